@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+// Starts the command line on the Node that the project brings along, whatever Node the machine has.
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const major = Number(process.versions.node.split(".")[0]);
+if (major >= 24) {
+  const { main } = await import("../src/app/cli.ts");
+  await main(process.argv.slice(2));
+} else {
+  const own = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
+  if (!existsSync(own)) {
+    process.stderr.write(
+      `Posthorn needs Node 24 (this is ${process.version}). Run npm ci in its folder: it brings Node 24 along.\n`,
+    );
+    process.exit(1);
+  }
+  const ended = spawnSync(own, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" });
+  process.exit(ended.status ?? 1);
+}

@@ -1,0 +1,66 @@
+// Writes every generated file of the checkout, or checks that they are up to date; `npm run generate` and `npm run check` call it.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { BufError, buf, root } from "./generators/buf.ts";
+import { applyChanges, findChanges, type Generator } from "./generators/changes.ts";
+import * as contract from "./generators/contract.ts";
+import * as reference from "./generators/reference.ts";
+
+const generators: Generator[] = [contract, reference];
+
+const done = { missing: "written", differs: "rewritten", stale: "removed" };
+
+const image = "proto/image.binpb";
+
+const help = `Usage: node scripts/generate.ts [option]
+
+Without an option, writes the generated files: ${generators.map((one) => one.name).join(", ")}.
+
+  --check            write nothing; exit 1 and name the files that are not up to date
+  --publish          declare the contract as it stands published: write ${image}, which
+                     "buf breaking --against ${image}" compares later changes with;
+                     refused when the contract breaks the image that is there
+  --accept-breaking  as --publish, though the contract breaks the image
+  --help             show this text
+`;
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  const badOption = (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS");
+  if (!(error instanceof BufError) && !badOption) throw error;
+  console.error((error as Error).message);
+  process.exitCode = 1;
+}
+
+async function main(argv: string[]): Promise<number> {
+  const flag = { type: "boolean", default: false } as const;
+  const { values } = parseArgs({
+    args: argv,
+    options: { check: flag, publish: flag, "accept-breaking": flag, help: flag },
+  });
+  if (values.help) {
+    console.log(help);
+    return 0;
+  }
+  if (values.publish || values["accept-breaking"]) return publish(values["accept-breaking"]);
+  let stale = 0;
+  for (const generator of generators) {
+    const changes = await findChanges(root, generator);
+    console.log(`${generator.name}: ${changes.length === 0 ? "up to date" : `${changes.length} to change`}`);
+    stale += changes.length;
+    if (!values.check) await applyChanges(root, changes);
+    for (const { path, kind } of changes) console.log(`  ${path}: ${values.check ? kind : done[kind]}`);
+  }
+  if (!values.check || stale === 0) return 0;
+  console.error(`${stale} generated files are not up to date: run "npm run generate".`);
+  return 1;
+}
+
+async function publish(evenIfBreaking: boolean): Promise<number> {
+  if (!evenIfBreaking && existsSync(join(root, image))) await buf("breaking", "--against", image);
+  await buf("build", "--exclude-source-info", "--output", image);
+  console.log(`wrote ${image}`);
+  return 0;
+}

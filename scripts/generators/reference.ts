@@ -1,0 +1,78 @@
+// Generates docs/reference, the API reference, from the comments of the contract and the examples beside it.
+import { type DescMessage, type DescMethod, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { type Contract, readContract } from "./descriptors.ts";
+import { eventPath, readExample, requestPath } from "./examples.ts";
+import { errorsPage } from "./reference-errors.ts";
+import { eventsPage, eventTypes } from "./reference-events.ts";
+import { permissionText, servicePage } from "./reference-service.ts";
+import { methodLink, pageOf, prose, table } from "./reference-types.ts";
+
+export const name = "reference pages";
+export const folder = "docs/reference";
+
+export async function generate(): Promise<Map<string, string>> {
+  const contract = await readContract();
+  const requests = new Map<DescMethod, JsonValue>();
+  for (const method of contract.services.flatMap((service) => service.methods)) {
+    requests.set(method, await readExample(requestPath(method)));
+  }
+  const events = new Map<string, JsonValue>();
+  for (const { type, field } of eventTypes(contract)) {
+    events.set(type, asAnswered(field.parent, await readExample(eventPath(type))));
+  }
+
+  const pages = new Map<string, string>();
+  const add = (page: string, text: string) => pages.set(`${folder}/${page}`, `${notice}\n\n${text}\n`);
+  add("README.md", overviewPage(contract));
+  for (const service of contract.services) add(pageOf(service.file), servicePage(contract, service, requests));
+  add("events.md", eventsPage(contract, events));
+  add("errors.md", errorsPage(contract));
+  return pages;
+}
+
+/** The example as the server writes it, with the plain fields that are empty, false or 0. */
+function asAnswered(message: DescMessage, example: JsonValue): JsonValue {
+  return toJson(message, fromJson(message, example), { alwaysEmitImplicit: true });
+}
+
+const notice = "<!-- Generated from proto/ by `npm run generate`. Change the comments there, not this page. -->";
+
+function overviewPage(contract: Contract): string {
+  return [
+    "# API reference",
+    prose(intro),
+    table(
+      ["Header", "Value"],
+      [
+        ["`Authorization`", "`Bearer` and an API key. Required."],
+        ["`Connect-Protocol-Version`", "`1`. Required."],
+        ["`Content-Type`", "`application/json`, or `application/proto` for binary messages."],
+        ["`Connect-Timeout-Ms`", "Time limit of the call in milliseconds. Optional."],
+        ["`Idempotency-Key`", "For SendEmail and SendEmailBatch: makes a retry safe. Optional, up to 256 characters."],
+      ],
+    ),
+    prose(values),
+    "## Methods",
+    table(
+      ["Method", "Permission", "Note"],
+      contract.services
+        .flatMap((service) => service.methods)
+        .map((method) => {
+          const policy = contract.policy(method);
+          return [methodLink(method, "README.md"), permissionText(policy), policy.planned ? "planned" : ""];
+        }),
+    ),
+    "The permission is that of the API key: see [KeyPermission](key.md#keypermission). See also [events](events.md) and [errors](errors.md).",
+  ].join("\n\n");
+}
+
+const intro = `Every method is an HTTP POST of a JSON object to \`/v1.<Service>/<Method>\` and answers with a JSON object. This is the
+Connect protocol; gRPC and gRPC-Web clients can call the same methods on the same port, and the files in \`proto/\` are the
+contract for all of them. The same paths after an extra \`/v1\` answer identically.`;
+
+const values = `Field names are in camel case. A timestamp is an RFC 3339 string in UTC, such as \`2026-01-31T09:30:00Z\`, with up to 9 digits
+of fractional seconds. Integers are of 32 bits. An enum value is its name as a string. Binary data is base64. In answers, every plain
+field is present, also when it is empty, false or 0; objects, timestamps and fields marked as left out or absent are not.
+Unknown fields in a request are ignored.
+
+Lists with \`pageSize\` and \`pageToken\` are read on by passing \`nextPageToken\` of the answer before; it is empty on the last page.`;

@@ -1,0 +1,54 @@
+/** Dumps the schema that the migrations make, so that a change of it shows in review. --check compares with the committed dump. */
+import { readFile, writeFile } from "node:fs/promises";
+import type { Sql } from "../src/store/db.ts";
+import { createTestDatabase, startTestServer } from "../test/harness/database.ts";
+
+const file = new URL("../src/store/schema.txt", import.meta.url);
+
+const server = await startTestServer();
+process.env.TEST_DATABASE_URL = server.url;
+let text: string;
+try {
+  const database = await createTestDatabase();
+  text = await dump(database.sql);
+  await database.drop();
+} finally {
+  await server.stop();
+}
+
+if (process.argv.includes("--check")) {
+  if ((await readFile(file, "utf8").catch(() => "")) !== text) {
+    process.stderr.write("src/store/schema.txt is not what the migrations make. Run: npm run generate\n");
+    process.exit(1);
+  }
+} else {
+  await writeFile(file, text);
+  process.stdout.write("src/store/schema.txt written\n");
+}
+
+/** Tables with their columns, constraints and indexes, by name. Partitions repeat their parent and come and go: left out. */
+async function dump(sql: Sql): Promise<string> {
+  const tables = await sql<{ oid: number; name: string; partition: string | null }[]>`
+    select c.oid, c.relname as name, pg_get_partkeydef(c.oid) as partition from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = 'public' and c.relkind in ('r', 'p') and not c.relispartition order by c.relname`;
+  const parts: string[] = [
+    "The schema as the migrations make it. Written by npm run generate; checked by npm run check.\n",
+  ];
+  for (const table of tables) {
+    const columns = await sql<{ line: string }[]>`
+      select format('  %s %s%s%s', a.attname, format_type(a.atttypid, a.atttypmod), case when a.attnotnull then ' not null' else '' end,
+        case when a.attidentity <> '' then ' identity' when d.adbin is not null then ' default ' || pg_get_expr(d.adbin, d.adrelid) else '' end) as line
+      from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+      where a.attrelid = ${table.oid} and a.attnum > 0 and not a.attisdropped order by a.attnum`;
+    // PostgreSQL 18 lists not-null constraints by name, older ones do not: they stand on their columns already.
+    const constraints = await sql<{ line: string }[]>`
+      select format('  %s: %s', conname, pg_get_constraintdef(oid)) as line from pg_constraint
+      where conrelid = ${table.oid} and contype <> 'n' order by conname`;
+    const indexes = await sql<{ line: string }[]>`
+      select format('  %s', regexp_replace(pg_get_indexdef(indexrelid), '^CREATE (UNIQUE )?INDEX', 'index \\1')) as line from pg_index
+      where indrelid = ${table.oid} and not indisprimary order by 1`;
+    const lines = [...columns, ...constraints, ...indexes].map((row) => row.line);
+    parts.push(`${table.name}${table.partition ? ` partitioned by ${table.partition}` : ""}\n${lines.join("\n")}\n`);
+  }
+  return parts.join("\n");
+}

@@ -1,0 +1,2 @@
+/** The public face of the client: everything a user of the package imports. */
+export const version = "0.1.0";

@@ -1,0 +1,2 @@
+/** What only Node can do. */
+export { version } from "./index.ts";

@@ -1,0 +1,71 @@
+/** One API call as a handler sees it: who asks, until when, and under which id. Nothing of Connect in it. */
+import { Problem } from "../rules/problem.ts";
+import type { Key, Permission } from "../store/keys.ts";
+
+export type Caller = {
+  workspaceId: string;
+  keyId: string;
+  permission: Permission;
+  domain: string | undefined;
+  test: boolean;
+};
+
+export type Call = {
+  caller: Caller;
+  requestId: string;
+  signal: AbortSignal;
+  /** Milliseconds left until the caller's own deadline, if it set one. */
+  timeLeftMs(): number | undefined;
+  header(name: string): string | undefined;
+  /**
+   * Says that the next statement writes. Before this moment a passed deadline answers `deadline_exceeded` and nothing
+   * is stored; after it the commit is awaited and its true answer given.
+   */
+  beginWrite(): void;
+};
+
+export function callerOf(key: Key): Caller {
+  return {
+    workspaceId: key.workspaceId,
+    keyId: key.id,
+    permission: key.permission,
+    domain: key.domain ?? undefined,
+    test: key.test,
+  };
+}
+
+/** Runs a handler against the caller's deadline, honouring what `beginWrite` promised. */
+export async function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: Call) => Promise<T>): Promise<T> {
+  let writing = false;
+  let giveUp = () => {};
+  const over = new Promise<never>((_, reject) => {
+    giveUp = () => {
+      if (!writing) reject(ended(call.signal));
+    };
+  });
+  const full: Call = {
+    ...call,
+    beginWrite() {
+      if (call.signal.aborted) throw ended(call.signal);
+      writing = true;
+    },
+  };
+  if (call.signal.aborted) throw ended(call.signal);
+  call.signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    return await Promise.race([work(full), over]);
+  } finally {
+    call.signal.removeEventListener("abort", giveUp);
+  }
+}
+
+/** Connect aborts with an error of its own that tells a passed deadline (code 4) from a caller that went away. */
+function ended(signal: AbortSignal): Problem {
+  const code = (signal.reason as { code?: unknown } | undefined)?.code;
+  if (code === 4)
+    return new Problem(
+      "deadline_exceeded",
+      "The deadline of the call passed before it was carried out; nothing was changed. Give it more time.",
+    );
+  return new Problem("canceled", "The call was canceled by its caller; nothing was changed.");
+}

@@ -1,0 +1,167 @@
+/** Sends each request to its place: an RPC, a health page, the dashboard, or a plain refusal that says why. */
+import { randomUUID } from "node:crypto";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import type { Log } from "../ops/log.ts";
+import type { Metrics } from "../ops/metrics.ts";
+import { explainDecodeErrors } from "./decode-errors.ts";
+import type { Listener, Request, Response } from "./http.ts";
+import { refuseUnknownMethod } from "./refuse.ts";
+import { requestIdKey } from "./router.ts";
+
+export type Page = (request: Request, response: Response) => Promise<void> | void;
+
+export type DispatchDeps = {
+  log: Log;
+  metrics: Metrics;
+  rpcs: Map<string, UniversalHandler>;
+  /** Exact paths that are no RPC. */
+  pages: Map<string, Page>;
+  /** Everything else that may be asked with GET: the dashboard's files. */
+  files: Page;
+  corsOrigins: readonly string[];
+};
+
+export function createDispatch(deps: DispatchDeps): Listener {
+  const services = new Set([...deps.rpcs.keys()].map((path) => path.split("/")[1]!));
+
+  return (request, response) => {
+    const requestId = randomUUID();
+    secure(response, requestId);
+    request.on("error", () => {});
+    response.on("error", () => {});
+    try {
+      route(request, response, requestId);
+    } catch (error) {
+      deps.log.error({ err: error, requestId }, "a request failed before it reached its place");
+      plain(response, 500, "internal error\n");
+    }
+  };
+
+  function route(request: Request, response: Response, requestId: string): void {
+    const problem = brokenHead(request);
+    if (problem) {
+      deps.metrics.refusedConnections.inc({ reason: "head" });
+      return plain(response, 400, problem);
+    }
+    const path = pathOf(request);
+    const page = deps.pages.get(path);
+    if (page) return run(page, request, response, requestId);
+    const service = path.split("/")[1] ?? "";
+    if (!services.has(service))
+      return request.method === "GET" || request.method === "HEAD"
+        ? run(deps.files, request, response, requestId)
+        : plain(
+            response,
+            404,
+            `Nothing lives at ${path.slice(0, 200)}. RPCs are POST /v1.EmailService/SendEmail and the like.\n`,
+          );
+    if (preflight(deps.corsOrigins, request, response)) return;
+    if (request.method !== "POST") {
+      response.setHeader("allow", "POST");
+      return plain(response, 405, "An RPC is called with POST.\n");
+    }
+    const handler = deps.rpcs.get(path);
+    if (!handler) return refuseUnknownMethod(request, response, path);
+    void callRpc(handler, request, response, requestId);
+  }
+
+  async function callRpc(
+    handler: UniversalHandler,
+    request: Request,
+    response: Response,
+    requestId: string,
+  ): Promise<void> {
+    const started = performance.now();
+    const method = `${handler.service.name}/${handler.method.name}`;
+    response.once("close", () => deps.metrics.requestSeconds.observe({ method }, (performance.now() - started) / 1000));
+    try {
+      request.url = handler.requestPath;
+      const values = createContextValues().set(requestIdKey, requestId);
+      const universal = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
+      const answer = await explainDecodeErrors(await handler(universal), () =>
+        deps.metrics.requests.inc({ method, code: "invalid_argument" }),
+      );
+      closeAfterUnreadBody(request, response);
+      await universalResponseToNodeResponse(answer, response as never);
+    } catch (error) {
+      // The peer went away, or the body broke off: nobody is left to tell.
+      if (ConnectError.from(error).code !== Code.Aborted)
+        deps.log.debug({ requestId, method, reason: (error as Error).message }, "answer not delivered");
+      if (!response.headersSent) plain(response, 400, "The request broke off.\n");
+      else response.destroy();
+    }
+  }
+
+  function run(page: Page, request: Request, response: Response, requestId: string): void {
+    Promise.resolve(page(request, response)).catch((error) => {
+      deps.log.error({ err: error, requestId }, "a page failed");
+      if (!response.headersSent) plain(response, 500, "internal error\n");
+      else response.destroy();
+    });
+  }
+}
+
+export function plain(response: Response, status: number, text: string): void {
+  if (response.headersSent) return;
+  response.statusCode = status;
+  response.setHeader("content-type", "text/plain; charset=utf-8");
+  response.setHeader("content-length", Buffer.byteLength(text));
+  response.end(text);
+}
+
+/** `/v1/v1.EmailService/SendEmail`, as one published sample writes it, is the same place. */
+function pathOf(request: Request): string {
+  const path = (request.url ?? "/").split(/[?#]/, 1)[0]!;
+  return path.startsWith("/v1/v1.") ? path.slice(3) : path;
+}
+
+/** What would make the layers above throw: no authority, one that is no host, or a target that is no path. */
+function brokenHead(request: Request): string | undefined {
+  const host = "authority" in request ? request.authority : request.headers.host;
+  if (!host || !URL.canParse(`http://${host}/`) || /[\s/\\?#@]/.test(host))
+    return "The Host header is missing or is no host name.\n";
+  if (!request.url?.startsWith("/") || !URL.canParse(request.url, "http://localhost"))
+    return "The request target is no path.\n";
+  return undefined;
+}
+
+/** An answer to a request whose body was not read ends the connection: else the peer could go on sending for ever. */
+function closeAfterUnreadBody(request: Request, response: Response): void {
+  if (request.complete || "stream" in request) return;
+  response.setHeader("connection", "close");
+  response.once("finish", () => setTimeout(() => request.socket.destroy(), 500).unref());
+}
+
+function secure(response: Response, requestId: string): void {
+  response.setHeader("x-request-id", requestId);
+  response.setHeader("x-content-type-options", "nosniff");
+  response.setHeader("x-frame-options", "DENY");
+  response.setHeader("referrer-policy", "no-referrer");
+  response.setHeader("cross-origin-resource-policy", "same-origin");
+  response.setHeader("cache-control", "no-store");
+}
+
+/** CORS only for origins the operator named; true when the request was a preflight and is answered. */
+function preflight(origins: readonly string[], request: Request, response: Response): boolean {
+  const origin = request.headers.origin;
+  if (origin === undefined || !origins.includes(origin)) return false;
+  response.setHeader("access-control-allow-origin", origin);
+  response.setHeader("vary", "origin");
+  response.setHeader("cross-origin-resource-policy", "cross-origin");
+  response.setHeader(
+    "access-control-expose-headers",
+    "x-request-id, retry-after, grpc-status, grpc-message, grpc-status-details-bin",
+  );
+  if (request.method !== "OPTIONS") return false;
+  response.setHeader("access-control-allow-methods", "POST");
+  response.setHeader(
+    "access-control-allow-headers",
+    "authorization, content-type, connect-protocol-version, connect-timeout-ms, idempotency-key, x-grpc-web, x-user-agent, grpc-timeout",
+  );
+  response.setHeader("access-control-max-age", "7200");
+  response.statusCode = 204;
+  response.end();
+  return true;
+}

@@ -1,0 +1,131 @@
+/** All wiring, top to bottom: this file knows everyone, and nobody knows it but main. */
+import { fileURLToPath } from "node:url";
+import { createAuthenticator } from "../api/authenticate.ts";
+import { createDispatch } from "../api/dispatch.ts";
+import { createFiles } from "../api/files.ts";
+import { healthPages } from "../api/health.ts";
+import { createHttp } from "../api/http.ts";
+import { createKeyService } from "../api/keys.ts";
+import { createRateLimit } from "../api/rate-limit.ts";
+import { createRouter, serve } from "../api/router.ts";
+import { DomainService } from "../gen/v1/domain_pb.ts";
+import { EmailService } from "../gen/v1/email_pb.ts";
+import { InboundService } from "../gen/v1/inbound_pb.ts";
+import { QueueService } from "../gen/v1/queue_pb.ts";
+import { SuppressionService } from "../gen/v1/suppression_pb.ts";
+import { WebhookService } from "../gen/v1/webhook_pb.ts";
+import { WorkspaceService } from "../gen/v1/workspace_pb.ts";
+import type { Log } from "../ops/log.ts";
+import { createMetrics } from "../ops/metrics.ts";
+import { createClock } from "../store/clock.ts";
+import { ping } from "../store/db.ts";
+import { queueDepth } from "../store/queue.ts";
+import type { Config } from "./config.ts";
+import { type Ports, writePorts } from "./files.ts";
+import { ensureFirst, type FirstStart } from "./first-start.ts";
+import { createHeartbeat } from "./heartbeat.ts";
+import { createHousekeeping } from "./housekeeping.ts";
+import { openStore } from "./open-store.ts";
+import { version } from "./version.ts";
+
+export type Program = { ports: Ports; first: FirstStart; stop(): Promise<void> };
+
+type Part = { name: string; stop(): Promise<void> };
+
+export async function assemble(config: Config, log: Log): Promise<Program> {
+  const running: Part[] = [];
+  const stopAll = async () => {
+    for (const part of running.splice(0).reverse()) {
+      await part.stop().catch((error) => log.error({ err: error, part: part.name }, "a part did not stop cleanly"));
+    }
+  };
+  try {
+    return await startAll(config, log, running, stopAll);
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+}
+
+/** Parts are stopped in the reverse order of their start: listeners first, the store last. */
+async function startAll(config: Config, log: Log, running: Part[], stopAll: () => Promise<void>): Promise<Program> {
+  const metrics = createMetrics();
+  const clock = createClock();
+  const shutdown = new AbortController();
+
+  const store = await openStore({ config, log, for: "program" });
+  running.push({ name: "store", stop: store.close });
+  const { sql } = store;
+
+  const heartbeat = createHeartbeat({ sql, log, clock, roles: [...config.roles], version });
+  running.push({ name: "heartbeat", stop: heartbeat.stop });
+  await heartbeat.start();
+  const first = await ensureFirst({ sql, clock, config });
+
+  if (config.roles.has("housekeeping")) {
+    const housekeeping = createHousekeeping({ sql, log });
+    running.push({ name: "housekeeping", stop: housekeeping.stop });
+    await housekeeping.start();
+  }
+
+  const ports: Ports = { pid: process.pid };
+  if (config.roles.has("api")) {
+    const authenticator = createAuthenticator({ sql, log });
+    const rpcs = createRouter(
+      {
+        log,
+        metrics,
+        authenticator,
+        rateLimit: createRateLimit(config.rate),
+        maxBodyBytes: config.limits.bodyBytes,
+        shutdown: shutdown.signal,
+      },
+      [
+        serve(DomainService, {}),
+        serve(EmailService, {}),
+        createKeyService({ sql, clock }),
+        serve(WebhookService, {}),
+        serve(SuppressionService, {}),
+        serve(InboundService, {}),
+        serve(QueueService, {}),
+        serve(WorkspaceService, {}),
+      ],
+    );
+    const pages = healthPages({
+      metrics,
+      metricsToken: config.metricsToken,
+      onLoopback: config.onLoopback,
+      ready: async () => ({ database: await answers(ping(sql)) }),
+      measure: async () => {
+        metrics.poolConnections.set({ state: "limit" }, config.databasePool);
+        const depth = await queueDepth(sql);
+        metrics.poolConnections.set({ state: "open" }, depth.connections);
+        for (const state of ["due", "later", "leased"] as const) metrics.queueDepth.set({ state }, depth[state]);
+      },
+    });
+    const files = await createFiles(fileURLToPath(new URL("../../web/dist", import.meta.url)));
+    const http = createHttp({
+      ...config.http,
+      log,
+      metrics,
+      handle: createDispatch({ log, metrics, rpcs, pages, files, corsOrigins: config.corsOrigins }),
+    });
+    running.push({
+      name: "http",
+      stop: async () => {
+        shutdown.abort();
+        await http.stop(config.drainMs);
+        await authenticator.stop();
+      },
+    });
+    ports.http = (await http.start()).port;
+  }
+  await writePorts(config.dataDir, ports);
+  log.info({ version, roles: [...config.roles], ports }, "Posthorn is ready");
+  return { ports, first, stop: stopAll };
+}
+
+async function answers(question: Promise<unknown>): Promise<string> {
+  const late = new Promise<string>((resolve) => setTimeout(() => resolve("no answer within 2 s"), 2000).unref());
+  return await Promise.race([question.then(() => "ok").catch((error: Error) => error.message), late]);
+}

@@ -1,0 +1,96 @@
+/** What a command of the command line is, and how its words are read: one table of options gives parsing and --help alike. */
+import { parseArgs } from "node:util";
+import { type Config, readConfig, settings } from "./config.ts";
+
+export type Option = { type: "string" | "boolean"; help: string; value?: string };
+export type Command = {
+  /** As typed: `keys create`. */
+  name: string;
+  summary: string;
+  /** Words after the name, for the usage line. */
+  words?: string;
+  options: Record<string, Option>;
+  run(input: {
+    words: string[];
+    options: Record<string, string | boolean | undefined>;
+    config: () => Config;
+  }): Promise<void>;
+};
+
+/** A mistake of the person at the keyboard: printed without a stack, exit code 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** Every setting of the configuration is a flag too: `--http` is POSTHORN_HTTP. */
+export const settingFlags = Object.fromEntries(
+  Object.entries(settings).map(([name, setting]) => [
+    flagOf(name),
+    { name, help: setting.help, value: "value" in setting ? setting.value : undefined },
+  ]),
+);
+
+export async function runCommand(command: Command, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const options = { ...command.options, help: { type: "boolean", help: "show this" } satisfies Option };
+  const flags = Object.keys(settingFlags).filter((flag) => !(flag in options));
+  let parsed: { values: Record<string, unknown>; positionals: string[] };
+  try {
+    parsed = parseArgs({
+      args,
+      allowPositionals: command.words !== undefined,
+      options: {
+        ...Object.fromEntries(Object.entries(options).map(([name, option]) => [name, { type: option.type }])),
+        ...Object.fromEntries(flags.map((flag) => [flag, { type: "string" as const }])),
+      },
+    });
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message.split(". To specify")[0]}\nSee: posthorn ${command.name} --help`);
+  }
+  if (parsed.values.help) return void process.stdout.write(helpOf(command));
+  const merged = { ...env };
+  for (const flag of flags) {
+    const value = parsed.values[flag];
+    if (typeof value === "string") merged[settingFlags[flag]!.name] = value;
+  }
+  await command.run({
+    words: parsed.positionals,
+    options: parsed.values as Record<string, string | boolean | undefined>,
+    config: () => readConfig(merged),
+  });
+}
+
+export function helpOf(command: Command): string {
+  const rows = Object.entries({ ...command.options, help: { type: "boolean", help: "show this" } as Option }).map(
+    ([name, option]) => [
+      `--${name}${option.type === "string" ? ` ${name.toUpperCase()}` : ""}`,
+      option.help + (option.value ? ` (default ${option.value})` : ""),
+    ],
+  );
+  const text = `${command.summary}\n\nUsage: posthorn ${command.name}${command.words ? ` ${command.words}` : ""} [options]\n\nOptions:\n${table(rows)}`;
+  if (command.name !== "start")
+    return `${text}\nEvery setting of posthorn start --help works here too, as a flag or in the environment.\n`;
+  const flags = Object.entries(settingFlags).map(([flag, setting]) => [
+    `--${flag}`,
+    `${setting.name}`,
+    setting.help + (setting.value ? ` (default ${setting.value})` : ""),
+  ]);
+  return `${text}\nSettings, as a flag or in the environment:\n${table(flags)}`;
+}
+
+export function table(rows: (string | undefined)[][], indent = "  "): string {
+  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? [];
+  return (
+    rows
+      .map((row) =>
+        `${indent}${row.map((cell, i) => (i < row.length - 1 ? (cell ?? "").padEnd(widths[i]!) : (cell ?? ""))).join("  ")}`.trimEnd(),
+      )
+      .join("\n") + "\n"
+  );
+}
+
+function flagOf(name: string): string {
+  return name
+    .replace(/^POSTHORN_/, "")
+    .toLowerCase()
+    .replaceAll("_", "-");
+}

@@ -1,0 +1,120 @@
+/** posthorn keys …: makes, lists and revokes API keys, on a running or a stopped instance. */
+import { Problem } from "../../rules/problem.ts";
+import type { Sql } from "../../store/db.ts";
+import { fromWireId, makeUuid, toWireId } from "../../store/ids.ts";
+import {
+  insertKey,
+  listKeys,
+  makeKeySecret,
+  type Permission,
+  revokeKey,
+  workspaceHasDomain,
+} from "../../store/keys.ts";
+import { ensureFirstWorkspace, findWorkspaceByName, onlyOneNode } from "../../store/workspaces.ts";
+import { type Command, type Option, table, UsageError } from "../command.ts";
+import { withStore } from "./with-store.ts";
+
+const workspaceOption: Option = { type: "string", help: "name of the workspace; the first one if left out" };
+
+export const keysCreate: Command = {
+  name: "keys create",
+  summary: "Make an API key and print it, alone, on standard output.",
+  options: {
+    workspace: workspaceOption,
+    permission: { type: "string", help: "full, send or read", value: "full" },
+    domain: { type: "string", help: "the one domain that a send key may send from" },
+    name: { type: "string", help: "a name for people", value: "command line" },
+    test: { type: "boolean", help: "a test key: nothing it sends leaves the machine" },
+    json: { type: "boolean", help: "print the key with its id as JSON" },
+  },
+  async run({ options, config }) {
+    const permission = String(options.permission ?? "full");
+    if (!["full", "send", "read"].includes(permission))
+      throw new UsageError(`--permission must be full, send or read, is ${JSON.stringify(permission)}`);
+    const domain = options.domain === undefined ? undefined : String(options.domain).toLowerCase();
+    if (domain !== undefined && permission !== "send")
+      throw new UsageError("--domain pins a key with --permission send only");
+    await withStore(config(), async ({ sql, nowMs }) => {
+      const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
+      if (domain !== undefined && !(await workspaceHasDomain(sql, workspaceId, domain))) {
+        throw new Problem("failed_precondition", `${domain} is not a domain of this workspace.`);
+      }
+      const { secret } = makeKeySecret(options.test === true);
+      const id = makeUuid(nowMs());
+      const name = String(options.name ?? "command line");
+      await insertKey(sql, {
+        id,
+        workspaceId,
+        name,
+        secret,
+        permission: permission as Permission,
+        domain,
+        test: options.test === true,
+      });
+      process.stdout.write(options.json ? `${JSON.stringify({ id: toWireId("key", id), secret })}\n` : `${secret}\n`);
+    });
+  },
+};
+
+export const keysList: Command = {
+  name: "keys list",
+  summary: "List API keys, newest first, without their secrets.",
+  options: { workspace: workspaceOption, json: { type: "boolean", help: "one JSON object per line" } },
+  async run({ options, config }) {
+    await withStore(config(), async ({ sql, nowMs }) => {
+      const keys = await listKeys(sql, {
+        workspaceId: await workspaceFrom(sql, options.workspace, nowMs()),
+        before: undefined,
+        limit: 1000,
+      });
+      if (options.json)
+        for (const key of keys)
+          process.stdout.write(
+            `${JSON.stringify({ ...key, id: toWireId("key", key.id), workspaceId: toWireId("workspace", key.workspaceId) })}\n`,
+          );
+      else {
+        const rows = keys.map((k) => [
+          toWireId("key", k.id),
+          k.prefix,
+          k.permission,
+          k.test ? "test" : "live",
+          k.revokedAt ? "revoked" : "valid",
+          k.lastUsedAt?.toISOString() ?? "never used",
+          k.name,
+        ]);
+        process.stdout.write(
+          table([["ID", "PREFIX", "PERMISSION", "KIND", "STATE", "LAST USED", "NAME"], ...rows], ""),
+        );
+      }
+    });
+  },
+};
+
+export const keysRevoke: Command = {
+  name: "keys revoke",
+  summary: "Revoke an API key at once, on every node.",
+  words: "KEY_ID",
+  options: { workspace: workspaceOption },
+  async run({ words, options, config }) {
+    const id = fromWireId("key", words[0] ?? "");
+    if (!id) throw new UsageError(`${JSON.stringify(words[0] ?? "")} is no key id (key_…). See: posthorn keys list`);
+    await withStore(config(), async ({ sql, nowMs }) => {
+      const key = await revokeKey(sql, await workspaceFrom(sql, options.workspace, nowMs()), id);
+      if (!key) throw new Problem("not_found", `No key ${words[0]} in this workspace. See: posthorn keys list`);
+      process.stdout.write(`The key ${key.prefix}… is revoked.\n`);
+    });
+  },
+};
+
+async function workspaceFrom(sql: Sql, name: string | boolean | undefined, nowMs: number): Promise<string> {
+  if (typeof name !== "string")
+    return await onlyOneNode(sql, (tx) => ensureFirstWorkspace(tx, { id: makeUuid(nowMs), name: "default" }));
+  const found = await findWorkspaceByName(sql, name);
+  if (found.length === 0)
+    throw new UsageError(
+      `There is no workspace ${JSON.stringify(name)}. Make it with: posthorn workspaces create ${JSON.stringify(name)}`,
+    );
+  if (found.length > 1)
+    throw new UsageError(`Several workspaces are called ${JSON.stringify(name)}. Rename one of them first.`);
+  return found[0]!.id;
+}

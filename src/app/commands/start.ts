@@ -1,0 +1,66 @@
+/** posthorn start: runs the program until it is told to stop, and says where everything is. */
+import { createLog } from "../../ops/log.ts";
+import { assemble, type Program } from "../assemble.ts";
+import type { Command } from "../command.ts";
+import type { Config } from "../config.ts";
+
+export const start: Command = {
+  name: "start",
+  summary: "Run Posthorn: API, queue, delivery, inbound mail, DNS, webhooks and dashboard in one process.",
+  options: {},
+  async run({ config: read }) {
+    const config = read();
+    const pretty = config.logFormat === "pretty" || (config.logFormat === "auto" && process.stdout.isTTY === true);
+    const log = createLog({ level: config.logLevel, pretty });
+    const program = await assemble(config, log);
+    process.stdout.write(welcome(config, program));
+    await stopSignal();
+    log.info("stopping: no new work, finishing what is in hand");
+    await program.stop();
+    log.info("stopped");
+    // Everything of ours is closed; whatever a library may still hold must not keep the process alive.
+    process.exit(0);
+  },
+};
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      process.on(signal, () => {
+        // A second Ctrl-C means now: what was accepted is committed and goes on at the next start.
+        if (asked) process.exit(1);
+        asked = true;
+        resolve();
+      });
+    }
+  });
+}
+
+function welcome(config: Config, program: Program): string {
+  const { ports, first } = program;
+  if (ports.http === undefined) return `\nPosthorn runs as ${[...config.roles].join(", ")}.\n\n`;
+  const host = config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host;
+  const base = config.publicUrl ?? `http://${host}:${ports.http}`;
+  const lines = ["", "Posthorn is running.", "", `  API        ${base}`, `  Dashboard  ${base}/`];
+  if (ports.smtp !== undefined) lines.push(`  SMTP       ${config.smtp.host}:${ports.smtp}`);
+  if (ports.dns !== undefined) lines.push(`  DNS        ${config.dns.host}:${ports.dns}  (zone ${config.zone})`);
+  lines.push("");
+  if (config.delivery === "capture")
+    lines.push("  Mail is captured: nothing leaves this machine. Set POSTHORN_DELIVERY=direct to deliver.", "");
+  const show = first.newKey !== undefined && config.onLoopback;
+  if (show)
+    lines.push(`  Your first API key, shown this once (kept in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
+  else if (first.keyFile) lines.push(`  The first API key is in ${first.keyFile}`, "");
+  const key = show ? first.newKey : first.keyFile ? `$(cat ${first.keyFile})` : "$POSTHORN_KEY";
+  lines.push("  Try it:", "", ...tryIt(base, key ?? ""), "", "");
+  return lines.join("\n");
+}
+
+function tryIt(base: string, key: string): string[] {
+  return [
+    `    curl -s ${base}/v1.KeyService/ListKeys \\`,
+    `      -H "Authorization: Bearer ${key}" \\`,
+    '      -H "Connect-Protocol-Version: 1" -H "Content-Type: application/json" -d \'{}\'',
+  ];
+}

@@ -1,0 +1,47 @@
+/** posthorn workspaces …: makes and lists workspaces, on a running or a stopped instance. */
+import { makeUuid, toWireId } from "../../store/ids.ts";
+import { createWorkspace, findWorkspaceByName, listWorkspaces } from "../../store/workspaces.ts";
+import { type Command, table, UsageError } from "../command.ts";
+import { withStore } from "./with-store.ts";
+
+export const workspacesCreate: Command = {
+  name: "workspaces create",
+  summary: "Make a workspace: its domains, keys, emails and events are apart from all others.",
+  words: "NAME",
+  options: {},
+  async run({ words, config }) {
+    const name = words.join(" ").trim();
+    if (name === "" || name.length > 100)
+      throw new UsageError("A workspace needs a name of 1 to 100 characters: posthorn workspaces create NAME");
+    await withStore(config(), async ({ sql, nowMs }) => {
+      if ((await findWorkspaceByName(sql, name)).length > 0)
+        throw new UsageError(`There is a workspace ${JSON.stringify(name)} already.`);
+      const workspace = await createWorkspace(sql, { id: makeUuid(nowMs()), name });
+      process.stdout.write(`${toWireId("workspace", workspace.id)}\n`);
+    });
+  },
+};
+
+export const workspacesList: Command = {
+  name: "workspaces list",
+  summary: "List all workspaces.",
+  options: { json: { type: "boolean", help: "one JSON object per line" } },
+  async run({ options, config }) {
+    await withStore(config(), async ({ sql }) => {
+      const rows = await listWorkspaces(sql);
+      if (options.json)
+        for (const row of rows)
+          process.stdout.write(`${JSON.stringify({ ...row, id: toWireId("workspace", row.id) })}\n`);
+      else
+        process.stdout.write(
+          table(
+            [
+              ["ID", "CREATED", "NAME"],
+              ...rows.map((w) => [toWireId("workspace", w.id), w.createdAt.toISOString(), w.name]),
+            ],
+            "",
+          ),
+        );
+    });
+  },
+};

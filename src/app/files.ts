@@ -1,0 +1,40 @@
+/** The small files in the data directory: the secret, the first key, the ports. Written whole or not at all, readable by their owner only. */
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Config } from "./config.ts";
+
+export async function writePrivate(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const draft = `${path}.${process.pid}.tmp`;
+  const file = await open(draft, "w", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+}
+
+/** The configured secret, or the one made on first start. Losing it makes sealed keys unreadable: it belongs into the back-up. */
+export async function readSecret(config: Pick<Config, "secret" | "dataDir">): Promise<string> {
+  if (config.secret) return config.secret;
+  const path = join(config.dataDir, "secret");
+  const kept = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (kept !== undefined) return kept.trim();
+  const secret = randomBytes(32).toString("hex");
+  await writePrivate(path, `${secret}\n`);
+  return secret;
+}
+
+export type Ports = { pid: number; http?: number; smtp?: number; dns?: number };
+
+export async function writePorts(dataDir: string, ports: Ports): Promise<void> {
+  await writePrivate(join(dataDir, "ports.json"), `${JSON.stringify(ports)}\n`);
+}
+
+export const firstKeyFile = (dataDir: string) => join(dataDir, "first-key");

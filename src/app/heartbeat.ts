@@ -1,0 +1,50 @@
+/** Keeps this program's row in the workers table fresh, and its clock set to the database's. */
+import { hostname } from "node:os";
+import type { Log } from "../ops/log.ts";
+import type { Clock } from "../store/clock.ts";
+import type { Sql } from "../store/db.ts";
+import { beat, forgetWorker, registerWorker } from "../store/workers.ts";
+
+export type Heartbeat = { workerId(): number; start(): Promise<void>; stop(): Promise<void> };
+
+const everyMs = 5_000;
+
+export function createHeartbeat(deps: {
+  sql: Sql;
+  log: Log;
+  clock: Clock;
+  roles: string[];
+  version: string;
+}): Heartbeat {
+  let workerId = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const register = async () => {
+    workerId = await registerWorker(deps.sql, {
+      host: hostname(),
+      pid: process.pid,
+      roles: deps.roles,
+      version: deps.version,
+    });
+  };
+  const once = async () => {
+    try {
+      const { alive, nowMs } = await beat(deps.sql, workerId);
+      deps.clock.set(nowMs);
+      if (!alive) await register();
+    } catch (error) {
+      deps.log.warn({ reason: (error as Error).message }, "heartbeat missed");
+    }
+  };
+  return {
+    workerId: () => workerId,
+    async start() {
+      await register();
+      await once();
+      timer = setInterval(once, everyMs);
+    },
+    async stop() {
+      clearInterval(timer);
+      await forgetWorker(deps.sql, workerId).catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/** Opens the store for the program or for a command: the embedded server or DATABASE_URL, migrated, with the right secret. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Log } from "../ops/log.ts";
+import { isDatabaseAway, openDb, ping, type Sql, serverVersion } from "../store/db.ts";
+import { openEmbedded, startEmbedded } from "../store/embedded.ts";
+import { migrate } from "../store/migrate.ts";
+import { checkSecret, createSecrets, type Secrets } from "../store/secrets.ts";
+import type { Config } from "./config.ts";
+import { readSecret } from "./files.ts";
+
+export type Store = { sql: Sql; url: string; secrets: Secrets; embedded: boolean; close(): Promise<void> };
+
+export type StoreOptions = { config: Config; log: Log; for: "program" | "command" };
+
+/** An external server may start after us: it is waited for this long before giving up. */
+const waitForServerMs = 30_000;
+
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { config, log } = options;
+  const secrets = createSecrets(await readSecret(config));
+  const server = await startServer(options);
+  const sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
+  const close = async () => {
+    await sql.end({ timeout: 5 });
+    await server.stop();
+  };
+  try {
+    await waitForServer(sql, log);
+    await requireVersion(sql);
+    await migrate(sql, log);
+    await checkSecret(sql, secrets);
+    return { sql, url: server.url, secrets, embedded: config.databaseUrl === undefined, close };
+  } catch (error) {
+    await close().catch(() => {});
+    throw error;
+  }
+}
+
+async function startServer({
+  config,
+  log,
+  for: purpose,
+}: StoreOptions): Promise<{ url: string; stop(): Promise<void> }> {
+  if (config.databaseUrl !== undefined) return { url: config.databaseUrl, stop: async () => {} };
+  const options = { dataDir: config.dataDir, log };
+  return purpose === "program" ? await startEmbedded(options) : await openEmbedded(options);
+}
+
+async function waitForServer(sql: Sql, log: Log): Promise<void> {
+  const until = Date.now() + waitForServerMs;
+  for (let said = false; ; ) {
+    try {
+      await ping(sql);
+      return;
+    } catch (error) {
+      if (!isDatabaseAway(error) || Date.now() > until)
+        throw new Error(`PostgreSQL does not answer: ${(error as Error).message}`, { cause: error });
+      if (!said) log.warn({ reason: (error as Error).message }, "waiting for PostgreSQL");
+      said = true;
+      await delay(500);
+    }
+  }
+}
+
+async function requireVersion(sql: Sql): Promise<void> {
+  const { number, text } = await serverVersion(sql);
+  if (number < 150_000) throw new Error(`Posthorn needs PostgreSQL 15 or newer; DATABASE_URL leads to ${text}.`);
+}

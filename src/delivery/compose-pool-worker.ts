@@ -1,0 +1,16 @@
+/** The worker thread of the compose pool: one job in, one message or error out, in order. */
+
+import { parentPort } from "node:worker_threads";
+import { type ComposeJob, composeSigned, transferable } from "./compose-pool-job.ts";
+
+export type WorkerAnswer = { ok: true; raw: Uint8Array } | { ok: false; error: unknown };
+
+parentPort?.on("message", async (job: ComposeJob) => {
+  let answer: WorkerAnswer;
+  try {
+    answer = { ok: true, raw: await composeSigned(job) };
+  } catch (error) {
+    answer = { ok: false, error };
+  }
+  parentPort?.postMessage(answer, answer.ok ? transferable(answer.raw) : []);
+});

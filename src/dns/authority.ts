@@ -1,0 +1,137 @@
+/** The authoritative DNS server, over UDP and TCP on one port; what it answers comes from the zones given to it. */
+import { createSocket, type Socket } from "node:dgram";
+import { lookup } from "node:dns/promises";
+import { once } from "node:events";
+import { createServer, isIP, type Server, type Socket as TcpSocket } from "node:net";
+import { answerPacket, failureReply, type Reply, slipReply } from "./authority-answer.ts";
+import { serveConnection } from "./authority-tcp.ts";
+import { createRateLimit, isLoopback, networkOf, type RateLimitOptions } from "./rate-limit.ts";
+import type { ServerAddress } from "./servers.ts";
+import type { ZoneFinder } from "./zone.ts";
+
+export type AuthorityOptions = {
+  host: string;
+  /** 0 picks a free one, the same for UDP and TCP. */
+  port: number;
+  findZone: ZoneFinder;
+  /** A zone that failed to answer, or a socket's trouble; the server goes on. */
+  onError?: (error: unknown) => void;
+  onAnswer?: (answer: { transport: "udp" | "tcp"; rcode: number }) => void;
+  rateLimit?: Partial<RateLimitOptions>;
+  /** Clients without a limit; by default this machine itself, whose address nobody else can forge. */
+  unlimited?: (clientAddress: string) => boolean;
+  maxInFlight?: number;
+  maxConnections?: number;
+  idleTimeoutMs?: number;
+};
+
+export type Authority = { start(): Promise<ServerAddress>; stop(): Promise<void> };
+
+export function createAuthority(options: AuthorityOptions): Authority {
+  const { findZone, onError = () => {}, onAnswer = () => {}, unlimited = isLoopback } = options;
+  const { maxInFlight = 1000, maxConnections = 256, idleTimeoutMs = 10_000 } = options;
+  const rateLimit = createRateLimit({
+    ...{ answersPerSecond: 100, burst: 200, networks: 10_000, now: Date.now },
+    ...options.rateLimit,
+  });
+  let udp: Socket | undefined;
+  let tcp: Server | undefined;
+  let stopping = new AbortController();
+  let inFlight = 0;
+  const connections = new Map<string, number>();
+
+  return { start, stop };
+
+  async function start(): Promise<ServerAddress> {
+    stopping = new AbortController();
+    const host = isIP(options.host) !== 0 ? options.host : (await lookup(options.host)).address;
+    // A free TCP port may be taken for UDP: another one is picked then.
+    for (let attempts = options.port === 0 ? 20 : 1; ; attempts--) {
+      const server = createServer({ allowHalfOpen: true }, onConnection);
+      server.maxConnections = maxConnections;
+      server.listen({ host, port: options.port });
+      await once(server, "listening");
+      const address = server.address();
+      const port = typeof address === "object" && address !== null ? address.port : options.port;
+      try {
+        udp = await bindUdp(host, port);
+      } catch (error) {
+        server.close();
+        if (attempts <= 1 || (error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+        continue;
+      }
+      server.on("error", onError);
+      udp.on("error", onError);
+      udp.on("message", (packet, client) => void onDatagram(packet, client));
+      tcp = server;
+      return { host, port };
+    }
+  }
+
+  async function stop(): Promise<void> {
+    stopping.abort();
+    const [socket, server] = [udp, tcp];
+    udp = undefined;
+    tcp = undefined;
+    if (socket) await new Promise<void>((resolve) => socket.close(() => resolve()));
+    if (server) await new Promise<void>((resolve) => server.close(() => resolve()));
+  }
+
+  /** No client network may hold all the connections. */
+  function onConnection(socket: TcpSocket): void {
+    const address = socket.remoteAddress;
+    if (address === undefined) return void socket.destroy();
+    const network = unlimited(address) ? "" : networkOf(address);
+    const held = connections.get(network) ?? 0;
+    if (network !== "" && held >= maxConnections / 8) return void socket.destroy();
+    connections.set(network, held + 1);
+    socket.on("close", () => {
+      const left = (connections.get(network) ?? 1) - 1;
+      if (left > 0) connections.set(network, left);
+      else connections.delete(network);
+    });
+    serveConnection(socket, { answer, idleTimeoutMs, onError, signal: stopping.signal });
+  }
+
+  async function onDatagram(packet: Buffer, client: { address: string; port: number }): Promise<void> {
+    if (inFlight >= maxInFlight) return;
+    inFlight += 1;
+    try {
+      const verdict = unlimited(client.address) ? "answer" : rateLimit.judge(client.address);
+      if (verdict === "drop") return;
+      const reply = verdict === "slip" ? slipReply(packet) : await answerOrFail(packet, "udp");
+      if (reply === undefined || udp === undefined) return;
+      onAnswer({ transport: "udp", rcode: reply.rcode });
+      udp.send(reply.bytes, client.port, client.address, (error) => {
+        if (error) onError(error);
+      });
+    } catch (error) {
+      // Sending to port 0 and the like: what a forged source address makes of us.
+      onError(error);
+    } finally {
+      inFlight -= 1;
+    }
+  }
+
+  async function answer(packet: Buffer): Promise<Buffer | undefined> {
+    const reply = await answerOrFail(packet, "tcp");
+    if (reply) onAnswer({ transport: "tcp", rcode: reply.rcode });
+    return reply?.bytes;
+  }
+
+  async function answerOrFail(packet: Buffer, transport: "udp" | "tcp"): Promise<Reply | undefined> {
+    try {
+      return await answerPacket(packet, transport, findZone);
+    } catch (error) {
+      onError(error);
+      return failureReply(packet, transport);
+    }
+  }
+}
+
+async function bindUdp(host: string, port: number): Promise<Socket> {
+  const socket = createSocket({ type: isIP(host) === 6 ? "udp6" : "udp4" });
+  socket.bind({ address: host, port });
+  await once(socket, "listening");
+  return socket;
+}

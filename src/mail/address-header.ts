@@ -1,0 +1,35 @@
+/** Writes parsed addresses into header fields (From, To, Cc, Reply-To), for the composer. */
+
+import type { Address } from "./address.ts";
+import { encodeWords, looksEncoded } from "./mime/encoded-word.ts";
+import { refuseLineBreaks, tokensField } from "./mime/header.ts";
+
+/**
+ * The whole field, folded, CRLF at its end. `utf8` is for a session that speaks SMTPUTF8: there a non-ASCII local part stands
+ * as it is. In 7 bits no notation exists for it, so it is shown as the name of an empty group, as RFC 6857 does.
+ */
+export function formatAddressHeader(field: string, addresses: readonly Address[], { utf8 = false } = {}): string {
+  const tokens = addresses.flatMap((address, index) => {
+    const parts = address.smtputf8 && !utf8 ? asEmptyGroup(address) : mailboxTokens(address);
+    if (index < addresses.length - 1) parts[parts.length - 1] += ",";
+    return parts;
+  });
+  return tokensField(field, tokens);
+}
+
+function mailboxTokens({ name, address }: Address): string[] {
+  return name === "" ? [address] : [...phraseTokens(name), `<${address}>`];
+}
+
+function asEmptyGroup({ name, address }: Address): string[] {
+  return [...phraseTokens(name === "" ? address : `${name} <${address}>`), ":;"];
+}
+
+// RFC 5322 §3.2.5: a phrase of atoms as it is, other printable ASCII as a quoted string, the rest as encoded words.
+function phraseTokens(name: string): string[] {
+  refuseLineBreaks("address", name);
+  if (looksEncoded(name) || !/^[\x20-\x7e]*$/.test(name))
+    return encodeWords(name, { first: 64, rest: 64, phrase: true });
+  if (/^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+( [A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/.test(name)) return name.split(" ");
+  return [`"${name.replace(/[\\"]/g, "\\$&")}"`];
+}

@@ -1,0 +1,158 @@
+/**
+ * Composes an email into the bytes that are signed and sent: canonical CRLF, 7-bit, the same bytes every time.
+ * Called by the delivery's compose pool, inline or in a worker thread.
+ */
+
+import type { Address } from "./address.ts";
+import { formatAddressHeader } from "./address-header.ts";
+import { checkHeaderField } from "./header-fields.ts";
+import { boundReferences, uuidOf } from "./message-id.ts";
+import { type Attachment, attachmentPart, withSemicolons } from "./mime/attachment.ts";
+import { base64LinesSize } from "./mime/base64.ts";
+import { textField, tokensField } from "./mime/header.ts";
+import { type Piece, writePieces } from "./mime/pieces.ts";
+import { encodeTextBody, textBodySizeAtMost } from "./mime/text-body.ts";
+
+/** What is asked for, without any Bcc: who is blind-copied is known to the envelope alone. Plain data, so that it can be posted to a worker. */
+export type OutgoingEmail = {
+  /** `em_` and a UUID; the boundaries follow from it. */
+  id: string;
+  /** With its angle brackets, from `makeMessageId`. */
+  messageId: string;
+  /** The Date header: when the email was accepted, or the time it was scheduled for. */
+  date: Date;
+  /** An ASCII local part: receivers find the DMARC domain in this header, which no downgraded form would show them. */
+  from: Address;
+  to: readonly Address[];
+  cc?: readonly Address[];
+  replyTo?: readonly Address[];
+  subject: string;
+  text?: string;
+  html?: string;
+  inReplyTo?: string;
+  /** Oldest first, each with its angle brackets. */
+  references?: readonly string[];
+  /** Custom fields (List-Unsubscribe among them), each lawful by `checkHeaderField`. */
+  headers?: readonly (readonly [name: string, value: string])[];
+  attachments?: readonly Attachment[];
+};
+
+export type ComposeOptions = {
+  /** Octets left free before the message, for a signature that is written later. */
+  headroom?: number;
+  /** For a session with SMTPUTF8: non-ASCII local parts stand in the header as they are (RFC 6532), which then is UTF-8. */
+  smtputf8?: boolean;
+};
+
+/** The message, behind `headroom` zero octets. Throws on input that accept should have refused. */
+export function compose(email: OutgoingEmail, { headroom = 0, smtputf8 = false }: ComposeOptions = {}): Buffer {
+  const [head, ...body] = bodyPart(email);
+  const last = body.at(-1);
+  // SMTP ends a message at a line end: a text that has none gets one.
+  if (last instanceof Uint8Array && last.length > 0 && last.at(-1) !== LF) body.push("\r\n");
+  return writePieces([headerOf(email, smtputf8) + head, ...body], headroom);
+}
+
+/** An upper bound of the composed size, for limits at accept: exact in what is large, generous in the rest. */
+export function composedSizeAtMost(email: OutgoingEmail): number {
+  let size = 4096;
+  for (const list of [[email.from], email.to, email.cc ?? [], email.replyTo ?? []]) {
+    for (const { name, address } of list) size += 100 + 4 * Buffer.byteLength(name) + 4 * Buffer.byteLength(address);
+  }
+  size += 4 * Buffer.byteLength(email.subject);
+  for (const id of boundReferences(email.references ?? [])) size += id.length + 3;
+  for (const [name, value] of email.headers ?? []) size += 100 + name.length + 4 * Buffer.byteLength(value);
+  for (const text of [email.text ?? "", email.html ?? ""]) size += 512 + textBodySizeAtMost(text);
+  for (const { base64, filename, contentType } of email.attachments ?? []) {
+    size += 1024 + 8 * Buffer.byteLength(filename) + 2 * contentType.length + base64LinesSize(base64.length);
+  }
+  return size;
+}
+
+const LF = 0x0a;
+
+/** The part that carries the whole content: a header string first, then the pieces of its body. */
+type Part = [head: string, ...body: Piece[]];
+
+function headerOf(email: OutgoingEmail, utf8: boolean): string {
+  if (email.from.smtputf8) throw new Error("From must have an ASCII local part");
+  const addresses = (field: string, list: readonly Address[] = []) =>
+    list.length === 0 ? "" : formatAddressHeader(field, list, { utf8 });
+  const ids = (field: string, list: readonly string[]) =>
+    list.length === 0 ? "" : tokensField(field, list.map(checkedId));
+  return (
+    addresses("From", [email.from]) +
+    addresses("To", email.to) +
+    addresses("Cc", email.cc) +
+    addresses("Reply-To", email.replyTo) +
+    textField("Subject", email.subject) +
+    // RFC 5322 §3.3: the zone is a number; GMT is obsolete.
+    `Date: ${email.date.toUTCString().replace("GMT", "+0000")}\r\n` +
+    ids("Message-ID", [email.messageId]) +
+    ids("In-Reply-To", email.inReplyTo === undefined ? [] : [email.inReplyTo]) +
+    ids("References", boundReferences(email.references ?? [])) +
+    (email.headers ?? []).map(customField).join("") +
+    "MIME-Version: 1.0\r\n"
+  );
+}
+
+function checkedId(id: string): string {
+  if (!/^<[!-;=?-~]{1,898}>$/.test(id))
+    throw new Error("a threading header would hold something that is not a Message-ID");
+  return id;
+}
+
+function customField([name, value]: readonly [string, string]): string {
+  const judged = checkHeaderField(name, value);
+  if (!judged.ok) throw new Error(judged.reason);
+  return textField(name, value);
+}
+
+// mixed( alternative( text, related( html, inline images ) ), attachments ), each level only where it has two members.
+function bodyPart(email: OutgoingEmail): Part {
+  const boundary = boundaries(email.id);
+  const { html = "", text = "" } = email;
+  const attachments = email.attachments ?? [];
+  const isInline = (attachment: Attachment) => html !== "" && attachment.contentId !== undefined;
+  const inline = attachments.filter(isInline).map((attachment) => attachmentPart(attachment, "inline") as Part);
+  const attached = attachments.filter((one) => !isInline(one)).map((one) => attachmentPart(one, "attachment") as Part);
+
+  const contents: Part[] = [];
+  if (text !== "") contents.push(textPart("plain", text));
+  if (html !== "") {
+    const page = textPart("html", html);
+    // RFC 2387 §3.1: `type` names the type of the root.
+    contents.push(inline.length === 0 ? page : multipart("related", boundary(), [page, ...inline], 'type="text/html"'));
+  }
+  if (contents.length === 0 && attached.length === 0) return textPart("plain", "");
+  const content = contents.length > 1 ? [multipart("alternative", boundary(), contents)] : contents;
+  return attached.length === 0 ? content[0]! : multipart("mixed", boundary(), [...content, ...attached]);
+}
+
+function textPart(subtype: "plain" | "html", text: string): Part {
+  const { encoding, content } = encodeTextBody(text);
+  const head = `Content-Type: text/${subtype}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n`;
+  return [head, content];
+}
+
+function multipart(subtype: string, boundary: string, parts: readonly Part[], parameter?: string): Part {
+  const parameters = parameter === undefined ? [`boundary="${boundary}"`] : [parameter, `boundary="${boundary}"`];
+  const pieces: Piece[] = [];
+  for (const part of parts) {
+    pieces.push(`--${boundary}\r\n`, ...part);
+    // RFC 2046 §5.1.1: the line end before a boundary belongs to it, not to the text. Base64 lines bring it along.
+    if (part.at(-1) instanceof Uint8Array) pieces.push("\r\n");
+  }
+  return [
+    `${tokensField("Content-Type", withSemicolons(`multipart/${subtype}`, parameters))}\r\n`,
+    ...pieces,
+    `--${boundary}--\r\n`,
+  ];
+}
+
+/** Boundaries of one message in order. "=_" occurs in no quoted-printable, no base64 and, by our choice of encoding, in no plain line. */
+function boundaries(emailId: string): () => string {
+  const stem = uuidOf(emailId).replaceAll("-", "");
+  let count = 0;
+  return () => `=_${stem}.${++count}`;
+}

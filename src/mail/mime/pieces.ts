@@ -1,0 +1,26 @@
+/** A message as a list of pieces whose sizes are known, written once into one buffer: a 40 MiB message is never held twice. */
+
+import { base64LinesSize, writeBase64Lines } from "./base64.ts";
+
+/** Ready text or bytes, or base64 content that still has to be cut into lines. */
+export type Piece = string | Uint8Array | { base64: string | Uint8Array };
+
+/** Writes the pieces behind `headroom` free octets, where a signature may be put later. */
+export function writePieces(pieces: readonly Piece[], headroom: number): Buffer {
+  const message = Buffer.allocUnsafe(headroom + pieces.reduce((sum, piece) => sum + pieceSize(piece), 0));
+  message.fill(0, 0, headroom);
+  let at = headroom;
+  for (const piece of pieces) {
+    if (typeof piece === "string") at += message.write(piece, at);
+    else if (piece instanceof Uint8Array) {
+      message.set(piece, at);
+      at += piece.length;
+    } else at = writeBase64Lines(piece.base64, message, at);
+  }
+  return message;
+}
+
+function pieceSize(piece: Piece): number {
+  if (typeof piece === "string") return Buffer.byteLength(piece);
+  return piece instanceof Uint8Array ? piece.length : base64LinesSize(piece.base64.length);
+}

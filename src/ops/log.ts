@@ -1,0 +1,42 @@
+/** The program's log: JSON lines for machines, readable lines on a terminal; never a secret, never message content. */
+import { type Logger, pino } from "pino";
+import pretty from "pino-pretty";
+
+export type Log = Logger;
+
+export type LogOptions = { level: string; pretty: boolean };
+
+/** Paths that hold secrets in anything that might be logged by accident. */
+const redacted = [
+  "authorization",
+  "*.authorization",
+  "headers.authorization",
+  "password",
+  "*.password",
+  "secret",
+  "*.secret",
+  "apiKey",
+  "*.apiKey",
+  "databaseUrl",
+  "*.databaseUrl",
+];
+
+export function createLog(options: LogOptions): Log {
+  const base = {
+    level: options.level,
+    base: null,
+    redact: { paths: redacted, censor: "[hidden]" },
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  if (!options.pretty) return pino(base, pino.destination({ fd: 1, sync: true }));
+  return pino(
+    base,
+    pretty({ colorize: !process.env.NO_COLOR, translateTime: "SYS:HH:MM:ss", ignore: "pid,hostname", sync: true }),
+  );
+}
+
+/** A log that says nothing, for short-lived commands that print their own words. */
+export function silentLog(): Log {
+  return pino({ level: "silent" });
+}

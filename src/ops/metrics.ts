@@ -1,0 +1,44 @@
+/** The program's Prometheus metrics: one registry per program, made by assemble and handed to whoever counts. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: "posthorn_" });
+  const registers = [registry];
+  return {
+    registry,
+    requests: new Counter({
+      name: "posthorn_requests_total",
+      help: "API calls answered, by method and code (ok or a Connect error code).",
+      labelNames: ["method", "code"],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: "posthorn_request_duration_seconds",
+      help: "Time from the head of a request to the end of its answer, by method.",
+      labelNames: ["method"],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+      registers,
+    }),
+    refusedConnections: new Counter({
+      name: "posthorn_broken_requests_total",
+      help: "Requests that were no valid HTTP, or broke a limit before they reached a method.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    queueDepth: new Gauge({
+      name: "posthorn_queue_recipients",
+      help: "Recipients not yet settled: due now, later, or leased by a worker.",
+      labelNames: ["state"],
+      registers,
+    }),
+    poolConnections: new Gauge({
+      name: "posthorn_database_connections",
+      help: "Connections of this program to PostgreSQL: the limit, and how many the server counts as ours.",
+      labelNames: ["state"],
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { askedRecords, type RecordKey, type RecordStatus, recordKeys } from "./dns-records.ts";
+import {
+  canReceive,
+  canSend,
+  type DomainEvent,
+  type DomainFacts,
+  type DomainStatus,
+  domainEvents,
+  domainMachine,
+  domainStatuses,
+  newDomain,
+  next,
+  ownReturnPath,
+  type RecordResult,
+} from "./domain-status.ts";
+
+const created = new Date("2026-01-01T00:00:00Z");
+const hours = (count: number): Date => new Date(created.getTime() + count * 3_600_000);
+const asked = askedRecords({ domain: "shop.example", token: "t", zone: "mail.test" });
+const needed: RecordKey[] = ["dkim1", "dkim2", "dmarc", "mailFromMx", "mailFromSpf"];
+
+function results(found: readonly RecordKey[], otherwise: RecordStatus = "missing"): RecordResult[] {
+  return asked.map((record) => ({ record, status: found.includes(record.key) ? "found" : otherwise }));
+}
+
+/** A life as a list of checks: at which hour, what is found, and the status it must give. */
+function live(...checks: [hour: number, found: readonly RecordKey[], expected: DomainStatus][]): DomainFacts {
+  return checks.reduce((facts, [hour, found, expected]) => {
+    const after = next(facts, results(found), hours(hour)).facts;
+    assert.equal(after.status, expected, `at hour ${hour}`);
+    return after;
+  }, newDomain(created));
+}
+
+test("from nothing to ready, record by record", () => {
+  live(
+    [0, [], "pending"],
+    [1, ["mx", "spf"], "pending"],
+    [1.1, ["dmarc"], "verifying"],
+    [2, ["dkim1", "dmarc"], "verifying"],
+    [3, needed, "ready"],
+    [9, needed, "ready"],
+  );
+});
+
+test("ready, broken, degraded, repaired", () => {
+  live([1, needed, "ready"], [2, needed.slice(1), "degraded"], [3, needed, "ready"]);
+});
+
+test("ready and then nothing at all: degraded for 72 hours, then failed, until the records are back", () => {
+  live(
+    [1, needed, "ready"],
+    [7, [], "degraded"],
+    [78, ["dmarc"], "degraded"],
+    [79, [], "failed"],
+    [90, ["dmarc"], "failed"],
+    [91, ["dkim2"], "degraded"],
+    [92, needed, "ready"],
+  );
+});
+
+test("the 72 hours start when the loss was noticed, not when the last check before it was made", () => {
+  live([1, needed, "ready"], [100, [], "degraded"], [171, [], "degraded"], [172, [], "failed"]);
+});
+
+test("DKIM in place for over 24 hours without the rest is degraded", () => {
+  live(
+    [30, ["dmarc"], "verifying"],
+    [31, ["dkim1", "dmarc"], "verifying"],
+    [55, ["dkim1", "dkim2"], "verifying"],
+    [55.1, ["dkim1", "dkim2"], "degraded"],
+    [56, ["dmarc"], "verifying"],
+    [57, ["dkim1"], "verifying"],
+    [60, needed, "ready"],
+  );
+});
+
+test("no DKIM within 72 hours of registration is failed, whatever else is there", () => {
+  live([71.9, ["dmarc"], "verifying"], [72, ["dmarc", "mailFromMx"], "failed"], [80, ["dkim1"], "verifying"]);
+  live([71.9, [], "pending"], [72, [], "failed"], [100, needed, "ready"]);
+});
+
+test("statuses that were kept because DNS was silent keep the domain", () => {
+  const ready = live([1, needed, "ready"]);
+  assert.equal(next(ready, results(needed), hours(500)).facts.status, "ready");
+});
+
+const target: Record<DomainEvent, DomainStatus> = {
+  ...{ nothing: "pending", some: "verifying", all: "ready", stuck: "degraded", lost: "degraded", expired: "failed" },
+};
+
+test("whatever the life, each check moves to the state that its findings call for, by a row of the table", () => {
+  const check = fc.record({ gap: fc.integer({ min: 0, max: 100 }), found: fc.subarray([...recordKeys]) });
+  fc.assert(
+    fc.property(fc.array(check, { maxLength: 30 }), (checks) => {
+      let facts = newDomain(created);
+      let hour = 0;
+      for (const { gap, found } of checks) {
+        hour += gap;
+        const step = next(facts, results(found), hours(hour));
+        assert.equal(step.facts.status, target[step.event], `${facts.status} + ${step.event}`);
+        const row = domainMachine.transitions.some((one) => one.from === facts.status && one.event === step.event);
+        assert.ok(row || step.facts.status === facts.status);
+        facts = step.facts;
+      }
+    }),
+    { seed: 3, numRuns: 3000 },
+  );
+});
+
+test("the table names known states and events only, each pair once, and reaches every state", () => {
+  const pairs = domainMachine.transitions.map(({ from, event }) => `${from} ${event}`);
+  assert.equal(new Set(pairs).size, pairs.length);
+  assert.deepEqual(Object.keys(domainMachine.states), domainStatuses);
+  assert.deepEqual(Object.keys(domainMachine.events), domainEvents);
+  const reached = new Set<string>([domainMachine.initial, ...domainMachine.transitions.map(({ to }) => to)]);
+  assert.deepEqual([...reached].toSorted(), [...domainStatuses].toSorted());
+});
+
+test("what a domain may do follows from its records", () => {
+  assert.ok(canSend("verifying", results(["dkim2"])));
+  assert.ok(!canSend("failed", results(["dkim2"])));
+  assert.ok(!canSend("verifying", results(["dmarc"])));
+  assert.ok(canReceive(results(["dkim1", "mx"])));
+  assert.ok(!canReceive(results(["mx"])));
+  assert.ok(!canReceive(results(["dkim1"])));
+  assert.ok(ownReturnPath(results(["mailFromMx", "mailFromSpf"])));
+  assert.ok(!ownReturnPath(results(["mailFromMx"])));
+});

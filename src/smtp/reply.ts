@@ -1,0 +1,91 @@
+/** Reads SMTP replies from a byte stream within fixed bounds; the client session feeds it whatever the socket brings. */
+import type { Reply } from "../rules/outcome-evidence.ts";
+
+export const replyLimits = { lineBytes: 2048, lines: 64, bytes: 16 * 1024 } as const;
+
+class ReplyError extends Error {}
+
+export class ReplyReader {
+  #pending: Buffer = Buffer.alloc(0);
+  #lines: string[] = [];
+  #code = "";
+  #bytes = 0;
+
+  /**
+   * Hands over each complete reply in the order received. Returns what is wrong when the peer does not speak SMTP or
+   * speaks without end; replies before that point still count, since the last of them may have accepted a message.
+   */
+  push(chunk: Buffer, onReply: (reply: Reply) => void): string | undefined {
+    let rest = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    try {
+      for (let end = rest.indexOf(LF); end >= 0; end = rest.indexOf(LF)) {
+        const reply = this.#line(rest.subarray(0, end));
+        rest = rest.subarray(end + 1);
+        if (reply) onReply(reply);
+      }
+      if (rest.length > replyLimits.lineBytes) throw new ReplyError(`reply line over ${replyLimits.lineBytes} bytes`);
+    } catch (error) {
+      if (error instanceof ReplyError) return error.message;
+      throw error;
+    }
+    this.#pending = rest;
+    return undefined;
+  }
+
+  /** True while bytes of an unfinished reply are held. */
+  get partial(): boolean {
+    return this.#pending.length > 0 || this.#lines.length > 0;
+  }
+
+  #line(bytes: Buffer): Reply | undefined {
+    // A bare LF ends a line too: old servers write it, and in a reply it can smuggle nothing.
+    const content = bytes.at(-1) === CR ? bytes.subarray(0, -1) : bytes;
+    if (content.length > replyLimits.lineBytes) throw new ReplyError(`reply line over ${replyLimits.lineBytes} bytes`);
+    this.#bytes += content.length;
+    if (this.#bytes > replyLimits.bytes) throw new ReplyError(`reply over ${replyLimits.bytes} bytes`);
+    if (this.#lines.length >= replyLimits.lines) throw new ReplyError(`reply over ${replyLimits.lines} lines`);
+    const line = decode(content);
+    // RFC 5321 §4.2: three digits, the first 2–5, then a space, a hyphen or the end of the line.
+    const match = /^([2-5][0-9]{2})(?:([ -])(.*))?$/.exec(line);
+    if (!match) throw new ReplyError(`not an SMTP reply: ${JSON.stringify(line.slice(0, 80))}`);
+    const [, code = "", separator = " ", text = ""] = match;
+    // RFC 5321 §4.2.1: every line of one reply carries the same code.
+    if (this.#lines.length > 0 && code !== this.#code) {
+      throw new ReplyError(`reply changes its code from ${this.#code} to ${code}`);
+    }
+    this.#code = code;
+    this.#lines.push(text);
+    if (separator === "-") return undefined;
+    const reply = assemble(code, this.#lines);
+    this.#lines = [];
+    this.#bytes = 0;
+    return reply;
+  }
+}
+
+function assemble(code: string, lines: readonly string[]): Reply {
+  const enhanced = enhancedCode(lines[0] ?? "");
+  // RFC 2034 §4: the enhanced code stands first in the text of every line; it is said once here.
+  const text = lines.map((line) => (enhanced && line.startsWith(enhanced) ? line.slice(enhanced.length) : line).trim());
+  return {
+    code: Number(code),
+    enhanced,
+    text: text.join("\n"),
+    line: [code, enhanced, ...text].filter((part) => part).join(" "),
+  };
+}
+
+function enhancedCode(text: string): string | null {
+  return /^([245]\.[0-9]{1,3}\.[0-9]{1,3})(?=[\s:;,)-]|$)/.exec(text)?.[1] ?? null;
+}
+
+// RFC 5321 §4.2.1 leaves the charset open: UTF-8 where it is valid, else one character a byte. Controls become spaces,
+// since the text is shown to people.
+function decode(bytes: Buffer): string {
+  const utf8 = bytes.toString("utf8");
+  const text = utf8.includes("\uFFFD") ? bytes.toString("latin1") : utf8;
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+}
+
+const LF = 0x0a;
+const CR = 0x0d;

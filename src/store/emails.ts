@@ -1,0 +1,214 @@
+/** Emails going in: the email, its recipients, its content and its idempotency key, committed together in one statement. */
+import type { Address } from "../mail/address.ts";
+import type { Sql } from "./db.ts";
+import { createGroupCommit } from "./group-commit.ts";
+
+export type RecipientKind = "to" | "cc" | "bcc";
+
+/** What was asked for beside the texts, as it is stored in emails.envelope. */
+export type Envelope = {
+  from: Address;
+  to: Address[];
+  cc: Address[];
+  bcc: Address[];
+  replyTo: Address[];
+  headers: [name: string, value: string][];
+  inReplyTo?: string;
+  references: string[];
+  requireTls: boolean;
+  attachments: { filename: string; contentType: string; contentId?: string; sizeBytes: number }[];
+};
+
+export type NewEmail = {
+  id: string;
+  workspaceId: string;
+  keyId: string;
+  domainId: string;
+  domain: string;
+  subject: string;
+  messageId: string;
+  envelope: Envelope;
+  metadata: Record<string, string>;
+  test: boolean;
+  sizeBytes: number;
+  /** Undefined: due at once. */
+  scheduledAt: Date | undefined;
+  /** How long it is tried from when it is due, unless `expiresAt` says otherwise. */
+  retryForMs: number;
+  expiresAt: Date | undefined;
+  recipients: { kind: RecipientKind; address: string; destination: string }[];
+  /** Part 0 is JSON of the texts, part n the base64 of attachment n. */
+  parts: string[];
+  idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
+};
+
+/** Either this email is stored now, or its idempotency key was used before, for that email. */
+export type Accepted = { stored: true } | { stored: false; emailId: string; requestHash: string };
+
+const pieceLength = 256 * 1024;
+const batchBytes = 1024 * 1024;
+
+export type EmailStore = { accept(email: NewEmail): Promise<Accepted>; idle(): Promise<void> };
+
+export function createEmailStore(sql: Sql, options: { lanes?: number } = {}): EmailStore {
+  const group = createGroupCommit<NewEmail, Accepted>({
+    run: (emails) => acceptBatch(sql, emails),
+    maxItems: 200,
+    maxBytes: batchBytes,
+    lanes: options.lanes ?? 2,
+    keyOf: (email) => email.idempotency && `${email.workspaceId} ${email.idempotency.key}`,
+    // Class 22 is bad data, 23 a broken constraint: a fault of one row. Anything else would fail again.
+    splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
+  });
+  return {
+    accept(email) {
+      const bytes = email.parts.reduce((sum, part) => sum + part.length, 0);
+      return bytes > batchBytes ? acceptLarge(sql, email) : group.add(email, bytes);
+    },
+    idle: group.idle,
+  };
+}
+
+async function acceptBatch(sql: Sql, emails: NewEmail[]): Promise<Accepted[]> {
+  // Keys are inserted in their order, so that two nodes with the same keys wait for each other and never in a circle.
+  const sorted = [...emails].sort((a, b) => ((a.idempotency?.key ?? "") < (b.idempotency?.key ?? "") ? -1 : 1));
+  const pieces = emails.flatMap((email) => [...piecesOf(email)]);
+  const stored = await insertEmails(sql, sorted, pieces);
+  return await answersFor(sql, emails, stored);
+}
+
+/** Content too large for one statement goes piece by piece inside one transaction, so that other calls are served in between. */
+async function acceptLarge(sql: Sql, email: NewEmail): Promise<Accepted> {
+  const stored = await sql.begin(async (tx) => {
+    const inner = tx as unknown as Sql;
+    const ids = await insertEmails(inner, [email], []);
+    if (ids.size === 0) return ids;
+    let slice: Piece[] = [];
+    for (const piece of piecesOf(email)) {
+      slice.push(piece);
+      if (slice.length < batchBytes / pieceLength) continue;
+      await insertPieces(inner, slice);
+      slice = [];
+    }
+    await insertPieces(inner, slice);
+    return ids;
+  });
+  const [answer] = await answersFor(sql, [email], stored as Set<string>);
+  return answer!;
+}
+
+async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]): Promise<Set<string>> {
+  const rows = JSON.stringify(emails.map(emailRow));
+  const recipients = JSON.stringify(emails.flatMap(recipientRows));
+  const stored = await sql<{ id: string }[]>`
+    with input as (
+      select * from json_to_recordset((${rows}::text)::json) as x(
+        id uuid, workspace_id uuid, key_id uuid, domain_id uuid, domain text, from_address text, subject text, message_id text,
+        envelope jsonb, metadata jsonb, test boolean, total integer, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
+        retry_for interval, idempotency_key text, request_hash text, kept_for interval)
+    ), claimed as (
+      insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
+      select workspace_id, idempotency_key, request_hash, id, now() + kept_for from input where idempotency_key is not null
+      order by workspace_id, idempotency_key
+      on conflict (workspace_id, key) do update
+        set request_hash = excluded.request_hash, email_id = excluded.email_id, expires_at = excluded.expires_at
+        where idempotency.expires_at < now()
+      returning email_id
+    ), fresh as (
+      select *, greatest(now(), scheduled_at) as due_at from input
+      where idempotency_key is null or id in (select email_id from claimed)
+    ), mail as (
+      insert into emails (workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
+        open, total, size_bytes, content_day, scheduled_at, expires_at)
+      select workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
+        total, total, size_bytes, (due_at at time zone 'UTC')::date, scheduled_at, coalesce(expires_at, due_at + retry_for)
+      from fresh
+    ), queue as (
+      insert into recipients (workspace_id, email_id, position, kind, address, destination, due_at)
+      select f.workspace_id, f.id, r.position, r.kind, r.address, r.destination, f.due_at
+      from json_to_recordset((${recipients}::text)::json) as r(email_id uuid, position smallint, kind text, address text, destination text)
+      join fresh f on f.id = r.email_id
+    ), content as (
+      insert into email_contents (workspace_id, email_id, day, part, piece, data)
+      select f.workspace_id, f.id, (f.due_at at time zone 'UTC')::date, p.part, p.piece, p.data
+      from unnest(${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[], ${pieces.map((p) => p.piece)}::int[],
+        ${pieces.map((p) => p.data)}::text[]) as p(email_id, part, piece, data)
+      join fresh f on f.id = p.email_id
+    )
+    select id from fresh`;
+  return new Set(stored.map((row) => row.id));
+}
+
+type Piece = { workspaceId: string; emailId: string; part: number; piece: number; data: string };
+
+async function insertPieces(sql: Sql, pieces: Piece[]): Promise<void> {
+  await sql`
+    insert into email_contents (workspace_id, email_id, day, part, piece, data)
+    select e.workspace_id, e.id, e.content_day, p.part, p.piece, p.data
+    from unnest(${pieces.map((p) => p.workspaceId)}::uuid[], ${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[],
+      ${pieces.map((p) => p.piece)}::int[], ${pieces.map((p) => p.data)}::text[]) as p(workspace_id, id, part, piece, data)
+    join emails e using (workspace_id, id)`;
+}
+
+/** Emails that were not stored lost to an earlier one with the same key: that one is the answer. */
+async function answersFor(sql: Sql, emails: NewEmail[], stored: Set<string>): Promise<Accepted[]> {
+  const repeated = emails.filter((email) => !stored.has(email.id));
+  if (repeated.length === 0) return emails.map(() => ({ stored: true }));
+  const rows = await sql<{ workspaceId: string; key: string; requestHash: string; emailId: string }[]>`
+    select i.workspace_id as "workspaceId", i.key, i.request_hash as "requestHash", i.email_id as "emailId"
+    from unnest(${repeated.map((e) => e.workspaceId)}::uuid[], ${repeated.map((e) => e.idempotency!.key)}::text[]) as k(workspace_id, key)
+    join idempotency i using (workspace_id, key)`;
+  const byKey = new Map(rows.map((row) => [`${row.workspaceId} ${row.key}`, row]));
+  return emails.map((email) => {
+    if (stored.has(email.id)) return { stored: true };
+    const first = byKey.get(`${email.workspaceId} ${email.idempotency!.key}`);
+    // The key ran out between the two statements, or a housekeeper took it: the caller may simply try again.
+    if (!first) throw Object.assign(new Error("idempotency key vanished"), { code: "55P03" });
+    return { stored: false, emailId: first.emailId, requestHash: first.requestHash };
+  });
+}
+
+function emailRow(email: NewEmail) {
+  return {
+    id: email.id,
+    workspace_id: email.workspaceId,
+    key_id: email.keyId,
+    domain_id: email.domainId,
+    domain: email.domain,
+    from_address: email.envelope.from.address,
+    subject: email.subject,
+    message_id: email.messageId,
+    envelope: email.envelope,
+    metadata: email.metadata,
+    test: email.test,
+    total: email.recipients.length,
+    size_bytes: email.sizeBytes,
+    scheduled_at: email.scheduledAt,
+    expires_at: email.expiresAt,
+    retry_for: `${email.retryForMs} milliseconds`,
+    idempotency_key: email.idempotency?.key,
+    request_hash: email.idempotency?.requestHash,
+    kept_for: email.idempotency && `${email.idempotency.keptForMs} milliseconds`,
+  };
+}
+
+function recipientRows(email: NewEmail) {
+  return email.recipients.map((recipient, position) => ({ email_id: email.id, position, ...recipient }));
+}
+
+function* piecesOf({ id, workspaceId, parts }: NewEmail): Generator<Piece> {
+  for (const [part, text] of parts.entries()) {
+    let from = 0;
+    for (let piece = 0; piece === 0 || from < text.length; piece++) {
+      let to = from + pieceLength;
+      // Half a surrogate pair is no text: a pair stays in one piece.
+      if (isHighSurrogate(text.charCodeAt(to - 1))) to--;
+      yield { workspaceId, emailId: id, part, piece, data: text.slice(from, to) };
+      from = to;
+    }
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

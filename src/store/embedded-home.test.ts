@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { chmod, lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+import { openEmbedded, socketOptions, startEmbedded } from "./embedded.ts";
+import { findHome, readFacts, replaceFile } from "./embedded-home.ts";
+import { needsRoot, newPlace, query, recorder, runProgram, start } from "./embedded-testing.ts";
+
+describe("the place of the cluster", () => {
+  it("may be a data directory with a long and odd name", async (t) => {
+    const dataDir = join(await newPlace(t), `it's a "näme", ${"long".repeat(30)}`, "data");
+    const server = await start(t, { dataDir });
+    const socketDir = dirname(socketOptions(server.url).path!);
+    t.after(() => rm(socketDir, { recursive: true }));
+    assert.equal((await query(server.url, (sql) => sql`select 1`)).length, 1);
+    assert.equal((await stat(socketDir)).mode & 0o777, 0o700);
+  });
+
+  it("is never a short socket directory that somebody else has made", async (t) => {
+    const dataDir = join(await newPlace(t), "long".repeat(30));
+    const { socketDir } = await findHome(dataDir);
+    t.after(() => rm(socketDir, { recursive: true }));
+    await chmod(socketDir, 0o777);
+    await assert.rejects(findHome(dataDir), { code: "permission", message: /belongs to somebody else/ });
+  });
+
+  it("is named when it is a file", async (t) => {
+    const dataDir = join(await newPlace(t), "file");
+    await writeFile(dataDir, "");
+    const refused = startEmbedded({ dataDir, log: recorder() });
+    await assert.rejects(refused, { code: "permission", message: /POSTHORN_DATA_DIR/ });
+  });
+
+  it("is under /var/lib/posthorn when root's data directory is in a 0700 home", { skip: needsRoot }, async (t) => {
+    const place = await newPlace(t);
+    await chmod(place, 0o700);
+    const dataDir = join(place, "data");
+    const first = await start(t, { dataDir });
+    const home = (await readFacts(dataDir))!.home!;
+    t.after(() => rm(home, { recursive: true }));
+    assert.match(home, /^\/var\/lib\/posthorn\/\w+$/);
+    await query(first.url, (sql) => sql`create table kept as select 1 as value`);
+    await first.stop();
+
+    // Opening the home later must not make an empty database appear in the data directory.
+    await chmod(place, 0o755);
+    const second = await start(t, { dataDir });
+    assert.equal((await query(second.url, (sql) => sql`select value from kept`)).length, 1);
+    await second.stop();
+
+    await chmod(place, 0o700);
+    await rm(dataDir, { recursive: true });
+    const third = await start(t, { dataDir });
+    const gone = query(third.url, (sql) => sql`select value from kept`);
+    await assert.rejects(gone, { code: "42P01" });
+    const aside = (await readdir(home)).filter((name) => name.startsWith("postgres-of-a-removed"));
+    assert.equal(aside.length, 1, "starting over deletes nothing");
+  });
+
+  it("never moves when a home that was open is closed later", { skip: needsRoot }, async (t) => {
+    const place = await newPlace(t);
+    const dataDir = join(place, "data");
+    await mkdir(join(dataDir, "postgres"), { recursive: true });
+    await chmod(place, 0o700);
+    await assert.rejects(findHome(dataDir), { code: "permission", message: /chmod o\+x/ });
+  });
+
+  it("belongs to the ordinary user who starts it, also after root has helped out", { skip: needsRoot }, async (t) => {
+    const place = await newPlace(t);
+    await chmod(place, 0o777);
+    const dataDir = join(place, "data");
+    const program = runProgram(t, dataDir, { uid: 65534, gid: 65534 });
+    const { serverPid } = await program.ready;
+    assert.equal((await stat(`/proc/${serverPid}`)).uid, 65534);
+    program.child.kill("SIGTERM");
+    await once(program.child, "exit");
+    const command = await openEmbedded({ dataDir, log: recorder() });
+    assert.equal((await stat(`/proc/${command.pid()}`)).uid, 65534);
+    await command.stop();
+    for (const name of await readdir(dataDir)) assert.equal((await stat(join(dataDir, name))).uid, 65534, name);
+  });
+});
+
+describe("replaceFile", () => {
+  it("replaces a link instead of writing through it, with the mode it was given", async (t) => {
+    const place = await newPlace(t);
+    await writeFile(join(place, "precious"), "untouched");
+    await symlink("precious", join(place, "settings"));
+    await replaceFile(join(place, "settings"), "new", 0o644);
+    assert.equal(await readFile(join(place, "precious"), "utf8"), "untouched");
+    assert.equal((await lstat(join(place, "settings"))).mode & 0o777, 0o644);
+    assert.deepEqual((await readdir(place)).sort(), ["precious", "settings"]);
+  });
+});

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { type Holder, type Lock, lockHolder, takeLock } from "./embedded-lock.ts";
+import { processStart } from "./embedded-process.ts";
+import { newPlace } from "./embedded-testing.ts";
+
+describe("the lock of a data directory", () => {
+  it("has one holder at a time, who is named to the others", async (t) => {
+    const request = await newRequest(t);
+    const lock = await take(request);
+    assert.deepEqual(await takeLock(request), { holder: await lockHolder(request.home) });
+    assert.equal((await lockHolder(request.home))?.pid, process.pid);
+    await lock.release();
+    assert.equal(await lockHolder(request.home), undefined);
+    await (await take(request)).release();
+    assert.deepEqual(await readdir(request.home), []);
+  });
+
+  it("goes to exactly one of many who find a dead holder", async (t) => {
+    const request = await newRequest(t);
+    for (let round = 0; round < 20; round++) {
+      await leaveBehind(request, { start: "1" });
+      const results = await Promise.all(Array.from({ length: 8 }, () => takeLock(request)));
+      const winners = results.filter((result) => "release" in result);
+      assert.equal(winners.length, 1);
+      await winners[0]!.release();
+    }
+  });
+
+  it("is free when the holder's number belongs to another process now", async (t) => {
+    const request = await newRequest(t);
+    await leaveBehind(request, { start: "1" });
+    await (await take(request)).release();
+  });
+
+  it("is free when the holder is a zombie", { skip: process.platform !== "linux" }, async (t) => {
+    const request = await newRequest(t);
+    // The shell never waits for its child, so the child stays in the process table after its end.
+    const parent = spawn("/bin/sh", ["-c", 'sleep 600 & echo "$!"; exec sleep 601']);
+    t.after(() => parent.kill("SIGKILL"));
+    const [line] = await once(parent.stdout, "data");
+    const pid = Number(line);
+    const start = processStart(pid)!;
+    await leaveBehind(request, { pid, start });
+    assert.equal((await lockHolder(request.home))?.pid, pid);
+    process.kill(pid, "SIGKILL");
+    const taken = await take(request);
+    assert.ok((await stat(`/proc/${pid}`)).isDirectory(), "still in the process table");
+    await taken.release();
+  });
+
+  it("is free after a restart of the machine and after a torn write", async (t) => {
+    const request = await newRequest(t);
+    await leaveBehind(request, { boot: "another" });
+    await (await take(request)).release();
+    await writeFile(join(request.home, "postgres.lock.9"), '{"pid":');
+    await (await take(request)).release();
+  });
+
+  it("belongs to a program in another container while that answers or shows a beat", async (t) => {
+    const request = await newRequest(t);
+    const path = await leaveBehind(request, { pidNamespace: "pid:[1]" });
+    await utimes(path, 0, 0);
+    const server = createServer().listen(request.socket);
+    await once(server, "listening");
+    assert.ok("holder" in (await takeLock(request)), "its server answers");
+    server.close();
+    await once(server, "close");
+    let beats = 0;
+    const beat = setInterval(() => void utimes(path, 0, Date.now() / 1000 + ++beats), 20);
+    t.after(() => clearInterval(beat));
+    await utimes(path, new Date(), new Date());
+    const asked = takeLock(request);
+    assert.ok("holder" in (await asked), "its beat goes on");
+    clearInterval(beat);
+    await utimes(path, 0, 0);
+    await (await take(request)).release();
+  });
+});
+
+type Request = Parameters<typeof takeLock>[0];
+
+async function newRequest(t: TestContext): Promise<Request> {
+  const home = await newPlace(t);
+  return { home, dataDir: home, role: "program", socket: join(home, "socket") };
+}
+
+async function take(request: Request): Promise<Lock> {
+  const taken = await takeLock(request);
+  assert.ok("release" in taken, "the lock is free");
+  return taken;
+}
+
+/** A lock as a killed program would leave it: ours, with some of it changed. */
+async function leaveBehind(request: Request, change: Partial<Holder>): Promise<string> {
+  const lock = await take(request);
+  const [name] = await readdir(request.home);
+  const ours = JSON.parse(await readFile(join(request.home, name!), "utf8")) as Holder;
+  await lock.release();
+  const path = join(request.home, "postgres.lock.5");
+  await writeFile(path, JSON.stringify({ ...ours, ...change }));
+  return path;
+}

@@ -1,0 +1,142 @@
+/** One program per data directory: a lock that a kill -9 leaves behind but never leaves closed. Taken by embedded.ts. */
+import { randomBytes } from "node:crypto";
+import { link, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { bootId, pidNamespace, processStart } from "./embedded-process.ts";
+
+/** A program keeps the database for as long as it runs; a command has it for a moment, so a program waits for it. */
+export type Role = "program" | "command";
+
+export type Holder = {
+  pid: number;
+  start: string;
+  boot: string;
+  pidNamespace: string;
+  role: Role;
+  dataDir: string;
+  socket: string;
+};
+
+export type Lock = { release(): Promise<void> };
+
+/** How often a holder shows that it lives, and how long it may be silent; only a look from another container depends on it. */
+const beatMs = 2000;
+const silentMs = 6000;
+
+export type LockRequest = { home: string; dataDir: string; role: Role; socket: string };
+
+/**
+ * Node has no flock, so the lock is a file that names its holder, one generation after another: `postgres.lock.7` is taken by
+ * creating it with link(2), which one of many callers can do, and only when the holder of generation 6 is gone. Nobody ever
+ * removes the newest generation of somebody else, so two programs that find the same dead holder cannot both win.
+ */
+export async function takeLock(request: LockRequest): Promise<Lock | { holder: Holder }> {
+  const { home } = request;
+  for (;;) {
+    const newest = await newestLock(home);
+    if (newest?.holder !== undefined && (await isAlive(newest.holder, newest.path, request.socket)))
+      return { holder: newest.holder };
+    const generation = (newest?.generation ?? 0) + 1;
+    const path = lockPath(home, generation);
+    if (!(await createOnce(path, JSON.stringify(describeSelf(request))))) continue;
+    const after = await generations(home);
+    // Someone passed us while we slept between reading and linking: theirs is newer, so ours counts for nothing.
+    if (after.some((other) => other > generation)) {
+      await rm(path, { force: true });
+      continue;
+    }
+    for (const older of after) if (older < generation) await rm(lockPath(home, older), { force: true });
+    return keep(path);
+  }
+}
+
+/** Who runs on this data directory now, without asking for the lock. */
+export async function lockHolder(home: string): Promise<Holder | undefined> {
+  const newest = await newestLock(home);
+  if (newest?.holder === undefined) return undefined;
+  return (await isAlive(newest.holder, newest.path, newest.holder.socket)) ? newest.holder : undefined;
+}
+
+function keep(path: string): Lock {
+  const beat = setInterval(() => void utimes(path, new Date(), new Date()).catch(() => {}), beatMs);
+  beat.unref();
+  return {
+    async release() {
+      clearInterval(beat);
+      await rm(path, { force: true });
+    },
+  };
+}
+
+function describeSelf({ dataDir, role, socket }: LockRequest): Holder {
+  const start = processStart(process.pid) ?? "";
+  return { pid: process.pid, start, boot: bootId(), pidNamespace: pidNamespace(), role, dataDir, socket };
+}
+
+async function isAlive(holder: Holder, path: string, socket: string): Promise<boolean> {
+  if (holder.boot !== bootId()) return false;
+  if (holder.pidNamespace === pidNamespace()) return processStart(holder.pid) === holder.start;
+  // Another container on the same volume: its processes cannot be seen from here, but its server and its beats can.
+  const first = (await stat(path).catch(() => undefined))?.mtimeMs;
+  for (;;) {
+    if (await accepts(socket)) return true;
+    const beat = (await stat(path).catch(() => undefined))?.mtimeMs;
+    if (beat === undefined || Date.now() - beat > silentMs) return false;
+    if (beat !== first) return true;
+    await delay(100);
+  }
+}
+
+type Found = { generation: number; path: string; holder: Holder | undefined };
+
+async function newestLock(home: string): Promise<Found | undefined> {
+  const generation = Math.max(0, ...(await generations(home)));
+  if (generation === 0) return undefined;
+  const path = lockPath(home, generation);
+  try {
+    return { generation, path, holder: JSON.parse(await readFile(path, "utf8")) as Holder };
+  } catch (error) {
+    // Unreadable words after a power cut are nobody's lock; a file that went meanwhile was released.
+    if (error instanceof SyntaxError) return { generation, path, holder: undefined };
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return newestLock(home);
+    throw error;
+  }
+}
+
+async function generations(home: string): Promise<number[]> {
+  const names = await readdir(home);
+  return names.flatMap((name) => /^postgres\.lock\.(\d+)$/.exec(name)?.[1] ?? []).map(Number);
+}
+
+function lockPath(home: string, generation: number): string {
+  return join(home, `postgres.lock.${generation}`);
+}
+
+/** Writes the whole file under another name first, so that a reader never sees half of it. */
+async function createOnce(path: string, text: string): Promise<boolean> {
+  const draft = `${path}.${randomBytes(6).toString("hex")}`;
+  await writeFile(draft, text, { mode: 0o644, flag: "wx" });
+  try {
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Whether anything listens on a socket file. */
+export function accepts(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}

@@ -1,0 +1,75 @@
+/** Tells processes apart beyond their number: a pid is reused, a pid with its start time is not. Used by the lock and by the server. */
+import { execFileSync } from "node:child_process";
+import { readFileSync, readlinkSync } from "node:fs";
+import { basename } from "node:path";
+
+/** A value that no other process of this machine has had or will have under this pid; undefined when nobody runs under it. */
+export function processStart(pid: number): string | undefined {
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  if (process.platform !== "linux") return startFromPs(pid);
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // The command name may hold spaces and brackets, so fields are counted after its closing bracket.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const state = fields[0];
+    // A zombie runs nothing any more; in a container whose first process reaps nobody it stays for ever.
+    if (state === "Z" || state === "X") return undefined;
+    return fields[19];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Start times count from the boot, so they mean something only together with it. */
+export function bootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return "";
+  }
+}
+
+/** Pids of another namespace (another container on the same volume) cannot be looked up from here. */
+export function pidNamespace(): string {
+  try {
+    return readlinkSync("/proc/self/ns/pid");
+  } catch {
+    return "";
+  }
+}
+
+/** Whether this pid is a PostgreSQL that serves that cluster: its working directory, which follows a directory that is moved. */
+export function serves(pid: number, cluster: string): boolean {
+  if (processStart(pid) === undefined) return false;
+  try {
+    if (process.platform !== "linux") return ps(pid, "command=").includes(`postgres -D ${cluster}`);
+    const [program, ...args] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    if (program === undefined || basename(program) !== "postgres") return false;
+    return args.includes(cluster) || readlinkSync(`/proc/${pid}/cwd`) === cluster;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether kill(2) finds this number taken, by whomever: all that PostgreSQL itself looks at. */
+export function pidTaken(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+function startFromPs(pid: number): string | undefined {
+  try {
+    const [state, ...start] = ps(pid, "state=,lstart=").trim().split(/\s+/);
+    return state === undefined || state.startsWith("Z") ? undefined : start.join(" ");
+  } catch {
+    return undefined;
+  }
+}
+
+function ps(pid: number, columns: string): string {
+  return execFileSync("ps", ["-o", columns, "-p", String(pid)], { encoding: "utf8" });
+}

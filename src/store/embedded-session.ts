@@ -1,0 +1,52 @@
+/** The few statements that the embedded server's own upkeep needs, before the program's pool exists. Called by embedded.ts. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import postgres from "postgres";
+import { EmbeddedError } from "./embedded-error.ts";
+import { database, type Facts, type Home, replaceFile, socketPath, user, writeFacts } from "./embedded-home.ts";
+import { type StartServer, startServer } from "./embedded-server.ts";
+
+/** Also the proof that the password in our facts opens this server. */
+export async function ensureDatabase(home: Home, password: string): Promise<void> {
+  try {
+    await inSession(home, password, async (sql) => {
+      const found = await sql`select 1 from pg_database where datname = ${database}`;
+      if (found.length === 0) await sql`create database ${sql(database)}`;
+    });
+  } catch (cause) {
+    const message = `PostgreSQL in ${home.cluster} runs but refuses Posthorn: ${String(cause)}`;
+    throw new EmbeddedError("failed", message, { cause });
+  }
+}
+
+/** Whoever may read the cluster's files may also open it: one run in which the socket, in a 0700 directory, asks for no password. */
+export async function teachPassword(run: StartServer, facts: Facts): Promise<void> {
+  const rules = join(run.home.home, "postgres.hba.conf");
+  await replaceFile(rules, `local all ${user} trust\n`, 0o644);
+  try {
+    const server = await startServer({ ...run, settings: [`hba_file=${rules}`] });
+    try {
+      // alter role takes no parameters; the password is base64url.
+      await inSession(run.home, "", (sql) => sql.unsafe(`alter role ${user} password '${facts.password}'`));
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    await rm(rules, { force: true });
+  }
+  await writeFacts(run.home.dataDir, facts);
+}
+
+async function inSession(
+  home: Home,
+  password: string,
+  work: (sql: postgres.Sql) => PromiseLike<unknown>,
+): Promise<void> {
+  const path = socketPath(home.socketDir);
+  const sql = postgres({ path, user, password, database: "postgres", max: 1, onnotice: () => {}, fetch_types: false });
+  try {
+    await work(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}

@@ -1,0 +1,100 @@
+/** Many concurrent callers, few commits: what arrives while a statement is under way shares the next one. Each caller is
+ * answered after its own commit. */
+
+export type GroupCommit<In, Out> = {
+  add(item: In, bytes: number): Promise<Out>;
+  /** Resolves when nothing is waiting or under way. */
+  idle(): Promise<void>;
+};
+
+export type GroupOptions<In, Out> = {
+  /** Commits all items of a batch in one statement and gives one answer per item, in order. */
+  run(items: In[]): Promise<Out[]>;
+  maxItems: number;
+  maxBytes: number;
+  /** How many batches may be under way at once, each on a connection of its own. */
+  lanes: number;
+  /** An item that must not share a batch with another one of the same key. */
+  keyOf?(item: In): string | undefined;
+  /** True when a failed batch may be tried again item by item: one bad row must fail alone. */
+  splitOn?(error: unknown): boolean;
+};
+
+type Waiting<In, Out> = { item: In; bytes: number; resolve(out: Out): void; reject(error: unknown): void };
+
+export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): GroupCommit<In, Out> {
+  let queue: Waiting<In, Out>[] = [];
+  let running = 0;
+  let onIdle: (() => void)[] = [];
+
+  function takeBatch(): Waiting<In, Out>[] {
+    const batch: Waiting<In, Out>[] = [];
+    const later: Waiting<In, Out>[] = [];
+    const keys = new Set<string>();
+    let bytes = 0;
+    for (const [i, waiting] of queue.entries()) {
+      const key = options.keyOf?.(waiting.item);
+      const full = batch.length > 0 && (batch.length >= options.maxItems || bytes + waiting.bytes > options.maxBytes);
+      if (full) {
+        later.push(...queue.slice(i));
+        break;
+      }
+      if (key !== undefined && keys.has(key)) {
+        later.push(waiting);
+        continue;
+      }
+      if (key !== undefined) keys.add(key);
+      bytes += waiting.bytes;
+      batch.push(waiting);
+    }
+    queue = later;
+    return batch;
+  }
+
+  async function commit(batch: Waiting<In, Out>[]): Promise<void> {
+    try {
+      const answers = await options.run(batch.map((w) => w.item));
+      for (const [i, waiting] of batch.entries()) waiting.resolve(answers[i]!);
+    } catch (error) {
+      if (batch.length > 1 && options.splitOn?.(error)) {
+        for (const waiting of batch) await commit([waiting]);
+      } else {
+        for (const waiting of batch) waiting.reject(error);
+      }
+    }
+  }
+
+  function pump(): void {
+    while (running < options.lanes && queue.length > 0) {
+      const batch = takeBatch();
+      running++;
+      void commit(batch).finally(() => {
+        running--;
+        pump();
+        if (running === 0 && queue.length === 0) for (const done of onIdle.splice(0)) done();
+      });
+    }
+  }
+
+  let scheduled = false;
+  return {
+    add(item, bytes) {
+      return new Promise((resolve, reject) => {
+        queue.push({ item, bytes, resolve, reject });
+        if (scheduled) return;
+        scheduled = true;
+        // Callers of the same turn of the event loop share the first batch already.
+        setImmediate(() => {
+          scheduled = false;
+          pump();
+        });
+      });
+    },
+    async idle() {
+      if (running === 0 && queue.length === 0) return;
+      await new Promise<void>((resolve) => {
+        onIdle = [...onIdle, resolve];
+      });
+    },
+  };
+}

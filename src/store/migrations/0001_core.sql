@@ -1,0 +1,307 @@
+-- The whole house in one first step. Every table of a customer's data is keyed by workspace_id first, so that
+-- the store can be spread by workspace later. Ids are UUIDv7 made by the program: they carry their time, and the
+-- tables that grow are partitioned by it.
+
+create table settings (
+  name text primary key,
+  value text not null,
+  updated_at timestamptz not null default now()
+);
+
+-- One row per running program; a lease whose worker has gone silent is free again.
+create table workers (
+  id integer primary key generated always as identity,
+  host text not null,
+  pid integer not null,
+  roles text[] not null,
+  version text not null,
+  started_at timestamptz not null default now(),
+  seen_at timestamptz not null default now()
+);
+
+create table workspaces (
+  id uuid primary key,
+  name text not null check (length(name) between 1 and 100),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now()
+);
+
+-- The numbers of the event log: dense, in commit order. No foreign key points here: this row is updated by every
+-- settling statement, and a key check would lock it. Half-filled pages keep the updates in place (HOT).
+create table event_counters (
+  workspace_id uuid primary key,
+  last bigint not null default 0,
+  oldest bigint not null default 1,
+  check (oldest between 1 and last + 1)
+) with (fillfactor = 50);
+
+create table keys (
+  id uuid primary key,
+  workspace_id uuid not null references workspaces (id),
+  name text not null,
+  prefix text not null unique,
+  secret_hash text not null,
+  permission text not null check (permission in ('full', 'send', 'read')),
+  domain text,
+  test boolean not null default false,
+  created_at timestamptz not null default now(),
+  last_used_at timestamptz,
+  revoked_at timestamptz,
+  check (domain is null or permission = 'send')
+);
+create index keys_by_workspace on keys (workspace_id, id);
+
+create table domains (
+  workspace_id uuid not null references workspaces (id),
+  id uuid not null,
+  domain text not null,
+  token text not null unique,
+  mail_from_label text not null,
+  region text not null,
+  status text not null default 'pending' check (status in ('pending', 'verifying', 'ready', 'degraded', 'failed')),
+  records jsonb not null default '[]',
+  note text not null default '',
+  next_action text not null default 'CONFIGURE_DNS' check (next_action in ('CONFIGURE_DNS', 'WAIT', 'NONE')),
+  can_send boolean not null default false,
+  can_receive boolean not null default false,
+  ready_at timestamptz,
+  dkim_seen_at timestamptz,
+  incomplete_since timestamptz,
+  control_proved_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  last_checked_at timestamptz,
+  last_verify_at timestamptz,
+  next_check_at timestamptz not null default now(),
+  checks integer not null default 0,
+  check_lease bigint,
+  check_lease_until timestamptz,
+  deleted_at timestamptz,
+  primary key (workspace_id, id)
+);
+create unique index domains_by_name on domains (workspace_id, domain) where deleted_at is null;
+create index domains_receiving on domains (domain, control_proved_at desc) where deleted_at is null and can_receive;
+create index domains_due on domains (next_check_at) where deleted_at is null;
+
+create table dkim_keys (
+  workspace_id uuid not null,
+  id uuid not null,
+  domain_id uuid not null,
+  slot smallint not null check (slot in (1, 2)),
+  label text not null,
+  public_key text not null,
+  private_key_sealed text not null,
+  created_at timestamptz not null default now(),
+  active_from timestamptz not null default now(),
+  last_signed_at timestamptz,
+  retired_at timestamptz,
+  primary key (workspace_id, id),
+  foreign key (workspace_id, domain_id) references domains (workspace_id, id)
+);
+create unique index dkim_keys_by_label on dkim_keys (label) where retired_at is null;
+create index dkim_keys_served on dkim_keys (label, created_at desc);
+create index dkim_keys_by_domain on dkim_keys (workspace_id, domain_id, slot);
+
+-- Records that capture mode serves for reserved names, so that the whole flow works without the internet.
+create table published_zones (
+  origin text primary key,
+  workspace_id uuid not null,
+  domain_id uuid not null,
+  records jsonb not null,
+  published_at timestamptz not null default now()
+);
+
+create table emails (
+  workspace_id uuid not null,
+  id uuid not null,
+  key_id uuid,
+  domain_id uuid not null,
+  domain text not null,
+  from_address text not null,
+  subject text not null,
+  -- Follows from the id: a reply is matched by reading the id out of it, so no index is needed.
+  message_id text not null,
+  envelope jsonb not null,
+  metadata jsonb not null default '{}',
+  test boolean not null default false,
+  status text not null default 'queued' check (status in ('queued', 'sent', 'failed')),
+  status_message text not null default '',
+  open integer not null check (open >= 0),
+  accepted integer not null default 0 check (accepted >= 0),
+  total integer not null,
+  size_bytes bigint not null,
+  content_day date not null,
+  scheduled_at timestamptz,
+  expires_at timestamptz not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (workspace_id, id)
+) partition by range (id);
+create index emails_by_domain on emails (workspace_id, domain, id);
+create index emails_by_metadata on emails using gin (metadata) where metadata <> '{}';
+
+-- What was asked for, in pieces of at most 256 Ki characters: part 0 is the text as JSON, part n attachment n in base64.
+create table email_contents (
+  workspace_id uuid not null,
+  email_id uuid not null,
+  day date not null,
+  part smallint not null,
+  piece integer not null,
+  data text not null,
+  primary key (workspace_id, email_id, day, part, piece)
+) partition by range (day);
+
+-- The queue: one narrow row per recipient. Lease fields are in no index, so that taking a lease is an update in place.
+create table recipients (
+  workspace_id uuid not null,
+  email_id uuid not null,
+  position smallint not null,
+  kind text not null check (kind in ('to', 'cc', 'bcc')),
+  address text not null,
+  destination text not null,
+  status text not null default 'queued'
+    check (status in ('queued', 'delayed', 'delivered', 'sent', 'bounced', 'failed', 'suppressed', 'canceled')),
+  due_at timestamptz not null,
+  attempts smallint not null default 0,
+  lease bigint,
+  in_doubt boolean not null default false,
+  reply text,
+  remote_mx text,
+  last_attempt_at timestamptz,
+  settled_at timestamptz,
+  primary key (workspace_id, email_id, position)
+) partition by range (email_id);
+-- Lanes: the loop walks (destination, workspace) by skipping through this index and takes the oldest due rows of each.
+create index recipients_due on recipients (destination, workspace_id, due_at) where status in ('queued', 'delayed');
+create index recipients_by_address on recipients (workspace_id, address, email_id);
+
+create table idempotency (
+  workspace_id uuid not null,
+  key text not null,
+  request_hash text not null,
+  email_id uuid not null,
+  expires_at timestamptz not null,
+  primary key (workspace_id, key)
+);
+create index idempotency_expired on idempotency (expires_at);
+
+-- Where a recipient's domain delivers to, and what the last conversation with it taught.
+create table destinations (
+  domain text primary key,
+  site text not null,
+  resolved_at timestamptz not null default now(),
+  expires_at timestamptz not null
+);
+
+create table sites (
+  site text primary key,
+  back_off_until timestamptz,
+  failures integer not null default 0,
+  last_reply text,
+  last_reply_at timestamptz,
+  updated_at timestamptz not null default now()
+) with (fillfactor = 50);
+
+create table events (
+  workspace_id uuid not null,
+  number bigint not null,
+  id uuid not null,
+  type text not null,
+  email_id uuid,
+  -- Copied from the email, so that an event tells its story also after the email has gone.
+  message_id text,
+  metadata jsonb not null default '{}',
+  payload jsonb not null,
+  created_at timestamptz not null default now(),
+  primary key (workspace_id, number, created_at)
+) partition by range (created_at);
+create index events_by_email on events (workspace_id, email_id, number) where email_id is not null;
+
+create table suppressions (
+  workspace_id uuid not null,
+  address text not null,
+  reason text not null check (reason in ('bounce', 'complaint', 'manual', 'import')),
+  source_event uuid,
+  note text not null default '',
+  created_at timestamptz not null default now(),
+  primary key (workspace_id, address)
+);
+
+create table webhooks (
+  workspace_id uuid not null references workspaces (id),
+  id uuid not null,
+  url text not null,
+  event_types text[] not null default '{}',
+  description text not null default '',
+  secret_sealed text not null,
+  previous_secret_sealed text,
+  previous_secret_until timestamptz,
+  followed bigint not null,
+  failing_since timestamptz,
+  disabled_at timestamptz,
+  disabled_reason text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  primary key (workspace_id, id)
+);
+
+create table webhook_deliveries (
+  workspace_id uuid not null,
+  webhook_id uuid not null,
+  id uuid not null,
+  event_number bigint not null,
+  event_id uuid not null,
+  event_type text not null,
+  email_id uuid,
+  status text not null default 'queued' check (status in ('queued', 'delivered', 'failed')),
+  due_at timestamptz not null default now(),
+  attempts smallint not null default 0,
+  lease bigint,
+  response_status integer,
+  response_head text,
+  duration_ms integer,
+  error text,
+  last_attempt_at timestamptz,
+  settled_at timestamptz,
+  primary key (workspace_id, webhook_id, id)
+) partition by range (id);
+create index webhook_deliveries_due on webhook_deliveries (webhook_id, due_at) where status = 'queued';
+
+create table inbound_messages (
+  workspace_id uuid not null,
+  id uuid not null,
+  domain_id uuid,
+  recipient text not null,
+  sender text not null,
+  from_address text not null,
+  subject text not null,
+  message_id text,
+  in_reply_to text,
+  parent_email_id uuid,
+  kind text not null check (kind in ('reply', 'received', 'bounce', 'complaint')),
+  auto_submitted boolean not null default false,
+  content_hash text not null,
+  size_bytes bigint not null,
+  summary jsonb not null default '{}',
+  verdicts jsonb not null default '{}',
+  created_at timestamptz not null default now(),
+  primary key (workspace_id, id)
+) partition by range (id);
+create index inbound_by_parent on inbound_messages (workspace_id, parent_email_id) where parent_email_id is not null;
+
+create table inbound_contents (
+  workspace_id uuid not null,
+  inbound_id uuid not null,
+  piece integer not null,
+  data text not null,
+  primary key (workspace_id, inbound_id, piece)
+) partition by range (inbound_id);
+
+-- The same message again changes nothing: what was seen, kept as long as senders retry.
+create table inbound_seen (
+  workspace_id uuid not null,
+  fingerprint text not null,
+  inbound_id uuid not null,
+  created_at timestamptz not null default now(),
+  primary key (workspace_id, fingerprint)
+);

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { createEmailStore } from "./emails.ts";
+import { makeUuid } from "./ids.ts";
+import { findLanes, type Leased, leaseDue, makeLease } from "./lease.ts";
+import { type Settlement, settle } from "./settle.ts";
+import { registerWorker } from "./workers.ts";
+
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+});
+after(async () => await database.drop());
+
+const settlement = (row: Leased, status: Settlement["status"], extra: Partial<Settlement> = {}): Settlement => ({
+  workspaceId: row.workspaceId,
+  emailId: row.emailId,
+  position: row.position,
+  lease: row.lease,
+  status,
+  dueInMs: status === "delayed" ? 60_000 : undefined,
+  attempts: row.attempts + 1,
+  inDoubt: row.inDoubt,
+  reply: "250 2.0.0 ok",
+  remoteMx: "mx.test",
+  event: { id: makeUuid(Date.now()), type: `email.${status}`, payload: { recipients: [row.address] } },
+  suppress: undefined,
+  ...extra,
+});
+
+async function worker(): Promise<number> {
+  return await registerWorker(database.sql, { host: "test", pid: 1, roles: ["delivery"], version: "0" });
+}
+
+async function leaseAll(workspaceId: string, workerId: number, count = 1): Promise<Leased[]> {
+  const lanes = (await findLanes(database.sql, 1000)).filter((lane) => lane.workspaceId === workspaceId);
+  return await leaseDue(
+    database.sql,
+    makeLease(workerId, count),
+    lanes.map((lane) => ({ ...lane, quota: 1000 })),
+  );
+}
+
+async function emailRow(id: string) {
+  const [row] =
+    await database.sql`select status, open, accepted, status_message as "statusMessage" from emails where id = ${id}`;
+  return row!;
+}
+
+test("an email is leased, settled and told about, and its counters say how it ended", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const email = newEmail(workspaceId, ["a@one.test", "b@one.test", "c@two.test"], { metadata: { order: "7" } });
+  assert.deepEqual(await createEmailStore(sql).accept(email), { stored: true });
+  const rows = await leaseAll(workspaceId, await worker());
+  assert.deepEqual(rows.map((r) => r.address).sort(), ["a@one.test", "b@one.test", "c@two.test"]);
+  assert.deepEqual(await leaseAll(workspaceId, await worker()), [], "leased rows are nobody else's");
+
+  const [a, b, c] = ["a", "b", "c"].map((name) => rows.find((r) => r.address.startsWith(name))!) as [
+    Leased,
+    Leased,
+    Leased,
+  ];
+  assert.deepEqual(await settle(sql, [settlement(a, "delivered"), settlement(b, "delayed")]), [true, true]);
+  assert.deepEqual(await emailRow(email.id), { status: "queued", open: 2, accepted: 1, statusMessage: "250 2.0.0 ok" });
+  assert.deepEqual(
+    await settle(sql, [settlement(c, "bounced", { reply: "550 5.1.1 no such user", suppress: "c@two.test" })]),
+    [true],
+  );
+  assert.deepEqual(await settle(sql, [settlement(c, "delivered")]), [false], "a settled recipient stays as it is");
+
+  const events =
+    await sql`select number, type, email_id, message_id, metadata, payload from events where workspace_id = ${workspaceId} order by number`;
+  assert.deepEqual(
+    events.map((e) => [e.number, e.type, e.email_id, e.message_id, e.metadata, e.payload]),
+    [
+      ["1", "email.delivered", email.id, email.messageId, { order: "7" }, { recipients: ["a@one.test"] }],
+      ["2", "email.delayed", email.id, email.messageId, { order: "7" }, { recipients: ["b@one.test"] }],
+      ["3", "email.bounced", email.id, email.messageId, { order: "7" }, { recipients: ["c@two.test"] }],
+    ],
+  );
+  const listed = await sql`select address, reason from suppressions where workspace_id = ${workspaceId}`;
+  assert.deepEqual([...listed], [{ address: "c@two.test", reason: "bounce" }]);
+});
+
+test("a lease of a worker that has gone silent is taken over, marked in doubt, and its late settlement is refused", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const email = newEmail(workspaceId, ["a@silent.test"]);
+  await createEmailStore(sql).accept(email);
+  const dead = await worker();
+  const [lost] = await leaseAll(workspaceId, dead);
+  assert.equal(lost!.inDoubt, false);
+  await sql`update workers set seen_at = now() - interval '31 seconds' where id = ${dead}`;
+  const [taken] = await leaseAll(workspaceId, await worker());
+  assert.equal(taken!.inDoubt, true);
+  assert.deepEqual(await settle(sql, [settlement(lost!, "delivered")]), [false]);
+  assert.deepEqual(await settle(sql, [settlement(taken!, "delivered")]), [true]);
+  assert.deepEqual(await emailRow(email.id), { status: "sent", open: 0, accepted: 1, statusMessage: "250 2.0.0 ok" });
+});
+
+test("two nodes settling two siblings of one email at once, 1,000 times: the status is right and the numbers have no gap", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const store = createEmailStore(sql);
+  const emails = Array.from({ length: 1000 }, () => newEmail(workspaceId, ["a@left.test", "b@right.test"]));
+  await Promise.all(emails.map((email) => store.accept(email)));
+  const rows = await leaseAll(workspaceId, await worker());
+  assert.equal(rows.length, 2000);
+  const left = rows.filter((r) => r.destination === "left.test");
+  const right = new Map(rows.filter((r) => r.destination === "right.test").map((r) => [r.emailId, r]));
+  // Each node settles the same emails in an order of its own, in batches that overlap.
+  for (let i = 0; i < left.length; i += 25) {
+    const mine = left.slice(i, i + 25);
+    const theirs = mine.map((r) => right.get(r.emailId)!).reverse();
+    await Promise.all([
+      settle(
+        sql,
+        mine.map((r) => settlement(r, "delivered")),
+      ),
+      settle(
+        sql,
+        theirs.map((r) => settlement(r, "bounced")),
+      ),
+    ]);
+  }
+  const [states] =
+    await sql`select count(*)::int as n, min(status) as low, max(status) as high, max(open) as open, min(accepted) as accepted
+    from emails where workspace_id = ${workspaceId}`;
+  assert.deepEqual(states, { n: 1000, low: "sent", high: "sent", open: 0, accepted: 1 });
+  const [numbers] =
+    await sql`select count(*)::int as n, min(number)::int as low, max(number)::int as high, count(distinct number)::int as d
+    from events where workspace_id = ${workspaceId}`;
+  assert.deepEqual(numbers, { n: 2000, low: 1, high: 2000, d: 2000 });
+});

@@ -1,0 +1,114 @@
+/** Settling: an attempt's outcome, the email's status and the event about it, in one statement, only where the lease still holds. */
+import { retrying, type Sql } from "./db.ts";
+import { createGroupCommit, type GroupCommit } from "./group-commit.ts";
+
+/** What an attempt leaves behind. `delayed` keeps the recipient open until `dueInMs` from now; all others are final. */
+export type Settlement = {
+  workspaceId: string;
+  emailId: string;
+  position: number;
+  lease: string;
+  status: "delayed" | "delivered" | "sent" | "bounced" | "failed" | "suppressed";
+  dueInMs: number | undefined;
+  attempts: number;
+  inDoubt: boolean;
+  reply: string;
+  remoteMx: string | undefined;
+  event: { id: string; type: string; payload: Record<string, unknown> };
+  /** The address, where it goes on the workspace's suppression list. */
+  suppress: string | undefined;
+};
+
+/** False: the lease was lost to another worker, and so was the right to say how it ended. */
+export type Settled = boolean;
+
+export function createSettler(
+  sql: Sql,
+  options: { onSettled(): void; lanes?: number },
+): GroupCommit<Settlement, Settled> {
+  return createGroupCommit<Settlement, Settled>({
+    async run(items) {
+      const settled = await retrying(() => settle(sql, items));
+      options.onSettled();
+      return settled;
+    },
+    maxItems: 100,
+    maxBytes: 1024 * 1024,
+    lanes: options.lanes ?? 2,
+    splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
+  });
+}
+
+/**
+ * Locks are taken in one order everywhere: recipients and emails by id, then counters by workspace; the CTEs that lock are read to
+ * their end (`count(*)`, not `exists`) before anything is updated. The status comes from the email's own counters by increment: an
+ * aggregate over its recipients would let two nodes that settle two siblings each see the other one open.
+ */
+export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Settled[]> {
+  const input = JSON.stringify(
+    items.map((item, ord) => ({
+      ord,
+      workspace_id: item.workspaceId,
+      email_id: item.emailId,
+      position: item.position,
+      lease: item.lease,
+      status: item.status,
+      due_in: item.dueInMs === undefined ? undefined : `${item.dueInMs} milliseconds`,
+      attempts: item.attempts,
+      in_doubt: item.inDoubt,
+      reply: item.reply,
+      remote_mx: item.remoteMx,
+      event_id: item.event.id,
+      event_type: item.event.type,
+      payload: item.event.payload,
+      suppress: item.suppress,
+    })),
+  );
+  const rows = await sql<{ ord: number }[]>`
+    with input as (
+      select * from json_to_recordset((${input}::text)::json) as x(ord integer, workspace_id uuid, email_id uuid, position smallint,
+        lease bigint, status text, due_in interval, attempts smallint, in_doubt boolean, reply text, remote_mx text, event_id uuid,
+        event_type text, payload jsonb, suppress text)
+    ), held as materialized (
+      select i.* from input i
+      join recipients r on r.workspace_id = i.workspace_id and r.email_id = i.email_id and r.position = i.position and r.lease = i.lease
+      where r.status in ('queued', 'delayed')
+      order by r.email_id, r.position for update of r
+    ), mail as materialized (
+      select e.workspace_id, e.id, e.message_id, e.metadata from emails e
+      where (e.workspace_id, e.id) in (select workspace_id, email_id from held) order by e.id for update
+    ), counter as materialized (
+      select workspace_id from event_counters where workspace_id in (select workspace_id from held) and (select count(*) from mail) > 0
+      order by workspace_id for update
+    ), bump as (
+      update event_counters c set last = c.last + n.events
+      from (select workspace_id, count(*) as events from held group by workspace_id) n
+      where c.workspace_id = n.workspace_id and (select count(*) from counter) > 0
+      returning c.workspace_id, c.last - n.events as base
+    ), recipient as (
+      update recipients r set status = h.status, lease = null, attempts = h.attempts, in_doubt = h.in_doubt, reply = h.reply,
+        remote_mx = h.remote_mx, due_at = coalesce(now() + h.due_in, r.due_at), last_attempt_at = now(),
+        settled_at = case when h.status = 'delayed' then null else now() end
+      from held h where r.workspace_id = h.workspace_id and r.email_id = h.email_id and r.position = h.position
+    ), email as (
+      update emails e set open = e.open - d.closed, accepted = e.accepted + d.accepted, updated_at = now(), status_message = d.reply,
+        status = case when e.open > d.closed then 'queued' when e.accepted + d.accepted > 0 then 'sent' else 'failed' end
+      from (select workspace_id, email_id, count(*) filter (where status <> 'delayed') as closed,
+          count(*) filter (where status in ('delivered', 'sent')) as accepted, max(reply) as reply
+        from held group by workspace_id, email_id) d
+      where e.workspace_id = d.workspace_id and e.id = d.email_id and (select count(*) from mail) > 0
+    ), listed as (
+      insert into suppressions (workspace_id, address, reason, source_event)
+      select distinct on (workspace_id, suppress) workspace_id, suppress, 'bounce', event_id from held where suppress is not null
+      order by workspace_id, suppress
+      on conflict do nothing
+    ), event as (
+      insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
+      select h.workspace_id, b.base + row_number() over (partition by h.workspace_id order by h.ord), h.event_id, h.event_type,
+        h.email_id, m.message_id, m.metadata, h.payload, clock_timestamp()
+      from held h join bump b using (workspace_id) join mail m on m.workspace_id = h.workspace_id and m.id = h.email_id
+    )
+    select ord from held`;
+  const held = new Set(rows.map((row) => row.ord));
+  return items.map((_, ord) => held.has(ord));
+}

@@ -1,0 +1,67 @@
+/** Wake-ups between parts and nodes: "there is mail due", "there are new events". A hint, never the truth: whoever waits also polls. */
+import type { Log } from "../ops/log.ts";
+import type { Sql } from "./db.ts";
+
+export const topics = ["mail", "events"] as const;
+export type Topic = (typeof topics)[number];
+
+export type Wake = {
+  /** Calls `listener` soon after anybody, on any node, says `tell(topic)`. Returns the way to unsubscribe. */
+  on(topic: Topic, listener: () => void): () => void;
+  /** Heard at once in this process, and within milliseconds on the others. */
+  tell(topic: Topic): void;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** NOTIFY takes a lock of the whole cluster until its commit: one for all that happened in this time, never one per row. */
+const debounceMs = 5;
+
+export function createWake(deps: { sql: Sql; log: Log }): Wake {
+  const listeners = new Map<Topic, Set<() => void>>(topics.map((topic) => [topic, new Set()]));
+  const due = new Set<Topic>();
+  let timer: NodeJS.Timeout | undefined;
+  let sending = Promise.resolve();
+  let unlisten: (() => Promise<void>)[] = [];
+
+  const hear = (topic: Topic) => {
+    for (const listener of listeners.get(topic)!) listener();
+  };
+  const send = () => {
+    timer = undefined;
+    const told = [...due];
+    due.clear();
+    sending = sending.then(async () => {
+      for (const topic of told)
+        await deps.sql
+          .notify(`posthorn_${topic}`, "")
+          .catch((error: Error) => deps.log.debug({ reason: error.message }, "wake-up not sent; others will poll"));
+    });
+  };
+
+  return {
+    on(topic, listener) {
+      listeners.get(topic)!.add(listener);
+      return () => listeners.get(topic)!.delete(listener);
+    },
+    tell(topic) {
+      hear(topic);
+      due.add(topic);
+      timer ??= setTimeout(send, debounceMs);
+    },
+    async start() {
+      // Listened to on a connection of its own, which the driver opens anew when it is lost.
+      for (const topic of topics) {
+        const { unlisten: end } = await deps.sql.listen(`posthorn_${topic}`, () => hear(topic));
+        unlisten.push(end);
+      }
+    },
+    async stop() {
+      clearTimeout(timer);
+      if (due.size > 0) send();
+      await sending;
+      for (const end of unlisten) await end().catch(() => {});
+      unlisten = [];
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/** One PostgreSQL per test run, a database cloned from a migrated template per test file. Real settings, real fsync. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLog } from "../../src/ops/log.ts";
+import { openDb, type Sql } from "../../src/store/db.ts";
+import { startEmbedded } from "../../src/store/embedded.ts";
+import { migrate } from "../../src/store/migrate.ts";
+
+/** Set by scripts/test.ts for all files of a run; a file run alone starts its own server. */
+const variable = "TEST_DATABASE_URL";
+export const templateName = "posthorn_template";
+
+export type TestServer = { url: string; stop(): Promise<void> };
+
+/** Starts a server in a directory of its own and makes the template every test database is cloned from. */
+export async function startTestServer(): Promise<TestServer> {
+  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-test-"));
+  const server = await startEmbedded({ dataDir, log: silentLog() });
+  const admin = openDb({ url: server.url, pool: 1, log: silentLog() });
+  await admin.unsafe(`create database ${templateName}`);
+  await admin.end();
+  const template = openDb({ url: withDatabase(server.url, templateName), pool: 1, log: silentLog() });
+  await migrate(template, silentLog());
+  await template.end();
+  return {
+    url: server.url,
+    async stop() {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+let own: Promise<TestServer> | undefined;
+let inUse = 0;
+
+async function serverUrl(): Promise<string> {
+  const given = process.env[variable];
+  if (given) return given;
+  own ??= startTestServer();
+  return (await own).url;
+}
+
+export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> };
+
+/** A fresh, migrated database; dropped by `drop`, which a test calls in its `after`. */
+export async function createTestDatabase(options: { migrated?: boolean } = {}): Promise<TestDatabase> {
+  const url = await serverUrl();
+  inUse++;
+  const name = `t_${randomBytes(6).toString("hex")}`;
+  const admin = openDb({ url, pool: 1, log: silentLog() });
+  await admin.unsafe(`create database ${name}${options.migrated === false ? "" : ` template ${templateName}`}`);
+  const cloned = withDatabase(url, name);
+  const sql = openDb({ url: cloned, pool: 4, log: silentLog(), name: "test" });
+  return {
+    url: cloned,
+    sql,
+    async drop() {
+      await sql.end({ timeout: 2 });
+      await admin.unsafe(`drop database if exists ${name} with (force)`);
+      await admin.end();
+      // A file run alone started the server itself: its last database takes the server along.
+      if (--inUse > 0 || !own) return;
+      const server = await own;
+      own = undefined;
+      await server.stop();
+    },
+  };
+}
+
+/** postgres://user:password@%2Fsocket%2Fdir/name with another name. */
+export function withDatabase(url: string, name: string): string {
+  return url.replace(/\/[^/?]+(\?|$)/, `/${name}$1`);
+}

@@ -1,0 +1,236 @@
+/** A scripted DNS server for tests: holds records by name, misbehaves on cue, and remembers every question it was asked. */
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { type Answer, type DecodedPacket, decode, encode, type Packet, type RecordType } from "dns-packet";
+
+export type ScriptedBehaviour =
+  | "timeout"
+  | "servfail"
+  | "refused"
+  /** Cut over UDP, whole over TCP. */
+  | "truncated"
+  /** Only answers with another id. */
+  | "wrong-id"
+  /** Only answers to another question. */
+  | "wrong-question"
+  /** A forged answer first, the true one behind it. */
+  | "forged-first"
+  | "malformed"
+  /** FORMERR to every query that carries EDNS. */
+  | "no-edns"
+  | { delayMs: number };
+
+export type ScriptedQuery = { name: string; type: string; transport: "udp" | "tcp"; recursion: boolean };
+
+export type ScriptedDns = {
+  host: string;
+  port: number;
+  queries: ScriptedQuery[];
+  /** Replaces the records of a name and type. MX is written "10 host", the others as in a zone file without quotes. */
+  set(name: string, type: RecordType, ...values: string[]): void;
+  /** A TXT record of several strings. */
+  setText(name: string, ...strings: string[]): void;
+  remove(name: string, type?: RecordType): void;
+  /** Negative answers below this name carry its SOA with this minimum. */
+  zone(origin: string, minimum?: number): void;
+  behave(name: string, behaviour: ScriptedBehaviour | undefined): void;
+  /** Delegates all below `origin` to these hosts. */
+  refer(origin: string, ...hosts: string[]): void;
+  /** Whether answers carry the AA flag; true at first. */
+  authoritative: boolean;
+  ttl: number;
+  stop(): Promise<void>;
+};
+
+export async function startScriptedDns(at: { host?: string; port?: number } = {}): Promise<ScriptedDns> {
+  const { host = "127.0.0.1" } = at;
+  const records = new Map<string, Map<RecordType, Answer[]>>();
+  const zones = new Map<string, number>();
+  const referrals = new Map<string, string[]>();
+  const behaviours = new Map<string, ScriptedBehaviour>();
+  const timers = new Set<NodeJS.Timeout>();
+  const connections = new Set<Socket>();
+
+  const server = createServer((socket) => {
+    connections.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => connections.delete(socket));
+    let held = Buffer.alloc(0);
+    socket.on("data", (chunk) => {
+      held = Buffer.concat([held, chunk]);
+      while (held.length >= 2 && held.length >= held.readUInt16BE(0) + 2) {
+        const length = held.readUInt16BE(0);
+        const query = held.subarray(2, length + 2);
+        held = held.subarray(length + 2);
+        receive(query, "tcp", (reply) => {
+          const framed = Buffer.alloc(2);
+          framed.writeUInt16BE(reply.length);
+          socket.write(Buffer.concat([framed, reply]));
+        });
+      }
+    });
+  });
+  const udp = createSocket("udp4");
+  const port = await listen();
+  udp.on("message", (query, client) => {
+    receive(query, "udp", (reply) => udp.send(reply, client.port, client.address));
+  });
+
+  const dns: ScriptedDns = {
+    ...{ host, port, queries: [], authoritative: true, ttl: 300 },
+    set(name, type, ...values) {
+      put(
+        name,
+        type,
+        values.map((value) => toAnswer(name, type, value, dns.ttl)),
+      );
+    },
+    setText(name, ...strings) {
+      put(name, "TXT", [{ name, type: "TXT", ttl: dns.ttl, data: strings }]);
+    },
+    remove(name, type) {
+      if (type) records.get(name.toLowerCase())?.delete(type);
+      else records.delete(name.toLowerCase());
+    },
+    zone: (origin, minimum = 60) => void zones.set(origin.toLowerCase(), minimum),
+    refer: (origin, ...hosts) => void referrals.set(origin.toLowerCase(), hosts),
+    behave(name, behaviour) {
+      if (behaviour === undefined) behaviours.delete(name.toLowerCase());
+      else behaviours.set(name.toLowerCase(), behaviour);
+    },
+    async stop() {
+      for (const timer of timers) clearTimeout(timer);
+      for (const socket of connections) socket.destroy();
+      udp.close();
+      server.close();
+      await Promise.all([once(udp, "close"), once(server, "close")]);
+    },
+  };
+  return dns;
+
+  /** The same port for both transports; a port that UDP has no room at is given up for another. */
+  async function listen(): Promise<number> {
+    for (;;) {
+      server.listen({ host, port: at.port ?? 0 });
+      await once(server, "listening");
+      const address = server.address();
+      const bound = typeof address === "object" && address !== null ? address.port : 0;
+      try {
+        udp.bind({ address: host, port: bound });
+        await once(udp, "listening");
+        return bound;
+      } catch (error) {
+        if (at.port !== undefined) throw error;
+        server.close();
+        await once(server, "close");
+      }
+    }
+  }
+
+  function put(name: string, type: RecordType, answers: Answer[]): void {
+    const types = records.get(name.toLowerCase()) ?? new Map<RecordType, Answer[]>();
+    types.set(type, answers);
+    records.set(name.toLowerCase(), types);
+  }
+
+  function receive(bytes: Buffer, transport: "udp" | "tcp", send: (reply: Buffer) => void): void {
+    const query = decode(bytes);
+    const question = query.questions?.[0];
+    if (!question) return;
+    const { name, type } = question;
+    dns.queries.push({ name, type, transport, recursion: query.flag_rd });
+    const behaviour = behaviours.get(name.toLowerCase());
+    if (typeof behaviour !== "object") return misbehave(behaviour, query, transport, send);
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      send(encode(answer(query)));
+    }, behaviour.delayMs);
+    timers.add(timer);
+  }
+
+  function misbehave(
+    behaviour: Exclude<ScriptedBehaviour, object> | undefined,
+    query: DecodedPacket,
+    transport: "udp" | "tcp",
+    send: (reply: Buffer) => void,
+  ): void {
+    const forged = (): Packet => ({ ...answer(query), id: ((query.id ?? 0) + 1) & 0xffff });
+    switch (behaviour) {
+      case "timeout":
+        return;
+      case "servfail":
+        return send(encode(failure(query, 2)));
+      case "refused":
+        return send(encode(failure(query, 5)));
+      case "truncated":
+        if (transport === "tcp") break;
+        return send(encode({ ...failure(query, 0x0200) }));
+      case "wrong-id":
+        return send(encode(forged()));
+      case "wrong-question":
+        return send(encode({ ...answer(query), questions: [{ name: "another.test", type: "A" }] }));
+      case "forged-first":
+        send(encode(forged()));
+        break;
+      case "malformed": {
+        const reply = encode(answer(query));
+        return send(reply.subarray(0, reply.length - 3));
+      }
+      case "no-edns":
+        if ((query.additionals ?? []).length > 0) return send(encode(failure(query, 1)));
+        break;
+    }
+    send(encode(answer(query)));
+  }
+
+  function answer(query: DecodedPacket): Packet {
+    const question = query.questions![0]!;
+    const reply: Packet = { ...failure(query, 0), flags: (dns.authoritative ? 0x0400 : 0) | 0x0080 };
+    const answers: Answer[] = [];
+    let owner = question.name.toLowerCase();
+    for (let hops = 0; hops < 20; hops++) {
+      const types = records.get(owner);
+      const found = types?.get(question.type) ?? [];
+      answers.push(...found);
+      const alias = question.type === "CNAME" || found.length > 0 ? undefined : types?.get("CNAME")?.[0];
+      if (!alias || !("data" in alias)) break;
+      answers.push(alias);
+      owner = String(alias.data).toLowerCase();
+    }
+    if (answers.some((one) => one.type === question.type)) return { ...reply, answers };
+    const referral = enclosing(referrals, owner);
+    if (referral) {
+      const authorities = referral[1].map(
+        (host): Answer => ({ name: referral[0], type: "NS", ttl: dns.ttl, data: host }),
+      );
+      return { ...reply, flags: 0, answers, authorities };
+    }
+    const exists = [...records.keys()].some((name) => name === owner || name.endsWith(`.${owner}`));
+    const zone = enclosing(zones, owner);
+    const soa = { mname: "ns.test", rname: "root.test", serial: 1, refresh: 60, retry: 60, expire: 60 };
+    const authorities: Answer[] = zone
+      ? [{ name: zone[0], type: "SOA", ttl: zone[1], data: { ...soa, minimum: zone[1] } }]
+      : [];
+    return { ...reply, flags: (reply.flags ?? 0) | (exists ? 0 : 3), answers, authorities };
+  }
+
+  function failure(query: DecodedPacket, flags: number): Packet {
+    return { type: "response", id: query.id, flags, questions: query.questions };
+  }
+}
+
+function enclosing<V>(map: Map<string, V>, name: string): [string, V] | undefined {
+  return [...map]
+    .filter(([origin]) => name === origin || name.endsWith(`.${origin}`))
+    .sort((a, b) => b[0].length - a[0].length)[0];
+}
+
+function toAnswer(name: string, type: RecordType, value: string, ttl: number): Answer {
+  if (type === "MX") {
+    const [preference, exchange = ""] = value.split(" ");
+    return { name, type, ttl, data: { preference: Number(preference), exchange } };
+  }
+  if (type === "TXT") return { name, type, ttl, data: value.match(/.{1,255}/gs) ?? [""] };
+  return { name, type: type as "A", ttl, data: value };
+}

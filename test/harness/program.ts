@@ -1,0 +1,155 @@
+/** Runs the real program as a child process, as an operator would, on a database of the test's own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { until } from "./wait.ts";
+
+const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
+
+export type ProgramOptions = {
+  /** Undefined: the program runs its own PostgreSQL in its data directory. */
+  databaseUrl?: string;
+  dataDir?: string;
+  env?: Record<string, string>;
+};
+
+export type Answer = { status: number; headers: Headers; body: Record<string, unknown> };
+
+export type RunningProgram = {
+  pid: number;
+  url: string;
+  key: string;
+  dataDir: string;
+  ports: { http: number; smtp?: number; dns?: number };
+  output(): string;
+  /** One Connect call with JSON, as curl would make it. */
+  call(
+    method: string,
+    request?: unknown,
+    options?: { key?: string | null; headers?: Record<string, string>; signal?: AbortSignal },
+  ): Promise<Answer>;
+  /** SIGTERM, and the exit code that follows. */
+  stop(): Promise<number | null>;
+  /** kill -9, returning when the process is gone. */
+  kill(): Promise<void>;
+  /** Removes the data directory; stops the program first if it runs. */
+  remove(): Promise<void>;
+};
+
+export const testSecret = "the secret that all test programs share, 0123456789";
+
+export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "posthorn-run-")));
+  const child = spawn(process.execPath, [bin, "start"], {
+    env: programEnv(dataDir, options),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stderr.on("data", (chunk) => (output += chunk));
+  const ports = await until(
+    "the program to write its ports",
+    async () => {
+      if (child.exitCode !== null) throw new Error(`the program ended with ${child.exitCode}:\n${output}`);
+      const read = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as {
+        pid: number;
+        http: number;
+        smtp?: number;
+        dns?: number;
+      };
+      return read.pid === child.pid ? read : undefined;
+    },
+    { withinMs: 30_000 },
+  ).catch((error) => {
+    child.kill("SIGKILL");
+    throw new Error(`${error.message}\n${output}`);
+  });
+  const key =
+    options.env?.POSTHORN_API_KEY ?? (await readFile(join(dataDir, "first-key"), "utf8").catch(() => "")).trim();
+  const url = `http://127.0.0.1:${ports.http}`;
+  return {
+    pid: child.pid!,
+    url,
+    key,
+    dataDir,
+    ports,
+    output: () => output,
+    call: (method, request = {}, extra = {}) => call(url, method, request, { key, ...extra }),
+    stop: () => end(child, "SIGTERM"),
+    async kill() {
+      await end(child, "SIGKILL");
+    },
+    async remove() {
+      await end(child, "SIGTERM");
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Runs a command to its end: posthorn keys create and the like. */
+export async function runCommand(
+  args: string[],
+  options: ProgramOptions & { dataDir: string },
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [bin, ...args], {
+    env: programEnv(options.dataDir, options),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk) => (stdout += chunk));
+  child.stderr.on("data", (chunk) => (stderr += chunk));
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, stdout, stderr };
+}
+
+export async function call(
+  url: string,
+  method: string,
+  request: unknown,
+  options: { key?: string | null; headers?: Record<string, string>; signal?: AbortSignal },
+): Promise<Answer> {
+  const response = await fetch(`${url}/v1.${method}`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "connect-protocol-version": "1",
+      ...(options.key ? { authorization: `Bearer ${options.key}` } : {}),
+      ...options.headers,
+    },
+    body: JSON.stringify(request),
+    signal: options.signal,
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Record<string, unknown>,
+  };
+}
+
+function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv {
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !name.startsWith("POSTHORN_") && name !== "DATABASE_URL" && name !== "NODE_TEST_CONTEXT",
+    ),
+  );
+  return {
+    ...inherited,
+    POSTHORN_DATA_DIR: dataDir,
+    POSTHORN_HTTP: "127.0.0.1:0",
+    POSTHORN_SMTP: "127.0.0.1:0",
+    POSTHORN_DNS: "127.0.0.1:0",
+    POSTHORN_SECRET: testSecret,
+    ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl } : {}),
+    ...options.env,
+  };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+  const gone = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+  child.kill(signal);
+  return await gone;
+}
