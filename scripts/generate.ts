@@ -6,8 +6,9 @@ import { BufError, buf, root } from "./generators/buf.ts";
 import { applyChanges, findChanges, type Generator } from "./generators/changes.ts";
 import * as contract from "./generators/contract.ts";
 import * as reference from "./generators/reference.ts";
+import * as sdkGen from "./generators/sdk-gen.ts";
 
-const generators: Generator[] = [contract, reference];
+const generators: Generator[] = [contract, reference, sdkGen];
 
 const done = { missing: "written", differs: "rewritten", stale: "removed" };
 

@@ -36,26 +36,29 @@ export function callerOf(key: Key): Caller {
 
 /** Runs a handler against the caller's deadline, honouring what `beginWrite` promised. */
 export async function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: Call) => Promise<T>): Promise<T> {
-  let writing = false;
+  if (call.signal.aborted) throw ended(call.signal);
+  const writing = new AbortController();
+  const beginWrite = () => {
+    if (call.signal.aborted) throw ended(call.signal);
+    writing.abort();
+  };
+  return await beforeEnd(call.signal, work({ ...call, beginWrite }), writing.signal);
+}
+
+/** The work's own answer, or the reason why nobody waits for it any more; once `always` is set, only the former. */
+export async function beforeEnd<T>(signal: AbortSignal, work: Promise<T>, always?: AbortSignal): Promise<T> {
   let giveUp = () => {};
   const over = new Promise<never>((_, reject) => {
     giveUp = () => {
-      if (!writing) reject(ended(call.signal));
+      if (!always?.aborted) reject(ended(signal));
     };
   });
-  const full: Call = {
-    ...call,
-    beginWrite() {
-      if (call.signal.aborted) throw ended(call.signal);
-      writing = true;
-    },
-  };
-  if (call.signal.aborted) throw ended(call.signal);
-  call.signal.addEventListener("abort", giveUp, { once: true });
+  signal.addEventListener("abort", giveUp, { once: true });
+  if (signal.aborted) giveUp();
   try {
-    return await Promise.race([work(full), over]);
+    return await Promise.race([work, over]);
   } finally {
-    call.signal.removeEventListener("abort", giveUp);
+    signal.removeEventListener("abort", giveUp);
   }
 }
 

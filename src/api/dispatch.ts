@@ -5,9 +5,8 @@ import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
-import { explainDecodeErrors } from "./decode-errors.ts";
-import type { Listener, Request, Response } from "./http.ts";
-import { refuseUnknownMethod } from "./refuse.ts";
+import { type Listener, lingerMs, type Request, type Response } from "./http.ts";
+import { blameCaller, refuseUnknownMethod } from "./refuse.ts";
 import { requestIdKey } from "./router.ts";
 
 export type Page = (request: Request, response: Response) => Promise<void> | void;
@@ -80,10 +79,11 @@ export function createDispatch(deps: DispatchDeps): Listener {
       request.url = handler.requestPath;
       const values = createContextValues().set(requestIdKey, requestId);
       const universal = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
-      const answer = await explainDecodeErrors(await handler(universal), () =>
+      const answer = await blameCaller(await handler(universal), () =>
         deps.metrics.requests.inc({ method, code: "invalid_argument" }),
       );
       closeAfterUnreadBody(request, response);
+      if (answer.status === 415) return plain(response, 415, unsupportedType);
       await universalResponseToNodeResponse(answer, response as never);
     } catch (error) {
       // The peer went away, or the body broke off: nobody is left to tell.
@@ -102,6 +102,9 @@ export function createDispatch(deps: DispatchDeps): Listener {
     });
   }
 }
+
+const unsupportedType =
+  "Say what the body is: Content-Type: application/json for a call, application/connect+json for a stream, or the binary, gRPC and gRPC-Web forms of these.\n";
 
 export function plain(response: Response, status: number, text: string): void {
   if (response.headersSent) return;
@@ -127,11 +130,17 @@ function brokenHead(request: Request): string | undefined {
   return undefined;
 }
 
+/** A small rest of a body is read and dropped by Node; a large or endless one ends the connection. */
+const droppedBytes = 64 * 1024;
+
 /** An answer to a request whose body was not read ends the connection: else the peer could go on sending for ever. */
 function closeAfterUnreadBody(request: Request, response: Response): void {
   if (request.complete || "stream" in request) return;
+  if (Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY) <= droppedBytes) return;
   response.setHeader("connection", "close");
-  response.once("finish", () => setTimeout(() => request.socket.destroy(), 500).unref());
+  // Taken now: a request lets go of its socket when it ends.
+  const { socket } = request;
+  response.once("finish", () => setTimeout(() => socket.destroy(), lingerMs).unref());
 }
 
 function secure(response: Response, requestId: string): void {

@@ -5,8 +5,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { BadRequestSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
 import type { Log } from "../ops/log.ts";
-import { Problem } from "../rules/problem.ts";
-import { isDatabaseAway, unavailable } from "../store/db.ts";
+import { invalid, Problem } from "../rules/problem.ts";
+import { isDatabaseAway, isUnstorableText, unavailable } from "../store/db.ts";
 
 export function toConnectError(error: unknown, context: { log: Log; requestId: string; method: string }): ConnectError {
   if (error instanceof ConnectError) return error;
@@ -18,6 +18,7 @@ export function toConnectError(error: unknown, context: { log: Log; requestId: s
     );
     return fromProblem(unavailable(error));
   }
+  if (isUnstorableText(error)) return fromProblem(unstorableText());
   context.log.error(
     { requestId: context.requestId, method: context.method, err: error },
     "a call failed by a fault of ours",
@@ -26,6 +27,10 @@ export function toConnectError(error: unknown, context: { log: Log; requestId: s
     `Something went wrong on our side. Report the request id ${context.requestId} to whoever runs this service.`,
     Code.Internal,
   );
+}
+
+function unstorableText(): Problem {
+  return invalid([{ field: "(request)", description: "holds a NUL character, which no text may" }]);
 }
 
 export function fromProblem(problem: Problem): ConnectError {

@@ -1,13 +1,14 @@
 /** The one HTTP port: HTTP/1.1 and h2c on the same socket, broken requests turned away before anything else sees them. */
 import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import {
+  constants,
   createServer as createHttp2,
   type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
   type ServerHttp2Session,
 } from "node:http2";
-import { type AddressInfo, createServer as createNet, type Socket } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
 
@@ -15,31 +16,47 @@ export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
 export type Listener = (request: Request, response: Response) => void;
 
-export type HttpOptions = { host: string; port: number; log: Log; metrics: Metrics; handle: Listener };
+export type HttpOptions = {
+  host: string;
+  port: number;
+  log: Log;
+  metrics: Metrics;
+  handle: Listener;
+  limits?: Partial<HttpLimits>;
+};
 
-/** RFC 9113 §3.4: what a client that speaks HTTP/2 says first. */
-const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+export type HttpLimits = typeof defaultLimits;
 
-const limits = {
+const defaultLimits = {
   /** Until a connection has said which protocol it speaks, and until its header is complete. */
   headMs: 10_000,
-  /** A whole request, body included: 64 MiB at 5 Mbit/s. */
+  /** A whole request, body included: 64 MiB at 5 Mbit/s. Also the longest silence of a connection that is in use. */
   requestMs: 120_000,
   keepAliveMs: 65_000,
+  /** How often Node looks for HTTP/1.1 requests that are over these times. */
+  lookEveryMs: 2_000,
   headerBytes: 16 * 1024,
   headers: 100,
   connections: 10_000,
   streamsPerConnection: 250,
 };
 
+/** RFC 9113 §3.4: what a client that speaks HTTP/2 says first. */
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
 export function createHttp(options: HttpOptions) {
+  const limits = { ...defaultLimits, ...options.limits };
   const http1 = createHttp1({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: limits.lookEveryMs,
+    noDelay: true,
   });
   http1.maxHeadersCount = limits.headers;
+  http1.maxConnections = limits.connections;
+  http1.setTimeout(limits.requestMs);
   const http2 = createHttp2({
     settings: {
       maxConcurrentStreams: limits.streamsPerConnection,
@@ -47,39 +64,59 @@ export function createHttp(options: HttpOptions) {
       enableConnectProtocol: false,
     },
   });
+  http2.setTimeout(limits.requestMs);
   const sessions = new Set<ServerHttp2Session>();
   const sockets = new Set<Socket>();
+  const answering = new Set<ServerResponse>();
+  let stopping = false;
 
-  http1.on("request", options.handle);
+  http1.on("request", (request, response) => {
+    answering.add(response);
+    response.once("close", () => answering.delete(response));
+    if (stopping) response.shouldKeepAlive = false;
+    options.handle(request, response);
+  });
   http2.on("request", options.handle);
-  turnAwayBroken(http1, http2, options.metrics);
   http2.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
   });
+  turnAwayBroken1(http1, { metrics: options.metrics, answering });
+  turnAwayBroken2(http2, { metrics: options.metrics, requestMs: limits.requestMs });
 
-  const front = createNet({ noDelay: true }, (socket) => {
+  // The HTTP/1.1 server itself listens: it keeps its time limits, and knows its idle connections, only while it does.
+  const speakHttp1 = http1.listeners("connection")[0] as (this: Server, socket: Socket) => void;
+  http1.removeAllListeners("connection");
+  http1.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     // A peer may reset at any moment, also before a protocol has taken the socket over.
     socket.on("error", () => socket.destroy());
-    tellProtocol(socket, { http1, http2, metrics: options.metrics });
+    tellProtocol(socket, {
+      metrics: options.metrics,
+      withinMs: limits.headMs,
+      http1: () => speakHttp1.call(http1, socket),
+      http2: () => http2.emit("connection", socket),
+    });
   });
-  front.maxConnections = limits.connections;
 
   return {
     async start(): Promise<AddressInfo> {
       await new Promise<void>((resolve, reject) => {
-        front.once("error", reject);
-        front.listen(options.port, options.host, resolve);
+        http1.once("error", reject);
+        http1.listen(options.port, options.host, () => {
+          http1.off("error", reject);
+          resolve();
+        });
       });
-      front.on("error", (error) => options.log.error({ err: error }, "HTTP listener failed"));
-      return front.address() as AddressInfo;
+      http1.on("error", (error) => options.log.error({ err: error }, "HTTP listener failed"));
+      return http1.address() as AddressInfo;
     },
     /** Takes no new connections, lets requests in hand finish, then closes what is left. */
     async stop(limitMs: number): Promise<void> {
-      const closed = new Promise<void>((resolve) => front.close(() => resolve()));
-      http1.closeIdleConnections();
+      stopping = true;
+      for (const response of answering) response.shouldKeepAlive = false;
+      const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
       for (const session of sessions) session.close();
       const idle = setInterval(() => http1.closeIdleConnections(), 50);
       const force = setTimeout(() => {
@@ -92,13 +129,19 @@ export function createHttp(options: HttpOptions) {
   };
 }
 
+type Protocols = { metrics: Metrics; withinMs: number; http1(): void; http2(): void };
+
 /** A plain Node http2 server speaks no HTTP/1.1: the first bytes decide which server gets the connection. */
-function tellProtocol(socket: Socket, servers: { http1: Server; http2: Http2Server; metrics: Metrics }): void {
+function tellProtocol(socket: Socket, { metrics, withinMs, http1, http2 }: Protocols): void {
   let seen: Buffer = Buffer.alloc(0);
   const tooSlow = setTimeout(() => {
-    servers.metrics.refusedConnections.inc({ reason: "silent" });
+    metrics.refusedConnections.inc({ reason: "silent" });
     socket.destroy();
-  }, limits.headMs);
+  }, withinMs);
+  const gone = () => {
+    clearTimeout(tooSlow);
+    socket.destroy();
+  };
   const look = () => {
     const chunk = socket.read() as Buffer | null;
     if (chunk === null) return;
@@ -108,33 +151,51 @@ function tellProtocol(socket: Socket, servers: { http1: Server; http2: Http2Serv
     if (couldBe2 && seen.length < preface.length) return;
     clearTimeout(tooSlow);
     socket.off("readable", look);
+    socket.off("end", gone);
+    socket.off("close", gone);
     socket.unshift(seen);
-    (couldBe2 ? servers.http2 : servers.http1).emit("connection", socket);
+    if (couldBe2) http2();
+    else http1();
   };
   socket.on("readable", look);
-  socket.once("close", () => clearTimeout(tooSlow));
+  // Sockets of an HTTP server stay half open: one that ends before it has asked for anything is closed here.
+  socket.on("end", gone);
+  socket.on("close", gone);
 }
 
-function turnAwayBroken(http1: Server, http2: Http2Server, metrics: Metrics): void {
+function turnAwayBroken1(http1: Server, deps: { metrics: Metrics; answering: Set<ServerResponse> }): void {
   http1.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    metrics.refusedConnections.inc({ reason: error.code ?? "unknown" });
-    if (!socket.writable || error.code === "ECONNRESET") return socket.destroy();
-    const status = statusOf(error.code);
-    socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    deps.metrics.refusedConnections.inc({ reason: error.code ?? "unknown" });
+    // Words in the middle of an answer would be read as part of it.
+    const midAnswer = [...deps.answering].some((response) => response.socket === socket && response.headersSent);
+    if (!socket.writable || midAnswer || error.code === "ECONNRESET") return socket.destroy();
+    refuse(socket as Socket, statusOf(error.code));
   });
-  http1.on("upgrade", (_request, socket) =>
-    socket.end("HTTP/1.1 501 Not Implemented\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
-  );
-  http1.on("connect", (_request, socket) =>
-    socket.end("HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
-  );
+  http1.on("upgrade", (_request, socket) => refuse(socket as Socket, "501 Not Implemented"));
+  http1.on("connect", (_request, socket) => refuse(socket as Socket, "405 Method Not Allowed"));
+}
+
+/** The peer may still be sending: what it says is thrown away for a moment, for a reset would take our answer with it. */
+function refuse(socket: Socket, status: string): void {
+  socket.on("error", () => socket.destroy());
+  socket.resume();
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+}
+
+export const lingerMs = 500;
+
+function turnAwayBroken2(http2: Http2Server, deps: { metrics: Metrics; requestMs: number }): void {
   http2.on("sessionError", (_error, session) => {
-    metrics.refusedConnections.inc({ reason: "http2" });
+    deps.metrics.refusedConnections.inc({ reason: "http2" });
     session.destroy();
   });
-  http2.on("stream", (stream) => stream.on("error", () => stream.destroy()));
-  http2.setTimeout(limits.requestMs);
-  http2.on("timeout", () => {});
+  http2.on("stream", (stream) => {
+    stream.on("error", () => stream.destroy());
+    const late = setTimeout(() => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM), deps.requestMs);
+    stream.once("end", () => clearTimeout(late));
+    stream.once("close", () => clearTimeout(late));
+  });
 }
 
 function statusOf(code: string | undefined): string {

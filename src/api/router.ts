@@ -13,12 +13,13 @@ import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { KeyPermission, policy } from "../gen/v1/options_pb.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
-import { Problem } from "../rules/problem.ts";
+import { invalid, Problem } from "../rules/problem.ts";
 import type { Permission } from "../store/keys.ts";
 import type { Authenticator } from "./authenticate.ts";
-import { type Call, type Caller, callerOf, withinDeadline } from "./call.ts";
+import { beforeEnd, type Call, type Caller, callerOf, withinDeadline } from "./call.ts";
 import { codeName, toConnectError } from "./errors.ts";
 import type { createRateLimit } from "./rate-limit.ts";
+import { createJsonReader } from "./read-json.ts";
 
 export type Handlers<S extends DescService> = {
   [K in keyof S["method"]]?: S["method"][K] extends { methodKind: "server_streaming" }
@@ -57,8 +58,6 @@ const maxTimeoutMs = 86_400_000;
 
 export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]): Map<string, UniversalHandler> {
   const router = createConnectRouter({
-    // Unset fields are written out, so that a person with curl sees every documented field.
-    jsonOptions: { alwaysEmitImplicit: true, ignoreUnknownFields: true },
     acceptCompression: [compressionGzip, compressionBrotli],
     readMaxBytes: deps.maxBodyBytes,
     maxTimeoutMs,
@@ -68,10 +67,18 @@ export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]
   for (const { service, handlers } of services) {
     for (const method of service.methods) {
       const handler = handlers[method.localName];
-      router.rpc(method, (handler ? wrap(deps, method, handler as AnyHandler) : unbuilt(method)) as never);
+      const served = handler ? wrap(deps, method, handler as AnyHandler) : unbuilt(method);
+      router.rpc(method, served as never, { jsonOptions: jsonOptions(deps, method) });
     }
   }
   return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+}
+
+/** Unset fields are written out, so that a person with curl sees every documented field; unknown ones are ignored. */
+function jsonOptions(deps: RouterDeps, method: DescMethod) {
+  const labels = { method: `${method.parent.name}/${method.name}`, code: "invalid_argument" };
+  const textDecoder = createJsonReader(method.input, () => deps.metrics.requests.inc(labels));
+  return { alwaysEmitImplicit: true, ignoreUnknownFields: true, textDecoder };
 }
 
 type AnyHandler = (request: unknown, call: Call) => Promise<unknown> | AsyncIterable<unknown>;
@@ -80,7 +87,9 @@ type AnyHandler = (request: unknown, call: Call) => Promise<unknown> | AsyncIter
 async function gate(deps: RouterDeps, context: HandlerContext): Promise<void> {
   try {
     requireProtocolHeader(context);
-    const key = await deps.authenticator.authenticate(context.requestHeader.get("authorization") ?? undefined);
+    requireSaneTimeout(context);
+    const authorization = context.requestHeader.get("authorization") ?? undefined;
+    const key = await beforeEnd(context.signal, deps.authenticator.authenticate(authorization));
     deps.rateLimit.take(key.id, performance.now());
     requirePermission(context.method, key.permission);
     context.values.set(callerKey, callerOf(key));
@@ -98,6 +107,15 @@ function requireProtocolHeader(context: HandlerContext): void {
   throw new Problem("invalid_argument", `The header Connect-Protocol-Version: 1 is required. ${found}`, {
     violations: [{ field: "Connect-Protocol-Version", description: "must be 1" }],
   });
+}
+
+/** Judged here although Connect does it later: a timer cannot count that far, and would take the deadline for passed. */
+function requireSaneTimeout(context: HandlerContext): void {
+  const timeout = context.requestHeader.get("connect-timeout-ms");
+  const wrong = context.protocolName === "connect" && timeout !== null && !/^\d{1,10}$/.test(timeout);
+  if (!wrong && (context.timeoutMs() ?? 0) <= maxTimeoutMs) return;
+  const name = context.protocolName === "connect" ? "Connect-Timeout-Ms" : "grpc-timeout";
+  throw invalid([{ field: name, description: `must be a whole number of milliseconds up to ${maxTimeoutMs} (a day)` }]);
 }
 
 function requirePermission(method: DescMethod, permission: Permission): void {

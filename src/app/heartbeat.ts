@@ -3,9 +3,15 @@ import { hostname } from "node:os";
 import type { Log } from "../ops/log.ts";
 import type { Clock } from "../store/clock.ts";
 import type { Sql } from "../store/db.ts";
-import { beat, forgetWorker, registerWorker } from "../store/workers.ts";
+import { beat, forgetAllWorkers, forgetWorker, registerWorker } from "../store/workers.ts";
 
-export type Heartbeat = { workerId(): number; start(): Promise<void>; stop(): Promise<void> };
+export type Heartbeat = {
+  workerId(): number;
+  /** A new id; leases under the old one are free at once. For a worker that may hold leases it does not know of. */
+  renew(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+};
 
 const everyMs = 5_000;
 
@@ -37,7 +43,13 @@ export function createHeartbeat(deps: {
   };
   return {
     workerId: () => workerId,
+    async renew() {
+      const old = workerId;
+      await register();
+      await forgetWorker(deps.sql, old);
+    },
     async start() {
+      if (deps.alone) await forgetAllWorkers(deps.sql);
       await register();
       await once();
       timer = setInterval(once, everyMs);

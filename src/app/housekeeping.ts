@@ -1,28 +1,43 @@
-/** The quiet work of the store: partitions made ahead of need, traces of dead programs removed. */
+/** The quiet work of the store: partitions made ahead of need and dropped after their time, traces of the past removed. */
 import type { Log } from "../ops/log.ts";
 import type { Sql } from "../store/db.ts";
 import { ensurePartitions } from "../store/partitions.ts";
+import { dropExpiredKeys, dropOldPartitions, type Retention } from "../store/retention.ts";
 import { forgetDeadWorkers } from "../store/workers.ts";
 
 const everyMs = 10 * 60_000;
 
-export function createHousekeeping(deps: { sql: Sql; log: Log }) {
+/** Every node may do this: each step is safe beside another node doing the same. */
+export function createHousekeeping(deps: {
+  sql: Sql;
+  log: Log;
+  retention: Retention;
+  alsoSweep?: () => Promise<void>;
+}) {
   let timer: NodeJS.Timeout | undefined;
-  const round = async () => {
+  let round: Promise<void> = Promise.resolve();
+  const work = async () => {
     try {
       await ensurePartitions(deps.sql);
       await forgetDeadWorkers(deps.sql);
+      await dropExpiredKeys(deps.sql);
+      const dropped = await dropOldPartitions(deps.sql, deps.retention);
+      if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
+      await deps.alsoSweep?.();
     } catch (error) {
       deps.log.warn({ err: error }, "housekeeping failed, will try again");
     }
   };
   return {
-    async start() {
-      await round();
-      timer = setInterval(round, everyMs);
+    start() {
+      round = work();
+      timer = setInterval(() => {
+        round = round.then(work);
+      }, everyMs);
     },
     async stop() {
       clearInterval(timer);
+      await round;
     },
   };
 }

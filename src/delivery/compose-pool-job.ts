@@ -12,7 +12,10 @@ export type ComposeJob = {
   smtputf8: boolean;
 };
 
-/** The signed message in one buffer: the signature is written into room that was left before it, so nothing large is copied. */
+/**
+ * The signed message in one buffer: the signature is written into room that was left before it, so nothing large is
+ * copied.
+ */
 export async function composeSigned({ email, signer, smtputf8 }: ComposeJob): Promise<Buffer> {
   if (signer === undefined) return compose(email, { smtputf8 });
   const buffer = compose(email, { smtputf8, headroom: SIGNATURE_ROOM });
@@ -29,7 +32,10 @@ export async function composeSigned({ email, signer, smtputf8 }: ComposeJob): Pr
 // The longest domain, selector and field list with an RSA-4096 signature come to 1.6 kB.
 const SIGNATURE_ROOM = 2048;
 
-/** What may be handed over without a copy: the octets of a view that has its memory to itself. Small buffers share a pool. */
+/**
+ * What may be handed over without a copy: the octets of a view that has its memory to itself. Small buffers share a
+ * pool.
+ */
 export function transferable(bytes: Uint8Array): ArrayBuffer[] {
   const memory = bytes.buffer;
   const ownsMost =

@@ -4,7 +4,10 @@ import { createPrivateKey, type KeyObject } from "node:crypto";
 
 export type PrivateKeySource = { domain: string; selector: string; privateKeyPem: string };
 
-/** Parsing costs a fifth of a signature (225 against 291 signatures/s), so the least recently used key goes only when the cache is full. */
+/**
+ * Parsing costs a fifth of a signature (225 against 291 signatures/s), so the least recently used key goes only when
+ * the cache is full.
+ */
 export function createKeyCache(limit: number): (source: PrivateKeySource) => KeyObject {
   const cache = new Map<string, { pem: string; key: KeyObject }>();
   return ({ domain, selector, privateKeyPem }) => {

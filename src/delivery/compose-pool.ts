@@ -1,6 +1,6 @@
 /**
- * Composes and signs for the delivery attempts without holding up the event loop: small emails inline (the signature itself
- * runs on libuv's thread pool), large ones in worker threads.
+ * Composes and signs for the delivery attempts without holding up the event loop: small emails inline (the signature
+ * itself runs on libuv's thread pool), large ones in worker threads.
  */
 
 import type { OutgoingEmail } from "../mail/compose.ts";
@@ -74,7 +74,8 @@ export function createComposer({
   };
 }
 
-// bench/compose.ts: the hop to a worker and back costs 0.4 ms, five times what a 3 kB email takes; 64 KiB hold the event loop for 0.5 ms.
+// bench/compose.ts: the hop to a worker and back costs 0.4 ms, five times what a 3 kB email takes; 64 KiB hold the
+// event loop for 0.5 ms.
 const INLINE_LIMIT = 64 * 1024;
 
 function contentSize({ text = "", html = "", attachments = [] }: OutgoingEmail): number {

@@ -24,17 +24,6 @@ export type ServiceZone = {
   nameServers?: readonly string[];
 };
 
-/** RFC 2606 and RFC 6761 §6: names that no public server answers for, which local mode serves itself. */
-export const reservedOrigins = [
-  "test",
-  "example",
-  "invalid",
-  "localhost",
-  "example.com",
-  "example.net",
-  "example.org",
-] as const;
-
 const ttl = 3600;
 const negativeTtl = 60;
 

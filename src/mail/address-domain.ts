@@ -1,4 +1,7 @@
-/** Reads the domain of an email address into lower-case A-labels, or says what is wrong with it; called by the address parser. */
+/**
+ * Reads the domain of an email address into lower-case A-labels, or says what is wrong with it; called by the address
+ * parser.
+ */
 
 import { domainToASCII, domainToUnicode } from "node:url";
 import { labelProblem } from "./dns-name.ts";
@@ -9,7 +12,8 @@ export type AddressDomainResult = { ok: true; domain: string } | { ok: false; re
 export function readAddressDomain(text: string): AddressDomainResult {
   if (text === "") return refuse("The address has nothing after the @: add a domain such as example.com");
   if (text.startsWith("[")) return refuse("An IP address in brackets cannot receive mail here: use a domain name");
-  // domainToASCII is the URL host parser: it decodes %61, cuts at / and #, drops tabs and reads numbers as IPv4. None may reach it.
+  // domainToASCII is the URL host parser: it decodes %61, cuts at / and #, drops tabs and reads numbers as IPv4. None
+  // may reach it.
   const odd = /[^A-Za-z0-9.\-\u0080-\u{10ffff}]/u.exec(text);
   if (odd !== null)
     return refuse(`The domain holds ${JSON.stringify(odd[0])}: only letters, digits, hyphens and dots are allowed`);
@@ -35,8 +39,8 @@ export function readAddressDomain(text: string): AddressDomainResult {
 }
 
 /**
- * UTS 46 maps look-alikes and drops invisible characters in silence (full-width letters, soft hyphens). Only a name that
- * comes back as it was written, up to case and composition, is taken at its word.
+ * UTS 46 maps look-alikes and drops invisible characters in silence (full-width letters, soft hyphens). Only a name
+ * that comes back as it was written, up to case and composition, is taken at its word.
  */
 function fromUnicode(text: string): string | undefined {
   const written = text.normalize("NFC").toLowerCase().normalize("NFC");

@@ -5,8 +5,9 @@ import { encodeWords, looksEncoded } from "./mime/encoded-word.ts";
 import { refuseLineBreaks, tokensField } from "./mime/header.ts";
 
 /**
- * The whole field, folded, CRLF at its end. `utf8` is for a session that speaks SMTPUTF8: there a non-ASCII local part stands
- * as it is. In 7 bits no notation exists for it, so it is shown as the name of an empty group, as RFC 6857 does.
+ * The whole field, folded, CRLF at its end. `utf8` is for a session that speaks SMTPUTF8: there a non-ASCII local
+ * part stands as it is. In 7 bits no notation exists for it, so it is shown as the name of an empty group, as RFC
+ * 6857 does.
  */
 export function formatAddressHeader(field: string, addresses: readonly Address[], { utf8 = false } = {}): string {
   const tokens = addresses.flatMap((address, index) => {

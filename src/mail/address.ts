@@ -1,6 +1,6 @@
 /**
- * The one address grammar of the service: `a@b` or `Name <a@b>`, nothing else of RFC 5322. What is parsed here is used for
- * both envelope and header, so that no second parser can read another mailbox into the same text.
+ * The one address grammar of the service: `a@b` or `Name <a@b>`, nothing else of RFC 5322. What is parsed here is
+ * used for both envelope and header, so that no second parser can read another mailbox into the same text.
  */
 
 import { readAddressDomain } from "./address-domain.ts";
@@ -112,8 +112,8 @@ function foreignSyntax(mailbox: string): string | undefined {
 }
 
 // RFC 5321 §4.1.2 Dot-string, with RFC 6531 §3.3 for other scripts. Quoted-string is refused above.
-const DOT_STRING =
-  /^(?:[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]|[^\p{ASCII}\p{C}\p{Z}])+(?:\.(?:[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]|[^\p{ASCII}\p{C}\p{Z}])+)*$/u;
+const ATOM = String.raw`(?:[A-Za-z0-9!#$%&'*+\-/=?^_\x60{|}~]|[^\p{ASCII}\p{C}\p{Z}])+`;
+const DOT_STRING = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`, "u");
 
 function checkLocal(local: string): string | undefined {
   if (local === "") return "The address has nothing before the @: write it as name@example.com";

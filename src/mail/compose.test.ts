@@ -101,6 +101,7 @@ test("what accept refuses, the composer does not write", () => {
     { from: { ...plain.from, name: "a\r\nBcc: x@evil.example" } },
     { to: [{ ...plain.from, address: "a@b>\r\nBcc: <x@evil.example" }] },
     { from: address("jörg@example.com") },
+    { replyTo: [address("jörg@example.com")] },
     { attachments: [file("x", { filename: "a\r\nX: y" })] },
     { attachments: [file("x", { contentType: "text/plain\r\nX: y" })] },
     { html: "x", attachments: [file("x", { contentId: "a>\r\nX: <y" })] },
@@ -186,7 +187,7 @@ test("Python's parser reads back everything that was put in", (t) => {
   );
   if (parsed === undefined) return;
   for (const [index, email] of emails.entries()) {
-    const message = parsed[index]!;
+    const message: Parsed = parsed[index]!;
     assert.deepEqual(message.defects, []);
     assert.equal(message.subject, email.subject);
     assert.equal(message.note, email.headers![0]![1]);

@@ -10,10 +10,13 @@ import { boundReferences, uuidOf } from "./message-id.ts";
 import { type Attachment, attachmentPart, withSemicolons } from "./mime/attachment.ts";
 import { base64LinesSize } from "./mime/base64.ts";
 import { textField, tokensField } from "./mime/header.ts";
-import { type Piece, writePieces } from "./mime/pieces.ts";
+import { type Part, type Piece, writePieces } from "./mime/pieces.ts";
 import { encodeTextBody, textBodySizeAtMost } from "./mime/text-body.ts";
 
-/** What is asked for, without any Bcc: who is blind-copied is known to the envelope alone. Plain data, so that it can be posted to a worker. */
+/**
+ * What is asked for, without any Bcc: who is blind-copied is known to the envelope alone. Plain data, so that it can
+ * be posted to a worker.
+ */
 export type OutgoingEmail = {
   /** `em_` and a UUID; the boundaries follow from it. */
   id: string;
@@ -21,10 +24,11 @@ export type OutgoingEmail = {
   messageId: string;
   /** The Date header: when the email was accepted, or the time it was scheduled for. */
   date: Date;
-  /** An ASCII local part: receivers find the DMARC domain in this header, which no downgraded form would show them. */
+  /** ASCII before the @: no downgraded form would show receivers the domain that DMARC judges. */
   from: Address;
   to: readonly Address[];
   cc?: readonly Address[];
+  /** ASCII before the @, so that everybody can answer. */
   replyTo?: readonly Address[];
   subject: string;
   text?: string;
@@ -40,7 +44,10 @@ export type OutgoingEmail = {
 export type ComposeOptions = {
   /** Octets left free before the message, for a signature that is written later. */
   headroom?: number;
-  /** For a session with SMTPUTF8: non-ASCII local parts stand in the header as they are (RFC 6532), which then is UTF-8. */
+  /**
+   * For a session with SMTPUTF8: non-ASCII local parts stand in the header as they are (RFC 6532), which then is
+   * UTF-8.
+   */
   smtputf8?: boolean;
 };
 
@@ -71,11 +78,10 @@ export function composedSizeAtMost(email: OutgoingEmail): number {
 
 const LF = 0x0a;
 
-/** The part that carries the whole content: a header string first, then the pieces of its body. */
-type Part = [head: string, ...body: Piece[]];
-
 function headerOf(email: OutgoingEmail, utf8: boolean): string {
-  if (email.from.smtputf8) throw new Error("From must have an ASCII local part");
+  if ([email.from, ...(email.replyTo ?? [])].some(({ smtputf8 }) => smtputf8)) {
+    throw new Error("From and Reply-To must have ASCII local parts");
+  }
   const addresses = (field: string, list: readonly Address[] = []) =>
     list.length === 0 ? "" : formatAddressHeader(field, list, { utf8 });
   const ids = (field: string, list: readonly string[]) =>
@@ -97,8 +103,7 @@ function headerOf(email: OutgoingEmail, utf8: boolean): string {
 }
 
 function checkedId(id: string): string {
-  if (!/^<[!-;=?-~]{1,898}>$/.test(id))
-    throw new Error("a threading header would hold something that is not a Message-ID");
+  if (!/^<[!-;=?-~]{1,898}>$/.test(id)) throw new Error("a threading header would hold what is not a Message-ID");
   return id;
 }
 
@@ -114,8 +119,8 @@ function bodyPart(email: OutgoingEmail): Part {
   const { html = "", text = "" } = email;
   const attachments = email.attachments ?? [];
   const isInline = (attachment: Attachment) => html !== "" && attachment.contentId !== undefined;
-  const inline = attachments.filter(isInline).map((attachment) => attachmentPart(attachment, "inline") as Part);
-  const attached = attachments.filter((one) => !isInline(one)).map((one) => attachmentPart(one, "attachment") as Part);
+  const inline = attachments.filter(isInline).map((attachment) => attachmentPart(attachment, "inline"));
+  const attached = attachments.filter((one) => !isInline(one)).map((one) => attachmentPart(one, "attachment"));
 
   const contents: Part[] = [];
   if (text !== "") contents.push(textPart("plain", text));
@@ -150,7 +155,10 @@ function multipart(subtype: string, boundary: string, parts: readonly Part[], pa
   ];
 }
 
-/** Boundaries of one message in order. "=_" occurs in no quoted-printable, no base64 and, by our choice of encoding, in no plain line. */
+/**
+ * Boundaries of one message in order. "--=_" starts no line of quoted-printable or base64, and a plain text with such a
+ * line is not sent as it is.
+ */
 function boundaries(emailId: string): () => string {
   const stem = uuidOf(emailId).replaceAll("-", "");
   let count = 0;

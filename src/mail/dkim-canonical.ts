@@ -4,7 +4,10 @@ import { createHash } from "node:crypto";
 
 export type HeaderField = { name: string; value: string };
 
-/** RFC 6376 §3.4.2: name in lower case, value unfolded, runs of white space as one space, none at either end. Text is latin1. */
+/**
+ * RFC 6376 §3.4.2: name in lower case, value unfolded, runs of white space as one space, none at either end. Text is
+ * latin1.
+ */
 export function relaxedField(name: string, value: string): string {
   const unfolded = value.includes("\r\n") ? value.replaceAll("\r\n", "") : value;
   // Only space and tab are white space here: trim() would also take 0xA0, which may be half of a UTF-8 character.

@@ -1,4 +1,7 @@
-/** Signs a composed message with DKIM (RFC 6376): rsa-sha256, relaxed/relaxed, the whole body, identity headers oversigned. */
+/**
+ * Signs a composed message with DKIM (RFC 6376): rsa-sha256, relaxed/relaxed, the whole body, identity headers
+ * oversigned.
+ */
 
 import { type KeyObject, sign } from "node:crypto";
 import { promisify } from "node:util";
@@ -14,8 +17,8 @@ export type DkimIdentity = {
 };
 
 /**
- * The DKIM-Signature field, CRLF at its end, to be put before the message. The signature is made on libuv's thread pool:
- * the event loop pays for the hashes only.
+ * The DKIM-Signature field, CRLF at its end, to be put before the message. The signature is made on libuv's thread
+ * pool: the event loop pays for the hashes only.
  */
 export async function signDkim(message: Buffer, identity: DkimIdentity, key: KeyObject): Promise<string> {
   const { field, input } = dkimSigningInput(message, identity);

@@ -2,9 +2,10 @@
 
 export type HeaderFieldResult = { ok: true } | { ok: false; reason: string };
 
-export const MAX_CUSTOM_HEADERS = 100;
-
-/** A field that the caller may add to a message: a lawful name that is not ours or a hop's to write, and a one-line value. */
+/**
+ * A field that the caller may add to a message: a lawful name that is not ours or a hop's to write, and a one-line
+ * value.
+ */
 export function checkHeaderField(name: string, value: string): HeaderFieldResult {
   // RFC 5322 §3.6.8: printable ASCII without ":"; 76 leaves room for a value on the first line.
   if (!/^[!-9;-~]{1,76}$/.test(name)) {

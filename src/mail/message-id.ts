@@ -33,7 +33,10 @@ export function parseMessageId(text: string): MessageIdResult {
   return { ok: true, messageId };
 }
 
-/** The ids in an In-Reply-To or References header of received mail: in order, at most `limit`, whatever stands between them skipped. */
+/**
+ * The ids in an In-Reply-To or References header of received mail: in order, at most `limit`, whatever stands between
+ * them skipped.
+ */
 export function parseMessageIds(headerValue: string, limit = MAX_REFERENCES): string[] {
   const ids: string[] = [];
   // A header may be 64 KB of "<": each search is linear and the text is cut first.

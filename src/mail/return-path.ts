@@ -1,11 +1,16 @@
-/** The return path of an email (VERP): an address under our control that names the email and proves that we wrote it. */
+/**
+ * The return path of an email (VERP): an address under our control that names the email and proves that we wrote it.
+ */
 
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import { uuidOf } from "./message-id.ts";
 
 export type ReturnPathKey = KeyObject | Uint8Array;
 
-/** The MAIL FROM of an email under `domain`: 55 characters before the "@", in one case, for RFC 5321 §4.5.3.1.1 allows 64. */
+/**
+ * The MAIL FROM of an email under `domain`: 55 characters before the "@", in one case, for RFC 5321 §4.5.3.1.1 allows
+ * 64.
+ */
 export function makeReturnPath({
   emailId,
   domain,
@@ -19,7 +24,10 @@ export function makeReturnPath({
   return `${PREFIX}${toBase32(Buffer.concat([uuid, tokenOf(uuid, key)]))}@${domain}`;
 }
 
-/** The email named by a return path of ours, undefined for any other address. Servers may change its case, so case does not count. */
+/**
+ * The email named by a return path of ours, undefined for any other address. Servers may change its case, so case
+ * does not count.
+ */
 export function readReturnPath(address: string, key: ReturnPathKey): string | undefined {
   const [local = ""] = address.toLowerCase().split("@", 1);
   if (!local.startsWith(PREFIX) || local.length !== PREFIX.length + ENCODED_LENGTH) return undefined;

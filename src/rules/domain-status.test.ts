@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { askedRecords, type RecordKey, type RecordStatus, recordKeys } from "./dns-records.ts";
@@ -118,6 +120,16 @@ test("the table names known states and events only, each pair once, and reaches 
   assert.deepEqual(Object.keys(domainMachine.events), domainEvents);
   const reached = new Set<string>([domainMachine.initial, ...domainMachine.transitions.map(({ to }) => to)]);
   assert.deepEqual([...reached].toSorted(), [...domainStatuses].toSorted());
+});
+
+test("the database knows the same states", () => {
+  const folder = join(import.meta.dirname, "../store/migrations");
+  const sql = globSync(join(folder, "*.sql"))
+    .map((file) => readFileSync(file, "utf8"))
+    .join("\n");
+  const [, list] =
+    /create table domains \([^;]*?check \(status in \(([^)]*)\)\)/.exec(sql) ?? assert.fail("no constraint");
+  assert.deepEqual(list?.match(/[a-z]+/g), domainStatuses);
 });
 
 test("what a domain may do follows from its records", () => {

@@ -78,6 +78,12 @@ export function isDatabaseAway(error: unknown): boolean {
   return typeof code === "string" && (awayCodes.has(code) || code.startsWith("08"));
 }
 
+/** Text that PostgreSQL cannot hold: 22021 in text, 22P05 in jsonb; with UTF-8 on both sides that is NUL alone. */
+export function isUnstorableText(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === "22021" || code === "22P05";
+}
+
 /** What a caller is told when the store cannot answer: nothing was acknowledged, trying again is safe. */
 export function unavailable(cause: unknown): Problem {
   return new Problem(

@@ -26,13 +26,16 @@ export async function chooseAccount(cluster: string, dataDir: string): Promise<R
   return initdbAccount({ uid: ownUid, gid: ownUid });
 }
 
-/** initdb, unlike the server, insists on a name for its uid: it runs under an account that has one and the files are handed over after. */
+/**
+ * initdb, unlike the server, insists on a name for its uid: it runs under an account that has one, in the server's group, and
+ * the files are handed over after. Other processes of that account are not in the group and stay outside a 0710 directory.
+ */
 export function initdbAccount(runAs: RunAs): RunAs {
   const known = accounts();
   if (known.some(({ uid }) => uid === runAs.uid)) return runAs;
   const byName = ["nobody", "postgres", "daemon"].map((name) => known.find((account) => account.name === name));
   const found = byName.find((account) => account !== undefined) ?? known.find(({ uid }) => uid !== 0);
-  if (found !== undefined) return { uid: found.uid, gid: found.gid };
+  if (found !== undefined) return { uid: found.uid, gid: runAs.gid };
   const message =
     "PostgreSQL does not run as root and /etc/passwd names no other account. Start Posthorn as an ordinary user, or set DATABASE_URL to a PostgreSQL of your own.";
   throw new EmbeddedError("permission", message);

@@ -32,6 +32,15 @@ describe("the place of the cluster", () => {
     await assert.rejects(refused, { code: "permission", message: /POSTHORN_DATA_DIR/ });
   });
 
+  it("is inside root's own 0700 data directory, which lets the server's group pass", { skip: needsRoot }, async (t) => {
+    const dataDir = join(await newPlace(t), "data");
+    await mkdir(dataDir, { mode: 0o700 });
+    const home = await findHome(dataDir);
+    assert.equal(home.home, dataDir);
+    const { mode, uid, gid } = await stat(dataDir);
+    assert.deepEqual({ mode: mode & 0o777, uid, gid }, { mode: 0o710, uid: 0, gid: home.runAs!.gid });
+  });
+
   it("is under /var/lib/posthorn when root's data directory is in a 0700 home", { skip: needsRoot }, async (t) => {
     const place = await newPlace(t);
     await chmod(place, 0o700);

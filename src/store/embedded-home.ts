@@ -36,23 +36,31 @@ export async function findHome(wanted: string): Promise<Home> {
   const facts = await readFacts(dataDir);
   let home = facts?.home ?? dataDir;
   const runAs = await chooseAccount(join(home, "postgres"), dataDir);
+  if (runAs !== undefined) await letPass(dataDir, runAs);
   if (runAs !== undefined && home === dataDir && !(await canEnter(dataDir, runAs))) {
     // Only a new database may move: an empty one in another place would look like lost mail.
     if (existsSync(join(dataDir, "postgres"))) throw shutOut(dataDir, runAs);
     home = join(rootPlace, shortHash(dataDir));
     await makeOpen(rootPlace);
-    await makeOpen(home);
+    await mkdir(home, { recursive: true, mode: 0o700 });
+    await letPass(home, runAs);
   }
   const cluster = join(home, "postgres");
   return { dataDir, home, cluster, runAs, socketDir: await chooseSocketDir(cluster, runAs) };
 }
 
 async function makeDataDir(wanted: string): Promise<string> {
-  // As root the server's own account must be able to pass through; every file with a secret in it is 0600.
-  const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
-  const made = await mkdir(wanted, { recursive: true, mode });
-  if (made !== undefined) await chmod(wanted, mode);
+  await mkdir(dirname(wanted), { recursive: true });
+  await mkdir(wanted, { recursive: true, mode: 0o700 });
   return realpath(wanted);
+}
+
+/** Opens a directory of root's that was closed to all, for the server's account to pass through, and for nobody else. */
+async function letPass(directory: string, account: RunAs): Promise<void> {
+  const { uid: owner, mode } = await stat(directory);
+  if (owner !== 0 || (mode & 0o077) !== 0 || !(await canEnter(dirname(directory), account))) return;
+  await chown(directory, owner, account.gid);
+  await chmod(directory, 0o710);
 }
 
 /** A directory of root's that everyone may enter, whatever the umask says. */

@@ -25,11 +25,14 @@ export async function newPlace(t: { after(work: () => Promise<void>): void }): P
   return place;
 }
 
+const running = new Set<Embedded>();
+
 export async function start(
   t: TestContext,
   options: Partial<EmbeddedOptions> & { dataDir: string },
 ): Promise<Embedded> {
   const server = await startEmbedded({ log: recorder(), ...options });
+  running.add(server);
   t.after(() => server.stop());
   return server;
 }

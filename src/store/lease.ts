@@ -4,6 +4,8 @@ import type { Sql } from "./db.ts";
 import type { Envelope, RecipientKind } from "./emails.ts";
 import { deadAfterSeconds } from "./workers.ts";
 
+export type SuppressionReason = "bounce" | "complaint" | "manual" | "import";
+
 /** One destination for one workspace: lanes are served in turn, so that nobody waits behind somebody else's backlog. */
 export type Lane = { destination: string; workspaceId: string };
 
@@ -18,7 +20,8 @@ export type Leased = {
   attempts: number;
   /** An attempt before this one may have gone through: its worker died, or the connection broke after the final dot. */
   inDoubt: boolean;
-  suppressed: boolean;
+  /** Why the address is on the workspace's suppression list, judged at this moment. */
+  suppression: { reason: SuppressionReason; sourceEvent: string | null } | undefined;
   email: LeasedEmail;
 };
 
@@ -32,6 +35,7 @@ export type LeasedEmail = {
   envelope: Envelope;
   test: boolean;
   contentDay: string;
+  sizeBytes: number;
   /** The time in the Date header: when it was accepted, or for when it was scheduled. */
   date: Date;
   expiresAt: Date;
@@ -83,15 +87,28 @@ export async function leaseDue(
     )
     select l.workspace_id as "workspaceId", l.email_id as "emailId", l.position, l.kind, l.address, l.destination, l.attempts,
       l.in_doubt as "inDoubt", e.domain_id as "domainId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.test,
-      e.content_day::text as "contentDay", coalesce(e.scheduled_at, e.created_at) as date, e.expires_at as "expiresAt",
-      exists (select 1 from suppressions s where s.workspace_id = l.workspace_id and s.address = lower(l.address)) as suppressed
-    from leased l join emails e on e.workspace_id = l.workspace_id and e.id = l.email_id`;
+      e.content_day::text as "contentDay", e.size_bytes::float8 as "sizeBytes", coalesce(e.scheduled_at, e.created_at) as date, e.expires_at as "expiresAt",
+      s.reason as "suppressionReason", s.source_event as "sourceEvent"
+    from leased l join emails e on e.workspace_id = l.workspace_id and e.id = l.email_id
+    left join suppressions s on s.workspace_id = l.workspace_id and s.address = lower(l.address)`;
   const emails = new Map<string, LeasedEmail>();
   return rows.map((row) => {
     const email = emails.get(row.emailId) ?? emailOf(row);
     emails.set(row.emailId, email);
-    const { workspaceId, emailId, position, kind, address, destination, attempts, inDoubt, suppressed } = row;
-    return { workspaceId, emailId, position, kind, address, destination, attempts, inDoubt, suppressed, lease, email };
+    const {
+      workspaceId,
+      emailId,
+      position,
+      kind,
+      address,
+      destination,
+      attempts,
+      inDoubt,
+      suppressionReason: reason,
+      sourceEvent,
+    } = row;
+    const suppression = reason === null ? undefined : { reason, sourceEvent };
+    return { workspaceId, emailId, position, kind, address, destination, attempts, inDoubt, suppression, lease, email };
   });
 }
 
@@ -104,7 +121,8 @@ export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<v
     where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position and r.lease = x.lease`;
 }
 
-type LeasedRow = Omit<Leased, "email" | "lease"> & Omit<LeasedEmail, "id" | "workspaceId">;
+type LeasedRow = Omit<Leased, "email" | "lease" | "suppression"> &
+  Omit<LeasedEmail, "id" | "workspaceId"> & { suppressionReason: SuppressionReason | null; sourceEvent: string | null };
 
 function emailOf(row: LeasedRow): LeasedEmail {
   const {
@@ -117,8 +135,22 @@ function emailOf(row: LeasedRow): LeasedEmail {
     envelope,
     test,
     contentDay,
+    sizeBytes,
     date,
     expiresAt,
   } = row;
-  return { id, workspaceId, domainId, domain, subject, messageId, envelope, test, contentDay, date, expiresAt };
+  return {
+    id,
+    workspaceId,
+    domainId,
+    domain,
+    subject,
+    messageId,
+    envelope,
+    test,
+    contentDay,
+    sizeBytes,
+    date,
+    expiresAt,
+  };
 }

@@ -17,6 +17,8 @@ export type Settlement = {
   event: { id: string; type: string; payload: Record<string, unknown> };
   /** The address, where it goes on the workspace's suppression list. */
   suppress: string | undefined;
+  /** What a simulated recipient does a second later. */
+  followUp?: "complaint" | "reply";
 };
 
 /** False: the lease was lost to another worker, and so was the right to say how it ended. */
@@ -62,13 +64,14 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       event_type: item.event.type,
       payload: item.event.payload,
       suppress: item.suppress,
+      follow_up: item.followUp,
     })),
   );
   const rows = await sql<{ ord: number }[]>`
     with input as (
       select * from json_to_recordset((${input}::text)::json) as x(ord integer, workspace_id uuid, email_id uuid, position smallint,
         lease bigint, status text, due_in interval, attempts smallint, in_doubt boolean, reply text, remote_mx text, event_id uuid,
-        event_type text, payload jsonb, suppress text)
+        event_type text, payload jsonb, suppress text, follow_up text)
     ), held as materialized (
       select i.* from input i
       join recipients r on r.workspace_id = i.workspace_id and r.email_id = i.email_id and r.position = i.position and r.lease = i.lease
@@ -102,6 +105,9 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       select distinct on (workspace_id, suppress) workspace_id, suppress, 'bounce', event_id from held where suppress is not null
       order by workspace_id, suppress
       on conflict do nothing
+    ), later as (
+      insert into follow_ups (workspace_id, email_id, position, kind, due_at)
+      select workspace_id, email_id, position, follow_up, now() + interval '1 second' from held where follow_up is not null
     ), event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select h.workspace_id, b.base + row_number() over (partition by h.workspace_id order by h.ord), h.event_id, h.event_type,

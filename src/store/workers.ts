@@ -29,3 +29,8 @@ export async function forgetWorker(sql: Sql, workerId: number): Promise<void> {
 export async function forgetDeadWorkers(sql: Sql): Promise<void> {
   await sql`delete from workers where seen_at < now() - interval '1 day'`;
 }
+
+/** Only for a program that has the database to itself: recovery after a crash need not wait for silence. */
+export async function forgetAllWorkers(sql: Sql): Promise<void> {
+  await sql`delete from workers`;
+}

@@ -4,7 +4,7 @@ import { isCanonicalBase64 } from "./base64.ts";
 import { type ContentType, parseContentType, transportType } from "./content-type.ts";
 import { tokensField } from "./header.ts";
 import { legacyNameTokens, parameterTokens } from "./parameter.ts";
-import type { Piece } from "./pieces.ts";
+import type { Part } from "./pieces.ts";
 
 export type Attachment = {
   /** Any name in any script; empty for none. */
@@ -35,13 +35,18 @@ export function checkAttachment(attachment: Omit<Attachment, "base64">): string[
   return problems;
 }
 
-/** The part as pieces: its header, an empty line and the content in base64 lines. */
-export function attachmentPart(attachment: Attachment, disposition: "attachment" | "inline"): Piece[] {
+/** The part, its content to be cut into base64 lines when it is written. */
+export function attachmentPart(attachment: Attachment, disposition: "attachment" | "inline"): Part {
   const problems = checkAttachment(attachment);
   if (problems.length > 0) throw new Error(`attachment cannot be composed: ${problems.join("; ")}`);
+  // Memory that was given away reads as an empty file, which must not pass for the real one.
+  if (wasHandedOver(attachment.base64)) {
+    throw new Error("attachment cannot be composed: its content was handed over before");
+  }
   // Anything else could smuggle in lines, and so parts, of its own.
-  if (!isCanonicalBase64(attachment.base64))
+  if (!isCanonicalBase64(attachment.base64)) {
     throw new Error("attachment cannot be composed: the content is not canonical base64");
+  }
   const { filename, contentId } = attachment;
   const { type, parameters } = typeOf(attachment);
   const typeTokens = [
@@ -70,6 +75,10 @@ export function withSemicolons(value: string, parameters: readonly string[]): st
 const CONTENT_ID = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.@-]{1,200}$/;
 
 const OCTET_STREAM: ContentType = { type: "application/octet-stream", parameters: [] };
+
+function wasHandedOver(content: string | Uint8Array): boolean {
+  return content instanceof Uint8Array && content.buffer instanceof ArrayBuffer && content.buffer.detached;
+}
 
 function typeOf({ contentType }: Attachment): ContentType {
   const parsed = parseContentType(contentType);

@@ -1,6 +1,11 @@
-/** Base64 as mail carries it (RFC 2045 §6.8): checked once, then only cut into lines, never decoded and encoded again. */
+/**
+ * Base64 as mail carries it (RFC 2045 §6.8): checked once, then only cut into lines, never decoded and encoded again.
+ */
 
-/** The text in its one canonical form, undefined where it is not base64. Line breaks, the URL alphabet and missing padding are mended. */
+/**
+ * The text in its one canonical form, undefined where it is not base64. Line breaks, the URL alphabet and missing
+ * padding are mended.
+ */
 export function canonicalBase64(text: string): string | undefined {
   if (isCanonicalBase64(text)) return text;
   let mended = text
@@ -12,8 +17,9 @@ export function canonicalBase64(text: string): string | undefined {
 }
 
 /**
- * Standard alphabet, padded, nothing else. Decodes slice by slice with the native decoder, which skips what it does not know:
- * a short result is the sign of a bad character. 21 ms for 40 MB, against 135 ms for a regular expression.
+ * Standard alphabet, padded, nothing else. Decodes slice by slice with the native decoder, which skips what it does
+ * not know: a short result is the sign of a bad character. 35 ms for 40 MB, against 135 ms and more for a regular
+ * expression.
  */
 export function isCanonicalBase64(text: string | Uint8Array): boolean {
   if (text.length % 4 !== 0) return false;
@@ -34,8 +40,9 @@ export function base64LinesSize(characters: number): number {
 }
 
 /**
- * Writes canonical base64 into `target` as lines of 76 characters and returns the offset after them.
- * The text is put down in one go and spread apart from its end: 42 ms for 40 MB, against 63 ms line by line and 129 ms byte by byte.
+ * Writes canonical base64 into `target` as lines of 76 characters and returns the offset after them. The text is put
+ * down in one go and spread apart from its end: 33 ms for 40 MB, against 52 ms line by line and 200 ms decoded and
+ * encoded anew (bench/compose.ts).
  */
 export function writeBase64Lines(content: string | Uint8Array, target: Buffer, offset: number): number {
   const length = content.length;

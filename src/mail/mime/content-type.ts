@@ -3,7 +3,10 @@
 export type ContentType = { type: string; parameters: [name: string, value: string][] };
 export type ContentTypeResult = { ok: true; contentType: ContentType } | { ok: false; reason: string };
 
-/** `type/subtype` with optional parameters (RFC 2045 §5.1); comments and `name`/`boundary` of the caller's own are not taken. */
+/**
+ * `type/subtype` with optional parameters (RFC 2045 §5.1); comments and `name`/`boundary` of the caller's own are not
+ * taken.
+ */
 export function parseContentType(text: string): ContentTypeResult {
   if (text.length > 255) return refuse("is longer than 255 characters");
   const [full, type] = TYPE.exec(text) ?? [];
@@ -22,7 +25,10 @@ export function parseContentType(text: string): ContentTypeResult {
   return { ok: true, contentType: { type: type.toLowerCase(), parameters } };
 }
 
-/** The type as it is sent: message and multipart types may not be base64 (RFC 2045 §6.4), so they travel as plain files. */
+/**
+ * The type as it is sent: message and multipart types may not be base64 (RFC 2045 §6.4), so they travel as plain
+ * files.
+ */
 export function transportType(contentType: ContentType): ContentType {
   return /^(message\/(?!global)|multipart\/)/.test(contentType.type)
     ? { type: "application/octet-stream", parameters: [] }

@@ -54,5 +54,6 @@ function foldField(name: string, tokens: readonly string[], separator: string): 
   return `${out}\r\n`;
 }
 
-// A first token moves below the field's name only where the line would pass 998: some readers dislike an empty first line.
+// A first token moves below the field's name only where the line would pass 998: some readers dislike an empty first
+// line.
 const LAST_RESORT = 990;

@@ -2,7 +2,10 @@
 
 import { encodeWords } from "./encoded-word.ts";
 
-/** One parameter as header tokens without separators: `name="value"`, or RFC 2231 sections for what a quoted string cannot carry. */
+/**
+ * One parameter as header tokens without separators: `name="value"`, or RFC 2231 sections for what a quoted string
+ * cannot carry.
+ */
 export function parameterTokens(name: string, value: string): string[] {
   if (fitsQuotedString(value)) return [`${name}="${value}"`];
   const single = `${name}*=UTF-8''${percentEncode(value)}`;
@@ -11,9 +14,9 @@ export function parameterTokens(name: string, value: string): string[] {
 }
 
 /**
- * The file name as Content-Type's `name` for readers older than RFC 2231: an encoded word between quotes, which RFC 2047 §5
- * forbids and every such reader expects. Content-Disposition carries the true one, and only once: some readers take the
- * first of two `filename`s.
+ * The file name as Content-Type's `name` for readers older than RFC 2231: an encoded word between quotes, which RFC
+ * 2047 §5 forbids and every such reader expects. Content-Disposition carries the true one, and only once: some
+ * readers take the first of two `filename`s.
  */
 export function legacyNameTokens(value: string): string[] {
   if (fitsQuotedString(value)) return [`name="${value}"`];

@@ -1,9 +1,15 @@
-/** A message as a list of pieces whose sizes are known, written once into one buffer: a 40 MiB message is never held twice. */
+/**
+ * A message as a list of pieces whose sizes are known, written once into one buffer: a 40 MiB message is never held
+ * twice.
+ */
 
 import { base64LinesSize, writeBase64Lines } from "./base64.ts";
 
 /** Ready text or bytes, or base64 content that still has to be cut into lines. */
 export type Piece = string | Uint8Array | { base64: string | Uint8Array };
+
+/** A MIME part: its header with the empty line, then the pieces of its body. */
+export type Part = [head: string, ...body: Piece[]];
 
 /** Writes the pieces behind `headroom` free octets, where a signature may be put later. */
 export function writePieces(pieces: readonly Piece[], headroom: number): Buffer {

@@ -1,8 +1,9 @@
 /** Quoted-printable (RFC 2045 §6.7) for text: any line ending in, CRLF out, every line at most 76 characters. */
 
 /**
- * Encodes text, or gives up (undefined) once the result would pass `limit` octets. CRLF and LF are line ends; a CR on its
- * own is content and is kept as =0D. Plain runs are copied in a tight loop: 6 ns an octet, against 13 with one loop for all.
+ * Encodes text, or gives up (undefined) once the result would pass `limit` octets. CRLF and LF are line ends; a CR on
+ * its own is content and is kept as =0D. Plain runs are copied in a tight loop: 6 ns an octet, against 13 with one
+ * loop for all.
  */
 export function encodeQuotedPrintable(text: Uint8Array, limit: number): Buffer | undefined {
   const out = Buffer.allocUnsafe(limit + SLACK);
@@ -36,7 +37,10 @@ export function encodeQuotedPrintable(text: Uint8Array, limit: number): Buffer |
   return at > limit ? undefined : out.subarray(0, at);
 }
 
-/** A dot, or "From " as mailbox files know it: lawful at the start of a line, but not left alone by every hop on the way. */
+/**
+ * A dot, or "From " as mailbox files know it: lawful at the start of a line, but not left alone by every hop on the
+ * way.
+ */
 function isFragileStart(text: Uint8Array, i: number): boolean {
   const byte = text[i];
   if (byte === 0x2e) return true;

@@ -9,7 +9,8 @@ export type TextBody = { encoding: "7bit" | "quoted-printable" | "base64"; conte
 export function encodeTextBody(text: string): TextBody {
   if (isSendable(text)) return { encoding: "7bit", content: Buffer.from(toCrlf(text), "latin1") };
   const bytes = Buffer.from(text);
-  // Source that people can read is worth having only while it is not the longer one: Cyrillic or Japanese goes as base64.
+  // Source that people can read is worth having only while it is not the longer one: Cyrillic or Japanese goes as
+  // base64.
   const quoted = encodeQuotedPrintable(bytes, base64LinesSize(base64Characters(bytes.length)));
   if (quoted !== undefined) return { encoding: "quoted-printable", content: quoted };
   return { encoding: "base64", content: { base64: Buffer.from(toCrlf(text)).toString("base64") } };
@@ -35,8 +36,8 @@ function isSendable(text: string): boolean {
   return true;
 }
 
-// RFC 5322 §2.1.1 wishes for 78 characters. Then the shapes that some hops and mailboxes change: white space at the end,
-// a dot or "From " at the start. And no line may pass for one of our boundaries, which start with "--=".
+// RFC 5322 §2.1.1 wishes for 78 characters. Then the shapes that some hops and mailboxes change: white space at the
+// end, a dot or "From " at the start. And no line may pass for one of our boundaries, which start with "--=".
 function isSendableLine(text: string, from: number, to: number): boolean {
   if (to <= from) return true;
   const last = text[to - 1];

@@ -63,6 +63,9 @@ create table domains (
   note text not null default '',
   next_action text not null default 'CONFIGURE_DNS' check (next_action in ('CONFIGURE_DNS', 'WAIT', 'NONE')),
   can_send boolean not null default false,
+  -- What the delivery needs to know of the last check: which DKIM keys receivers can find, and whether bounce.D is ours.
+  signing_slots smallint[] not null default '{}',
+  mail_from_ready boolean not null default false,
   can_receive boolean not null default false,
   ready_at timestamptz,
   dkim_seen_at timestamptz,
@@ -174,6 +177,17 @@ create table recipients (
 -- Lanes: the loop walks (destination, workspace) by skipping through this index and takes the oldest due rows of each.
 create index recipients_due on recipients (destination, workspace_id, due_at) where status in ('queued', 'delayed');
 create index recipients_by_address on recipients (workspace_id, address, email_id);
+
+-- What a simulated recipient still does after its delivery: a complaint, a reply.
+create table follow_ups (
+  workspace_id uuid not null,
+  email_id uuid not null,
+  position smallint not null,
+  kind text not null check (kind in ('complaint', 'reply')),
+  due_at timestamptz not null,
+  primary key (workspace_id, email_id, position)
+);
+create index follow_ups_due on follow_ups (due_at);
 
 create table idempotency (
   workspace_id uuid not null,

@@ -1,0 +1,55 @@
+/** posthorn.suppressions: the addresses that the workspace does not send to. */
+import type { Call } from "./call.ts";
+import type {
+  AddSuppressionRequest,
+  ImportSuppressionsResponse,
+  ListSuppressionsRequest,
+  ListSuppressionsResponse,
+  RemoveSuppressionResponse,
+  Suppression,
+} from "./gen/suppression.ts";
+import { type List, listByToken } from "./list.ts";
+import type { CallOptions } from "./settings.ts";
+
+export class Suppressions {
+  readonly #call: Call;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  /** The suppressed addresses, newest first. */
+  list(filter: ListSuppressionsRequest = {}, options?: CallOptions): List<Suppression, ListSuppressionsResponse> {
+    return listByToken((pageToken = filter.pageToken) =>
+      this.#call("SuppressionService/ListSuppressions", { ...filter, pageToken }, options),
+    );
+  }
+
+  /** Puts an address on the list; one that is already there stays as it is. */
+  async add(address: string | AddSuppressionRequest, options?: CallOptions): Promise<Suppression> {
+    const request = typeof address === "string" ? { address } : address;
+    return (await this.#call("SuppressionService/AddSuppression", request, options)).suppression;
+  }
+
+  /** Takes an address off the list. */
+  async remove(address: string, options?: CallOptions): Promise<RemoveSuppressionResponse> {
+    return await this.#call("SuppressionService/RemoveSuppression", { address }, options);
+  }
+
+  /** Adds addresses from CSV text with a header line and a column `address`. */
+  async import(csv: string, options?: CallOptions): Promise<ImportSuppressionsResponse> {
+    return await this.#call("SuppressionService/ImportSuppressions", { csv }, options);
+  }
+
+  /** The whole list as CSV text. */
+  async export(options?: CallOptions): Promise<string> {
+    let csv = "";
+    let pageToken: string | undefined;
+    do {
+      const page = await this.#call("SuppressionService/ExportSuppressions", { pageToken }, options);
+      csv += page.csv;
+      pageToken = page.nextPageToken;
+    } while (pageToken);
+    return csv;
+  }
+}

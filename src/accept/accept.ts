@@ -1,0 +1,198 @@
+/** The one door into the queue: check, domain, thread, store. Whoever lets an email in (the API, later SMTP submission) comes through here. */
+import { createHash } from "node:crypto";
+import { makeMessageId, readMessageId } from "../mail/message-id.ts";
+import { invalid, Problem } from "../rules/problem.ts";
+import type { Clock } from "../store/clock.ts";
+import type { Sql } from "../store/db.ts";
+import { createEmailStore, type NewEmail } from "../store/emails.ts";
+import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
+import { createLoader } from "../store/loader.ts";
+import { findSendingDomains, type SendingDomain } from "../store/sending-domains.ts";
+import { findThread } from "../store/threads.ts";
+import type { Wake } from "../store/wake.ts";
+import { type CheckedEmail, check } from "./check.ts";
+import type { SendLimits, SendRequest } from "./request.ts";
+
+export type Sender = { workspaceId: string; keyId: string; domain: string | undefined; test: boolean };
+
+export type AcceptedEmail = {
+  id: string;
+  messageId: string /** Told before: the same idempotency key and request. */;
+  repeated: boolean;
+};
+
+export type Accept = {
+  accept(request: SendRequest, sender: Sender, options: AcceptOptions): Promise<AcceptedEmail>;
+  idle(): Promise<void>;
+};
+
+export type AcceptOptions = {
+  idempotencyKey: string | undefined;
+  /** Called just before the statement is sent: the last moment at which a passed deadline leaves nothing behind. */
+  beginWrite(): void;
+};
+
+export type AcceptDeps = { sql: Sql; clock: Clock; wake: Wake; limits: SendLimits; retryForMs: number };
+
+const maxKeyLength = 256;
+const keyKeptForMs = 86_400_000;
+
+export function createAccept(deps: AcceptDeps): Accept {
+  const emails = createEmailStore(deps.sql);
+  const domainOf = createLoader((asked: { workspaceId: string; domain: string }[]) =>
+    findSendingDomains(deps.sql, asked),
+  );
+
+  return {
+    async accept(request, sender, options) {
+      checkKey(options.idempotencyKey);
+      const checked = check(request, deps.limits, deps.clock.nowMs());
+      if (!checked.ok) throw invalid(checked.violations);
+      const { email } = checked;
+      const domain = judgeDomain(
+        email.from.domain,
+        sender,
+        await domainOf({ workspaceId: sender.workspaceId, domain: email.from.domain }),
+      );
+      const thread = await threadOf(deps.sql, sender.workspaceId, request, email);
+      const row = toRow({ deps, request, sender, email, domain, thread, idempotencyKey: options.idempotencyKey });
+      options.beginWrite();
+      const answer = await emails.accept(row);
+      if (answer.stored) {
+        deps.wake.tell("mail");
+        return { id: row.id, messageId: row.messageId, repeated: false };
+      }
+      if (answer.requestHash !== row.idempotency!.requestHash) {
+        throw new Problem(
+          "already_exists",
+          "This Idempotency-Key was used with another request in the last 24 hours. Use a new key for a new email.",
+        );
+      }
+      return {
+        id: answer.emailId,
+        messageId: makeMessageId(toWireId("email", answer.emailId), email.from.domain),
+        repeated: true,
+      };
+    },
+    idle: emails.idle,
+  };
+}
+
+function checkKey(key: string | undefined): void {
+  if (key === undefined) return;
+  if (key.length > maxKeyLength || !/^[\x20-\x7e]+$/.test(key)) {
+    throw invalid([
+      {
+        field: "Idempotency-Key",
+        description: `must be 1 to ${maxKeyLength} printable ASCII characters, has ${key.length}`,
+      },
+    ]);
+  }
+}
+
+function judgeDomain(name: string, sender: Sender, domain: SendingDomain | undefined): SendingDomain {
+  if (sender.domain !== undefined && sender.domain !== name) {
+    throw new Problem("permission_denied", `This key may send from ${sender.domain} only, not from ${name}.`);
+  }
+  if (!domain) {
+    throw new Problem(
+      "failed_precondition",
+      `${name} is not a domain of this workspace. Register it with AddDomain, publish its DNS records, then send.`,
+    );
+  }
+  if (!domain.canSend) {
+    throw new Problem(
+      "failed_precondition",
+      `${name} cannot send yet (status ${domain.status}). ${domain.note || "Publish its DKIM records, then call VerifyDomain."}`,
+    );
+  }
+  return domain;
+}
+
+type Thread = { inReplyTo: string | undefined; references: string[] };
+
+/** Explicit references win; else the chain of the email that is answered, when it is ours, and that email itself. */
+async function threadOf(sql: Sql, workspaceId: string, request: SendRequest, email: CheckedEmail): Promise<Thread> {
+  if (request.replyToEmailId !== "") {
+    const kind = request.replyToEmailId.startsWith("in_") ? "inbound" : "email";
+    const id = fromWireId(kind, request.replyToEmailId);
+    const answered = id && (await findThread(sql, workspaceId, kind, id));
+    if (!answered)
+      throw new Problem(
+        "not_found",
+        `replyToEmailId: no email or inbound message has the id ${JSON.stringify(request.replyToEmailId)} in this workspace.`,
+      );
+    return {
+      inReplyTo: answered.messageId,
+      references: email.references.length > 0 ? email.references : [...answered.references, answered.messageId],
+    };
+  }
+  if (email.inReplyTo === undefined) return { inReplyTo: undefined, references: email.references };
+  if (email.references.length > 0) return { inReplyTo: email.inReplyTo, references: email.references };
+  const ours = readMessageId(email.inReplyTo);
+  const id = ours && fromWireId("email", ours.emailId);
+  const answered = id ? await findThread(sql, workspaceId, "email", id) : undefined;
+  const chain = answered?.messageId === email.inReplyTo ? answered.references : [];
+  return { inReplyTo: email.inReplyTo, references: [...chain, email.inReplyTo] };
+}
+
+type RowInput = {
+  deps: AcceptDeps;
+  request: SendRequest;
+  sender: Sender;
+  email: CheckedEmail;
+  domain: SendingDomain;
+  thread: Thread;
+  idempotencyKey: string | undefined;
+};
+
+function toRow({ deps, request, sender, email, domain, thread, idempotencyKey }: RowInput): NewEmail {
+  const id = makeUuid(deps.clock.nowMs());
+  const { from, to, cc, bcc, replyTo, headers, requireTls } = email;
+  return {
+    id,
+    workspaceId: sender.workspaceId,
+    keyId: sender.keyId,
+    domainId: domain.id,
+    domain: domain.domain,
+    subject: email.subject,
+    messageId: makeMessageId(toWireId("email", id), domain.domain),
+    envelope: {
+      from,
+      to,
+      cc,
+      bcc,
+      replyTo,
+      headers,
+      requireTls,
+      ...thread,
+      attachments: email.attachments.map(({ base64: _, ...label }) => label),
+    },
+    metadata: email.metadata,
+    test: sender.test,
+    sizeBytes:
+      Buffer.byteLength(email.text) +
+      Buffer.byteLength(email.html) +
+      email.attachments.reduce((sum, a) => sum + a.sizeBytes, 0),
+    scheduledAt: email.scheduledAt,
+    retryForMs: deps.retryForMs,
+    expiresAt: email.expiresAt,
+    recipients: email.recipients,
+    parts: [JSON.stringify({ text: email.text, html: email.html }), ...email.attachments.map((a) => a.base64)],
+    idempotency:
+      idempotencyKey === undefined
+        ? undefined
+        : { key: idempotencyKey, requestHash: hashOf(request), keptForMs: keyKeptForMs },
+  };
+}
+
+/** The same request in the same words; maps are sorted, since JSON objects have no order. */
+function hashOf(request: SendRequest): string {
+  const sorted = (map: Readonly<Record<string, string>>) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
+  const { attachments, ...rest } = request;
+  const hash = createHash("sha256").update(
+    JSON.stringify({ ...rest, metadata: sorted(rest.metadata), headers: sorted(rest.headers) }),
+  );
+  for (const { base64Content, ...label } of attachments) hash.update(JSON.stringify(label)).update(base64Content);
+  return hash.digest("hex");
+}

@@ -1,0 +1,132 @@
+/** Finds everything in a JSON request that does not fit its message, each with the path that the caller wrote. */
+import { type DescField, type DescMessage, fromJson, type JsonValue } from "@bufbuild/protobuf";
+import type { Violation } from "../rules/problem.ts";
+
+/** Nobody reads more, and a hostile request must not make a large answer. */
+const mostProblems = 50;
+
+export function jsonProblems(message: DescMessage, json: JsonValue): Violation[] {
+  const problems: Violation[] = [];
+  inMessage(message, json, "", problems);
+  return problems.slice(0, mostProblems);
+}
+
+function inMessage(message: DescMessage, json: JsonValue, path: string, problems: Violation[]): void {
+  if (!isObject(json)) {
+    problems.push({ field: path || "(request)", description: `must be a JSON object, is ${nameOf(json)}` });
+    return;
+  }
+  for (const [key, value] of Object.entries(json)) {
+    const field = message.fields.find((f) => f.jsonName === key || f.name === key);
+    // Unknown fields are ignored, and null means unset (the protobuf convention).
+    if (!field || value === null || problems.length >= mostProblems) continue;
+    inField(message, field, { key, value, path: path === "" ? key : `${path}.${key}` }, problems);
+  }
+}
+
+type Place = { key: string; value: JsonValue; path: string };
+
+function inField(message: DescMessage, field: DescField, place: Place, problems: Violation[]): void {
+  const { key, value, path } = place;
+  if (field.fieldKind === "list") {
+    if (!Array.isArray(value)) {
+      problems.push({ field: path, description: `must be a list, is ${nameOf(value)}` });
+      return;
+    }
+    for (const [i, item] of value.entries()) {
+      if (problems.length >= mostProblems) return;
+      const at = `${path}[${i}]`;
+      if (field.listKind === "message" && item !== null && isOurs(field.message))
+        inMessage(field.message, item, at, problems);
+      else tryOut(message, field, { key, value: [item], path: at }, problems);
+    }
+  } else if (field.fieldKind === "map") {
+    if (!isObject(value)) {
+      problems.push({ field: path, description: `must be a JSON object, is ${nameOf(value)}` });
+      return;
+    }
+    for (const [name, item] of Object.entries(value)) {
+      if (problems.length >= mostProblems) return;
+      tryOut(message, field, { key, value: { [name]: item }, path: `${path}.${name}` }, problems);
+    }
+  } else if (field.fieldKind === "message" && isOurs(field.message)) {
+    inMessage(field.message, value, path, problems);
+  } else {
+    tryOut(message, field, place, problems);
+  }
+}
+
+/** Times that fit the pattern but name a day that no month has: the library would take 30 February for 2 March. */
+export function calendarProblems(message: DescMessage, json: JsonValue, path = ""): Violation[] {
+  if (!isObject(json)) return [];
+  return timeFields(message).flatMap((field): Violation[] => {
+    const key = field.jsonName in json ? field.jsonName : field.name;
+    const value = json[key];
+    const at = path === "" ? key : `${path}.${key}`;
+    if (field.fieldKind === "list" && Array.isArray(value))
+      return value.flatMap((item, i) => calendarProblems(field.message!, item, `${at}[${i}]`));
+    if (isTimestamp(field)) {
+      const day = typeof value === "string" ? /^\d{4}-\d\d-\d\d/.exec(value)?.[0] : undefined;
+      if (day === undefined || new Date(day).toISOString().startsWith(day)) return [];
+      return [{ field: at, description: `names a day that does not exist, ${day}` }];
+    }
+    return value === undefined ? [] : calendarProblems(field.message!, value, at);
+  });
+}
+
+const timeFieldsOf = new WeakMap<DescMessage, DescField[]>();
+
+/** The fields that are times, or lead to some. No request of the contract holds itself. */
+function timeFields(message: DescMessage): DescField[] {
+  let fields = timeFieldsOf.get(message);
+  if (!fields) {
+    fields = message.fields.filter(
+      (f) => isTimestamp(f) || (f.fieldKind !== "map" && isOurs(f.message) && timeFields(f.message).length > 0),
+    );
+    timeFieldsOf.set(message, fields);
+  }
+  return fields;
+}
+
+function isTimestamp(field: DescField): boolean {
+  return field.fieldKind === "message" && field.message.typeName === "google.protobuf.Timestamp";
+}
+
+/** The library judges each value, alone: what it accepts here it accepts in the request. */
+function tryOut(message: DescMessage, field: DescField, { key, value, path }: Place, problems: Violation[]): void {
+  try {
+    fromJson(message, { [key]: value }, { ignoreUnknownFields: false });
+  } catch (error) {
+    problems.push({ field: path, description: describe(field, error as Error) });
+  }
+}
+
+function describe(field: DescField, error: Error): string {
+  const kind =
+    field.fieldKind === "list" ? field.listKind : field.fieldKind === "map" ? field.mapKind : field.fieldKind;
+  if (kind === "enum" && field.enum) {
+    const names = field.enum.values.filter((value) => value.number !== 0).map((value) => value.name);
+    return `must be one of ${names.join(", ")}`;
+  }
+  if (field.message?.typeName === "google.protobuf.Timestamp")
+    return "must be a time as in 2026-01-31T12:00:00Z (RFC 3339)";
+  const reason = error.message
+    .replace(/^cannot decode (?:field|message) [\w.]+ from JSON(?:: )?/, "")
+    .replace(/^list item #1: |^map entry .*?: /, "");
+  return (reason || "does not fit its type").slice(0, 200);
+}
+
+/** Messages of this contract have fields; those of google.protobuf have a JSON form of their own. */
+function isOurs(message: DescMessage | undefined): message is DescMessage {
+  return message !== undefined && !message.typeName.startsWith("google.protobuf.");
+}
+
+function isObject(json: JsonValue): json is { [key: string]: JsonValue } {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
+}
+
+function nameOf(json: JsonValue): string {
+  if (Array.isArray(json)) return "a list";
+  if (json === null) return "null";
+  return typeof json === "object" ? "an object" : `a ${typeof json}`;
+}

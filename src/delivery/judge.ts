@@ -1,0 +1,141 @@
+/** Turns what an attempt saw into what is settled: the recipient's new state, the next try, and the event in the wire's own words. */
+import { classify, expire, type Outcome } from "../rules/outcome.ts";
+import type { Evidence } from "../rules/outcome-evidence.ts";
+import { nextAttempt } from "../rules/retry.ts";
+import type { Leased } from "../store/lease.ts";
+import type { Settlement } from "../store/settle.ts";
+
+/** How the conversation went, for the event. */
+export type Conversation = {
+  relay: boolean;
+  remoteMx: string | undefined;
+  tls: { protocol: string; cipher: string; verified: boolean } | undefined;
+};
+
+export type JudgeDeps = { scheduleMs: readonly number[]; nowMs(): number; random(): number; makeEventId(): string };
+
+export function createJudge(deps: JudgeDeps) {
+  /** `undefined`: we broke it off ourselves before the receiver could have it; it is given back untouched. */
+  function judge(row: Leased, evidence: Evidence, conversation: Conversation): Settlement | undefined {
+    const outcome = classify(evidence, { relay: conversation.relay });
+    if (evidence.kind === "aborted" && !outcome.inDoubt) return undefined;
+    if (outcome.kind !== "deferred") return finish(row, outcome, conversation);
+    const next = nextAttempt({
+      attempts: row.attempts + 1,
+      scheduleMs: deps.scheduleMs,
+      random: deps.random(),
+      now: new Date(deps.nowMs()),
+      expiresAt: row.email.expiresAt,
+    });
+    if (next.expired) return finish(row, expire(outcome), conversation);
+    return delay(row, outcome, conversation, next.at.getTime() - deps.nowMs());
+  }
+
+  function delay(row: Leased, outcome: Outcome, conversation: Conversation, inMs: number): Settlement {
+    return {
+      ...base(row, outcome, conversation),
+      status: "delayed",
+      dueInMs: inMs,
+      event: {
+        id: deps.makeEventId(),
+        type: "email.delayed",
+        payload: { ...common(row, outcome, conversation), nextAttemptAt: new Date(deps.nowMs() + inMs).toISOString() },
+      },
+    };
+  }
+
+  function finish(row: Leased, outcome: Outcome, conversation: Conversation): Settlement {
+    const status = outcome.kind as Exclude<Outcome["kind"], "deferred">;
+    return {
+      ...base(row, outcome, conversation),
+      status,
+      dueInMs: undefined,
+      event: { id: deps.makeEventId(), type: `email.${status}`, payload: payloadOf(row, outcome, conversation) },
+    };
+  }
+
+  function payloadOf(row: Leased, outcome: Outcome, conversation: Conversation): Record<string, unknown> {
+    const { recipients, smtpReply, remoteMx, attempts, category, enhancedCode } = common(row, outcome, conversation);
+    if (outcome.kind === "delivered" || outcome.kind === "sent") {
+      return { recipients, remoteMx, tls: conversation.tls, smtpReply, attempts, possibleDuplicate: row.inDoubt };
+    }
+    if (outcome.kind === "failed") return { recipients, category, reason: outcome.reason, attempts };
+    return {
+      recipients,
+      bounceType: `BOUNCE_TYPE_${(outcome.bounceType ?? "undetermined").toUpperCase()}`,
+      category,
+      enhancedCode,
+      smtpReply,
+      remoteMx,
+      attempts,
+    };
+  }
+
+  return {
+    judge,
+    /** No receiver is involved: the fault is ours or the account's. */
+    fail(row: Leased, category: string, reason: string): Settlement {
+      return {
+        ...identity(row),
+        status: "failed",
+        dueInMs: undefined,
+        attempts: row.attempts,
+        inDoubt: row.inDoubt,
+        reply: reason,
+        remoteMx: undefined,
+        suppress: undefined,
+        event: {
+          id: deps.makeEventId(),
+          type: "email.failed",
+          payload: { recipients: [row.address], category, reason, attempts: row.attempts },
+        },
+      };
+    },
+    suppress(row: Leased, suppression: NonNullable<Leased["suppression"]>): Settlement {
+      const payload = {
+        recipients: [row.address],
+        reason: `SUPPRESSION_REASON_${suppression.reason.toUpperCase()}`,
+        ...(suppression.sourceEvent && { sourceEventId: `evt_${suppression.sourceEvent}` }),
+      };
+      return {
+        ...identity(row),
+        status: "suppressed",
+        dueInMs: undefined,
+        attempts: row.attempts,
+        inDoubt: row.inDoubt,
+        reply: `not tried: the address is on the suppression list (${suppression.reason})`,
+        remoteMx: undefined,
+        suppress: undefined,
+        event: { id: deps.makeEventId(), type: "email.suppressed", payload },
+      };
+    },
+  };
+}
+
+function identity(row: Leased) {
+  return { workspaceId: row.workspaceId, emailId: row.emailId, position: row.position, lease: row.lease };
+}
+
+function base(row: Leased, outcome: Outcome, conversation: Conversation) {
+  return {
+    ...identity(row),
+    attempts: row.attempts + 1,
+    // Once in doubt, always in doubt: a later success may be the second copy.
+    inDoubt: row.inDoubt || outcome.inDoubt,
+    reply: outcome.reply ?? outcome.reason,
+    remoteMx: conversation.remoteMx,
+    suppress: outcome.suppress ? row.address.toLowerCase() : undefined,
+  };
+}
+
+function common(row: Leased, outcome: Outcome, conversation: Conversation) {
+  return {
+    recipients: [row.address],
+    // The wire's words are one word each.
+    category: outcome.category.replaceAll("-", "_"),
+    enhancedCode: outcome.enhancedCode ?? "",
+    smtpReply: outcome.reply ?? outcome.reason,
+    remoteMx: conversation.remoteMx ?? "",
+    attempts: row.attempts + 1,
+  };
+}

@@ -1,0 +1,175 @@
+/** The delivery role: leases due recipients lane by lane, hands each email's recipients at one destination to an attempt, and settles
+ * what comes out. Nothing here talks SMTP, and no transaction is open while somebody does. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Log } from "../ops/log.ts";
+import { isDatabaseAway, type Sql } from "../store/db.ts";
+import { findLanes, type Leased, leaseDue, makeLease, releaseLease } from "../store/lease.ts";
+import type { Settlement } from "../store/settle.ts";
+import type { Wake } from "../store/wake.ts";
+import { createLanes, type LaneLimits } from "./lanes.ts";
+
+export type Worker = { workerId(): number; renew(): Promise<void> };
+
+/** Recipients of one email at one destination; resolves to what each came to, or `undefined` for one that was not tried. */
+export type Attempt = (rows: readonly Leased[], signal: AbortSignal) => Promise<(Settlement | undefined)[]>;
+
+export type LoopDeps = {
+  sql: Sql;
+  log: Log;
+  wake: Wake;
+  worker: Worker;
+  attempt: Attempt;
+  settle(item: Settlement): Promise<boolean>;
+  limits?: Partial<LaneLimits>;
+};
+
+const defaultLimits: LaneLimits = { perDestination: 40, total: 400, perTurn: 20 };
+/** Wake-ups are hints; this often the store is looked at anyway. */
+const pollMs = 1000;
+const lanesPerLease = 50;
+const lanesKnown = 10_000;
+
+export function createLoop(deps: LoopDeps) {
+  const { sql, log } = deps;
+  const lanes = createLanes({ ...defaultLimits, ...deps.limits });
+  const stopping = new AbortController();
+  const cut = new AbortController();
+  const inHand = new Set<Promise<void>>();
+  let leases = 0;
+  let stirred = true;
+  let stir = () => {};
+  let running: Promise<void> | undefined;
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        if (stirred) {
+          stirred = false;
+          lanes.replace(await findLanes(sql, lanesKnown), Date.now());
+        }
+        const picked = lanes.pick(Date.now(), lanesPerLease);
+        if (picked.length === 0) {
+          await rest();
+          continue;
+        }
+        const rows = await lease(picked);
+        lanes.leased(picked, rows);
+        for (const group of groupByTransaction(rows)) start(group);
+      } catch (error) {
+        if (!isDatabaseAway(error)) log.error({ err: error }, "the delivery loop failed and goes on");
+        await delay(500, undefined, { signal: stopping.signal }).catch(() => {});
+        stirred = true;
+      }
+    }
+  }
+
+  async function lease(picked: Parameters<typeof leaseDue>[2]): Promise<Leased[]> {
+    try {
+      return await leaseDue(sql, makeLease(deps.worker.workerId(), ++leases), picked);
+    } catch (error) {
+      // The statement may have committed without us hearing of it: such rows are ours and nobody knows. Under a new worker's id they
+      // are free again, once everything that is in hand under the old one is done.
+      await Promise.all(inHand);
+      await deps.worker.renew();
+      throw error;
+    }
+  }
+
+  function start(rows: Leased[]): void {
+    const work = deliver(rows).finally(() => {
+      inHand.delete(work);
+      lanes.finished(rows[0]!.destination, rows.length);
+      stir();
+    });
+    inHand.add(work);
+  }
+
+  async function deliver(rows: Leased[]): Promise<void> {
+    let results: (Settlement | undefined)[];
+    try {
+      results = await deps.attempt(rows, cut.signal);
+    } catch (error) {
+      if (!isDatabaseAway(error))
+        log.error(
+          { err: error, emailId: rows[0]!.emailId },
+          "an attempt failed by a fault of ours; it will be made again",
+        );
+      // A fault must not turn into a busy loop over the same email.
+      await delay(1000, undefined, { signal: stopping.signal }).catch(() => {});
+      results = rows.map(() => undefined);
+    }
+    const untried = rows.filter((_, i) => results[i] === undefined);
+    await Promise.all([
+      ...results.flatMap((result) => (result ? [persist(() => deps.settle(result))] : [])),
+      ...(untried.length > 0 ? [persist(() => releaseLease(sql, untried))] : []),
+    ]);
+  }
+
+  /** An outcome is known and must not be lost: it is written until the store takes it, or the process is cut off and the lease ends in doubt. */
+  async function persist(write: () => Promise<unknown>): Promise<void> {
+    for (let waitMs = 50; ; waitMs = Math.min(waitMs * 2, 2000)) {
+      try {
+        await write();
+        return;
+      } catch (error) {
+        if (!isDatabaseAway(error))
+          return log.error({ err: error }, "an outcome could not be settled; its lease will end in doubt");
+        if (cut.signal.aborted) return;
+        await delay(waitMs);
+      }
+    }
+  }
+
+  /** Until something may have changed: a wake-up, room again, a lane that becomes due, or the poll. */
+  async function rest(): Promise<void> {
+    const nextDue = lanes.nextDueMs();
+    const waitMs =
+      lanes.isFull() || nextDue === undefined ? pollMs : Math.min(pollMs, Math.max(5, nextDue - Date.now()));
+    const polled = waitMs === pollMs;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => {
+        if (polled) stirred = true;
+        resolve();
+      }, waitMs);
+      stir = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      if (stirred || stopping.signal.aborted) stir();
+    });
+    stir = () => {};
+  }
+
+  const wakeUp = () => {
+    stirred = true;
+    stir();
+  };
+
+  return {
+    start() {
+      deps.wake.on("mail", wakeUp);
+      running = run();
+    },
+    /** No new leases; work in hand is settled, or cut off and given back when the limit is reached. */
+    async stop(limitMs: number): Promise<void> {
+      stopping.abort();
+      stir();
+      const timer = setTimeout(() => cut.abort(), limitMs);
+      await running;
+      await Promise.all(inHand);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** One email's recipients at one destination travel together. */
+function groupByTransaction(rows: readonly Leased[]): Leased[][] {
+  const groups = new Map<string, Leased[]>();
+  for (const row of rows) {
+    const key = `${row.emailId} ${row.destination}`;
+    const group = groups.get(key);
+    if (group) group.push(row);
+    else groups.set(key, [row]);
+  }
+  return [...groups.values()];
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { type ScriptedDns, startScriptedDns } from "../../test/harness/dns.ts";
+import { createAddressGuard, isPublicAddress } from "../rules/address-guard.ts";
+import { type AuthoritativeOptions, createAuthoritative } from "./authoritative.ts";
+import { createResolver } from "./resolver.ts";
+
+// 127.0.0.1 is the resolver, the others are the domain's own servers; they share a port, as the real ones share 53.
+let recursive: ScriptedDns;
+let own: ScriptedDns;
+let second: ScriptedDns;
+before(async () => {
+  recursive = await startScriptedDns();
+  own = await startScriptedDns({ host: "127.0.0.2" });
+  second = await startScriptedDns({ host: "127.0.0.3", port: own.port });
+  recursive.zone("test");
+  recursive.set("shop.test", "NS", "ns1.shop.test", "ns2.shop.test");
+  recursive.set("ns1.shop.test", "A", "127.0.0.2");
+  recursive.set("ns2.shop.test", "A", "127.0.0.3");
+  recursive.zone("shop.test");
+});
+after(() => Promise.all([recursive.stop(), own.stop(), second.stop()]));
+beforeEach(() => {
+  for (const dns of [recursive, own, second]) dns.queries.length = 0;
+  for (const dns of [own, second]) {
+    dns.authoritative = true;
+    dns.remove("a.shop.test");
+    dns.behave("a.shop.test", undefined);
+  }
+});
+
+function authoritative(options: Partial<AuthoritativeOptions> = {}) {
+  const resolver = createResolver({ servers: [recursive], queryTimeoutMs: 300 });
+  const allowAddress = createAddressGuard({ allowCidrs: ["127.0.0.0/8"] });
+  return createAuthoritative({ resolver, allowAddress, port: own.port, queryTimeoutMs: 200, ...options });
+}
+
+async function askBoth(options: Partial<AuthoritativeOptions> = {}) {
+  const one = authoritative(options);
+  const servers = await one.findServers("a.shop.test");
+  assert.ok(servers);
+  return one.ask(servers, "a.shop.test", "TXT");
+}
+
+test("the zone and its servers are found from any name below", async () => {
+  const servers = [
+    { host: "127.0.0.2", port: own.port },
+    { host: "127.0.0.3", port: own.port },
+  ];
+  for (const name of ["shop.test", "news.shop.test", "a.b.c.shop.test"]) {
+    assert.deepEqual(await authoritative().findServers(name), { zone: "shop.test", servers });
+  }
+});
+
+test("a name in no zone of its own has no servers", async () => {
+  assert.equal(await authoritative().findServers("nobody.test"), undefined);
+  recursive.behave("silent.test", "timeout");
+  assert.equal(await authoritative().findServers("silent.test"), undefined);
+});
+
+test("no packet goes to loopback or private addresses unless allowed", async () => {
+  assert.equal(await authoritative({ allowAddress: isPublicAddress }).findServers("shop.test"), undefined);
+  assert.deepEqual([own.queries, second.queries], [[], []]);
+});
+
+test("the servers are asked without recursion", async () => {
+  own.set("a.shop.test", "TXT", "hello");
+  second.set("a.shop.test", "TXT", "hello");
+  assert.equal((await askBoth()).kind, "found");
+  assert.deepEqual(own.queries, [{ name: "a.shop.test", type: "TXT", transport: "udp", recursion: false }]);
+});
+
+test("one of them has it: found; none: absent; a silent one has no say", async () => {
+  second.set("a.shop.test", "TXT", "hello");
+  assert.equal((await askBoth()).kind, "found");
+  second.remove("a.shop.test");
+  assert.equal((await askBoth()).kind, "nxdomain");
+  own.behave("a.shop.test", "timeout");
+  assert.equal((await askBoth()).kind, "nxdomain");
+  second.behave("a.shop.test", "timeout");
+  assert.equal((await askBoth()).kind, "timeout");
+});
+
+test("a server without authority is no source", async () => {
+  own.authoritative = false;
+  second.authoritative = false;
+  own.set("a.shop.test", "TXT", "hello");
+  assert.deepEqual(await askBoth(), { kind: "servfail", reason: "lame" });
+});
+
+test("a delegation below is followed, under the same guard", async () => {
+  own.refer("sub.shop.test", "ns2.shop.test");
+  second.set("x.sub.shop.test", "TXT", "deep");
+  const servers = { zone: "shop.test", servers: [{ host: own.host, port: own.port }] };
+  assert.equal((await authoritative().ask(servers, "x.sub.shop.test", "TXT")).kind, "found");
+  assert.deepEqual(await authoritative({ allowAddress: () => false }).ask(servers, "x.sub.shop.test", "TXT"), {
+    kind: "servfail",
+    reason: "blocked",
+  });
+  own.refer("sub.shop.test", "ns1.shop.test");
+  assert.deepEqual(await authoritative().ask(servers, "x.sub.shop.test", "TXT"), { kind: "servfail", reason: "lame" });
+});
+
+test("an alias out of the zone is followed by the resolver", async () => {
+  own.set("a.shop.test", "CNAME", "keys.elsewhere.test");
+  own.set("keys.elsewhere.test", "A", "192.0.2.1");
+  second.set("a.shop.test", "CNAME", "keys.elsewhere.test");
+  second.set("keys.elsewhere.test", "A", "192.0.2.1");
+  recursive.set("keys.elsewhere.test", "TXT", "key");
+  const found = await askBoth();
+  assert.ok(found.kind === "found");
+  assert.deepEqual(found.chain, ["keys.elsewhere.test"]);
+});
+
+test("servers that are known need no look-up", async () => {
+  const servers = [{ host: own.host, port: own.port }];
+  const one = authoritative({
+    known: (name) => (name.endsWith(".test") ? servers : undefined),
+    allowAddress: () => false,
+  });
+  assert.deepEqual(await one.findServers("any.test"), { zone: "any.test", servers });
+  assert.equal(recursive.queries.length, 0);
+});

@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { type ScriptedDns, startScriptedDns } from "../../test/harness/dns.ts";
+import { asNodeResolve } from "./node-resolver.ts";
+import { createResolver, type ResolverOptions } from "./resolver.ts";
+import { parseServer, systemServers } from "./servers.ts";
+
+let dns: ScriptedDns;
+let other: ScriptedDns;
+before(async () => {
+  dns = await startScriptedDns();
+  other = await startScriptedDns();
+  dns.zone("test");
+  dns.set("a.test", "A", "192.0.2.1");
+  dns.set("a.test", "MX", "10 mx.test", "20 mx2.test");
+  dns.setText("text.test", "one ", "two");
+  dns.set("alias.test", "CNAME", "alias2.test");
+  dns.set("alias2.test", "CNAME", "a.test");
+  dns.set("dangling.test", "CNAME", "gone.test");
+  dns.set("loop1.test", "CNAME", "loop2.test");
+  dns.set("loop2.test", "CNAME", "loop1.test");
+  for (let i = 0; i < 10; i++) dns.set(`long${i}.test`, "CNAME", `long${i + 1}.test`);
+  dns.set("long10.test", "A", "192.0.2.9");
+  other.set("a.test", "A", "192.0.2.2");
+});
+after(() => Promise.all([dns.stop(), other.stop()]));
+beforeEach(() => {
+  dns.queries.length = 0;
+  other.queries.length = 0;
+});
+
+const resolver = (options: Partial<ResolverOptions> = {}) =>
+  createResolver({ servers: [dns], queryTimeoutMs: 300, totalTimeoutMs: 2000, ...options });
+
+test("found, with the records of the type asked for", async () => {
+  const found = await resolver().lookup("A.test.", "MX");
+  assert.ok(found.kind === "found");
+  assert.deepEqual(
+    found.records.map(({ priority, exchange }) => [priority, exchange]),
+    [
+      [10, "mx.test"],
+      [20, "mx2.test"],
+    ],
+  );
+  const text = await resolver().lookup("text.test", "TXT");
+  assert.ok(text.kind === "found");
+  assert.deepEqual(text.records[0]?.strings, ["one ", "two"]);
+});
+
+test("absence is told apart from failure", async () => {
+  dns.behave("bad.test", "servfail");
+  dns.behave("closed.test", "refused");
+  dns.behave("broken.test", "malformed");
+  dns.behave("silent.test", "timeout");
+  const one = resolver();
+  const kinds = await Promise.all(
+    ["nothing.test", "a.test", "bad.test", "closed.test", "broken.test", "silent.test"].map((name) =>
+      one.lookup(name, "TXT"),
+    ),
+  );
+  assert.deepEqual(
+    kinds.map((found) => (found.kind === "servfail" ? found.reason : found.kind)),
+    ["nxdomain", "nodata", "servfail", "refused", "malformed", "timeout"],
+  );
+});
+
+test("nobody listens: unreachable", async () => {
+  const closed = await startScriptedDns();
+  await closed.stop();
+  assert.deepEqual(await resolver({ servers: [closed] }).lookup("a.test", "A"), {
+    kind: "servfail",
+    reason: "unreachable",
+  });
+});
+
+test("a name that cannot be written does not exist", async () => {
+  assert.equal((await resolver().lookup(`${"x".repeat(64)}.test`, "A")).kind, "nxdomain");
+  assert.equal(dns.queries.length, 0);
+});
+
+test("aliases are followed, their loops and lengths bounded", async () => {
+  const found = await resolver().lookup("alias.test", "A");
+  assert.ok(found.kind === "found");
+  assert.deepEqual(found.chain, ["alias2.test", "a.test"]);
+  const dangling = await resolver().lookup("dangling.test", "A");
+  assert.ok(dangling.kind === "nxdomain");
+  assert.deepEqual(dangling.chain, ["gone.test"]);
+  assert.deepEqual(await resolver().lookup("loop1.test", "A"), { kind: "servfail", reason: "cname-loop" });
+  assert.deepEqual(await resolver().lookup("long0.test", "A"), { kind: "servfail", reason: "cname-loop" });
+  assert.equal((await resolver().lookup("long3.test", "A")).kind, "found");
+  const alias = await resolver().lookup("alias.test", "CNAME");
+  assert.ok(alias.kind === "found" && alias.records[0]?.target === "alias2.test");
+});
+
+test("an alias that leads to another server's names is asked there", async () => {
+  dns.set("leaving.test", "CNAME", "www.elsewhere.example");
+  dns.behave("leaving.test", undefined);
+  other.set("www.elsewhere.example", "A", "192.0.2.3");
+  const partial = await startScriptedDns();
+  partial.set("leaving.test", "CNAME", "www.elsewhere.example");
+  partial.set("www.elsewhere.example", "MX", "1 x.test");
+  const routes = [{ suffix: "elsewhere.example", servers: [other] }];
+  const found = await resolver({ servers: [partial], routes }).lookup("leaving.test", "A");
+  await partial.stop();
+  assert.ok(found.kind === "found");
+  assert.equal(found.records[0]?.address, "192.0.2.3");
+  assert.deepEqual(found.chain, ["www.elsewhere.example"]);
+});
+
+test("the next server is asked when one is silent, failing or wrong", async () => {
+  for (const behaviour of ["timeout", "servfail", "refused", "malformed", "wrong-id", "wrong-question"] as const) {
+    dns.behave("a.test", behaviour);
+    const found = await resolver({ servers: [dns, other], queryTimeoutMs: 100 }).lookup("a.test", "A");
+    dns.behave("a.test", undefined);
+    assert.ok(found.kind === "found", behaviour);
+    assert.equal(found.records[0]?.address, "192.0.2.2", behaviour);
+  }
+});
+
+test("a server that was silent is asked last for a while", async () => {
+  dns.behave("slow.test", "timeout");
+  other.set("slow.test", "A", "192.0.2.2");
+  const one = resolver({ servers: [dns, other], queryTimeoutMs: 100 });
+  await one.lookup("slow.test", "A");
+  dns.queries.length = 0;
+  await one.lookup("a.test", "A");
+  assert.equal(dns.queries.length, 0);
+});
+
+test("a forged answer is passed over", async () => {
+  dns.behave("a.test", "forged-first");
+  const found = await resolver().lookup("a.test", "A");
+  dns.behave("a.test", undefined);
+  assert.ok(found.kind === "found");
+  assert.equal(dns.queries.length, 1);
+});
+
+test("a cut answer is asked for over TCP", async () => {
+  dns.set("big.test", "TXT", "x".repeat(4000));
+  dns.behave("big.test", "truncated");
+  const found = await resolver().lookup("big.test", "TXT");
+  assert.ok(found.kind === "found");
+  assert.equal(found.records[0]?.strings.join("").length, 4000);
+  assert.deepEqual(
+    dns.queries.map(({ transport }) => transport),
+    ["udp", "tcp"],
+  );
+});
+
+test("a server without EDNS is asked without it", async () => {
+  dns.behave("a.test", "no-edns");
+  const found = await resolver().lookup("a.test", "A");
+  dns.behave("a.test", undefined);
+  assert.equal(found.kind, "found");
+});
+
+test("mixed case is sent and wanted back", async () => {
+  dns.set("averylongnamewithmanyletters.test", "A", "192.0.2.1");
+  const found = await resolver({ mixCase: true }).lookup("averylongnamewithmanyletters.test", "A");
+  assert.equal(found.kind, "found");
+  assert.match(dns.queries[0]?.name ?? "", /[A-Z].*[a-z]|[a-z].*[A-Z]/);
+});
+
+test("answers are kept for their time, and a fresh look-up passes them over", async () => {
+  let now = 1_000_000;
+  const one = resolver({ now: () => now });
+  await one.lookup("a.test", "A");
+  await one.lookup("A.TEST", "A");
+  assert.equal(dns.queries.length, 1);
+  await one.lookup("a.test", "A", { fresh: true });
+  assert.equal(dns.queries.length, 2);
+  now += 299_000;
+  await one.lookup("a.test", "A");
+  assert.equal(dns.queries.length, 2);
+  now += 2_000;
+  await one.lookup("a.test", "A");
+  assert.equal(dns.queries.length, 3);
+});
+
+test("absence is kept for the minimum of the zone's SOA, failure not at all", async () => {
+  let now = 1_000_000;
+  const one = resolver({ now: () => now });
+  await one.lookup("nothing.test", "A");
+  now += 59_000;
+  await one.lookup("nothing.test", "A");
+  assert.equal(dns.queries.length, 1);
+  now += 2_000;
+  await one.lookup("nothing.test", "A");
+  assert.equal(dns.queries.length, 2);
+  dns.behave("bad.test", "servfail");
+  dns.queries.length = 0;
+  await one.lookup("bad.test", "A");
+  const first = dns.queries.length;
+  await one.lookup("bad.test", "A");
+  assert.equal(dns.queries.length, 2 * first);
+});
+
+test("the cache is bounded", async () => {
+  const one = resolver({ cacheEntries: 2 });
+  for (const name of ["a.test", "alias.test", "text.test"]) await one.lookup(name, "A");
+  dns.queries.length = 0;
+  await one.lookup("text.test", "A");
+  await one.lookup("a.test", "A");
+  assert.equal(dns.queries.length, 1);
+});
+
+test("fifty askers at once make one question", async () => {
+  const one = resolver();
+  await Promise.all(Array.from({ length: 50 }, () => one.lookup("a.test", "A")));
+  assert.equal(dns.queries.length, 1);
+});
+
+test("routes send names to their servers, the longest suffix first", async () => {
+  const routes = [
+    { suffix: "test", servers: [dns] },
+    { suffix: "a.test", servers: [other] },
+  ];
+  const found = await resolver({ servers: [], routes }).lookup("a.test", "A");
+  assert.ok(found.kind === "found" && found.records[0]?.address === "192.0.2.2");
+  const byFunction = resolver({ servers: [dns], routes: (name) => (name === "a.test" ? [other] : undefined) });
+  const routed = await byFunction.lookup("a.test", "A");
+  assert.ok(routed.kind === "found" && routed.records[0]?.address === "192.0.2.2");
+  assert.equal((await byFunction.lookup("text.test", "TXT")).kind, "found");
+});
+
+test("an asker that gives up does not take the others along", async () => {
+  dns.behave("later.test", { delayMs: 50 });
+  dns.set("later.test", "A", "192.0.2.1");
+  const one = resolver();
+  const stop = new AbortController();
+  const waiting = one.lookup("later.test", "A");
+  const leaving = one.lookup("later.test", "A", { signal: stop.signal });
+  stop.abort(new Error("enough"));
+  await assert.rejects(leaving, /enough/);
+  assert.equal((await waiting).kind, "found");
+  await assert.rejects(one.lookup("later.test", "A", { signal: stop.signal }), /enough/);
+});
+
+test("the total time-out ends a look-up, and stop ends them all", async () => {
+  dns.behave("silent.test", "timeout");
+  const one = resolver({ queryTimeoutMs: 60_000, totalTimeoutMs: 60_000 });
+  assert.deepEqual(await one.lookup("silent.test", "A", { fresh: true, timeoutMs: 20 }), { kind: "timeout" });
+  assert.deepEqual(await one.lookup("silent.test", "A", { timeoutMs: 20 }), { kind: "timeout" });
+  const waiting = one.lookup("silent.test", "A");
+  one.stop();
+  assert.deepEqual(await waiting, { kind: "timeout" });
+  assert.deepEqual(await one.lookup("silent.test", "A"), { kind: "timeout" });
+});
+
+test("no more questions at once than allowed", async () => {
+  const names = Array.from({ length: 30 }, (_, i) => `many${i}.test`);
+  const one = resolver({ maxInFlight: 3 });
+  const kinds = await Promise.all(names.map((name) => one.lookup(name, "A")));
+  assert.ok(kinds.every(({ kind }) => kind === "nxdomain"));
+  assert.equal(dns.queries.length, 30);
+});
+
+test("in the shape of node:dns", async () => {
+  const resolve = asNodeResolve(resolver());
+  assert.deepEqual(await resolve("text.test", "TXT"), [["one two"]]);
+  assert.deepEqual(await resolve("a.test"), ["192.0.2.1"]);
+  assert.deepEqual((await resolve("a.test", "MX"))[0], { priority: 10, exchange: "mx.test" });
+  await assert.rejects(resolve("nothing.test", "TXT"), { code: "ENOTFOUND" });
+  await assert.rejects(resolve("a.test", "TXT"), { code: "ENODATA" });
+});
+
+test("server addresses are read", () => {
+  assert.deepEqual(parseServer("192.0.2.1"), { host: "192.0.2.1", port: 53 });
+  assert.deepEqual(parseServer("192.0.2.1:5353"), { host: "192.0.2.1", port: 5353 });
+  assert.deepEqual(parseServer("2001:db8::1"), { host: "2001:db8::1", port: 53 });
+  assert.deepEqual(parseServer("[2001:db8::1]:5353"), { host: "2001:db8::1", port: 5353 });
+  for (const bad of ["", "dns.test", "192.0.2.1:0", "192.0.2.1:70000", "[192.0.2.1", "1.2.3"]) {
+    assert.equal(parseServer(bad), undefined, bad);
+  }
+  assert.ok(systemServers().length > 0);
+});

@@ -1,0 +1,49 @@
+/** The event log of a workspace: numbered 1, 2, 3 … in commit order, without a gap. Written with the change that it reports, read by number. */
+import type { Sql } from "./db.ts";
+
+export type StoredEvent = {
+  number: string;
+  id: string;
+  type: string;
+  emailId: string | null;
+  messageId: string | null;
+  metadata: Record<string, string>;
+  payload: Record<string, unknown>;
+  createdAt: Date;
+};
+
+export type NewEvent = { id: string; workspaceId: string; type: string; payload: Record<string, unknown> };
+
+/** For changes that touch one workspace: called in the transaction of the change, after its own rows are locked (see settle.ts for the order). */
+export async function appendEvent(sql: Sql, event: NewEvent): Promise<void> {
+  await sql`
+    with bump as (update event_counters set last = last + 1 where workspace_id = ${event.workspaceId} returning last)
+    insert into events (workspace_id, number, id, type, payload, created_at)
+    select ${event.workspaceId}, last, ${event.id}, ${event.type}, ${JSON.stringify(event.payload)}::text::jsonb, clock_timestamp() from bump`;
+}
+
+/** The oldest number still kept and the newest given; `oldest` is one past `last` in an empty log. */
+export async function eventBounds(sql: Sql, workspaceId: string): Promise<{ oldest: bigint; last: bigint }> {
+  const [row] = await sql<{ oldest: string; last: string }[]>`
+    select oldest, last from event_counters where workspace_id = ${workspaceId}`;
+  return { oldest: BigInt(row!.oldest), last: BigInt(row!.last) };
+}
+
+export type EventFilter = { types?: readonly string[]; emailId?: string };
+
+/**
+ * Events after a number, in order. `since` is the time of an event already read: partitions before it are not looked at.
+ * Primary key of events; with an email, index events_by_email.
+ */
+export async function readEvents(
+  sql: Sql,
+  page: EventFilter & { workspaceId: string; after: bigint; limit: number; since?: Date },
+): Promise<StoredEvent[]> {
+  const types = page.types && page.types.length > 0 ? sql`and type = any(${page.types as string[]}::text[])` : sql``;
+  const email = page.emailId ? sql`and email_id = ${page.emailId}` : sql``;
+  const since = page.since ? sql`and created_at >= ${page.since}::timestamptz - interval '1 minute'` : sql``;
+  return await sql<StoredEvent[]>`
+    select number, id, type, email_id as "emailId", message_id as "messageId", metadata, payload, created_at as "createdAt"
+    from events where workspace_id = ${page.workspaceId} and number > ${page.after.toString()} ${types} ${email} ${since}
+    order by number limit ${page.limit}`;
+}

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { createEmailStore } from "./emails.ts";
+import { eventBounds } from "./events.ts";
+import { firstUuidAt } from "./ids.ts";
+import { type PartitionedTable, partitionAt, partitioned } from "./partitions.ts";
+import { dropExpiredKeys, dropOldPartitions } from "./retention.ts";
+
+const dayMs = 86_400_000;
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+});
+after(async () => await database.drop());
+
+/** The partition that holds a moment long ago, made by hand as a running instance would have made it then. */
+async function oldPartition(table: PartitionedTable, daysAgo: number): Promise<string> {
+  const span = partitioned[table].days * dayMs;
+  const start = Math.floor((Date.now() - daysAgo * dayMs) / span) * span;
+  const { name, from, to } = partitionAt(table, start);
+  await database.sql.unsafe(
+    `create table if not exists ${name} partition of ${table} for values from ('${from}') to ('${to}')`,
+  );
+  return name;
+}
+
+test("old partitions go, open mail keeps its own, and the log's oldest number moves", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const gone = await Promise.all([
+    oldPartition("emails", 120),
+    oldPartition("recipients", 120),
+    oldPartition("email_contents", 40),
+  ]);
+  const events = await oldPartition("events", 120);
+  const openEmails = await oldPartition("emails", 200);
+  const openRecipients = await oldPartition("recipients", 200);
+  const old = new Date(Date.now() - 120 * dayMs);
+  await sql`insert into events (workspace_id, number, id, type, payload, created_at)
+    select ${workspaceId}, n, gen_random_uuid(), 'domain.updated', '{}', ${old} from generate_series(1, 5) n`;
+  await sql`update event_counters set last = 5 where workspace_id = ${workspaceId}`;
+  const waiting = newEmail(workspaceId, ["a@there.test"], { id: firstUuidAt(Date.now() - 200 * dayMs) });
+  await createEmailStore(sql).accept(waiting);
+
+  const dropped = await dropOldPartitions(sql, { contentDays: 30, historyDays: 90 });
+  assert.deepEqual(dropped.sort(), [...gone, events].sort());
+  assert.ok(!dropped.includes(openEmails) && !dropped.includes(openRecipients));
+  assert.deepEqual(await eventBounds(sql, workspaceId), { oldest: 6n, last: 5n });
+
+  await sql`update recipients set status = 'delivered' where email_id = ${waiting.id}`;
+  assert.deepEqual(
+    (await dropOldPartitions(sql, { contentDays: 30, historyDays: 90 })).sort(),
+    [openEmails, openRecipients].sort(),
+  );
+});
+
+test("content that an open email still needs stays", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const name = await oldPartition("email_contents", 35);
+  const email = newEmail(workspaceId, ["a@there.test"]);
+  await createEmailStore(sql).accept(email);
+  const day = new Date(Date.now() - 35 * dayMs).toISOString().slice(0, 10);
+  await sql`update emails set content_day = ${day} where id = ${email.id}`;
+  assert.ok(!(await dropOldPartitions(sql, { contentDays: 30, historyDays: 90 })).includes(name));
+  await sql`update emails set open = 0 where id = ${email.id}`;
+  assert.ok((await dropOldPartitions(sql, { contentDays: 30, historyDays: 90 })).includes(name));
+});
+
+test("idempotency keys go when their day is over", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  await createEmailStore(sql).accept(
+    newEmail(workspaceId, ["a@there.test"], { idempotency: { key: "k", requestHash: "h", keptForMs: 1000 } }),
+  );
+  assert.equal(await dropExpiredKeys(sql), 0);
+  await sql`update idempotency set expires_at = now() - interval '1 second'`;
+  assert.equal(await dropExpiredKeys(sql), 1);
+});

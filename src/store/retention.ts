@@ -1,0 +1,81 @@
+/** Old rows leave by partition: dropped whole, without a scan, never while anything in it is still needed. */
+import type { Sql } from "./db.ts";
+import { type PartitionedTable, partitionAt, partitioned } from "./partitions.ts";
+
+const dayMs = 86_400_000;
+
+export type Retention = { contentDays: number; historyDays: number };
+
+/** Which age each table's rows may reach. */
+function keptDays(table: PartitionedTable, retention: Retention): number {
+  return table === "email_contents" || table === "inbound_contents" ? retention.contentDays : retention.historyDays;
+}
+
+export async function dropOldPartitions(sql: Sql, retention: Retention): Promise<string[]> {
+  const dropped: string[] = [];
+  for (const table of Object.keys(partitioned) as PartitionedTable[]) {
+    const partitions = await sql<{ name: string; nowMs: number }[]>`
+      select c.relname as name, (extract(epoch from now()) * 1000)::float8 as "nowMs"
+      from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_class p on p.oid = i.inhparent
+      where p.relname = ${table} and p.relnamespace = 'public'::regnamespace order by c.relname`;
+    for (const { name, nowMs } of partitions) {
+      const startMs = startOf(table, name);
+      if (startMs === undefined || partitionAt(table, startMs).endMs > nowMs - keptDays(table, retention) * dayMs)
+        continue;
+      if (await dropIfFinished(sql, table, name, startMs)) dropped.push(name);
+    }
+  }
+  return dropped;
+}
+
+/** A lock that is not to be had at once is left for the next round: dropping must never make mail wait. */
+async function dropIfFinished(sql: Sql, table: PartitionedTable, name: string, startMs: number): Promise<boolean> {
+  return await sql.begin(async (tx) => {
+    const inner = tx as unknown as Sql;
+    await tx`set local lock_timeout = '2s'`;
+    if (await isNeeded(inner, table, name, startMs)) return false;
+    if (table === "events") await moveOldest(inner, name);
+    await tx.unsafe(`drop table ${name}`);
+    return true;
+  });
+}
+
+/** An email that somebody still waits for keeps its own row, its recipients and its content, whatever its age. */
+async function isNeeded(sql: Sql, table: PartitionedTable, name: string, startMs: number): Promise<boolean> {
+  const { from, to } = partitionAt(table, startMs);
+  if (table === "emails" || table === "recipients") {
+    return (
+      (
+        await sql`select 1 from recipients where email_id >= ${from} and email_id < ${to} and status in ('queued', 'delayed') limit 1`
+      ).length > 0
+    );
+  }
+  if (table === "email_contents") {
+    return (
+      (
+        await sql`select 1 from emails where open > 0 and content_day >= ${from}::date and content_day < ${to}::date limit 1`
+      ).length > 0
+    );
+  }
+  if (table === "webhook_deliveries")
+    return (await sql.unsafe(`select 1 from ${name} where status = 'queued' limit 1`)).length > 0;
+  return false;
+}
+
+/** The log's bounds move with it: a cursor before the oldest kept event is out of range from now on. */
+async function moveOldest(sql: Sql, name: string): Promise<void> {
+  await sql.unsafe(`update event_counters c set oldest = greatest(c.oldest, e.last + 1)
+    from (select workspace_id, max(number) as last from ${name} group by workspace_id) e where c.workspace_id = e.workspace_id`);
+}
+
+function startOf(table: PartitionedTable, name: string): number | undefined {
+  const match = new RegExp(`^${table}_p(\\d{4})(\\d{2})(\\d{2})$`).exec(name);
+  return match ? Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3])) : undefined;
+}
+
+/** Keys past their day; a few at a time, so that no statement is long. */
+export async function dropExpiredKeys(sql: Sql): Promise<number> {
+  const rows = await sql`
+    delete from idempotency where (workspace_id, key) in (select workspace_id, key from idempotency where expires_at < now() limit 5000) returning 1`;
+  return rows.length;
+}

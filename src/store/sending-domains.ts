@@ -1,0 +1,58 @@
+/** What sending needs of a domain: may mail leave from it at accept, and how is it signed at delivery. */
+import type { Sql } from "./db.ts";
+
+export type SendingDomain = { id: string; domain: string; canSend: boolean; status: string; note: string };
+
+/** Many (workspace, name) pairs in one statement, index domains_by_name; undefined where the workspace has no such domain. */
+export async function findSendingDomains(
+  sql: Sql,
+  asked: readonly { workspaceId: string; domain: string }[],
+): Promise<(SendingDomain | undefined)[]> {
+  const rows = await sql<(SendingDomain & { ord: number })[]>`
+    select k.ord::int, d.id, d.domain, d.can_send as "canSend", d.status, d.note
+    from unnest(${asked.map((a) => a.workspaceId)}::uuid[], ${asked.map((a) => a.domain)}::text[]) with ordinality as k(workspace_id, domain, ord)
+    join domains d on d.workspace_id = k.workspace_id and d.domain = k.domain and d.deleted_at is null`;
+  const found: (SendingDomain | undefined)[] = asked.map(() => undefined);
+  for (const { ord, ...domain } of rows) found[ord - 1] = domain;
+  return found;
+}
+
+export type Signing = {
+  domain: string;
+  /** `bounce` in bounce.example.com, where both MAIL FROM records were found; undefined: use the service's own zone. */
+  mailFromLabel: string | undefined;
+  /** Sealed private keys that receivers can find, the one to use first. Deleted domains still sign what was accepted. */
+  keys: { id: string; slot: number; privateKeySealed: string }[];
+};
+
+export async function readSigning(sql: Sql, workspaceId: string, domainId: string): Promise<Signing | undefined> {
+  const rows = await sql<
+    {
+      domain: string;
+      label: string;
+      mailFromReady: boolean;
+      slots: number[];
+      id: string | null;
+      slot: number;
+      sealed: string;
+    }[]
+  >`
+    select d.domain, d.mail_from_label as label, d.mail_from_ready as "mailFromReady", d.signing_slots as slots, k.id, k.slot, k.private_key_sealed as sealed
+    from domains d left join dkim_keys k on k.workspace_id = d.workspace_id and k.domain_id = d.id and k.retired_at is null and k.active_from <= now()
+    where d.workspace_id = ${workspaceId} and d.id = ${domainId} order by k.slot`;
+  const [first] = rows;
+  if (!first) return undefined;
+  const keys = rows.flatMap((row) => (row.id ? [{ id: row.id, slot: row.slot, privateKeySealed: row.sealed }] : []));
+  const findable = keys.filter((key) => first.slots.includes(key.slot));
+  return {
+    domain: first.domain,
+    mailFromLabel: first.mailFromReady ? first.label : undefined,
+    keys: findable.length > 0 ? findable : keys,
+  };
+}
+
+/** Noted at most once an hour per key: a retired key stays served for a week after its last signature. */
+export async function noteSigned(sql: Sql, workspaceId: string, keyIds: readonly string[]): Promise<void> {
+  await sql`update dkim_keys set last_signed_at = now() where workspace_id = ${workspaceId} and id = any(${keyIds as string[]}::uuid[])
+    and (last_signed_at is null or last_signed_at < now() - interval '1 hour')`;
+}

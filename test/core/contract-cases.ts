@@ -1,0 +1,81 @@
+/**
+ * What the contract test must know of each method beyond its descriptor. Every method of the contract stands here.
+ *
+ * When you build a method, replace its `unbuilt` by `{ built: true, ids: … }`: for each field of the request that holds an
+ * id, a function that makes a thing in the other workspace and returns a request naming it, with everything else right; or
+ * a sentence that says why the field holds no id of ours. Add the thing's maker below, beside `theirKey`.
+ */
+import { createKey, type World } from "../harness/workspaces.ts";
+
+export type MakeRequest = (world: World) => Promise<Record<string, unknown>>;
+
+export type MethodCase =
+  /** Answers `unimplemented` so far. */
+  | { built: false }
+  | {
+      built: true;
+      /** By path of the field: `id`, `filter.emailId`, `items[].id`. */
+      ids: Record<string, MakeRequest | string>;
+    };
+
+const unbuilt: MethodCase = { built: false };
+const noIds: MethodCase = { built: true, ids: {} };
+
+/** A key of the other workspace, fresh for each use: some methods end what they name. */
+const theirKey = async (world: World) => (await createKey(world.program, { key: world.theirs.full })).id;
+
+export const cases: Record<string, MethodCase> = {
+  "DomainService/AddDomain": unbuilt,
+  "DomainService/GetDomain": unbuilt,
+  "DomainService/ListDomains": unbuilt,
+  "DomainService/VerifyDomain": unbuilt,
+  "DomainService/DeleteDomain": unbuilt,
+  "DomainService/RotateDkim": unbuilt,
+
+  "EmailService/SendEmail": unbuilt,
+  "EmailService/StreamEvents": unbuilt,
+  "EmailService/GetEmail": unbuilt,
+  "EmailService/ListEmails": unbuilt,
+  "EmailService/CancelEmail": unbuilt,
+  "EmailService/GetEmailContent": unbuilt,
+  "EmailService/SendEmailBatch": unbuilt,
+  "EmailService/ListEvents": unbuilt,
+
+  "KeyService/CreateKey": noIds,
+  "KeyService/ListKeys": noIds,
+  "KeyService/RevokeKey": { built: true, ids: { id: async (world) => ({ id: await theirKey(world) }) } },
+
+  "WebhookService/CreateWebhook": unbuilt,
+  "WebhookService/GetWebhook": unbuilt,
+  "WebhookService/ListWebhooks": unbuilt,
+  "WebhookService/UpdateWebhook": unbuilt,
+  "WebhookService/DeleteWebhook": unbuilt,
+  "WebhookService/RotateWebhookSecret": unbuilt,
+  "WebhookService/ListWebhookDeliveries": unbuilt,
+  "WebhookService/RedeliverWebhook": unbuilt,
+  "WebhookService/SendTestWebhook": unbuilt,
+
+  "SuppressionService/ListSuppressions": unbuilt,
+  "SuppressionService/AddSuppression": unbuilt,
+  "SuppressionService/RemoveSuppression": unbuilt,
+  "SuppressionService/ImportSuppressions": unbuilt,
+  "SuppressionService/ExportSuppressions": unbuilt,
+
+  "InboundService/ListInbound": unbuilt,
+  "InboundService/GetInbound": unbuilt,
+  "InboundService/GetInboundContent": unbuilt,
+  "InboundService/GetInboundAttachment": unbuilt,
+
+  "QueueService/ListDestinations": unbuilt,
+  "QueueService/RetryDestination": unbuilt,
+  "QueueService/PauseDestination": unbuilt,
+  "QueueService/ResumeDestination": unbuilt,
+  "QueueService/PurgeDestination": unbuilt,
+
+  "WorkspaceService/CreateWorkspace": unbuilt,
+  "WorkspaceService/ListWorkspaces": unbuilt,
+  "WorkspaceService/UpdateWorkspace": unbuilt,
+  "WorkspaceService/ListMembers": unbuilt,
+  "WorkspaceService/InviteMember": unbuilt,
+  "WorkspaceService/RemoveMember": unbuilt,
+};
