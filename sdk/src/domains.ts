@@ -11,7 +11,7 @@ import type {
   RotateDkimResponse,
   VerifyDomainResponse,
 } from "./gen/domain.ts";
-import { type List, listPages } from "./list.ts";
+import { type List, listByNumber } from "./list.ts";
 import type { CallOptions } from "./settings.ts";
 
 export interface WaitOptions {
@@ -48,20 +48,10 @@ export class Domains {
   }
 
   /** The domains, newest first. */
-  list(
-    request: { page?: number; pageSize?: number } = {},
-    options?: CallOptions,
-  ): List<Domain, ListDomainsResponse> {
-    const seen = new Set<string>();
-    let page = Math.max(1, request.page ?? 1);
-    return listPages((previous) => {
-      // Pages are counted, so a domain added meanwhile pushes another one onto the next page: it is not shown twice.
-      for (const { id } of previous?.data ?? []) seen.add(id);
-      if (previous && previous.data.length === 0) return undefined;
-      const next = this.#call("DomainService/ListDomains", { ...request, page }, options);
-      page += 1;
-      return previous ? next.then((more) => ({ ...more, data: more.data.filter(({ id }) => !seen.has(id)) })) : next;
-    });
+  list(request: { page?: number; pageSize?: number } = {}, options?: CallOptions): List<Domain, ListDomainsResponse> {
+    return listByNumber(request.page ?? 1, (page) =>
+      this.#call("DomainService/ListDomains", { ...request, page }, options),
+    );
   }
 
   /** Looks the records up in DNS now, at most once in 30 seconds; sooner, the stored state is returned with `nextRetryAt`. */

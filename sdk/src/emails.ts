@@ -33,10 +33,7 @@ export class Emails {
   }
 
   /** Sends an email. It is stored on disk when this resolves; `status` tells how far it has come. */
-  async send(
-    email: SendEmail & { idempotencyKey?: string },
-    options: SendOptions = {},
-  ): Promise<SendEmailResponse> {
+  async send(email: SendEmail & { idempotencyKey?: string }, options: SendOptions = {}): Promise<SendEmailResponse> {
     const { idempotencyKey = options.idempotencyKey ?? newKey(), ...rest } = email;
     return await this.#call("EmailService/SendEmail", await toSendRequest(rest), { ...options, idempotencyKey });
   }

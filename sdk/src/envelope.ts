@@ -1,4 +1,5 @@
 /** The frames of a Connect stream: a byte of flags, the length in four bytes, the message. */
+import { joinBytes } from "./bytes.ts";
 import { PosthornError } from "./error.ts";
 
 export interface Envelope {
@@ -34,7 +35,7 @@ export function createUnwrapper(): (chunk: Uint8Array) => Envelope[] {
     const complete: Envelope[] = [];
     // Pieces are joined only when the envelope is whole: joining at each piece would copy a large one again and again.
     while (held >= wanted) {
-      const bytes = pieces.length === 1 ? pieces[0]! : join(pieces, held);
+      const bytes = pieces.length === 1 ? pieces[0]! : joinBytes(pieces);
       const end = headBytes + lengthOf(bytes);
       if (held < end) {
         wanted = end;
@@ -60,14 +61,4 @@ function lengthOf(bytes: Uint8Array): number {
   if (length > maxMessageBytes)
     throw new PosthornError("internal", `The stream announces a message of ${length} bytes, which cannot be.`);
   return length;
-}
-
-function join(pieces: Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -122,7 +122,11 @@ export class Events {
   list(request: ListEventsRequest = {}, options?: CallOptions): List<EventEntry, ListEventsResponse> {
     return listPages((previous) => {
       if (previous && !previous.hasMore) return undefined;
-      return this.#call("EmailService/ListEvents", { ...request, cursor: previous?.nextCursor ?? request.cursor }, options);
+      return this.#call(
+        "EmailService/ListEvents",
+        { ...request, cursor: previous?.nextCursor ?? request.cursor },
+        options,
+      );
     });
   }
 

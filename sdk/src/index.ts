@@ -1,2 +1,36 @@
-/** The public face of the client: everything a user of the package imports. */
-export const version = "0.1.0";
+/** The public face of the package: everything that a user of it imports. */
+export type { AttachmentInput } from "./attachment.ts";
+export { Posthorn } from "./client.ts";
+export { type CursorStore, memoryCursorStore } from "./cursor-store.ts";
+export type { WaitOptions } from "./domains.ts";
+export type { SendEmail } from "./email-request.ts";
+export type { EmailContent, SendOptions } from "./emails.ts";
+export { type ErrorCode, errorCodes, PosthornError } from "./error.ts";
+export type { StreamedEvent, StreamOptions } from "./events.ts";
+export type * from "./gen/domain.ts";
+export type * from "./gen/email.ts";
+export type { FieldViolation } from "./gen/error-details.ts";
+export type * from "./gen/event.ts";
+export type * from "./gen/inbound.ts";
+export type * from "./gen/key.ts";
+export type * from "./gen/options.ts";
+export type * from "./gen/suppression.ts";
+export type * from "./gen/webhook.ts";
+export type { EventHandlers, EventOf, EventType } from "./handlers.ts";
+export type { CreateKey } from "./keys.ts";
+export type { List } from "./list.ts";
+export type { CallOptions, PosthornOptions } from "./settings.ts";
+export {
+  fetchWebhookHandler,
+  type NodeRequest,
+  type NodeResponse,
+  nodeWebhookHandler,
+  type WebhookHandlerOptions,
+} from "./webhook-handler.ts";
+export {
+  type HeadersLike,
+  type SignedPayload,
+  signTestPayload,
+  type VerifyOptions,
+  verifyWebhook,
+} from "./webhook-signature.ts";

@@ -1,6 +1,13 @@
 /** posthorn.keys: the API keys of the workspace. */
 import type { Call } from "./call.ts";
-import type { CreateKeyRequest, CreateKeyResponse, Key, ListKeysRequest, ListKeysResponse, RevokeKeyResponse } from "./gen/key.ts";
+import type {
+  CreateKeyRequest,
+  CreateKeyResponse,
+  Key,
+  ListKeysRequest,
+  ListKeysResponse,
+  RevokeKeyResponse,
+} from "./gen/key.ts";
 import type { KeyPermission } from "./gen/options.ts";
 import { type List, listByToken } from "./list.ts";
 import type { CallOptions } from "./settings.ts";
@@ -27,7 +34,8 @@ export class Keys {
   /** Makes a key. Its secret is in this answer and can never be read again. */
   async create(key: CreateKey, options?: CallOptions): Promise<CreateKeyResponse> {
     const { permission } = key;
-    const full = permission in shortPermissions ? shortPermissions[permission as "full"] : (permission as KeyPermission);
+    const full =
+      permission in shortPermissions ? shortPermissions[permission as "full"] : (permission as KeyPermission);
     return await this.#call("KeyService/CreateKey", { ...key, permission: full }, options);
   }
 

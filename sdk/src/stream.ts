@@ -1,4 +1,5 @@
 /** One connection of a streaming call, in Connect's streaming JSON: from its first message to its end or its failure. */
+import { chunksOf } from "./bytes.ts";
 import { commonHeaders, post, toJson, unreachable } from "./call.ts";
 import { canceled } from "./deadline.ts";
 import { createUnwrapper, type Envelope, wrap } from "./envelope.ts";
@@ -62,26 +63,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A ReadableStream is not async-iterable in every browser. */
-async function* chunksOf(body: ReadableStream<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      watch.listen();
-      const { done, value } = await reader.read();
-      // While the consumer is at work nobody reads: that silence is ours.
-      watch.rest();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    // Closes the connection when the reader leaves early; after the end, or an abort, it does nothing.
-    reader.cancel().catch(() => {});
-  }
-}
-
-type Watch = ReturnType<typeof watchSilence>;
-
+/** Watches only while somebody reads: as long as the consumer is at work, the silence is its own. */
 function watchSilence(silenceMs: number, caller: AbortSignal | undefined) {
   const controller = new AbortController();
   let error: PosthornError | undefined;

@@ -2,7 +2,7 @@
 import type { Address } from "../mail/address.ts";
 import { parseAddress } from "../mail/address.ts";
 import { composedSizeAtMost } from "../mail/compose.ts";
-import { checkHeaderField, MAX_CUSTOM_HEADERS } from "../mail/header-fields.ts";
+import { checkHeaderField } from "../mail/header-fields.ts";
 import { MAX_REFERENCES, parseMessageId } from "../mail/message-id.ts";
 import { checkAttachment } from "../mail/mime/attachment.ts";
 import { canonicalBase64 } from "../mail/mime/base64.ts";
@@ -36,6 +36,7 @@ export type CheckResult = { ok: true; email: CheckedEmail } | { ok: false; viola
 const maxSubject = 998;
 const maxMetadata = { entries: 50, key: 64, value: 1024 };
 const maxReplyTo = 10;
+const maxHeaders = 50;
 const dayMs = 86_400_000;
 const maxAheadMs = 30 * dayMs;
 const maxPastMs = 5 * 60_000;
@@ -63,6 +64,10 @@ export function check(request: SendRequest, limits: SendLimits, nowMs: number): 
   if (request.replyToAddresses.length > maxReplyTo)
     wrong("replyToAddresses", `has ${request.replyToAddresses.length} entries, at most ${maxReplyTo} are allowed`);
   const replyTo = readAddresses("replyToAddresses", request.replyToAddresses.slice(0, maxReplyTo), wrong);
+
+  for (const [i, one] of replyTo.entries()) {
+    if (one.smtputf8) wrong(`replyToAddresses[${i}]`, "must have an ASCII part before the @");
+  }
 
   checkSubject(request.subject, wrong);
   checkText("body", request.body, wrong);
@@ -217,10 +222,9 @@ function readThreading(request: SendRequest, wrong: Wrong): { inReplyTo: string 
 
 function readHeaders(headers: Readonly<Record<string, string>>, wrong: Wrong): [string, string][] {
   const entries = Object.entries(headers);
-  if (entries.length > MAX_CUSTOM_HEADERS)
-    wrong("headers", `has ${entries.length} entries, at most ${MAX_CUSTOM_HEADERS} are allowed`);
+  if (entries.length > maxHeaders) wrong("headers", `has ${entries.length} entries, at most ${maxHeaders} are allowed`);
   const seen = new Set<string>();
-  for (const [name, value] of entries.slice(0, MAX_CUSTOM_HEADERS)) {
+  for (const [name, value] of entries.slice(0, maxHeaders)) {
     const field = `headers[${JSON.stringify(name.slice(0, 80))}]`;
     const judged = checkHeaderField(name, value);
     if (!judged.ok) wrong(field, judged.reason);

@@ -8,6 +8,7 @@ import type { Metrics } from "../ops/metrics.ts";
 import { type Listener, lingerMs, type Request, type Response } from "./http.ts";
 import { blameCaller, refuseUnknownMethod } from "./refuse.ts";
 import { requestIdKey } from "./router.ts";
+import { tameTimeout } from "./timeout.ts";
 
 export type Page = (request: Request, response: Response) => Promise<void> | void;
 
@@ -77,6 +78,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
     response.once("close", () => deps.metrics.requestSeconds.observe({ method }, (performance.now() - started) / 1000));
     try {
       request.url = handler.requestPath;
+      tameTimeout(request.headers);
       const values = createContextValues().set(requestIdKey, requestId);
       const universal = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
       const answer = await blameCaller(await handler(universal), () =>
@@ -138,9 +140,9 @@ function closeAfterUnreadBody(request: Request, response: Response): void {
   if (request.complete || "stream" in request) return;
   if (Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY) <= droppedBytes) return;
   response.setHeader("connection", "close");
-  // Taken now: a request lets go of its socket when it ends.
-  const { socket } = request;
-  response.once("finish", () => setTimeout(() => socket.destroy(), lingerMs).unref());
+  // Taken now, and from the answer: a request whose body was given up has let go of its socket.
+  const { socket } = response;
+  response.once("finish", () => setTimeout(() => socket?.destroy(), lingerMs).unref());
 }
 
 function secure(response: Response, requestId: string): void {

@@ -13,13 +13,14 @@ import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { KeyPermission, policy } from "../gen/v1/options_pb.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
-import { invalid, Problem } from "../rules/problem.ts";
+import { Problem } from "../rules/problem.ts";
 import type { Permission } from "../store/keys.ts";
 import type { Authenticator } from "./authenticate.ts";
 import { beforeEnd, type Call, type Caller, callerOf, withinDeadline } from "./call.ts";
 import { codeName, toConnectError } from "./errors.ts";
 import type { createRateLimit } from "./rate-limit.ts";
 import { createJsonReader } from "./read-json.ts";
+import { maxTimeoutMs, requireSaneTimeout } from "./timeout.ts";
 
 export type Handlers<S extends DescService> = {
   [K in keyof S["method"]]?: S["method"][K] extends { methodKind: "server_streaming" }
@@ -52,9 +53,6 @@ export type RouterDeps = {
 
 export const requestIdKey = createContextKey("", { description: "request id" });
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "caller" });
-
-/** A day: longer deadlines are a mistake in the caller's unit. */
-const maxTimeoutMs = 86_400_000;
 
 export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]): Map<string, UniversalHandler> {
   const router = createConnectRouter({
@@ -107,15 +105,6 @@ function requireProtocolHeader(context: HandlerContext): void {
   throw new Problem("invalid_argument", `The header Connect-Protocol-Version: 1 is required. ${found}`, {
     violations: [{ field: "Connect-Protocol-Version", description: "must be 1" }],
   });
-}
-
-/** Judged here although Connect does it later: a timer cannot count that far, and would take the deadline for passed. */
-function requireSaneTimeout(context: HandlerContext): void {
-  const timeout = context.requestHeader.get("connect-timeout-ms");
-  const wrong = context.protocolName === "connect" && timeout !== null && !/^\d{1,10}$/.test(timeout);
-  if (!wrong && (context.timeoutMs() ?? 0) <= maxTimeoutMs) return;
-  const name = context.protocolName === "connect" ? "Connect-Timeout-Ms" : "grpc-timeout";
-  throw invalid([{ field: name, description: `must be a whole number of milliseconds up to ${maxTimeoutMs} (a day)` }]);
 }
 
 function requirePermission(method: DescMethod, permission: Permission): void {

@@ -1,15 +1,18 @@
 /** All wiring, top to bottom: this file knows everyone, and nobody knows it but main. */
 import { fileURLToPath } from "node:url";
+import { createAccept } from "../accept/accept.ts";
 import { createAuthenticator } from "../api/authenticate.ts";
 import { createDispatch } from "../api/dispatch.ts";
+import { createEmailService } from "../api/emails.ts";
 import { createFiles } from "../api/files.ts";
+import { createFirstAttempt } from "../api/first-attempt.ts";
 import { healthPages } from "../api/health.ts";
 import { createHttp } from "../api/http.ts";
 import { createKeyService } from "../api/keys.ts";
 import { createRateLimit } from "../api/rate-limit.ts";
 import { createRouter, serve } from "../api/router.ts";
+import { createResolver } from "../dns/resolver.ts";
 import { DomainService } from "../gen/v1/domain_pb.ts";
-import { EmailService } from "../gen/v1/email_pb.ts";
 import { InboundService } from "../gen/v1/inbound_pb.ts";
 import { QueueService } from "../gen/v1/queue_pb.ts";
 import { SuppressionService } from "../gen/v1/suppression_pb.ts";
@@ -17,9 +20,12 @@ import { WebhookService } from "../gen/v1/webhook_pb.ts";
 import { WorkspaceService } from "../gen/v1/workspace_pb.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
+import { createAddressGuard } from "../rules/address-guard.ts";
 import { createClock } from "../store/clock.ts";
 import { ping } from "../store/db.ts";
 import { queueDepth } from "../store/queue.ts";
+import { createWake } from "../store/wake.ts";
+import { startDelivery } from "./assemble-delivery.ts";
 import type { Config } from "./config.ts";
 import { type Ports, writePorts } from "./files.ts";
 import { ensureFirst, type FirstStart } from "./first-start.ts";
@@ -62,14 +68,26 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
   await heartbeat.start();
   const first = await ensureFirst({ sql, clock, config });
 
+  const wake = createWake({ sql, log });
+  running.push({ name: "wake-ups", stop: wake.stop });
+  await wake.start();
+
   if (config.roles.has("housekeeping")) {
-    const housekeeping = createHousekeeping({ sql, log });
+    const housekeeping = createHousekeeping({ sql, log, retention: config });
     running.push({ name: "housekeeping", stop: housekeeping.stop });
-    await housekeeping.start();
+    housekeeping.start();
+  }
+
+  if (config.roles.has("delivery")) {
+    const resolver = createResolver({ servers: config.resolvers });
+    const allowAddress = createAddressGuard({ allowCidrs: config.allowPrivateMx });
+    const delivery = await startDelivery({ config, log, clock, wake, store, heartbeat, resolver, allowAddress });
+    running.push({ name: "delivery", stop: delivery.stop });
   }
 
   const ports: Ports = { pid: process.pid };
   if (config.roles.has("api")) {
+    const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
     const authenticator = createAuthenticator({ sql, log });
     const rpcs = createRouter(
       {
@@ -82,7 +100,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
       },
       [
         serve(DomainService, {}),
-        serve(EmailService, {}),
+        createEmailService({ sql, clock, wake, accept, firstAttempt: createFirstAttempt({ sql, wake }) }),
         createKeyService({ sql, clock }),
         serve(WebhookService, {}),
         serve(SuppressionService, {}),

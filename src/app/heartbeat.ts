@@ -15,13 +15,17 @@ export type Heartbeat = {
 
 const everyMs = 5_000;
 
-export function createHeartbeat(deps: {
+export type HeartbeatDeps = {
   sql: Sql;
   log: Log;
   clock: Clock;
   roles: string[];
   version: string;
-}): Heartbeat {
+  /** The database is ours alone (the embedded one, under our lock): whoever was registered before is dead. */
+  alone: boolean;
+};
+
+export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
   let workerId = 0;
   let timer: NodeJS.Timeout | undefined;
   const register = async () => {

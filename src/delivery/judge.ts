@@ -1,5 +1,5 @@
 /** Turns what an attempt saw into what is settled: the recipient's new state, the next try, and the event in the wire's own words. */
-import { classify, expire, type Outcome } from "../rules/outcome.ts";
+import { classifyAll, expire, type Outcome } from "../rules/outcome.ts";
 import type { Evidence } from "../rules/outcome-evidence.ts";
 import { nextAttempt } from "../rules/retry.ts";
 import type { Leased } from "../store/lease.ts";
@@ -16,18 +16,28 @@ export type JudgeDeps = { scheduleMs: readonly number[]; nowMs(): number; random
 
 export function createJudge(deps: JudgeDeps) {
   /** `undefined`: we broke it off ourselves before the receiver could have it; it is given back untouched. */
-  function judge(row: Leased, evidence: Evidence, conversation: Conversation): Settlement | undefined {
-    const outcome = classify(evidence, { relay: conversation.relay });
-    if (evidence.kind === "aborted" && !outcome.inDoubt) return undefined;
+  function judgeAll(
+    rows: readonly Leased[],
+    evidence: readonly Evidence[],
+    conversation: Conversation,
+  ): (Settlement | undefined)[] {
+    return classifyAll(evidence, { relay: conversation.relay }).map((outcome, i) =>
+      evidence[i]!.kind === "aborted" && !outcome.inDoubt ? undefined : conclude(rows[i]!, outcome, conversation),
+    );
+  }
+
+  /** `retryInMs` stands in for the schedule, where a simulation sets the pace. */
+  function conclude(row: Leased, outcome: Outcome, conversation: Conversation, retryInMs?: number): Settlement {
     if (outcome.kind !== "deferred") return finish(row, outcome, conversation);
+    if (retryInMs !== undefined) return delay(row, outcome, conversation, retryInMs);
     const next = nextAttempt({
       attempts: row.attempts + 1,
       scheduleMs: deps.scheduleMs,
-      random: deps.random(),
+      random: deps.random,
       now: new Date(deps.nowMs()),
       expiresAt: row.email.expiresAt,
     });
-    if (next.expired) return finish(row, expire(outcome), conversation);
+    if ("expired" in next) return finish(row, expire(outcome), conversation);
     return delay(row, outcome, conversation, next.at.getTime() - deps.nowMs());
   }
 
@@ -72,7 +82,8 @@ export function createJudge(deps: JudgeDeps) {
   }
 
   return {
-    judge,
+    judgeAll,
+    conclude,
     /** No receiver is involved: the fault is ours or the account's. */
     fail(row: Leased, category: string, reason: string): Settlement {
       return {

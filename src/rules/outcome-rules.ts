@@ -61,7 +61,6 @@ export const wordingRules: readonly WordingRule[] = [
   { category: "greylisted", wording: /\[GL01\]/ },
   { category: "greylisted", wording: /internal resources? (?:is |are )?temporarily unavailable/i, codeClass: 4 },
   { category: "greylisted", wording: /service is currently unavailable\. please come back later/i, codeClass: 4 },
-  { category: "greylisted", wording: /(?:first|initial) (?:delivery )?attempt|new (?:sender|triplet)/i, codeClass: 4 },
 
   // Encryption demanded.
   {

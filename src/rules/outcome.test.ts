@@ -22,8 +22,9 @@ const corpus: Case[] = JSON.parse(
 
 function read(lines: string): Reply {
   const parts = lines.split("\n").map((line) => line.slice(4));
-  const enhanced = /^[245]\.\d{1,3}\.\d{1,3}(?=\s|$)/.exec(parts[0] ?? "")?.[0] ?? null;
-  const text = parts.map((part) => (enhanced ? part.replace(enhanced, "") : part).trim()).join("\n");
+  const leading = /^[245]\.\d{1,3}\.\d{1,3}(?=\s|$)/.exec(parts[0] ?? "")?.[0];
+  const enhanced = leading ?? /#([245]\.\d{1,3}\.\d{1,3})/.exec(lines)?.[1] ?? null;
+  const text = parts.map((part) => (leading ? part.replace(leading, "") : part).trim()).join("\n");
   return { code: Number(lines.slice(0, 3)), enhanced, text, line: lines.replace(/\n/g, " ") };
 }
 

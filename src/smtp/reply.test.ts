@@ -26,6 +26,12 @@ test("several lines make one reply, the repeated enhanced code is said once", ()
   assert.equal(replies[0]?.line, "550 5.7.26 Unauthenticated mail is blocked. Sorry");
 });
 
+test("an enhanced code inside the text, as qmail writes it", () => {
+  const [reply] = read("511 sorry, no mailbox here by that name (#5.1.1 - chkuser)\r\n").replies;
+  assert.equal(reply?.enhanced, "5.1.1");
+  assert.equal(reply?.line, "511 sorry, no mailbox here by that name (#5.1.1 - chkuser)");
+});
+
 test("a code alone and a bare LF are understood", () => {
   assert.deepEqual(
     read("250\r\n354 go\n").replies.map((reply) => [reply.code, reply.text]),

@@ -64,19 +64,20 @@ export class ReplyReader {
 }
 
 function assemble(code: string, lines: readonly string[]): Reply {
-  const enhanced = enhancedCode(lines[0] ?? "");
   // RFC 2034 §4: the enhanced code stands first in the text of every line; it is said once here.
-  const text = lines.map((line) => (enhanced && line.startsWith(enhanced) ? line.slice(enhanced.length) : line).trim());
+  const leading = /^([245]\.[0-9]{1,3}\.[0-9]{1,3})(?=[\s:;,)-]|$)/.exec(lines[0] ?? "")?.[1];
+  const text = lines.map((line) => (leading && line.startsWith(leading) ? line.slice(leading.length) : line).trim());
   return {
     code: Number(code),
-    enhanced,
+    enhanced: leading ?? quotedCode(lines),
     text: text.join("\n"),
-    line: [code, enhanced, ...text].filter((part) => part).join(" "),
+    line: [code, leading, ...text].filter((part) => part).join(" "),
   };
 }
 
-function enhancedCode(text: string): string | null {
-  return /^([245]\.[0-9]{1,3}\.[0-9]{1,3})(?=[\s:;,)-]|$)/.exec(text)?.[1] ?? null;
+/** qmail and its heirs put the code into the text: "sorry, no mailbox here by that name (#5.1.1)". */
+function quotedCode(lines: readonly string[]): string | null {
+  return /#([245]\.[0-9]{1,3}\.[0-9]{1,3})\b/.exec(lines.join(" "))?.[1] ?? null;
 }
 
 // RFC 5321 §4.2.1 leaves the charset open: UTF-8 where it is valid, else one character a byte. Controls become spaces,

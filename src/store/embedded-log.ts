@@ -31,7 +31,7 @@ const largest = 8 * 2 ** 20;
 const append = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 
 /** The server holds its descriptor open, also after our end, in append mode; so the file is copied and cut, never renamed. */
-export function createServerLog(dataDir: string, checkMs = 60_000): ServerLog {
+export function createServerLog(dataDir: string, checkMs = 10_000): ServerLog {
   const path = join(dataDir, "postgres.log");
   const size = () => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const bound = () => {

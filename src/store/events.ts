@@ -12,14 +12,21 @@ export type StoredEvent = {
   createdAt: Date;
 };
 
-export type NewEvent = { id: string; workspaceId: string; type: string; payload: Record<string, unknown> };
+export type NewEvent = {
+  id: string;
+  workspaceId: string;
+  type: string;
+  payload: Record<string, unknown>;
+  email?: { id: string; messageId: string; metadata: Record<string, string> };
+};
 
 /** For changes that touch one workspace: called in the transaction of the change, after its own rows are locked (see settle.ts for the order). */
 export async function appendEvent(sql: Sql, event: NewEvent): Promise<void> {
   await sql`
     with bump as (update event_counters set last = last + 1 where workspace_id = ${event.workspaceId} returning last)
-    insert into events (workspace_id, number, id, type, payload, created_at)
-    select ${event.workspaceId}, last, ${event.id}, ${event.type}, ${JSON.stringify(event.payload)}::text::jsonb, clock_timestamp() from bump`;
+    insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
+    select ${event.workspaceId}, last, ${event.id}, ${event.type}, ${event.email?.id ?? null}::uuid, ${event.email?.messageId ?? null}::text,
+      ${JSON.stringify(event.email?.metadata ?? {})}::text::jsonb, ${JSON.stringify(event.payload)}::text::jsonb, clock_timestamp() from bump`;
 }
 
 /** The oldest number still kept and the newest given; `oldest` is one past `last` in an empty log. */

@@ -97,7 +97,7 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       update emails e set open = e.open - d.closed, accepted = e.accepted + d.accepted, updated_at = now(), status_message = d.reply,
         status = case when e.open > d.closed then 'queued' when e.accepted + d.accepted > 0 then 'sent' else 'failed' end
       from (select workspace_id, email_id, count(*) filter (where status <> 'delayed') as closed,
-          count(*) filter (where status in ('delivered', 'sent')) as accepted, max(reply) as reply
+          count(*) filter (where status in ('delivered', 'sent')) as accepted, coalesce(max(reply) filter (where status = 'delayed'), max(reply) filter (where status not in ('delivered', 'sent')), max(reply)) as reply
         from held group by workspace_id, email_id) d
       where e.workspace_id = d.workspace_id and e.id = d.email_id and (select count(*) from mail) > 0
     ), listed as (

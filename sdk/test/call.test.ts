@@ -1,0 +1,239 @@
+/** A single call: what is sent, what every kind of failure becomes, what is tried again and what never is. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { BadRequestSchema, RetryInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
+import { EmailService } from "../../src/gen/v1/email_pb.ts";
+import { KeyService } from "../../src/gen/v1/key_pb.ts";
+import { Posthorn, PosthornError } from "../src/index.ts";
+import { type Peer, type PeerOptions, peerKey, rejection, startPeer } from "./peer.ts";
+
+const email = { from: "shop@example.com", to: "ada@example.net", subject: "Hello" };
+
+async function peer(t: TestContext, options: PeerOptions): Promise<Peer> {
+  const started = await startPeer(options);
+  t.after(() => started.close());
+  return started;
+}
+
+test("a call carries the key, the protocol version and the time that is left", async (t) => {
+  const { client, requests } = await peer(t, {
+    routes: (router) => router.service(KeyService, { listKeys: () => ({ data: [{ id: "key_1", name: "first" }] }) }),
+  });
+  const page = await client.keys.list({}, { timeoutMs: 20_000 });
+  assert.equal(page.data[0]!.name, "first");
+  assert.equal(page.data[0]!.domain, "", "fields at their default are there");
+  const { path, headers } = requests[0]!;
+  assert.equal(path, "/v1.KeyService/ListKeys");
+  assert.equal(headers.authorization, `Bearer ${peerKey}`);
+  assert.equal(headers["connect-protocol-version"], "1");
+  assert.equal(headers["content-type"], "application/json");
+  const told = Number(headers["connect-timeout-ms"]);
+  assert.ok(told > 0 && told < 20_000, `the server is told less than we wait: ${told}`);
+});
+
+test("a base address with a path and a trailing slash is kept", async (t) => {
+  const { url, connect, requests } = await peer(t, { instead: (_request, response) => !!response.end("{}") });
+  await connect({ baseUrl: `${url}/mail/` }).keys.revoke("key_1");
+  assert.equal(requests[0]!.path, "/mail/v1.KeyService/RevokeKey");
+});
+
+test("a refusal brings every violation, the request id and the server's words", async (t) => {
+  const violations = [
+    { field: "from", description: "is required" },
+    { field: "to[1]", description: "“ä@” is no address" },
+  ];
+  const { client } = await peer(t, {
+    routes: (router) =>
+      router.service(EmailService, {
+        sendEmail() {
+          const error = new ConnectError("from: is required", Code.InvalidArgument);
+          error.details.push({
+            desc: BadRequestSchema,
+            value: create(BadRequestSchema, { fieldViolations: violations }),
+          });
+          throw error;
+        },
+      }),
+  });
+  const error = await rejection<PosthornError>(client.emails.send(email));
+  assert.ok(error instanceof PosthornError);
+  assert.equal(error.code, "invalid_argument");
+  assert.equal(error.message, "from: is required");
+  assert.deepEqual(error.violations, violations);
+  assert.equal(error.requestId, "request-1");
+  assert.equal(error.retryAfterMs, undefined);
+});
+
+test("a send is tried again after unavailable, each time under the same key", async (t) => {
+  let tries = 0;
+  const { client, requests } = await peer(t, {
+    routes: (router) =>
+      router.service(EmailService, {
+        sendEmail() {
+          tries += 1;
+          if (tries < 3) throw new ConnectError("the database is away", Code.Unavailable);
+          return { id: "em_1", messageId: "<1@example.com>" };
+        },
+      }),
+  });
+  assert.equal((await client.emails.send(email)).id, "em_1");
+  const keys = requests.map(({ headers }) => headers["idempotency-key"]);
+  assert.equal(keys.length, 3);
+  assert.match(keys[0] as string, /^sdk-[0-9a-f]{32}$/);
+  assert.equal(new Set(keys).size, 1);
+  await client.emails.send(email);
+  assert.notEqual(requests[3]!.headers["idempotency-key"], keys[0], "another call has another key");
+  await client.emails.send({ ...email, idempotencyKey: "order-1042" });
+  assert.equal(requests[4]!.headers["idempotency-key"], "order-1042");
+});
+
+test("retries end after as many as were allowed", async (t) => {
+  const { connect, requests } = await peer(t, {
+    routes: (router) =>
+      router.service(KeyService, {
+        listKeys() {
+          throw new ConnectError("stopping", Code.Unavailable);
+        },
+      }),
+  });
+  const error = await rejection<PosthornError>(connect({ maxRetries: 1 }).keys.list());
+  assert.equal(error.code, "unavailable");
+  assert.equal(requests.length, 2);
+});
+
+test("a rate limit is waited out, a limit that stays is not", async (t) => {
+  let isPace = true;
+  const { client, requests } = await peer(t, {
+    routes: (router) =>
+      router.service(KeyService, {
+        createKey() {
+          const error = new ConnectError("too many", Code.ResourceExhausted);
+          if (isPace)
+            error.details.push({
+              desc: RetryInfoSchema,
+              value: create(RetryInfoSchema, { retryDelay: durationFromMs(120) }),
+            });
+          if (requests.length === 2) return { secret: "ph_live_new" };
+          throw error;
+        },
+      }),
+  });
+  const made = await client.keys.create({ name: "worker", permission: "send" });
+  assert.equal(made.secret, "ph_live_new");
+  isPace = false;
+  const error = await rejection<PosthornError>(client.keys.create({ name: "worker", permission: "send" }));
+  assert.equal(error.code, "resource_exhausted");
+  assert.equal(requests.length, 3);
+});
+
+test("a call that would make a second key is not repeated when its answer is lost", async (t) => {
+  const { client, requests } = await peer(t, { instead: (request) => !!request.socket.destroy() });
+  const error = await rejection<PosthornError>(client.keys.create({ name: "worker", permission: "full" }));
+  assert.equal(error.code, "unavailable");
+  assert.match(error.message, /cannot be reached at http:\/\/127\.0\.0\.1/);
+  assert.equal(requests.length, 1);
+});
+
+test("it is repeated when no connection came about", async (t) => {
+  const closed = await startPeer({});
+  await closed.close();
+  const open = await peer(t, {
+    routes: (router) => router.service(KeyService, { createKey: () => ({ secret: "ph_live_new" }) }),
+  });
+  let tries = 0;
+  const client = open.connect({
+    fetch: (input, init) => fetch(tries++ === 0 ? String(input).replace(open.url, closed.url) : input, init),
+  });
+  assert.equal((await client.keys.create({ name: "worker", permission: "full" })).secret, "ph_live_new");
+});
+
+test("a server that does not answer ends the call in deadline_exceeded, a signal in canceled", async (t) => {
+  const { client } = await peer(t, { instead: () => true });
+  const late = await rejection<PosthornError>(client.keys.list({}, { timeoutMs: 50 }));
+  assert.equal(late.code, "deadline_exceeded");
+  const controller = new AbortController();
+  const waiting = rejection<PosthornError>(client.keys.list({}, { signal: controller.signal }));
+  controller.abort(new Error("shutting down"));
+  const stopped = await waiting;
+  assert.equal(stopped.code, "canceled");
+  assert.equal((stopped.cause as Error).message, "shutting down");
+  const before = await rejection<PosthornError>(client.keys.list({}, { signal: AbortSignal.abort() }));
+  assert.equal(before.code, "canceled");
+});
+
+test("answers that are not Posthorn's are told apart", async (t) => {
+  const answers: [status: number, body: string, code: string, said: RegExp, location?: string][] = [
+    [404, "<h1>Not here</h1>", "unimplemented", /HTTP 404: <h1>Not here<\/h1>\. .*check baseUrl/],
+    [401, "who are you", "unauthenticated", /HTTP 401/],
+    [413, "", "resource_exhausted", /HTTP 413/],
+    [301, "", "unknown", /redirects to https:\/\/mail\.example\//, "https://mail.example/"],
+    [200, "<!doctype html>", "unknown", /no JSON object/],
+    [500, '{"code":"strange"}', "unknown", /HTTP 500/],
+  ];
+  const { client, requests } = await peer(t, {
+    instead(_request, response) {
+      const [status, body, , , location] = answers[requests.length - 1]!;
+      response.writeHead(status, location ? { location } : {});
+      return !!response.end(body);
+    },
+  });
+  for (const [status, , code, said] of answers) {
+    const error = await rejection<PosthornError>(client.keys.revoke("key_1"));
+    assert.equal(error.code, code, `HTTP ${status}`);
+    assert.match(error.message, said);
+  }
+});
+
+test("a proxy's 503 is tried again", async (t) => {
+  const { client, requests } = await peer(t, {
+    instead(_request, response) {
+      if (requests.length > 1) return false;
+      response.writeHead(503, { "retry-after": "0" });
+      return !!response.end("starting");
+    },
+    routes: (router) => router.service(KeyService, { listKeys: () => ({}) }),
+  });
+  assert.deepEqual((await client.keys.list()).data, []);
+  assert.equal(requests.length, 2);
+});
+
+test("what is missing or malformed at the start is said at the start", () => {
+  const saved = { key: process.env.POSTHORN_KEY, url: process.env.POSTHORN_URL };
+  try {
+    delete process.env.POSTHORN_KEY;
+    assert.throws(() => new Posthorn(), { code: "unauthenticated", message: /POSTHORN_KEY.*first-key/ });
+    process.env.POSTHORN_KEY = " ph_live_from-the-environment\n";
+    assert.ok(new Posthorn());
+    assert.throws(() => new Posthorn({ apiKey: "ph_ä" }), { code: "invalid_argument" });
+    process.env.POSTHORN_URL = "localhost:8825";
+    assert.throws(() => new Posthorn(), { code: "invalid_argument", message: /baseUrl: "localhost:8825"/ });
+    assert.throws(() => new Posthorn({ baseUrl: "http://me:pw@localhost" }), { code: "invalid_argument" });
+  } finally {
+    restore("POSTHORN_KEY", saved.key);
+    restore("POSTHORN_URL", saved.url);
+  }
+});
+
+test("the environment gives key and address", async (t) => {
+  const { url, requests } = await peer(t, {
+    routes: (router) => router.service(KeyService, { listKeys: () => ({}) }),
+  });
+  const saved = { key: process.env.POSTHORN_KEY, url: process.env.POSTHORN_URL };
+  try {
+    process.env.POSTHORN_KEY = "ph_live_from-the-environment";
+    process.env.POSTHORN_URL = url;
+    await new Posthorn().keys.list();
+    assert.equal(requests[0]!.headers.authorization, "Bearer ph_live_from-the-environment");
+  } finally {
+    restore("POSTHORN_KEY", saved.key);
+    restore("POSTHORN_URL", saved.url);
+  }
+});
+
+function restore(name: string, value: string | undefined): void {
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+}

@@ -1,0 +1,94 @@
+/** The wiring of the delivery role: from leased rows to settled outcomes. */
+import { join } from "node:path";
+import { createAttempt } from "../delivery/attempt.ts";
+import { createComposer } from "../delivery/compose-pool.ts";
+import { createFollowUps } from "../delivery/follow-ups.ts";
+import { createJudge } from "../delivery/judge.ts";
+import { createLoop } from "../delivery/loop.ts";
+import { openMailbox } from "../delivery/mailbox.ts";
+import { createSigning } from "../delivery/signing.ts";
+import { createSimulator } from "../delivery/simulator.ts";
+import { createDirect, createRelay, type Transport } from "../delivery/transport.ts";
+import { createBudget } from "../ops/budget.ts";
+import type { Log } from "../ops/log.ts";
+import { createPool } from "../smtp/pool.ts";
+import type { MxResolver } from "../smtp/route.ts";
+import { createSender } from "../smtp/send.ts";
+import type { Clock } from "../store/clock.ts";
+import { makeUuid } from "../store/ids.ts";
+import { createSettler } from "../store/settle.ts";
+import type { Wake } from "../store/wake.ts";
+import type { Config } from "./config.ts";
+import type { Heartbeat } from "./heartbeat.ts";
+import type { Store } from "./open-store.ts";
+
+export type DeliveryDeps = {
+  config: Config;
+  log: Log;
+  clock: Clock;
+  wake: Wake;
+  store: Store;
+  heartbeat: Heartbeat;
+  resolver: MxResolver;
+  allowAddress: (ip: string) => boolean;
+};
+
+/** Connections to one destination, and recipients in hand at it: enough to keep the connections busy. */
+const perDestination = 10;
+/** Content under way on this node. */
+const memoryBytes = 192 * 1024 * 1024;
+
+export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promise<void> }> {
+  const { config, log, clock, wake, store } = deps;
+  const { sql } = store;
+  const pool = createPool({ perDestination });
+  const sender = createSender({ pool, resolver: deps.resolver, allowAddress: deps.allowAddress, random: Math.random });
+  const composer = createComposer({ threads: 1 });
+  const signing = createSigning({ sql, log, secrets: store.secrets, zone: config.zone });
+  const judge = createJudge({
+    scheduleMs: config.retry.scheduleMs,
+    nowMs: clock.nowMs,
+    random: Math.random,
+    makeEventId: () => makeUuid(clock.nowMs()),
+  });
+  const mailbox = await openMailbox(join(config.dataDir, "mailbox"));
+  const attempt = createAttempt({
+    sql,
+    log,
+    composer,
+    signing,
+    judge,
+    transport: transportOf(config, sender),
+    simulator: createSimulator({ judge, mailbox }),
+    memory: createBudget(memoryBytes),
+  });
+  const settler = createSettler(sql, { onSettled: () => wake.tell("events") });
+  const loop = createLoop({
+    sql,
+    log,
+    wake,
+    worker: deps.heartbeat,
+    attempt,
+    settle: (item) => settler.add(item, JSON.stringify(item.event.payload).length),
+  });
+  const followUps = createFollowUps({ sql, log, clock, wake });
+  loop.start();
+  followUps.start();
+  return {
+    async stop() {
+      await loop.stop(config.drainMs);
+      await settler.idle();
+      await followUps.stop();
+      await pool.stop(1000);
+      await composer.stop();
+    },
+  };
+}
+
+function transportOf(config: Config, sender: ReturnType<typeof createSender>): Transport | undefined {
+  if (config.delivery === "direct")
+    return createDirect({ sender, port: config.mxPort, heloName: config.hostname, perDestination });
+  if (config.delivery === "relay")
+    return createRelay({ sender, url: config.relayUrl!, heloName: config.hostname, connections: perDestination });
+  return undefined;
+}

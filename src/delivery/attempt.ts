@@ -1,0 +1,125 @@
+/** One attempt: an email's recipients at one destination, in named steps. Whatever happens comes back as a settlement for each. */
+import { toOutgoing } from "../accept/outgoing.ts";
+import type { Budget } from "../ops/budget.ts";
+import type { Log } from "../ops/log.ts";
+import { type ContentKey, readContents } from "../store/content.ts";
+import type { Sql } from "../store/db.ts";
+import type { Leased, LeasedEmail } from "../store/lease.ts";
+import { createLoader } from "../store/loader.ts";
+import type { Settlement } from "../store/settle.ts";
+import type { Composer } from "./compose-pool.ts";
+import type { createJudge } from "./judge.ts";
+import type { Attempt } from "./loop.ts";
+import type { createSigning, Signer } from "./signing.ts";
+import type { Simulator } from "./simulator.ts";
+import type { Transport } from "./transport.ts";
+
+export type AttemptDeps = {
+  sql: Sql;
+  log: Log;
+  composer: Composer;
+  signing: ReturnType<typeof createSigning>;
+  judge: ReturnType<typeof createJudge>;
+  /** Undefined in capture mode: every email is simulated there. */
+  transport: Transport | undefined;
+  simulator: Simulator;
+  /** Content held in memory by all attempts together. */
+  memory: Budget;
+};
+
+/** A composed message beside its content: what one email costs while it is under way. */
+const copies = 4;
+const smallest = 16 * 1024;
+
+export function createAttempt(deps: AttemptDeps): Attempt {
+  const { judge } = deps;
+  const contentOf = createLoader(async (keys: ContentKey[]) => {
+    const found = await readContents(deps.sql, keys);
+    return keys.map((key) => found.get(key.emailId));
+  }, 50);
+
+  return async (rows, signal) => {
+    const results: (Settlement | undefined)[] = rows.map(
+      (row) => row.suppression && judge.suppress(row, row.suppression),
+    );
+    const left = rows.filter((row) => !row.suppression);
+    if (left.length === 0) return results;
+    const email = left[0]!.email;
+    const bytes = Math.max(smallest, email.sizeBytes * copies);
+    await deps.memory.take(bytes, signal);
+    try {
+      const settled = await tryToDeliver(email, left, signal);
+      for (const [i, row] of rows.entries()) results[i] ??= settled.get(row);
+      return results;
+    } finally {
+      deps.memory.give(bytes);
+    }
+  };
+
+  async function tryToDeliver(
+    email: LeasedEmail,
+    rows: readonly Leased[],
+    signal: AbortSignal,
+  ): Promise<Map<Leased, Settlement | undefined>> {
+    const [parts, signer] = await Promise.all([
+      contentOf({ workspaceId: email.workspaceId, emailId: email.id, day: email.contentDay }),
+      deps.signing.signerOf(email.workspaceId, email.domainId),
+    ]);
+    if (!parts) return failAll(rows, "content_lost", "The content of this email is past the time it is kept.");
+    if (!signer)
+      return failAll(
+        rows,
+        "no_dkim_key",
+        `${email.domain} has no DKIM key any more, so that the email cannot be signed.`,
+      );
+    const settled = new Map<Leased, Settlement | undefined>();
+    for (const { utf8, group } of byHeaderForm(rows)) {
+      const outcomes = await carry({ email, parts, signer, rows: group, utf8, signal });
+      for (const [i, row] of group.entries()) settled.set(row, outcomes[i]);
+    }
+    return settled;
+  }
+
+  async function carry(input: {
+    email: LeasedEmail;
+    parts: string[];
+    signer: Signer;
+    rows: readonly Leased[];
+    utf8: boolean;
+    signal: AbortSignal;
+  }) {
+    const { email, parts, signer, rows, utf8, signal } = input;
+    const { raw } = await deps.composer.compose({
+      email: toOutgoing(email, parts),
+      signer: signer.source,
+      smtputf8: utf8,
+      signal,
+    });
+    const returnPath = deps.signing.returnPath(email.id, signer.returnPathDomain);
+    if (email.test || !deps.transport)
+      return await Promise.all(rows.map((row) => deps.simulator(row, { raw, returnPath })));
+    const { evidence, conversation } = await deps.transport({
+      destination: rows[0]!.destination,
+      returnPath,
+      recipients: rows.map((row) => row.address),
+      raw,
+      utf8Headers: utf8,
+      requireTls: email.envelope.requireTls,
+      signal,
+    });
+    return judge.judgeAll(rows, evidence, conversation);
+  }
+
+  function failAll(rows: readonly Leased[], category: string, reason: string): Map<Leased, Settlement> {
+    deps.log.warn({ emailId: rows[0]!.emailId, category }, reason);
+    return new Map(rows.map((row) => [row, judge.fail(row, category, reason)]));
+  }
+}
+
+/** RFC 6532: a header with a non-ASCII mailbox needs SMTPUTF8 all the way; the others must not suffer for it. */
+function byHeaderForm(rows: readonly Leased[]): { utf8: boolean; group: Leased[] }[] {
+  const needs = (row: Leased) => /[^\x00-\x7f]/.test(row.address);
+  return [false, true]
+    .map((utf8) => ({ utf8, group: rows.filter((row) => needs(row) === utf8) }))
+    .filter(({ group }) => group.length > 0);
+}

@@ -1,0 +1,87 @@
+/** The ways out: to the recipients' own servers (direct), to a smart host (relay). Capture has its own file: nothing leaves there. */
+import type { Evidence } from "../rules/outcome-evidence.ts";
+import type { Sender, SendResult } from "../smtp/send.ts";
+import type { Conversation } from "./judge.ts";
+
+export type Parcel = {
+  destination: string;
+  returnPath: string;
+  recipients: readonly string[];
+  raw: Buffer;
+  utf8Headers: boolean;
+  requireTls: boolean;
+  signal: AbortSignal;
+};
+
+/** What each recipient's server said, in the order of the parcel's recipients. */
+export type Delivered = { evidence: Evidence[]; conversation: Conversation };
+
+export type Transport = (parcel: Parcel) => Promise<Delivered>;
+
+export type DirectOptions = { sender: Sender; port: number; heloName: string; perDestination: number };
+
+export function createDirect({ sender, port, heloName, perDestination }: DirectOptions): Transport {
+  return async (parcel) => {
+    const result = await sender.send({
+      message: messageOf(parcel),
+      to: { domain: parcel.destination, port },
+      heloName,
+      tls: parcel.requireTls ? "verified" : "opportunistic",
+      limit: perDestination,
+      signal: parcel.signal,
+    });
+    return toDelivered(result, false);
+  };
+}
+
+export type RelayOptions = { sender: Sender; url: string; heloName: string; connections: number };
+
+/** smtp:// wants STARTTLS where a login is sent and takes it where offered otherwise; smtps:// is TLS from the first byte. */
+export function createRelay({ sender, url, heloName, connections }: RelayOptions): Transport {
+  const relay = readRelayUrl(url);
+  return async (parcel) => {
+    const result = await sender.send({
+      message: messageOf(parcel),
+      to: { relay },
+      heloName,
+      tls: parcel.requireTls ? "verified" : relay.tls,
+      limit: connections,
+      signal: parcel.signal,
+    });
+    return toDelivered(result, true);
+  };
+}
+
+export function readRelayUrl(text: string) {
+  const url = new URL(text);
+  const implicitTls = url.protocol === "smtps:";
+  const user = decodeURIComponent(url.username);
+  const wanted = url.searchParams.get("tls");
+  const tls = wanted ?? (user !== "" || implicitTls ? "required" : "opportunistic");
+  if (tls !== "none" && tls !== "opportunistic" && tls !== "required" && tls !== "verified") {
+    throw new Error(`POSTHORN_RELAY_URL: tls=${tls} is none of none, opportunistic, required, verified`);
+  }
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? (implicitTls ? 465 : 587) : Number(url.port),
+    implicitTls,
+    tls: tls as "none" | "opportunistic" | "required" | "verified",
+    ...(user !== "" && { auth: { user, password: decodeURIComponent(url.password), allowPlaintext: tls === "none" } }),
+  };
+}
+
+function messageOf(parcel: Parcel) {
+  return { from: parcel.returnPath, recipients: parcel.recipients, data: parcel.raw, utf8Headers: parcel.utf8Headers };
+}
+
+function toDelivered(result: SendResult, relay: boolean): Delivered {
+  const tls = result.tls && {
+    protocol: result.tls.protocol,
+    cipher: result.tls.cipher,
+    verified: result.tls.authorized,
+  };
+  return {
+    evidence: result.recipients.map((recipient) => recipient.result),
+    conversation: { relay, remoteMx: result.remote?.host, tls: tls ?? undefined },
+  };
+}
