@@ -6,7 +6,7 @@ const steps: [name: string, command: string, args: string[]][] = [
   ["types", "tsc", ["--noEmit", "-p", "."]],
   ["types of the SDK", "tsc", ["--noEmit", "-p", "sdk"]],
   ["types of the dashboard", "tsc", ["--noEmit", "-p", "web"]],
-  ["lint and format", "biome", ["ci", "--error-on-warnings", "."]],
+  ["lint and format", "biome", ["ci", "--colors=off", "--error-on-warnings", "."]],
   ["import order", node, ["scripts/import-order.ts"]],
   ["contract lint", "buf", ["lint"]],
   ["contract breaking changes", "buf", ["breaking", "--against", "proto/image.binpb"]],

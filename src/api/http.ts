@@ -151,7 +151,8 @@ function tellProtocol(socket: Socket, { metrics, withinMs, http1, http2 }: Proto
     if (couldBe2 && seen.length < preface.length) return;
     clearTimeout(tooSlow);
     socket.off("readable", look);
-    socket.off("end", gone);
+    // HTTP/1.1 knows what to do about a peer that has said all it had to say; an HTTP/2 connection is at its end with it.
+    if (!couldBe2) socket.off("end", gone);
     socket.off("close", gone);
     socket.unshift(seen);
     if (couldBe2) http2();

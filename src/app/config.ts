@@ -118,7 +118,12 @@ export const settings = {
     help: "The addresses mail leaves from and inbound mail arrives at, comma list, for SPF and host records.",
   },
   POSTHORN_API_KEY: {
-    shape: z.string().min(32, "must have at least 32 characters; make one with: openssl rand -hex 24"),
+    shape: z
+      .string()
+      .regex(
+        /^[\x21-\x7e]{32,512}$/,
+        "must have 32 to 512 printable characters without spaces; make one with: openssl rand -hex 24",
+      ),
     help: "The first key of the first workspace, instead of a made one.",
   },
   POSTHORN_SECRET: {

@@ -125,7 +125,7 @@ export class Lane {
   }
 
   acquire(ask: Ask, turn: number): Promise<Grant | Refusal> {
-    this.#limit = ask.limit ?? this.#limit;
+    this.#limit = Math.max(1, ask.limit ?? this.#limit);
     const session = ask.fresh ? undefined : this.#idle.pop();
     if (session) {
       this.#busy(session);
@@ -206,8 +206,12 @@ export class Lane {
    */
   refused(address: string, failure: Evidence): boolean {
     const others = this.#open - 1;
+    if (failure.kind === "aborted") {
+      this.abandon();
+      return false;
+    }
     if (others > 0) this.#ceiling = { at: others, until: this.#lanes.settings.now() + ceilingMs };
-    else if (failure.kind !== "aborted") this.dismiss(failure, (waiter) => waiter.ask.target.address === address);
+    else this.dismiss(failure, (waiter) => waiter.ask.target.address === address);
     this.abandon();
     return others > 0;
   }

@@ -85,8 +85,7 @@ export function createPool(options: PoolOptions = {}): Pool {
       throw error;
     });
     if ("failure" in opened) {
-      const othersOpen = lane.refused(request.target.address, opened.failure);
-      return othersOpen && opened.failure.kind !== "aborted" ? "queue" : opened;
+      return lane.refused(request.target.address, opened.failure) ? "queue" : opened;
     }
     const { session } = opened;
     sessions.add(session);

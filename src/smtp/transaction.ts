@@ -116,6 +116,8 @@ class Transaction {
     const { wire, message, timeouts } = this.#context;
     wire.startBody();
     for (const piece of bodyPieces(message.data)) {
+      if (wire.replied) return this.#early(await this.#reply(timeouts.dotMs));
+      if (wire.failure) throw new WireError(wire.failure);
       // From here on nobody can know what the server has read, until it says so.
       if (piece.last) this.#stage = "after-dot";
       const room = wire.body(piece.bytes);
@@ -123,7 +125,6 @@ class Transaction {
       if (!room) await wire.drain(timeouts.bodyMs);
       // A kernel that takes every piece at once would otherwise keep the event loop from everybody else.
       await nextTurn();
-      if (wire.replied) return this.#early(await this.#reply(timeouts.dotMs));
     }
     const reply = await wire.read(timeouts.dotMs);
     if (reply.code >= 300 && reply.code < 400) throw new Ended(this.#refusal("after-dot", reply));

@@ -38,6 +38,8 @@ export class Wire {
   #deadline: NodeJS.Timeout | undefined;
   #failure: WireFailure | undefined;
   #unlisten: () => void;
+  /** Where the connection starts from. */
+  localAddress = "";
   /** Called once, when the connection is no longer usable for whatever reason. */
   onDown: (() => void) | undefined;
 
@@ -58,16 +60,13 @@ export class Wire {
     } finally {
       release();
     }
+    wire.localAddress = socket.localAddress ?? "";
     return wire;
   }
 
   /** Why the connection ended, once it has. */
   get failure(): WireFailure | undefined {
     return this.#failure;
-  }
-
-  get localAddress(): string {
-    return this.#socket.localAddress ?? "";
   }
 
   /** A reply that came although nobody waits for it yet: during DATA it means that the server has made up its mind. */

@@ -13,8 +13,9 @@ export type Alive = {
 type Start = (signal: AbortSignal) => Promise<Server>;
 
 const firstPauseMs = 50;
-const longestPauseMs = 5000;
-const stableMs = 60_000;
+const longestPauseMs = 2000;
+/** One that lived this long was no failed start: its successor need not wait. */
+const stableMs = 1000;
 
 export function keepAlive(first: Server, start: Start, log: EmbeddedLog): Alive {
   const listeners: ((how: string) => void)[] = [];

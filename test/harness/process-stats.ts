@@ -1,4 +1,4 @@
-/** What a process holds at this moment, read from /proc: open files, and the memory it has and had at most. */
+/** What a process holds at this moment, read from /proc: files, connections, and the memory it has and had at most. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export function openFiles(pid: number): number {
@@ -9,4 +9,15 @@ export function memoryMiB(pid: number): { now: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const kib = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? Number.NaN);
   return { now: kib("VmRSS") / 1024, peak: kib("VmHWM") / 1024 };
+}
+
+/** TCP connections that a listener on this port still holds, in whatever state but those the kernel keeps by itself. */
+export function openConnections(port: number): number {
+  const hex = port.toString(16).toUpperCase().padStart(4, "0");
+  const listen = "0A";
+  const timeWait = "06";
+  return readFileSync("/proc/net/tcp", "utf8")
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, local, , state]) => local?.endsWith(`:${hex}`) && state !== listen && state !== timeWait).length;
 }

@@ -121,6 +121,13 @@ export class Sink extends EventEmitter {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
+  /** The messages that were taken for an address, in order. */
+  received(address: string): Delivery[] {
+    return this.deliveries.filter(({ complete, reply, recipients }) => {
+      return complete && reply.startsWith("2") && recipients.includes(address);
+    });
+  }
+
   /** Lets connections read on that an action had paused. */
   release(): void {
     for (const connection of this.#live) connection.resume();

@@ -70,6 +70,7 @@ create table domains (
   ready_at timestamptz,
   dkim_seen_at timestamptz,
   incomplete_since timestamptz,
+  -- When a check began to find a DKIM record of this very registration: of several with one name, the last one receives.
   control_proved_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -77,13 +78,13 @@ create table domains (
   last_verify_at timestamptz,
   next_check_at timestamptz not null default now(),
   checks integer not null default 0,
-  check_lease bigint,
+  check_lease uuid,
   check_lease_until timestamptz,
   deleted_at timestamptz,
   primary key (workspace_id, id)
 );
 create unique index domains_by_name on domains (workspace_id, domain) where deleted_at is null;
-create index domains_receiving on domains (domain, control_proved_at desc) where deleted_at is null and can_receive;
+create index domains_proved on domains (domain, control_proved_at desc) where deleted_at is null and control_proved_at is not null;
 create index domains_due on domains (next_check_at) where deleted_at is null;
 
 create table dkim_keys (

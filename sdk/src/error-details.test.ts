@@ -1,0 +1,39 @@
+/** Error details are read as protobuf's own library writes them, and broken ones do no harm. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import fc from "fast-check";
+import { BadRequestSchema, RetryInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
+import { readDetails } from "./error-details.ts";
+
+function detail(type: string, bytes: Uint8Array) {
+  // Connect leaves the padding away.
+  return { type, value: Buffer.from(bytes).toString("base64").replace(/=+$/, "") };
+}
+
+test("violations and delays of any kind", () => {
+  const text = fc.string({ unit: "grapheme" });
+  const violations = fc.array(fc.record({ field: text, description: text }));
+  fc.assert(
+    fc.property(violations, fc.integer({ min: 0, max: 2 ** 40 }), (fieldViolations, delayMs) => {
+      const bad = toBinary(BadRequestSchema, create(BadRequestSchema, { fieldViolations }));
+      const retry = toBinary(RetryInfoSchema, create(RetryInfoSchema, { retryDelay: durationFromMs(delayMs) }));
+      const read = readDetails([detail("google.rpc.BadRequest", bad), detail("google.rpc.RetryInfo", retry)]);
+      assert.deepEqual(
+        read.violations,
+        fieldViolations.map((one) => ({ ...one })),
+      );
+      assert.equal(read.retryAfterMs, delayMs);
+    }),
+  );
+});
+
+test("any bytes are read without an exception", () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), fc.anything(), (bytes, anything) => {
+      readDetails([detail("google.rpc.BadRequest", bytes), detail("google.rpc.RetryInfo", bytes), anything]);
+      readDetails(anything);
+    }),
+  );
+});

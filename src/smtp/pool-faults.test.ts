@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type Action, type Step, startSink } from "../../test/harness/sink.ts";
+import type { TransactionResult } from "./client.ts";
+import { createPool } from "./pool.ts";
+
+const actions: readonly Action[] = [
+  "close",
+  "reset",
+  "silence",
+  "451 4.3.0 Not now",
+  "550 5.1.1 No such user",
+  { reply: "421 4.7.0 Closing", after: "close" },
+  { reply: "250 ok", after: "close" },
+  { reply: "250 ok", after: "reset" },
+  { raw: "250-endless\r\n".repeat(100) },
+  { raw: "what?\r\n" },
+  { raw: "250 ok\r\n250 twice\r\n" },
+  { reply: "354 go" },
+];
+
+/** A generator of numbers in [0, 1) that gives the same ones for the same seed. */
+function draws(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296;
+    return state / 4_294_967_296;
+  };
+}
+
+for (const seed of [1, 2, 3, 4]) {
+  test(`faults at random, seed ${seed}: what the sink took is accepted or in doubt, and nothing else is accepted`, async () => {
+    const random = draws(seed);
+    const script = (step: Step): Action | undefined => {
+      if (step.verb === "quit" || random() > 0.08) return undefined;
+      return actions[Math.floor(random() * actions.length)];
+    };
+    const sink = await startSink({ script });
+    const waits = { bannerMs: 150, ehloMs: 150, mailMs: 150, rcptMs: 150, dataMs: 150, dotMs: 150, quitMs: 50 };
+    const pool = createPool({ perDestination: 8, idleMs: 20, maxTransactions: 9, timeouts: waits });
+    const target = {
+      host: "mx.example.test",
+      address: "127.0.0.1",
+      port: sink.port,
+      heloName: "posthorn.example",
+      tls: "none",
+    } as const;
+    const send = (i: number) =>
+      pool.transact({
+        target,
+        message: {
+          from: "s@example.com",
+          recipients: [`a${i}@example.test`, `b${i}@example.test`],
+          data: Buffer.from(`Subject: ${i}\r\n\r\n${"x".repeat(Math.floor(random() * 3000))}\r\n`),
+        },
+      });
+    const results: TransactionResult[] = await Promise.all(Array.from({ length: 300 }, (_, i) => send(i)));
+    await pool.stop(0);
+
+    for (const { address, result } of results.flatMap((each) => each.recipients)) {
+      const copies = sink.deliveries.filter(({ complete, recipients }) => complete && recipients.includes(address));
+      const taken = copies.filter(({ reply }) => reply.startsWith("2"));
+      if (result.kind === "accepted")
+        assert.ok(copies.length > 0, `${address} is said to be accepted and was never sent`);
+      const doubtful = "phase" in result && result.phase === "after-dot";
+      if (taken.length > 0)
+        assert.ok(result.kind === "accepted" || doubtful, `${address} was taken: ${JSON.stringify(result)}`);
+      assert.ok(copies.length <= 1, `${address} was sent ${copies.length} times by one call`);
+    }
+    assert.deepEqual(pool.stats(), { open: 0, idle: 0, waiting: 0 });
+    await sink.until(({ connections }) => connections.open === 0);
+    await sink.close();
+  });
+}

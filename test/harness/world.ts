@@ -1,0 +1,144 @@
+/** A whole small world for sending journeys: the real program in direct mode, a DNS server and an SMTP sink that take orders, a
+ * sending domain with a real key, and a ledger of what was asked for. */
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import type { Sql } from "../../src/store/db.ts";
+import { makeUuid } from "../../src/store/ids.ts";
+import { createSecrets } from "../../src/store/secrets.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { type ScriptedDns, startScriptedDns } from "./dns.ts";
+import { type Answer, type RunningProgram, startProgram, testSecret } from "./program.ts";
+import { type Sink, type SinkOptions, startSink } from "./sink.ts";
+import { until } from "./wait.ts";
+
+export const senderDomain = "sender.test";
+export const selector = "ph1";
+
+/** One key for all worlds of a process: making one takes longer than most journeys. */
+const keys = generateKeyPairSync("rsa", { modulusLength: 2048 });
+export const senderPublicKey = createPublicKey(keys.privateKey)
+  .export({ type: "spki", format: "der" })
+  .toString("base64");
+
+export type WireEvent = {
+  cursor: string;
+  event: { id: string; type: string; emailId: string; messageId: string; metadata: Record<string, string> } & Record<
+    string,
+    unknown
+  >;
+};
+
+export type World = {
+  database: TestDatabase;
+  dns: ScriptedDns;
+  sink: Sink;
+  program: RunningProgram;
+  workspaceId: string;
+  /** SendEmail from news@sender.test with a subject and a text, unless the request says otherwise. */
+  send(request: Record<string, unknown>, headers?: Record<string, string>): Promise<Answer>;
+  events(): Promise<WireEvent[]>;
+  /** Waits until the log holds what `enough` wants, and gives the whole log. */
+  untilEvents(what: string, enough: (events: WireEvent[]) => boolean, withinMs?: number): Promise<WireEvent[]>;
+  /** Another node of the same service, or the same one again after a kill. */
+  startNode(env?: Record<string, string>): Promise<RunningProgram>;
+  stop(): Promise<void>;
+};
+
+export type WorldOptions = { sink?: SinkOptions; env?: Record<string, string>; domains?: readonly string[] };
+
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const database = await createTestDatabase();
+  const dns = await startScriptedDns();
+  const sink = await startSink(options.sink);
+  for (const domain of options.domains ?? ["there.test", "other.test"]) mailDomain(dns, domain);
+  const nodes: RunningProgram[] = [];
+  const startNode = async (env: Record<string, string> = {}) => {
+    const node = await startProgram({
+      databaseUrl: database.url,
+      env: {
+        POSTHORN_API_KEY: "the-api-key-of-every-test-world-0123456789",
+        POSTHORN_DELIVERY: "direct",
+        POSTHORN_MX_PORT: String(sink.port),
+        POSTHORN_RESOLVERS: `${dns.host}:${dns.port}`,
+        POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8",
+        POSTHORN_RETRY_SCHEDULE_MS: "200",
+        ...options.env,
+        ...env,
+      },
+    });
+    nodes.push(node);
+    return node;
+  };
+  const program = await startNode();
+  const [row] = await database.sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
+  const workspaceId = row!.value;
+  await addSendingDomain(database.sql, workspaceId, senderDomain);
+
+  const world: World = {
+    database,
+    dns,
+    sink,
+    program,
+    workspaceId,
+    startNode,
+    send: (request, headers) =>
+      nodes
+        .at(-1)!
+        .call(
+          "EmailService/SendEmail",
+          {
+            from: `News <news@${senderDomain}>`,
+            to: ["a@there.test"],
+            subject: "Hello",
+            body: "Hello there",
+            ...request,
+          },
+          { headers },
+        ),
+    async events() {
+      const all: WireEvent[] = [];
+      for (let cursor = ""; ; ) {
+        const { body } = await nodes.at(-1)!.call("EmailService/ListEvents", { cursor, pageSize: 500 });
+        all.push(...(body.data as WireEvent[]));
+        if (!body.hasMore) return all;
+        cursor = body.nextCursor as string;
+      }
+    },
+    async untilEvents(what, enough, withinMs) {
+      return await until(
+        what,
+        async () => {
+          const events = await world.events();
+          return enough(events) ? events : undefined;
+        },
+        { withinMs },
+      );
+    },
+    async stop() {
+      for (const node of nodes) await node.remove();
+      await sink.close();
+      await dns.stop();
+      await database.drop();
+    },
+  };
+  return world;
+}
+
+/** Mail for a domain goes to the sink: an MX whose address is this machine. */
+export function mailDomain(dns: ScriptedDns, domain: string): void {
+  dns.set(domain, "MX", `10 mx.${domain}`);
+  dns.set(`mx.${domain}`, "A", "127.0.0.1");
+}
+
+/** A verified domain with one key, as a passed check leaves it behind. */
+export async function addSendingDomain(sql: Sql, workspaceId: string, domain: string): Promise<string> {
+  const secrets = createSecrets(testSecret);
+  const id = makeUuid(Date.now());
+  const keyId = makeUuid(Date.now());
+  const pem = keys.privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+  // Far from its next check: the world's DNS knows nothing of this domain's records.
+  await sql`insert into domains (workspace_id, id, domain, token, mail_from_label, region, status, can_send, signing_slots, last_checked_at, next_check_at)
+    values (${workspaceId}, ${id}, ${domain}, ${id}, 'bounce', 'local', 'ready', true, '{1}', now(), now() + interval '1 day')`;
+  await sql`insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed)
+    values (${workspaceId}, ${keyId}, ${id}, 1, ${id}, ${senderPublicKey}, ${secrets.seal(pem, `dkim ${keyId}`)})`;
+  return id;
+}
