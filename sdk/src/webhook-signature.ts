@@ -1,5 +1,6 @@
 /** Signatures of Standard Webhooks: checks what Posthorn posts, and signs payloads for a user's own tests. */
 import { fromBase64, toBase64 } from "./base64.ts";
+import { joinBytes } from "./bytes.ts";
 import { badArgument, PosthornError } from "./error.ts";
 import type { Event } from "./gen/event.ts";
 
@@ -26,12 +27,12 @@ export async function verifyWebhook(
   options: VerifyOptions = {},
 ): Promise<Event> {
   const key = await importSecret(secret);
-  const body = textOf(rawBody);
+  const body = bytesOf(rawBody);
   const id = required(headers, "webhook-id");
   const timestamp = required(headers, "webhook-timestamp");
   const signatures = required(headers, "webhook-signature");
   refuseOld(timestamp, options);
-  const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
+  const signed = joinBytes([new TextEncoder().encode(`${id}.${timestamp}.`), body]);
   // After a rotation there are two signatures, of the new secret and of the old one: one that fits is enough.
   for (const signature of signatures.split(" ")) {
     const [version, value = ""] = signature.split(",", 2);
@@ -115,19 +116,19 @@ function lookUp(headers: HeadersLike, name: string): string | undefined {
   return typeof value === "string" ? value : value?.[0];
 }
 
-function textOf(rawBody: unknown): string {
-  if (typeof rawBody === "string") return rawBody;
-  if (rawBody instanceof ArrayBuffer || ArrayBuffer.isView(rawBody))
-    return new TextDecoder().decode(rawBody as Uint8Array);
+function bytesOf(rawBody: unknown): Uint8Array {
+  if (typeof rawBody === "string") return new TextEncoder().encode(rawBody);
+  if (rawBody instanceof ArrayBuffer) return new Uint8Array(rawBody);
+  if (ArrayBuffer.isView(rawBody)) return new Uint8Array(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   throw badArgument(
     "rawBody",
     "must be the body as it arrived, a string or bytes. It looks parsed already: read it before any JSON parser does",
   );
 }
 
-function parseEvent(body: string): Event {
+function parseEvent(body: Uint8Array): Event {
   try {
-    return JSON.parse(body) as Event;
+    return JSON.parse(new TextDecoder().decode(body)) as Event;
   } catch (cause) {
     throw new PosthornError("invalid_argument", "The signature fits, but the body is no JSON.", { cause });
   }

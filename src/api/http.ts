@@ -67,6 +67,7 @@ export function createHttp(options: HttpOptions) {
   http2.setTimeout(limits.requestMs);
   const sessions = new Set<ServerHttp2Session>();
   const sockets = new Set<Socket>();
+  const undecided = new Set<Socket>();
   const answering = new Set<ServerResponse>();
   let stopping = false;
 
@@ -80,6 +81,7 @@ export function createHttp(options: HttpOptions) {
   http2.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
+    if (stopping) session.close();
   });
   turnAwayBroken1(http1, { metrics: options.metrics, answering });
   turnAwayBroken2(http2, { metrics: options.metrics, requestMs: limits.requestMs });
@@ -92,11 +94,13 @@ export function createHttp(options: HttpOptions) {
     socket.on("close", () => sockets.delete(socket));
     // A peer may reset at any moment, also before a protocol has taken the socket over.
     socket.on("error", () => socket.destroy());
+    undecided.add(socket);
     tellProtocol(socket, {
       metrics: options.metrics,
       withinMs: limits.headMs,
       http1: () => speakHttp1.call(http1, socket),
       http2: () => http2.emit("connection", socket),
+      decided: () => undecided.delete(socket),
     });
   });
 
@@ -118,6 +122,7 @@ export function createHttp(options: HttpOptions) {
       for (const response of answering) response.shouldKeepAlive = false;
       const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
       for (const session of sessions) session.close();
+      for (const socket of undecided) socket.destroy();
       const idle = setInterval(() => http1.closeIdleConnections(), 50);
       const force = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
@@ -129,10 +134,10 @@ export function createHttp(options: HttpOptions) {
   };
 }
 
-type Protocols = { metrics: Metrics; withinMs: number; http1(): void; http2(): void };
+type Protocols = { metrics: Metrics; withinMs: number; http1(): void; http2(): void; decided(): void };
 
 /** A plain Node http2 server speaks no HTTP/1.1: the first bytes decide which server gets the connection. */
-function tellProtocol(socket: Socket, { metrics, withinMs, http1, http2 }: Protocols): void {
+function tellProtocol(socket: Socket, { metrics, withinMs, http1, http2, decided }: Protocols): void {
   let seen: Buffer = Buffer.alloc(0);
   const tooSlow = setTimeout(() => {
     metrics.refusedConnections.inc({ reason: "silent" });
@@ -140,6 +145,7 @@ function tellProtocol(socket: Socket, { metrics, withinMs, http1, http2 }: Proto
   }, withinMs);
   const gone = () => {
     clearTimeout(tooSlow);
+    decided();
     socket.destroy();
   };
   const look = () => {
@@ -150,6 +156,7 @@ function tellProtocol(socket: Socket, { metrics, withinMs, http1, http2 }: Proto
     const couldBe2 = seen.subarray(0, length).equals(preface.subarray(0, length));
     if (couldBe2 && seen.length < preface.length) return;
     clearTimeout(tooSlow);
+    decided();
     socket.off("readable", look);
     // HTTP/1.1 knows what to do about a peer that has said all it had to say; an HTTP/2 connection is at its end with it.
     if (!couldBe2) socket.off("end", gone);

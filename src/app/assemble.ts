@@ -11,8 +11,7 @@ import { createHttp } from "../api/http.ts";
 import { createKeyService } from "../api/keys.ts";
 import { createRateLimit } from "../api/rate-limit.ts";
 import { createRouter, serve } from "../api/router.ts";
-import { createResolver } from "../dns/resolver.ts";
-import { DomainService } from "../gen/v1/domain_pb.ts";
+import { ensureExampleDomain } from "../domains/example.ts";
 import { InboundService } from "../gen/v1/inbound_pb.ts";
 import { QueueService } from "../gen/v1/queue_pb.ts";
 import { SuppressionService } from "../gen/v1/suppression_pb.ts";
@@ -20,12 +19,12 @@ import { WebhookService } from "../gen/v1/webhook_pb.ts";
 import { WorkspaceService } from "../gen/v1/workspace_pb.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
-import { createAddressGuard } from "../rules/address-guard.ts";
 import { createClock } from "../store/clock.ts";
 import { ping } from "../store/db.ts";
 import { queueDepth } from "../store/queue.ts";
 import { createWake } from "../store/wake.ts";
 import { startDelivery } from "./assemble-delivery.ts";
+import { asksItself, createDomains, startDns } from "./assemble-domains.ts";
 import type { Config } from "./config.ts";
 import { type Ports, writePorts } from "./files.ts";
 import { ensureFirst, type FirstStart } from "./first-start.ts";
@@ -34,7 +33,13 @@ import { createHousekeeping } from "./housekeeping.ts";
 import { openStore } from "./open-store.ts";
 import { version } from "./version.ts";
 
-export type Program = { ports: Ports; first: FirstStart; stop(): Promise<void> };
+export type Program = {
+  ports: Ports;
+  first: FirstStart;
+  /** A domain that can send from the first moment on, if there is one. */
+  exampleDomain: string | undefined;
+  stop(): Promise<void>;
+};
 
 type Part = { name: string; stop(): Promise<void> };
 
@@ -72,21 +77,40 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
   running.push({ name: "wake-ups", stop: wake.stop });
   await wake.start();
 
+  const ports: Ports = { pid: process.pid };
+  const dns = await startDns({ config, sql, log, nowMs: clock.nowMs, serve: config.roles.has("dns") });
+  running.push({ name: "dns", stop: dns.stop });
+  ports.dns = dns.listening?.port;
+  const domains = createDomains({
+    ...{ config, sql, log, dns, secrets: store.secrets, nowMs: clock.nowMs },
+    onEvent: () => wake.tell("events"),
+  });
+  running.push({ name: "domain checks", stop: domains.stop });
+
   if (config.roles.has("housekeeping")) {
+    domains.startLoop();
     const housekeeping = createHousekeeping({ sql, log, retention: config });
     running.push({ name: "housekeeping", stop: housekeeping.stop });
     housekeeping.start();
   }
 
   if (config.roles.has("delivery")) {
-    const resolver = createResolver({ servers: config.resolvers });
-    const allowAddress = createAddressGuard({ allowCidrs: config.allowPrivateMx });
+    const { resolver, allowAddress } = dns;
     const delivery = await startDelivery({ config, log, clock, wake, store, heartbeat, resolver, allowAddress });
     running.push({ name: "delivery", stop: delivery.stop });
   }
 
-  const ports: Ports = { pid: process.pid };
+  let exampleDomain: string | undefined;
   if (config.roles.has("api")) {
+    const local = asksItself(config);
+    exampleDomain = await ensureExampleDomain({
+      ...domains,
+      sql,
+      log,
+      local,
+      zone: config.zone,
+      workspaceId: first.workspaceId,
+    });
     const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
     const authenticator = createAuthenticator({ sql, log });
     const rpcs = createRouter(
@@ -99,7 +123,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
         shutdown: shutdown.signal,
       },
       [
-        serve(DomainService, {}),
+        domains.service,
         createEmailService({ sql, clock, wake, accept, firstAttempt: createFirstAttempt({ sql, wake }) }),
         createKeyService({ sql, clock }),
         serve(WebhookService, {}),
@@ -140,7 +164,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
   }
   await writePorts(config.dataDir, ports);
   log.info({ version, roles: [...config.roles], ports }, "Posthorn is ready");
-  return { ports, first, stop: stopAll };
+  return { ports, first, exampleDomain, stop: stopAll };
 }
 
 async function answers(question: Promise<unknown>): Promise<string> {

@@ -1,5 +1,14 @@
 /** The command line: finds the command by its words, runs it, and turns mistakes into a sentence and an exit code. */
 import { type Command, runCommand, table, UsageError } from "./command.ts";
+import { dnsPublish } from "./commands/dns.ts";
+import {
+  domainsAdd,
+  domainsDelete,
+  domainsList,
+  domainsRecords,
+  domainsVerify,
+  domainsZone,
+} from "./commands/domains.ts";
 import { keysCreate, keysList, keysRevoke } from "./commands/keys.ts";
 import { migrateCommand } from "./commands/migrate.ts";
 import { start } from "./commands/start.ts";
@@ -9,6 +18,13 @@ import { version } from "./version.ts";
 
 export const commands: Command[] = [
   start,
+  domainsAdd,
+  domainsList,
+  domainsVerify,
+  domainsRecords,
+  domainsDelete,
+  domainsZone,
+  dnsPublish,
   keysCreate,
   keysList,
   keysRevoke,

@@ -151,6 +151,7 @@ export const settings = {
     help: "The smart host of relay mode, smtp://user:password@host:587.",
   },
   POSTHORN_MX_PORT: { shape: whole(1, 65535), value: "25", help: "The port of recipients' mail servers." },
+  POSTHORN_NS_PORT: { shape: whole(1, 65535), value: "53", help: "The port of customers' own DNS servers." },
   POSTHORN_ALLOW_PRIVATE_MX: {
     shape: cidrList,
     value: "",
@@ -320,6 +321,7 @@ function shapeConfig(values: Values, problems: string[]) {
     delivery: values.POSTHORN_DELIVERY,
     relayUrl: values.POSTHORN_RELAY_URL,
     mxPort: values.POSTHORN_MX_PORT,
+    nameServerPort: values.POSTHORN_NS_PORT,
     allowPrivateMx: values.POSTHORN_ALLOW_PRIVATE_MX,
     allowPrivateWebhooks: values.POSTHORN_ALLOW_PRIVATE_WEBHOOKS,
     region: values.POSTHORN_REGION,

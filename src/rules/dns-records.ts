@@ -152,7 +152,8 @@ function howToEnter(record: AskedRecord): string {
   const { host, zone } = nameInZone(record);
   const name = host === "@" ? `@ (or leave it empty)` : host;
   const priority = record.priority === undefined ? "" : ` and priority ${record.priority}`;
-  return `In the DNS settings of ${zone}, add a ${record.type} record with the name ${name} and the value ${record.value}${priority}.`;
+  const article = record.type === "MX" ? "an" : "a";
+  return `In the DNS settings of ${zone}, add ${article} ${record.type} record with the name ${name} and the value ${record.value}${priority}.`;
 }
 
 function spfAdvice(record: AskedRecord, other: string): string[] {

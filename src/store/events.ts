@@ -54,3 +54,19 @@ export async function readEvents(
     from events where workspace_id = ${page.workspaceId} and number > ${page.after.toString()} ${types} ${email} ${since}
     order by number limit ${page.limit}`;
 }
+
+/** New events of many workspaces in one statement: for each, those after the number already known, at most `limit`. */
+export async function readNewEvents(
+  sql: Sql,
+  known: readonly { workspaceId: string; after: bigint }[],
+  limit: number,
+): Promise<(StoredEvent & { workspaceId: string })[]> {
+  return await sql<(StoredEvent & { workspaceId: string })[]>`
+    select k.workspace_id as "workspaceId", e.* from unnest(
+      ${known.map((k) => k.workspaceId)}::uuid[], ${known.map((k) => k.after.toString())}::bigint[]) as k(workspace_id, after)
+    join event_counters c on c.workspace_id = k.workspace_id and c.last > k.after
+    cross join lateral (
+      select number, id, type, email_id as "emailId", message_id as "messageId", metadata, payload, created_at as "createdAt"
+      from events where workspace_id = k.workspace_id and number > k.after order by number limit ${limit}) e
+    order by k.workspace_id, e.number`;
+}

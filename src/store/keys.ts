@@ -133,3 +133,10 @@ export async function workspaceHasDomain(sql: Sql, workspaceId: string, domain: 
     await sql`select 1 from domains where workspace_id = ${workspaceId} and domain = ${domain} and deleted_at is null`;
   return rows.length > 0;
 }
+
+/** Which of these keys are revoked by now; for streams that outlive the moment they were let in. */
+export async function revokedAmong(sql: Sql, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ id: string }[]>`
+    select id from keys where id = any(${ids as string[]}::uuid[]) and revoked_at is not null`;
+  return new Set(rows.map((row) => row.id));
+}

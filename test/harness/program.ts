@@ -1,6 +1,6 @@
 /** Runs the real program as a child process, as an operator would, on a database of the test's own. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -41,7 +41,7 @@ export type RunningProgram = {
 export const testSecret = "the secret that all test programs share, 0123456789";
 
 export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
-  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "posthorn-run-")));
+  const dataDir = options.dataDir ?? (await newDataDir());
   const child = spawn(process.execPath, [bin, "start"], {
     env: programEnv(dataDir, options),
     stdio: ["ignore", "pipe", "pipe"],
@@ -52,7 +52,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   const ports = await until(
     "the program to write its ports",
     async () => {
-      if (child.exitCode !== null) throw new Error(`the program ended with ${child.exitCode}:\n${output}`);
+      if (child.exitCode !== null) return { ended: child.exitCode };
       const read = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as {
         pid: number;
         http: number;
@@ -66,6 +66,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
     child.kill("SIGKILL");
     throw new Error(`${error.message}\n${output}`);
   });
+  if ("ended" in ports) throw new Error(`the program ended with ${ports.ended}:\n${output}`);
   const key =
     options.env?.POSTHORN_API_KEY ?? (await readFile(join(dataDir, "first-key"), "utf8").catch(() => "")).trim();
   const url = `http://127.0.0.1:${ports.http}`;
@@ -86,6 +87,13 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A directory that every account may enter: as root, the database of a closed one would live elsewhere and stay behind. */
+export async function newDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-run-"));
+  await chmod(dataDir, 0o711);
+  return dataDir;
 }
 
 /** Runs a command to its end: posthorn keys create and the like. */

@@ -35,6 +35,8 @@ export type World = {
   workspaceId: string;
   /** SendEmail from news@sender.test with a subject and a text, unless the request says otherwise. */
   send(request: Record<string, unknown>, headers?: Record<string, string>): Promise<Answer>;
+  /** Any call, of the newest node. */
+  call: RunningProgram["call"];
   events(): Promise<WireEvent[]>;
   /** Waits until the log holds what `enough` wants, and gives the whole log. */
   untilEvents(what: string, enough: (events: WireEvent[]) => boolean, withinMs?: number): Promise<WireEvent[]>;
@@ -94,6 +96,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
           },
           { headers },
         ),
+    call: (...args) => nodes.at(-1)!.call(...args),
     async events() {
       const all: WireEvent[] = [];
       for (let cursor = ""; ; ) {

@@ -14,7 +14,7 @@ import { ensureFirstWorkspace, findWorkspaceByName, onlyOneNode } from "../../st
 import { type Command, type Option, table, UsageError } from "../command.ts";
 import { withStore } from "./with-store.ts";
 
-const workspaceOption: Option = { type: "string", help: "name of the workspace; the first one if left out" };
+export const workspaceOption: Option = { type: "string", help: "name of the workspace; the first one if left out" };
 
 export const keysCreate: Command = {
   name: "keys create",
@@ -106,7 +106,7 @@ export const keysRevoke: Command = {
   },
 };
 
-async function workspaceFrom(sql: Sql, name: string | boolean | undefined, nowMs: number): Promise<string> {
+export async function workspaceFrom(sql: Sql, name: string | boolean | undefined, nowMs: number): Promise<string> {
   if (typeof name !== "string")
     return await onlyOneNode(sql, (tx) => ensureFirstWorkspace(tx, { id: makeUuid(nowMs), name: "default" }));
   const found = await findWorkspaceByName(sql, name);

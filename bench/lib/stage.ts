@@ -1,0 +1,78 @@
+/** The stage of a sending bench: a real PostgreSQL, a DNS server, a sink in a process of its own, and a sending domain. */
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { createTestDatabase, startTestServer } from "../../test/harness/database.ts";
+import { startScriptedDns } from "../../test/harness/dns.ts";
+import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
+import { addSendingDomain, mailDomain, senderDomain } from "../../test/harness/world.ts";
+
+export const benchKey = "the-api-key-of-every-bench-0123456789abcdef";
+
+export async function setStage() {
+  const server = await startTestServer();
+  process.env.TEST_DATABASE_URL = server.url;
+  const database = await createTestDatabase();
+  const dns = await startScriptedDns();
+  const sink = fork(fileURLToPath(new URL("./sink.ts", import.meta.url)));
+  const sinkPort = await new Promise<number>((resolve) => sink.once("message", (port) => resolve(Number(port))));
+  let seeded = false;
+  return {
+    sql: database.sql,
+    mailDomain: (name: string) => mailDomain(dns, name),
+    async start(env: Record<string, string> = {}): Promise<RunningProgram> {
+      const program = await startProgram({
+        databaseUrl: database.url,
+        env: {
+          POSTHORN_API_KEY: benchKey,
+          POSTHORN_DELIVERY: "direct",
+          POSTHORN_MX_PORT: String(sinkPort),
+          POSTHORN_RESOLVERS: `${dns.host}:${dns.port}`,
+          POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8",
+          POSTHORN_RATE_PER_SECOND: "100000",
+          POSTHORN_RATE_BURST: "1000000",
+          ...env,
+        },
+      });
+      if (!seeded) {
+        const [row] = await database.sql<
+          { value: string }[]
+        >`select value from settings where name = 'first_workspace'`;
+        await addSendingDomain(database.sql, row!.value, senderDomain);
+        seeded = true;
+      }
+      return program;
+    },
+    async clear(): Promise<void> {
+      sink.disconnect();
+      await dns.stop();
+      await database.drop();
+      await server.stop();
+    },
+  };
+}
+
+/** A request of about 3 kB: text and HTML, as a password reset or a receipt is. */
+export function sendBody(to: string): string {
+  const text = "Your order has been shipped and will arrive soon. ".repeat(20);
+  return JSON.stringify({
+    from: `Shop <shop@${senderDomain}>`,
+    to: [to],
+    subject: "Your order",
+    body: text,
+    html: `<p>${text}</p><p>${text.slice(0, 800)}</p>`,
+    async: true,
+  });
+}
+
+export const callHeaders = {
+  Authorization: `Bearer ${benchKey}`,
+  "Content-Type": "application/json",
+  "Connect-Protocol-Version": "1",
+};
+
+/** Resident memory of a process now, in MiB (Linux). */
+export async function residentMiB(pid: number): Promise<number> {
+  const { readFile } = await import("node:fs/promises");
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+}

@@ -1,0 +1,46 @@
+/** The client against the real program: what it promises holds on the server that it is for. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
+import { Posthorn, type PosthornError } from "../src/index.ts";
+import { rejection } from "./peer.ts";
+
+let database: TestDatabase;
+let program: RunningProgram;
+let posthorn: Posthorn;
+
+before(async () => {
+  database = await createTestDatabase();
+  program = await startProgram({ databaseUrl: database.url });
+  posthorn = new Posthorn({ apiKey: program.key, baseUrl: program.url });
+});
+
+after(async () => {
+  await program?.remove();
+  await database?.drop();
+});
+
+test("keys are made, listed over several pages, used and revoked", async () => {
+  const made = [];
+  for (const name of ["one", "two", "three"]) made.push(await posthorn.keys.create({ name, permission: "read" }));
+  const names: string[] = [];
+  for await (const key of posthorn.keys.list({ pageSize: 2 })) names.push(key.name);
+  assert.deepEqual(names.slice(0, 3), ["three", "two", "one"]);
+  const reader = new Posthorn({ apiKey: made[0]!.secret, baseUrl: program.url });
+  assert.equal((await reader.keys.list({ pageSize: 1 })).data[0]!.permission, "KEY_PERMISSION_READ");
+  const denied = await rejection<PosthornError>(reader.keys.create({ name: "more", permission: "full" }));
+  assert.equal(denied.code, "permission_denied");
+  const { key } = await posthorn.keys.revoke(made[0]!.key.id);
+  assert.ok(key.revokedAt);
+  assert.equal((await rejection<PosthornError>(reader.keys.list())).code, "unauthenticated");
+});
+
+test("a refusal names every field and carries the request id of the server's log", async () => {
+  const error = await rejection<PosthornError>(
+    posthorn.keys.create({ name: "", permission: "KEY_PERMISSION_UNSPECIFIED" }),
+  );
+  assert.equal(error.code, "invalid_argument");
+  assert.deepEqual(error.violations.map(({ field }) => field).sort(), ["name", "permission"]);
+  assert.match(error.requestId!, /^[0-9a-f-]{36}$/);
+});

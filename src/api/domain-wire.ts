@@ -1,0 +1,67 @@
+/** Domains as the wire shows them: every record with its status, what was found and how to enter it. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  type DnsRecordSchema,
+  type DomainSchema,
+  DomainStatus,
+  RecordStatus,
+  RecordType,
+} from "../gen/v1/domain_pb.ts";
+import { askedRecords, type RecordPurpose, recordInstructions } from "../rules/dns-records.ts";
+import { judgedRecords } from "../rules/domain-result.ts";
+import { type JudgedRecord, summarise } from "../rules/domain-summary.ts";
+import type { DomainRow } from "../store/domains.ts";
+import { toWireId } from "../store/ids.ts";
+
+export function domainOnWire(row: DomainRow, zone: string): MessageInitShape<typeof DomainSchema> {
+  const records = judgedRecords(askedRecords({ ...row, zone }), row.records);
+  const of = (...purposes: RecordPurpose[]) =>
+    records.filter(({ record }) => purposes.includes(record.purpose)).map(recordOnWire);
+  return {
+    id: toWireId("domain", row.id),
+    domain: row.domain,
+    status: domainStatusOnWire[row.status],
+    region: row.region,
+    createdAt: timestampFromDate(row.createdAt),
+    updatedAt: timestampFromDate(row.updatedAt),
+    lastCheckedAt: row.lastCheckedAt ? timestampFromDate(row.lastCheckedAt) : undefined,
+    summary: { ...summarise(row.domain, row.status, records), canSend: row.canSend, canReceive: row.canReceive },
+    records: {
+      dkimRecords: of("DKIM"),
+      spfRecord: of("SPF")[0],
+      dmarcRecord: of("DMARC")[0],
+      mxRecords: of("MX_INBOUND"),
+      mailFromRecords: of("MAIL_FROM_MX", "MAIL_FROM_SPF"),
+    },
+  };
+}
+
+export const domainStatusOnWire = {
+  pending: DomainStatus.PENDING,
+  verifying: DomainStatus.VERIFYING,
+  ready: DomainStatus.READY,
+  degraded: DomainStatus.DEGRADED,
+  failed: DomainStatus.FAILED,
+} as const;
+
+const recordStatusOnWire = {
+  pending: RecordStatus.PENDING,
+  found: RecordStatus.FOUND,
+  mismatch: RecordStatus.MISMATCH,
+  missing: RecordStatus.MISSING,
+} as const;
+
+function recordOnWire({ record, ...found }: JudgedRecord): MessageInitShape<typeof DnsRecordSchema> {
+  return {
+    type: record.type,
+    name: record.name,
+    value: record.value,
+    priority: record.priority,
+    recordType: RecordType[record.purpose],
+    status: recordStatusOnWire[found.status],
+    nameShort: record.nameShort,
+    discoveredValue: found.discoveredValue,
+    instructions: recordInstructions(record, found),
+  };
+}

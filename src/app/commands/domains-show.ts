@@ -1,0 +1,72 @@
+/** Domains for people at a terminal: the records as a table to copy from, and what to do next. */
+import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { domainOnWire } from "../../api/domain-wire.ts";
+import { publishedRecords } from "../../dns/local-zones.ts";
+import { zoneFileLine } from "../../dns/zone-file.ts";
+import { DomainSchema } from "../../gen/v1/domain_pb.ts";
+import { askedRecords } from "../../rules/dns-records.ts";
+import { judgedRecords } from "../../rules/domain-result.ts";
+import { summarise } from "../../rules/domain-summary.ts";
+import type { DomainRow } from "../../store/domains.ts";
+import { toWireId } from "../../store/ids.ts";
+import { table } from "../command.ts";
+
+/** As the API shows it. */
+export function domainJson(row: DomainRow, zone: string): JsonValue {
+  return toJson(DomainSchema, create(DomainSchema, domainOnWire(row, zone)), { alwaysEmitImplicit: true });
+}
+
+export function showDomain(row: DomainRow, zone: string): string {
+  const records = judgedRecords(askedRecords({ ...row, zone }), row.records);
+  const { message, canSend, canReceive } = summarise(row.domain, row.status, records);
+  const rows = records.map(({ record, status }) => [
+    status.toUpperCase(),
+    record.need,
+    record.type,
+    record.name,
+    record.priority === undefined ? "" : String(record.priority),
+    record.value,
+  ]);
+  const notes = records
+    .filter(({ note, status }) => note !== "" && status !== "missing" && status !== "pending")
+    .map(({ record, note, discoveredValue }) =>
+      [`  ${record.type} ${record.name}: ${note}`, ...(discoveredValue ? [`    found: ${discoveredValue}`] : [])].join(
+        "\n",
+      ),
+    );
+  const checked = row.lastCheckedAt ? `checked ${row.lastCheckedAt.toISOString()}` : "not checked yet";
+  const can = [canSend ? "can send" : "cannot send", canReceive ? "can receive" : "cannot receive"].join(", ");
+  return [
+    `${row.domain}  ${row.status.toUpperCase()}  ${can}  (${toWireId("domain", row.id)}, ${checked})`,
+    "",
+    table([["STATUS", "NEED", "TYPE", "NAME", "PRIORITY", "VALUE"], ...rows], "").trimEnd(),
+    ...(notes.length > 0 ? ["", ...notes] : []),
+    "",
+    message,
+    "",
+  ].join("\n");
+}
+
+/** The records as lines of a zone file, which many providers import. */
+export function showZoneLines(row: DomainRow, zone: string): string {
+  return publishedRecords(askedRecords({ ...row, zone }))
+    .map(zoneFileLine)
+    .join("");
+}
+
+export function showDomains(rows: readonly DomainRow[]): string {
+  return table(
+    [
+      ["ID", "STATUS", "SEND", "RECEIVE", "CHECKED", "DOMAIN"],
+      ...rows.map((row) => [
+        toWireId("domain", row.id),
+        row.status.toUpperCase(),
+        row.canSend ? "yes" : "no",
+        row.canReceive ? "yes" : "no",
+        row.lastCheckedAt?.toISOString() ?? "never",
+        row.domain,
+      ]),
+    ],
+    "",
+  );
+}

@@ -1,0 +1,92 @@
+/** Asks Python about a message: a parser and a DKIM verifier that share no code with ours. */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import type { TestContext } from "node:test";
+
+/** Debian's own comes first: its packages, python3-dkim among them, are installed for no other. */
+const interpreter = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
+
+/** Runs a script with bytes on its standard input and reads the JSON that it prints. */
+export async function python<T>(script: string, input: Buffer, args: readonly string[] = []): Promise<T> {
+  const child = spawn(interpreter, ["-c", script, ...args], { stdio: ["pipe", "pipe", "pipe"] });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk) => (stdout += chunk));
+  child.stderr.setEncoding("utf8").on("data", (chunk) => (stderr += chunk));
+  const code = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
+  // A script that ended early says why on its standard error.
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
+  if ((await code) !== 0) throw new Error(`python ended with ${await code}: ${stderr}`);
+  return JSON.parse(stdout) as T;
+}
+
+/** False, with the test skipped, where the machine lacks a module; on CI that is a failure. */
+export async function hasPython(t: TestContext, module: string, hint: string): Promise<boolean> {
+  const found = await python(`import json, ${module}; print("true")`, Buffer.alloc(0)).then(
+    () => true,
+    () => false,
+  );
+  if (found) return true;
+  const missing = `Python's module ${module} is not installed: ${hint}`;
+  if (process.env.CI) throw new Error(missing);
+  t.skip(missing);
+  return false;
+}
+
+export type ParsedPart = {
+  type: string;
+  encoding: string;
+  disposition: string;
+  filename: string | null;
+  contentId: string | null;
+  /** Of the decoded content. */
+  size: number;
+  sha256: string;
+  /** Of text parts. */
+  text: string | null;
+  parts: ParsedPart[];
+};
+
+export type ParsedMessage = ParsedPart & {
+  headers: [name: string, value: string][];
+  /** What the parser found wrong with the message. */
+  defects: string[];
+};
+
+const parseScript = `
+import email, email.policy, hashlib, json, sys
+defects = []
+def part(p):
+    defects.extend(repr(d) for d in p.defects)
+    content = b"" if p.is_multipart() else p.get_payload(decode=True)
+    return {
+        "type": p.get_content_type(),
+        "encoding": str(p.get("Content-Transfer-Encoding", "")),
+        "disposition": str(p.get_content_disposition() or ""),
+        "filename": p.get_filename(),
+        "contentId": None if p.get("Content-ID") is None else str(p["Content-ID"]),
+        "size": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "text": content.decode("utf-8") if p.get_content_maintype() == "text" else None,
+        "parts": [part(q) for q in p.iter_parts()] if p.is_multipart() else [],
+    }
+message = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.SMTP)
+whole = part(message)
+whole["headers"] = [[name, str(value)] for name, value in message.items()]
+whole["defects"] = defects + [repr(d) for _, v in message.items() for d in v.defects]
+print(json.dumps(whole))
+`;
+
+export async function parseWithPython(raw: Buffer): Promise<ParsedMessage> {
+  return await python<ParsedMessage>(parseScript, raw);
+}
+
+export function headerOf(message: ParsedMessage, name: string): string | undefined {
+  return message.headers.find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1];
+}
+
+/** All parts that hold no others, in order. */
+export function leaves(part: ParsedPart): ParsedPart[] {
+  return part.type.startsWith("multipart/") ? part.parts.flatMap(leaves) : [part];
+}
