@@ -1,6 +1,7 @@
 /** The event stream for people and programs without a Connect client: one JSON object per line for curl -N, or server-sent events. The
  * stream itself is Connect's own: this file takes its envelopes off, so that keys, limits and errors are judged in one place. */
 
+import type { ServerResponse } from "node:http";
 import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { codeFromString, codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import type { Request, Response } from "./http.ts";
@@ -98,7 +99,7 @@ async function* frames(
 /** False when nobody reads any more. A full socket is waited for: the stream is pulled no faster than it is read. */
 async function write(response: Response, text: string): Promise<boolean> {
   if (response.destroyed || response.writableEnded) return false;
-  if (response.write(text)) return true;
+  if ((response as ServerResponse).write(text)) return true;
   return await new Promise((resolve) => {
     const done = (open: boolean) => () => {
       response.off("drain", drained);

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { after, before, test } from "node:test";
+import { hasPython, leaves, parseWithPython } from "../harness/python.ts";
+import { accepted, getEmail, untilFinished } from "../harness/sending.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+let world: World;
+before(async () => {
+  world = await startWorld();
+});
+after(async () => await world.stop());
+
+const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
+const base64 = (bytes: Buffer) => bytes.toString("base64");
+
+test("attachments of every kind arrive byte-true, under their own names", async (t) => {
+  if (!(await hasPython(t, "email", "install python3"))) return;
+  const files = [
+    { filename: "plain.bin", contentType: "application/octet-stream", content: randomBytes(1000) },
+    { filename: "Angebot für Ärzte – №7.pdf", contentType: "application/pdf", content: randomBytes(70_001) },
+    { filename: "見積書 🧾.txt", contentType: "text/plain; charset=utf-16", content: Buffer.from("\ufeffzwölf", "utf16le") },
+    { filename: 'quo"te\\back.csv', contentType: "text/csv", content: Buffer.from("a;b\r\n.\r\n1;2\n") },
+    { filename: `${"long ".repeat(45)}name.dat`, contentType: "", content: Buffer.from([0, 13, 10, 46, 13, 10, 255]) },
+    { filename: "empty.txt", contentType: "text/plain", content: Buffer.alloc(0) },
+  ];
+  const attachments = files.map(({ content, ...label }) => ({ ...label, base64Content: base64(content) }));
+  const id = await accepted(world, { to: ["files@there.test"], html: "<p>Files</p>", attachments });
+  const parsed = await parseWithPython(world.sink.received("files@there.test")[0]!.data);
+  assert.deepEqual(parsed.defects, []);
+  assert.equal(parsed.type, "multipart/mixed");
+  assert.deepEqual(
+    parsed.parts.map(({ type }) => type),
+    ["multipart/alternative", ...files.map((file) => file.contentType.split(";")[0] || "application/octet-stream")],
+  );
+  for (const [i, file] of files.entries()) {
+    const part = parsed.parts[i + 1]!;
+    assert.equal(part.filename, file.filename);
+    assert.equal(part.disposition, "attachment");
+    assert.equal(part.sha256, sha256(file.content), file.filename);
+  }
+  const { attachments: shown } = await getEmail(world, id);
+  assert.deepEqual(
+    (shown as { filename: string; sizeBytes: number }[]).map(({ filename, sizeBytes }) => [filename, sizeBytes]),
+    files.map(({ filename, content }) => [filename, content.length]),
+  );
+});
+
+test("an image with a content id stands beside the html that shows it", async (t) => {
+  if (!(await hasPython(t, "email", "install python3"))) return;
+  const logo = randomBytes(3000);
+  await accepted(world, {
+    to: ["inline@there.test"],
+    body: "See the logo",
+    html: '<img src="cid:logo@there">',
+    attachments: [
+      { filename: "logo.png", contentType: "image/png", contentId: "logo@there", base64Content: base64(logo) },
+      { filename: "terms.txt", contentType: "text/plain", base64Content: base64(Buffer.from("terms")) },
+    ],
+  });
+  const parsed = await parseWithPython(world.sink.received("inline@there.test")[0]!.data);
+  assert.deepEqual(parsed.defects, []);
+  const [alternative, terms] = parsed.parts;
+  assert.equal(terms!.filename, "terms.txt");
+  const [text, related] = alternative!.parts;
+  assert.equal(text!.text, "See the logo");
+  assert.equal(related!.type, "multipart/related");
+  const [page, image] = related!.parts;
+  assert.equal(page!.text, '<img src="cid:logo@there">');
+  assert.equal(image!.contentId, "<logo@there>");
+  assert.equal(image!.disposition, "inline");
+  assert.equal(image!.sha256, sha256(logo));
+});
+
+test("an attachment of 12 MiB arrives byte-true, and small emails pass it on the way", async (t) => {
+  if (!(await hasPython(t, "email", "install python3"))) return;
+  const large = randomBytes(12 * 1024 * 1024 + 1);
+  const attachments = [{ filename: "large.bin", contentType: "application/zip", base64Content: base64(large) }];
+  const [id] = await Promise.all([
+    accepted(world, { to: ["large@there.test"], attachments, async: true }),
+    ...Array.from({ length: 20 }, () => accepted(world, { to: ["small@other.test"] })),
+  ]);
+  const email = await untilFinished(world, id!);
+  assert.equal(email.status, "EMAIL_STATUS_SENT");
+  assert.equal(world.sink.received("small@other.test").length, 20);
+  const parsed = await parseWithPython(world.sink.received("large@there.test")[0]!.data);
+  const file = leaves(parsed).find((part) => part.filename === "large.bin")!;
+  assert.equal(file.size, large.length);
+  assert.equal(file.sha256, sha256(large));
+});

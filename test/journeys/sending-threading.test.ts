@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { headerOf, parseWithPython } from "../harness/python.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+let world: World;
+before(async () => {
+  world = await startWorld();
+});
+after(async () => await world.stop());
+
+async function sent(request: Record<string, unknown>): Promise<{ id: string; messageId: string; headers: Threading }> {
+  const { status, body } = await world.send(request);
+  assert.equal(status, 200, JSON.stringify(body));
+  const messageId = body.messageId as string;
+  const delivery = world.sink.deliveries.find(({ data }) => data.includes(`Message-ID: ${messageId}`))!;
+  const parsed = await parseWithPython(delivery.data);
+  const ids = (name: string) => headerOf(parsed, name)?.split(/\s+/);
+  return {
+    id: body.id as string,
+    messageId,
+    headers: { inReplyTo: headerOf(parsed, "In-Reply-To"), references: ids("References") },
+  };
+}
+
+type Threading = { inReplyTo: string | undefined; references: string[] | undefined };
+
+test("a first email has no threading headers, and each answer carries the whole chain", async () => {
+  const first = await sent({});
+  assert.deepEqual(first.headers, { inReplyTo: undefined, references: undefined });
+  const second = await sent({ inReplyTo: first.messageId });
+  assert.deepEqual(second.headers, { inReplyTo: first.messageId, references: [first.messageId] });
+  // Without its angle brackets it is the same id.
+  const third = await sent({ inReplyTo: second.messageId.slice(1, -1) });
+  assert.deepEqual(third.headers, { inReplyTo: second.messageId, references: [first.messageId, second.messageId] });
+  const fourth = await sent({ replyToEmailId: third.id });
+  assert.deepEqual(fourth.headers, {
+    inReplyTo: third.messageId,
+    references: [first.messageId, second.messageId, third.messageId],
+  });
+});
+
+test("an answer to a message of somebody else refers to it alone", async () => {
+  const { headers } = await sent({ inReplyTo: "<theirs.1@elsewhere.test>" });
+  assert.deepEqual(headers, { inReplyTo: "<theirs.1@elsewhere.test>", references: ["<theirs.1@elsewhere.test>"] });
+});
+
+test("explicit references win", async () => {
+  const first = await sent({});
+  const references = ["<a@elsewhere.test>", "<b@elsewhere.test>"];
+  assert.deepEqual((await sent({ inReplyTo: first.messageId, references })).headers, {
+    inReplyTo: first.messageId,
+    references,
+  });
+  assert.deepEqual((await sent({ replyToEmailId: first.id, references })).headers, {
+    inReplyTo: first.messageId,
+    references,
+  });
+  assert.deepEqual((await sent({ references })).headers, { inReplyTo: undefined, references });
+});
+
+test("a forged id of ours under another domain takes nobody's chain", async () => {
+  const first = await sent({});
+  const second = await sent({ inReplyTo: first.messageId });
+  const forged = second.messageId.replace("@sender.test", "@elsewhere.test");
+  assert.deepEqual((await sent({ inReplyTo: forged })).headers, { inReplyTo: forged, references: [forged] });
+});
+
+test("an unknown replyToEmailId is not found, and both ways at once are refused", async () => {
+  const unknown = await world.send({ replyToEmailId: "em_01890000-0000-7000-8000-000000000000" });
+  assert.equal(unknown.body.code, "not_found");
+  const malformed = await world.send({ replyToEmailId: "nonsense" });
+  assert.equal(malformed.body.code, "not_found");
+  const both = await world.send({ inReplyTo: "<a@b.test>", replyToEmailId: "em_01890000-0000-7000-8000-000000000000" });
+  assert.equal(both.body.code, "invalid_argument");
+});
