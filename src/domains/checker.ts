@@ -18,7 +18,7 @@ export type Checker = {
   get(workspaceId: string, id: string): Promise<DomainRow | undefined>;
   /** Looks it up now, unless somebody asked for that within the interval. */
   verify(workspaceId: string, id: string): Promise<Verification | undefined>;
-  /** Looks it up now, whatever its age: for the program itself, which has just published something. */
+  /** Looks it up now, however often: for the operator and the program itself, who have reason to believe in a change. */
   refresh(workspaceId: string, id: string): Promise<DomainRow | undefined>;
   /** Checks what is due in the background, at most so many at once; says how many it took. */
   checkDue(limit: number): Promise<number>;
@@ -54,10 +54,10 @@ export function createChecker(deps: CheckerDeps): Checker {
     async get(workspaceId, id) {
       const row = await getDomain(sql, workspaceId, id);
       if (!row || !isStale(row, row.readAt)) return row;
-      return await (flights.get(id) ?? fly(id, refresh(workspaceId, id, checkTimes.staleAfterMs)));
+      return await (flights.get(id) ?? fly(id, claim(workspaceId, id, "refresh")));
     },
 
-    refresh: (workspaceId, id) => fly(id, refresh(workspaceId, id, 0)),
+    refresh: (workspaceId, id) => fly(id, claim(workspaceId, id, "verify")),
 
     async verify(workspaceId, id) {
       const lease = makeUuid(Date.now());
@@ -102,10 +102,11 @@ export function createChecker(deps: CheckerDeps): Checker {
     return track(work);
   }
 
-  async function refresh(workspaceId: string, id: string, staleAfterMs: number): Promise<DomainRow | undefined> {
+  async function claim(workspaceId: string, id: string, kind: CheckKind): Promise<DomainRow | undefined> {
     const lease = makeUuid(Date.now());
+    const staleAfterMs = kind === "refresh" ? checkTimes.staleAfterMs : 0;
     const claimed = await claimStale(sql, { workspaceId, id, lease, staleAfterMs });
-    return claimed ? await run(claimed, lease, "refresh") : await awaitOther(workspaceId, id);
+    return claimed ? await run(claimed, lease, kind) : await awaitOther(workspaceId, id);
   }
 
   async function tooSoon(workspaceId: string, id: string): Promise<Verification | undefined> {

@@ -43,7 +43,7 @@ export type ParsedPart = {
   /** Of the decoded content. */
   size: number;
   sha256: string;
-  /** Of text parts. */
+  /** Of text parts, read as UTF-8. */
   text: string | null;
   parts: ParsedPart[];
 };
@@ -68,7 +68,7 @@ def part(p):
         "contentId": None if p.get("Content-ID") is None else str(p["Content-ID"]),
         "size": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
-        "text": content.decode("utf-8") if p.get_content_maintype() == "text" else None,
+        "text": content.decode("utf-8", "replace") if p.get_content_maintype() == "text" else None,
         "parts": [part(q) for q in p.iter_parts()] if p.is_multipart() else [],
     }
 message = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.SMTP)

@@ -57,14 +57,10 @@ export const domainsVerify: Command = {
     const config = read();
     await withDomains(config, options.workspace, async (at) => {
       const { id } = await domainFrom(at, words);
-      const verified = await at.domains.checker.verify(at.workspaceId, id);
-      if (!verified) throw new UsageError(`${words[0]} was deleted meanwhile.`);
-      if (options.json) return printJson(domainJson(verified.row, config.zone));
-      print(showDomain(verified.row, config.zone));
-      if (verified.nextRetryAt)
-        print(
-          `Looked up a moment ago; this is the last known state. Again from ${verified.nextRetryAt.toISOString()} on.`,
-        );
+      const row = await at.domains.checker.refresh(at.workspaceId, id);
+      if (!row) throw new UsageError(`${words[0]} was deleted meanwhile.`);
+      if (options.json) return printJson(domainJson(row, config.zone));
+      print(showDomain(row, config.zone));
     });
   },
 };

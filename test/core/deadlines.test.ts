@@ -1,0 +1,123 @@
+/** Calls against the clock: a deadline that passes, a write that has begun, a program that is asked to stop. */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, it } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { type Answer, type RunningProgram, startProgram } from "../harness/program.ts";
+import { until } from "../harness/wait.ts";
+
+let database: TestDatabase;
+let program: RunningProgram;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  program = await startProgram({ databaseUrl: database.url });
+});
+afterEach(async () => {
+  await program?.remove();
+  await database?.drop();
+});
+
+/** Holds a lock on the table of keys until released: calls that need it wait, for as long as the test likes. */
+async function lockKeys(mode: "share" | "access exclusive"): Promise<{ release(): Promise<void> }> {
+  const held = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const done = database.sql.begin(async (tx) => {
+    await tx.unsafe(`lock table keys in ${mode} mode`);
+    locked.resolve();
+    await held.promise;
+  });
+  await Promise.race([locked.promise, done]);
+  return {
+    async release() {
+      held.resolve();
+      await done;
+    },
+  };
+}
+
+/** Waits until so many statements that insert keys are held up, each for longer than the given time. */
+async function insertsWaiting(count: number, longerThanMs = 0): Promise<void> {
+  await until(`${count} inserts to wait`, async () => {
+    const [row] = await database.sql<{ waiting: number }[]>`
+      select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+      and query ilike '%insert into keys%' and clock_timestamp() - query_start > ${`${longerThanMs} ms`}::interval`;
+    return row!.waiting >= count;
+  });
+}
+
+const create = (name: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  program.call("KeyService/CreateKey", { name, permission: "KEY_PERMISSION_READ" }, { headers });
+
+async function storedNames(): Promise<string[]> {
+  const rows = await database.sql<{ name: string }[]>`select name from keys where name <> 'first key' order by name`;
+  return rows.map((row) => row.name);
+}
+
+it("a call whose deadline passes ends in deadline_exceeded, and stores nothing", async () => {
+  const lock = await lockKeys("access exclusive");
+  for (const answer of await Promise.all([
+    program.call("KeyService/ListKeys", {}, { headers: { "connect-timeout-ms": "100" } }),
+    create("late", { "connect-timeout-ms": "100" }),
+    create("at once", { "connect-timeout-ms": "0" }),
+  ])) {
+    assert.equal(answer.status, 504, JSON.stringify(answer.body));
+    assert.equal(answer.body.code, "deadline_exceeded");
+  }
+  await lock.release();
+  assert.equal((await create("in time", { "connect-timeout-ms": "60000" })).status, 200);
+  assert.deepEqual(await storedNames(), ["in time"]);
+});
+
+it("a write that has begun is awaited past the deadline, and its true answer given", async () => {
+  const lock = await lockKeys("share");
+  const deadlineMs = 200;
+  const answer = create("begun", { "connect-timeout-ms": String(deadlineMs) });
+  await insertsWaiting(1, deadlineMs * 2);
+  await lock.release();
+  assert.equal((await answer).status, 200);
+  assert.deepEqual(await storedNames(), ["begun"]);
+});
+
+it("SIGTERM takes no new calls, finishes those in hand, and exits 0", async () => {
+  const lock = await lockKeys("share");
+  const inHand = ["a", "b", "c", "d"].map((name) => create(name));
+  await insertsWaiting(4);
+  const exit = program.stop();
+  await until("new calls to be refused", () =>
+    program.call("KeyService/ListKeys").then(
+      () => false,
+      () => true,
+    ),
+  );
+  await lock.release();
+  for (const answer of await Promise.all(inHand)) {
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get("connection"), "close");
+  }
+  assert.equal(await exit, 0);
+  assert.deepEqual(await storedNames(), ["a", "b", "c", "d"]);
+});
+
+it("SIGTERM under load loses no answer: what is stored is what was acknowledged", async () => {
+  const acknowledged: string[] = [];
+  const wrong: unknown[] = [];
+  let stopping = false;
+  const load = Array.from({ length: 8 }, async (_, client) => {
+    for (let n = 0; ; n++) {
+      const name = `${client}.${n}`;
+      const answer = await create(name).catch((error: Error) => error);
+      if (answer instanceof Error) {
+        if (!stopping) wrong.push(answer);
+        return;
+      }
+      if (answer.status !== 200) wrong.push(answer.body);
+      acknowledged.push(name);
+    }
+  });
+  await until("load", () => acknowledged.length > 200);
+  stopping = true;
+  assert.equal(await program.stop(), 0);
+  await Promise.all(load);
+  assert.deepEqual(wrong, []);
+  assert.deepEqual(await storedNames(), acknowledged.sort());
+  assert.match(program.output(), /"msg":"stopped"/);
+});

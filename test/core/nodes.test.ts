@@ -1,0 +1,107 @@
+/** Several programs on one database: who migrates, who is refused, and that what one decides holds on all at once. */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, it } from "node:test";
+import { readMigrations } from "../../src/store/migrate.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { newDataDir, type ProgramOptions, type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
+import { createKey } from "../harness/workspaces.ts";
+
+const toRemove: { remove(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const thing of toRemove.splice(0).reverse()) await thing.remove();
+});
+
+async function newDatabase(options?: { migrated: boolean }): Promise<TestDatabase> {
+  const database = await createTestDatabase(options);
+  toRemove.push({ remove: database.drop });
+  return database;
+}
+
+async function startNode(database: TestDatabase, options: ProgramOptions = {}): Promise<RunningProgram> {
+  const node = await startProgram({ databaseUrl: database.url, ...options });
+  toRemove.push(node);
+  return node;
+}
+
+it("three nodes that start together on an empty database all come up, with one schema, one workspace and one key", async () => {
+  const database = await newDatabase({ migrated: false });
+  const nodes = await Promise.all([1, 2, 3].map(() => startNode(database)));
+  const [counts] = await database.sql<{ migrations: number; workspaces: number; keys: number; nodes: number }[]>`
+    select (select count(*)::int from schema_migrations) as migrations, (select count(*)::int from workspaces) as workspaces,
+      (select count(*)::int from keys) as keys, (select count(*)::int from workers) as nodes`;
+  assert.deepEqual({ ...counts }, { migrations: (await readMigrations()).length, workspaces: 1, keys: 1, nodes: 3 });
+  assert.equal(nodes.filter((node) => node.output().includes("schema migrated")).length, 1);
+  const [holder, ...others] = nodes.filter((node) => existsSync(join(node.dataDir, "first-key")));
+  assert.ok(holder && others.length === 0, "the first key is in the files of one node");
+  for (const node of nodes) assert.equal((await node.call("KeyService/ListKeys", {}, { key: holder.key })).status, 200);
+});
+
+it("a schema newer than the program is refused, with the way out", async () => {
+  const database = await newDatabase();
+  await database.sql`insert into schema_migrations (version, name, checksum) values (9999, '9999_future.sql', 'x')`;
+  const { code, stdout, stderr } = await runStart(database);
+  assert.equal(code, 1);
+  assert.equal(stdout, "");
+  assert.match(stderr, /schema version 9999 \(9999_future\.sql\).*upgrade this node, or restore the back-up/s);
+  assert.doesNotMatch(stderr, /\n\s+at /, "a stack helps nobody here");
+});
+
+it("a changed migration is refused", async () => {
+  const database = await newDatabase();
+  await database.sql`update schema_migrations set checksum = 'x' where version = 1`;
+  const { code, stderr } = await runStart(database);
+  assert.equal(code, 1);
+  assert.match(stderr, /not the one in this program/);
+});
+
+it("another secret than the database's is refused", async () => {
+  const database = await newDatabase();
+  await startNode(database);
+  const { code, stderr } = await runStart(database, { POSTHORN_SECRET: "another secret, long enough to be one ....." });
+  assert.equal(code, 1);
+  assert.match(stderr, /POSTHORN_SECRET is not the one this database was made with/);
+  assert.doesNotMatch(stderr, /another secret/);
+});
+
+it("a key revoked on one node is refused by the other from the next call on", async () => {
+  const database = await newDatabase();
+  const [first, second] = await Promise.all([startNode(database), startNode(database)]);
+  const key = first.key || second.key;
+  // Others call meanwhile: look-ups of keys are shared, and a revoked key must not slip through with theirs.
+  let going = true;
+  const others = Array.from({ length: 4 }, async () => {
+    while (going) assert.equal((await second.call("KeyService/ListKeys", {}, { key })).status, 200);
+  });
+  for (let round = 0; round < 40; round++) {
+    const { id, secret } = await createKey(first, { key });
+    assert.equal((await second.call("KeyService/ListKeys", {}, { key: secret })).status, 200);
+    const revoked = await first.call("KeyService/RevokeKey", { id }, { key });
+    assert.equal(revoked.status, 200);
+    assert.equal((await second.call("KeyService/ListKeys", {}, { key: secret })).status, 401, `round ${round}`);
+  }
+  going = false;
+  await Promise.all(others);
+});
+
+it("more calls than a key may make are told when to come back", async () => {
+  const database = await newDatabase();
+  const node = await startNode(database, { env: { POSTHORN_RATE_PER_SECOND: "1", POSTHORN_RATE_BURST: "5" } });
+  const answers = await Promise.all(Array.from({ length: 12 }, () => node.call("KeyService/ListKeys")));
+  const refused = answers.filter(({ status }) => status !== 200);
+  assert.ok(refused.length >= 5, `${refused.length} of 12 refused`);
+  for (const { status, headers, body } of refused) {
+    assert.equal(status, 429);
+    assert.equal(body.code, "resource_exhausted");
+    const [detail] = body.details as { type: string; debug: { retryDelay: string } }[];
+    assert.equal(detail!.type, "google.rpc.RetryInfo");
+    assert.match(detail!.debug.retryDelay, /^\d+(\.\d+)?s$/);
+    assert.match(headers.get("retry-after") ?? "", /^[1-9]\d*$/);
+  }
+});
+
+async function runStart(database: TestDatabase, env: Record<string, string> = {}) {
+  const dataDir = await newDataDir();
+  return await runCommand(["start"], { dataDir, databaseUrl: database.url, env });
+}

@@ -1,0 +1,10 @@
+// Sets the chosen colours before the first paint, so that a dark page never flashes white. Mantine takes over from here.
+// A file of its own, because the policy that the page is served with allows no inline script.
+(() => {
+  let chosen = null;
+  try {
+    chosen = localStorage.getItem("mantine-color-scheme-value");
+  } catch {}
+  const isDark = chosen === "dark" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.documentElement.setAttribute("data-mantine-color-scheme", isDark ? "dark" : "light");
+})();

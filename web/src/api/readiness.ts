@@ -1,0 +1,21 @@
+/** Whether this instance can serve, asked again every 10 seconds while somebody looks. */
+import { useQuery } from "@tanstack/react-query";
+
+export interface Readiness {
+  ready: boolean;
+  /** The parts of the server, each `ok` or what is wrong with it. */
+  checks: Record<string, string>;
+}
+
+export function useReadiness() {
+  return useQuery({
+    queryKey: ["readyz"],
+    queryFn: async ({ signal }): Promise<Readiness> => {
+      const response = await fetch("/readyz", { signal });
+      // 503 is an answer too: it says which part is not ready.
+      if (response.status !== 200 && response.status !== 503) throw new Error(`HTTP ${response.status}`);
+      return (await response.json()) as Readiness;
+    },
+    refetchInterval: 10_000,
+  });
+}

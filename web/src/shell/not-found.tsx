@@ -1,0 +1,16 @@
+/** An address that is no page of the dashboard. */
+import { Button, Stack, Text, Title } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+
+export function NotFound() {
+  return (
+    <Stack align="flex-start">
+      <title>Not found · Posthorn</title>
+      <Title order={1}>There is no such page</Title>
+      <Text>The address may be mistyped, or it belongs to a newer version of Posthorn.</Text>
+      <Button component={Link} to="/" variant="default">
+        Go to the overview
+      </Button>
+    </Stack>
+  );
+}

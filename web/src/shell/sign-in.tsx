@@ -1,0 +1,63 @@
+/** Asks for an API key and tries it before it is kept. */
+import { createClient } from "@connectrpc/connect";
+import { Alert, Button, Card, Code, PasswordInput, Stack, Text, Title } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { KeyService } from "../../../src/gen/v1/key_pb.ts";
+import { explain } from "../api/problem.ts";
+import { signIn, useSession } from "../api/session.ts";
+import { transport } from "../api/transport.ts";
+
+export function SignIn() {
+  const [key, setKey] = useState("");
+  const { farewell } = useSession();
+  const attempt = useMutation({
+    // The key must not stay in the cache of mutations.
+    gcTime: 0,
+    mutationFn: async (candidate: string) => {
+      // A blank inside cannot be part of a key, and the browser would refuse the header with words of its own.
+      if (!/^[\x21-\x7e]+$/.test(candidate)) throw new Error("A key has no blanks and no special characters.");
+      const headers = { authorization: `Bearer ${candidate}` };
+      await createClient(KeyService, transport).listKeys({ pageSize: 1 }, { headers });
+      signIn(candidate);
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (key.trim() !== "") attempt.mutate(key.trim());
+  };
+  const problem = attempt.error ? explain(attempt.error) : undefined;
+  return (
+    <Card withBorder padding="lg" maw={560} component="section" aria-labelledby="sign-in">
+      <form onSubmit={submit}>
+        <Stack>
+          <Title order={2} size="h3" id="sign-in">
+            Sign in with an API key
+          </Title>
+          {farewell && !problem && <Alert color="yellow">{farewell}</Alert>}
+          <PasswordInput
+            label="API key"
+            description="With full or read permission. It is kept in this browser tab only, until you close it."
+            placeholder="ph_…"
+            value={key}
+            onChange={(event) => setKey(event.currentTarget.value)}
+            error={problem && `${problem.title}. ${problem.message}`}
+            autoComplete="off"
+            spellCheck={false}
+            data-autofocus
+            visibilityToggleButtonProps={{ "aria-label": "Show or hide the key" }}
+            required
+            withAsterisk={false}
+          />
+          <Button type="submit" loading={attempt.isPending}>
+            Sign in
+          </Button>
+          <Text size="sm" c="dimmed">
+            No key at hand? The first start of the server writes one to the file <Code>first-key</Code> in its data
+            directory. <Code>posthorn keys create</Code> makes another.
+          </Text>
+        </Stack>
+      </form>
+    </Card>
+  );
+}
