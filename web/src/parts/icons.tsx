@@ -25,18 +25,18 @@ export const HornIcon = () =>
   icon(
     <>
       <circle cx="10.5" cy="13.5" r="6" />
-      <path d="M3 7.5h10.5c3.75 0 5.250-1.500 7.500-3.750v8.250c-2.250-2.250-3.750-3-6-3" />
+      <path d="M3 7.5h10.5c3.75 0 5.25-1.5 7.5-3.75v8.25c-2.25-2.25-3.75-3-6-3" />
     </>,
     { size: 26, color: "var(--horn)" },
   );
 
-export const HouseIcon = () => icon(<path d="M4 11l8-7 8 7v9h-5.500v-6h-5v6h-5.500z" />);
+export const HouseIcon = () => icon(<path d="M4 11l8-7 8 7v9h-5.5v-6h-5v6h-5.5z" />);
 
 export const KeyIcon = () =>
   icon(
     <>
-      <circle cx="8" cy="15" r="4.500" />
-      <path d="M11.500 11.500l8.500-8.500M16 7l3 3" />
+      <circle cx="8" cy="15" r="4.5" />
+      <path d="M11.5 11.5l8.5-8.5M16 7l3 3" />
     </>,
   );
 
@@ -44,11 +44,11 @@ export const SunIcon = () =>
   icon(
     <>
       <circle cx="12" cy="12" r="4" />
-      <path d="M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.400 1.400M17.600 17.600l1.400 1.400M5 19l1.400-1.400M17.600 6.400l1.400-1.400" />
+      <path d="M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6l1.4 1.4M5 19l1.4-1.4M17.6 6.4l1.4-1.4" />
     </>,
   );
 
-export const MoonIcon = () => icon(<path d="M20 14.500a8.500 8.500 0 0 1-10.500-10.500 8.500 8.500 0 1 0 10.500 10.500z" />);
+export const MoonIcon = () => icon(<path d="M20 14.5a8.5 8.5 0 0 1-10.5-10.5 8.5 8.5 0 1 0 10.5 10.5z" />);
 
 export const ScreenIcon = () =>
   icon(

@@ -1,0 +1,181 @@
+/** What an operator sees and types in the first minutes: the welcome, the first key, keys create, and clear words for mistakes. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { createTestDatabase } from "../harness/database.ts";
+import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
+
+/** The curl of the welcome as a person would paste it. */
+async function pasteCurl(program: RunningProgram, env: Record<string, string> = {}): Promise<Record<string, unknown>> {
+  const command = /^ {4}(curl [\s\S]*?[^\\])\n/m.exec(program.output())?.[1];
+  assert.ok(command, `no curl in ${program.output()}`);
+  const { stdout } = await promisify(execFile)("bash", ["-c", command], { env: { ...process.env, ...env } });
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+const listsKeys = (answer: Record<string, unknown>) =>
+  assert.ok((answer.data as unknown[])?.length > 0, JSON.stringify(answer));
+
+/** Lines of the log: everything that is not the welcome. */
+const logLines = (program: RunningProgram) =>
+  program
+    .output()
+    .split("\n")
+    .filter((line) => line !== "" && !/^( {2}|Posthorn is running)/.test(line));
+
+describe("the program with its own database", async () => {
+  const dataDir = await newDataDir();
+  let program: RunningProgram;
+  let made = "";
+  after(async () => await program?.remove());
+  const options = { dataDir };
+
+  it("welcomes with a key and a curl that works as it is", async () => {
+    program = await startProgram(options);
+    assert.match(program.key, /^ph_[0-9A-Za-z]{8}_[0-9A-Za-z]{32}$/);
+    assert.ok(program.output().includes(program.key));
+    assert.match(program.output(), /nothing leaves this machine/);
+    assert.equal((await stat(join(dataDir, "first-key"))).mode & 0o777, 0o600);
+    listsKeys(await pasteCurl(program));
+  });
+
+  it("makes a key while it runs", async () => {
+    const { code, stdout, stderr } = await runCommand(["keys", "create"], options);
+    assert.deepEqual([code, stderr], [0, ""]);
+    made = stdout.trim();
+    assert.equal((await program.call("KeyService/ListKeys", {}, { key: made })).status, 200);
+  });
+
+  it("refuses a second program on the same data directory", async () => {
+    const { code, stderr } = await runCommand(["start"], options);
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`already runs on the data directory ${dataDir}: process ${program.pid}`));
+    assert.equal((await program.call("KeyService/ListKeys")).status, 200);
+  });
+
+  it("answers /healthz, /readyz and, on loopback, /metrics", async () => {
+    const get = (path: string) => fetch(program.url + path);
+    assert.equal((await get("/healthz")).status, 200);
+    assert.deepEqual(await (await get("/readyz")).json(), { ready: true, checks: { database: "ok" } });
+    const metrics = await (await get("/metrics")).text();
+    assert.match(metrics, /^posthorn_requests_total\{method="KeyService\/ListKeys",code="ok"\} \d+$/m);
+    for (const name of ["request_duration_seconds_count", "queue_recipients", "database_connections"])
+      assert.match(metrics, new RegExp(`^posthorn_${name}\\{`, "m"));
+  });
+
+  it("makes keys of every kind while it is stopped, and knows them when it is back", async () => {
+    assert.equal(await program.stop(), 0);
+    const { code, stdout } = await runCommand(["keys", "create", "--permission", "read", "--test"], options);
+    assert.equal(code, 0);
+    assert.match(stdout, /^ph_test_\w+\n$/);
+    program = await startProgram(options);
+    assert.equal((await program.call("KeyService/ListKeys", {}, { key: stdout.trim() })).status, 200);
+    assert.equal((await program.call("KeyService/ListKeys", {}, { key: made })).status, 200);
+  });
+
+  it("does not show the key again, but its curl still works", async () => {
+    assert.ok(!program.output().includes(program.key));
+    listsKeys(await pasteCurl(program));
+  });
+
+  it("logs JSON lines, and no secret in them", async () => {
+    await program.call("KeyService/ListKeys", { pageSize: -1 });
+    const facts = JSON.parse(await readFile(join(dataDir, "postgres.json"), "utf8")) as { url: string };
+    const lines = logLines(program);
+    assert.ok(lines.length > 2);
+    for (const line of lines) {
+      const { level, time, msg } = JSON.parse(line) as Record<string, string>;
+      assert.ok(level && msg && !Number.isNaN(Date.parse(time ?? "")), line);
+      for (const secret of [program.key, made, testSecret, new URL(facts.url).password])
+        assert.ok(!line.includes(secret), line);
+    }
+  });
+});
+
+it("off loopback the key is in its file alone, and metrics need their token", async (t) => {
+  const database = await createTestDatabase();
+  t.after(database.drop);
+  // A path that a careless command line would break on.
+  const place = await newDataDir();
+  const dataDir = join(place, "my $HOME's data");
+  await mkdir(dataDir);
+  const token = "a token for the metrics";
+  const program = await startProgram({
+    dataDir,
+    databaseUrl: database.url,
+    env: { POSTHORN_HTTP: "0.0.0.0:0", POSTHORN_METRICS_TOKEN: token },
+  });
+  t.after(async () => {
+    await program.remove();
+    await rm(place, { recursive: true, force: true });
+  });
+  assert.match(program.key, /^ph_/);
+  assert.ok(!program.output().includes(program.key), program.output());
+  assert.equal((await stat(join(dataDir, "first-key"))).mode & 0o777, 0o600);
+  listsKeys(await pasteCurl(program));
+  const metrics = async (authorization?: string) =>
+    (await fetch(`${program.url}/metrics`, { headers: authorization ? { authorization } : {} })).status;
+  assert.equal(await metrics(), 401);
+  assert.equal(await metrics("Bearer another token"), 401);
+  assert.equal(await metrics(`Bearer ${token}`), 200);
+});
+
+it("off loopback without a token there are no metrics", async (t) => {
+  const database = await createTestDatabase();
+  t.after(database.drop);
+  const program = await startProgram({ databaseUrl: database.url, env: { POSTHORN_HTTP: "0.0.0.0:0" } });
+  t.after(program.remove);
+  assert.equal((await fetch(`${program.url}/metrics`)).status, 401);
+});
+
+it("POSTHORN_API_KEY is the key, and a changed one takes the place of the old", async (t) => {
+  const database = await createTestDatabase();
+  t.after(database.drop);
+  const start = (key: string) => startProgram({ databaseUrl: database.url, env: { POSTHORN_API_KEY: key } });
+  const [oldKey, newKey] = ["an operator's own key, with 32+ chars".replaceAll(" ", "-"), "n".repeat(32)];
+  const first = await start(oldKey);
+  t.after(first.remove);
+  assert.equal((await first.call("KeyService/ListKeys", {}, { key: oldKey })).status, 200);
+  assert.ok(!first.output().includes(oldKey), "the key is in the output");
+  listsKeys(await pasteCurl(first, { POSTHORN_API_KEY: oldKey }));
+  const second = await start(newKey);
+  t.after(second.remove);
+  assert.equal((await second.call("KeyService/ListKeys", {}, { key: newKey })).status, 200);
+  assert.equal((await second.call("KeyService/ListKeys", {}, { key: oldKey })).status, 401);
+});
+
+describe("mistakes", async () => {
+  const dataDir = await newDataDir();
+  after(() => rm(dataDir, { recursive: true, force: true }));
+
+  it("in the configuration are all told at once, with exit code 2", async () => {
+    const env = {
+      POSTHORN_HTTP: "8825",
+      POSTHORN_API_KEY: "short",
+      POSTHORN_DELIVERY: "pigeon",
+      POSTHORN_HTPP: "127.0.0.1:1",
+      POSTHORN_RETRY_SCHEDULE_MS: "soon",
+    };
+    const { code, stdout, stderr } = await runCommand(["start"], { dataDir, env });
+    assert.deepEqual([code, stdout], [2, ""]);
+    assert.match(stderr, /5 mistakes/);
+    for (const name of Object.keys(env)) assert.match(stderr, new RegExp(`^ {2}${name}\\b`, "m"));
+    assert.ok(!stderr.includes('"short"'), "a secret is in the output");
+  });
+
+  it("in a command are told with exit code 2", async () => {
+    for (const [args, words] of [
+      [["nonsense"], /no command "nonsense"/],
+      [["keys", "create", "--nonsense"], /--nonsense/],
+      [["keys", "create", "--permission", "king"], /full, send or read/],
+      [["keys", "revoke", "x"], /no key id/],
+    ] as const) {
+      const { code, stderr } = await runCommand([...args], { dataDir });
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, words);
+    }
+  });
+});

@@ -1,0 +1,122 @@
+/** Makes a key: a form, then its secret, shown this once and gone from the page when the dialogue closes. */
+import { useMutation } from "@connectrpc/connect-query";
+import { Alert, Button, Checkbox, Group, Modal, Radio, Stack, TextInput } from "@mantine/core";
+import { type FormEvent, useState } from "react";
+import { KeyService } from "../../../src/gen/v1/key_pb.ts";
+import { KeyPermission } from "../../../src/gen/v1/options_pb.ts";
+import { explain } from "../api/problem.ts";
+import { CopyField } from "../parts/copy-field.tsx";
+import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { permissions } from "./permissions.ts";
+import { keysChanged } from "./queries.ts";
+
+export function CreateKey({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const [secret, setSecret] = useState<string>();
+  const close = () => {
+    setSecret(undefined);
+    onClose();
+  };
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={close}
+      title={secret === undefined ? "Create a key" : "The key is made"}
+      // A secret that is shown once must not vanish by a click beside it.
+      closeOnClickOutside={secret === undefined}
+      closeOnEscape={secret === undefined}
+      withCloseButton={secret === undefined}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      {secret === undefined ? <KeyForm onMade={setSecret} onCancel={close} /> : <Made secret={secret} onDone={close} />}
+    </Modal>
+  );
+}
+
+function KeyForm({ onMade, onCancel }: { onMade: (secret: string) => void; onCancel: () => void }) {
+  const [name, setName] = useState("");
+  const [permission, setPermission] = useState<KeyPermission>(permissions[0].value);
+  const [domain, setDomain] = useState("");
+  const [isTest, setIsTest] = useState(false);
+  const creation = useMutation(KeyService.method.createKey, {
+    // The answer holds the secret: it must not stay in the cache of mutations.
+    gcTime: 0,
+    onSuccess({ secret }) {
+      void keysChanged();
+      onMade(secret);
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const pinned = permission === KeyPermission.SEND ? domain.trim() : "";
+    creation.mutate({ name, permission, domain: pinned, test: isTest });
+  };
+  const fields = creation.error ? explain(creation.error).fields : {};
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <TextInput
+          label="Name"
+          description="By which you will recognise it, such as the program that uses it."
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          error={fields.name}
+          maxLength={100}
+          autoComplete="off"
+          data-autofocus
+          required
+        />
+        <Radio.Group
+          label="Permission"
+          value={String(permission)}
+          onChange={(value) => setPermission(Number(value) as KeyPermission)}
+          error={fields.permission}
+        >
+          <Stack gap="xs" mt="xs">
+            {permissions.map(({ value, name, meaning }) => (
+              <Radio key={value} value={String(value)} label={name} description={meaning} />
+            ))}
+          </Stack>
+        </Radio.Group>
+        {permission === KeyPermission.SEND && (
+          <TextInput
+            label="Only from this domain"
+            description="Optional. The key can then send from no other domain of the workspace."
+            placeholder="example.com"
+            value={domain}
+            onChange={(event) => setDomain(event.currentTarget.value)}
+            error={fields.domain}
+            autoComplete="off"
+            spellCheck={false}
+          />
+        )}
+        <Checkbox
+          label="Test key"
+          description="Nothing that it sends leaves the machine; outcomes are simulated."
+          checked={isTest}
+          onChange={(event) => setIsTest(event.currentTarget.checked)}
+        />
+        {creation.error && Object.keys(fields).length === 0 && <ProblemAlert error={creation.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onCancel}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={creation.isPending}>
+            Create key
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function Made({ secret, onDone }: { secret: string; onDone: () => void }) {
+  return (
+    <Stack>
+      <Alert color="yellow" role="alert">
+        Copy it now and keep it safe. It cannot be shown again.
+      </Alert>
+      <CopyField label="API key" value={secret} />
+      <Button onClick={onDone}>I have copied the key</Button>
+    </Stack>
+  );
+}

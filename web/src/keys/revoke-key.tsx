@@ -1,0 +1,55 @@
+/** Asks before a key is revoked, and says what that does. */
+import { useMutation } from "@connectrpc/connect-query";
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { useEffect } from "react";
+import { type Key, KeyService } from "../../../src/gen/v1/key_pb.ts";
+import { queryClient } from "../api/query-client.ts";
+import { isOwnKey, signOut } from "../api/session.ts";
+import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { keysChanged } from "./queries.ts";
+
+export function RevokeKey({ subject, onClose }: { subject: Key | undefined; onClose: () => void }) {
+  const isOwn = subject !== undefined && isOwnKey(subject.prefix);
+  const revocation = useMutation(KeyService.method.revokeKey, {
+    onSuccess() {
+      onClose();
+      if (!isOwn) return keysChanged();
+      signOut("You revoked the key that you were signed in with.");
+      queryClient.clear();
+    },
+  });
+  const { reset } = revocation;
+  // An error of the last try must not greet the next key.
+  useEffect(() => {
+    if (subject) reset();
+  }, [subject, reset]);
+  return (
+    <Modal
+      opened={subject !== undefined}
+      onClose={onClose}
+      title="Revoke this key?"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <Stack>
+        <Text style={{ overflowWrap: "anywhere" }}>
+          Every call with <strong>{subject?.name}</strong> ({subject?.prefix}…) will be refused from now on, and open
+          event streams end. This cannot be undone.
+        </Text>
+        {isOwn && <Text fw={600}>You are signed in with this key: you will be signed out.</Text>}
+        {revocation.error && <ProblemAlert error={revocation.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose} data-autofocus>
+            Keep it
+          </Button>
+          <Button
+            color="red"
+            loading={revocation.isPending}
+            onClick={() => subject && revocation.mutate({ id: subject.id })}
+          >
+            Revoke key
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
