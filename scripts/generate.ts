@@ -7,8 +7,9 @@ import { applyChanges, findChanges, type Generator } from "./generators/changes.
 import * as contract from "./generators/contract.ts";
 import * as reference from "./generators/reference.ts";
 import * as sdkGen from "./generators/sdk-gen.ts";
+import * as states from "./generators/states.ts";
 
-const generators: Generator[] = [contract, reference, sdkGen];
+const generators: Generator[] = [contract, reference, sdkGen, states];
 
 const done = { missing: "written", differs: "rewritten", stale: "removed" };
 

@@ -44,3 +44,10 @@ test("a refusal names every field and carries the request id of the server's log
   assert.deepEqual(error.violations.map(({ field }) => field).sort(), ["name", "permission"]);
   assert.match(error.requestId!, /^[0-9a-f-]{36}$/);
 });
+
+test("a send from a domain that is not registered tells the next step", async () => {
+  const email = { from: "shop@nowhere.example", to: "ada@example.net", subject: "Hello", body: "Hello" };
+  const error = await rejection<PosthornError>(posthorn.emails.send(email));
+  assert.equal(error.code, "failed_precondition");
+  assert.match(error.message, /nowhere\.example/);
+});

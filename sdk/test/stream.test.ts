@@ -7,17 +7,13 @@ import { readSettings } from "../src/settings.ts";
 import { createOpenStream } from "../src/stream.ts";
 import { peerKey, rejection, startPeer } from "./peer.ts";
 
-async function read(t: TestContext, answer: (response: ServerResponse) => unknown, silenceMs = 10_000) {
+const silenceMs = 45_000;
+
+async function open(t: TestContext, answer: (response: ServerResponse) => unknown) {
   const peer = await startPeer({ instead: (_request, response) => [answer(response)].length > 0 });
   t.after(() => peer.close());
   const open = createOpenStream(readSettings({ apiKey: peerKey, baseUrl: peer.url }));
-  const seen: unknown[] = [];
-  const error = await rejection<PosthornError>(
-    (async () => {
-      for await (const message of open("EmailService/StreamEvents", {}, { silenceMs })) seen.push(message);
-    })(),
-  );
-  return { seen, code: error.code, message: error.message };
+  return open("EmailService/StreamEvents", {}, { silenceMs });
 }
 
 function frame(flags: number, text: string): Buffer {
@@ -29,32 +25,54 @@ function frame(flags: number, text: string): Buffer {
 
 const stream = { "content-type": "application/connect+json" };
 
+/** Turns the clock of this process on while the stream waits for its next message. */
+async function waitInVain(t: TestContext, messages: AsyncGenerator<unknown>): Promise<PosthornError> {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const waiting = rejection<PosthornError>(messages.next());
+  await new Promise(setImmediate);
+  t.mock.timers.tick(silenceMs);
+  return await waiting;
+}
+
 test("a server that falls silent is left", async (t) => {
-  const { seen, code, message } = await read(
-    t,
-    (response) => response.writeHead(200, stream).write(frame(0, '{"cursor":"4"}')),
-    60,
-  );
-  assert.deepEqual(seen, [{ cursor: "4" }]);
-  assert.equal(code, "unavailable");
-  assert.match(message, /silent for 60 ms/);
+  const messages = await open(t, (response) => response.writeHead(200, stream).write(frame(0, '{"cursor":"4"}')));
+  assert.deepEqual((await messages.next()).value, { cursor: "4" });
+  const error = await waitInVain(t, messages);
+  assert.equal(error.code, "unavailable");
+  assert.match(error.message, /silent for 45000 ms/);
 });
 
 test("a server that never answers at all is left too", async (t) => {
-  assert.match((await read(t, () => {}, 40)).message, /silent/);
+  const messages = await open(t, () => {});
+  assert.match((await waitInVain(t, messages)).message, /silent/);
+});
+
+test("the time that the consumer takes is no silence of the server's", async (t) => {
+  let goOn = () => {};
+  const messages = await open(t, (response) => {
+    response.writeHead(200, stream).write(frame(0, '{"cursor":"4"}'));
+    goOn = () => response.end(Buffer.concat([frame(0, '{"cursor":"5"}'), frame(2, "{}")]));
+  });
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  assert.deepEqual((await messages.next()).value, { cursor: "4" });
+  t.mock.timers.tick(10 * silenceMs);
+  goOn();
+  assert.deepEqual((await messages.next()).value, { cursor: "5" });
+  assert.equal((await messages.next()).done, true);
 });
 
 test("an error before the stream begins keeps its code", async (t) => {
-  const json = (response: ServerResponse) =>
-    response.writeHead(401, { "content-type": "application/json" }).end('{"code":"unauthenticated","message":"no"}');
-  assert.equal((await read(t, json)).code, "unauthenticated");
-  const page = (response: ServerResponse) => response.writeHead(200, { "content-type": "text/html" }).end("<p>Hi</p>");
-  assert.match((await read(t, page)).message, /no answer of Posthorn/);
+  const refusal = await open(t, (response) =>
+    response.writeHead(401, { "content-type": "application/json" }).end('{"code":"unauthenticated","message":"no"}'),
+  );
+  assert.equal((await rejection<PosthornError>(refusal.next())).code, "unauthenticated");
+  const page = await open(t, (response) => response.writeHead(200, { "content-type": "text/html" }).end("<p>Hi</p>"));
+  assert.match((await rejection(page.next())).message, /no answer of Posthorn/);
 });
 
 test("frames that no server of ours would send end the stream", async (t) => {
-  const answers = [frame(1, "{}"), frame(0, "{"), Buffer.from([0, 0xff, 0xff, 0xff, 0xff])];
-  for (const bytes of answers) {
-    assert.equal((await read(t, (response) => response.writeHead(200, stream).end(bytes))).code, "internal");
+  for (const bytes of [frame(1, "{}"), frame(0, "{"), Buffer.from([0, 0xff, 0xff, 0xff, 0xff])]) {
+    const messages = await open(t, (response) => response.writeHead(200, stream).end(bytes));
+    assert.equal((await rejection<PosthornError>(messages.next())).code, "internal");
   }
 });

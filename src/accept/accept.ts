@@ -4,7 +4,7 @@ import { makeMessageId, readMessageId } from "../mail/message-id.ts";
 import { invalid, Problem } from "../rules/problem.ts";
 import type { Clock } from "../store/clock.ts";
 import type { Sql } from "../store/db.ts";
-import { createEmailStore, type NewEmail } from "../store/emails.ts";
+import { createEmailStore, findAccepted, type NewEmail } from "../store/emails.ts";
 import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
 import { createLoader } from "../store/loader.ts";
 import { findSendingDomains, type SendingDomain } from "../store/sending-domains.ts";
@@ -46,36 +46,57 @@ export function createAccept(deps: AcceptDeps): Accept {
   return {
     async accept(request, sender, options) {
       checkKey(options.idempotencyKey);
-      const checked = check(request, deps.limits, deps.clock.nowMs());
-      if (!checked.ok) throw invalid(checked.violations);
-      const { email } = checked;
-      const domain = judgeDomain(
-        email.from.domain,
-        sender,
-        await domainOf({ workspaceId: sender.workspaceId, domain: email.from.domain }),
-      );
-      const thread = await threadOf(deps.sql, sender.workspaceId, request, email);
-      const row = toRow({ deps, request, sender, email, domain, thread, idempotencyKey: options.idempotencyKey });
-      options.beginWrite();
-      const answer = await emails.accept(row);
-      if (answer.stored) {
-        deps.wake.tell("mail");
-        return { id: row.id, messageId: row.messageId, repeated: false };
+      try {
+        return await acceptNew(request, sender, options);
+      } catch (error) {
+        const told = error instanceof Problem && (await tellAgain(request, sender, options.idempotencyKey));
+        if (!told) throw error;
+        return told;
       }
-      if (answer.requestHash !== row.idempotency!.requestHash) {
-        throw new Problem(
-          "already_exists",
-          "This Idempotency-Key was used with another request in the last 24 hours. Use a new key for a new email.",
-        );
-      }
-      return {
-        id: answer.emailId,
-        messageId: makeMessageId(toWireId("email", answer.emailId), email.from.domain),
-        repeated: true,
-      };
     },
     idle: emails.idle,
   };
+
+  async function acceptNew(request: SendRequest, sender: Sender, options: AcceptOptions): Promise<AcceptedEmail> {
+    const checked = check(request, deps.limits, deps.clock.nowMs());
+    if (!checked.ok) throw invalid(checked.violations);
+    const { email } = checked;
+    const domain = judgeDomain(
+      email.from.domain,
+      sender,
+      await domainOf({ workspaceId: sender.workspaceId, domain: email.from.domain }),
+    );
+    const thread = await threadOf(deps.sql, sender.workspaceId, request, email);
+    const row = toRow({ deps, request, sender, email, domain, thread, idempotencyKey: options.idempotencyKey });
+    options.beginWrite();
+    const answer = await emails.accept(row);
+    if (answer.stored) {
+      deps.wake.tell("mail");
+      return { id: row.id, messageId: row.messageId, repeated: false };
+    }
+    if (answer.requestHash !== row.idempotency!.requestHash) throw keyUsed();
+    const messageId = makeMessageId(toWireId("email", answer.emailId), email.from.domain);
+    return { id: answer.emailId, messageId, repeated: true };
+  }
+
+  /** What was accepted once is answered again, also where a domain or the time of day would refuse it by now. */
+  async function tellAgain(
+    request: SendRequest,
+    sender: Sender,
+    key: string | undefined,
+  ): Promise<AcceptedEmail | undefined> {
+    const first = key === undefined ? undefined : await findAccepted(deps.sql, sender.workspaceId, key);
+    if (!first) return undefined;
+    if (first.requestHash !== hashOf(request)) throw keyUsed();
+    return { id: first.emailId, messageId: first.messageId, repeated: true };
+  }
+}
+
+function keyUsed(): Problem {
+  return new Problem(
+    "already_exists",
+    "This Idempotency-Key was used with another request in the last 24 hours. Use a new key for a new email.",
+  );
 }
 
 function checkKey(key: string | undefined): void {

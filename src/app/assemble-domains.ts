@@ -41,7 +41,7 @@ export async function startDns(deps: DnsDeps & { serve: boolean }): Promise<Dns>
       ? createAuthority({
           ...(deps.serve ? config.dns : { host: "127.0.0.1", port: 0 }),
           findZone: zonesOf(deps),
-          onError: (error) => log.warn({ reason: (error as Error).message }, "a DNS answer failed"),
+          onError: complaintsTo(log),
         })
       : undefined;
   if (deps.serve && publicIpsOf(config).length === 0)
@@ -118,6 +118,19 @@ function zonesOf({ config, sql, nowMs }: DnsDeps): ZoneFinder {
     serial: input.serial,
     nameServers: nameServersOf(input),
   });
+}
+
+/** Anybody on the internet can make answers fail: one line in ten seconds tells as much as thousands. */
+function complaintsTo(log: Log): (error: unknown) => void {
+  let count = 0;
+  let quietUntil = 0;
+  return (error) => {
+    count += 1;
+    if (Date.now() < quietUntil) return;
+    log.warn({ reason: (error as Error).message, count }, "DNS answers failed");
+    count = 0;
+    quietUntil = Date.now() + 10_000;
+  };
 }
 
 /** A server on all addresses is reached on this machine's own. */

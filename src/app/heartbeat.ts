@@ -7,8 +7,8 @@ import { beat, forgetAllWorkers, forgetWorker, registerWorker } from "../store/w
 
 export type Heartbeat = {
   workerId(): number;
-  /** A new id; leases under the old one are free at once. For a worker that may hold leases it does not know of. */
-  renew(): Promise<void>;
+  /** A new id; leases under the old one are free when `done` is. For a worker that may hold leases it does not know of. */
+  renew(done: Promise<unknown>): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -27,6 +27,8 @@ export type HeartbeatDeps = {
 
 export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
   let workerId = 0;
+  /** Ids that are given up, but under which work is still in hand. */
+  const retiring = new Set<number>();
   let timer: NodeJS.Timeout | undefined;
   const register = async () => {
     workerId = await registerWorker(deps.sql, {
@@ -38,19 +40,27 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
   };
   const once = async () => {
     try {
-      const { alive, nowMs } = await beat(deps.sql, workerId);
+      const id = workerId;
+      const { alive, nowMs } = await beat(deps.sql, id);
       deps.clock.set(nowMs);
-      if (!alive) await register();
+      // Not where the id was given up meanwhile: the new one would never beat again.
+      if (!alive && id === workerId) await register();
+      for (const old of retiring) await beat(deps.sql, old);
     } catch (error) {
       deps.log.warn({ reason: (error as Error).message }, "heartbeat missed");
     }
   };
   return {
     workerId: () => workerId,
-    async renew() {
+    async renew(done) {
       const old = workerId;
       await register();
-      await forgetWorker(deps.sql, old);
+      retiring.add(old);
+      void done.then(async () => {
+        retiring.delete(old);
+        // One that cannot be forgotten now is dead by its silence soon.
+        await forgetWorker(deps.sql, old).catch(() => {});
+      });
     },
     async start() {
       if (deps.alone) await forgetAllWorkers(deps.sql);
@@ -60,7 +70,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
     },
     async stop() {
       clearInterval(timer);
-      await forgetWorker(deps.sql, workerId).catch(() => {});
+      for (const id of [workerId, ...retiring]) await forgetWorker(deps.sql, id).catch(() => {});
     },
   };
 }

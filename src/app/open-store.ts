@@ -21,7 +21,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const server = await startServer(options);
   const sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
   const close = async () => {
-    await sql.end({ timeout: 5 });
+    await sql.end();
     await server.stop();
   };
   try {

@@ -74,8 +74,14 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       );
     const settled = new Map<Leased, Settlement | undefined>();
     for (const { utf8, group } of byHeaderForm(rows)) {
-      const outcomes = await carry({ email, parts, signer, rows: group, utf8, signal });
-      for (const [i, row] of group.entries()) settled.set(row, outcomes[i]);
+      try {
+        const outcomes = await carry({ email, parts, signer, rows: group, utf8, signal });
+        for (const [i, row] of group.entries()) settled.set(row, outcomes[i]);
+      } catch (error) {
+        // What the first group came to must not be lost with the second, which is given back and fails alone next time.
+        if (settled.size === 0) throw error;
+        deps.log.warn({ err: error, emailId: email.id }, "the second form of an email could not be sent");
+      }
     }
     return settled;
   }

@@ -17,7 +17,7 @@ export function createFollowUps(deps: { sql: Sql; log: Log; clock: Clock; wake: 
   async function round(): Promise<void> {
     try {
       const done = await deps.sql.begin(async (tx) => {
-        const sql = tx as unknown as Sql;
+        const sql = tx;
         const due = await takeFollowUps(sql, 100);
         for (const followUp of due) await appendEvent(sql, eventOf(followUp, deps.clock.nowMs()));
         return due.length;

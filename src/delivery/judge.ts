@@ -21,35 +21,46 @@ export function createJudge(deps: JudgeDeps) {
     evidence: readonly Evidence[],
     conversation: Conversation,
   ): (Settlement | undefined)[] {
-    return classifyAll(evidence, { relay: conversation.relay }).map((outcome, i) =>
-      evidence[i]!.kind === "aborted" && !outcome.inDoubt ? undefined : conclude(rows[i]!, outcome, conversation),
-    );
-  }
-
-  /** `retryInMs` stands in for the schedule, where a simulation sets the pace. */
-  function conclude(row: Leased, outcome: Outcome, conversation: Conversation, retryInMs?: number): Settlement {
-    if (outcome.kind !== "deferred") return finish(row, outcome, conversation);
-    if (retryInMs !== undefined) return delay(row, outcome, conversation, retryInMs);
-    const next = nextAttempt({
-      attempts: row.attempts + 1,
-      scheduleMs: deps.scheduleMs,
-      random: deps.random,
-      now: new Date(deps.nowMs()),
-      expiresAt: row.email.expiresAt,
+    // One moment and one throw of the dice for all: recipients that were deferred together come back in one transaction.
+    const now = new Date(deps.nowMs());
+    const random = deps.random();
+    return classifyAll(evidence, { relay: conversation.relay }).map((outcome, i) => {
+      if (evidence[i]!.kind === "aborted" && !outcome.inDoubt) return undefined;
+      const row = rows[i]!;
+      if (outcome.kind !== "deferred") return finish(row, outcome, conversation);
+      const next = nextAttempt({
+        attempts: row.attempts + 1,
+        scheduleMs: deps.scheduleMs,
+        random: () => random,
+        now,
+        expiresAt: row.email.expiresAt,
+      });
+      if ("expired" in next) return finish(row, expire(outcome), conversation);
+      return delay({ row, outcome, conversation, now, at: next.at });
     });
-    if ("expired" in next) return finish(row, expire(outcome), conversation);
-    return delay(row, outcome, conversation, next.at.getTime() - deps.nowMs());
   }
 
-  function delay(row: Leased, outcome: Outcome, conversation: Conversation, inMs: number): Settlement {
+  /** What a simulation came to, which sets its own pace. */
+  function simulated(
+    row: Leased,
+    { outcome, afterMs }: { outcome: Outcome; afterMs: number | null },
+    conversation: Conversation,
+  ): Settlement {
+    if (outcome.kind !== "deferred") return finish(row, outcome, conversation);
+    const now = new Date(deps.nowMs());
+    return delay({ row, outcome, conversation, now, at: new Date(now.getTime() + (afterMs ?? 0)) });
+  }
+
+  function delay(input: { row: Leased; outcome: Outcome; conversation: Conversation; now: Date; at: Date }): Settlement {
+    const { row, outcome, conversation, now, at } = input;
     return {
       ...base(row, outcome, conversation),
       status: "delayed",
-      dueInMs: inMs,
+      dueInMs: at.getTime() - now.getTime(),
       event: {
         id: deps.makeEventId(),
         type: "email.delayed",
-        payload: { ...common(row, outcome, conversation), nextAttemptAt: new Date(deps.nowMs() + inMs).toISOString() },
+        payload: { ...common(row, outcome, conversation), nextAttemptAt: at.toISOString() },
       },
     };
   }
@@ -69,7 +80,7 @@ export function createJudge(deps: JudgeDeps) {
     if (outcome.kind === "delivered" || outcome.kind === "sent") {
       return { recipients, remoteMx, tls: conversation.tls, smtpReply, attempts, possibleDuplicate: row.inDoubt };
     }
-    if (outcome.kind === "failed") return { recipients, category, reason: outcome.reason, attempts };
+    if (outcome.kind === "failed") return { recipients, category, reason: storable(outcome.reason), attempts };
     return {
       recipients,
       bounceType: `BOUNCE_TYPE_${(outcome.bounceType ?? "undetermined").toUpperCase()}`,
@@ -83,7 +94,7 @@ export function createJudge(deps: JudgeDeps) {
 
   return {
     judgeAll,
-    conclude,
+    simulated,
     /** No receiver is involved: the fault is ours or the account's. */
     fail(row: Leased, category: string, reason: string): Settlement {
       return {
@@ -133,8 +144,8 @@ function base(row: Leased, outcome: Outcome, conversation: Conversation) {
     attempts: row.attempts + 1,
     // Once in doubt, always in doubt: a later success may be the second copy.
     inDoubt: row.inDoubt || outcome.inDoubt,
-    reply: outcome.reply ?? outcome.reason,
-    remoteMx: conversation.remoteMx,
+    reply: storable(outcome.reply ?? outcome.reason),
+    remoteMx: conversation.remoteMx && storable(conversation.remoteMx),
     suppress: outcome.suppress ? row.address.toLowerCase() : undefined,
   };
 }
@@ -145,8 +156,13 @@ function common(row: Leased, outcome: Outcome, conversation: Conversation) {
     // The wire's words are one word each.
     category: outcome.category.replaceAll("-", "_"),
     enhancedCode: outcome.enhancedCode ?? "",
-    smtpReply: outcome.reply ?? outcome.reason,
-    remoteMx: conversation.remoteMx ?? "",
+    smtpReply: storable(outcome.reply ?? outcome.reason),
+    remoteMx: storable(conversation.remoteMx ?? ""),
     attempts: row.attempts + 1,
   };
+}
+
+/** Words of strangers: what PostgreSQL cannot hold must not keep an outcome from being settled. */
+function storable(text: string): string {
+  return text.replaceAll("\0", " ").toWellFormed();
 }

@@ -74,15 +74,18 @@ export function createLanes(limits: LaneLimits) {
       total -= count;
     },
 
-    /** When the next lane becomes due; undefined when none is known to. */
+    /** When the next lane with room becomes due; undefined when none is known to. A full one waits for `finished`, not for time. */
     nextDueMs(): number | undefined {
+      if (total >= limits.total) return undefined;
       let next: number | undefined;
-      for (const lane of order.values()) if (next === undefined || lane.dueAtMs < next) next = lane.dueAtMs;
+      for (const lane of order.values()) {
+        if ((inHand.get(lane.destination) ?? 0) >= limits.perDestination) continue;
+        if (next === undefined || lane.dueAtMs < next) next = lane.dueAtMs;
+      }
       return next;
     },
 
     inHand: () => total,
-    isFull: () => total >= limits.total,
   };
 }
 

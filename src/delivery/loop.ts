@@ -8,7 +8,11 @@ import type { Settlement } from "../store/settle.ts";
 import type { Wake } from "../store/wake.ts";
 import { createLanes, type LaneLimits } from "./lanes.ts";
 
-export type Worker = { workerId(): number; renew(): Promise<void> };
+export type Worker = {
+  workerId(): number;
+  /** Goes on under a new id; the old one is kept alive until `done`, then its leases are free. */
+  renew(done: Promise<unknown>): Promise<void>;
+};
 
 /** Recipients of one email at one destination; resolves to what each came to, or `undefined` for one that was not tried. */
 export type Attempt = (rows: readonly Leased[], signal: AbortSignal) => Promise<(Settlement | undefined)[]>;
@@ -37,14 +41,19 @@ export function createLoop(deps: LoopDeps) {
   const inHand = new Set<Promise<void>>();
   let leases = 0;
   let stirred = true;
+  let lookedAtMs = 0;
   let stir = () => {};
+  /** A lease may have been taken without us hearing of it. */
+  let unheard = false;
   let running: Promise<void> | undefined;
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        if (stirred) {
+        if (unheard) await renew();
+        if (stirred || performance.now() - lookedAtMs >= pollMs) {
           stirred = false;
+          lookedAtMs = performance.now();
           lanes.replace(await findLanes(sql, lanesKnown), Date.now());
         }
         const picked = lanes.pick(Date.now(), lanesPerLease);
@@ -67,12 +76,15 @@ export function createLoop(deps: LoopDeps) {
     try {
       return await leaseDue(sql, makeLease(deps.worker.workerId(), ++leases), picked);
     } catch (error) {
-      // The statement may have committed without us hearing of it: such rows are ours and nobody knows. Under a new worker's id they
-      // are free again, once everything that is in hand under the old one is done.
-      await Promise.all(inHand);
-      await deps.worker.renew();
+      unheard = true;
       throw error;
     }
+  }
+
+  /** Rows that a statement leased without an answer are ours and nobody knows: they are free once the worker that leased them is gone. */
+  async function renew(): Promise<void> {
+    await deps.worker.renew(Promise.allSettled(inHand));
+    unheard = false;
   }
 
   function start(rows: Leased[]): void {
@@ -105,32 +117,29 @@ export function createLoop(deps: LoopDeps) {
     ]);
   }
 
-  /** An outcome is known and must not be lost: it is written until the store takes it, or the process is cut off and the lease ends in doubt. */
+  /**
+   * An outcome is known and must not be lost: it is written until the store takes it, or the process is cut off and the lease ends
+   * in doubt. A store that refuses it also gets no further mail sent than fits in hand, since none of it could be told about.
+   */
   async function persist(write: () => Promise<unknown>): Promise<void> {
-    for (let waitMs = 50; ; waitMs = Math.min(waitMs * 2, 2000)) {
+    for (let waitMs = 50; ; waitMs = Math.min(waitMs * 2, 5000)) {
       try {
         await write();
         return;
       } catch (error) {
-        if (!isDatabaseAway(error))
-          return log.error({ err: error }, "an outcome could not be settled; its lease will end in doubt");
+        if (!isDatabaseAway(error)) log.error({ err: error }, "an outcome could not be settled; it is tried again");
         if (cut.signal.aborted) return;
-        await delay(waitMs);
+        await delay(waitMs, undefined, { signal: cut.signal }).catch(() => {});
       }
     }
   }
 
   /** Until something may have changed: a wake-up, room again, a lane that becomes due, or the poll. */
   async function rest(): Promise<void> {
-    const nextDue = lanes.nextDueMs();
-    const waitMs =
-      lanes.isFull() || nextDue === undefined ? pollMs : Math.min(pollMs, Math.max(5, nextDue - Date.now()));
-    const polled = waitMs === pollMs;
+    const untilDue = (lanes.nextDueMs() ?? Number.POSITIVE_INFINITY) - Date.now();
+    const untilPoll = lookedAtMs + pollMs - performance.now();
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => {
-        if (polled) stirred = true;
-        resolve();
-      }, waitMs);
+      const timer = setTimeout(resolve, Math.max(5, Math.min(untilDue, untilPoll)));
       stir = () => {
         clearTimeout(timer);
         resolve();

@@ -14,7 +14,7 @@ export function createSimulator(deps: { judge: ReturnType<typeof createJudge>; m
   return async (row, { raw, returnPath }) => {
     const result = simulate({ address: row.address, attempt: row.attempts + 1 });
     if (result.kind === "suppressed") return deps.judge.suppress(row, { reason: "manual", sourceEvent: null });
-    const settlement = deps.judge.conclude(row, result.outcome, conversation, result.afterMs ?? undefined);
+    const settlement = deps.judge.simulated(row, result, conversation);
     if (settlement.status !== "delivered") return settlement;
     await deps.mailbox.deliver({ emailId: toWireId("email", row.emailId), returnPath, recipient: row.address, raw });
     return { ...settlement, ...(result.followUp && { followUp: result.followUp }) };

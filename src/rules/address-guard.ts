@@ -11,12 +11,17 @@ export function isPublicAddress(text: string): boolean {
 
 /** Permits public addresses and the ranges an operator names. Throws on a range that cannot be read. */
 export function createAddressGuard(options: { allowCidrs: readonly string[] }): (ip: string) => boolean {
-  const allowed = options.allowCidrs.map(readRange);
+  const isOpened = createRangeMatch(options.allowCidrs);
+  return (ip) => isPublicAddress(ip) || isOpened(ip);
+}
+
+/** Whether an address lies in one of these ranges. Throws on a range that cannot be read. */
+export function createRangeMatch(cidrs: readonly string[]): (ip: string) => boolean {
+  const ranges = cidrs.map(readRange);
   return (ip) => {
-    if (isPublicAddress(ip)) return true;
     const address = readAddress(ip);
     if (address === undefined) return false;
-    return allowed.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+    return ranges.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
   };
 }
 

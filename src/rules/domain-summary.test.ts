@@ -31,6 +31,17 @@ test("nothing there: the first record with its value, the others by name", () =>
   assert.match(summary.message, /Then see to: .*MX bounce\.shop\.example/);
 });
 
+test("before the first check nothing is claimed about DNS", () => {
+  const fresh = judged([]).map((one) => ({ ...one, status: "pending" as const }));
+  const { message } = summarise("shop.example", "pending", fresh);
+  assert.match(
+    message,
+    /^The records of shop\.example were not looked up yet\. Nothing can be sent yet\. Add the CNAME/,
+  );
+  const silent = fresh.map((one) => ({ ...one, unanswered: true }));
+  assert.match(summarise("shop.example", "pending", silent).message, /DNS could not be asked in the last check/);
+});
+
 test("a wrong record: what was found, what is wanted", () => {
   const wrong = { status: "mismatch", discoveredValue: "v=DMARC1", note: "it has no p= tag" } as const;
   const summary = summarise(

@@ -25,7 +25,9 @@ export function summarise(domain: string, status: DomainStatus, records: readonl
   const nextAction: NextAction = status === "ready" ? "NONE" : waiting ? "WAIT" : "CONFIGURE_DNS";
   const sending = canSend(status, records);
   const sentences = [
-    headline(domain, status, nextAction, sending),
+    records.every((one) => one.status === "pending" && one.unanswered !== true)
+      ? `The records of ${domain} were not looked up yet. Nothing can be sent yet.`
+      : headline(domain, status, nextAction, sending),
     ...(nextAction === "CONFIGURE_DNS" ? fixes(lacking) : []),
     ...(nextAction === "NONE" ? improvements(records) : []),
     ...silence(records),

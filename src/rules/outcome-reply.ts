@@ -13,7 +13,7 @@ export interface ReplyReading {
 /** Wordings first, since receivers use enhanced codes loosely; then the enhanced code; then the plain one. */
 export function readReply(phase: Phase, reply: Reply): ReplyReading {
   // What a reply means stands at its beginning; the bound also keeps one that is made to be slow from being so.
-  const text = reply.text.slice(0, maxCharacters).replace(/\s+/g, " ");
+  const text = reply.text.slice(0, maxCharacters).replace(/\s+/g, " ").replace(quotedAddress, "<address>");
   const codeClass = Math.floor(reply.code / 100);
   const rule = wordingRules.find(
     (candidate) =>
@@ -49,3 +49,6 @@ function isPossible(category: Category, phase: Phase): boolean {
 const mailboxCategories: ReadonlySet<Category> = new Set(["unknown-mailbox", "mailbox-disabled", "mailbox-full"]);
 
 const maxCharacters = 1000;
+
+/** An address that the reply repeats says nothing, whatever words it is made of: `<virus@example.com>`. */
+const quotedAddress = /<?[^\s<>()@,;:]{1,64}@[^\s<>()@,;:]{1,255}>?/g;

@@ -15,7 +15,6 @@ const actions: readonly Action[] = [
   { reply: "250 ok", after: "reset" },
   { raw: "250-endless\r\n".repeat(100) },
   { raw: "what?\r\n" },
-  { raw: "250 ok\r\n250 twice\r\n" },
   { reply: "354 go" },
 ];
 
@@ -29,13 +28,16 @@ function draws(seed: number): () => number {
 }
 
 for (const seed of [1, 2, 3, 4]) {
-  test(`faults at random, seed ${seed}: what the sink took is accepted or in doubt, and nothing else is accepted`, async () => {
+  test(`faults at random, seed ${seed}: what the sink took is accepted or in doubt, and nothing else is accepted`, async (t) => {
     const random = draws(seed);
     const script = (step: Step): Action | undefined => {
       if (step.verb === "quit" || random() > 0.08) return undefined;
-      return actions[Math.floor(random() * actions.length)];
+      // Inside a message a server can only drop: one that answers there and again at the dot has said two things.
+      const possible = step.verb === "bytes" ? actions.slice(0, 2) : actions;
+      return possible[Math.floor(random() * possible.length)];
     };
     const sink = await startSink({ script });
+    t.after(() => sink.close());
     const waits = { bannerMs: 150, ehloMs: 150, mailMs: 150, rcptMs: 150, dataMs: 150, dotMs: 150, quitMs: 50 };
     const pool = createPool({ perDestination: 8, idleMs: 20, maxTransactions: 9, timeouts: waits });
     const target = {
@@ -69,6 +71,5 @@ for (const seed of [1, 2, 3, 4]) {
     }
     assert.deepEqual(pool.stats(), { open: 0, idle: 0, waiting: 0 });
     await sink.until(({ connections }) => connections.open === 0);
-    await sink.close();
   });
 }

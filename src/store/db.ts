@@ -1,38 +1,56 @@
 /** The one door to PostgreSQL: opens a pool with the settings every statement relies on. Called by assemble and the command line. */
-import postgres from "postgres";
+import pg from "pg";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../rules/problem.ts";
 import { socketOptions } from "./embedded.ts";
+import { createSql, type Sql } from "./sql.ts";
 
-export type Sql = postgres.Sql<Record<string, never>>;
-export type Transaction = postgres.TransactionSql<Record<string, never>>;
+export type { Sql } from "./sql.ts";
 
 export type DbOptions = { url: string; pool: number; log: Log; name?: string };
 
 /** A statement that takes longer than this is stuck; nothing of ours does. */
 const statementTimeoutMs = 30_000;
+const connectTimeoutMs = 5_000;
 
 export function openDb(options: DbOptions): Sql {
-  return postgres(options.url, {
-    ...socketOptions(options.url),
-    max: options.pool,
-    connect_timeout: 5,
-    idle_timeout: 0,
-    max_lifetime: 0,
-    // The program asks for few distinct statements, all with parameters: prepared once per connection.
-    prepare: true,
-    types: {},
-    connection: {
-      application_name: options.name ?? "posthorn",
-      TimeZone: "UTC",
-      statement_timeout: statementTimeoutMs,
-      idle_in_transaction_session_timeout: statementTimeoutMs,
-      lock_timeout: 10_000,
+  const config = {
+    ...addressOf(options.url),
+    application_name: options.name ?? "posthorn",
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    idle_in_transaction_session_timeout: statementTimeoutMs,
+    lock_timeout: 10_000,
+    // The server's own limit comes first; this one is for a server that has gone silent.
+    query_timeout: statementTimeoutMs + 5_000,
+    keepAlive: true,
+    options: "-c TimeZone=UTC",
+  };
+  const pool = new pg.Pool({ ...config, max: options.pool, min: 0, idleTimeoutMillis: 0 });
+  // A connection that dies while nobody uses it is replaced when it is needed.
+  pool.on("error", (error) => options.log.debug({ reason: error.message }, "an idle database connection was lost"));
+  return createSql({
+    pool,
+    async connect() {
+      const client = new pg.Client({ ...config, query_timeout: 0 });
+      await client.connect();
+      return client;
     },
-    onnotice: (notice) => options.log.debug({ notice: notice.message }, "database notice"),
-    // A lost server is asked for again soon: callers are told `unavailable` meanwhile.
-    backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 1),
   });
+}
+
+/** node-postgres reads no socket from a URL: its directory is handed over beside the rest. */
+function addressOf(url: string): pg.ClientConfig {
+  const { path } = socketOptions(url);
+  if (path === undefined) return { connectionString: url };
+  const { username, password, pathname, port } = new URL(url);
+  return {
+    host: path.slice(0, path.lastIndexOf("/")),
+    port: Number(port || 5432),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)),
+  };
 }
 
 export async function ping(sql: Sql): Promise<void> {
@@ -47,10 +65,7 @@ export async function serverVersion(sql: Sql): Promise<{ number: number; text: s
 
 /** Errors that mean "the database is not there right now", as opposed to a bug in a statement. */
 const awayCodes = new Set([
-  "CONNECTION_CLOSED",
-  "CONNECTION_ENDED",
-  "CONNECTION_DESTROYED",
-  "CONNECT_TIMEOUT",
+  "CONNECTION_LOST",
   "ECONNREFUSED",
   "ECONNRESET",
   "ENOENT",
@@ -97,7 +112,7 @@ export function unavailable(cause: unknown): Problem {
 }
 
 /** Serialisation failures and deadlocks are ours to retry (40001, 40P01), a few times. */
-export async function retrying<T>(work: () => Promise<T>, tries = 5): Promise<T> {
+export async function retrying<T>(work: () => PromiseLike<T>, tries = 5): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();

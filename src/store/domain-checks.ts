@@ -41,12 +41,14 @@ export async function claimVerify(
 
 /** Domains whose turn in the background has come, the longest waiting first. Index domains_due. */
 export async function claimDue(sql: Sql, claim: { lease: string; limit: number }): Promise<DomainRow[]> {
+  // Materialized: joined in place, the planner may run the locking query again and take more than was asked for.
   return await sql<DomainRow[]>`
-    update domains set ${take(sql, claim.lease)}
-    where (workspace_id, id) in (
+    with due as materialized (
       select workspace_id, id from domains where next_check_at <= now() and ${isFree(sql)}
-      order by next_check_at limit ${claim.limit} for update skip locked)
-    returning ${domainColumns(sql)}`;
+      order by next_check_at limit ${claim.limit} for update skip locked
+    )
+    update domains set ${take(sql, claim.lease)}
+    where (workspace_id, id) in (select workspace_id, id from due) returning ${domainColumns(sql)}`;
 }
 
 /** State and event of a check, in one transaction and only while the lease holds; undefined when it does not. */
@@ -102,12 +104,13 @@ export async function releaseCheck(sql: Sql, check: Which & { lease: string; aga
  */
 export async function recheckRivals(sql: Sql, of: Which & { domain: string; seenAfter: Date }): Promise<number> {
   const rows = await sql`
-    update domains set next_check_at = now() where (workspace_id, id) in (
+    with rivals as materialized (
       select workspace_id, id from domains
       where domain = ${of.domain} and deleted_at is null and control_proved_at is not null and id <> ${of.id}
         and cardinality(signing_slots) > 0 and last_checked_at < ${of.seenAfter}
-      for update skip locked)
-    returning 1`;
+      for update skip locked
+    )
+    update domains set next_check_at = now() where (workspace_id, id) in (select workspace_id, id from rivals) returning 1`;
   return rows.length;
 }
 

@@ -119,8 +119,10 @@ export async function cancelEmail(
       update recipients r set status = 'canceled', settled_at = now() from waiting w
       where r.workspace_id = ${input.workspaceId} and r.email_id = ${input.id} and r.position = w.position
     ), email as (
-      update emails e set open = e.open - w.closed, updated_at = now(), status_message = 'canceled',
-        status = case when e.open > w.closed then 'queued' when e.accepted > 0 then 'sent' else 'failed' end
+      update emails e set open = e.open - w.closed, updated_at = now(),
+        status = case when e.open > w.closed then 'queued' when e.accepted > 0 then 'sent' else 'failed' end,
+        status_message = case when e.open > w.closed then e.status_message
+          when e.accepted > 0 then format('accepted for %s of %s recipients', e.accepted, e.total) else 'canceled' end
       from (select count(*) as closed from waiting) w where e.workspace_id = ${input.workspaceId} and e.id = ${input.id} and w.closed > 0
     ), event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)

@@ -80,17 +80,16 @@ async function acceptBatch(sql: Sql, emails: NewEmail[]): Promise<Accepted[]> {
 /** Content too large for one statement goes piece by piece inside one transaction, so that other calls are served in between. */
 async function acceptLarge(sql: Sql, email: NewEmail): Promise<Accepted> {
   const stored = await sql.begin(async (tx) => {
-    const inner = tx as unknown as Sql;
-    const ids = await insertEmails(inner, [email], []);
+    const ids = await insertEmails(tx, [email], []);
     if (ids.size === 0) return ids;
     let slice: Piece[] = [];
     for (const piece of piecesOf(email)) {
       slice.push(piece);
       if (slice.length < batchBytes / pieceLength) continue;
-      await insertPieces(inner, slice);
+      await insertPieces(tx, slice);
       slice = [];
     }
-    await insertPieces(inner, slice);
+    await insertPieces(tx, slice);
     return ids;
   });
   const [answer] = await answersFor(sql, [email], stored as Set<string>);
@@ -166,6 +165,19 @@ async function answersFor(sql: Sql, emails: NewEmail[], stored: Set<string>): Pr
     if (!first) throw Object.assign(new Error("idempotency key vanished"), { code: "55P03" });
     return { stored: false, emailId: first.emailId, requestHash: first.requestHash };
   });
+}
+
+/** What an idempotency key was used for, while it is kept. */
+export async function findAccepted(
+  sql: Sql,
+  workspaceId: string,
+  key: string,
+): Promise<{ emailId: string; messageId: string; requestHash: string } | undefined> {
+  const [row] = await sql<{ emailId: string; messageId: string; requestHash: string }[]>`
+    select i.email_id as "emailId", e.message_id as "messageId", i.request_hash as "requestHash"
+    from idempotency i join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id
+    where i.workspace_id = ${workspaceId} and i.key = ${key} and i.expires_at >= now()`;
+  return row;
 }
 
 function emailRow(email: NewEmail) {

@@ -1,17 +1,17 @@
 /** The few statements that the embedded server's own upkeep needs, before the program's pool exists. Called by embedded.ts. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import postgres from "postgres";
+import pg from "pg";
 import { EmbeddedError } from "./embedded-error.ts";
-import { database, type Facts, type Home, replaceFile, socketPath, user, writeFacts } from "./embedded-home.ts";
+import { database, type Facts, type Home, replaceFile, user, writeFacts } from "./embedded-home.ts";
 import { type StartServer, startServer } from "./embedded-server.ts";
 
 /** Also the proof that the password in our facts opens this server. */
 export async function ensureDatabase(home: Home, password: string): Promise<void> {
   try {
-    await inSession(home, password, async (sql) => {
-      const found = await sql`select 1 from pg_database where datname = ${database}`;
-      if (found.length === 0) await sql`create database ${sql(database)}`;
+    await inSession(home, password, async (session) => {
+      const found = await session.query("select 1 from pg_database where datname = $1", [database]);
+      if (found.rowCount === 0) await session.query(`create database ${session.escapeIdentifier(database)}`);
     });
   } catch (cause) {
     const message = `PostgreSQL in ${home.cluster} runs but refuses Posthorn: ${String(cause)}`;
@@ -27,7 +27,7 @@ export async function teachPassword(run: StartServer, facts: Facts): Promise<voi
     const server = await startServer({ ...run, settings: [`hba_file=${rules}`] });
     try {
       // alter role takes no parameters; the password is base64url.
-      await inSession(run.home, "", (sql) => sql.unsafe(`alter role ${user} password '${facts.password}'`));
+      await inSession(run.home, "", (session) => session.query(`alter role ${user} password '${facts.password}'`));
     } finally {
       await server.stop();
     }
@@ -37,16 +37,19 @@ export async function teachPassword(run: StartServer, facts: Facts): Promise<voi
   await writeFacts(run.home.dataDir, facts);
 }
 
-async function inSession(
-  home: Home,
-  password: string,
-  work: (sql: postgres.Sql) => PromiseLike<unknown>,
-): Promise<void> {
-  const path = socketPath(home.socketDir);
-  const sql = postgres({ path, user, password, database: "postgres", max: 1, onnotice: () => {}, fetch_types: false });
+async function inSession(home: Home, password: string, work: (session: pg.Client) => Promise<unknown>): Promise<void> {
+  const session = new pg.Client({
+    host: home.socketDir,
+    user,
+    password,
+    database: "postgres",
+    connectionTimeoutMillis: 5000,
+  });
+  session.on("error", () => {});
+  await session.connect();
   try {
-    await work(sql);
+    await work(session);
   } finally {
-    await sql.end({ timeout: 1 });
+    await session.end();
   }
 }

@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import postgres from "postgres";
-import { type Embedded, type EmbeddedOptions, socketOptions, startEmbedded } from "./embedded.ts";
+import { silentLog } from "../ops/log.ts";
+import { openDb, type Sql } from "./db.ts";
+import { type Embedded, type EmbeddedOptions, startEmbedded } from "./embedded.ts";
 
 export const isRoot = process.getuid?.() === 0;
 export const needsRoot = isRoot ? false : "needs root to act as two users";
@@ -45,15 +46,12 @@ export function recorder() {
   return { lines, info: write("info"), warn: write("warn"), error: write("error") };
 }
 
-export async function query<T extends postgres.Row[]>(
-  url: string,
-  ask: (sql: postgres.Sql) => PromiseLike<T>,
-): Promise<T> {
-  const sql = postgres(url, { ...socketOptions(url), max: 1, onnotice: () => {}, fetch_types: false });
+export async function query<T extends readonly object[]>(url: string, ask: (sql: Sql) => PromiseLike<T>): Promise<T> {
+  const sql = openDb({ url, pool: 1, log: silentLog() });
   try {
     return await ask(sql);
   } finally {
-    await sql.end({ timeout: 1 });
+    await sql.end();
   }
 }
 

@@ -70,19 +70,30 @@ export async function leaseDue(
 ): Promise<Leased[]> {
   const rows = await sql<LeasedRow[]>`
     with live as materialized (
-      select coalesce(array_agg(id::bigint), '{}') as ids from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})
+      -- Who asks is alive, also when the database was away for longer than its heartbeat may be.
+      select array_append(array_agg(id::bigint), ${lease}::bigint >> 32) as ids
+      from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})
     ), lane as (
       select * from unnest(${lanes.map((l) => l.destination)}::text[], ${lanes.map((l) => l.workspaceId)}::uuid[], ${lanes.map((l) => l.quota)}::int[])
         as l(destination, workspace_id, quota)
     ), picked as materialized (
       select r.* from lane, live, lateral (
-        select workspace_id, email_id, position, lease is not null as lost from recipients
+        select workspace_id, email_id, position, lease is not null as lost, destination from recipients
         where destination = lane.destination and workspace_id = lane.workspace_id and status in ('queued', 'delayed')
           and due_at <= now() and (lease is null or lease >> 32 <> all (live.ids))
         order by due_at limit lane.quota for update skip locked) r
+    ), sibling as materialized (
+      -- An email is not cut in two where a quota ends: its other recipients at the destination travel along.
+      select r.workspace_id, r.email_id, r.position, r.lease is not null as lost
+      from (select distinct workspace_id, email_id, destination from picked) p
+      join recipients r on r.workspace_id = p.workspace_id and r.email_id = p.email_id and r.destination = p.destination
+      cross join live
+      where r.status in ('queued', 'delayed') and r.due_at <= now() and (r.lease is null or r.lease >> 32 <> all (live.ids))
+        and (r.workspace_id, r.email_id, r.position) not in (select workspace_id, email_id, position from picked)
+      for update of r skip locked
     ), leased as (
       update recipients r set lease = ${lease}, in_doubt = r.in_doubt or p.lost
-      from picked p where r.workspace_id = p.workspace_id and r.email_id = p.email_id and r.position = p.position
+      from (select workspace_id, email_id, position, lost from picked union all select * from sibling) p where r.workspace_id = p.workspace_id and r.email_id = p.email_id and r.position = p.position
       returning r.workspace_id, r.email_id, r.position, r.kind, r.address, r.destination, r.attempts, r.in_doubt
     )
     select l.workspace_id as "workspaceId", l.email_id as "emailId", l.position, l.kind, l.address, l.destination, l.attempts,

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import type { Log } from "../ops/log.ts";
-import type { Sql, Transaction } from "./db.ts";
+import type { Sql } from "./db.ts";
 import { ensurePartitions } from "./partitions.ts";
 
 /** Any number will do, as long as no other program takes it in the same database. */
@@ -66,7 +66,7 @@ function judge(steps: Migration[], done: { version: number; name: string; checks
   });
 }
 
-async function applyMissing(tx: Transaction, steps: Migration[]): Promise<string[]> {
+async function applyMissing(tx: Sql, steps: Migration[]): Promise<string[]> {
   for (const step of steps) {
     await tx.unsafe(step.text);
     await tx`insert into schema_migrations (version, name, checksum) values (${step.version}, ${step.name}, ${step.checksum})`;

@@ -35,7 +35,7 @@ export async function ensurePartitions(sql: Sql): Promise<void> {
         `create table ${partition.name} partition of ${partition.table} for values from ('${partition.from}') to ('${partition.to}') with (fillfactor = ${partition.fill})`,
       )
       .catch((error) => {
-        if (error.code !== "42P07") throw error;
+        if ((error as { code?: string }).code !== "42P07") throw error;
       });
   }
 }

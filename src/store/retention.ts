@@ -31,10 +31,9 @@ export async function dropOldPartitions(sql: Sql, retention: Retention): Promise
 /** A lock that is not to be had at once is left for the next round: dropping must never make mail wait. */
 async function dropIfFinished(sql: Sql, table: PartitionedTable, name: string, startMs: number): Promise<boolean> {
   return await sql.begin(async (tx) => {
-    const inner = tx as unknown as Sql;
     await tx`set local lock_timeout = '2s'`;
-    if (await isNeeded(inner, table, name, startMs)) return false;
-    if (table === "events") await moveOldest(inner, name);
+    if (await isNeeded(tx, table, name, startMs)) return false;
+    if (table === "events") await moveOldest(tx, name);
     await tx.unsafe(`drop table ${name}`);
     return true;
   });

@@ -94,10 +94,15 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
         settled_at = case when h.status = 'delayed' then null else now() end
       from held h where r.workspace_id = h.workspace_id and r.email_id = h.email_id and r.position = h.position
     ), email as (
-      update emails e set open = e.open - d.closed, accepted = e.accepted + d.accepted, updated_at = now(), status_message = d.reply,
-        status = case when e.open > d.closed then 'queued' when e.accepted + d.accepted > 0 then 'sent' else 'failed' end
+      update emails e set open = e.open - d.closed, accepted = e.accepted + d.accepted, updated_at = now(),
+        status = case when e.open > d.closed then 'queued' when e.accepted + d.accepted > 0 then 'sent' else 'failed' end,
+        -- The same words in whatever order siblings are settled: what an open email waits for, why a failed one failed.
+        status_message = case when e.open > d.closed then coalesce(d.delay, e.status_message) when e.accepted + d.accepted = 0 then d.refusal
+          when e.accepted + d.accepted = e.total then d.acceptance else format('accepted for %s of %s recipients', e.accepted + d.accepted, e.total) end
       from (select workspace_id, email_id, count(*) filter (where status <> 'delayed') as closed,
-          count(*) filter (where status in ('delivered', 'sent')) as accepted, coalesce(max(reply) filter (where status = 'delayed'), max(reply) filter (where status not in ('delivered', 'sent')), max(reply)) as reply
+          count(*) filter (where status in ('delivered', 'sent')) as accepted, max(reply) filter (where status = 'delayed') as delay,
+          max(reply) filter (where status in ('delivered', 'sent')) as acceptance,
+          max(reply) filter (where status not in ('delayed', 'delivered', 'sent')) as refusal
         from held group by workspace_id, email_id) d
       where e.workspace_id = d.workspace_id and e.id = d.email_id and (select count(*) from mail) > 0
     ), listed as (

@@ -34,7 +34,7 @@ export function createWake(deps: { sql: Sql; log: Log }): Wake {
     sending = sending.then(async () => {
       for (const topic of told)
         await deps.sql
-          .notify(`posthorn_${topic}`, "")
+          .notify(`posthorn_${topic}`)
           .catch((error: Error) => deps.log.debug({ reason: error.message }, "wake-up not sent; others will poll"));
     });
   };

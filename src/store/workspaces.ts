@@ -18,7 +18,7 @@ const firstLock = 0x66697273; // "firs"
 export async function onlyOneNode<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {
   const done = await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${firstLock})`;
-    return { value: await work(tx as unknown as Sql) };
+    return { value: await work(tx) };
   });
   return done.value as T;
 }

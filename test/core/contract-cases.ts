@@ -5,6 +5,7 @@
  * id, a function that makes a thing in the other workspace and returns a request naming it, with everything else right; or
  * a sentence that says why the field holds no id of ours. Add the thing's maker below, beside `theirKey`.
  */
+import { randomBytes } from "node:crypto";
 import { createKey, type World } from "../harness/workspaces.ts";
 
 export type MakeRequest = (world: World) => Promise<Record<string, unknown>>;
@@ -24,12 +25,19 @@ const noIds: MethodCase = { built: true, ids: {} };
 /** A key of the other workspace, fresh for each use: some methods end what they name. */
 const theirKey = async (world: World) => (await createKey(world.program, { key: world.theirs.full })).id;
 
+/** A domain of the other workspace, with a name of its own. */
+const theirDomain = async (world: World) => {
+  const domain = `d${randomBytes(6).toString("hex")}.test`;
+  const answer = await world.program.call("DomainService/AddDomain", { domain }, { key: world.theirs.full });
+  return (answer.body.domain as { id: string }).id;
+};
+
 export const cases: Record<string, MethodCase> = {
-  "DomainService/AddDomain": unbuilt,
-  "DomainService/GetDomain": unbuilt,
-  "DomainService/ListDomains": unbuilt,
-  "DomainService/VerifyDomain": unbuilt,
-  "DomainService/DeleteDomain": unbuilt,
+  "DomainService/AddDomain": noIds,
+  "DomainService/GetDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
+  "DomainService/ListDomains": noIds,
+  "DomainService/VerifyDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
+  "DomainService/DeleteDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
   "DomainService/RotateDkim": unbuilt,
 
   "EmailService/SendEmail": unbuilt,

@@ -12,7 +12,10 @@ import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret }
 async function pasteCurl(program: RunningProgram, env: Record<string, string> = {}): Promise<Record<string, unknown>> {
   const command = /^ {4}(curl [\s\S]*?[^\\])\n/m.exec(program.output())?.[1];
   assert.ok(command, `no curl in ${program.output()}`);
-  const { stdout } = await promisify(execFile)("bash", ["-c", command], { env: { ...process.env, ...env } });
+  const { stdout } = await promisify(execFile)("bash", ["-c", command], {
+    env: { ...process.env, ...env },
+    timeout: 20_000,
+  });
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
@@ -85,7 +88,7 @@ describe("the program with its own database", async () => {
     await program.call("KeyService/ListKeys", { pageSize: -1 });
     const facts = JSON.parse(await readFile(join(dataDir, "postgres.json"), "utf8")) as { url: string };
     const lines = logLines(program);
-    assert.ok(lines.length > 2);
+    assert.ok(lines.length >= 2);
     for (const line of lines) {
       const { level, time, msg } = JSON.parse(line) as Record<string, string>;
       assert.ok(level && msg && !Number.isNaN(Date.parse(time ?? "")), line);
@@ -167,15 +170,16 @@ describe("mistakes", async () => {
   });
 
   it("in a command are told with exit code 2", async () => {
-    for (const [args, words] of [
+    const mistakes = [
       [["nonsense"], /no command "nonsense"/],
       [["keys", "create", "--nonsense"], /--nonsense/],
       [["keys", "create", "--permission", "king"], /full, send or read/],
       [["keys", "revoke", "x"], /no key id/],
-    ] as const) {
-      const { code, stderr } = await runCommand([...args], { dataDir });
+    ] as const;
+    const ends = await Promise.all(mistakes.map(([args]) => runCommand([...args], { dataDir })));
+    for (const [i, { code, stderr }] of ends.entries()) {
       assert.equal(code, 2, stderr);
-      assert.match(stderr, words);
+      assert.match(stderr, mistakes[i]![1]);
     }
   });
 });

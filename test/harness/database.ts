@@ -60,7 +60,7 @@ export async function createTestDatabase(options: { migrated?: boolean } = {}): 
     url: cloned,
     sql,
     async drop() {
-      await sql.end({ timeout: 2 });
+      await sql.end();
       await admin.unsafe(`drop database if exists ${name} with (force)`);
       await admin.end();
       // A file run alone started the server itself: its last database takes the server along.

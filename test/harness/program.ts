@@ -40,12 +40,21 @@ export type RunningProgram = {
 
 export const testSecret = "the secret that all test programs share, 0123456789";
 
+/** A test that is ended early must not leave programs behind. */
+const children = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+});
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => process.exit(1));
+
 export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
   const dataDir = options.dataDir ?? (await newDataDir());
   const child = spawn(process.execPath, [bin, "start"], {
     env: programEnv(dataDir, options),
     stdio: ["ignore", "pipe", "pipe"],
   });
+  children.add(child);
+  child.once("exit", () => children.delete(child));
   let output = "";
   child.stdout.on("data", (chunk) => (output += chunk));
   child.stderr.on("data", (chunk) => (output += chunk));
@@ -155,9 +164,18 @@ function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv
   };
 }
 
+/** Longer than any drain: a program that has not ended by then never will. */
+const endsWithinMs = 45_000;
+
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
   if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
   const gone = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+  const late = setTimeout(() => {
+    process.stderr.write(`process ${child.pid} did not end on ${signal}\n`);
+    child.kill("SIGKILL");
+  }, endsWithinMs);
   child.kill(signal);
-  return await gone;
+  const code = await gone;
+  clearTimeout(late);
+  return code;
 }

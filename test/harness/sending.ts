@@ -74,5 +74,6 @@ export function violationsOf(body: Record<string, unknown>): Violation[] {
 
 /** As if this much time had passed: what waits for a later moment is due now. */
 export async function makeDue(world: World): Promise<void> {
-  await world.database.sql`update recipients set due_at = now() where status in ('queued', 'delayed') and due_at > now()`;
+  await world.database
+    .sql`update recipients set due_at = now() where status in ('queued', 'delayed') and due_at > now()`;
 }

@@ -271,12 +271,14 @@ export class SinkConnection {
   }
 
   #follow(after: Planned["after"]): void {
-    if (after === "close") {
+    if (after === "close" || after === "reset") {
       this.#ended = true;
+      this.#sink.left(this);
+    }
+    if (after === "close") {
       this.#socket.uncork();
       this.#socket.end(() => this.#socket.destroy());
     } else if (after === "reset") {
-      this.#ended = true;
       this.#socket.uncork();
       this.#socket.resetAndDestroy();
     } else if (after === "pause") {

@@ -94,6 +94,7 @@ export class Sink extends EventEmitter {
   accepted = 0;
   readonly #server: net.Server;
   readonly #live = new Set<SinkConnection>();
+  readonly #sockets = new Set<net.Socket>();
   readonly #seen = new Map<string, number>();
 
   constructor(options: SinkOptions = {}) {
@@ -117,7 +118,7 @@ export class Sink extends EventEmitter {
   }
 
   async close(): Promise<void> {
-    for (const connection of this.#live) connection.destroy();
+    for (const socket of this.#sockets) socket.destroy();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
@@ -161,6 +162,14 @@ export class Sink extends EventEmitter {
     return times;
   }
 
+  /** A connection has ended: told by the socket, or by the connection itself when it says goodbye first. */
+  left(connection: SinkConnection): void {
+    if (!this.#live.delete(connection)) return;
+    this.connections.open -= 1;
+    connection.keep();
+    this.changed();
+  }
+
   changed(): void {
     this.emit("change");
   }
@@ -171,11 +180,10 @@ export class Sink extends EventEmitter {
     this.connections.peak = Math.max(this.connections.peak, this.connections.open);
     const connection = new SinkConnection(this, socket, this.connections.opened);
     this.#live.add(connection);
+    this.#sockets.add(socket);
     socket.on("close", () => {
-      this.connections.open -= 1;
-      connection.keep();
-      this.#live.delete(connection);
-      this.changed();
+      this.#sockets.delete(socket);
+      this.left(connection);
     });
     this.changed();
     connection.start();

@@ -70,10 +70,23 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     nodes.push(node);
     return node;
   };
-  const program = await startNode();
-  const [row] = await database.sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
-  const workspaceId = row!.value;
-  await addSendingDomain(database.sql, workspaceId, senderDomain);
+  const stop = async () => {
+    for (const node of nodes) await node.remove();
+    await sink.close();
+    await dns.stop();
+    await database.drop();
+  };
+  const begin = async () => {
+    const program = await startNode();
+    const [row] = await database.sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
+    await addSendingDomain(database.sql, row!.value, senderDomain);
+    return { program, workspaceId: row!.value };
+  };
+  // What stays open would keep the test's process from ending.
+  const { program, workspaceId } = await begin().catch(async (error) => {
+    await stop();
+    throw error;
+  });
 
   const world: World = {
     database,
@@ -83,19 +96,17 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     workspaceId,
     startNode,
     send: (request, headers) =>
-      nodes
-        .at(-1)!
-        .call(
-          "EmailService/SendEmail",
-          {
-            from: `News <news@${senderDomain}>`,
-            to: ["a@there.test"],
-            subject: "Hello",
-            body: "Hello there",
-            ...request,
-          },
-          { headers },
-        ),
+      nodes.at(-1)!.call(
+        "EmailService/SendEmail",
+        {
+          from: `News <news@${senderDomain}>`,
+          to: ["a@there.test"],
+          subject: "Hello",
+          body: "Hello there",
+          ...request,
+        },
+        { headers },
+      ),
     call: (...args) => nodes.at(-1)!.call(...args),
     async events() {
       const all: WireEvent[] = [];
@@ -116,12 +127,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         { withinMs },
       );
     },
-    async stop() {
-      for (const node of nodes) await node.remove();
-      await sink.close();
-      await dns.stop();
-      await database.drop();
-    },
+    stop,
   };
   return world;
 }

@@ -19,7 +19,11 @@ test("attachments of every kind arrive byte-true, under their own names", async 
   const files = [
     { filename: "plain.bin", contentType: "application/octet-stream", content: randomBytes(1000) },
     { filename: "Angebot für Ärzte – №7.pdf", contentType: "application/pdf", content: randomBytes(70_001) },
-    { filename: "見積書 🧾.txt", contentType: "text/plain; charset=utf-16", content: Buffer.from("\ufeffzwölf", "utf16le") },
+    {
+      filename: "見積書 🧾.txt",
+      contentType: "text/plain; charset=utf-16",
+      content: Buffer.from("\ufeffzwölf", "utf16le"),
+    },
     { filename: 'quo"te\\back.csv', contentType: "text/csv", content: Buffer.from("a;b\r\n.\r\n1;2\n") },
     { filename: `${"long ".repeat(45)}name.dat`, contentType: "", content: Buffer.from([0, 13, 10, 46, 13, 10, 255]) },
     { filename: "empty.txt", contentType: "text/plain", content: Buffer.alloc(0) },

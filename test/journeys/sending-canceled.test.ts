@@ -76,9 +76,7 @@ test("what is finished, canceled, unknown or not named cannot be canceled", asyn
 
 test("twenty callers cancel at once: one of them did it", async () => {
   const id = await accepted(world, { scheduledAt: tomorrow() });
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => world.call("EmailService/CancelEmail", { id })),
-  );
+  const answers = await Promise.all(Array.from({ length: 20 }, () => world.call("EmailService/CancelEmail", { id })));
   const codes = answers.map(({ body }) => body.code ?? "ok").sort();
   assert.deepEqual(codes, [...Array(19).fill("failed_precondition"), "ok"]);
   assert.equal((await tellOf(world, id)).length, 1);

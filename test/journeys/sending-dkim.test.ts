@@ -14,7 +14,12 @@ before(async () => {
     { to: ["plain@there.test"] },
     { to: ["both@there.test"], html: "<p>Grüße</p>", body: "Grüße \t\r\n\r\n\r\n" },
     { to: ["empty@there.test"], subject: "", body: "" },
-    { to: ["dots@there.test"], body: ".\n..\nx".repeat(500), headers: { "X-A": "  b  " }, replyToAddresses: ["r@sender.test"] },
+    {
+      to: ["dots@there.test"],
+      body: ".\n..\nx".repeat(500),
+      headers: { "X-A": "  b  " },
+      replyToAddresses: ["r@sender.test"],
+    },
     { to: ["file@there.test"], attachments: [{ filename: "ä.bin", base64Content: "AAECAw==" }] },
     { to: ["jürgen@there.test"], subject: "Örtlich" },
   ];

@@ -16,7 +16,11 @@ async function emailsStored(): Promise<number> {
 }
 
 test("50 equal calls at once make one email and 50 equal answers", async () => {
-  const request = { to: ["one@there.test"], metadata: { b: "2", a: "1" }, attachments: [{ filename: "f", base64Content: "AA==" }] };
+  const request = {
+    to: ["one@there.test"],
+    metadata: { b: "2", a: "1" },
+    attachments: [{ filename: "f", base64Content: "AA==" }],
+  };
   const answers = await Promise.all(Array.from({ length: 50 }, () => world.send(request, withKey("fifty"))));
   const first = answers[0]!.body;
   assert.equal(first.status, "EMAIL_STATUS_SENT", JSON.stringify(first));

@@ -13,7 +13,10 @@ async function sent(request: Record<string, unknown>): Promise<{ id: string; mes
   assert.equal(status, 200, JSON.stringify(body));
   const messageId = body.messageId as string;
   const delivery = world.sink.deliveries.find(({ data }) => data.includes(`Message-ID: ${messageId}`))!;
-  const header = delivery.data.toString("latin1").split("\r\n\r\n")[0]!.replace(/\r\n(?=[ \t])/g, "");
+  const header = delivery.data
+    .toString("latin1")
+    .split("\r\n\r\n")[0]!
+    .replace(/\r\n(?=[ \t])/g, "");
   const valueOf = (name: string) => new RegExp(`^${name}: +(.*)$`, "m").exec(header)?.[1]?.trim();
   return {
     id: body.id as string,

@@ -10,11 +10,11 @@ import { createRoot } from "react-dom/client";
 import { queryClient } from "./api/query-client.ts";
 import { transport } from "./api/transport.ts";
 import { router } from "./router.tsx";
-import { theme } from "./theme.ts";
+import { readableColors, theme } from "./theme.ts";
 
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
-    <MantineProvider theme={theme} defaultColorScheme="auto">
+    <MantineProvider theme={theme} cssVariablesResolver={readableColors} defaultColorScheme="auto">
       <TransportProvider transport={transport}>
         <QueryClientProvider client={queryClient}>
           <RouterProvider router={router} />

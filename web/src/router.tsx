@@ -3,6 +3,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import { OverviewPage } from "./pages/overview.tsx";
 import { Layout } from "./shell/layout.tsx";
 import { NotFound } from "./shell/not-found.tsx";
+import { PageError } from "./shell/page-error.tsx";
 
 const root = createRootRoute({ component: Layout, notFoundComponent: NotFound });
 
@@ -16,6 +17,7 @@ const keys = createRoute({
 
 export const router = createRouter({
   routeTree: root.addChildren([overview, keys]),
+  defaultErrorComponent: PageError,
   defaultPreload: "intent",
   scrollRestoration: true,
 });

@@ -52,9 +52,14 @@ function welcome(config: Config, program: Program): string {
   if (show)
     lines.push(`  Your first API key, shown this once (kept in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
   else if (first.keyFile) lines.push(`  The first API key is in ${first.keyFile}`, "");
-  const key = show ? first.newKey : first.keyFile ? `$(cat ${first.keyFile})` : "$POSTHORN_KEY";
+  const key = show ? first.newKey : first.keyFile ? `$(cat ${quoted(first.keyFile)})` : "$POSTHORN_API_KEY";
   lines.push("  Try it:", "", ...tryIt(base, key ?? ""), "", "");
   return lines.join("\n");
+}
+
+/** As one word for a shell, whatever the path holds. */
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function tryIt(base: string, key: string): string[] {

@@ -246,27 +246,36 @@ create table webhooks (
   workspace_id uuid not null references workspaces (id),
   id uuid not null,
   url text not null,
+  -- Empty: all, those added later included.
   event_types text[] not null default '{}',
   description text not null default '',
   secret_sealed text not null,
   previous_secret_sealed text,
   previous_secret_until timestamptz,
+  -- How far it has read the log: the number of the last event looked at, and when that event happened.
   followed bigint not null,
+  followed_at timestamptz not null default now(),
   failing_since timestamptz,
   disabled_at timestamptz,
   disabled_reason text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  primary key (workspace_id, id)
-);
+  primary key (workspace_id, id),
+  check ((disabled_at is null) = (disabled_reason is null)),
+  check ((previous_secret_sealed is null) = (previous_secret_until is null))
+) with (fillfactor = 50);
 
+-- The queue and the log of webhooks: one row per event and webhook, and one for each that is asked for again.
 create table webhook_deliveries (
   workspace_id uuid not null,
   webhook_id uuid not null,
   id uuid not null,
-  event_number bigint not null,
+  -- Null for a test, whose event is in no log.
+  event_number bigint,
   event_id uuid not null,
   event_type text not null,
+  -- The event's own time: with it the event is found in its one partition.
+  event_at timestamptz not null,
   email_id uuid,
   status text not null default 'queued' check (status in ('queued', 'delivered', 'failed')),
   due_at timestamptz not null default now(),
@@ -278,9 +287,17 @@ create table webhook_deliveries (
   error text,
   last_attempt_at timestamptz,
   settled_at timestamptz,
-  primary key (workspace_id, webhook_id, id)
+  created_at timestamptz not null default now(),
+  primary key (workspace_id, webhook_id, id),
+  check (status <> 'queued' or event_number is not null),
+  check ((settled_at is null) = (status = 'queued'))
 ) partition by range (id);
-create index webhook_deliveries_due on webhook_deliveries (webhook_id, due_at) where status = 'queued';
+create index webhook_deliveries_due on webhook_deliveries (webhook_id, due_at, event_number) where status = 'queued';
+-- What a later event of the same email waits for.
+create index webhook_deliveries_untried on webhook_deliveries (webhook_id, email_id, event_number)
+  where status = 'queued' and attempts = 0 and email_id is not null;
+create index webhook_deliveries_by_event on webhook_deliveries (webhook_id, event_id);
+create index webhook_deliveries_failed on webhook_deliveries (workspace_id, webhook_id, id) where status = 'failed';
 
 create table inbound_messages (
   workspace_id uuid not null,

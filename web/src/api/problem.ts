@@ -13,6 +13,7 @@ const titles: Partial<Record<Code, string>> = {
   [Code.Unauthenticated]: "This key is not accepted",
   [Code.PermissionDenied]: "This key may not do that",
   [Code.InvalidArgument]: "Please correct the entries",
+  [Code.FailedPrecondition]: "That is not possible yet",
   [Code.Unavailable]: "The server is not ready",
   [Code.DeadlineExceeded]: "The server took too long",
   [Code.ResourceExhausted]: "Too many requests",

@@ -25,7 +25,6 @@ export function CreateKey({ isOpen, onClose }: { isOpen: boolean; onClose: () =>
       closeOnClickOutside={secret === undefined}
       closeOnEscape={secret === undefined}
       withCloseButton={secret === undefined}
-      closeButtonProps={{ "aria-label": "Close" }}
     >
       {secret === undefined ? <KeyForm onMade={setSecret} onCancel={close} /> : <Made secret={secret} onDone={close} />}
     </Modal>

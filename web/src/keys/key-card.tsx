@@ -9,11 +9,16 @@ export function KeyCard({ subject, onRevoke }: { subject: Key; onRevoke: () => v
   const permission = permissionOf(subject.permission);
   const isRevoked = subject.revokedAt !== undefined;
   return (
-    <Card withBorder padding="md" component="li" opacity={isRevoked ? 0.75 : 1}>
+    <Card withBorder padding="md" component="li">
       <Group justify="space-between" align="flex-start">
         <Stack gap={6} flex="1 1 240px" miw={0}>
           <Group gap="xs">
-            <Text fw={600} style={{ overflowWrap: "anywhere" }} td={isRevoked ? "line-through" : undefined}>
+            <Text
+              fw={600}
+              style={{ overflowWrap: "anywhere" }}
+              c={isRevoked ? "dimmed" : undefined}
+              td={isRevoked ? "line-through" : undefined}
+            >
               {subject.name}
             </Text>
             <Badge variant="light" color={permission.color}>
@@ -24,13 +29,9 @@ export function KeyCard({ subject, onRevoke }: { subject: Key; onRevoke: () => v
                 Test
               </Badge>
             )}
-            {isOwnKey(subject.prefix) && (
-              <Badge variant="outline" color="gray">
-                This session
-              </Badge>
-            )}
+            {isOwnKey(subject.prefix) && <Badge variant="default">This session</Badge>}
             {isRevoked && (
-              <Badge variant="filled" color="gray">
+              <Badge variant="light" color="gray">
                 Revoked
               </Badge>
             )}

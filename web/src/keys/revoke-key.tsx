@@ -24,12 +24,7 @@ export function RevokeKey({ subject, onClose }: { subject: Key | undefined; onCl
     if (subject) reset();
   }, [subject, reset]);
   return (
-    <Modal
-      opened={subject !== undefined}
-      onClose={onClose}
-      title="Revoke this key?"
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Modal opened={subject !== undefined} onClose={onClose} title="Revoke this key?">
       <Stack>
         <Text style={{ overflowWrap: "anywhere" }}>
           Every call with <strong>{subject?.name}</strong> ({subject?.prefix}…) will be refused from now on, and open
@@ -42,7 +37,7 @@ export function RevokeKey({ subject, onClose }: { subject: Key | undefined; onCl
             Keep it
           </Button>
           <Button
-            color="red"
+            color="red.9"
             loading={revocation.isPending}
             onClick={() => subject && revocation.mutate({ id: subject.id })}
           >

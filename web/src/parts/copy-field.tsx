@@ -1,40 +1,41 @@
 /** A value to take away: shown in full, selectable, with a button that copies it and says so. */
-import { Button, Group, TextInput } from "@mantine/core";
+import { Button, Stack, Textarea } from "@mantine/core";
 import { useRef, useState } from "react";
 
 export function CopyField({ label, value }: { label: string; value: string }) {
-  const input = useRef<HTMLInputElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState("");
   const copy = async () => {
-    const isCopied = await write(value, input.current!);
-    setSaid(isCopied ? "Copied" : "Press Ctrl+C to copy");
+    const isCopied = await write(value, field.current!);
+    setSaid(isCopied ? "Copied" : "Press Ctrl+C to copy the selected text");
   };
   return (
-    <Group align="flex-end" gap="xs" wrap="nowrap">
-      <TextInput
-        ref={input}
+    <Stack gap="xs">
+      <Textarea
+        ref={field}
         label={label}
         value={value}
         readOnly
-        flex={1}
-        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+        rows={2}
+        spellCheck={false}
+        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)", overflowWrap: "anywhere" } }}
         onFocus={(event) => event.currentTarget.select()}
       />
-      <Button variant="light" onClick={copy} aria-live="polite" miw={92}>
+      <Button variant="light" onClick={copy} aria-live="polite">
         {said || "Copy"}
       </Button>
-    </Group>
+    </Stack>
   );
 }
 
 /** Off https a page has no clipboard: then the text is selected, and the old command does it where it still exists. */
-async function write(value: string, input: HTMLInputElement): Promise<boolean> {
+async function write(value: string, field: HTMLTextAreaElement): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(value);
     return true;
   } catch {
-    input.focus();
-    input.select();
+    field.focus();
+    field.select();
     return document.execCommand("copy");
   }
 }

@@ -47,7 +47,7 @@ function Checks({ checks }: { checks: Readiness["checks"] }) {
     <List spacing={4} size="sm" listStyleType="none" aria-label="Parts">
       {Object.entries(checks).map(([part, state]) => (
         <List.Item key={part}>
-          <Group gap="xs" wrap="nowrap" align="baseline">
+          <Group gap="xs" wrap="nowrap">
             <Badge size="xs" variant="dot" color={state === "ok" ? "green" : "red"} miw={64}>
               {state === "ok" ? "ok" : "problem"}
             </Badge>

@@ -1,5 +1,5 @@
 /** Asks for an API key and tries it before it is kept. */
-import { createClient } from "@connectrpc/connect";
+import { ConnectError, createClient, Code as ErrorCode } from "@connectrpc/connect";
 import { Alert, Button, Card, Code, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
@@ -26,7 +26,6 @@ export function SignIn() {
     event.preventDefault();
     if (key.trim() !== "") attempt.mutate(key.trim());
   };
-  const problem = attempt.error ? explain(attempt.error) : undefined;
   return (
     <Card withBorder padding="lg" maw={560} component="section" aria-labelledby="sign-in">
       <form onSubmit={submit}>
@@ -34,14 +33,14 @@ export function SignIn() {
           <Title order={2} size="h3" id="sign-in">
             Sign in with an API key
           </Title>
-          {farewell && !problem && <Alert color="yellow">{farewell}</Alert>}
+          {farewell && !attempt.error && <Alert color="yellow">{farewell}</Alert>}
           <PasswordInput
             label="API key"
             description="With full or read permission. It is kept in this browser tab only, until you close it."
             placeholder="ph_…"
             value={key}
             onChange={(event) => setKey(event.currentTarget.value)}
-            error={problem && `${problem.title}. ${problem.message}`}
+            error={attempt.error && refusal(attempt.error)}
             autoComplete="off"
             spellCheck={false}
             data-autofocus
@@ -60,4 +59,15 @@ export function SignIn() {
       </form>
     </Card>
   );
+}
+
+/** The API's own words are for programs; here somebody has just pasted a key. */
+function refusal(error: unknown): string {
+  const { code } = ConnectError.from(error);
+  if (code === ErrorCode.Unauthenticated)
+    return "This key is not accepted. Check that all of it was pasted, and that it has not been revoked.";
+  if (code === ErrorCode.PermissionDenied)
+    return "This key may only send. The dashboard needs one with full or read permission.";
+  const { title, message } = explain(error);
+  return `${title}. ${message}`;
 }

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { makeWorkspace } from "../../test/harness/mail.ts";
+import { createAuthoritative } from "../dns/authoritative.ts";
+import { createAuthority } from "../dns/authority.ts";
+import { createDomainCheck } from "../dns/domain-check.ts";
+import { localZones } from "../dns/local-zones.ts";
+import { createResolver } from "../dns/resolver.ts";
+import { nameServersOf, serviceZone } from "../dns/zone.ts";
+import { silentLog } from "../ops/log.ts";
+import { deleteDomain, findDomain } from "../store/domains.ts";
+import { findPublishedZone } from "../store/published-zones.ts";
+import { createSecrets } from "../store/secrets.ts";
+import { createChecker } from "./checker.ts";
+import { type ExampleDeps, ensureExampleDomain } from "./example.ts";
+import { createRegistrar } from "./register.ts";
+import { createServedKeys } from "./served-keys.ts";
+
+const zone = "mail.posthorn.test";
+let database: TestDatabase;
+let stopDns: () => Promise<void>;
+let deps: Omit<ExampleDeps, "workspaceId" | "local">;
+
+before(async () => {
+  database = await createTestDatabase();
+  const { sql } = database;
+  const input = { zone, hostname: `mail.${zone}`, publicIps: ["127.0.0.1"], serial: 1 };
+  const findZone = localZones({
+    service: serviceZone(input, createServedKeys({ sql })),
+    published: (origins) => findPublishedZone(sql, origins),
+    ...{ serial: 1, nameServers: nameServersOf(input) },
+  });
+  const authority = createAuthority({ host: "127.0.0.1", port: 0, findZone });
+  stopDns = authority.stop;
+  const servers = [await authority.start()];
+  const resolver = createResolver({ servers });
+  const authoritative = createAuthoritative({ resolver, allowAddress: () => false, known: () => servers });
+  const log = silentLog();
+  deps = {
+    ...{ sql, log, zone },
+    registrar: createRegistrar({
+      ...{ sql, zone, region: "local", nowMs: Date.now },
+      secrets: createSecrets("a secret of the example's tests"),
+    }),
+    checker: createChecker({
+      ...{ sql, log, zone, verifyIntervalMs: 30_000 },
+      check: createDomainCheck({ resolver, authoritative }),
+    }),
+  };
+});
+after(async () => {
+  await stopDns();
+  await database.drop();
+});
+beforeEach(() => database.sql`delete from settings where name = 'example_domain'`);
+
+test("a fresh local instance can send from example.test at once, also when several nodes start together", async () => {
+  const workspaceId = await makeWorkspace(database.sql);
+  const names = await Promise.all([1, 2].map(() => ensureExampleDomain({ ...deps, workspaceId, local: true })));
+  assert.deepEqual(new Set(names), new Set(["example.test"]));
+  const row = await findDomain(database.sql, workspaceId, "example.test");
+  assert.deepEqual([row?.status, row?.canReceive], ["ready", true]);
+  const verified = await deps.checker.verify(workspaceId, row!.id);
+  assert.equal(verified?.wasRefreshed, true, "nobody has asked for a look-up yet");
+
+  assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: true }), "example.test");
+  await deleteDomain(database.sql, workspaceId, row!.id);
+  assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: true }), undefined, "deleted means deleted");
+});
+
+test("an instance that is not local, or not fresh, never gets one", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: false }), undefined);
+  assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: true }), undefined);
+  await sql`delete from settings where name = 'example_domain'`;
+  await deps.registrar.register({ workspaceId, domain: "own.test", mailFromLabel: "" });
+  assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: true }), undefined);
+  assert.equal(await findDomain(sql, workspaceId, "example.test"), undefined);
+});
+
+test("what was interrupted before its check is checked at the next start; a failure fails no start", async () => {
+  const workspaceId = await makeWorkspace(database.sql);
+  const broken = { ...deps.checker, refresh: () => Promise.reject(new Error("broken")) };
+  assert.equal(await ensureExampleDomain({ ...deps, checker: broken, workspaceId, local: true }), undefined);
+  assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: true }), "example.test");
+});

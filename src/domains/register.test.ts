@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { createPrivateKey, createPublicKey } from "node:crypto";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { makeWorkspace } from "../../test/harness/mail.ts";
+import { Problem } from "../rules/problem.ts";
+import { readPublicKeys } from "../store/dkim-keys.ts";
+import { createSecrets } from "../store/secrets.ts";
+import { readSigning } from "../store/sending-domains.ts";
+import { createKeyMaker } from "./key-pair.ts";
+import { createRegistrar } from "./register.ts";
+
+const secrets = createSecrets("a secret of the registrar's tests");
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+});
+after(async () => await database.drop());
+
+const registrarOf = () =>
+  createRegistrar({ ...{ sql: database.sql, secrets, nowMs: Date.now }, zone: "mail.posthorn.test", region: "local" });
+
+async function refused(request: { domain: string; mailFromLabel?: string }): Promise<Problem> {
+  const workspaceId = await makeWorkspace(database.sql);
+  try {
+    await registrarOf().register({ workspaceId, mailFromLabel: "", ...request });
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+  return assert.fail(`${request.domain} was registered`);
+}
+
+test("a registration has its own token and two keys, sealed, whose halves belong together", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  let wrote = 0;
+  const row = await registrarOf().register(
+    { workspaceId, domain: " Bücher.Example. ", mailFromLabel: "Returns" },
+    () => wrote++,
+  );
+  assert.equal(wrote, 1);
+  assert.deepEqual([row.domain, row.mailFromLabel, row.region], ["xn--bcher-kva.example", "returns", "local"]);
+  assert.match(row.token, /^[a-z2-7]{20}$/);
+  assert.match(row.note, /ph1\._domainkey/);
+  const publicKeys = await readPublicKeys(sql, workspaceId, row.id);
+  const signing = await readSigning(sql, workspaceId, row.id);
+  for (const [i, key] of (signing?.keys ?? assert.fail()).entries()) {
+    assert.ok(!key.privateKeySealed.includes("PRIVATE KEY"));
+    const privateKey = createPrivateKey(secrets.open(key.privateKeySealed, `dkim ${key.id}`));
+    assert.equal(privateKey.asymmetricKeyDetails?.modulusLength, 2048);
+    const half = createPublicKey(privateKey).export({ type: "spki", format: "der" }).toString("base64");
+    assert.equal(half, publicKeys[i]);
+  }
+  assert.notEqual(publicKeys[0], publicKeys[1]);
+  await assert.rejects(
+    () => registrarOf().register({ workspaceId, domain: "xn--bcher-kva.example", mailFromLabel: "" }),
+    (error: Problem) => error.code === "already_exists",
+  );
+});
+
+test("a caller whose time is over leaves nothing behind", async () => {
+  const workspaceId = await makeWorkspace(database.sql);
+  const tooLate = () => {
+    throw new Problem("deadline_exceeded", "too late");
+  };
+  const registering = registrarOf().register({ workspaceId, domain: "late.test", mailFromLabel: "" }, tooLate);
+  await assert.rejects(() => registering, /too late/);
+  assert.equal((await database.sql`select 1 from domains where workspace_id = ${workspaceId}`).length, 0);
+});
+
+test("names that cannot be registered are refused, all that is wrong at once", async () => {
+  for (const domain of ["", "localhost", "192.0.2.1", "co.uk", "a..test", "*.shop.test", "me@shop.test", "-x.test"]) {
+    const problem = await refused({ domain });
+    assert.equal(problem.code, "invalid_argument", domain);
+    assert.deepEqual(
+      problem.violations.map((violation) => violation.field),
+      ["domain"],
+      domain,
+    );
+  }
+  for (const domain of ["mail.posthorn.test", "spf.mail.posthorn.test"])
+    assert.match((await refused({ domain })).message, /belongs to this service/);
+  const both = await refused({ domain: "co.uk", mailFromLabel: "a.b" });
+  assert.deepEqual(
+    both.violations.map((violation) => violation.field),
+    ["domain", "mailFromLabel"],
+  );
+  const long = `${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(40)}.test`;
+  assert.deepEqual(
+    (await refused({ domain: long, mailFromLabel: "e".repeat(63) })).violations.map(({ field }) => field),
+    ["mailFromLabel"],
+  );
+});
+
+test("keys are made for one domain at a time, and nobody waits in an endless line", async () => {
+  const make = createKeyMaker({ maxWaiting: 1 });
+  const first = make();
+  await assert.rejects(make, (error: Problem) => error.code === "resource_exhausted");
+  await first;
+  await make();
+});

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { type DatabaseProxy, startDatabaseProxy } from "../../test/harness/database-proxy.ts";
+import { silentLog } from "../ops/log.ts";
+import { isDatabaseAway, openDb, ping, retrying, type Sql } from "./db.ts";
+
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+});
+after(async () => await database.drop());
+
+describe("a connection that is lost", () => {
+  let proxy: DatabaseProxy;
+  let sql: Sql;
+  beforeEach(async () => {
+    proxy = await startDatabaseProxy(database.url);
+    sql = openDb({ url: proxy.url, pool: 2, log: silentLog() });
+  });
+  afterEach(async () => {
+    await sql.end({ timeout: 1 });
+    await proxy.close();
+  });
+
+  for (const how of ["end", "reset"] as const) {
+    const away = (error: unknown) => {
+      assert.ok(isDatabaseAway(error), String((error as Error)?.stack));
+      return true;
+    };
+    const worksAgain = async () => {
+      // As often as the pool has connections, and at once: each must have recovered.
+      await Promise.all([1, 2, 3, 4].map(() => retryingAway(() => ping(sql))));
+      assert.deepEqual(await sql.begin(async (tx) => (await tx`select 1 as n`)[0]?.n), 1);
+    };
+
+    it(`fails the statement under way (${how})`, async () => {
+      await ping(sql);
+      const slow = sql`select pg_sleep(60)`.execute();
+      await inTheServer("pg_sleep(60)");
+      proxy.cut(how);
+      await assert.rejects(slow, away);
+      await worksAgain();
+    });
+
+    it(`fails a transaction with a statement under way (${how})`, async () => {
+      const done = sql.begin(async (tx) => {
+        await tx`select 1`;
+        await tx`select pg_sleep(61)`;
+      });
+      done.catch(() => {});
+      await inTheServer("pg_sleep(61)");
+      proxy.cut(how);
+      await assert.rejects(done, away);
+      await worksAgain();
+    });
+
+    it(`fails a transaction that does something else at that moment, and its next statement (${how})`, async () => {
+      const seen = Promise.withResolvers<unknown>();
+      const done = sql.begin(async (tx) => {
+        await tx`select 1`;
+        proxy.cut(how);
+        // Work of another kind, until the loss has been noticed.
+        await done.catch(() => {});
+        await tx`select 2`.then(() => seen.reject(new Error("it was answered")), seen.resolve);
+        await tx`select 3`;
+      });
+      await assert.rejects(done, away);
+      away(await seen.promise);
+      await worksAgain();
+    });
+  }
+
+  async function inTheServer(query: string): Promise<void> {
+    const { until } = await import("../../test/harness/wait.ts");
+    await until(`${query} to run`, async () => {
+      const rows = await database.sql`select 1 from pg_stat_activity where state = 'active'
+        and datname = current_database() and query = ${`select ${query}`}`;
+      return rows.length > 0;
+    });
+  }
+});
+
+it("a transaction that fails is rolled back and keeps its own error", async () => {
+  await database.sql`create table rolled (n int)`;
+  const own = new Error("own");
+  await assert.rejects(
+    database.sql.begin(async (tx) => {
+      await tx`insert into rolled values (1)`;
+      throw own;
+    }),
+    own,
+  );
+  await assert.rejects(
+    database.sql.begin("isolation level serializable", async (tx) => {
+      await tx`insert into rolled values (1)`;
+      await tx`select 1 / 0`;
+    }),
+    { code: "22012" },
+  );
+  assert.deepEqual([...(await database.sql`select n from rolled`)], []);
+});
+
+it("retrying tries deadlocks and serialisation failures again, and nothing else", async () => {
+  let tries = 0;
+  const failing = (code: string, times: number) => async () => {
+    if (tries++ < times) throw Object.assign(new Error(code), { code });
+    return "done";
+  };
+  assert.equal(await retrying(failing("40P01", 2)), "done");
+  assert.equal(tries, 3);
+  tries = 0;
+  await assert.rejects(retrying(failing("40001", 99), 3), { code: "40001" });
+  assert.equal(tries, 3);
+  tries = 0;
+  await assert.rejects(retrying(failing("23505", 99)), { code: "23505" });
+  assert.equal(tries, 1);
+});
+
+async function retryingAway(work: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; tries < 20; tries++) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      if (!isDatabaseAway(error)) throw error;
+    }
+  }
+  assert.fail("the database never came back");
+}

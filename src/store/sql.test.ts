@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { until } from "../../test/harness/wait.ts";
+import { silentLog } from "../ops/log.ts";
+import { isDatabaseAway, openDb, type Sql } from "./db.ts";
+
+let database: TestDatabase;
+let sql: Sql;
+before(async () => {
+  database = await createTestDatabase();
+  sql = openDb({ url: database.url, pool: 4, log: silentLog(), name: "victim" });
+});
+after(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+test("values are parameters whatever they hold, templates nest, and arrays come back as they went", async () => {
+  const evil = "'; drop table emails; --";
+  const onlyIf = (yes: boolean) => (yes ? sql`and ${2}::int = 2` : sql``);
+  const [row] =
+    await sql`select ${evil}::text as text, ${["a,b", 'c"d', "e\\f", "{}"]}::text[] as list, ${[1, 2]}::int[] as numbers,
+    ${null}::text as nothing, ${new Date(0)}::timestamptz as time where ${1}::int = 1 ${onlyIf(true)} ${onlyIf(false)}`;
+  assert.deepEqual(row, {
+    text: evil,
+    list: ["a,b", 'c"d', "e\\f", "{}"],
+    numbers: [1, 2],
+    nothing: null,
+    time: new Date(0),
+  });
+});
+
+test("a statement runs once, however often it is awaited, and not at all when it is not", async () => {
+  await sql.unsafe("create table once (n int)");
+  const insert = sql`insert into once values (${1}) returning n`;
+  sql`insert into once values (${9})`;
+  assert.deepEqual(await insert, [{ n: 1 }]);
+  assert.deepEqual(await insert, [{ n: 1 }]);
+  assert.deepEqual(await sql`select n from once`, [{ n: 1 }]);
+});
+
+test("a transaction is all or nothing", async () => {
+  await sql.unsafe("create table pair (n int)");
+  await assert.rejects(
+    sql.begin(async (tx) => {
+      await tx`insert into pair values (${1})`;
+      throw new Error("changed my mind");
+    }),
+    /changed my mind/,
+  );
+  await sql.begin(async (tx) => {
+    await tx`insert into pair values (${2})`;
+    await tx`insert into pair values (${3})`;
+  });
+  assert.deepEqual(await sql`select n from pair order by n`, [{ n: 2 }, { n: 3 }]);
+});
+
+test("connections that are cut under load fail what they carried, and the pool goes on by itself", async () => {
+  await sql.unsafe("create table ledger (n int primary key)");
+  const acknowledged: number[] = [];
+  let running = true;
+  let n = 0;
+  const writers = Array.from({ length: 8 }, async () => {
+    while (running) {
+      const mine = ++n;
+      try {
+        if (mine % 2) await sql`insert into ledger values (${mine})`;
+        else await sql.begin(async (tx) => await tx`insert into ledger values (${mine})`);
+        acknowledged.push(mine);
+      } catch (error) {
+        assert.ok(isDatabaseAway(error), `not told as away: ${(error as Error).message}`);
+      }
+    }
+  });
+  for (let round = 0; round < 20; round++) {
+    const before = acknowledged.length;
+    await until("writes to go on", () => acknowledged.length > before + 20);
+    await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'victim'`;
+  }
+  running = false;
+  await Promise.all(writers);
+  const kept = new Set((await sql<{ n: number }[]>`select n from ledger`).map((row) => row.n));
+  assert.deepEqual(
+    acknowledged.filter((one) => !kept.has(one)),
+    [],
+  );
+});
+
+test("a listener that loses its connection listens again, and looks once for what it missed", async () => {
+  let heard = 0;
+  const { unlisten } = await sql.listen("posthorn_test", () => heard++);
+  await sql.notify("posthorn_test");
+  await until("the first notice", () => heard >= 2);
+  await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen posthorn_test'`;
+  const before = heard;
+  await until("the listener to look again", () => heard > before);
+  const again = heard;
+  await sql.notify("posthorn_test");
+  await until("the next notice", () => heard > again);
+  await unlisten();
+});

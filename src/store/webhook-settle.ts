@@ -1,0 +1,122 @@
+/** Settling of webhook deliveries: what an attempt came to, what it means for the webhook, and the event when that is switched off,
+ * in one statement and only where the lease still holds. */
+import { retrying, type Sql } from "./db.ts";
+import { createGroupCommit, type GroupCommit } from "./group-commit.ts";
+
+/** `queued` is tried again in `dueInMs`; the others are final. */
+export type WebhookSettlement = {
+  workspaceId: string;
+  webhookId: string;
+  id: string;
+  lease: string;
+  status: "queued" | "delivered" | "failed";
+  dueInMs: number | undefined;
+  attempts: number;
+  responseStatus: number | undefined;
+  responseHead: string;
+  durationMs: number;
+  error: string;
+  /** Whether the endpoint failed: a fault of ours says nothing about it. */
+  endpoint: "worked" | "failed" | "gone" | "unknown";
+  /** For the event, should this switch the webhook off. */
+  eventId: string;
+};
+
+/** `held` false: the lease was lost to another worker. `disabled`: this switched the webhook off. */
+export type WebhookSettled = { held: boolean; disabled: boolean };
+
+export function createWebhookSettler(
+  sql: Sql,
+  options: { disableAfterMs: number; onDisabled(): void },
+): GroupCommit<WebhookSettlement, WebhookSettled> {
+  return createGroupCommit<WebhookSettlement, WebhookSettled>({
+    async run(items) {
+      const settled = await retrying(() => settleDeliveries(sql, items, options.disableAfterMs));
+      if (settled.some(({ disabled }) => disabled)) options.onDisabled();
+      return settled;
+    },
+    maxItems: 100,
+    maxBytes: 1024 * 1024,
+    lanes: 2,
+    splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
+  });
+}
+
+/**
+ * Locks are taken in one order: deliveries by id, then webhooks by id, then counters by workspace; each step reads the one before it
+ * to its end. A webhook's row is written only when its state changes: success after failures, the first failure, the end.
+ */
+export async function settleDeliveries(
+  sql: Sql,
+  items: readonly WebhookSettlement[],
+  disableAfterMs: number,
+): Promise<WebhookSettled[]> {
+  const input = JSON.stringify(
+    items.map((item, ord) => ({
+      ord,
+      workspace_id: item.workspaceId,
+      webhook_id: item.webhookId,
+      id: item.id,
+      lease: item.lease,
+      status: item.status,
+      due_in: item.dueInMs === undefined ? undefined : `${item.dueInMs} milliseconds`,
+      attempts: item.attempts,
+      response_status: item.responseStatus,
+      response_head: item.responseHead,
+      duration_ms: item.durationMs,
+      error: item.error,
+      endpoint: item.endpoint,
+      event_id: item.eventId,
+    })),
+  );
+  const rows = await sql<{ ord: number; disabled: boolean }[]>`
+    with input as (
+      select * from json_to_recordset((${input}::text)::json) as x(ord integer, workspace_id uuid, webhook_id uuid, id uuid, lease bigint,
+        status text, due_in interval, attempts smallint, response_status integer, response_head text, duration_ms integer, error text,
+        endpoint text, event_id uuid)
+    ), held as materialized (
+      select i.* from input i join webhook_deliveries d
+        on d.workspace_id = i.workspace_id and d.webhook_id = i.webhook_id and d.id = i.id and d.lease = i.lease
+      where d.status = 'queued' order by d.id for update of d
+    ), delivery as (
+      update webhook_deliveries d set status = h.status, lease = null, attempts = h.attempts, due_at = coalesce(now() + h.due_in, d.due_at),
+        response_status = h.response_status, response_head = h.response_head, duration_ms = h.duration_ms, error = h.error,
+        last_attempt_at = now(), settled_at = case when h.status = 'queued' then null else now() end
+      from held h where d.workspace_id = h.workspace_id and d.webhook_id = h.webhook_id and d.id = h.id
+    ), verdict as (
+      select workspace_id, webhook_id, bool_or(endpoint = 'worked') as worked, bool_or(endpoint in ('failed', 'gone')) as failed,
+        bool_or(endpoint = 'gone') as gone, (array_agg(event_id))[1] as event_id, max(error) as error
+      from held group by workspace_id, webhook_id
+    ), webhook as materialized (
+      select w.workspace_id, w.id, w.url, w.failing_since, v.worked, v.failed, v.gone, v.event_id,
+        w.disabled_at is null and (v.gone or not v.worked and v.failed and w.failing_since <= now() - ${disableAfterMs} * interval '1 millisecond') as ends,
+        case when v.gone then 'the endpoint answered 410: it wants no more events'
+          else 'every delivery has failed since ' || to_char(w.failing_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"') || '; the last one with: ' || v.error end as reason
+      from webhooks w join verdict v on v.workspace_id = w.workspace_id and v.webhook_id = w.id
+      where (v.worked and w.failing_since is not null) or (v.failed and not v.worked and w.failing_since is null) or v.gone
+        or (v.failed and not v.worked and w.failing_since <= now() - ${disableAfterMs} * interval '1 millisecond')
+      order by w.id for update of w
+    ), changed as (
+      update webhooks w set failing_since = case when x.worked then null else coalesce(w.failing_since, now()) end,
+        disabled_at = case when x.ends then now() else w.disabled_at end, disabled_reason = case when x.ends then x.reason else w.disabled_reason end,
+        updated_at = case when x.ends then now() else w.updated_at end
+      from webhook x where w.workspace_id = x.workspace_id and w.id = x.id
+    ), counter as materialized (
+      select workspace_id from event_counters where workspace_id in (select workspace_id from webhook where ends) order by workspace_id for update
+    ), bump as (
+      update event_counters c set last = c.last + n.events
+      from (select workspace_id, count(*) as events from webhook where ends group by workspace_id) n
+      where c.workspace_id = n.workspace_id and (select count(*) from counter) > 0
+      returning c.workspace_id, c.last - n.events as base
+    ), event as (
+      insert into events (workspace_id, number, id, type, payload, created_at)
+      select x.workspace_id, b.base + row_number() over (partition by x.workspace_id order by x.id), x.event_id, 'webhook.disabled',
+        jsonb_strip_nulls(jsonb_build_object('webhookId', 'wh_' || x.id, 'url', x.url, 'reason', x.reason,
+          'failingSince', case when not x.gone then to_char(x.failing_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end)),
+        clock_timestamp()
+      from webhook x join bump b using (workspace_id) where x.ends
+    )
+    select h.ord, coalesce(x.ends, false) as disabled from held h left join webhook x on x.workspace_id = h.workspace_id and x.id = h.webhook_id`;
+  const held = new Map(rows.map((row) => [row.ord, row.disabled]));
+  return items.map((_, ord) => ({ held: held.has(ord), disabled: held.get(ord) ?? false }));
+}

@@ -1,0 +1,92 @@
+/** A real BIND as a customer's DNS provider: zones on a port of its own, changed record by record as a person would. */
+import { Resolver } from "node:dns/promises";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { freePort, runPeer, startPeer } from "./peer.ts";
+
+export const bindPrograms = [
+  { name: "named", package: "bind9" },
+  { name: "nsupdate", package: "bind9-dnsutils" },
+  { name: "dig", package: "bind9-dnsutils" },
+];
+
+export type BindRecord = { name: string; type: string; value: string; priority?: number };
+
+export type Bind = {
+  host: string;
+  port: number;
+  add(...records: BindRecord[]): Promise<void>;
+  /** All records of a type at a name. */
+  remove(...records: { name: string; type: string }[]): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** `negativeTtl`: how long resolvers may keep that something is absent. */
+export async function startBind(options: {
+  zones: readonly string[];
+  negativeTtl?: number;
+  port?: number;
+}): Promise<Bind> {
+  const { zones, negativeTtl = 300, port = await freePort() } = options;
+  const resolver = new Resolver({ timeout: 500, tries: 1 });
+  resolver.setServers([`127.0.0.1:${port}`]);
+  const peer = await startPeer({
+    name: "named",
+    prefix: "posthorn-bind-",
+    async args(directory) {
+      for (const zone of zones) await writeFile(join(directory, zone), emptyZone(zone, negativeTtl));
+      const file = join(directory, "named.conf");
+      await writeFile(file, configuration(directory, port, zones));
+      return ["-g", "-n", "1", "-c", file];
+    },
+    ready: async () => (await resolver.resolveSoa(zones[0]!)).minttl === negativeTtl,
+  });
+  const update = async (lines: string[]) => {
+    // One message per zone: DNS updates do not cross zones.
+    for (const zone of zones) {
+      const own = lines.filter((line) => line.split(" ")[2]?.endsWith(`${zone}.`));
+      if (own.length === 0) continue;
+      await runPeer("nsupdate", [], [`server 127.0.0.1 ${port}`, `zone ${zone}`, ...own, "send", ""].join("\n"));
+    }
+  };
+  return {
+    host: "127.0.0.1",
+    port,
+    add: (...records) =>
+      update(records.map((record) => `update add ${record.name}. 300 ${record.type} ${dataOf(record)}`)),
+    remove: (...records) => update(records.map((record) => `update delete ${record.name}. ${record.type}`)),
+    stop: peer.stop,
+  };
+}
+
+function dataOf({ type, value, priority }: BindRecord): string {
+  if (type === "TXT")
+    return (value.match(/.{1,255}/g) ?? [""]).map((part) => `"${part.replaceAll('"', '\\"')}"`).join(" ");
+  return type === "MX" ? `${priority ?? 10} ${value}.` : `${value}.`;
+}
+
+function emptyZone(zone: string, negativeTtl: number): string {
+  return [
+    `$ORIGIN ${zone}.`,
+    `@ 300 IN SOA ns1 hostmaster 1 3600 600 1209600 ${negativeTtl}`,
+    "@ 300 IN NS ns1",
+    "ns1 300 IN A 127.0.0.1",
+    "",
+  ].join("\n");
+}
+
+function configuration(directory: string, port: number, zones: readonly string[]): string {
+  return `options {
+  directory "${directory}";
+  listen-on port ${port} { 127.0.0.1; };
+  listen-on-v6 { none; };
+  pid-file none;
+  session-keyfile none;
+  recursion no;
+  notify no;
+  dnssec-validation no;
+};
+controls { };
+${zones.map((zone) => `zone "${zone}" { type primary; file "${zone}"; allow-update { 127.0.0.1; }; };`).join("\n")}
+`;
+}

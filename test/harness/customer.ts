@@ -1,0 +1,125 @@
+/** The world of domain journeys: the real program, a real BIND where customers publish, a real Unbound between them. */
+import assert from "node:assert/strict";
+import { type Bind, bindPrograms, startBind } from "./bind.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { freePort, runPeer, skipWithout } from "./peer.ts";
+import { type Answer, type RunningProgram, startProgram } from "./program.ts";
+import { startUnbound, type Unbound, unboundPrograms } from "./unbound.ts";
+
+export const zone = "mail.posthorn.test";
+export const withoutPeers = skipWithout(...bindPrograms, ...unboundPrograms);
+
+export type WireRecord = {
+  type: string;
+  name: string;
+  value: string;
+  priority?: number;
+  recordType: string;
+  status: string;
+  nameShort: string;
+  discoveredValue: string;
+  instructions: string;
+};
+
+export type WireDomain = {
+  id: string;
+  domain: string;
+  status: string;
+  region: string;
+  createdAt: string;
+  updatedAt: string;
+  lastCheckedAt?: string;
+  summary: {
+    message: string;
+    nextAction: string;
+    recordsPending: number;
+    recordsConfigured: number;
+    canSend: boolean;
+    canReceive: boolean;
+  };
+  records: {
+    dkimRecords: WireRecord[];
+    spfRecord: WireRecord;
+    dmarcRecord: WireRecord;
+    mxRecords: WireRecord[];
+    mailFromRecords: WireRecord[];
+  };
+};
+
+export type CustomerWorld = {
+  database: TestDatabase;
+  program: RunningProgram;
+  bind: Bind;
+  unbound: Unbound;
+  add(domain: string, key?: string): Promise<WireDomain>;
+  get(id: string, key?: string): Promise<WireDomain>;
+  /** A fresh look-up, by the resolver's present knowledge. */
+  verify(id: string, key?: string): Promise<WireDomain>;
+  /** The same after the resolver's answers have lived their time. */
+  verifyLater(id: string, key?: string): Promise<WireDomain>;
+  dig(at: { port: number }, ...words: string[]): Promise<string>;
+  stop(): Promise<void>;
+};
+
+export async function startCustomerWorld(zones: readonly string[]): Promise<CustomerWorld> {
+  const database = await createTestDatabase();
+  const bind = await startBind({ zones });
+  const dnsPort = await freePort();
+  const unbound = await startUnbound({
+    zones: { [zone]: dnsPort, ...Object.fromEntries(zones.map((name) => [name, bind.port])) },
+  });
+  const program = await startProgram({
+    databaseUrl: database.url,
+    env: {
+      POSTHORN_DNS: `127.0.0.1:${dnsPort}`,
+      POSTHORN_RESOLVERS: `127.0.0.1:${unbound.port}`,
+      POSTHORN_NS_PORT: String(bind.port),
+      POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8",
+      POSTHORN_VERIFY_INTERVAL_MS: "0",
+    },
+  });
+  const call = async (method: string, request: unknown, key = program.key) =>
+    domainOf(await program.call(`DomainService/${method}`, request, { key }));
+  const verify = (id: string, key?: string) => call("VerifyDomain", { id }, key);
+  return {
+    ...{ database, program, bind, unbound, verify },
+    add: (domain, key) => call("AddDomain", { domain }, key),
+    get: (id, key) => call("GetDomain", { id }, key),
+    async verifyLater(id, key) {
+      for (const name of zones) await unbound.flush(name);
+      return await verify(id, key);
+    },
+    dig: (at, ...words) => runPeer("dig", ["@127.0.0.1", "-p", String(at.port), ...words]),
+    async stop() {
+      await program.remove();
+      await unbound.stop();
+      await bind.stop();
+      await database.drop();
+    },
+  };
+}
+
+export function domainOf({ status, body }: Answer): WireDomain {
+  assert.equal(status, 200, JSON.stringify(body));
+  return body.domain as WireDomain;
+}
+
+/** All records in the order that they are shown. */
+export function recordsOf({ records }: WireDomain): WireRecord[] {
+  const { dkimRecords, spfRecord, dmarcRecord, mxRecords, mailFromRecords } = records;
+  return [...dkimRecords, spfRecord, dmarcRecord, ...mxRecords, ...mailFromRecords];
+}
+
+export type RecordName = "dkim1" | "dkim2" | "spf" | "dmarc" | "mx" | "mailFromMx" | "mailFromSpf";
+
+export function recordOf(domain: WireDomain, name: RecordName): WireRecord {
+  const names: RecordName[] = ["dkim1", "dkim2", "spf", "dmarc", "mx", "mailFromMx", "mailFromSpf"];
+  return recordsOf(domain)[names.indexOf(name)] ?? assert.fail(name);
+}
+
+/** The statuses of all records in the order of `recordsOf`, in short. */
+export function statusesOf(domain: WireDomain): string {
+  return recordsOf(domain)
+    .map(({ status }) => status.replace("RECORD_STATUS_", ""))
+    .join(" ");
+}

@@ -1,0 +1,41 @@
+/** A wire between a program and its PostgreSQL that can be cut: connections end without a word, as when a server dies. */
+import { connect, createServer, type Socket } from "node:net";
+import { socketOptions } from "../../src/store/embedded.ts";
+
+export type DatabaseProxy = {
+  url: string;
+  /** Ends every connection that is open now: in good order, or with a reset. */
+  cut(how: "end" | "reset"): void;
+  close(): Promise<void>;
+};
+
+/** `url` leads to a socket file, as that of the test server does. */
+export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
+  const { path } = socketOptions(url);
+  if (!path) throw new Error("the proxy is for a server on a socket");
+  const clients = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(path);
+    clients.add(client);
+    client.on("close", () => clients.delete(client));
+    client.on("close", () => upstream.destroy());
+    upstream.on("close", () => client.destroy());
+    for (const socket of [client, upstream]) socket.on("error", () => socket.destroy());
+    client.pipe(upstream).pipe(client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return {
+    url: url.replace(/@[^/]*\//, `@127.0.0.1:${port}/`),
+    cut(how) {
+      for (const client of clients) {
+        if (how === "reset") client.resetAndDestroy();
+        else client.destroy();
+      }
+    },
+    async close() {
+      for (const client of clients) client.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,95 @@
+/** Other people's programs that tests talk to: found on this machine or the test is skipped, run in a directory of their own. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+
+/** Debian keeps servers out of a plain user's path. */
+const path = [process.env.PATH, "/usr/sbin", "/usr/local/sbin", "/sbin"].join(delimiter);
+
+/** False to run, or the reason to skip. In CI nothing is skipped: what is missing fails there by itself. */
+export function skipWithout(...programs: { name: string; package: string }[]): string | false {
+  const missing = programs.filter(
+    ({ name }) => spawnSync("sh", ["-c", `command -v ${name}`], { env: { PATH: path } }).status !== 0,
+  );
+  if (missing.length === 0 || process.env.CI) return false;
+  return missing.map((one) => `${one.name} is not installed (package ${one.package})`).join(", ");
+}
+
+export type Peer = { directory: string; output(): string; stop(): Promise<void> };
+
+/** Starts a program in the foreground; `ready` is asked until it gives true, and again from the start when the program gave up. */
+export async function startPeer(options: {
+  name: string;
+  prefix: string;
+  args: (directory: string) => Promise<string[]>;
+  ready: () => Promise<boolean>;
+}): Promise<Peer> {
+  const directory = await mkdtemp(join(tmpdir(), options.prefix));
+  const child = spawn(options.name, await options.args(directory), {
+    env: { PATH: path },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stderr.on("data", (chunk) => (output += chunk));
+  const failed = once(child, "exit").then(() => Promise.reject(new Error(`${options.name} ended:\n${output}`)));
+  failed.catch(() => {});
+  const stop = async () => {
+    await end(child);
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    await Promise.race([failed, waitFor(options.name, options.ready, () => output)]);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { directory, output: () => output, stop };
+}
+
+export async function runPeer(name: string, args: string[], input = ""): Promise<string> {
+  const child = spawn(name, args, { env: { PATH: path }, stdio: ["pipe", "pipe", "pipe"] });
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stderr.on("data", (chunk) => (output += chunk));
+  child.stdin.end(input);
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`${name} ${args.join(" ")} ended with ${code}:\n${output}`);
+  return output;
+}
+
+/** A port that nothing listens on at this moment, over UDP and TCP, for programs that cannot choose one themselves. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const server = createServer().listen({ host: "127.0.0.1", port: 0 });
+    await once(server, "listening");
+    const { port } = server.address() as { port: number };
+    const socket = createSocket("udp4");
+    const free = await new Promise<boolean>((resolve) => {
+      socket.once("error", () => resolve(false)).bind({ address: "127.0.0.1", port }, () => resolve(true));
+    });
+    socket.close();
+    server.close();
+    await once(server, "close");
+    if (free) return port;
+  }
+}
+
+async function waitFor(name: string, ready: () => Promise<boolean>, output: () => string): Promise<void> {
+  for (const end = Date.now() + 15_000; Date.now() < end; ) {
+    if (await ready().catch(() => false)) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`${name} does not answer:\n${output()}`);
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill("SIGTERM");
+  await gone;
+}

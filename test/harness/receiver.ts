@@ -1,0 +1,180 @@
+/** A scripted webhook receiver: a plain HTTP or HTTPS server that records what it is sent and answers on cue, or does not. */
+import { EventEmitter } from "node:events";
+import http, { type IncomingMessage, type ServerResponse } from "node:http";
+import https from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+
+export type Received = {
+  path: string;
+  headers: Record<string, string>;
+  /** The body as it came. */
+  body: string;
+  event: { id: string; type: string; emailId: string; metadata: Record<string, string> } & Record<string, unknown>;
+  /** How often this event came to this path before, this time included. */
+  seen: number;
+  connection: number;
+};
+
+/**
+ * What to do with a request. A number is a status with an empty body. `hang` never answers, `close` ends the connection without a
+ * word, `drip-head` and `drip-body` send a byte now and then and never come to an end, `break-off` ends in the middle of a body.
+ */
+export type Reaction =
+  | number
+  | "hang"
+  | "close"
+  | "drip-head"
+  | "drip-body"
+  | "break-off"
+  | "rubbish"
+  | { status: number; headers?: Record<string, string>; body?: string };
+
+export type ReceiverScript = (request: Received) => Reaction | Promise<Reaction>;
+
+export type ReceiverOptions = {
+  script?: ReceiverScript;
+  tls?: { key: string; cert: string };
+  host?: string;
+  port?: number;
+};
+
+const dripMs = 10;
+
+export class Receiver extends EventEmitter {
+  readonly requests: Received[] = [];
+  readonly connections = { opened: 0, open: 0 };
+  /** May be replaced while the receiver runs. */
+  script: ReceiverScript;
+  readonly #server: http.Server;
+  readonly #secure: boolean;
+  readonly #host: string;
+  readonly #port: number;
+  readonly #sockets = new Map<Socket, number>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+
+  constructor(options: ReceiverOptions = {}) {
+    super();
+    this.script = options.script ?? (() => 200);
+    this.#host = options.host ?? "127.0.0.1";
+    this.#port = options.port ?? 0;
+    this.#secure = options.tls !== undefined;
+    const handle = (request: IncomingMessage, response: ServerResponse) => void this.#handle(request, response);
+    this.#server = options.tls ? https.createServer(options.tls, handle) : http.createServer(handle);
+    this.#server.on(this.#secure ? "secureConnection" : "connection", (socket: Socket) => this.#welcome(socket));
+    this.#server.on("tlsClientError", () => this.emit("change"));
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `${this.#secure ? "https" : "http"}://${this.#host}:${this.port}`;
+  }
+
+  listen(): Promise<this> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(this.#port, this.#host, () => resolve(this));
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeAllConnections();
+    for (const socket of this.#sockets.keys()) socket.destroy();
+    await closed;
+  }
+
+  /** Ends connections that nobody uses, as servers do after a while. */
+  closeIdle(): void {
+    this.#server.closeIdleConnections();
+  }
+
+  at(path: string): Received[] {
+    return this.requests.filter((request) => request.path === path);
+  }
+
+  /** Resolves when the condition holds; it is looked at after everything that happens here. */
+  async until(what: string, condition: (receiver: this) => boolean, deadlineMs = 15_000): Promise<void> {
+    if (condition(this)) return;
+    await new Promise<void>((resolve, reject) => {
+      const look = () => {
+        if (!condition(this)) return;
+        finish();
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        finish();
+        reject(
+          new Error(
+            `the receiver waited ${deadlineMs} ms in vain for ${what}; it has ${this.requests.length} requests`,
+          ),
+        );
+      }, deadlineMs);
+      const finish = () => {
+        clearTimeout(timer);
+        this.off("change", look);
+      };
+      this.on("change", look);
+    });
+  }
+
+  #welcome(socket: Socket): void {
+    this.connections.opened += 1;
+    this.connections.open += 1;
+    this.#sockets.set(socket, this.connections.opened);
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      this.connections.open -= 1;
+      this.#sockets.delete(socket);
+      this.emit("change");
+    });
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString("utf8");
+    const received: Received = {
+      path: request.url ?? "",
+      headers: request.headers as Record<string, string>,
+      body,
+      event: JSON.parse(body),
+      seen: 0,
+      connection: this.#sockets.get(request.socket) ?? 0,
+    };
+    const same = (other: Received) => other.path === received.path && other.event.id === received.event.id;
+    received.seen = this.requests.filter(same).length + 1;
+    this.requests.push(received);
+    this.emit("change");
+    this.#react(await this.script(received), response);
+    this.emit("change");
+  }
+
+  #react(reaction: Reaction, response: ServerResponse): void {
+    const socket = response.socket!;
+    const drip = (text: string) => {
+      const timer = setInterval(() => socket.write(text), dripMs);
+      this.#timers.add(timer);
+      socket.on("close", () => clearInterval(timer));
+    };
+    if (typeof reaction === "number") response.writeHead(reaction).end();
+    else if (typeof reaction === "object") response.writeHead(reaction.status, reaction.headers).end(reaction.body);
+    else if (reaction === "close") socket.destroy();
+    else if (reaction === "rubbish") socket.end("220 mx.there.test ESMTP\r\n");
+    else if (reaction === "break-off") socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf a");
+    else if (reaction === "drip-head") {
+      socket.write("HTTP/1.1 200 OK\r\nX-Slow: ");
+      drip("x");
+    } else if (reaction === "drip-body") {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+      drip("x");
+    }
+  }
+}
+
+export function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
+  return new Receiver(options).listen();
+}

@@ -1,0 +1,161 @@
+/** The real clients that people use, each making one unary call and telling the outcome in the same form. */
+import { execFile, spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import {
+  type DescMethodUnary,
+  type DescService,
+  fromBinary,
+  fromJson,
+  type JsonValue,
+  toJson,
+} from "@bufbuild/protobuf";
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
+import * as node from "@connectrpc/connect-node";
+import * as web from "@connectrpc/connect-web";
+import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
+
+/** The answer in its canonical JSON, or what the caller learns of an error. */
+export type Told = { ok: JsonValue } | { error: { code: string; message: string; violations: JsonValue } };
+
+export type Call = { url: string; method: DescMethodUnary; request: JsonValue; key: string | undefined };
+
+export type RpcClient = {
+  name: string;
+  /** A program that may be missing from this machine. */
+  needs?: { what: string; there(): boolean };
+  call(call: Call): Promise<Told>;
+};
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const buf = fileURLToPath(new URL("../../node_modules/.bin/buf", import.meta.url));
+const python = "/usr/bin/python3";
+const pythonClient = fileURLToPath(new URL("./grpc_client.py", import.meta.url));
+
+const curl = { what: "curl", there: () => runs("curl", "--version") };
+const grpcio = {
+  what: "Debian's python3-grpcio and python3-protobuf",
+  there: () => runs(python, "-c", "import grpc, google.protobuf"),
+};
+
+/** `image` is a file with the contract's descriptors, as buf builds it. */
+export function rpcClients(image: string): RpcClient[] {
+  return [
+    { name: "curl", needs: curl, call: (call) => withCurl(call, "--http1.1") },
+    { name: "curl over HTTP/2", needs: curl, call: (call) => withCurl(call, "--http2-prior-knowledge") },
+    { name: "buf curl, Connect", call: (call) => withBuf(call, "--protocol", "connect") },
+    { name: "buf curl, gRPC", call: (call) => withBuf(call, "--protocol", "grpc", "--http2-prior-knowledge") },
+    { name: "buf curl, gRPC-Web", call: (call) => withBuf(call, "--protocol", "grpcweb") },
+    transport("connect-web, JSON", (baseUrl) => web.createConnectTransport({ baseUrl })),
+    transport("connect-web, binary", (baseUrl) => web.createConnectTransport({ baseUrl, useBinaryFormat: true })),
+    transport("connect-web, gRPC-Web", (baseUrl) => web.createGrpcWebTransport({ baseUrl })),
+    transport("connect-node, HTTP/1.1", (baseUrl) => node.createConnectTransport({ baseUrl, httpVersion: "1.1" })),
+    transport("connect-node, HTTP/2, gzip", (baseUrl) =>
+      node.createConnectTransport({
+        baseUrl,
+        httpVersion: "2",
+        sendCompression: node.compressionGzip,
+        compressMinBytes: 0,
+      }),
+    ),
+    transport("connect-node, gRPC", (baseUrl) => node.createGrpcTransport({ baseUrl })),
+    transport("connect-node, gRPC-Web", (baseUrl) => node.createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
+    { name: "python3-grpcio", needs: grpcio, call: (call) => withPython(call, image) },
+  ];
+}
+
+export function buildImage(file: string): void {
+  const built = spawnSync(buf, ["build", "-o", file], { cwd: root, encoding: "utf8" });
+  if (built.status !== 0) throw new Error(`buf build: ${built.stderr}`);
+}
+
+function transport(name: string, create: (baseUrl: string) => Transport): RpcClient {
+  return {
+    name,
+    async call({ url, method, request, key }) {
+      const client = createClient(method.parent as DescService, create(url)) as Record<
+        string,
+        (request: unknown, options: { headers: HeadersInit }) => Promise<never>
+      >;
+      try {
+        const headers: HeadersInit = key ? { authorization: `Bearer ${key}` } : {};
+        const answer = await client[method.localName]!(fromJson(method.input, request), { headers });
+        return { ok: toJson(method.output, answer) };
+      } catch (error) {
+        const { code, rawMessage, ...rest } = ConnectError.from(error);
+        const violations = ConnectError.prototype.findDetails
+          .call({ code, rawMessage, ...rest }, BadRequestSchema)
+          .map((detail) => toJson(BadRequestSchema, detail));
+        return { error: { code: codeToString(code), message: rawMessage, violations } };
+      }
+    },
+  };
+}
+
+async function withCurl({ url, method, request, key }: Call, version: string): Promise<Told> {
+  const { stdout } = await run("curl", [
+    ...["-s", version, `${url}/${method.parent.typeName}/${method.name}`, "-d", JSON.stringify(request)],
+    ...["-H", "Content-Type: application/json", "-H", "Connect-Protocol-Version: 1"],
+    ...(key ? ["-H", `Authorization: Bearer ${key}`] : []),
+  ]);
+  return told(method, JSON.parse(stdout) as JsonValue);
+}
+
+async function withBuf({ url, method, request, key }: Call, ...flags: string[]): Promise<Told> {
+  const { stdout, stderr } = await run(buf, [
+    ...["curl", "--schema", root, ...flags, "-d", JSON.stringify(request)],
+    ...(key ? ["-H", `Authorization: Bearer ${key}`] : []),
+    `${url}/${method.parent.typeName}/${method.name}`,
+  ]);
+  return told(method, JSON.parse(stdout || stderr) as JsonValue);
+}
+
+async function withPython({ url, method, request, key }: Call, image: string): Promise<Told> {
+  const name = `${method.parent.typeName}/${method.name}`;
+  const address = new URL(url).host;
+  const { stdout, stderr } = await run(python, [
+    pythonClient,
+    address,
+    image,
+    name,
+    JSON.stringify(request),
+    ...(key ? [key] : []),
+  ]);
+  if (stdout === "") throw new Error(stderr);
+  const { ok, error } = JSON.parse(stdout) as {
+    ok?: JsonValue;
+    error?: { code: string; message: string; details: JsonValue };
+  };
+  if (!error) return { ok: canonical(method, ok!) };
+  return { error: { code: error.code, message: error.message, violations: error.details } };
+}
+
+/** From an answer or an error object of the Connect protocol. */
+function told(method: DescMethodUnary, json: JsonValue): Told {
+  const { code, message, details } = json as { code?: string; message?: string; details?: { value: string }[] };
+  if (typeof code !== "string") return { ok: canonical(method, json) };
+  const violations = (details ?? []).map(({ value }) =>
+    toJson(BadRequestSchema, fromBinary(BadRequestSchema, base64Decode(value))),
+  );
+  return { error: { code, message: message ?? "", violations } };
+}
+
+/** Clients differ in whether they write unset fields: all are brought to one form. */
+function canonical(method: DescMethodUnary, json: JsonValue): JsonValue {
+  return toJson(method.output, fromJson(method.output, json));
+}
+
+/** These programs say by their exit code that a call failed, and what failed on stderr: both are an outcome here. */
+function run(file: string, args: string[]): Promise<{ stdout: string; stderr: string }> {
+  return new Promise((resolve, reject) => {
+    execFile(file, args, { cwd: root, timeout: 30_000 }, (error, stdout, stderr) => {
+      if (error && stdout === "" && stderr === "") reject(error);
+      else resolve({ stdout, stderr });
+    });
+  });
+}
+
+function runs(file: string, ...args: string[]): boolean {
+  return spawnSync(file, args).status === 0;
+}
