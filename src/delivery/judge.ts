@@ -51,7 +51,13 @@ export function createJudge(deps: JudgeDeps) {
     return delay({ row, outcome, conversation, now, at: new Date(now.getTime() + (afterMs ?? 0)) });
   }
 
-  function delay(input: { row: Leased; outcome: Outcome; conversation: Conversation; now: Date; at: Date }): Settlement {
+  function delay(input: {
+    row: Leased;
+    outcome: Outcome;
+    conversation: Conversation;
+    now: Date;
+    at: Date;
+  }): Settlement {
     const { row, outcome, conversation, now, at } = input;
     return {
       ...base(row, outcome, conversation),

@@ -41,20 +41,24 @@ export function createDeliver(deps: DeliverDeps) {
       const error = "the event is past the time it is kept";
       return settled({ status: "failed", dueInMs: undefined, endpoint: "unknown", error });
     }
-    const attempted = await deps.attempt(row.signer, row.event, signal).catch((cause) => faultOfOurs(row, cause));
+    let ours = false;
+    const attempted = await deps.attempt(row.signer, row.event, signal).catch((cause) => {
+      ours = true;
+      return faultOfOurs(row, cause);
+    });
     if (!attempted) return undefined;
     const { outcome, error, ...seen } = attempted;
-    if (attempted.endpoint !== "unknown") deps.onAttempt?.(outcome);
+    if (!ours) deps.onAttempt?.(outcome);
     if (outcome === "delivered")
       return settled({ status: "delivered", dueInMs: undefined, endpoint: "worked", error }, seen);
     if (outcome === "gone") return settled({ status: "failed", dueInMs: undefined, endpoint: "gone", error }, seen);
     const dueInMs = nextWebhookAttempt({ attempts, random: deps.random, scheduleMs: deps.scheduleMs });
-    const endpoint = attempted.endpoint ?? "failed";
+    const endpoint = ours ? "unknown" : "failed";
     return settled({ status: dueInMs === undefined ? "failed" : "queued", dueInMs, endpoint, error }, seen);
   };
 
   /** It counts as an attempt, so that an event which cannot be written does not hold back those behind it for ever. */
-  function faultOfOurs(row: LeasedDelivery, cause: unknown): Attempted & { endpoint: "unknown" } {
+  function faultOfOurs(row: LeasedDelivery, cause: unknown): Attempted {
     deps.log.error(
       { err: cause, webhookId: row.webhookId, deliveryId: row.id },
       "a webhook delivery failed by a fault of ours",
@@ -62,7 +66,6 @@ export function createDeliver(deps: DeliverDeps) {
     return {
       outcome: "retry",
       error: "something went wrong on our side before the request was made",
-      endpoint: "unknown",
       ...unanswered,
     };
   }

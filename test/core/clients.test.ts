@@ -51,7 +51,8 @@ for (const client of rpcClients(image)) {
         ["<b>", "Zoë’s key 🔑", 'with "quotes"'].map((name) => [name, "KEY_PERMISSION_SEND"]),
       );
       assert.match(nextPageToken, /^[\w-]{22}$/);
-      assert.deepEqual(told, (reference ??= told));
+      reference ??= told;
+      assert.deepEqual(told, reference);
     });
 
     it("gets the error with every field that is wrong", async () => {

@@ -76,17 +76,16 @@ function transport(name: string, create: (baseUrl: string) => Transport): RpcCli
     async call({ url, method, request, key }) {
       const client = createClient(method.parent as DescService, create(url)) as Record<
         string,
-        (request: unknown, options: { headers: HeadersInit }) => Promise<never>
+        (request: unknown, options: { headers: Record<string, string> }) => Promise<never>
       >;
       try {
-        const headers: HeadersInit = key ? { authorization: `Bearer ${key}` } : {};
+        const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
         const answer = await client[method.localName]!(fromJson(method.input, request), { headers });
         return { ok: toJson(method.output, answer) };
       } catch (error) {
-        const { code, rawMessage, ...rest } = ConnectError.from(error);
-        const violations = ConnectError.prototype.findDetails
-          .call({ code, rawMessage, ...rest }, BadRequestSchema)
-          .map((detail) => toJson(BadRequestSchema, detail));
+        const failure = ConnectError.from(error);
+        const violations = failure.findDetails(BadRequestSchema).map((detail) => toJson(BadRequestSchema, detail));
+        const { code, rawMessage } = failure;
         return { error: { code: codeToString(code), message: rawMessage, violations } };
       }
     },

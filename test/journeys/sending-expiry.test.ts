@@ -43,7 +43,10 @@ test("a receiver that says 4xx for two days: deferred by the schedule, then boun
 });
 
 test("an email's own expiresAt ends it: no wait that could not be followed by an attempt", async () => {
-  const { body } = await world.send({ to: ["soon@there.test"], expiresAt: new Date(Date.now() + 20_000).toISOString() });
+  const { body } = await world.send({
+    to: ["soon@there.test"],
+    expiresAt: new Date(Date.now() + 20_000).toISOString(),
+  });
   assert.equal(body.status, "EMAIL_STATUS_FAILED");
   const [bounced] = await untilTold(world, body.id as string, "email.bounced");
   assert.equal(bounced!.payload.bounceType, "BOUNCE_TYPE_TRANSIENT");

@@ -22,7 +22,10 @@ test("a greylisted recipient is deferred, tried again after the schedule, and de
   assert.equal(first.payload.enhancedCode, "4.7.1");
   assert.match(first.payload.smtpReply as string, /^451 4\.7\.1 Greylisted/);
   assert.equal(first.payload.remoteMx, "mx.there.test");
-  assert.deepEqual([first, second, last].map(({ payload }) => payload.attempts), [1, 2, 3]);
+  assert.deepEqual(
+    [first, second, last].map(({ payload }) => payload.attempts),
+    [1, 2, 3],
+  );
   assert.equal(last.payload.possibleDuplicate, false);
   assert.equal(world.sink.received("grey@there.test").length, 1);
 

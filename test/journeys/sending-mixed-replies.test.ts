@@ -47,17 +47,14 @@ for (const [name, extensions] of [
     assert.equal(transactions.length, 1);
     assert.deepEqual(transactions[0]!.recipients, ["first@there.test", "forwarded@there.test", "last@there.test"]);
     const told = await tellOf(world, id);
-    assert.deepEqual(
-      told.map(({ type, payload }) => `${(payload.recipients as string[]).join()} ${type}`).sort(),
-      [
-        "first@there.test email.delivered",
-        "forwarded@there.test email.delivered",
-        "full@there.test email.delayed",
-        "gone@there.test email.bounced",
-        "last@there.test email.delivered",
-        "spam@there.test email.bounced",
-      ],
-    );
+    assert.deepEqual(told.map(({ type, payload }) => `${(payload.recipients as string[]).join()} ${type}`).sort(), [
+      "first@there.test email.delivered",
+      "forwarded@there.test email.delivered",
+      "full@there.test email.delayed",
+      "gone@there.test email.bounced",
+      "last@there.test email.delivered",
+      "spam@there.test email.bounced",
+    ]);
     await world.call("EmailService/CancelEmail", { id });
   });
 }

@@ -46,7 +46,7 @@ test("a deleted domain sends no more, and what it had accepted still goes out si
   assert.equal((await world.send({ from: "a@leaving.test" })).body.code, "failed_precondition");
   await world.database.sql`update recipients set due_at = now() where status = 'queued'`;
   await world.sink.until((sink) => sink.received("kept@there.test").length === 1);
-  assert.match(world.sink.received("kept@there.test")[0]!.data.toString(), /^DKIM-Signature:[^]* d=leaving\.test;/);
+  assert.match(world.sink.received("kept@there.test")[0]!.data.toString(), /^DKIM-Signature:[\s\S]* d=leaving\.test;/);
   assert.ok(waiting);
 });
 

@@ -36,7 +36,10 @@ for (const mailbox of ["gone", "disabled", "words"]) {
     const first = await accepted(world, { to: [address] });
     const [bounced] = await untilTold(world, first, "email.bounced");
     assert.equal(bounced!.payload.bounceType, "BOUNCE_TYPE_PERMANENT");
-    const second = await accepted(world, { to: [address.toUpperCase().replace("THERE.TEST", "there.test")], cc: ["ok@there.test"] });
+    const second = await accepted(world, {
+      to: [address.toUpperCase().replace("THERE.TEST", "there.test")],
+      cc: ["ok@there.test"],
+    });
     const told = await untilTold(world, second, "email.suppressed");
     const suppressed = told.find(({ type }) => type === "email.suppressed")!;
     assert.equal(suppressed.payload.reason, "SUPPRESSION_REASON_BOUNCE");

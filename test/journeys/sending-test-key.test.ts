@@ -15,7 +15,14 @@ before(async () => {
 after(async () => await world.stop());
 
 async function sent(to: string, more = {}): Promise<Record<string, unknown>> {
-  const request = { from: "news@sender.test", to: [to], subject: "Trial", body: "Trial", metadata: { run: "1" }, ...more };
+  const request = {
+    from: "news@sender.test",
+    to: [to],
+    subject: "Trial",
+    body: "Trial",
+    metadata: { run: "1" },
+    ...more,
+  };
   const { status, body } = await world.call("EmailService/SendEmail", request, { key });
   assert.equal(status, 200, JSON.stringify(body));
   return body;

@@ -17,11 +17,11 @@ async function sent(request: Record<string, unknown>): Promise<{ id: string; mes
     .toString("latin1")
     .split("\r\n\r\n")[0]!
     .replace(/\r\n(?=[ \t])/g, "");
-  const valueOf = (name: string) => new RegExp(`^${name}: +(.*)$`, "m").exec(header)?.[1]?.trim();
+  const headerValue = (name: string) => new RegExp(`^${name}: +(.*)$`, "m").exec(header)?.[1]?.trim();
   return {
     id: body.id as string,
     messageId,
-    headers: { inReplyTo: valueOf("In-Reply-To"), references: valueOf("References")?.split(/\s+/) },
+    headers: { inReplyTo: headerValue("In-Reply-To"), references: headerValue("References")?.split(/\s+/) },
   };
 }
 

@@ -26,7 +26,16 @@ const refused: [name: string, request: Record<string, unknown>, field: string, d
   ["no sender", { from: "" }, "from", /required/],
   ["no recipient", { to: [] }, "to", /required/],
   ["no subject", { subject: undefined }, "subject", /required/],
-  ["51 recipients", { to: many(20, (i) => `t${i}@there.test`), cc: many(20, (i) => `c${i}@there.test`), bcc: many(11, (i) => `b${i}@there.test`) }, "to", /51.*50/],
+  [
+    "51 recipients",
+    {
+      to: many(20, (i) => `t${i}@there.test`),
+      cc: many(20, (i) => `c${i}@there.test`),
+      bcc: many(11, (i) => `b${i}@there.test`),
+    },
+    "to",
+    /51.*50/,
+  ],
   ["a subject of 999", { subject: "s".repeat(999) }, "subject", /999.*998/],
   ["101 attachments", { attachments: many(101, () => file) }, "attachments", /101.*100/],
   ["51 metadata entries", { metadata: entries(51) }, "metadata", /51.*50/],
