@@ -84,6 +84,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
       const answer = await blameCaller(await handler(universal), () =>
         deps.metrics.requests.inc({ method, code: "invalid_argument" }),
       );
+      await dropRest(request);
       closeAfterUnreadBody(request, response);
       if (answer.status === 415) return plain(response, 415, unsupportedType);
       await universalResponseToNodeResponse(answer, response as never);
@@ -134,6 +135,25 @@ function brokenHead(request: Request): string | undefined {
 
 /** A small rest of a body is read and dropped by Node; a large or endless one ends the connection. */
 const droppedBytes = 64 * 1024;
+
+/** A client that is still writing a small body when the connection closes loses our answer to the reset: its rest is awaited. */
+async function dropRest(request: Request): Promise<void> {
+  if (request.complete || request.destroyed || "stream" in request) return;
+  if (Number(request.headers["content-length"] ?? 0) > droppedBytes) return;
+  await new Promise<void>((resolve) => {
+    let seen = 0;
+    const timer = setTimeout(resolve, lingerMs);
+    const done = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    request.on("data", (chunk: Buffer) => {
+      seen += chunk.length;
+      if (seen > droppedBytes) done();
+    });
+    request.once("end", done).once("close", done);
+  });
+}
 
 /** An answer to a request whose body was not read ends the connection: else the peer could go on sending for ever. */
 function closeAfterUnreadBody(request: Request, response: Response): void {

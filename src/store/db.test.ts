@@ -25,6 +25,8 @@ describe("a connection that is lost", () => {
     await proxy.close();
   });
 
+  // What was cut goes on sleeping in the server: each test sleeps for a time of its own.
+  let seconds = 60;
   for (const how of ["end", "reset"] as const) {
     const away = (error: unknown) => {
       assert.ok(isDatabaseAway(error), String((error as Error)?.stack));
@@ -38,21 +40,23 @@ describe("a connection that is lost", () => {
 
     it(`fails the statement under way (${how})`, async () => {
       await ping(sql);
-      const slow = sql`select pg_sleep(60)`.then(() => {});
+      const sleep = `pg_sleep(${++seconds})`;
+      const slow = sql.unsafe(`select ${sleep}`).then(() => {});
       slow.catch(() => {});
-      await inTheServer("pg_sleep(60)");
+      await inTheServer(sleep);
       proxy.cut(how);
       await assert.rejects(slow, away);
       await worksAgain();
     });
 
     it(`fails a transaction with a statement under way (${how})`, async () => {
+      const sleep = `pg_sleep(${++seconds})`;
       const done = sql.begin(async (tx) => {
         await tx`select 1`;
-        await tx`select pg_sleep(61)`;
+        await tx.unsafe(`select ${sleep}`);
       });
       done.catch(() => {});
-      await inTheServer("pg_sleep(61)");
+      await inTheServer(sleep);
       proxy.cut(how);
       await assert.rejects(done, away);
       await worksAgain();

@@ -27,6 +27,8 @@ export function openDb(options: DbOptions): Sql {
     options: "-c TimeZone=UTC",
   };
   const pool = new pg.Pool({ ...config, max: options.pool, min: 0, idleTimeoutMillis: 0 });
+  // The pool listens on idle connections only; one that dies just as it is handed out must not end the process.
+  pool.on("connect", (client) => client.on("error", () => {}));
   // A connection that dies while nobody uses it is replaced when it is needed.
   pool.on("error", (error) => options.log.debug({ reason: error.message }, "an idle database connection was lost"));
   return createSql({

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import { until } from "../../test/harness/wait.ts";
 import { type Holder, type Lock, lockHolder, takeLock } from "./embedded-lock.ts";
 import { processStart } from "./embedded-process.ts";
 import { newPlace } from "./embedded-testing.ts";
@@ -49,6 +51,7 @@ describe("the lock of a data directory", () => {
     await leaveBehind(request, { pid, start });
     assert.equal((await lockHolder(request.home))?.pid, pid);
     process.kill(pid, "SIGKILL");
+    await until("the process to be a zombie", () => / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8")));
     const taken = await take(request);
     assert.ok((await stat(`/proc/${pid}`)).isDirectory(), "still in the process table");
     await taken.release();

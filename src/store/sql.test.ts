@@ -73,12 +73,15 @@ test("connections that are cut under load fail what they carried, and the pool g
       }
     }
   });
-  for (let round = 0; round < 20; round++) {
-    const before = acknowledged.length;
-    await until("writes to go on", () => acknowledged.length > before + 20);
-    await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'victim'`;
+  try {
+    for (let round = 0; round < 20; round++) {
+      const before = acknowledged.length;
+      await until("writes to go on", () => acknowledged.length > before + 20);
+      await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'victim'`;
+    }
+  } finally {
+    running = false;
   }
-  running = false;
   await Promise.all(writers);
   const kept = new Set((await sql<{ n: number }[]>`select n from ledger`).map((row) => row.n));
   assert.deepEqual(

@@ -90,9 +90,6 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
     const client = await pool.connect().catch((error) => {
       throw withCode(error);
     });
-    // Without a listener, an error between two statements would end the process.
-    const ignore = () => {};
-    client.on("error", ignore);
     let broken = true;
     try {
       await query(client, "begin", []);
@@ -108,7 +105,6 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
       );
       throw error;
     } finally {
-      client.off("error", ignore);
       client.release(broken);
     }
   }
