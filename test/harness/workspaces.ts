@@ -4,7 +4,13 @@ import { runCommand } from "./program.ts";
 
 export const permissions = ["full", "send", "read"] as const;
 export type Keys = Record<(typeof permissions)[number], string>;
-export type World = { program: RunningProgram; ours: Keys; theirs: Keys };
+export type World = {
+  program: RunningProgram;
+  ours: Keys;
+  theirs: Keys;
+  /** A domain that the other workspace may send from. */
+  theirDomain: string;
+};
 
 export async function twoWorkspaces(program: RunningProgram, databaseUrl: string): Promise<World> {
   const run = async (...args: string[]) => {
@@ -14,7 +20,11 @@ export async function twoWorkspaces(program: RunningProgram, databaseUrl: string
   };
   await run("workspaces", "create", "Their workspace");
   const theirFirst = await run("keys", "create", "--workspace", "Their workspace");
-  return { program, ours: await allKeys(program, program.key), theirs: await allKeys(program, theirFirst) };
+  const theirDomain = "their-own.test";
+  for (const verb of ["domains add", "dns publish", "domains verify"])
+    await run(...verb.split(" "), theirDomain, "--workspace", "Their workspace");
+  const ours = await allKeys(program, program.key);
+  return { program, ours, theirs: await allKeys(program, theirFirst), theirDomain };
 }
 
 async function allKeys(program: RunningProgram, full: string): Promise<Keys> {

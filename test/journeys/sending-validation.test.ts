@@ -117,7 +117,7 @@ test("everything wrong with a request is told in one answer, and nothing is stor
     scheduledAt: days(99),
     attachments: [{ ...file, base64Content: "*" }],
     headers: { From: "x" },
-    references: ["?"],
+    references: ["a b"],
   });
   assert.deepEqual(found.map(({ field }) => field).sort(), [
     "attachments[0].base64Content",
