@@ -6,8 +6,10 @@ import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import { type Listener, lingerMs, type Request, type Response } from "./http.ts";
+import { answerPlain, plainForm } from "./plain-stream.ts";
 import { blameCaller, refuseUnknownMethod } from "./refuse.ts";
 import { requestIdKey } from "./router.ts";
+import { endWhenStalled } from "./stall.ts";
 import { tameTimeout } from "./timeout.ts";
 
 export type Page = (request: Request, response: Response) => Promise<void> | void;
@@ -21,6 +23,8 @@ export type DispatchDeps = {
   /** Everything else that may be asked with GET: the dashboard's files. */
   files: Page;
   corsOrigins: readonly string[];
+  /** A stream that is not read for this long is ended. */
+  streamStallMs: number;
 };
 
 export function createDispatch(deps: DispatchDeps): Listener {
@@ -81,6 +85,9 @@ export function createDispatch(deps: DispatchDeps): Listener {
       tameTimeout(request.headers);
       const values = createContextValues().set(requestIdKey, requestId);
       const universal = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
+      if (handler.method.methodKind === "server_streaming") endWhenStalled(response, deps.streamStallMs);
+      const form = plainForm(request, handler);
+      if (form) return await answerPlain(handler, universal, response, form);
       const answer = await blameCaller(await handler(universal), () =>
         deps.metrics.requests.inc({ method, code: "invalid_argument" }),
       );

@@ -15,10 +15,22 @@ import type { Call } from "./call.ts";
 import { emailOnWire, sendRequestFrom, statusFromWire, statusOnWire, statusText } from "./email-wire.ts";
 import { listEvents } from "./events.ts";
 import type { FirstAttempt } from "./first-attempt.ts";
+import type { Follower } from "./follower.ts";
 import { cutPage, keysetPage } from "./paging.ts";
 import { serve } from "./router.ts";
+import { streamEvents } from "./stream.ts";
 
-export type EmailServiceDeps = { sql: Sql; clock: Clock; wake: Wake; accept: Accept; firstAttempt: FirstAttempt };
+export type EmailServiceDeps = {
+  sql: Sql;
+  clock: Clock;
+  wake: Wake;
+  accept: Accept;
+  firstAttempt: FirstAttempt;
+  follower: Follower;
+  heartbeatMs: number;
+  /** Streams end with it, in a way that tells their readers to resume elsewhere. */
+  stopping: AbortSignal;
+};
 
 /** A sync caller waits at most this long, and always leaves time for the answer to reach it. */
 const maxWaitMs = 10_000;
@@ -108,6 +120,7 @@ export function createEmailService(deps: EmailServiceDeps) {
     },
 
     listEvents: (request, call) => listEvents(sql, request, call),
+    streamEvents: (request, call) => streamEvents(deps, request, call),
   });
 
   async function find(wireId: string, call: Call, keyId?: string): Promise<EmailRow> {

@@ -1,5 +1,4 @@
 /** The wiring of the delivery role: from leased rows to settled outcomes. */
-import { join } from "node:path";
 import { createAttempt } from "../delivery/attempt.ts";
 import { createComposer } from "../delivery/compose-pool.ts";
 import { createFollowUps } from "../delivery/follow-ups.ts";
@@ -19,6 +18,7 @@ import { makeUuid } from "../store/ids.ts";
 import { createSettler } from "../store/settle.ts";
 import type { Wake } from "../store/wake.ts";
 import type { Config } from "./config.ts";
+import { mailboxFolder } from "./files.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Store } from "./open-store.ts";
 
@@ -51,7 +51,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     random: Math.random,
     makeEventId: () => makeUuid(clock.nowMs()),
   });
-  const mailbox = await openMailbox(join(config.dataDir, "mailbox"));
+  const mailbox = await openMailbox(mailboxFolder(config.dataDir));
   const attempt = createAttempt({
     sql,
     log,
@@ -59,7 +59,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     signing,
     judge,
     transport: transportOf(config, sender),
-    simulator: createSimulator({ judge, mailbox }),
+    simulator: createSimulator({ judge, mailbox, log }),
     memory: createBudget(memoryBytes),
   });
   const settler = createSettler(sql, { onSettled: () => wake.tell("events") });

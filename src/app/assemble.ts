@@ -6,6 +6,7 @@ import { createDispatch } from "../api/dispatch.ts";
 import { createEmailService } from "../api/emails.ts";
 import { createFiles } from "../api/files.ts";
 import { createFirstAttempt } from "../api/first-attempt.ts";
+import { createFollower } from "../api/follower.ts";
 import { healthPages } from "../api/health.ts";
 import { createHttp } from "../api/http.ts";
 import { createKeyService } from "../api/keys.ts";
@@ -113,6 +114,11 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
     });
     const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
     const authenticator = createAuthenticator({ sql, log });
+    const follower = createFollower({ sql, log, wake });
+    running.push({ name: "event streams", stop: async () => follower.stop() });
+    follower.start();
+    const firstAttempt = createFirstAttempt({ sql, wake });
+    const stopping = shutdown.signal;
     const rpcs = createRouter(
       {
         log,
@@ -120,11 +126,11 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
         authenticator,
         rateLimit: createRateLimit(config.rate),
         maxBodyBytes: config.limits.bodyBytes,
-        shutdown: shutdown.signal,
+        shutdown: stopping,
       },
       [
         domains.service,
-        createEmailService({ sql, clock, wake, accept, firstAttempt: createFirstAttempt({ sql, wake }) }),
+        createEmailService({ sql, clock, wake, accept, firstAttempt, follower, stopping, ...config.stream }),
         createKeyService({ sql, clock }),
         serve(WebhookService, {}),
         serve(SuppressionService, {}),
@@ -150,7 +156,15 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
       ...config.http,
       log,
       metrics,
-      handle: createDispatch({ log, metrics, rpcs, pages, files, corsOrigins: config.corsOrigins }),
+      handle: createDispatch({
+        log,
+        metrics,
+        rpcs,
+        pages,
+        files,
+        corsOrigins: config.corsOrigins,
+        streamStallMs: config.stream.stallMs,
+      }),
     });
     running.push({
       name: "http",

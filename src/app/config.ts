@@ -185,6 +185,16 @@ export const settings = {
     value: "5000,300000,1800000,7200000,18000000,36000000,36000000",
     help: "Waits between webhook attempts.",
   },
+  POSTHORN_STREAM_HEARTBEAT_MS: {
+    shape: whole(100, 60_000),
+    value: "15000",
+    help: "How often an event stream with nothing to say says its cursor.",
+  },
+  POSTHORN_STREAM_STALL_MS: {
+    shape: whole(1000, 3600_000),
+    value: "60000",
+    help: "A stream that is not read for this long is ended.",
+  },
   POSTHORN_VERIFY_INTERVAL_MS: {
     shape: whole(0, 3600_000),
     value: "30000",
@@ -332,6 +342,7 @@ function shapeConfig(values: Values, problems: string[]) {
         : undefined,
     retry: { scheduleMs: values.POSTHORN_RETRY_SCHEDULE_MS, forMs: values.POSTHORN_RETRY_FOR_MS },
     webhookScheduleMs: values.POSTHORN_WEBHOOK_SCHEDULE_MS,
+    stream: { heartbeatMs: values.POSTHORN_STREAM_HEARTBEAT_MS, stallMs: values.POSTHORN_STREAM_STALL_MS },
     verifyIntervalMs: values.POSTHORN_VERIFY_INTERVAL_MS,
     contentDays: values.POSTHORN_CONTENT_DAYS,
     historyDays: values.POSTHORN_HISTORY_DAYS,

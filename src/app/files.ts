@@ -38,3 +38,6 @@ export async function writePorts(dataDir: string, ports: Ports): Promise<void> {
 }
 
 export const firstKeyFile = (dataDir: string) => join(dataDir, "first-key");
+
+/** Where captured mail lies. */
+export const mailboxFolder = (dataDir: string) => join(dataDir, "mailbox");

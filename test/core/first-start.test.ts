@@ -8,19 +8,29 @@ import { promisify } from "node:util";
 import { createTestDatabase } from "../harness/database.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
 
-/** The curl of the welcome as a person would paste it. */
-async function pasteCurl(program: RunningProgram, env: Record<string, string> = {}): Promise<Record<string, unknown>> {
-  const command = /^ {4}(curl [\s\S]*?[^\\])\n/m.exec(program.output())?.[1];
-  assert.ok(command, `no curl in ${program.output()}`);
-  const { stdout } = await promisify(execFile)("bash", ["-c", command], {
-    env: { ...process.env, ...env },
-    timeout: 20_000,
-  });
-  return JSON.parse(stdout) as Record<string, unknown>;
+/** The curls of the welcome, each as a person would paste it. */
+async function pasteCurls(program: RunningProgram, env: Record<string, string>): Promise<Record<string, unknown>[]> {
+  const commands = program.output().match(/^ {4}curl [\s\S]*?[^\\]$/gm) ?? [];
+  assert.ok(commands.length > 0, `no curl in ${program.output()}`);
+  const answers: Record<string, unknown>[] = [];
+  for (const command of commands) {
+    const { stdout } = await promisify(execFile)("bash", ["-c", command], {
+      timeout: 20_000,
+      env: { ...process.env, ...env },
+    });
+    answers.push(JSON.parse(stdout) as Record<string, unknown>);
+  }
+  return answers;
 }
 
-const listsKeys = (answer: Record<string, unknown>) =>
-  assert.ok((answer.data as unknown[])?.length > 0, JSON.stringify(answer));
+/** The first sends an email, the second shows its event. */
+async function tryWelcome(program: RunningProgram, env: Record<string, string> = {}): Promise<void> {
+  const [sent, events] = await pasteCurls(program, env);
+  assert.equal(sent?.status, "EMAIL_STATUS_SENT", JSON.stringify(sent));
+  const told = (events?.data as { event: { type: string; emailId: string } }[]) ?? [];
+  const types = told.filter(({ event }) => event.emailId === sent?.id).map(({ event }) => event.type);
+  assert.deepEqual(types, ["email.delivered"], JSON.stringify(events));
+}
 
 /** Lines of the log: everything that is not the welcome. */
 const logLines = (program: RunningProgram) =>
@@ -42,7 +52,7 @@ describe("the program with its own database", async () => {
     assert.ok(program.output().includes(program.key));
     assert.match(program.output(), /nothing leaves this machine/);
     assert.equal((await stat(join(dataDir, "first-key"))).mode & 0o777, 0o600);
-    listsKeys(await pasteCurl(program));
+    await tryWelcome(program);
   });
 
   it("makes a key while it runs", async () => {
@@ -81,7 +91,7 @@ describe("the program with its own database", async () => {
 
   it("does not show the key again, but its curl still works", async () => {
     assert.ok(!program.output().includes(program.key));
-    listsKeys(await pasteCurl(program));
+    await tryWelcome(program);
   });
 
   it("logs JSON lines, and no secret in them", async () => {
@@ -118,7 +128,7 @@ it("off loopback the key is in its file alone, and metrics need their token", as
   assert.match(program.key, /^ph_/);
   assert.ok(!program.output().includes(program.key), program.output());
   assert.equal((await stat(join(dataDir, "first-key"))).mode & 0o777, 0o600);
-  listsKeys(await pasteCurl(program));
+  await tryWelcome(program);
   const metrics = async (authorization?: string) =>
     (await fetch(`${program.url}/metrics`, { headers: authorization ? { authorization } : {} })).status;
   assert.equal(await metrics(), 401);
@@ -143,7 +153,7 @@ it("POSTHORN_API_KEY is the key, and a changed one takes the place of the old", 
   t.after(first.remove);
   assert.equal((await first.call("KeyService/ListKeys", {}, { key: oldKey })).status, 200);
   assert.ok(!first.output().includes(oldKey), "the key is in the output");
-  listsKeys(await pasteCurl(first, { POSTHORN_API_KEY: oldKey }));
+  await tryWelcome(first, { POSTHORN_API_KEY: oldKey });
   const second = await start(newKey);
   t.after(second.remove);
   assert.equal((await second.call("KeyService/ListKeys", {}, { key: newKey })).status, 200);

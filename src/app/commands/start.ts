@@ -3,6 +3,7 @@ import { createLog } from "../../ops/log.ts";
 import { assemble, type Program } from "../assemble.ts";
 import type { Command } from "../command.ts";
 import type { Config } from "../config.ts";
+import { mailboxFolder } from "../files.ts";
 
 export const start: Command = {
   name: "start",
@@ -53,7 +54,11 @@ function welcome(config: Config, program: Program): string {
     lines.push(`  Your first API key, shown this once (kept in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
   else if (first.keyFile) lines.push(`  The first API key is in ${first.keyFile}`, "");
   const key = show ? first.newKey : first.keyFile ? `$(cat ${quoted(first.keyFile)})` : "$POSTHORN_API_KEY";
-  lines.push("  Try it:", "", ...tryIt(base, key ?? ""), "", "");
+  lines.push(
+    ...tryIt({ base, key: key ?? "", from: program.exampleDomain, mailbox: mailboxFolder(config.dataDir) }),
+    "",
+    "",
+  );
   return lines.join("\n");
 }
 
@@ -62,10 +67,24 @@ function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-function tryIt(base: string, key: string): string[] {
-  return [
-    `    curl -s ${base}/v1.KeyService/ListKeys \\`,
+type Trial = { base: string; key: string; from: string | undefined; mailbox: string };
+
+function tryIt({ base, key, from, mailbox }: Trial): string[] {
+  const curl = (method: string, request: object) => [
+    `    curl -s ${base}/v1.${method} \\`,
     `      -H "Authorization: Bearer ${key}" \\`,
-    '      -H "Connect-Protocol-Version: 1" -H "Content-Type: application/json" -d \'{}\'',
+    '      -H "Connect-Protocol-Version: 1" -H "Content-Type: application/json" \\',
+    `      -d '${JSON.stringify(request)}'`,
+  ];
+  if (!from) return ["  Try it:", "", ...curl("DomainService/ListDomains", {})];
+  const email = { from: `hello@${from}`, to: [`you@${from}`], subject: "Hello", body: "It works." };
+  return [
+    `  Send an email, which lands in ${mailbox}:`,
+    "",
+    ...curl("EmailService/SendEmail", email),
+    "",
+    "  See what became of it:",
+    "",
+    ...curl("EmailService/ListEvents", {}),
   ];
 }
