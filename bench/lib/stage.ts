@@ -1,5 +1,6 @@
 /** The stage of a sending bench: a real PostgreSQL, a DNS server, a sink in a process of its own, and a sending domain. */
 import { fork } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { createTestDatabase, startTestServer } from "../../test/harness/database.ts";
 import { startScriptedDns } from "../../test/harness/dns.ts";
@@ -18,6 +19,7 @@ export async function setStage() {
   let seeded = false;
   return {
     sql: database.sql,
+    databaseUrl: database.url,
     mailDomain: (name: string) => mailDomain(dns, name),
     async start(env: Record<string, string> = {}): Promise<RunningProgram> {
       const program = await startProgram({
@@ -70,9 +72,16 @@ export const callHeaders = {
   "Connect-Protocol-Version": "1",
 };
 
+/** The longest time in which the program's event loop did nothing else, since it was last asked. */
+export async function longestPauseMs(url: string): Promise<number> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  const seconds = /^posthorn_nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1];
+  if (seconds === undefined) throw new Error("/metrics tells no event loop lag");
+  return Number(seconds) * 1000;
+}
+
 /** Resident memory of a process now, in MiB (Linux). */
 export async function residentMiB(pid: number): Promise<number> {
-  const { readFile } = await import("node:fs/promises");
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }

@@ -63,7 +63,7 @@ export async function beforeEnd<T>(signal: AbortSignal, work: Promise<T>, always
 }
 
 /** Connect aborts with an error of its own that tells a passed deadline (code 4) from a caller that went away. */
-function ended(signal: AbortSignal): Problem {
+export function ended(signal: AbortSignal): Problem {
   const code = (signal.reason as { code?: unknown } | undefined)?.code;
   if (code === 4)
     return new Problem(

@@ -1,16 +1,18 @@
 /** Sends each request to its place: an RPC, a health page, the dashboard, or a plain refusal that says why. */
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
+import { createStreamWriter } from "./answer-stream.ts";
+import { type BodyHold, type BodyRoom, bodyHoldKey } from "./body-room.ts";
 import { type Listener, lingerMs, type Request, type Response } from "./http.ts";
 import { answerPlain, plainForm } from "./plain-stream.ts";
 import { blameCaller, refuseUnknownMethod } from "./refuse.ts";
 import { requestIdKey } from "./router.ts";
-import { endWhenStalled } from "./stall.ts";
 import { tameTimeout } from "./timeout.ts";
+import { type ShortCall, suitsShortWay } from "./unary-json.ts";
 
 export type Page = (request: Request, response: Response) => Promise<void> | void;
 
@@ -18,11 +20,14 @@ export type DispatchDeps = {
   log: Log;
   metrics: Metrics;
   rpcs: Map<string, UniversalHandler>;
+  shortWay: Map<string, ShortCall>;
   /** Exact paths that are no RPC. */
   pages: Map<string, Page>;
   /** Everything else that may be asked with GET: the dashboard's files. */
   files: Page;
   corsOrigins: readonly string[];
+  /** Memory for the bodies of requests. */
+  bodies: BodyRoom;
   /** A stream that is not read for this long is ended. */
   streamStallMs: number;
 };
@@ -68,6 +73,8 @@ export function createDispatch(deps: DispatchDeps): Listener {
     }
     const handler = deps.rpcs.get(path);
     if (!handler) return refuseUnknownMethod(request, response, path);
+    const short = deps.shortWay.get(path);
+    if (short && suitsShortWay(request)) return void short(request, response, requestId);
     void callRpc(handler, request, response, requestId);
   }
 
@@ -80,27 +87,33 @@ export function createDispatch(deps: DispatchDeps): Listener {
     const started = performance.now();
     const method = `${handler.service.name}/${handler.method.name}`;
     response.once("close", () => deps.metrics.requestSeconds.observe({ method }, (performance.now() - started) / 1000));
+    const hold = deps.bodies.enter(sizeOf(request), () =>
+      deps.metrics.requests.inc({ method, code: "resource_exhausted" }),
+    );
     try {
       request.url = handler.requestPath;
       tameTimeout(request.headers);
-      const values = createContextValues().set(requestIdKey, requestId);
+      const values = createContextValues().set(requestIdKey, requestId).set(bodyHoldKey, hold);
       const universal = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
-      if (handler.method.methodKind === "server_streaming") endWhenStalled(response, deps.streamStallMs);
-      const form = plainForm(request, handler);
-      if (form) return await answerPlain(handler, universal, response, form);
-      const answer = await blameCaller(await handler(universal), () =>
+      const stream =
+        handler.method.methodKind === "server_streaming" && createStreamWriter(response, deps.streamStallMs);
+      const call = stream ? { ...universal, signal: AbortSignal.any([universal.signal, stream.tooSlow]) } : universal;
+      const answer = await blameCaller(await answerWithin(hold, inForm(request, handler), call), () =>
         deps.metrics.requests.inc({ method, code: "invalid_argument" }),
       );
       await dropRest(request);
       closeAfterUnreadBody(request, response);
       if (answer.status === 415) return plain(response, 415, unsupportedType);
-      await universalResponseToNodeResponse(answer, response as never);
+      if (stream) await stream.write(answer);
+      else await universalResponseToNodeResponse(answer, response as never);
     } catch (error) {
       // The peer went away, or the body broke off: nobody is left to tell.
       if (ConnectError.from(error).code !== Code.Aborted)
         deps.log.debug({ requestId, method, reason: (error as Error).message }, "answer not delivered");
       if (!response.headersSent) plain(response, 400, "The request broke off.\n");
       else response.destroy();
+    } finally {
+      hold?.release();
     }
   }
 
@@ -122,6 +135,34 @@ export function plain(response: Response, status: number, text: string): void {
   response.setHeader("content-type", "text/plain; charset=utf-8");
   response.setHeader("content-length", Buffer.byteLength(text));
   response.end(text);
+}
+
+type Handle = (request: UniversalServerRequest) => Promise<UniversalServerResponse>;
+
+/** Answers in the form that was asked for: Connect's and gRPC's own, or one of the plain ones. */
+function inForm(request: Request, handler: UniversalHandler): Handle {
+  const form = plainForm(request, handler);
+  return form ? (universal) => answerPlain(handler, universal, form) : handler;
+}
+
+function answerWithin(
+  hold: BodyHold | undefined,
+  handler: Handle,
+  universal: UniversalServerRequest,
+): Promise<UniversalServerResponse> {
+  if (!hold) return handler(universal);
+  const body = hold.metered(universal.body as AsyncIterable<Uint8Array>);
+  return hold.run(() => handler({ ...universal, body }));
+}
+
+/** What a request says about its own size, and whether its body is packed. */
+function sizeOf({ headers }: Request): { declaredBytes: number | undefined; packed: boolean } {
+  const length = headers["content-length"];
+  const packings = [headers["content-encoding"], headers["connect-content-encoding"], headers["grpc-encoding"]];
+  return {
+    declaredBytes: length === undefined ? undefined : Number(length),
+    packed: packings.some((packing) => packing !== undefined && packing !== "identity"),
+  };
 }
 
 /** `/v1/v1.EmailService/SendEmail`, as one published sample writes it, is the same place. */
@@ -196,7 +237,7 @@ function preflight(origins: readonly string[], request: Request, response: Respo
   response.setHeader("access-control-allow-methods", "POST");
   response.setHeader(
     "access-control-allow-headers",
-    "authorization, content-type, connect-protocol-version, connect-timeout-ms, idempotency-key, x-grpc-web, x-user-agent, grpc-timeout",
+    "authorization, content-type, connect-protocol-version, connect-timeout-ms, idempotency-key, last-event-id, x-grpc-web, x-user-agent, grpc-timeout",
   );
   response.setHeader("access-control-max-age", "7200");
   response.statusCode = 204;

@@ -22,11 +22,23 @@ export const eventTypes = [
 /** Texts of inbound mail need a key with full permission. */
 const inboundTexts = ["body", "newText", "html"];
 
+/** Streams of one node share their events: each is put into its wire form once per kind of key. */
+const made = { full: new WeakMap<StoredEvent, Event>(), withoutText: new WeakMap<StoredEvent, Event>() };
+
 export function eventOnWire(event: StoredEvent, options: { inboundText: boolean }): Event {
-  const payload = { ...event.payload };
-  if (!options.inboundText)
-    for (const field of inboundTexts)
-      if (event.type === "email.replied" || event.type === "email.received") delete payload[field];
+  const inbound = event.type === "email.replied" || event.type === "email.received";
+  const known = options.inboundText || !inbound ? made.full : made.withoutText;
+  let wire = known.get(event);
+  if (!wire) {
+    const payload = { ...event.payload };
+    if (known === made.withoutText) for (const field of inboundTexts) delete payload[field];
+    wire = toWire(event, payload);
+    known.set(event, wire);
+  }
+  return wire;
+}
+
+function toWire(event: StoredEvent, payload: Record<string, unknown>): Event {
   return fromJson(
     EventSchema,
     {

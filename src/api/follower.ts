@@ -5,6 +5,7 @@ import { isDatabaseAway, type Sql } from "../store/db.ts";
 import { eventBounds, readNewEvents, type StoredEvent } from "../store/events.ts";
 import { revokedAmong } from "../store/keys.ts";
 import type { Wake } from "../store/wake.ts";
+import { createTail, type Tail } from "./tail.ts";
 
 export type Subscription = {
   /** The newest number this node knows of. */
@@ -20,129 +21,128 @@ export type Subscription = {
 
 export type Follower = {
   subscribe(workspaceId: string, keyId: string): Promise<Subscription>;
+  /** Streams open on this node. */
+  size(): number;
   start(): void;
   stop(): void;
 };
 
 /** Wake-ups are hints: this often the logs are looked at anyway, and so are the keys. */
 const pollMs = 1000;
-const keptEvents = 512;
 const batch = 512;
 
-type Followed = { workspaceId: string; head: bigint; kept: StoredEvent[]; streams: Set<Stream> };
+type Followed = { workspaceId: string; tail: Tail; streams: Set<Stream> };
 type Stream = { keyId: string; revoked: boolean; ring(): void };
 
 export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follower {
   const followed = new Map<string, Followed>();
-  let looking = false;
-  let again = false;
   let timer: NodeJS.Timeout | undefined;
   let unsubscribe = () => {};
 
-  async function look(): Promise<void> {
-    if (followed.size === 0) return;
-    const known = [...followed.values()].map(({ workspaceId, head }) => ({ workspaceId, after: head }));
-    const rows = await readNewEvents(deps.sql, known, batch);
-    for (const row of rows) {
-      const log = followed.get(row.workspaceId);
-      // A log whose last stream has gone meanwhile is nobody's any more; one that came anew may be further already.
-      if (!log || BigInt(row.number) !== log.head + 1n) continue;
-      log.head += 1n;
-      log.kept.push(row);
+  const lookAtLogs = oneAtATime(async () => {
+    let behind = followed.size > 0;
+    while (behind) {
+      const known = [...followed.values()].map(({ workspaceId, tail }) => ({ workspaceId, after: tail.head() }));
+      const rows = await readNewEvents(deps.sql, known, batch);
+      const grown = new Map<Followed, bigint>();
+      for (const row of rows) {
+        // A log whose last stream has gone meanwhile is nobody's any more.
+        const log = followed.get(row.workspaceId);
+        if (log?.tail.add(row)) grown.set(log, BigInt(row.last));
+      }
+      for (const log of grown.keys()) for (const stream of log.streams) stream.ring();
+      behind = [...grown].some(([log, last]) => log.tail.head() < last);
     }
-    for (const workspaceId of new Set(rows.map((row) => row.workspaceId))) {
-      const log = followed.get(workspaceId);
-      if (!log) continue;
-      if (log.kept.length > keptEvents) log.kept = log.kept.slice(-keptEvents);
-      for (const stream of log.streams) stream.ring();
-    }
-    if (rows.length >= batch) again = true;
-  }
+  });
 
-  /** News that come while the logs are looked at are looked at right after: no wake-up is lost. */
-  async function lookAll(): Promise<void> {
-    again = true;
-    if (looking) return;
-    looking = true;
-    while (again) {
-      again = false;
-      await look().catch((error) => {
-        if (!isDatabaseAway(error)) deps.log.error({ err: error }, "following the event logs failed and goes on");
-      });
-    }
-    looking = false;
-  }
-  const stir = () => void lookAll();
-
-  async function checkKeys(): Promise<void> {
+  const lookAtKeys = oneAtATime(async () => {
     const streams = [...followed.values()].flatMap((log) => [...log.streams]);
     if (streams.length === 0) return;
-    const revoked = await revokedAmong(deps.sql, [...new Set(streams.map((stream) => stream.keyId))]).catch(
-      () => new Set<string>(),
-    );
+    const revoked = await revokedAmong(deps.sql, [...new Set(streams.map((stream) => stream.keyId))]);
     for (const stream of streams) {
       if (!revoked.has(stream.keyId)) continue;
       stream.revoked = true;
       stream.ring();
     }
+  });
+
+  /** What is asked for while it runs is done right after: no wake-up is lost. */
+  function oneAtATime(work: () => Promise<void>): () => void {
+    let running = false;
+    let again = false;
+    return async () => {
+      again = true;
+      if (running) return;
+      running = true;
+      while (again) {
+        again = false;
+        await work().catch((error) => {
+          if (!isDatabaseAway(error)) deps.log.error({ err: error }, "following the event logs failed and goes on");
+        });
+      }
+      running = false;
+    };
   }
 
   return {
     async subscribe(workspaceId, keyId) {
-      // The tail is asked for before the stream is entered: what comes in between is found by the next look.
+      // The newest number is asked for before the stream is entered: what comes in between is found by the next look.
       const { last } = await eventBounds(deps.sql, workspaceId);
-      const log = followed.get(workspaceId) ?? { workspaceId, head: last, kept: [], streams: new Set() };
+      const log = followed.get(workspaceId) ?? { workspaceId, tail: createTail(last), streams: new Set() };
       followed.set(workspaceId, log);
-      let rung = false;
-      let wake = () => {};
-      const stream: Stream = {
-        keyId,
-        revoked: false,
-        ring() {
-          rung = true;
-          wake();
-        },
-      };
+      const bell = createBell();
+      const stream: Stream = { keyId, revoked: false, ring: bell.ring };
       log.streams.add(stream);
       return {
-        head: () => log.head,
-        recent(after) {
-          const first = log.head - BigInt(log.kept.length);
-          return after < first ? undefined : log.kept.slice(Number(after - first));
-        },
-        async news(withinMs, signal) {
-          if (!rung && !signal.aborted) {
-            await new Promise<void>((resolve) => {
-              const done = () => {
-                clearTimeout(limit);
-                signal.removeEventListener("abort", done);
-                wake = () => {};
-                resolve();
-              };
-              const limit = setTimeout(done, withinMs);
-              wake = done;
-              signal.addEventListener("abort", done, { once: true });
-            });
-          }
-          rung = false;
-        },
+        head: log.tail.head,
+        recent: log.tail.after,
+        news: bell.rung,
         revoked: () => stream.revoked,
         close() {
           log.streams.delete(stream);
-          if (log.streams.size === 0) followed.delete(workspaceId);
+          if (log.streams.size === 0 && followed.get(workspaceId) === log) followed.delete(workspaceId);
         },
       };
     },
+    size: () => [...followed.values()].reduce((sum, log) => sum + log.streams.size, 0),
     start() {
-      unsubscribe = deps.wake.on("events", stir);
+      unsubscribe = deps.wake.on("events", lookAtLogs);
       timer = setInterval(() => {
-        stir();
-        void checkKeys();
+        lookAtLogs();
+        lookAtKeys();
       }, pollMs);
     },
     stop() {
       unsubscribe();
       clearInterval(timer);
+    },
+  };
+}
+
+/** A ring that comes while nobody waits is kept for the next who does. */
+function createBell() {
+  let kept = false;
+  let wake = () => {};
+  return {
+    ring() {
+      kept = true;
+      wake();
+    },
+    async rung(withinMs: number, signal: AbortSignal): Promise<void> {
+      if (!kept && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          const done = () => {
+            clearTimeout(limit);
+            signal.removeEventListener("abort", done);
+            wake = () => {};
+            resolve();
+          };
+          const limit = setTimeout(done, withinMs);
+          wake = done;
+          signal.addEventListener("abort", done, { once: true });
+        });
+      }
+      kept = false;
     },
   };
 }

@@ -7,8 +7,9 @@ import type { Clock } from "../store/clock.ts";
 import type { Sql } from "../store/db.ts";
 import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
 import { insertKey, type Key, listKeys, makeKeySecret, revokeKey, workspaceHasDomain } from "../store/keys.ts";
+import { permissionOnWire } from "./gate.ts";
 import { cutPage, keysetPage } from "./paging.ts";
-import { permissionOnWire, serve } from "./router.ts";
+import { serve } from "./router.ts";
 
 const maxNameLength = 100;
 

@@ -1,10 +1,9 @@
 /** The event stream for people and programs without a Connect client: one JSON object per line for curl -N, or server-sent events. The
- * stream itself is Connect's own: this file takes its envelopes off, so that keys, limits and errors are judged in one place. */
-
-import type { ServerResponse } from "node:http";
-import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
+ * stream itself is Connect's own: this file puts its envelopes on and takes them off, so that keys, limits and errors are judged in one place. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { codeFromString, codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
-import type { Request, Response } from "./http.ts";
+import type { Request } from "./http.ts";
 
 export type PlainForm = "lines" | "sse";
 
@@ -12,79 +11,104 @@ export type PlainForm = "lines" | "sse";
 export function plainForm(request: Request, handler: UniversalHandler): PlainForm | undefined {
   if (handler.method.methodKind !== "server_streaming") return undefined;
   if (!/^application\/json\s*(;|$)/i.test(request.headers["content-type"] ?? "")) return undefined;
-  return /\btext\/event-stream\b/.test(request.headers.accept ?? "") ? "sse" : "lines";
+  return /\btext\/event-stream\b/i.test(request.headers.accept ?? "") ? "sse" : "lines";
 }
 
-const maxRequestBytes = 64 * 1024;
-const endFlag = 0b10;
+const contentType = {
+  lines: "application/x-ndjson; charset=utf-8",
+  sse: "text/event-stream; charset=utf-8",
+} as const;
 
 export async function answerPlain(
   handler: UniversalHandler,
   universal: UniversalServerRequest,
-  response: Response,
   form: PlainForm,
-): Promise<void> {
+): Promise<UniversalServerResponse> {
   const header = new Headers(universal.header);
   header.set("content-type", "application/connect+json");
   header.delete("connect-accept-encoding");
-  header.delete("content-encoding");
-  const answer = await handler({ ...universal, header, body: envelope(universal.body as AsyncIterable<Uint8Array>) });
-  response.setHeader(
-    "content-type",
-    form === "sse" ? "text/event-stream; charset=utf-8" : "application/x-ndjson; charset=utf-8",
-  );
-  let begun = false;
-  for await (const { flag, text } of frames(answer.body ?? [])) {
-    const error = flag & endFlag ? (JSON.parse(text) as { error?: WireError }).error : undefined;
-    if (flag & endFlag && !error) break;
-    if (error && !begun) return refuse(response, error, answer.header);
-    begun = true;
-    if (!(await write(response, error ? formError(error, form) : formMessage(text, form)))) return;
-  }
-  response.end();
+  header.delete("connect-content-encoding");
+  const encoding = header.get("content-encoding");
+  const compressed = encoding !== null && encoding !== "identity";
+  if (compressed) header.set("connect-content-encoding", encoding);
+  const body = envelope(universal.body as AsyncIterable<Uint8Array>, compressed);
+  const answer = await handler({ ...universal, header, body });
+  const said = frames(answer.body ?? []);
+  const first = await said.next();
+  if (first.done) return { status: answer.status, header: answer.header };
+  const end = endOf(first.value);
+  if (end?.error) return refusal(end.error, end.metadata);
+  return {
+    status: 200,
+    header: new Headers({ "content-type": contentType[form] }),
+    body: reshaped(first.value, said, form),
+  };
 }
 
 type WireError = { code: string; message?: string };
+type End = { error?: WireError; metadata?: Record<string, string[]> };
+type Frame = { flag: number; text: string };
 
-/** An error before the first message looks like that of any other call. */
-function refuse(response: Response, error: WireError, header: Headers | undefined): void {
-  const body = JSON.stringify(error);
-  response.statusCode = codeToHttpStatus(codeFromString(error.code)!);
-  response.setHeader("content-type", "application/json");
-  const retryAfter = header?.get("retry-after");
-  if (retryAfter) response.setHeader("retry-after", retryAfter);
-  response.end(body);
+const endFlag = 0b10;
+
+/** What the last envelope says; undefined for a message. */
+function endOf({ flag, text }: Frame): End | undefined {
+  return flag & endFlag ? (JSON.parse(text) as End) : undefined;
 }
 
-function formMessage(text: string, form: PlainForm): string {
+/** An error before the first message looks like that of any other call. */
+function refusal(error: WireError, metadata: End["metadata"]): UniversalServerResponse {
+  const body = Buffer.from(JSON.stringify(error));
+  const header = new Headers({ "content-type": "application/json", "content-length": String(body.length) });
+  const retryAfter = metadata?.["retry-after"]?.[0];
+  if (retryAfter) header.set("retry-after", retryAfter);
+  return { status: codeToHttpStatus(codeFromString(error.code) ?? Code.Unknown), header, body: only(body) };
+}
+
+async function* only(body: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield body;
+}
+
+async function* reshaped(first: Frame, rest: AsyncIterable<Frame>, form: PlainForm): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(messageIn(form, first.text));
+  for await (const frame of rest) {
+    const end = endOf(frame);
+    if (!end) yield Buffer.from(messageIn(form, frame.text));
+    else if (end.error) yield Buffer.from(errorIn(form, end.error));
+  }
+}
+
+function messageIn(form: PlainForm, text: string): string {
   if (form === "lines") return `${text}\n`;
   const { cursor, event } = JSON.parse(text) as { cursor: string; event?: { type: string } };
   return `id: ${cursor}\nevent: ${event?.type ?? "cursor"}\ndata: ${text}\n\n`;
 }
 
-function formError(error: WireError, form: PlainForm): string {
+function errorIn(form: PlainForm, error: WireError): string {
   const text = JSON.stringify({ error });
   return form === "lines" ? `${text}\n` : `event: error\ndata: ${text}\n\n`;
 }
 
+const maxRequestBytes = 64 * 1024;
+
 /** The body is read only when Connect asks for it, after its gate has let the caller in. */
-async function* envelope(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* envelope(body: AsyncIterable<Uint8Array>, compressed: boolean): AsyncGenerator<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
     chunks.push(chunk);
-    if (size > maxRequestBytes) break;
+    if (size > maxRequestBytes)
+      throw new ConnectError(`The request is larger than ${maxRequestBytes} bytes.`, Code.ResourceExhausted);
   }
   const head = Buffer.alloc(5);
+  head[0] = compressed ? 1 : 0;
   head.writeUInt32BE(size, 1);
   yield Buffer.concat([head, ...chunks]);
 }
 
 /** Connect's envelopes: one byte of flags, four of length, then the message. */
-async function* frames(
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): AsyncGenerator<{ flag: number; text: string }> {
+async function* frames(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Frame> {
   let seen: Buffer = Buffer.alloc(0);
   for await (const chunk of body) {
     seen = seen.length === 0 ? Buffer.from(chunk) : Buffer.concat([seen, chunk]);
@@ -94,21 +118,4 @@ async function* frames(
       seen = seen.subarray(end);
     }
   }
-}
-
-/** False when nobody reads any more. A full socket is waited for: the stream is pulled no faster than it is read. */
-async function write(response: Response, text: string): Promise<boolean> {
-  if (response.destroyed || response.writableEnded) return false;
-  if ((response as ServerResponse).write(text)) return true;
-  return await new Promise((resolve) => {
-    const done = (open: boolean) => () => {
-      response.off("drain", drained);
-      response.off("close", closed);
-      resolve(open);
-    };
-    const drained = done(true);
-    const closed = done(false);
-    response.once("drain", drained);
-    response.once("close", closed);
-  });
 }

@@ -1,26 +1,17 @@
 /** Puts the handlers behind Connect, gRPC and gRPC-Web: the gate (key, rate, permission) before a body is read, the deadline
  * and the error funnel around every handler. The handlers know nothing of this. */
-import {
-  type DescMethod,
-  type DescService,
-  getOption,
-  type MessageInitShape,
-  type MessageShape,
-} from "@bufbuild/protobuf";
+import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { KeyPermission, policy } from "../gen/v1/options_pb.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
-import { Problem } from "../rules/problem.ts";
-import type { Permission } from "../store/keys.ts";
-import type { Authenticator } from "./authenticate.ts";
-import { beforeEnd, type Call, type Caller, callerOf, withinDeadline } from "./call.ts";
+import { bodyHoldKey, countUnpacked } from "./body-room.ts";
+import { type Call, type Caller, withinDeadline } from "./call.ts";
 import { codeName, toConnectError } from "./errors.ts";
-import type { createRateLimit } from "./rate-limit.ts";
+import { admit, type GateDeps } from "./gate.ts";
 import { createJsonReader } from "./read-json.ts";
-import { maxTimeoutMs, requireSaneTimeout } from "./timeout.ts";
+import { maxTimeoutMs } from "./timeout.ts";
 
 export type Handlers<S extends DescService> = {
   [K in keyof S["method"]]?: S["method"][K] extends { methodKind: "server_streaming" }
@@ -41,11 +32,9 @@ export function serve<S extends DescService>(service: S, handlers: Handlers<S>):
   return { service, handlers: handlers as Record<string, unknown> };
 }
 
-export type RouterDeps = {
+export type RouterDeps = GateDeps & {
   log: Log;
   metrics: Metrics;
-  authenticator: Authenticator;
-  rateLimit: ReturnType<typeof createRateLimit>;
   maxBodyBytes: number;
   /** Ends streams when the node stops; unary calls in hand are finished instead. */
   shutdown: AbortSignal;
@@ -56,7 +45,7 @@ const callerKey = createContextKey<Caller | undefined>(undefined, { description:
 
 export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]): Map<string, UniversalHandler> {
   const router = createConnectRouter({
-    acceptCompression: [compressionGzip, compressionBrotli],
+    acceptCompression: [compressionGzip, compressionBrotli].map(countUnpacked),
     readMaxBytes: deps.maxBodyBytes,
     maxTimeoutMs,
     requireConnectProtocolHeader: true,
@@ -81,48 +70,21 @@ function jsonOptions(deps: RouterDeps, method: DescMethod) {
 
 type AnyHandler = (request: unknown, call: Call) => Promise<unknown> | AsyncIterable<unknown>;
 
-/** Who asks, how often, and may they: judged before the body is read, in this order. */
 async function gate(deps: RouterDeps, context: HandlerContext): Promise<void> {
   try {
-    requireProtocolHeader(context);
-    requireSaneTimeout(context);
-    const authorization = context.requestHeader.get("authorization") ?? undefined;
-    const key = await beforeEnd(context.signal, deps.authenticator.authenticate(authorization));
-    deps.rateLimit.take(key.id, performance.now());
-    requirePermission(context.method, key.permission);
-    context.values.set(callerKey, callerOf(key));
+    const caller = await admit(deps, {
+      method: context.method,
+      protocol: context.protocolName,
+      header: (name) => context.requestHeader.get(name) ?? undefined,
+      timeoutMs: () => context.timeoutMs(),
+      signal: context.signal,
+    });
+    context.values.set(callerKey, caller);
+    context.values.get(bodyHoldKey)?.admit(caller.workspaceId);
   } catch (error) {
     throw counted(deps, context, error);
   }
 }
-
-/** Connect checks this only after its gate; a caller without the header must learn of it before its key is judged. */
-function requireProtocolHeader(context: HandlerContext): void {
-  if (context.protocolName !== "connect") return;
-  const version = context.requestHeader.get("connect-protocol-version");
-  if (version === "1") return;
-  const found = version === null ? "It is missing." : `It is ${JSON.stringify(version.slice(0, 20))}.`;
-  throw new Problem("invalid_argument", `The header Connect-Protocol-Version: 1 is required. ${found}`, {
-    violations: [{ field: "Connect-Protocol-Version", description: "must be 1" }],
-  });
-}
-
-function requirePermission(method: DescMethod, permission: Permission): void {
-  const wanted = getOption(method, policy).permissions;
-  if (wanted.includes(permissionOnWire[permission])) return;
-  const names = Object.entries(permissionOnWire).filter(([, value]) => wanted.includes(value));
-  const who =
-    names.length > 0
-      ? `needs a key with the permission ${names.map(([name]) => name).join(" or ")}`
-      : "is for people signed in to the dashboard";
-  throw new Problem("permission_denied", `${method.name} ${who}; this key has the permission ${permission}.`);
-}
-
-export const permissionOnWire = {
-  full: KeyPermission.FULL,
-  send: KeyPermission.SEND,
-  read: KeyPermission.READ,
-} as const;
 
 function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
   if (method.methodKind === "unary") {

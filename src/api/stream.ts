@@ -1,74 +1,108 @@
-/** StreamEvents: what is stored after a cursor, then each new event as it happens. Pulled by its reader, so that a slow one holds no memory. */
+/** StreamEvents: what is stored after a cursor, then each new event as it happens. Pulled by its reader, so that a slow one holds
+ * one page and no more. */
 import type { StreamEventsRequest } from "../gen/v1/email_pb.ts";
 import type { Event } from "../gen/v1/event_pb.ts";
 import { Problem } from "../rules/problem.ts";
 import type { Sql } from "../store/db.ts";
-import { eventBounds, readEvents, type StoredEvent } from "../store/events.ts";
+import type { StoredEvent } from "../store/events.ts";
 import { unauthenticated } from "./authenticate.ts";
 import type { Call } from "./call.ts";
 import { eventOnWire } from "./event-wire.ts";
-import { emailOf, readFilter, startOf } from "./events.ts";
-import type { Follower } from "./follower.ts";
+import { emailOf, readFilter, readKept, startOf } from "./events.ts";
+import type { Follower, Subscription } from "./follower.ts";
 
 export type StreamMessage = { cursor: string; event?: Event };
+export type StreamDeps = { sql: Sql; follower: Follower; stopping: AbortSignal; heartbeatMs: number };
 
 const pageSize = 200;
+/** No index knows types: this many numbers are looked through at a time, so that statements stay short and heartbeats go on. */
+const byTypeSpan = 5000n;
 
 export async function* streamEvents(
-  deps: { sql: Sql; follower: Follower; stopping: AbortSignal; heartbeatMs: number },
+  deps: StreamDeps,
   request: StreamEventsRequest,
   call: Call,
 ): AsyncGenerator<StreamMessage> {
   const { workspaceId, keyId, permission } = call.caller;
-  const { types } = readFilter(request);
-  const [after, emailId] = await Promise.all([
-    startOf(deps.sql, workspaceId, request.cursor),
-    emailOf(deps.sql, workspaceId, request.emailId),
-  ]);
-  const wanted = (event: StoredEvent) =>
-    (types.length === 0 || types.includes(event.type)) && (emailId === undefined || event.emailId === emailId);
+  // Clients of server-sent events come back with the same request and this header.
+  const { cursor, types } = readFilter({
+    types: request.types,
+    cursor: call.header("last-event-id") || request.cursor,
+  });
+  const emailId = await emailOf(deps.sql, workspaceId, request.emailId);
   const subscription = await deps.follower.subscribe(workspaceId, keyId);
   try {
-    let position = after;
-    let since: Date | undefined;
-    const tail = request.follow === false ? (await eventBounds(deps.sql, workspaceId)).last : 0n;
-    let saidAt = performance.now();
+    const { after, last } = await startOf(deps.sql, workspaceId, cursor);
+    const log = {
+      ...deps,
+      workspaceId,
+      types,
+      emailId,
+      subscription,
+      end: request.follow === false ? last : undefined,
+    };
     // The cursor alone, at once: only with a first message do the headers reach the client.
-    yield { cursor: position.toString() };
-    for (;;) {
-      refuseEnded(subscription.revoked(), deps.stopping, call.signal);
-      // Behind what is kept in memory, the store is asked page by page, each page when the reader has taken the one before.
-      const events =
-        subscription.recent(position) ??
-        (await readEvents(deps.sql, { workspaceId, after: position, limit: pageSize, since }));
+    yield { cursor: after.toString() };
+    let position = after;
+    let saidAt = performance.now();
+    while (log.end === undefined || position < log.end) {
+      refuseEnded(subscription, deps.stopping, call.signal);
+      const { events, reached } = await readOn(log, position);
       for (const event of events) {
-        position = BigInt(event.number);
-        since = event.createdAt;
-        if (!wanted(event)) continue;
         yield { cursor: event.number, event: eventOnWire(event, { inboundText: permission === "full" }) };
         saidAt = performance.now();
-        refuseEnded(subscription.revoked(), deps.stopping, call.signal);
+        refuseEnded(subscription, deps.stopping, call.signal);
       }
-      if (position < subscription.head()) continue;
-      if (request.follow === false && position >= tail) return;
+      position = reached;
       const quietMs = performance.now() - saidAt;
-      await subscription.news(Math.max(0, deps.heartbeatMs - quietMs), call.signal);
-      if (position >= subscription.head() && performance.now() - saidAt >= deps.heartbeatMs) {
-        refuseEnded(subscription.revoked(), deps.stopping, call.signal);
+      if (quietMs >= deps.heartbeatMs) {
         yield { cursor: position.toString() };
         saidAt = performance.now();
-      }
+      } else if (position >= subscription.head()) await subscription.news(deps.heartbeatMs - quietMs, call.signal);
     }
   } finally {
     subscription.close();
   }
 }
 
-function refuseEnded(revoked: boolean, stopping: AbortSignal, signal: AbortSignal): void {
+type FollowedLog = {
+  sql: Sql;
+  workspaceId: string;
+  types: readonly string[];
+  emailId: string | undefined;
+  subscription: Subscription;
+  /** Where a stream that does not follow ends. */
+  end: bigint | undefined;
+};
+
+/** The next wanted events, and the number up to which nothing else is wanted. Live streams are served from memory; behind what
+ * is kept there, the store is asked page by page, each page when the reader has taken the one before. */
+async function readOn(log: FollowedLog, after: bigint): Promise<{ events: readonly StoredEvent[]; reached: bigint }> {
+  const { sql, workspaceId, types, emailId, subscription } = log;
+  const wanted = (event: StoredEvent) =>
+    (types.length === 0 || types.includes(event.type)) && (emailId === undefined || event.emailId === emailId);
+  const recent = log.end === undefined ? subscription.recent(after) : undefined;
+  if (recent) return { events: recent.filter(wanted), reached: after + BigInt(recent.length) };
+  const head = log.end ?? subscription.head();
+  const byType = types.length > 0 && emailId === undefined;
+  const upTo = byType && head > after + byTypeSpan ? after + byTypeSpan : head;
+  return await readKept(sql, { workspaceId, after, upTo, limit: pageSize, types, emailId });
+}
+
+function refuseEnded(subscription: Subscription, stopping: AbortSignal, signal: AbortSignal): void {
   if (stopping.aborted)
-    throw new Problem("unavailable", "This node is stopping. Resume from the last cursor on another one.", {
-      retryAfterMs: 1000,
-    });
-  if (revoked) throw unauthenticated();
-  if (signal.aborted) throw signal.reason;
+    throw new Problem(
+      "unavailable",
+      "This node is stopping. Resume from the last cursor, on another node or in a moment.",
+      {
+        retryAfterMs: 1000,
+      },
+    );
+  if (subscription.revoked()) throw unauthenticated();
+  if (!signal.aborted) return;
+  if (signal.reason instanceof Problem) throw signal.reason;
+  // Connect's own reason for a passed deadline has the code 4.
+  if ((signal.reason as { code?: unknown } | undefined)?.code === 4)
+    throw new Problem("deadline_exceeded", "The deadline of the call has passed. Resume from the last cursor.");
+  throw new Problem("canceled", "The reader has gone.");
 }

@@ -1,7 +1,7 @@
-/** The deadlines that callers set, and the longest there may be. Called by dispatch and by the router's gate. */
+/** The deadlines that callers set, and the longest there may be. Called by dispatch and by the gate. */
 import type { IncomingHttpHeaders } from "node:http";
-import type { HandlerContext } from "@connectrpc/connect";
 import { invalid } from "../rules/problem.ts";
+import type { Asked } from "./gate.ts";
 
 /** A day: longer deadlines are a mistake in the caller's unit. */
 export const maxTimeoutMs = 86_400_000;
@@ -17,10 +17,10 @@ export function tameTimeout(headers: IncomingHttpHeaders): void {
 }
 
 /** Connect would say this too, but only after its gate, and without the field. */
-export function requireSaneTimeout(context: HandlerContext): void {
-  const timeout = context.requestHeader.get("connect-timeout-ms");
-  const wrong = context.protocolName === "connect" && timeout !== null && !/^\d{1,10}$/.test(timeout);
-  if (!wrong && (context.timeoutMs() ?? 0) <= maxTimeoutMs) return;
-  const field = context.protocolName === "connect" ? "Connect-Timeout-Ms" : "grpc-timeout";
+export function requireSaneTimeout({ protocol, header, timeoutMs }: Asked): void {
+  const timeout = header("connect-timeout-ms");
+  const wrong = protocol === "connect" && timeout !== undefined && !/^\d{1,10}$/.test(timeout);
+  if (!wrong && (timeoutMs() ?? 0) <= maxTimeoutMs) return;
+  const field = protocol === "connect" ? "Connect-Timeout-Ms" : "grpc-timeout";
   throw invalid([{ field, description: `must be a whole number of milliseconds up to ${maxTimeoutMs}, a day` }]);
 }

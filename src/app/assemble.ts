@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { createAccept } from "../accept/accept.ts";
 import { createAuthenticator } from "../api/authenticate.ts";
+import { createBodyRoom } from "../api/body-room.ts";
 import { createDispatch } from "../api/dispatch.ts";
 import { createEmailService } from "../api/emails.ts";
 import { createFiles } from "../api/files.ts";
@@ -11,12 +12,12 @@ import { healthPages } from "../api/health.ts";
 import { createHttp } from "../api/http.ts";
 import { createKeyService } from "../api/keys.ts";
 import { createRateLimit } from "../api/rate-limit.ts";
-import { createRouter, serve } from "../api/router.ts";
+import { createRouter, type RouterDeps, serve } from "../api/router.ts";
+import { createShortWay } from "../api/unary-json.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
 import { InboundService } from "../gen/v1/inbound_pb.ts";
 import { QueueService } from "../gen/v1/queue_pb.ts";
 import { SuppressionService } from "../gen/v1/suppression_pb.ts";
-import { WebhookService } from "../gen/v1/webhook_pb.ts";
 import { WorkspaceService } from "../gen/v1/workspace_pb.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
@@ -26,6 +27,7 @@ import { queueDepth } from "../store/queue.ts";
 import { createWake } from "../store/wake.ts";
 import { startDelivery } from "./assemble-delivery.ts";
 import { asksItself, createDomains, startDns } from "./assemble-domains.ts";
+import { createWebhooks } from "./assemble-webhooks.ts";
 import type { Config } from "./config.ts";
 import { type Ports, writePorts } from "./files.ts";
 import { ensureFirst, type FirstStart } from "./first-start.ts";
@@ -101,6 +103,10 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
     running.push({ name: "delivery", stop: delivery.stop });
   }
 
+  const webhooks = createWebhooks({ config, log, metrics, clock, wake, store, resolver: dns.resolver });
+  running.push({ name: "webhooks", stop: webhooks.stop });
+  if (config.roles.has("webhooks")) await webhooks.start();
+
   let exampleDomain: string | undefined;
   if (config.roles.has("api")) {
     const local = asksItself(config);
@@ -119,32 +125,33 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
     follower.start();
     const firstAttempt = createFirstAttempt({ sql, wake });
     const stopping = shutdown.signal;
-    const rpcs = createRouter(
-      {
-        log,
-        metrics,
-        authenticator,
-        rateLimit: createRateLimit(config.rate),
-        maxBodyBytes: config.limits.bodyBytes,
-        shutdown: stopping,
-      },
-      [
-        domains.service,
-        createEmailService({ sql, clock, wake, accept, firstAttempt, follower, stopping, ...config.stream }),
-        createKeyService({ sql, clock }),
-        serve(WebhookService, {}),
-        serve(SuppressionService, {}),
-        serve(InboundService, {}),
-        serve(QueueService, {}),
-        serve(WorkspaceService, {}),
-      ],
-    );
+    const services = [
+      domains.service,
+      createEmailService({ sql, clock, wake, accept, firstAttempt, follower, stopping, ...config.stream }),
+      createKeyService({ sql, clock }),
+      webhooks.service,
+      serve(SuppressionService, {}),
+      serve(InboundService, {}),
+      serve(QueueService, {}),
+      serve(WorkspaceService, {}),
+    ];
+    const router: RouterDeps = {
+      log,
+      metrics,
+      authenticator,
+      rateLimit: createRateLimit(config.rate),
+      maxBodyBytes: config.limits.bodyBytes,
+      shutdown: stopping,
+    };
+    const rpcs = createRouter(router, services);
+    const shortWay = createShortWay(router, services);
     const pages = healthPages({
       metrics,
       metricsToken: config.metricsToken,
       onLoopback: config.onLoopback,
       ready: async () => ({ database: await answers(ping(sql)) }),
       measure: async () => {
+        metrics.eventStreams.set(follower.size());
         metrics.poolConnections.set({ state: "limit" }, config.databasePool);
         const depth = await queueDepth(sql);
         metrics.poolConnections.set({ state: "open" }, depth.connections);
@@ -160,9 +167,11 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
         log,
         metrics,
         rpcs,
+        shortWay,
         pages,
         files,
         corsOrigins: config.corsOrigins,
+        bodies: createBodyRoom(4 * config.limits.bodyBytes),
         streamStallMs: config.stream.stallMs,
       }),
     });

@@ -185,6 +185,16 @@ export const settings = {
     value: "5000,300000,1800000,7200000,18000000,36000000,36000000",
     help: "Waits between webhook attempts.",
   },
+  POSTHORN_WEBHOOK_TIMEOUT_MS: {
+    shape: whole(100, 60_000),
+    value: "15000",
+    help: "How long a webhook endpoint may take, from the DNS look-up to the end of its answer.",
+  },
+  POSTHORN_WEBHOOK_DISABLE_AFTER_MS: {
+    shape: whole(1000, 90 * 86_400_000),
+    value: "432000000",
+    help: "Nothing but failures for this long disables a webhook.",
+  },
   POSTHORN_STREAM_HEARTBEAT_MS: {
     shape: whole(100, 60_000),
     value: "15000",
@@ -341,7 +351,11 @@ function shapeConfig(values: Values, problems: string[]) {
         ? { certFile: values.POSTHORN_TLS_CERT, keyFile: values.POSTHORN_TLS_KEY }
         : undefined,
     retry: { scheduleMs: values.POSTHORN_RETRY_SCHEDULE_MS, forMs: values.POSTHORN_RETRY_FOR_MS },
-    webhookScheduleMs: values.POSTHORN_WEBHOOK_SCHEDULE_MS,
+    webhooks: {
+      scheduleMs: values.POSTHORN_WEBHOOK_SCHEDULE_MS,
+      timeoutMs: values.POSTHORN_WEBHOOK_TIMEOUT_MS,
+      disableAfterMs: values.POSTHORN_WEBHOOK_DISABLE_AFTER_MS,
+    },
     stream: { heartbeatMs: values.POSTHORN_STREAM_HEARTBEAT_MS, stallMs: values.POSTHORN_STREAM_STALL_MS },
     verifyIntervalMs: values.POSTHORN_VERIFY_INTERVAL_MS,
     contentDays: values.POSTHORN_CONTENT_DAYS,

@@ -34,6 +34,17 @@ export function createMetrics() {
       labelNames: ["state"],
       registers,
     }),
+    webhookAttempts: new Counter({
+      name: "posthorn_webhook_attempts_total",
+      help: "Attempts to deliver an event to a webhook, by what came of them: delivered, retry or gone.",
+      labelNames: ["outcome"],
+      registers,
+    }),
+    eventStreams: new Gauge({
+      name: "posthorn_event_streams",
+      help: "Event streams open on this node.",
+      registers,
+    }),
     poolConnections: new Gauge({
       name: "posthorn_database_connections",
       help: "Connections of this program to PostgreSQL: the limit, and how many the server counts as ours.",

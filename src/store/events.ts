@@ -38,35 +38,56 @@ export async function eventBounds(sql: Sql, workspaceId: string): Promise<{ olde
 
 export type EventFilter = { types?: readonly string[]; emailId?: string };
 
-/**
- * Events after a number, in order. `since` is the time of an event already read: partitions before it are not looked at.
- * Primary key of events; with an email, index events_by_email.
- */
-export async function readEvents(
-  sql: Sql,
-  page: EventFilter & { workspaceId: string; after: bigint; limit: number; since?: Date },
-): Promise<StoredEvent[]> {
-  const types = page.types && page.types.length > 0 ? sql`and type = any(${page.types as string[]}::text[])` : sql``;
-  const email = page.emailId ? sql`and email_id = ${page.emailId}` : sql``;
-  const since = page.since ? sql`and created_at >= ${page.since}::timestamptz - interval '1 minute'` : sql``;
-  return await sql<StoredEvent[]>`
-    select number, id, type, email_id as "emailId", message_id as "messageId", metadata, payload, created_at as "createdAt"
-    from events where workspace_id = ${page.workspaceId} and number > ${page.after.toString()} ${types} ${email} ${since}
-    order by number limit ${page.limit}`;
+export type EventPage = EventFilter & {
+  workspaceId: string;
+  after: bigint;
+  upTo?: bigint;
+  limit: number;
+};
+
+/** A page is cut where its payloads reach this size, though never before its first event: inbound mail can be large. */
+const pageBytes = 1024 * 1024;
+
+/** Events after a number, in order. */
+export async function readEvents(sql: Sql, page: EventPage): Promise<StoredEvent[]> {
+  return (await readEventPage(sql, page)).events;
 }
 
-/** New events of many workspaces in one statement: for each, those after the number already known, at most `limit`. */
+/** The same, and whether that is all there is in the range asked for. Primary key of events; with an email, index events_by_email. */
+export async function readEventPage(sql: Sql, page: EventPage): Promise<{ events: StoredEvent[]; complete: boolean }> {
+  const types = page.types && page.types.length > 0 ? sql`and type = any(${page.types as string[]}::text[])` : sql``;
+  const email = page.emailId ? sql`and email_id = ${page.emailId}` : sql``;
+  const upTo = page.upTo === undefined ? sql`` : sql`and number <= ${page.upTo.toString()}`;
+  const rows = await sql<(StoredEvent & { found: number })[]>`
+    select ${columns(sql)}, found from (
+      select *, count(*) over ()::int as found, sum(pg_column_size(payload)) over (order by number) - pg_column_size(payload) as before
+      from (select * from events where workspace_id = ${page.workspaceId} and number > ${page.after.toString()}
+        ${upTo} ${types} ${email} order by number limit ${page.limit + 1}) page) sized
+    where before < ${pageBytes} order by number limit ${page.limit}`;
+  return { events: rows.map(({ found: _, ...event }) => event), complete: rows.length === (rows[0]?.found ?? 0) };
+}
+
+/**
+ * New events of many workspaces in one statement: for each, those after the number already known, at most `limit`, and
+ * the newest number there is.
+ */
 export async function readNewEvents(
   sql: Sql,
   known: readonly { workspaceId: string; after: bigint }[],
   limit: number,
-): Promise<(StoredEvent & { workspaceId: string })[]> {
-  return await sql<(StoredEvent & { workspaceId: string })[]>`
-    select k.workspace_id as "workspaceId", e.* from unnest(
+): Promise<(StoredEvent & { workspaceId: string; last: string })[]> {
+  return await sql<(StoredEvent & { workspaceId: string; last: string })[]>`
+    select k.workspace_id as "workspaceId", c.last, e.* from unnest(
       ${known.map((k) => k.workspaceId)}::uuid[], ${known.map((k) => k.after.toString())}::bigint[]) as k(workspace_id, after)
     join event_counters c on c.workspace_id = k.workspace_id and c.last > k.after
     cross join lateral (
-      select number, id, type, email_id as "emailId", message_id as "messageId", metadata, payload, created_at as "createdAt"
-      from events where workspace_id = k.workspace_id and number > k.after order by number limit ${limit}) e
+      select ${columns(sql)} from (
+        select *, sum(pg_column_size(payload)) over (order by number) - pg_column_size(payload) as before from (
+          select * from events where workspace_id = k.workspace_id and number > k.after order by number limit ${limit}) page) sized
+      where before < ${pageBytes}) e
     order by k.workspace_id, e.number`;
+}
+
+function columns(sql: Sql) {
+  return sql`number, id, type, email_id as "emailId", message_id as "messageId", metadata, payload, created_at as "createdAt"`;
 }

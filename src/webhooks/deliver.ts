@@ -59,8 +59,14 @@ export function createDeliver(deps: DeliverDeps) {
 
   /** It counts as an attempt, so that an event which cannot be written does not hold back those behind it for ever. */
   function faultOfOurs(row: LeasedDelivery, cause: unknown): Attempted {
+    // Errors of the encoder quote what they could not encode, which may be a message: only where it happened is told.
+    const { name, stack = "" } = cause as Error;
+    const at = stack
+      .split("\n")
+      .filter((line) => /^\s+at /.test(line))
+      .join("\n");
     deps.log.error(
-      { err: cause, webhookId: row.webhookId, deliveryId: row.id },
+      { error: name, at, webhookId: row.webhookId, deliveryId: row.id },
       "a webhook delivery failed by a fault of ours",
     );
     return {

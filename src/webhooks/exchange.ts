@@ -85,6 +85,11 @@ export function exchange(options: Exchange): Promise<Exchanged> {
       if (!socket.connecting) ready();
       else socket.once(target.protocol === "https:" ? "secureConnect" : "connect", ready);
     });
+    // An upgrade that nobody asked for: Node would end the connection and say nothing.
+    request.on("upgrade", (_response, socket) => {
+      socket.destroy();
+      finish("the endpoint answered 101, which is no answer");
+    });
     request.on("response", (response) => {
       answer = response;
       response.on("data", (chunk: Buffer) => {

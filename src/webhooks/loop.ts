@@ -15,7 +15,11 @@ import {
 import type { WebhookSettled, WebhookSettlement } from "../store/webhook-settle.ts";
 import { createLanes, type LaneLimits, type Picked } from "./lanes.ts";
 
-export type Worker = { workerId(): number; renew(): Promise<void> };
+export type Worker = {
+  workerId(): number;
+  /** Goes on under a new id; the old one is kept alive until `done`, then its leases are free. */
+  renew(done: Promise<unknown>): Promise<void>;
+};
 
 export type WebhookLoopDeps = {
   sql: Sql;
@@ -43,13 +47,17 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
   const dropping = new Map<string, Promise<void>>();
   let leases = 0;
   let stirred = true;
+  let lookedAtMs = 0;
   let stir = () => {};
+  /** A lease may have been taken without us hearing of it. */
+  let unheard = false;
   let running: Promise<void> | undefined;
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        if (stirred) await look();
+        if (unheard) await renew();
+        if (stirred || performance.now() - lookedAtMs >= pollMs) await look();
         const picked = lanes.pick(Date.now(), lanesPerLease);
         if (picked.length === 0) {
           await rest();
@@ -68,6 +76,7 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
 
   async function look(): Promise<void> {
     stirred = false;
+    lookedAtMs = performance.now();
     const found = await findWebhookLanes(sql, lanesKnown);
     lanes.replace(
       found.filter(({ state }) => state === "enabled"),
@@ -92,12 +101,15 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
     try {
       return await leaseDeliveries(sql, makeLease(deps.worker.workerId(), ++leases), picked);
     } catch (error) {
-      // The statement may have committed without us hearing of it: such rows are ours and nobody knows. Under a new worker's id they
-      // are free again, once everything that is in hand under the old one is done.
-      await Promise.all(inHand);
-      await deps.worker.renew();
+      unheard = true;
       throw error;
     }
+  }
+
+  /** Rows that a statement leased without an answer are ours and nobody knows: they are free once the worker that leased them is gone. */
+  async function renew(): Promise<void> {
+    await deps.worker.renew(Promise.allSettled(inHand));
+    unheard = false;
   }
 
   function start(row: LeasedDelivery): void {
@@ -126,7 +138,8 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
     await persist(async () => {
       if (!result) return await releaseDeliveries(sql, [row]);
       const { disabled } = await deps.settle(result);
-      if (disabled) log.info({ webhookId: row.webhookId, reason: result.error }, "a webhook was disabled");
+      // Not what the endpoint said: that is for its owner, who reads it in the event and in the delivery log.
+      if (disabled) log.info({ webhookId: row.webhookId, status: result.responseStatus }, "a webhook was disabled");
     });
     return !result || result.endpoint === "unknown" ? undefined : result.endpoint === "worked";
   }
@@ -137,24 +150,23 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
       try {
         return await write();
       } catch (error) {
-        if (!isDatabaseAway(error)) return log.error({ err: error }, "a webhook delivery could not be settled");
+        const { code, message } = error as Error & { code?: string };
+        if (!isDatabaseAway(error))
+          log.error({ code, reason: message }, "a webhook delivery could not be settled; it is tried again");
         if (cut.signal.aborted) return;
-        await delay(waitMs);
+        await delay(waitMs, undefined, { signal: cut.signal }).catch(() => {});
       }
     }
   }
 
   /** Until something may have changed: new deliveries, room again, a webhook that becomes due, or the poll. */
   async function rest(): Promise<void> {
-    const nextDue = lanes.nextDueMs();
-    const dueInMs = nextDue === undefined ? pollMs : nextDue - Date.now();
+    const untilDue = (lanes.nextDueMs() ?? Number.POSITIVE_INFINITY) - Date.now();
+    const untilPoll = lookedAtMs + pollMs - performance.now();
     // Due already and not picked: there is no room, and whoever makes room will say so.
-    const waitMs = dueInMs <= 0 ? pollMs : Math.min(pollMs, Math.max(5, dueInMs));
+    const waitMs = untilDue <= 0 ? untilPoll : Math.min(untilDue, untilPoll);
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => {
-        if (waitMs === pollMs) stirred = true;
-        resolve();
-      }, waitMs);
+      const timer = setTimeout(resolve, Math.max(5, waitMs));
       stir = () => {
         clearTimeout(timer);
         resolve();

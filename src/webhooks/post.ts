@@ -82,7 +82,9 @@ function read({ status, location, head, error }: Exchanged): Omit<Posted, "durat
   const success = status !== undefined && status >= 200 && status < 300;
   if (status !== undefined && (error === undefined || !success))
     return { answer: { kind: "answered", status, location }, status, head };
-  return { answer: { kind: "failed", error: (error ?? "no answer").slice(0, maxErrorLength) }, status, head };
+  // A text that any store can hold: certificates may put anything into an error.
+  const text = (error ?? "no answer").slice(0, maxErrorLength).toWellFormed().replaceAll("\0", "\ufffd");
+  return { answer: { kind: "failed", error: text }, status, head };
 }
 
 function failed(error: string): Exchanged {

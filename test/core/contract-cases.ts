@@ -47,6 +47,26 @@ const theirEmail = async (world: World) => {
 };
 const byEmailId: MethodCase = { built: true, ids: { id: async (world) => ({ id: await theirEmail(world) }) } };
 
+/** A webhook of the other workspace, at a port of this machine where nobody listens. */
+const theirWebhook = async (world: World) => {
+  const url = "http://127.0.0.1:9/hook";
+  const answer = await world.program.call("WebhookService/CreateWebhook", { url }, { key: world.theirs.full });
+  return (answer.body.webhook as { id: string }).id;
+};
+const byWebhookId: MethodCase = { built: true, ids: { id: async (world) => ({ id: await theirWebhook(world) }) } };
+
+/** A delivery of the other workspace: a test of an endpoint leaves one behind at once. */
+const theirDelivery = async (world: World) => {
+  const webhookId = await theirWebhook(world);
+  const key = world.theirs.full;
+  const answer = await world.program.call("WebhookService/SendTestWebhook", { id: webhookId }, { key });
+  return { webhookId, deliveryId: (answer.body.delivery as { id: string }).id };
+};
+const byEventsOfEmail: MethodCase = {
+  built: true,
+  ids: { emailId: async (world) => ({ emailId: await theirEmail(world) }) },
+};
+
 export const cases: Record<string, MethodCase> = {
   "DomainService/AddDomain": noIds,
   "DomainService/GetDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
@@ -62,27 +82,36 @@ export const cases: Record<string, MethodCase> = {
       replyToEmailId: "test/journeys/sending-threading.test.ts: a sender needs a domain before this is looked at",
     },
   },
-  "EmailService/StreamEvents": unbuilt,
+  "EmailService/StreamEvents": byEventsOfEmail,
   "EmailService/GetEmail": byEmailId,
   "EmailService/ListEmails": noIds,
   "EmailService/CancelEmail": byEmailId,
   "EmailService/GetEmailContent": byEmailId,
   "EmailService/SendEmailBatch": unbuilt,
-  "EmailService/ListEvents": { built: true, ids: { emailId: "a filter: an email of others has no events here" } },
+  "EmailService/ListEvents": byEventsOfEmail,
 
   "KeyService/CreateKey": noIds,
   "KeyService/ListKeys": noIds,
   "KeyService/RevokeKey": { built: true, ids: { id: async (world) => ({ id: await theirKey(world) }) } },
 
-  "WebhookService/CreateWebhook": unbuilt,
-  "WebhookService/GetWebhook": unbuilt,
-  "WebhookService/ListWebhooks": unbuilt,
-  "WebhookService/UpdateWebhook": unbuilt,
-  "WebhookService/DeleteWebhook": unbuilt,
-  "WebhookService/RotateWebhookSecret": unbuilt,
-  "WebhookService/ListWebhookDeliveries": unbuilt,
-  "WebhookService/RedeliverWebhook": unbuilt,
-  "WebhookService/SendTestWebhook": unbuilt,
+  "WebhookService/CreateWebhook": noIds,
+  "WebhookService/GetWebhook": byWebhookId,
+  "WebhookService/ListWebhooks": noIds,
+  "WebhookService/UpdateWebhook": byWebhookId,
+  "WebhookService/DeleteWebhook": byWebhookId,
+  "WebhookService/RotateWebhookSecret": byWebhookId,
+  "WebhookService/ListWebhookDeliveries": {
+    built: true,
+    ids: {
+      webhookId: async (world) => ({ webhookId: await theirWebhook(world) }),
+      eventId: "a filter: an event of others has no deliveries here",
+    },
+  },
+  "WebhookService/RedeliverWebhook": {
+    built: true,
+    ids: { webhookId: theirDelivery, deliveryId: theirDelivery },
+  },
+  "WebhookService/SendTestWebhook": byWebhookId,
 
   "SuppressionService/ListSuppressions": unbuilt,
   "SuppressionService/AddSuppression": unbuilt,

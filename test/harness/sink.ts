@@ -129,6 +129,11 @@ export class Sink extends EventEmitter {
     });
   }
 
+  /** Closes every connection, as a server does with those that have long said nothing. */
+  hangUp(): void {
+    for (const socket of this.#sockets) socket.end();
+  }
+
   /** Lets connections read on that an action had paused. */
   release(): void {
     for (const connection of this.#live) connection.resume();

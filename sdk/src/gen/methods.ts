@@ -202,7 +202,10 @@ export interface UnaryMethods {
   "WebhookService/ListWebhookDeliveries": { request: ListWebhookDeliveriesRequest; response: ListWebhookDeliveriesResponse };
   /** Posts events again: one earlier delivery, or every event of a range of cursors that the webhook's types let through. */
   "WebhookService/RedeliverWebhook": { request: RedeliverWebhookRequest; response: RedeliverWebhookResponse };
-  /** Posts one made-up event to the webhook now and returns what the endpoint answered. It is tried once and counts neither as success nor as failure. */
+  /**
+   * Posts one made-up event to the webhook now and returns what the endpoint answered. It is tried once and counts neither as success nor as failure.
+   * Its `metadata` holds `posthornTest`, so that a receiver can tell it from a real one.
+   */
   "WebhookService/SendTestWebhook": { request: SendTestWebhookRequest; response: SendTestWebhookResponse };
   /** Creates a workspace with the signed-in person as its owner. Keys cannot call it. */
   "WorkspaceService/CreateWorkspace": { request: CreateWorkspaceRequest; response: CreateWorkspaceResponse };

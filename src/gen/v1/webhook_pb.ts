@@ -945,7 +945,7 @@ export const WebhookService: GenService<{
    * Lists the deliveries of a webhook, newest first, each with its last attempt. For keys with read permission, `payload` is left empty.
    *
    * Errors:
-   * - invalid_argument: `webhookId` is empty, `pageSize` is negative or `pageToken` is not one that this method returned.
+   * - invalid_argument: `webhookId` is empty, `eventId` is not the id of an event, `pageSize` is negative or `pageToken` is not one that this method returned.
    * - not_found: this workspace has no webhook with this id.
    *
    * @generated from rpc v1.WebhookService.ListWebhookDeliveries
@@ -962,7 +962,7 @@ export const WebhookService: GenService<{
    * - invalid_argument: neither or both of `deliveryId` and the range are given, or the range is empty or holds more than 10,000 events.
    * - not_found: this workspace has no webhook, or the webhook no delivery, with this id.
    * - out_of_range: the range reaches beyond the events that are kept.
-   * - failed_precondition: the webhook is disabled.
+   * - failed_precondition: the webhook is disabled, or the delivery was a test.
    *
    * @generated from rpc v1.WebhookService.RedeliverWebhook
    */
@@ -973,6 +973,7 @@ export const WebhookService: GenService<{
   },
   /**
    * Posts one made-up event to the webhook now and returns what the endpoint answered. It is tried once and counts neither as success nor as failure.
+   * Its `metadata` holds `posthornTest`, so that a receiver can tell it from a real one.
    *
    * Errors:
    * - invalid_argument: `id` is empty or `eventType` is no event type.

@@ -1,0 +1,94 @@
+/** The words of an HTML message, for mail that brings no plain text: in one pass, with no claim to beauty. */
+
+/** Paragraphs and line breaks become lines; quotations are marked with "> " as in plain mail, so that they can be told apart. */
+export function htmlToText(html: string): string {
+  let text = "";
+  let quotes = 0;
+  let skipping = "";
+  const breakLine = () => {
+    if (text !== "" && !text.endsWith("\n")) text += "\n";
+  };
+  const write = (words: string) => {
+    const flat = words.replace(/[ \t\r\n\f]+/g, " ");
+    if (flat === "" || (flat === " " && (text === "" || text.endsWith("\n")))) return;
+    const atStart = text === "" || text.endsWith("\n");
+    text += (atStart ? "> ".repeat(Math.min(quotes, 10)) : "") + decodeEntities(atStart ? flat.trimStart() : flat);
+  };
+  for (let at = 0; at < html.length; ) {
+    const open = html.indexOf("<", at);
+    if (open < 0 || open > at) {
+      if (skipping === "") write(html.slice(at, open < 0 ? html.length : open));
+      if (open < 0) break;
+    }
+    if (html.startsWith("<!--", open)) {
+      const end = html.indexOf("-->", open + 4);
+      if (end < 0) break;
+      at = end + 3;
+      continue;
+    }
+    const end = html.indexOf(">", open);
+    if (end < 0) break;
+    at = end + 1;
+    const tag = /^<(\/?)([a-z][a-z0-9]*)/i.exec(html.slice(open, open + 40));
+    if (!tag) continue;
+    const name = tag[2]!.toLowerCase();
+    const closing = tag[1] === "/";
+    if (skipping !== "") {
+      if (closing && name === skipping) skipping = "";
+      continue;
+    }
+    if (!closing && silent.has(name)) skipping = name;
+    else if (name === "br") text += "\n";
+    else if (name === "blockquote") {
+      breakLine();
+      quotes = Math.max(0, quotes + (closing ? -1 : 1));
+    } else if (blocks.has(name)) breakLine();
+  }
+  return text
+    .replace(/[ \t]+\n/g, "\n")
+    .replace(/\n{3,}/g, "\n\n")
+    .trim();
+}
+
+const silent = new Set(["script", "style", "head", "title", "template", "noscript"]);
+const blocks = new Set(
+  "p div tr li ul ol table h1 h2 h3 h4 h5 h6 hr pre section article header footer dt dd".split(" "),
+);
+
+const named: Record<string, string> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: " ",
+  ndash: "–",
+  mdash: "—",
+  hellip: "…",
+  rsquo: "’",
+  lsquo: "‘",
+  ldquo: "“",
+  rdquo: "”",
+  auml: "ä",
+  ouml: "ö",
+  uuml: "ü",
+  Auml: "Ä",
+  Ouml: "Ö",
+  Uuml: "Ü",
+  szlig: "ß",
+  eacute: "é",
+  egrave: "è",
+  agrave: "à",
+  ccedil: "ç",
+  ntilde: "ñ",
+  euro: "€",
+  copy: "©",
+};
+
+function decodeEntities(text: string): string {
+  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{1,10}));/gi, (whole, decimal, hex, name) => {
+    if (name) return named[name] ?? whole;
+    const code = decimal ? Number(decimal) : Number.parseInt(hex, 16);
+    return code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? String.fromCodePoint(code) : "";
+  });
+}

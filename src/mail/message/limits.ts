@@ -1,0 +1,72 @@
+/** Bounds on the shape of a received message, looked at before any parser is: nothing here costs more than one pass over the bytes. */
+
+/** What is wrong with the message's shape, as the end of an SMTP reply; undefined: it may be parsed. */
+export function shapeProblem(raw: Buffer): string | undefined {
+  const head = headOf(raw);
+  if (head.length > maxHeaderBytes) return `554 5.6.0 the header has more than ${maxHeaderBytes} octets`;
+  const names = fieldNames(head);
+  const count = (name: string) => names.filter((one) => one === name).length;
+  if (names.length > maxFields) return `554 5.6.0 the header has more than ${maxFields} fields`;
+  // RFC 5321 §6.3: a message that has been everywhere is going round in circles.
+  if (count("received") > maxHops) return "554 5.4.6 too many hops: the message is in a loop";
+  if (count("dkim-signature") > maxSignatures || count("arc-seal") > maxSignatures)
+    return `554 5.6.0 more than ${maxSignatures} signatures`;
+  if (hasTooManyParts(raw)) return `554 5.6.0 more than ${maxParts} parts`;
+  return undefined;
+}
+
+export const maxHeaderBytes = 65_535;
+const maxFields = 1000;
+const maxHops = 50;
+const maxSignatures = 25;
+export const maxParts = 1000;
+/** For the parser, which refuses what is nested more deeply. */
+export const maxNesting = 50;
+
+/** Up to the empty line; one octet more than allowed where it is longer, and no more is looked at. */
+export function headOf(raw: Buffer): Buffer {
+  if (raw[0] === 0x0d && raw[1] === 0x0a) return raw.subarray(0, 0);
+  const start = raw.subarray(0, maxHeaderBytes + 5);
+  const end = start.indexOf("\r\n\r\n");
+  return end < 0 ? start.subarray(0, maxHeaderBytes + 1) : start.subarray(0, end + 2);
+}
+
+export function fieldNames(head: Buffer): string[] {
+  const names: string[] = [];
+  for (const line of head.toString("latin1").split("\r\n")) {
+    const match = /^([!-9;-~]+)[ \t]*:/.exec(line);
+    if (match) names.push(match[1]!.toLowerCase());
+  }
+  return names;
+}
+
+/** Lines that begin like a delimiter of a declared boundary are counted; others that begin with "--" are somebody's text. */
+function hasTooManyParts(raw: Buffer): boolean {
+  const dashed: string[] = [];
+  for (let at = raw.indexOf("\r\n--"); at >= 0; at = raw.indexOf("\r\n--", at + 4)) {
+    // RFC 2046 §5.1.1: a boundary has at most 70 characters; leave room for those who have more.
+    dashed.push(raw.subarray(at + 4, at + 24).toString("latin1"));
+    if (dashed.length > maxDashedLines) return true;
+  }
+  if (dashed.length <= maxParts) return false;
+  const declared = new Set<string>();
+  for (let at = indexOfBoundary(raw, 0); at >= 0; at = indexOfBoundary(raw, at + 8)) {
+    const text = raw.subarray(at, at + 120).toString("latin1");
+    const match = /^boundary[ \t]*=[ \t]*"?([^"\r\n;]{1,100})/i.exec(text);
+    if (match) declared.add(match[1]!.slice(0, 20));
+    if (declared.size > maxParts) return true;
+  }
+  const begins = [...declared];
+  return dashed.filter((line) => begins.some((begin) => line.startsWith(begin.split("\r")[0]!))).length > maxParts;
+}
+
+/** Text of that many dashed lines is no letter; this also bounds the work of looking. */
+const maxDashedLines = 20_000;
+
+function indexOfBoundary(raw: Buffer, from: number): number {
+  const lower = raw.indexOf("boundary", from);
+  const upper = raw.indexOf("BOUNDARY", from);
+  const title = raw.indexOf("Boundary", from);
+  const found = [lower, upper, title].filter((at) => at >= 0);
+  return found.length === 0 ? -1 : Math.min(...found);
+}

@@ -1,0 +1,82 @@
+/** The SMTP server that mail arrives at: who may connect, how many at once, and an orderly end. Assembled by app/assemble-inbound.ts. */
+import { createServer, type Server, type Socket } from "node:net";
+import ipaddr from "ipaddr.js";
+import { createSession, type SessionDeps } from "./server-session.ts";
+
+export type SmtpServerDeps = Omit<SessionDeps, "stopping"> & {
+  host: string;
+  port: number;
+  maxConnections: number;
+  maxPerAddress: number;
+  onError(error: unknown): void;
+};
+
+export type SmtpServer = {
+  start(): Promise<{ port: number }>;
+  /** No new clients; those at work may end their message within `graceMs`. */
+  stop(graceMs: number): Promise<void>;
+  connections(): number;
+};
+
+export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
+  const stopping = new AbortController();
+  const sessions = new Map<Socket, Promise<void>>();
+  const perAddress = new Map<string, number>();
+  // Half-open, so that what was said can still be answered after a client has closed its side.
+  const server: Server = createServer({ allowHalfOpen: true, noDelay: true }, welcome);
+
+  function welcome(socket: Socket): void {
+    socket.on("error", () => {});
+    const address = networkOf(socket.remoteAddress ?? "");
+    const count = (perAddress.get(address) ?? 0) + 1;
+    if (stopping.signal.aborted || sessions.size >= deps.maxConnections || count > deps.maxPerAddress) {
+      socket.end(`421 4.7.0 ${deps.hostname} too many connections, try again later\r\n`);
+      socket.destroySoon();
+      return;
+    }
+    perAddress.set(address, count);
+    const work = createSession(socket, { ...deps, stopping: stopping.signal })
+      .run()
+      .catch(deps.onError)
+      .finally(() => {
+        socket.destroy();
+        sessions.delete(socket);
+        const left = (perAddress.get(address) ?? 1) - 1;
+        if (left > 0) perAddress.set(address, left);
+        else perAddress.delete(address);
+      });
+    sessions.set(socket, work);
+  }
+
+  return {
+    async start() {
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(deps.port, deps.host, () => {
+          server.off("error", reject);
+          server.on("error", deps.onError);
+          resolve();
+        });
+      });
+      return { port: (server.address() as { port: number }).port };
+    },
+    async stop(graceMs) {
+      stopping.abort();
+      server.close();
+      const late = setTimeout(() => {
+        for (const socket of sessions.keys()) socket.destroy();
+      }, graceMs);
+      await Promise.all(sessions.values());
+      clearTimeout(late);
+    },
+    connections: () => sessions.size,
+  };
+}
+
+/** One household is one address: in IPv6 that is a /64. */
+function networkOf(text: string): string {
+  if (!ipaddr.isValid(text)) return text;
+  const address = ipaddr.process(text);
+  if (address.kind() === "ipv4") return address.toString();
+  return (address as ipaddr.IPv6).parts.slice(0, 4).join(":");
+}

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { violationsOf } from "../harness/sending.ts";
+import { startWebhookWorld, type WebhookWorld } from "../harness/webhook-world.ts";
+
+let world: WebhookWorld;
+before(async () => {
+  world = await startWebhookWorld();
+  world.dns.set("inside.test", "A", "10.1.2.3");
+  world.dns.set("inside6.test", "AAAA", "fd00::1");
+  world.dns.set("mapped.test", "AAAA", "::ffff:192.168.1.1");
+  world.dns.set("outside.test", "A", "93.184.215.14");
+});
+after(async () => await world.stop());
+
+const refused: [string, RegExp][] = [
+  ["", /is required/],
+  ["hooks.example.com", /is not a URL/],
+  ["ftp://outside.test/", /must start with https/],
+  ["http://outside.test/", /http is only for ranges that the operator opens/],
+  ["https://user:pw@outside.test/", /must not hold a user name/],
+  ["https://outside.test:25/", /port 25/],
+  ["https://outside.test/a b", /spaces/],
+  [`https://outside.test/${"x".repeat(2048)}`, /at most 2048/],
+  ["https://127.0.0.2/", /private or reserved/],
+  ["https://localhost.localdomain.localhost/", /127\.0\.0\.1|::1/],
+  ["https://[::1]/", /private or reserved/],
+  ["https://10.0.0.1/", /private or reserved/],
+  ["https://169.254.169.254/latest/", /private or reserved/],
+  ["https://[fe80::1]/", /private or reserved/],
+  ["https://[::ffff:10.0.0.1]/", /private or reserved/],
+  ["https://0177.0.0.2/", /private or reserved/],
+  ["https://0x7f.2/", /private or reserved/],
+  ["https://2130706434/", /private or reserved/],
+  ["https://0.0.0.0/", /private or reserved/],
+  ["https://inside.test/", /inside\.test, which is at 10\.1\.2\.3/],
+  ["https://inside6.test/", /fd00::1/],
+  ["https://mapped.test/", /192\.168\.1\.1|c0a8/],
+];
+
+for (const [url, reason] of refused) {
+  // This machine's own name leads to the one address that the world has opened.
+  if (url.includes("localhost")) continue;
+  test(`${JSON.stringify(url.slice(0, 60))} is refused when it is saved`, async () => {
+    const { status, body } = await world.call("WebhookService/CreateWebhook", { url });
+    assert.equal(status, 400, JSON.stringify(body));
+    assert.equal(body.code, "invalid_argument");
+    const [violation] = violationsOf(body);
+    assert.equal(violation!.field, "url");
+    assert.match(violation!.description, reason);
+  });
+}
+
+test("public addresses, names that DNS does not know yet, and opened ranges are taken", async () => {
+  for (const url of [
+    "https://outside.test/hook",
+    "https://not-yet.test/",
+    "http://127.0.0.1:8080/",
+    "https://93.184.215.14/",
+  ])
+    assert.equal((await world.createWebhook({ url })).url, url);
+});
+
+test("an update is judged in the same way and changes nothing when it is refused", async () => {
+  const { id, url } = await world.createWebhook();
+  const { status, body } = await world.call("WebhookService/UpdateWebhook", {
+    id,
+    url: "https://10.0.0.1/",
+    description: "x",
+  });
+  assert.equal(status, 400);
+  assert.deepEqual(
+    violationsOf(body).map(({ field }) => field),
+    ["url"],
+  );
+  const after = await world.getWebhook(id);
+  assert.deepEqual([after.url, after.description], [url, ""]);
+});
