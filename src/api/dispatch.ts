@@ -112,8 +112,6 @@ export function createDispatch(deps: DispatchDeps): Listener {
         deps.log.debug({ requestId, method, reason: (error as Error).message }, "answer not delivered");
       if (!response.headersSent) plain(response, 400, "The request broke off.\n");
       else response.destroy();
-    } finally {
-      hold?.release();
     }
   }
 

@@ -1,55 +1,47 @@
 /** The new words of an answer: what was quoted from the message before, and the line that introduces it, are taken off. */
 
-/** All of `text` where nothing in it looks quoted, or where nothing else would be left. */
+/** Empty where the answer is nothing but a quotation. */
 export function newTextOf(text: string): string {
   const lines = text.slice(0, maxCharacters).replaceAll("\r\n", "\n").split("\n");
-  const end = endOfNew(lines);
-  const kept = lines.slice(0, end).filter((line) => !isQuoted(line));
-  const result = trimmed(kept).join("\n");
-  return result === "" ? interleaved(lines.slice(0, end)) : result;
+  const gone = new Set<number>();
+  const end = endOfNew(lines, gone);
+  const kept = lines.slice(0, end).filter((line, i) => !gone.has(i) && !isQuoted(line));
+  return trimmed(kept).join("\n");
 }
 
 const maxCharacters = 1024 * 1024;
+/** An introduction may be broken over this many lines. */
+const introductionLines = 4;
 
-/** The first line from which on everything belongs to an earlier message. */
-function endOfNew(lines: readonly string[]): number {
+/** The first line from which on everything belongs to an earlier message; introductions above quotations that are answered below go into `gone`. */
+function endOfNew(lines: readonly string[], gone: Set<number>): number {
   for (const [i, line] of lines.entries()) {
     const flat = line.trim();
     if (flat === "") continue;
-    if (separators.some((separator) => separator.test(flat))) return i;
-    // An introduction may be broken over up to four lines.
-    for (let more = 0; more < 4 && i + more < lines.length; more++) {
-      const joined = lines
-        .slice(i, i + more + 1)
-        .map((part) => part.trim())
-        .join(" ");
-      if (joined.length > 400) break;
-      if (introductions.some((words) => words.test(joined)) && quotesFollow(lines, i + more + 1)) return i;
-    }
-    if (isHeaderBlock(lines, i)) return i;
+    if (separators.some((separator) => separator.test(flat)) || isHeaderBlock(lines, i)) return i;
+    const after = introductionEnd(lines, i);
+    if (after === undefined) continue;
+    const rest = lines.slice(after).filter((one) => one.trim() !== "");
+    // New words below a quotation: only the quoted lines go. Without any mark, all that follows is the earlier message.
+    const answeredBelow = rest[0] !== undefined && isQuoted(rest[0]) && rest.some((one) => !isQuoted(one));
+    if (!answeredBelow) return i;
+    for (let n = i; n < after; n++) gone.add(n);
   }
   return lines.length;
 }
 
+function introductionEnd(lines: readonly string[], at: number): number | undefined {
+  let joined = "";
+  for (let n = at; n < Math.min(at + introductionLines, lines.length); n++) {
+    joined = `${joined} ${lines[n]!.trim()}`.trim();
+    if (joined.length > 400) return undefined;
+    if (introductions.some((words) => words.test(joined))) return n + 1;
+  }
+  return undefined;
+}
+
 function isQuoted(line: string): boolean {
   return /^\s{0,3}>/.test(line);
-}
-
-/** Words such as "On Monday Ann wrote:" introduce a quotation only when one follows, or when nothing new follows. */
-function quotesFollow(lines: readonly string[], from: number): boolean {
-  const rest = lines.slice(from).filter((line) => line.trim() !== "");
-  const first = rest[0];
-  if (first === undefined || isQuoted(first)) {
-    // New words below the quotation: then only the quoted lines go, not all that follows.
-    return rest.every((line) => isQuoted(line)) || !rest.some((line) => !isQuoted(line) && line.trim().length > 0);
-  }
-  return true;
-}
-
-/** Text below or between quotations: every quoted line goes, and each introduction above one. */
-function interleaved(lines: readonly string[]): string {
-  const own = lines.filter((line) => !isQuoted(line) && !introductions.some((words) => words.test(line.trim())));
-  return trimmed(own).join("\n");
 }
 
 /** Outlook's way to quote: a block of header lines, in the reader's own language. */
@@ -63,10 +55,8 @@ function trimmed(lines: readonly string[]): string[] {
   let start = 0;
   let end = lines.length;
   while (start < end && lines[start]!.trim() === "") start++;
-  while (end > start && (lines[end - 1]!.trim() === "" || /^_{5,}$/.test(lines[end - 1]!.trim()))) end--;
-  return lines
-    .slice(start, end)
-    .filter((line, i, all) => !introductions.some((words) => words.test(line.trim())) || i < all.length - 1);
+  while (end > start && lines[end - 1]!.trim() === "") end--;
+  return lines.slice(start, end);
 }
 
 const separators = [

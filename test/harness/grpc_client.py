@@ -1,6 +1,7 @@
 """One gRPC call by Debian's python3-grpcio, with the contract's descriptors and no generated code.
 
 Usage: grpc_client.py ADDRESS DESCRIPTORS METHOD REQUEST_JSON [KEY], for example 127.0.0.1:8825 image.binpb v1.KeyService/ListKeys '{}'.
+A method that streams is read to its end: {"stream": [messages]}, with "error" beside it if it ends in one.
 Prints {"ok": answer} or {"error": {"code", "message", "details"}} as JSON.
 """
 import json
@@ -57,8 +58,12 @@ def main(address, descriptors, method, request_json, key=None):
     described = pool.FindServiceByName(service).FindMethodByName(name)
     request = json_format.Parse(request_json, message(described.input_type.full_name)())
     answer_type = message(described.output_type.full_name)
+    shape = descriptor_pb2.MethodDescriptorProto()
+    described.CopyToProto(shape)
+    stream = []
     with grpc.insecure_channel(address) as channel:
-        call = channel.unary_unary(
+        kind = channel.unary_stream if shape.server_streaming else channel.unary_unary
+        call = kind(
             f"/{method}",
             request_serializer=lambda value: value.SerializeToString(),
             response_deserializer=answer_type.FromString,
@@ -66,6 +71,10 @@ def main(address, descriptors, method, request_json, key=None):
         try:
             metadata = [("authorization", f"Bearer {key}")] if key else []
             answer = call(request, metadata=metadata, timeout=20)
+            if shape.server_streaming:
+                for one in answer:
+                    stream.append(json_format.MessageToDict(one, including_default_value_fields=True))
+                return {"stream": stream}
             return {"ok": json_format.MessageToDict(answer, including_default_value_fields=True)}
         except grpc.RpcError as error:
             details = []
@@ -75,7 +84,8 @@ def main(address, descriptors, method, request_json, key=None):
                     for detail in status.details:
                         type_name = detail.type_url.split("/")[-1]
                         details.append(json_format.MessageToDict(message(type_name).FromString(detail.value)))
-            return {"error": {"code": error.code().name.lower(), "message": error.details(), "details": details}}
+            beside = {"stream": stream} if shape.server_streaming else {}
+            return {**beside, "error": {"code": error.code().name.lower(), "message": error.details(), "details": details}}
 
 
 print(json.dumps(main(*sys.argv[1:])))

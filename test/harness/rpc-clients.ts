@@ -28,13 +28,13 @@ export type RpcClient = {
   call(call: Call): Promise<Told>;
 };
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
-const buf = fileURLToPath(new URL("../../node_modules/.bin/buf", import.meta.url));
-const python = "/usr/bin/python3";
-const pythonClient = fileURLToPath(new URL("./grpc_client.py", import.meta.url));
+export const root = fileURLToPath(new URL("../../", import.meta.url));
+export const buf = fileURLToPath(new URL("../../node_modules/.bin/buf", import.meta.url));
+export const python = "/usr/bin/python3";
+export const pythonClient = fileURLToPath(new URL("./grpc_client.py", import.meta.url));
 
-const curl = { what: "curl", there: () => runs("curl", "--version") };
-const grpcio = {
+export const curl = { what: "curl", there: () => runs("curl", "--version") };
+export const grpcio = {
   what: "Debian's python3-grpcio and python3-protobuf",
   there: () => runs(python, "-c", "import grpc, google.protobuf"),
 };
@@ -146,7 +146,7 @@ function canonical(method: DescMethodUnary, json: JsonValue): JsonValue {
 }
 
 /** These programs say by their exit code that a call failed, and what failed on stderr: both are an outcome here. */
-function run(file: string, args: string[]): Promise<{ stdout: string; stderr: string }> {
+export function run(file: string, args: string[]): Promise<{ stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
     execFile(file, args, { cwd: root, timeout: 30_000 }, (error, stdout, stderr) => {
       if (error && stdout === "" && stderr === "") reject(error);

@@ -39,3 +39,12 @@ export async function addEvents(
     });
   }
 }
+
+/** Appends many events in one statement, each of an email of its own. */
+export async function addManyEvents(sql: Sql, workspaceId: string, count: number, type: string): Promise<void> {
+  await sql`
+    with bump as (update event_counters set last = last + ${count} where workspace_id = ${workspaceId} returning last - ${count} as base)
+    insert into events (workspace_id, number, id, type, email_id, message_id, payload, created_at)
+    select ${workspaceId}, base + n, gen_random_uuid(), ${type}, gen_random_uuid(), '<x@sender.test>', '{"recipients": ["a@there.test"]}', clock_timestamp()
+    from bump, generate_series(1, ${count}::int) n`;
+}

@@ -46,7 +46,7 @@ test("while it waits the log tells what went wrong and when it is tried again; a
       ...{ error: "the endpoint answered 503", nextAttemptAt: undefined },
     },
   );
-  assert.match(responseHead, /^HTTP\/1\.1 503 Service Unavailable\nx-trace: 7\n[^]*\n\ndown for repairs$/);
+  assert.match(responseHead, /^HTTP\/1\.1 503 Service Unavailable\nx-trace: 7\n[\s\S]*\n\ndown for repairs$/);
   assert.ok(lastAttemptAt);
   assert.equal(receiver.requests.length, 4, "three waits make four attempts");
   const after = await world.getWebhook(webhook.id);

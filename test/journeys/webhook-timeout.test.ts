@@ -11,7 +11,7 @@ before(async () => {
 });
 after(async () => await world.stop());
 
-for (const [index, reaction] of (["hang", "drip-head", "drip-body"] as const).entries()) {
+for (const reaction of ["hang", "drip-head", "drip-body"] as const) {
   test(`an endpoint that answers with ${reaction} is left when its time is up, and asked again later`, async () => {
     const { receiver } = world;
     const path = `/${reaction}`;
@@ -22,12 +22,11 @@ for (const [index, reaction] of (["hang", "drip-head", "drip-body"] as const).en
     assert.equal(waiting!.status, "WEBHOOK_DELIVERY_STATUS_QUEUED");
     assert.equal(waiting!.error, "no whole answer within 0.5 s");
     assert.ok(waiting!.nextAttemptAt);
-    await receiver.until("the connection to be closed by us", () => receiver.at(path).length === 1);
 
     await world.ask("RedeliverWebhook", { webhookId: webhook.id, deliveryId: waiting!.id });
     const [done] = await world.untilDeliveries("the second", webhook.id, ([one]) => one?.settledAt !== undefined);
     assert.deepEqual([done!.id, done!.status, done!.attempts], [waiting!.id, "WEBHOOK_DELIVERY_STATUS_DELIVERED", 2]);
-    assert.equal(receiver.at(path).length, 2, `round ${index}`);
+    assert.equal(receiver.at(path).length, 2);
     await world.ask("DeleteWebhook", { id: webhook.id });
   });
 }

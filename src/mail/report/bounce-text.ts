@@ -1,0 +1,72 @@
+/** Bounces that only people were meant to read: qmail, old Exchange and Exim, Domino, and appliances that write what they like. */
+import { fieldOf, type ReadMessage } from "../message/read.ts";
+import type { BouncedRecipient } from "./bounce.ts";
+
+/** An empty list: this is no bounce, as far as one can tell. */
+export function readBounceText(message: ReadMessage, sender: string): BouncedRecipient[] {
+  const listed = addressesIn(fieldOf(message.fields, "x-failed-recipients"));
+  const text = ownWords(message.text);
+  if (listed.length === 0 && !(isFromMailer(message, sender) && failed.test(`${message.subject}\n${text}`))) return [];
+  const delay = delayed.test(`${message.subject}\n${text}`);
+  const names = listed.length > 0 ? listed : addressesIn(text);
+  const about = (address: string): BouncedRecipient => {
+    const diagnostic = wordsAfter(text, address);
+    return {
+      addresses: address === "" ? [] : [address],
+      action: delay ? "delayed" : "failed",
+      status: /\b([45]\.\d{1,3}\.\d{1,3})\b/.exec(diagnostic)?.[1] ?? "",
+      diagnostic,
+      remoteMta: "",
+    };
+  };
+  return names.length > 0 ? names.map(about) : [about("")];
+}
+
+const maxText = 20_000;
+
+/** What the server wrote, without the message that it returns below. */
+function ownWords(text: string): string {
+  const start = text.slice(0, maxText);
+  const copy = copies.exec(start);
+  return copy ? start.slice(0, copy.index) : start;
+}
+
+const copies =
+  /^(?:-{2,} ?(?:below this line is a copy|this is a copy of|original message|the header of the original|returned message|message header|transcript of session follows.*$|the transcript of)|received: from |return-path:|>? ?message-id: ?<)/im;
+
+function isFromMailer(message: ReadMessage, sender: string): boolean {
+  const { name, address } = message.from;
+  return (
+    sender === "" ||
+    /^(?:mailer-?daemon|mail-?daemon|postmaster|mdaemon|bounces?|mail-?delivery|ndr|noreply-?bounce)[@+.-]/i.test(
+      `${address}@`.replace("@@", "@"),
+    ) ||
+    /mail delivery (?:sub)?system|mail administrator|system administrator|mailer/i.test(name)
+  );
+}
+
+const failed =
+  /undeliver|not (?:be )?delivered|delivery (?:status notification \(failure\)|failure|failed|error|problem|has failed|unsuccessful)|mail delivery failed|failed delivery|failure notice|returned mail|returned to sender|returning message to sender|unable to deliver|wasn'?t able to deliver|could not deliver|couldn'?t be delivered|could not be delivered|did not reach|permanent (?:fatal )?error|user unknown|unknown user|no such user|mailbox (?:unavailable|not found)|unzustellbar|nicht zugestellt|konnte nicht zugestellt|zustellung fehlgeschlagen|n'a pas pu être (?:remis|distribué)|non remis|échec de (?:la )?remise|no se ha podido entregar|no se pudo entregar|non recapitabile|mancata consegna|não (?:foi )?entregue|недоставлен|не доставлен|退信|配信不能|delayed|could not send message for past/i;
+
+const delayed =
+  /delivery (?:status notification \(delay\)|delayed|has been delayed)|warning: (?:message|could not send)|message (?:is )?delayed|still being retried|will (?:keep|continue) trying|this is a warning message only|no action is required/i;
+
+const anAddress = /[^\s<>()[\]:;,"']{1,64}@[a-z0-9.-]{1,253}\.[a-z0-9-]{2,63}/gi;
+
+function addressesIn(text: string): string[] {
+  return [...new Set([...text.matchAll(anAddress)].map(([address]) => address.replace(/[.,]+$/, "")))].slice(0, 50);
+}
+
+/** The paragraph about an address: what stands on its line and below it up to an empty line; without one, the first words with a code in them. */
+function wordsAfter(text: string, address: string): string {
+  const at = address === "" ? -1 : text.toLowerCase().indexOf(address.toLowerCase());
+  const after = at < 0 ? "" : text.slice(at + address.length);
+  // A blank line may stand between an address and its reason.
+  const paragraphs = after.replace(/^[>:\s]+/, "").split(/\n\s*\n/);
+  const near = paragraphs.slice(0, 2).find((words) => hasReason.test(words)) ?? paragraphs[0] ?? "";
+  const chosen = hasReason.test(near) ? near : (text.split(/\n\s*\n/).find((words) => hasReason.test(words)) ?? near);
+  return chosen.replace(/\s+/g, " ").trim().slice(0, 500);
+}
+
+const hasReason =
+  /\b[45]\d\d\b|\b[45]\.\d{1,3}\.\d{1,3}\b|unknown|no such|not found|does not exist|disabled|full|quota|denied|rejected|unavailable|unbekannt|inconnu|desconocid/i;
