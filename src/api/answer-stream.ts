@@ -38,7 +38,7 @@ export function createStreamWriter(either: Response, stallMs: number): StreamWri
       if (!response.headersSent) response.writeHead(answer.status, head);
       if (answer.trailer) response.addTrailers(toNode(answer.trailer));
       response.end();
-      if (!closed) dropUnlessTaken(either, stallMs);
+      if (!closed) dropUnlessTaken(either);
     },
   };
 }
@@ -74,11 +74,14 @@ function stalled(stallMs: number): Problem {
   );
 }
 
-/** An ended answer whose peer does not take its end either. gRPC reads this code of HTTP/2 as resource_exhausted. */
-function dropUnlessTaken(response: Response, withinMs: number): void {
+/** A reader that was only slow sees how its stream ended, if it takes the rest within this time. */
+const endTakenMs = 30_000;
+
+/** An answer whose peer does not take its end either is dropped. gRPC reads this code of HTTP/2 as resource_exhausted. */
+function dropUnlessTaken(response: Response): void {
   const timer = setTimeout(() => {
     if ("stream" in response) response.stream?.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     else response.destroy();
-  }, withinMs).unref();
+  }, endTakenMs).unref();
   response.once("close", () => clearTimeout(timer));
 }

@@ -98,7 +98,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
       const stream =
         handler.method.methodKind === "server_streaming" && createStreamWriter(response, deps.streamStallMs);
       const call = stream ? { ...universal, signal: AbortSignal.any([universal.signal, stream.tooSlow]) } : universal;
-      const answer = await blameCaller(await answerWithin(hold, inForm(request, handler), call), () =>
+      const answer = await blameCaller(await answerWithin(hold, inForm(request, handler), call, response), () =>
         deps.metrics.requests.inc({ method, code: "invalid_argument" }),
       );
       await dropRest(request);
@@ -143,14 +143,22 @@ function inForm(request: Request, handler: UniversalHandler): Handle {
   return form ? (universal) => answerPlain(handler, universal, form) : handler;
 }
 
+/** The room for a body is free when its handler is done with it and the answer has gone: gRPC reads bodies only while it answers. */
 function answerWithin(
   hold: BodyHold | undefined,
   handler: Handle,
   universal: UniversalServerRequest,
+  response: Response,
 ): Promise<UniversalServerResponse> {
   if (!hold) return handler(universal);
   const body = hold.metered(universal.body as AsyncIterable<Uint8Array>);
-  return hold.run(() => handler({ ...universal, body }));
+  const answer = hold.run(() => handler({ ...universal, body }));
+  const closed = new Promise<void>((resolve) => {
+    if (response.destroyed) resolve();
+    else response.once("close", resolve);
+  });
+  void Promise.allSettled([answer, closed]).then(() => hold.release());
+  return answer;
 }
 
 /** What a request says about its own size, and whether its body is packed. */

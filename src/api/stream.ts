@@ -45,7 +45,7 @@ export async function* streamEvents(
     yield { cursor: after.toString() };
     let position = after;
     let saidAt = performance.now();
-    while (log.end === undefined || position < log.end) {
+    for (;;) {
       refuseEnded(subscription, deps.stopping, call.signal);
       const { events, reached } = await readOn(log, position);
       for (const event of events) {
@@ -54,6 +54,7 @@ export async function* streamEvents(
         refuseEnded(subscription, deps.stopping, call.signal);
       }
       position = reached;
+      if (log.end !== undefined && position >= log.end) return;
       const quietMs = performance.now() - saidAt;
       if (quietMs >= deps.heartbeatMs) {
         yield { cursor: position.toString() };

@@ -10,14 +10,14 @@ import { createFirstAttempt } from "../api/first-attempt.ts";
 import { createFollower } from "../api/follower.ts";
 import { healthPages } from "../api/health.ts";
 import { createHttp } from "../api/http.ts";
+import { createInboundService } from "../api/inbound.ts";
 import { createKeyService } from "../api/keys.ts";
 import { createRateLimit } from "../api/rate-limit.ts";
 import { createRouter, type RouterDeps, serve } from "../api/router.ts";
+import { createSuppressionService } from "../api/suppressions.ts";
 import { createShortWay } from "../api/unary-json.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
-import { InboundService } from "../gen/v1/inbound_pb.ts";
 import { QueueService } from "../gen/v1/queue_pb.ts";
-import { SuppressionService } from "../gen/v1/suppression_pb.ts";
 import { WorkspaceService } from "../gen/v1/workspace_pb.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
@@ -27,6 +27,7 @@ import { queueDepth } from "../store/queue.ts";
 import { createWake } from "../store/wake.ts";
 import { startDelivery } from "./assemble-delivery.ts";
 import { asksItself, createDomains, startDns } from "./assemble-domains.ts";
+import { startInbound } from "./assemble-inbound.ts";
 import { createWebhooks } from "./assemble-webhooks.ts";
 import type { Config } from "./config.ts";
 import { type Ports, writePorts } from "./files.ts";
@@ -107,6 +108,12 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
   running.push({ name: "webhooks", stop: webhooks.stop });
   if (config.roles.has("webhooks")) await webhooks.start();
 
+  if (config.roles.has("inbound")) {
+    const inbound = await startInbound({ config, log, clock, wake, store, resolver: dns.resolver });
+    running.push({ name: "inbound", stop: inbound.stop });
+    ports.smtp = inbound.port;
+  }
+
   let exampleDomain: string | undefined;
   if (config.roles.has("api")) {
     const local = asksItself(config);
@@ -130,8 +137,8 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
       createEmailService({ sql, clock, wake, accept, firstAttempt, follower, stopping, ...config.stream }),
       createKeyService({ sql, clock }),
       webhooks.service,
-      serve(SuppressionService, {}),
-      serve(InboundService, {}),
+      createSuppressionService({ sql }),
+      createInboundService({ sql }),
       serve(QueueService, {}),
       serve(WorkspaceService, {}),
     ];

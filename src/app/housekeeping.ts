@@ -1,6 +1,7 @@
 /** The quiet work of the store: partitions made ahead of need and dropped after their time, traces of the past removed. */
 import type { Log } from "../ops/log.ts";
 import type { Sql } from "../store/db.ts";
+import { forgetSeen } from "../store/inbound.ts";
 import { ensurePartitions } from "../store/partitions.ts";
 import { dropExpiredKeys, dropOldPartitions, type Retention } from "../store/retention.ts";
 import { forgetDeadWorkers } from "../store/workers.ts";
@@ -21,6 +22,7 @@ export function createHousekeeping(deps: {
       await ensurePartitions(deps.sql);
       await forgetDeadWorkers(deps.sql);
       await dropExpiredKeys(deps.sql);
+      await forgetSeen(deps.sql);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
       await deps.alsoSweep?.();

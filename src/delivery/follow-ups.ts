@@ -1,6 +1,7 @@
 /** Makes the complaint or the reply of a simulated recipient happen, a second after its delivery. */
 import { makeMessageId } from "../mail/message-id.ts";
 import type { Log } from "../ops/log.ts";
+import { complainedPayload, repliedPayload } from "../rules/inbound-events.ts";
 import type { Clock } from "../store/clock.ts";
 import { isDatabaseAway, type Sql } from "../store/db.ts";
 import { appendEvent, type NewEvent } from "../store/events.ts";
@@ -51,11 +52,11 @@ function eventOf(followUp: FollowUp, nowMs: number): NewEvent {
       workspaceId,
       type: "email.complained",
       email,
-      payload: { recipients: [address], feedbackType: "abuse", userAgent: "Posthorn simulator" },
+      payload: complainedPayload({ recipients: [address], feedbackType: "abuse", userAgent: "Posthorn simulator" }),
     };
   }
   const body = "This is a simulated reply.";
-  const payload = {
+  const payload = repliedPayload({
     from: address,
     to: [fromAddress],
     subject: /^re:/i.test(subject) ? subject : `Re: ${subject}`,
@@ -64,6 +65,6 @@ function eventOf(followUp: FollowUp, nowMs: number): NewEvent {
     messageId: makeMessageId(toWireId("email", id), address.split("@").at(-1)!),
     inReplyTo: messageId,
     parentEmailId: toWireId("email", emailId),
-  };
+  });
   return { id, workspaceId, type: "email.replied", email, payload };
 }

@@ -18,7 +18,10 @@ export type IncomingMail = {
 /** Replies are whole lines: `250 2.1.5 ok`. */
 export type ServerPolicy = {
   /** At RCPT: the normalised address that counts from here on, or the refusal. */
-  recipient(address: string, about: { sender: string; client: Client }): Promise<{ address: string } | { reply: string }>;
+  recipient(
+    address: string,
+    about: { sender: string; client: Client },
+  ): Promise<{ address: string } | { reply: string }>;
   /** After the final dot. 2xx only when the message cannot be lost any more. */
   message(mail: IncomingMail): Promise<string>;
 };

@@ -8,7 +8,7 @@ export type Retention = { contentDays: number; historyDays: number };
 
 /** Which age each table's rows may reach. */
 function keptDays(table: PartitionedTable, retention: Retention): number {
-  return table === "email_contents" || table === "inbound_contents" ? retention.contentDays : retention.historyDays;
+  return table === "email_contents" || table.startsWith("inbound_") ? retention.contentDays : retention.historyDays;
 }
 
 export async function dropOldPartitions(sql: Sql, retention: Retention): Promise<string[]> {

@@ -6,6 +6,7 @@
  * a sentence that says why the field holds no id of ours. Add the thing's maker below, beside `theirKey`.
  */
 import { randomBytes } from "node:crypto";
+import { createTransport } from "nodemailer";
 import { createKey, type World } from "../harness/workspaces.ts";
 
 export type MakeRequest = (world: World) => Promise<Record<string, unknown>>;
@@ -67,6 +68,20 @@ const byEventsOfEmail: MethodCase = {
   ids: { emailId: async (world) => ({ emailId: await theirEmail(world) }) },
 };
 
+/** Mail that arrived for the other workspace, with one attachment. */
+const theirInbound = async (world: World) => {
+  const subject = randomBytes(6).toString("hex");
+  const transport = createTransport({ host: "127.0.0.1", port: world.program.ports.smtp!, ignoreTLS: true });
+  await transport.sendMail({
+    ...{ from: "ann@there.test", to: `us@${world.theirDomain}`, subject, text: "x" },
+    attachments: [{ filename: "a.txt", content: "a" }],
+  });
+  transport.close();
+  const found = await world.program.call("InboundService/ListInbound", { search: subject }, { key: world.theirs.full });
+  return (found.body.data as { id: string }[])[0]!.id;
+};
+const byInboundId: MethodCase = { built: true, ids: { id: async (world) => ({ id: await theirInbound(world) }) } };
+
 export const cases: Record<string, MethodCase> = {
   "DomainService/AddDomain": noIds,
   "DomainService/GetDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
@@ -113,16 +128,25 @@ export const cases: Record<string, MethodCase> = {
   },
   "WebhookService/SendTestWebhook": byWebhookId,
 
-  "SuppressionService/ListSuppressions": unbuilt,
-  "SuppressionService/AddSuppression": unbuilt,
-  "SuppressionService/RemoveSuppression": unbuilt,
-  "SuppressionService/ImportSuppressions": unbuilt,
-  "SuppressionService/ExportSuppressions": unbuilt,
+  "SuppressionService/ListSuppressions": noIds,
+  "SuppressionService/AddSuppression": noIds,
+  "SuppressionService/RemoveSuppression": noIds,
+  "SuppressionService/ImportSuppressions": noIds,
+  "SuppressionService/ExportSuppressions": noIds,
 
-  "InboundService/ListInbound": unbuilt,
-  "InboundService/GetInbound": unbuilt,
-  "InboundService/GetInboundContent": unbuilt,
-  "InboundService/GetInboundAttachment": unbuilt,
+  "InboundService/ListInbound": {
+    built: true,
+    ids: { parentEmailId: "a filter: an email of others has no answers here" },
+  },
+  "InboundService/GetInbound": byInboundId,
+  "InboundService/GetInboundContent": byInboundId,
+  "InboundService/GetInboundAttachment": {
+    built: true,
+    ids: {
+      id: async (world) => ({ id: await theirInbound(world), attachmentId: "1" }),
+      attachmentId: "a place within the message",
+    },
+  },
 
   "QueueService/ListDestinations": unbuilt,
   "QueueService/RetryDestination": unbuilt,

@@ -102,7 +102,7 @@ async function readAll(
   for await (const frame of split(response.body!, form)) {
     if (frame.error) return { ...frame.error, status };
     if (frame.over) over = true;
-    else take({ cursor: frame.cursor!, event: frame.event });
+    else take(frame as StreamMessage);
   }
   if (form === "connect" && !over) throw new Error("no end of stream");
   return { code: "ok", message: "", status };

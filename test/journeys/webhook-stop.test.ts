@@ -9,7 +9,7 @@ before(async () => {
 });
 after(async () => await world.stop());
 
-test("SIGTERM waits for requests under way, gives back what does not end in time, and begins nothing", async () => {
+test("SIGTERM waits for requests under way and gives back those that do not end in time", async () => {
   const { receiver, database } = world;
   const answer = Promise.withResolvers<void>();
   receiver.script = async ({ path, seen }) => {

@@ -1,12 +1,11 @@
 /** All that the service wants to know of a received message, as plain data: read once, in a worker where it is large. */
 import { isAutomatic } from "../auto-reply.ts";
 import { htmlToText } from "../html-text.ts";
-import { boundReferences } from "../message-id.ts";
+import { boundReferences, parseMessageIds } from "../message-id.ts";
 import { newTextOf } from "../reply-text.ts";
 import { type BounceReport, readBounce } from "../report/bounce.ts";
 import { type ComplaintReport, readComplaint } from "../report/complaint.ts";
 import { type Field, fieldOf, type ReadMessage, readMessage, writtenAddress } from "./read.ts";
-import { parseMessageIds } from "../message-id.ts";
 
 export type AttachmentLabel = {
   id: string;

@@ -1,7 +1,7 @@
 /** Reads messages that say a message could not be delivered: delivery status notifications (RFC 3464), and the forms that servers made up. */
 import { type Field, fieldOf, type ReadMessage } from "../message/read.ts";
-import { fieldGroups, headerFields, typedAddress } from "./fields.ts";
 import { readBounceText } from "./bounce-text.ts";
+import { fieldGroups, headerFields, typedAddress } from "./fields.ts";
 
 export const dsnActions = ["failed", "delayed", "delivered", "relayed", "expanded"] as const;
 export type DsnAction = (typeof dsnActions)[number];

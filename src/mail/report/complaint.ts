@@ -52,5 +52,8 @@ function addressesIn(text: string): string[] {
 
 /** See return-path.ts: `rp-` and 52 characters of base32. Receivers change case, and some write `=` or `+` before it. */
 function ourShape(text: string): string[] {
-  return [...new Set([...text.matchAll(/rp-[a-z2-7]{52}@[a-z0-9.-]{1,253}/gi)].map(([address]) => address))].slice(0, 20);
+  return [...new Set([...text.matchAll(/rp-[a-z2-7]{52}@[a-z0-9.-]{1,253}/gi)].map(([address]) => address))].slice(
+    0,
+    20,
+  );
 }

@@ -241,6 +241,7 @@ create table suppressions (
   created_at timestamptz not null default now(),
   primary key (workspace_id, address)
 );
+create index suppressions_newest on suppressions (workspace_id, created_at desc, address);
 
 create table webhooks (
   workspace_id uuid not null references workspaces (id),
@@ -299,18 +300,20 @@ create index webhook_deliveries_untried on webhook_deliveries (webhook_id, email
 create index webhook_deliveries_by_event on webhook_deliveries (webhook_id, event_id);
 create index webhook_deliveries_failed on webhook_deliveries (workspace_id, webhook_id, id) where status = 'failed';
 
+-- Mail that arrived for a workspace: one row per message and receiving domain, whoever of it the message was for.
 create table inbound_messages (
   workspace_id uuid not null,
   id uuid not null,
-  domain_id uuid,
-  recipient text not null,
+  domain_id uuid not null,
+  domain text not null,
+  recipients text[] not null,
   sender text not null,
   from_address text not null,
   subject text not null,
   message_id text,
   in_reply_to text,
   parent_email_id uuid,
-  kind text not null check (kind in ('reply', 'received', 'bounce', 'complaint')),
+  kind text not null check (kind in ('reply', 'received')),
   auto_submitted boolean not null default false,
   content_hash text not null,
   size_bytes bigint not null,
@@ -319,8 +322,11 @@ create table inbound_messages (
   created_at timestamptz not null default now(),
   primary key (workspace_id, id)
 ) partition by range (id);
-create index inbound_by_parent on inbound_messages (workspace_id, parent_email_id) where parent_email_id is not null;
+create index inbound_by_parent on inbound_messages (workspace_id, parent_email_id, id) where parent_email_id is not null;
+create index inbound_by_domain on inbound_messages (workspace_id, domain, id);
+create index inbound_by_recipient on inbound_messages using gin (recipients);
 
+-- The message as it arrived, in pieces of base64.
 create table inbound_contents (
   workspace_id uuid not null,
   inbound_id uuid not null,
@@ -337,3 +343,4 @@ create table inbound_seen (
   created_at timestamptz not null default now(),
   primary key (workspace_id, fingerprint)
 );
+create index inbound_seen_old on inbound_seen (created_at);

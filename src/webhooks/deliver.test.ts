@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pino } from "pino";
+import type { LeasedDelivery } from "../store/webhook-lease.ts";
+import type { Attempt, Attempted } from "./attempt.ts";
+import { createDeliver } from "./deliver.ts";
+
+const event = {
+  ...{ number: "7", id: "e", type: "email.delivered", emailId: "m", messageId: "<m@x>", metadata: {}, payload: {} },
+  createdAt: new Date(0),
+};
+const row: LeasedDelivery = {
+  ...{ workspaceId: "w", webhookId: "h", id: "d", lease: "1", attempts: 1, emailId: "m", event },
+  signer: { workspaceId: "w", id: "h", url: "https://hooks.test/", sealedSecrets: [] },
+};
+const answered = (extra: Partial<Attempted>): Attempted => ({
+  ...{ outcome: "delivered", error: "", responseStatus: 200, responseHead: "HTTP/1.1 200 OK", durationMs: 9 },
+  ...extra,
+});
+
+function deliver(attempt: Attempt, options: { row?: LeasedDelivery; scheduleMs?: number[] } = {}) {
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const counted: string[] = [];
+  const made = createDeliver({
+    ...{ attempt, log, scheduleMs: options.scheduleMs ?? [100, 1000], random: () => 0.5, makeEventId: () => "evt" },
+    onAttempt: (outcome) => counted.push(outcome),
+  });
+  return { result: made(options.row ?? row, new AbortController().signal), lines, counted };
+}
+
+test("success settles, and speaks for the endpoint", async () => {
+  const { result, counted } = deliver(async () => answered({}));
+  const { status, endpoint, attempts, dueInMs, responseStatus, durationMs } = (await result)!;
+  assert.deepEqual(
+    { status, endpoint, attempts, dueInMs, responseStatus, durationMs },
+    { status: "delivered", endpoint: "worked", attempts: 2, dueInMs: undefined, responseStatus: 200, durationMs: 9 },
+  );
+  assert.deepEqual(counted, ["delivered"]);
+});
+
+test("a failure is put off by the schedule, and given up at its end", async () => {
+  const attempt = async () => answered({ outcome: "retry", error: "the endpoint answered 500", responseStatus: 500 });
+  const again = (await deliver(attempt).result)!;
+  assert.deepEqual([again.status, again.dueInMs, again.endpoint], ["queued", 1000, "failed"]);
+  const last = (await deliver(attempt, { scheduleMs: [100] }).result)!;
+  assert.deepEqual([last.status, last.dueInMs, last.endpoint], ["failed", undefined, "failed"]);
+});
+
+test("410 ends it at once", async () => {
+  const gone = (await deliver(async () => answered({ outcome: "gone", error: "410" })).result)!;
+  assert.deepEqual([gone.status, gone.endpoint], ["failed", "gone"]);
+});
+
+test("what was cut off has no settlement", async () => {
+  assert.equal(await deliver(async () => undefined).result, undefined);
+});
+
+test("an event past its time fails without an attempt and without blame", async () => {
+  const { result, counted } = deliver(() => assert.fail("there is nothing to post"), {
+    row: { ...row, event: undefined },
+  });
+  const { status, endpoint, error } = (await result)!;
+  assert.deepEqual([status, endpoint, error], ["failed", "unknown", "the event is past the time it is kept"]);
+  assert.deepEqual(counted, []);
+});
+
+test("a fault of ours is not the endpoint's, counts as an attempt, and its words, which may quote a message, are not logged", async () => {
+  const { result, lines, counted } = deliver(async () => {
+    throw new TypeError("cannot encode the text\nDear Anna, between us");
+  });
+  const { status, endpoint, attempts } = (await result)!;
+  assert.deepEqual([status, endpoint, attempts], ["queued", "unknown", 2]);
+  assert.deepEqual(counted, []);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0]!, /TypeError.*deliver\.test\.ts/);
+  assert.doesNotMatch(lines[0]!, /Anna|encode/);
+});

@@ -1,0 +1,148 @@
+/** The steps of an email's way at which the program is killed: each is held from outside, by a database lock or by the sink, until enough work lies there. */
+
+import { silentLog } from "../../src/ops/log.ts";
+import { openDb, type Sql } from "../../src/store/db.ts";
+import { type Load, type Reckoning, reckon, startLoad, untilSettled } from "./ledger.ts";
+import type { RunningProgram } from "./program.ts";
+import type { Action } from "./sink.ts";
+import { until } from "./wait.ts";
+import { startWorld, type World } from "./world.ts";
+
+/** Begins to hold; resolves when work is held there. What it returns is called when the program is dead. */
+type Hold = (world: World, load: Load) => Promise<() => Promise<void>>;
+
+export const killPoints: Record<string, Hold> = {
+  /** The statement reaches the disk, its answer nobody: the client asks again under its key. */
+  "before the answer to an accept that is committed": async (world) => {
+    const lock = await lockTable(world, "emails", "share");
+    await untilBlocked(world, "insert into emails");
+    return lock.release;
+  },
+  "before the accept is committed": async (world) => {
+    const lock = await lockTable(world, "emails", "share");
+    await untilBlocked(world, "insert into emails");
+    return async () => {
+      await endSessions(world);
+      await lock.release();
+    };
+  },
+  "after the accept, before the lease": async (world, load) => {
+    const lock = await lockTable(world, "suppressions", "access exclusive");
+    await untilBlocked(world, "left join suppressions");
+    await load.untilAcknowledged(5);
+    return async () => {
+      await endSessions(world);
+      await lock.release();
+    };
+  },
+  /** The database leases for a program that is no more. */
+  "before the answer to a lease that is committed": async (world) => {
+    const lock = await lockTable(world, "suppressions", "access exclusive");
+    await untilBlocked(world, "left join suppressions");
+    return lock.release;
+  },
+  "after the lease": (world) => atSink(world, "connect", "silence"),
+  "in DATA": (world) => atSink(world, "data", { reply: "354 Go ahead", after: "pause" }),
+  "after the final dot": (world) => atSink(world, "dot", "silence"),
+  "after the 250, before the settle": async (world) => {
+    const lock = await lockTable(world, "event_counters", "exclusive");
+    const { accepted } = world.sink;
+    await untilBlocked(world, "update event_counters");
+    await world.sink.until((sink) => sink.accepted > accepted + 3);
+    return async () => {
+      await endSessions(world);
+      await lock.release();
+    };
+  },
+  "after the settle": async (world) => {
+    const settled = async () => (await world.database.sql`select 1 from events`).length;
+    const before = await settled();
+    await until("some settled recipients", async () => (await settled()) > before + 5);
+    return async () => {};
+  },
+};
+
+/** Kills the program `times` over at one point, under load, with a successor each time; gives what the reckoning counted. */
+export async function killAt(point: string, times: number): Promise<Reckoning & { reckonings: number }> {
+  const world = await startWorld();
+  try {
+    let node = world.program;
+    const load = startLoad(world, { name: "k", senders: 4, pauseMs: 15 });
+    await load.untilAcknowledged(10);
+    for (let i = 0; i < times; i++) {
+      const letGo = await killPoints[point]!(world, load);
+      await node.kill();
+      await letGo();
+      world.sink.script = () => undefined;
+      await passDeadline(world, node);
+      node = await world.startNode();
+      await load.untilAcknowledged(5);
+    }
+    await load.stop();
+    await untilSettled(world);
+    return { ...(await reckon(world, load.ledger)), reckonings: times };
+  } finally {
+    await world.stop();
+  }
+}
+
+/** As if the time had passed after which a silent worker is taken for dead. */
+async function passDeadline(world: World, node: RunningProgram): Promise<void> {
+  await world.database.sql`update workers set seen_at = seen_at - interval '1 minute' where pid = ${node.pid}`;
+}
+
+async function atSink(world: World, verb: string, action: Action): Promise<() => Promise<void>> {
+  let held = 0;
+  // Warm sessions are past some of the points.
+  world.sink.hangUp();
+  world.sink.script = (step) => {
+    if (step.verb !== verb) return undefined;
+    held++;
+    return action;
+  };
+  await world.sink.until(() => held >= 3);
+  return async () => world.sink.release();
+}
+
+type Lock = { release(): Promise<void> };
+
+/** Holds a table in a session of its own, which the program has to wait for. */
+async function lockTable(world: World, table: string, mode: string): Promise<Lock> {
+  const sql = openDb({ url: world.database.url, pool: 1, log: silentLog(), name: "lock" });
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let held = () => {};
+  const isHeld = new Promise<void>((resolve) => {
+    held = resolve;
+  });
+  const work = sql.begin(async (tx: Sql) => {
+    await tx.unsafe(`lock table ${table} in ${mode} mode`);
+    held();
+    await released;
+  });
+  await Promise.race([isHeld, work]);
+  return {
+    async release() {
+      release();
+      await work;
+      await sql.end();
+    },
+  };
+}
+
+async function untilBlocked(world: World, statement: string): Promise<void> {
+  await until(`a statement of the program that waits: ${statement}`, async () => {
+    const rows = await world.database.sql`select 1 from pg_stat_activity where application_name = 'posthorn'
+      and datname = current_database() and wait_event_type = 'Lock' and query like ${`%${statement}%`}`;
+    return rows.length > 0;
+  });
+}
+
+/** The server notices that its client has died: what it had not committed is undone. */
+async function endSessions(world: World): Promise<void> {
+  const sessions = () => world.database.sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'posthorn' and datname = current_database()`;
+  await until("the dead program's sessions to end", async () => (await sessions()).length === 0);
+}

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { startWebhookWorld, type WebhookWorld } from "../harness/webhook-world.ts";
+import { addManyEvents } from "../harness/webhooks.ts";
+
+const events = 1000;
+
+let world: WebhookWorld;
+before(async () => {
+  world = await startWebhookWorld();
+});
+after(async () => await world.stop());
+
+test("nodes share the work: each event is posted once, whichever node has it", async () => {
+  const { receiver, database } = world;
+  const nodes = [
+    await world.startNode({ POSTHORN_ROLES: "webhooks,api" }),
+    await world.startNode({ POSTHORN_ROLES: "api" }),
+    world.program,
+  ];
+  const webhooks = await Promise.all(["/1", "/2"].map((path) => world.createWebhook({ url: receiver.url + path })));
+  for (let i = 0; i < 4; i++) await addManyEvents(database.sql, world.workspaceId, events / 4, "email.delivered");
+  for (const { id } of webhooks)
+    await world.untilDeliveries(
+      "all settled",
+      id,
+      (all) => all.length === events && all.every((one) => one.settledAt),
+      60_000,
+    );
+  for (const path of ["/1", "/2"]) {
+    assert.equal(receiver.at(path).length, events);
+    assert.equal(new Set(receiver.at(path).map(({ event }) => event.id)).size, events);
+  }
+  const counts = await Promise.all(nodes.map(({ url }) => attemptsOf(url)));
+  assert.equal(counts[1], 0, "a node without the role posts nothing");
+  assert.equal(counts[0]! + counts[2]!, events * 2, "the metric counts every attempt");
+});
+
+async function attemptsOf(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^posthorn_webhook_attempts_total\{outcome="delivered"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+}
