@@ -1,5 +1,4 @@
 /** The one door into the queue: check, domain, thread, store. Whoever lets an email in (the API, later SMTP submission) comes through here. */
-import { createHash } from "node:crypto";
 import { makeMessageId, readMessageId } from "../mail/message-id.ts";
 import { invalid, Problem } from "../rules/problem.ts";
 import type { Clock } from "../store/clock.ts";
@@ -10,7 +9,9 @@ import { createLoader } from "../store/loader.ts";
 import { findSendingDomains, type SendingDomain } from "../store/sending-domains.ts";
 import { findThread } from "../store/threads.ts";
 import type { Wake } from "../store/wake.ts";
+import { type AcceptBatch, createAcceptBatch } from "./batch.ts";
 import { type CheckedEmail, check } from "./check.ts";
+import { checkKey, hashOf, keyKeptForMs, keyUsed } from "./idempotency.ts";
 import type { SendLimits, SendRequest } from "./request.ts";
 
 export type Sender = { workspaceId: string; keyId: string; domain: string | undefined; test: boolean };
@@ -23,6 +24,8 @@ export type AcceptedEmail = {
 
 export type Accept = {
   accept(request: SendRequest, sender: Sender, options: AcceptOptions): Promise<AcceptedEmail>;
+  /** Many at once, in one commit; each is judged on its own. */
+  acceptBatch: AcceptBatch;
   idle(): Promise<void>;
 };
 
@@ -33,9 +36,6 @@ export type AcceptOptions = {
 };
 
 export type AcceptDeps = { sql: Sql; clock: Clock; wake: Wake; limits: SendLimits; retryForMs: number };
-
-const maxKeyLength = 256;
-const keyKeptForMs = 86_400_000;
 
 export function createAccept(deps: AcceptDeps): Accept {
   const emails = createEmailStore(deps.sql);
@@ -54,10 +54,12 @@ export function createAccept(deps: AcceptDeps): Accept {
         return told;
       }
     },
+    acceptBatch: createAcceptBatch({ sql: deps.sql, wake: deps.wake, prepare }),
     idle: emails.idle,
   };
 
-  async function acceptNew(request: SendRequest, sender: Sender, options: AcceptOptions): Promise<AcceptedEmail> {
+  /** The email as it will be stored, or the problem that keeps it out. Writes nothing. */
+  async function prepare(request: SendRequest, sender: Sender, idempotencyKey?: string): Promise<NewEmail> {
     const checked = check(request, deps.limits, deps.clock.nowMs());
     if (!checked.ok) throw invalid(checked.violations);
     const { email } = checked;
@@ -67,7 +69,11 @@ export function createAccept(deps: AcceptDeps): Accept {
       await domainOf({ workspaceId: sender.workspaceId, domain: email.from.domain }),
     );
     const thread = await threadOf(deps.sql, sender.workspaceId, request, email);
-    const row = toRow({ deps, request, sender, email, domain, thread, idempotencyKey: options.idempotencyKey });
+    return toRow({ deps, request, sender, email, domain, thread, idempotencyKey });
+  }
+
+  async function acceptNew(request: SendRequest, sender: Sender, options: AcceptOptions): Promise<AcceptedEmail> {
+    const row = await prepare(request, sender, options.idempotencyKey);
     options.beginWrite();
     const answer = await emails.accept(row);
     if (answer.stored) {
@@ -75,7 +81,7 @@ export function createAccept(deps: AcceptDeps): Accept {
       return { id: row.id, messageId: row.messageId, repeated: false };
     }
     if (answer.requestHash !== row.idempotency!.requestHash) throw keyUsed();
-    const messageId = makeMessageId(toWireId("email", answer.emailId), email.from.domain);
+    const messageId = makeMessageId(toWireId("email", answer.emailId), row.domain);
     return { id: answer.emailId, messageId, repeated: true };
   }
 
@@ -89,25 +95,6 @@ export function createAccept(deps: AcceptDeps): Accept {
     if (!first) return undefined;
     if (first.requestHash !== hashOf(request)) throw keyUsed();
     return { id: first.emailId, messageId: first.messageId, repeated: true };
-  }
-}
-
-function keyUsed(): Problem {
-  return new Problem(
-    "already_exists",
-    "This Idempotency-Key was used with another request in the last 24 hours. Use a new key for a new email.",
-  );
-}
-
-function checkKey(key: string | undefined): void {
-  if (key === undefined) return;
-  if (key.length > maxKeyLength || !/^[\x20-\x7e]+$/.test(key)) {
-    throw invalid([
-      {
-        field: "Idempotency-Key",
-        description: `must be 1 to ${maxKeyLength} printable ASCII characters, has ${key.length}`,
-      },
-    ]);
   }
 }
 
@@ -205,15 +192,4 @@ function toRow({ deps, request, sender, email, domain, thread, idempotencyKey }:
         ? undefined
         : { key: idempotencyKey, requestHash: hashOf(request), keptForMs: keyKeptForMs },
   };
-}
-
-/** The same request in the same words; maps are sorted, since JSON objects have no order. */
-function hashOf(request: SendRequest): string {
-  const sorted = (map: Readonly<Record<string, string>>) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
-  const { attachments, ...rest } = request;
-  const hash = createHash("sha256").update(
-    JSON.stringify({ ...rest, metadata: sorted(rest.metadata), headers: sorted(rest.headers) }),
-  );
-  for (const { base64Content, ...label } of attachments) hash.update(JSON.stringify(label)).update(base64Content);
-  return hash.digest("hex");
 }

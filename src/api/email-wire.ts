@@ -1,10 +1,16 @@
 /** Emails between the wire and the store. */
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { Sender } from "../accept/accept.ts";
 import type { SendRequest } from "../accept/request.ts";
 import { EmailStatus, RecipientStatus, type SendEmailRequest } from "../gen/v1/email_pb.ts";
 import type { Address } from "../mail/address.ts";
 import type { EmailRow, EmailState, RecipientRow } from "../store/email-reads.ts";
 import { toWireId } from "../store/ids.ts";
+import type { Caller } from "./call.ts";
+
+export function senderOf({ workspaceId, keyId, domain, test }: Caller): Sender {
+  return { workspaceId, keyId, domain, test };
+}
 
 export function sendRequestFrom(request: SendEmailRequest): SendRequest {
   return {

@@ -11,8 +11,9 @@ import type { Sql } from "../store/db.ts";
 import { cancelEmail, type EmailRow, getEmail, getRecipients, listEmails } from "../store/email-reads.ts";
 import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
 import type { Wake } from "../store/wake.ts";
+import { sendBatch } from "./batch.ts";
 import type { Call } from "./call.ts";
-import { emailOnWire, sendRequestFrom, statusFromWire, statusOnWire, statusText } from "./email-wire.ts";
+import { emailOnWire, senderOf, sendRequestFrom, statusFromWire, statusOnWire, statusText } from "./email-wire.ts";
 import { listEvents } from "./events.ts";
 import type { FirstAttempt } from "./first-attempt.ts";
 import type { Follower } from "./follower.ts";
@@ -41,9 +42,8 @@ export function createEmailService(deps: EmailServiceDeps) {
   return serve(EmailService, {
     async sendEmail(request, call) {
       const { caller } = call;
-      const sender = { workspaceId: caller.workspaceId, keyId: caller.keyId, domain: caller.domain, test: caller.test };
       const send = sendRequestFrom(request);
-      const accepted = await deps.accept.accept(send, sender, {
+      const accepted = await deps.accept.accept(send, senderOf(caller), {
         idempotencyKey: call.header("idempotency-key"),
         beginWrite: () => call.beginWrite(),
       });
@@ -62,6 +62,8 @@ export function createEmailService(deps: EmailServiceDeps) {
       const { status, statusMessage } = progress ?? { status: "queued" as const, statusMessage: "" };
       return { ...answer, status: statusOnWire[status], statusMessage: statusText(status, statusMessage) };
     },
+
+    sendEmailBatch: (request, call) => sendBatch(deps.accept, request, call),
 
     async getEmail(request, call) {
       const row = await find(request.id, call, call.caller.permission === "send" ? call.caller.keyId : undefined);

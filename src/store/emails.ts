@@ -46,7 +46,7 @@ export type NewEmail = {
 export type Accepted = { stored: true } | { stored: false; emailId: string; requestHash: string };
 
 const pieceLength = 256 * 1024;
-const batchBytes = 1024 * 1024;
+export const batchBytes = 1024 * 1024;
 
 export type EmailStore = { accept(email: NewEmail): Promise<Accepted>; idle(): Promise<void> };
 
@@ -96,7 +96,7 @@ async function acceptLarge(sql: Sql, email: NewEmail): Promise<Accepted> {
   return answer!;
 }
 
-async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]): Promise<Set<string>> {
+export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]): Promise<Set<string>> {
   const rows = JSON.stringify(emails.map(emailRow));
   const recipients = JSON.stringify(emails.flatMap(recipientRows));
   const stored = await sql<{ id: string }[]>`
@@ -110,7 +110,7 @@ async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]): Prom
       select workspace_id, idempotency_key, request_hash, id, now() + kept_for from input where idempotency_key is not null
       order by workspace_id, idempotency_key
       on conflict (workspace_id, key) do update
-        set request_hash = excluded.request_hash, email_id = excluded.email_id, expires_at = excluded.expires_at
+        set request_hash = excluded.request_hash, email_id = excluded.email_id, answer = null, expires_at = excluded.expires_at
         where idempotency.expires_at < now()
       returning email_id
     ), fresh as (
@@ -138,9 +138,9 @@ async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]): Prom
   return new Set(stored.map((row) => row.id));
 }
 
-type Piece = { workspaceId: string; emailId: string; part: number; piece: number; data: string };
+export type Piece = { workspaceId: string; emailId: string; part: number; piece: number; data: string };
 
-async function insertPieces(sql: Sql, pieces: Piece[]): Promise<void> {
+export async function insertPieces(sql: Sql, pieces: Piece[]): Promise<void> {
   await sql`
     insert into email_contents (workspace_id, email_id, day, part, piece, data)
     select e.workspace_id, e.id, e.content_day, p.part, p.piece, p.data
@@ -208,7 +208,7 @@ function recipientRows(email: NewEmail) {
   return email.recipients.map((recipient, position) => ({ email_id: email.id, position, ...recipient }));
 }
 
-function* piecesOf({ id, workspaceId, parts }: NewEmail): Generator<Piece> {
+export function* piecesOf({ id, workspaceId, parts }: NewEmail): Generator<Piece> {
   for (const [part, text] of parts.entries()) {
     let from = 0;
     for (let piece = 0; piece === 0 || from < text.length; piece++) {

@@ -46,7 +46,7 @@ export type EventPage = EventFilter & {
 };
 
 /** A page is cut where its payloads reach this size, though never before its first event: inbound mail can be large. */
-const pageBytes = 1024 * 1024;
+const pageBytes = 256 * 1024;
 
 /** Events after a number, in order. */
 export async function readEvents(sql: Sql, page: EventPage): Promise<StoredEvent[]> {

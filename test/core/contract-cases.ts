@@ -102,7 +102,13 @@ export const cases: Record<string, MethodCase> = {
   "EmailService/ListEmails": noIds,
   "EmailService/CancelEmail": byEmailId,
   "EmailService/GetEmailContent": byEmailId,
-  "EmailService/SendEmailBatch": unbuilt,
+  "EmailService/SendEmailBatch": {
+    built: true,
+    ids: {
+      "emails[].attachments[].contentId": "names an image inside the same email",
+      "emails[].replyToEmailId": "told in the result of its own email",
+    },
+  },
   "EmailService/ListEvents": byEventsOfEmail,
 
   "KeyService/CreateKey": noIds,

@@ -15,12 +15,12 @@ export const killPoints: Record<string, Hold> = {
   /** The statement reaches the disk, its answer nobody: the client asks again under its key. */
   "before the answer to an accept that is committed": async (world) => {
     const lock = await lockTable(world, "emails", "share");
-    await untilBlocked(world, "insert into emails");
+    await untilBlocked(world, "emails");
     return lock.release;
   },
   "before the accept is committed": async (world) => {
     const lock = await lockTable(world, "emails", "share");
-    await untilBlocked(world, "insert into emails");
+    await untilBlocked(world, "emails");
     return async () => {
       await endSessions(world);
       await lock.release();
@@ -28,7 +28,7 @@ export const killPoints: Record<string, Hold> = {
   },
   "after the accept, before the lease": async (world, load) => {
     const lock = await lockTable(world, "suppressions", "access exclusive");
-    await untilBlocked(world, "left join suppressions");
+    await untilBlocked(world, "suppressions");
     await load.untilAcknowledged(5);
     return async () => {
       await endSessions(world);
@@ -38,7 +38,7 @@ export const killPoints: Record<string, Hold> = {
   /** The database leases for a program that is no more. */
   "before the answer to a lease that is committed": async (world) => {
     const lock = await lockTable(world, "suppressions", "access exclusive");
-    await untilBlocked(world, "left join suppressions");
+    await untilBlocked(world, "suppressions");
     return lock.release;
   },
   "after the lease": (world) => atSink(world, "connect", "silence"),
@@ -47,7 +47,7 @@ export const killPoints: Record<string, Hold> = {
   "after the 250, before the settle": async (world) => {
     const lock = await lockTable(world, "event_counters", "exclusive");
     const { accepted } = world.sink;
-    await untilBlocked(world, "update event_counters");
+    await untilBlocked(world, "event_counters");
     await world.sink.until((sink) => sink.accepted > accepted + 3);
     return async () => {
       await endSessions(world);
@@ -65,23 +65,31 @@ export const killPoints: Record<string, Hold> = {
 /** Kills the program `times` over at one point, under load, with a successor each time; gives what the reckoning counted. */
 export async function killAt(point: string, times: number): Promise<Reckoning & { reckonings: number }> {
   const world = await startWorld();
+  const load = startLoad(world, { name: "k", senders: 4, pauseMs: 15 });
   try {
     let node = world.program;
-    const load = startLoad(world, { name: "k", senders: 4, pauseMs: 15 });
     await load.untilAcknowledged(10);
     for (let i = 0; i < times; i++) {
+      const t = Date.now();
+      const L = (x: string) => console.log(i, x, Date.now() - t);
       const letGo = await killPoints[point]!(world, load);
+      L("held");
       await node.kill();
+      L("killed");
       await letGo();
+      L("letgo");
       world.sink.script = () => undefined;
       await passDeadline(world, node);
       node = await world.startNode();
+      L("started");
       await load.untilAcknowledged(5);
+      L("acked");
     }
     await load.stop();
     await untilSettled(world);
     return { ...(await reckon(world, load.ledger)), reckonings: times };
   } finally {
+    load.giveUp();
     await world.stop();
   }
 }
@@ -132,10 +140,9 @@ async function lockTable(world: World, table: string, mode: string): Promise<Loc
   };
 }
 
-async function untilBlocked(world: World, statement: string): Promise<void> {
-  await until(`a statement of the program that waits: ${statement}`, async () => {
-    const rows = await world.database.sql`select 1 from pg_stat_activity where application_name = 'posthorn'
-      and datname = current_database() and wait_event_type = 'Lock' and query like ${`%${statement}%`}`;
+async function untilBlocked(world: World, table: string): Promise<void> {
+  await until(`a statement of the program that waits for ${table}`, async () => {
+    const rows = await world.database.sql`select 1 from pg_locks where not granted and relation = ${table}::regclass`;
     return rows.length > 0;
   });
 }

@@ -13,17 +13,20 @@ export type Load = {
   untilAcknowledged(more: number): Promise<void>;
   /** No new emails; those that were never answered are asked about again under their key until they are. */
   stop(): Promise<void>;
+  /** For a test that has failed: nobody waits for an answer any more. */
+  giveUp(): void;
 };
 
 /** Emails to one or two recipients, each address used once, so that every copy at the sink can be told apart. */
 export function startLoad(world: World, options: { name: string; senders: number; pauseMs: number }): Load {
   const ledger: Ledger = new Map();
   let stopping = false;
+  const life = new AbortController();
   const work = Array.from({ length: options.senders }, async (_, sender) => {
     for (let n = 0; !stopping; n++) {
       const key = `${options.name}-${sender}-${n}`;
       const to = n % 3 === 0 ? [`${key}@there.test`, `${key}@other.test`] : [`${key}@there.test`];
-      ledger.set(key, { id: await sendUntilAnswered(world, key, to), to });
+      ledger.set(key, { id: await sendUntilAnswered(world, { key, to, signal: life.signal }), to });
       await delay(options.pauseMs);
     }
   });
@@ -37,19 +40,26 @@ export function startLoad(world: World, options: { name: string; senders: number
       stopping = true;
       await Promise.all(work);
     },
+    giveUp() {
+      stopping = true;
+      life.abort();
+    },
   };
 }
 
 /** As a careful client does: whatever goes wrong, the same request again under the same key. */
-async function sendUntilAnswered(world: World, key: string, to: readonly string[]): Promise<string> {
+async function sendUntilAnswered(
+  world: World,
+  { key, to, signal }: { key: string; to: readonly string[]; signal: AbortSignal },
+): Promise<string> {
   return await until(
     `an answer to ${key}`,
     async () => {
-      const signal = AbortSignal.timeout(15_000);
+      if (signal.aborted) return "";
       const answer = await world.call(
         "EmailService/SendEmail",
         { from: "news@sender.test", to, subject: key, body: `Hello ${key}`, async: true },
-        { headers: { "idempotency-key": key }, signal },
+        { headers: { "idempotency-key": key }, signal: AbortSignal.any([signal, AbortSignal.timeout(15_000)]) },
       );
       if (answer.status === 200) return answer.body.id as string;
       // While a database or a node is away, nothing else may be said than that.

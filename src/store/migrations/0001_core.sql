@@ -194,9 +194,12 @@ create table idempotency (
   workspace_id uuid not null,
   key text not null,
   request_hash text not null,
-  email_id uuid not null,
+  -- The email that the key was used for; a batch has its whole answer instead.
+  email_id uuid,
+  answer jsonb,
   expires_at timestamptz not null,
-  primary key (workspace_id, key)
+  primary key (workspace_id, key),
+  check ((email_id is null) <> (answer is null))
 );
 create index idempotency_expired on idempotency (expires_at);
 

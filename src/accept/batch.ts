@@ -1,0 +1,70 @@
+/** Many emails in one call and one commit. A bad one is refused in its own place and keeps no other out. */
+import { Problem, type Violation } from "../rules/problem.ts";
+import type { Sql } from "../store/db.ts";
+import { storeBatch } from "../store/email-batches.ts";
+import type { NewEmail } from "../store/emails.ts";
+import type { Wake } from "../store/wake.ts";
+import type { AcceptOptions, Sender } from "./accept.ts";
+import { checkKey, hashOfBatch, keyKeptForMs, keyUsed } from "./idempotency.ts";
+import type { SendRequest } from "./request.ts";
+
+/** In place of one request: the email that was stored, or why it was refused. */
+export type BatchResult =
+  | { id: string; messageId: string }
+  | { error: { code: string; message: string; violations: readonly Violation[] } };
+
+export type AcceptBatch = (
+  requests: readonly SendRequest[],
+  sender: Sender,
+  options: AcceptOptions,
+) => Promise<BatchResult[]>;
+
+export type BatchDeps = {
+  sql: Sql;
+  wake: Wake;
+  prepare(request: SendRequest, sender: Sender): Promise<NewEmail>;
+};
+
+export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
+  return async (requests, sender, options) => {
+    const key = options.idempotencyKey;
+    checkKey(key);
+    const judged = await Promise.all(requests.map((request) => judge(request, sender)));
+    const rows = judged.flatMap(({ row }) => row ?? []);
+    const results = judged.map(({ result }) => result);
+    const idempotency =
+      key === undefined ? undefined : { key, requestHash: hashOfBatch(requests), keptForMs: keyKeptForMs };
+    options.beginWrite();
+    const first = await storeBatch(deps.sql, {
+      workspaceId: sender.workspaceId,
+      emails: rows,
+      answer: results,
+      idempotency,
+    });
+    if (first) {
+      if (first.requestHash !== idempotency?.requestHash) throw keyUsed();
+      return first.answer as BatchResult[];
+    }
+    if (rows.length > 0) deps.wake.tell("mail");
+    return results;
+  };
+
+  async function judge(request: SendRequest, sender: Sender): Promise<{ row?: NewEmail; result: BatchResult }> {
+    try {
+      const row = await deps.prepare(request, sender);
+      refuseNul(row);
+      return { row, result: { id: row.id, messageId: row.messageId } };
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      const { code, message, violations } = error;
+      return { result: { error: { code, message, violations } } };
+    }
+  }
+}
+
+/** PostgreSQL would refuse the whole batch for it. Part 0 is JSON, in which it is escaped. */
+function refuseNul({ parts, ...row }: NewEmail): void {
+  if (!JSON.stringify(row).includes("\\u0000") && !parts[0]!.includes("\\u0000")) return;
+  const violations = [{ field: "(request)", description: "holds a NUL character, which no text may" }];
+  throw new Problem("invalid_argument", "The email holds a NUL character.", { violations });
+}

@@ -1,0 +1,44 @@
+/** Idempotency keys: what one looks like, when two requests are the same, and for how long that is remembered. */
+import { createHash } from "node:crypto";
+import { invalid, Problem } from "../rules/problem.ts";
+import type { SendRequest } from "./request.ts";
+
+const maxKeyLength = 256;
+export const keyKeptForMs = 86_400_000;
+
+export function checkKey(key: string | undefined): void {
+  if (key === undefined) return;
+  if (key.length > maxKeyLength || !/^[\x20-\x7e]+$/.test(key)) {
+    throw invalid([
+      {
+        field: "Idempotency-Key",
+        description: `must be 1 to ${maxKeyLength} printable ASCII characters, has ${key.length}`,
+      },
+    ]);
+  }
+}
+
+export function keyUsed(): Problem {
+  return new Problem(
+    "already_exists",
+    "This Idempotency-Key was used with another request in the last 24 hours. Use a new key for a new email.",
+  );
+}
+
+/** The same request in the same words; maps are sorted, since JSON objects have no order. */
+export function hashOf(request: SendRequest): string {
+  const sorted = (map: Readonly<Record<string, string>>) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
+  const { attachments, ...rest } = request;
+  const hash = createHash("sha256").update(
+    JSON.stringify({ ...rest, metadata: sorted(rest.metadata), headers: sorted(rest.headers) }),
+  );
+  for (const { base64Content, ...label } of attachments) hash.update(JSON.stringify(label)).update(base64Content);
+  return hash.digest("hex");
+}
+
+/** A batch is the same when its emails are, in their order. */
+export function hashOfBatch(requests: readonly SendRequest[]): string {
+  const hash = createHash("sha256").update("batch");
+  for (const request of requests) hash.update(hashOf(request));
+  return hash.digest("hex");
+}
