@@ -10,6 +10,7 @@ const order: string[][] = [
   ["smtp", "dns"],
   ["store"],
   ["accept"],
+  ["people"],
   ["api", "delivery", "inbound", "domains", "webhooks"],
   ["app"],
 ];

@@ -1,4 +1,4 @@
-/** DomainService: registers sending domains, shows the state of their DNS records, looks them up, deletes them. */
+/** DomainService: registers sending domains, shows the state of their DNS records, looks them up, changes their keys, deletes them. */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { DomainService } from "../gen/v1/domain_pb.ts";
 import { invalid, notFound, type Violation } from "../rules/problem.ts";
@@ -24,6 +24,11 @@ export type DomainServiceDeps = {
       id: string,
     ): Promise<{ row: DomainRow; wasRefreshed: boolean; nextRetryAt: Date | undefined } | undefined>;
   };
+  rotate(
+    workspaceId: string,
+    id: string,
+    beginWrite: () => void,
+  ): Promise<{ row: DomainRow; signsFrom: Date } | undefined>;
 };
 
 export function createDomainService(deps: DomainServiceDeps) {
@@ -65,6 +70,18 @@ export function createDomainService(deps: DomainServiceDeps) {
         message: nextRetryAt
           ? `The records were looked up a moment ago and can be again from ${nextRetryAt.toISOString()} on; this is the last known state. ${message}`
           : message,
+      };
+    },
+
+    async rotateDkim(request, call) {
+      const id = idFrom(request.id);
+      const rotated = id && (await deps.rotate(call.caller.workspaceId, id, () => call.beginWrite()));
+      if (!rotated) throw notFound("domain", request.id);
+      const { row, signsFrom } = rotated;
+      return {
+        domain: domainOnWire(row, zone),
+        signsFrom: timestampFromDate(signsFrom),
+        message: `A new DKIM key of ${row.domain} is served from now on and signs from ${signsFrom.toISOString()} on. Nothing has to be changed in DNS.`,
       };
     },
 

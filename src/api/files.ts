@@ -20,7 +20,17 @@ const types: Record<string, string> = {
 
 /** Scripts come from our own files alone; styles may be set by the component library at run time. */
 const policy =
-  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/** The frame that shows the HTML of a message: styles and pictures, nothing that runs, sends or leads away. */
+const previewPolicy = (images: string) =>
+  `default-src 'none'; style-src 'unsafe-inline'; img-src ${images}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-same-origin`;
+
+/** Two empty pages that the dashboard fills; a person chooses whether pictures may be fetched from elsewhere. */
+const previews: Record<string, string> = {
+  "/preview.html": previewPolicy("data:"),
+  "/preview-images.html": previewPolicy("data: https: http:"),
+};
 
 export async function createFiles(folder: string): Promise<Page> {
   const files = await readFiles(folder);
@@ -45,7 +55,9 @@ export async function createFiles(folder: string): Promise<Page> {
       "cache-control",
       path.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache",
     );
-    response.setHeader("content-security-policy", policy);
+    response.setHeader("content-security-policy", previews[path] ?? policy);
+    // For browsers that do not know frame-ancestors; all other pages are refused in frames altogether.
+    if (path in previews) response.setHeader("x-frame-options", "SAMEORIGIN");
     if (zipped && !fresh) response.setHeader("content-encoding", "gzip");
     if (fresh || request.method === "HEAD") return void response.end();
     response.end(zipped ? file.gzip : file.body);

@@ -56,13 +56,16 @@ export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follow
   });
 
   const lookAtKeys = oneAtATime(async () => {
-    const streams = [...followed.values()].flatMap((log) => [...log.streams]);
-    if (streams.length === 0) return;
-    const revoked = await revokedAmong(deps.sql, [...new Set(streams.map((stream) => stream.keyId))]);
-    for (const stream of streams) {
-      if (!revoked.has(stream.keyId)) continue;
-      stream.revoked = true;
-      stream.ring();
+    const holders = [...followed.values()].flatMap(({ workspaceId, streams }) =>
+      [...new Set([...streams].map((stream) => stream.keyId))].map((id) => ({ id, workspaceId })),
+    );
+    if (holders.length === 0) return;
+    for (const { id, workspaceId } of await revokedAmong(deps.sql, holders)) {
+      for (const stream of followed.get(workspaceId)?.streams ?? []) {
+        if (stream.keyId !== id) continue;
+        stream.revoked = true;
+        stream.ring();
+      }
     }
   });
 

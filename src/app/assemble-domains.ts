@@ -10,7 +10,9 @@ import type { ServerAddress } from "../dns/servers.ts";
 import { nameServersOf, type ServiceZone, serviceZone, type ZoneFinder, zoneList } from "../dns/zone.ts";
 import { createCheckLoop } from "../domains/check-loop.ts";
 import { type Checker, createChecker } from "../domains/checker.ts";
+import { createKeyMaker } from "../domains/key-pair.ts";
 import { createRegistrar, type Registrar } from "../domains/register.ts";
+import { createRotate, type Rotate } from "../domains/rotate.ts";
 import { createServedKeys } from "../domains/served-keys.ts";
 import { isWithin } from "../mail/dns-record.ts";
 import type { Log } from "../ops/log.ts";
@@ -67,6 +69,7 @@ export type Domains = {
   service: ServiceEntry;
   registrar: Registrar;
   checker: Checker;
+  rotate: Rotate;
   /** Starts the checks in the background. */
   startLoop(): void;
   stop(): Promise<void>;
@@ -75,14 +78,18 @@ export type Domains = {
 export function createDomains(deps: DnsDeps & { secrets: Secrets; dns: Dns; onEvent?: () => void }): Domains {
   const { config, sql, log, dns } = deps;
   const { zone, region, verifyIntervalMs } = config;
-  const registrar = createRegistrar({ sql, secrets: deps.secrets, nowMs: deps.nowMs, zone, region });
+  const { secrets, nowMs } = deps;
+  const makeKeys = createKeyMaker();
+  const registrar = createRegistrar({ sql, secrets, nowMs, makeKeys, zone, region });
+  const rotate = createRotate({ sql, secrets, nowMs, makeKeys });
   const check = createDomainCheck({ resolver: dns.resolver, authoritative: dns.authoritative });
   const checker = createChecker({ sql, log, check, zone, verifyIntervalMs, onEvent: deps.onEvent });
   const loop = createCheckLoop({ sql, log, checker });
   return {
     registrar,
     checker,
-    service: createDomainService({ sql, zone, register: registrar.register, checker }),
+    rotate,
+    service: createDomainService({ sql, zone, register: registrar.register, checker, rotate }),
     startLoop: loop.start,
     async stop() {
       const ended = loop.stop();

@@ -6,6 +6,7 @@ import {
   domainsDelete,
   domainsList,
   domainsRecords,
+  domainsRotate,
   domainsVerify,
   domainsZone,
 } from "./commands/domains.ts";
@@ -23,6 +24,7 @@ export const commands: Command[] = [
   domainsVerify,
   domainsRecords,
   domainsDelete,
+  domainsRotate,
   domainsZone,
   dnsPublish,
   keysCreate,

@@ -2,7 +2,13 @@
 import { parseArgs } from "node:util";
 import { type Config, readConfig, settings } from "./config.ts";
 
-export type Option = { type: "string" | "boolean"; help: string; value?: string };
+export type Option = {
+  type: "string" | "boolean";
+  help: string;
+  value?: string;
+  /** May be given several times; read from `lists`. */
+  many?: true;
+};
 export type Command = {
   /** As typed: `keys create`. */
   name: string;
@@ -13,6 +19,8 @@ export type Command = {
   run(input: {
     words: string[];
     options: Record<string, string | boolean | undefined>;
+    /** The values of options that may be given several times. */
+    lists: Record<string, string[]>;
     config: () => Config;
   }): Promise<void>;
 };
@@ -39,7 +47,9 @@ export async function runCommand(command: Command, args: string[], env: NodeJS.P
       args,
       allowPositionals: command.words !== undefined,
       options: {
-        ...Object.fromEntries(Object.entries(options).map(([name, option]) => [name, { type: option.type }])),
+        ...Object.fromEntries(
+          Object.entries(options).map(([name, option]) => [name, { type: option.type, multiple: option.many === true }]),
+        ),
         ...Object.fromEntries(flags.map((flag) => [flag, { type: "string" as const }])),
       },
     });
@@ -52,8 +62,10 @@ export async function runCommand(command: Command, args: string[], env: NodeJS.P
     const value = parsed.values[flag];
     if (typeof value === "string") merged[settingFlags[flag]!.name] = value;
   }
+  const many = Object.keys(command.options).filter((name) => command.options[name]?.many);
   await command.run({
     words: parsed.positionals,
+    lists: Object.fromEntries(many.map((name) => [name, (parsed.values[name] as string[] | undefined) ?? []])),
     options: parsed.values as Record<string, string | boolean | undefined>,
     config: () => readConfig(merged),
   });

@@ -3,6 +3,7 @@ import type { Log } from "../ops/log.ts";
 import type { Sql } from "../store/db.ts";
 import { forgetSeen } from "../store/inbound.ts";
 import { ensurePartitions } from "../store/partitions.ts";
+import { forgetEnded } from "../store/people.ts";
 import { dropExpiredKeys, dropOldPartitions, type Retention } from "../store/retention.ts";
 import { forgetDeadWorkers } from "../store/workers.ts";
 
@@ -23,6 +24,7 @@ export function createHousekeeping(deps: {
       await forgetDeadWorkers(deps.sql);
       await dropExpiredKeys(deps.sql);
       await forgetSeen(deps.sql);
+      await forgetEnded(deps.sql);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
       await deps.alsoSweep?.();

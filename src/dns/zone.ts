@@ -24,7 +24,8 @@ export type ServiceZone = {
   nameServers?: readonly string[];
 };
 
-const ttl = 3600;
+/** Seconds that an answer of ours may be kept. */
+export const ttl = 3600;
 const negativeTtl = 60;
 
 /** `dkimKey` gives the public key (base64 SPKI) behind a label under `dkim.Z`, or undefined. */

@@ -14,6 +14,7 @@ import { findPublishedZone } from "../store/published-zones.ts";
 import { createSecrets } from "../store/secrets.ts";
 import { createChecker } from "./checker.ts";
 import { type ExampleDeps, ensureExampleDomain } from "./example.ts";
+import { createKeyMaker } from "./key-pair.ts";
 import { createRegistrar } from "./register.ts";
 import { createServedKeys } from "./served-keys.ts";
 
@@ -40,7 +41,7 @@ before(async () => {
   deps = {
     ...{ sql, log, zone },
     registrar: createRegistrar({
-      ...{ sql, zone, region: "local", nowMs: Date.now },
+      ...{ sql, zone, region: "local", nowMs: Date.now, makeKeys: createKeyMaker() },
       secrets: createSecrets("a secret of the example's tests"),
     }),
     checker: createChecker({

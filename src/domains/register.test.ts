@@ -18,7 +18,10 @@ before(async () => {
 after(async () => await database.drop());
 
 const registrarOf = () =>
-  createRegistrar({ ...{ sql: database.sql, secrets, nowMs: Date.now }, zone: "mail.posthorn.test", region: "local" });
+  createRegistrar({
+    ...{ sql: database.sql, secrets, nowMs: Date.now, makeKeys: createKeyMaker() },
+    ...{ zone: "mail.posthorn.test", region: "local" },
+  });
 
 async function refused(request: { domain: string; mailFromLabel?: string }): Promise<Problem> {
   const workspaceId = await makeWorkspace(database.sql);

@@ -11,7 +11,7 @@ import type { Sql } from "../store/db.ts";
 import { addDomain, type DomainRow, findDomain, type NewDomain } from "../store/domains.ts";
 import { makeUuid } from "../store/ids.ts";
 import type { Secrets } from "../store/secrets.ts";
-import { createKeyMaker } from "./key-pair.ts";
+import type { KeyMaker } from "./key-pair.ts";
 
 export type RegisterRequest = { workspaceId: string; domain: string; mailFromLabel: string };
 
@@ -22,17 +22,22 @@ export type Registrar = {
   prepare(request: RegisterRequest): Promise<NewDomain>;
 };
 
-export type RegistrarDeps = { sql: Sql; secrets: Secrets; nowMs: () => number; zone: string; region: string };
+export type RegistrarDeps = {
+  sql: Sql;
+  secrets: Secrets;
+  nowMs: () => number;
+  makeKeys: KeyMaker;
+  zone: string;
+  region: string;
+};
 
 export function createRegistrar(deps: RegistrarDeps): Registrar {
-  const makeKeys = createKeyMaker();
-
   async function prepare(request: RegisterRequest): Promise<NewDomain> {
     const { workspaceId } = request;
     const { domain, mailFromLabel } = readNames(request, deps.zone);
     // Asked before the keys are made: a name that is there already must not cost a core its time.
     if (await findDomain(deps.sql, workspaceId, domain)) throw alreadyThere(domain);
-    const pairs = await makeKeys();
+    const pairs = await deps.makeKeys();
     const token = makeToken();
     return {
       ...{ id: makeUuid(deps.nowMs()), workspaceId, domain, token, mailFromLabel, region: deps.region },

@@ -31,10 +31,12 @@ function endOfNew(lines: readonly string[], gone: Set<number>): number {
 }
 
 function introductionEnd(lines: readonly string[], at: number): number | undefined {
+  if (nameFirst.some((words) => words.test(lines[at]!.trim()))) return at + 1;
   let joined = "";
   for (let n = at; n < Math.min(at + introductionLines, lines.length); n++) {
-    joined = `${joined} ${lines[n]!.trim()}`.trim();
-    if (joined.length > 400) return undefined;
+    const line = lines[n]!.trim();
+    joined = `${joined} ${line}`.trim();
+    if (line === "" || joined.length > 400) return undefined;
     if (introductions.some((words) => words.test(joined))) return n + 1;
   }
   return undefined;
@@ -70,7 +72,6 @@ const separators = [
 const introductions = [
   /^>* ?On .{4,300} wrote:$/i,
   /^>* ?Am .{4,300} schrieb .{1,200}:$/i,
-  /^>* ?.{4,200} schrieb am .{4,200}:$/i,
   /^>* ?Le .{4,300} a écrit ?:$/i,
   /^>* ?El .{4,300} escribió:$/i,
   /^>* ?Il .{4,300} ha scritto:$/i,
@@ -78,6 +79,11 @@ const introductions = [
   /^>* ?Op .{4,300} schreef .{1,200}:$/i,
   /^>* ?Den .{4,300} skrev .{1,200}:$/i,
   /^>* ?Dnia .{4,300} napisał(?:\(a\)|a)?:?$/i,
+];
+
+/** The same in languages that begin with the date or the name, for which anything may stand: on one line only. */
+const nameFirst = [
+  /^>* ?.{4,200} schrieb am .{4,200}:$/i,
   /^>* ?.{4,300} (?:пишет|написал(?:а)?):$/i,
   /^>* ?.{2,300}写道[::]$/,
   /^>* ?.{2,300}(?:のメール|書きました)[::]$/,

@@ -16,7 +16,8 @@ export type CommandRead =
 
 export type DataRead =
   | { kind: "message"; message: Buffer }
-  | { kind: "too large" }
+  /** `ended`: its final dot was seen. Otherwise what follows is still message text and must not be read as commands. */
+  | { kind: "too large"; ended: boolean }
   | { kind: "fault"; fault: LineFault }
   | { kind: "timeout" }
   | { kind: "end" };
@@ -205,14 +206,14 @@ export function createDataReader({
       } else {
         if (byte !== LF) return fault("bare CR");
         const rest = chunk.subarray(i + 1);
-        if (forgetting) return { result: { kind: "too large" }, rest };
+        if (forgetting) return { result: { kind: "too large", ended: true }, rest };
         return { result: { kind: "message", message: Buffer.concat(kept) }, rest };
       }
     }
     keep(chunk.subarray(from));
     seen += chunk.length;
     // Whoever goes on far beyond the limit that was announced is not waited for.
-    if (seen > maxBytes * 2 + highWater) return { result: { kind: "too large" } };
+    if (seen > maxBytes * 2 + highWater) return { result: { kind: "too large", ended: false } };
     return undefined;
   };
 }

@@ -258,8 +258,10 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
       if (read.kind === "timeout") return hangUp("421 4.4.2 the message did not come to its end");
       if (read.kind === "end") return hangUp();
       if (read.kind === "too large") {
-        if (memoryShort) return say("452 4.3.1 too much mail at this moment, try again later");
-        return say(`552 5.3.4 at most ${limits.messageBytes} octets are taken here`);
+        const reply = memoryShort
+          ? "452 4.3.1 too much mail at this moment, try again later"
+          : `552 5.3.4 at most ${limits.messageBytes} octets are taken here`;
+        return read.ended ? say(reply) : hangUp(reply);
       }
       messages += 1;
       const reply = await policy.message({ client: { ...client }, sender, recipients, message: read.message });

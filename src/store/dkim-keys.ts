@@ -19,6 +19,43 @@ export async function readPublicKeys(
 /** A replaced key and those of a deleted domain stay in DNS this long after their last signature: mail in transit is still verified. */
 const servedForDays = 7;
 
+/** Last signatures are noted once an hour: this much may be missing. */
+const notedWithinHours = 1;
+
+export type RotationState = {
+  /** A new key that does not sign yet. */
+  waiting: boolean;
+  /** The selectors' keys, the one that signs first. */
+  keys: { id: string; slot: 1 | 2; label: string; signedLately: boolean }[];
+};
+
+/** Under a lock on the domain: two rotations at once would replace both keys. */
+export async function readRotation(sql: Sql, workspaceId: string, domainId: string): Promise<RotationState> {
+  await sql`select 1 from domains where workspace_id = ${workspaceId} and id = ${domainId} for update`;
+  const keys = await sql<(RotationState["keys"][number] & { waiting: boolean })[]>`
+    select id, slot, label, active_from > now() as waiting,
+      coalesce(last_signed_at > now() - ${servedForDays} * interval '1 day' - ${notedWithinHours} * interval '1 hour', false) as "signedLately"
+    from dkim_keys where workspace_id = ${workspaceId} and domain_id = ${domainId} and retired_at is null
+    order by active_from desc, slot`;
+  return { waiting: keys.some((key) => key.waiting), keys };
+}
+
+/** Puts a new key in the place of one that nobody needs any more. */
+export async function replaceKey(
+  sql: Sql,
+  old: { workspaceId: string; domainId: string; id: string },
+  key: NewDkimKey,
+  signsInSeconds: number,
+): Promise<Date> {
+  await sql`update dkim_keys set retired_at = now() where workspace_id = ${old.workspaceId} and id = ${old.id}`;
+  const [row] = await sql<{ activeFrom: Date }[]>`
+    insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed, active_from)
+    values (${old.workspaceId}, ${key.id}, ${old.domainId}, ${key.slot}, ${key.label}, ${key.publicKey}, ${key.privateKeySealed},
+      now() + ${signsInSeconds} * interval '1 second')
+    returning active_from as "activeFrom"`;
+  return row!.activeFrom;
+}
+
 /** Many labels in one statement, index dkim_keys_served; undefined where the label has no key to serve. */
 export async function findServedKeys(sql: Sql, labels: readonly string[]): Promise<(string | undefined)[]> {
   const rows = await sql<{ label: string; publicKey: string }[]>`

@@ -10,6 +10,8 @@ export const idPrefixes = {
   inbound: "in",
   key: "key",
   workspace: "ws",
+  member: "mem",
+  person: "per",
 } as const;
 export type IdKind = keyof typeof idPrefixes;
 

@@ -134,9 +134,16 @@ export async function workspaceHasDomain(sql: Sql, workspaceId: string, domain: 
   return rows.length > 0;
 }
 
-/** Which of these keys are revoked by now; for streams that outlive the moment they were let in. */
-export async function revokedAmong(sql: Sql, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await sql<{ id: string }[]>`
-    select id from keys where id = any(${ids as string[]}::uuid[]) and revoked_at is not null`;
-  return new Set(rows.map((row) => row.id));
+/** Whom a stream was opened for: a key's id or a session's, and the workspace. */
+export type Holder = { id: string; workspaceId: string };
+
+/** Which of these may read no more: the key is revoked, the session has ended, or its person is no member any longer; for streams
+ * that outlive the moment they were let in. */
+export async function revokedAmong(sql: Sql, holders: readonly Holder[]): Promise<Holder[]> {
+  return await sql<Holder[]>`
+    select distinct h.id, h.workspace_id as "workspaceId"
+    from unnest(${holders.map((h) => h.id)}::uuid[], ${holders.map((h) => h.workspaceId)}::uuid[]) as h(id, workspace_id)
+    where not exists (select 1 from keys k where k.id = h.id and k.revoked_at is null)
+      and not exists (select 1 from people_sessions s join members m on m.person_id = s.person_id and m.workspace_id = h.workspace_id
+        where s.id = h.id and s.expires_at > now())`;
 }

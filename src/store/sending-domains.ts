@@ -21,7 +21,7 @@ export type Signing = {
   domain: string;
   /** `bounce` in bounce.example.com, where both MAIL FROM records were found; undefined: use the service's own zone. */
   mailFromLabel: string | undefined;
-  /** Sealed private keys that receivers can find, the one to use first. Deleted domains still sign what was accepted. */
+  /** Sealed private keys that receivers can find, the newest first: that is the one to use. Deleted domains still sign what was accepted. */
   keys: { id: string; slot: number; privateKeySealed: string }[];
 };
 
@@ -39,7 +39,7 @@ export async function readSigning(sql: Sql, workspaceId: string, domainId: strin
   >`
     select d.domain, d.mail_from_label as label, d.mail_from_ready as "mailFromReady", d.signing_slots as slots, k.id, k.slot, k.private_key_sealed as sealed
     from domains d left join dkim_keys k on k.workspace_id = d.workspace_id and k.domain_id = d.id and k.retired_at is null and k.active_from <= now()
-    where d.workspace_id = ${workspaceId} and d.id = ${domainId} order by k.slot`;
+    where d.workspace_id = ${workspaceId} and d.id = ${domainId} order by k.active_from desc, k.slot`;
   const [first] = rows;
   if (!first) return undefined;
   const keys = rows.flatMap((row) => (row.id ? [{ id: row.id, slot: row.slot, privateKeySealed: row.sealed }] : []));

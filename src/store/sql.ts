@@ -52,6 +52,8 @@ export interface Sql {
   listen(channel: string, heard: () => void): Promise<{ unlisten(): Promise<void> }>;
   notify(channel: string): Promise<void>;
   end(): Promise<void>;
+  /** For a library that brings statements of its own (better-auth); ours go through the template. */
+  readonly pool: Pool;
 }
 
 export type SqlDeps = {
@@ -93,7 +95,7 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
     let broken = true;
     try {
       await query(client, "begin", []);
-      const result = await work(speaking(client, { ...inTransaction }));
+      const result = await work(speaking(client, { ...inTransaction, pool }));
       await query(client, "commit", []);
       broken = false;
       return result;
@@ -129,6 +131,7 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
       for (const listener of listeners) await listener.close();
       await pool.end();
     },
+    pool,
   } as Omit<Sql, "unsafe">);
 }
 

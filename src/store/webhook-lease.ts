@@ -91,7 +91,7 @@ export async function releaseDeliveries(sql: Sql, rows: readonly LeasedDelivery[
     update webhook_deliveries d set lease = null
     from unnest(${rows.map((r) => r.workspaceId)}::uuid[], ${rows.map((r) => r.webhookId)}::uuid[], ${rows.map((r) => r.id)}::uuid[],
       ${rows.map((r) => r.lease)}::bigint[]) as x(workspace_id, webhook_id, id, lease)
-    where d.workspace_id = x.workspace_id and d.webhook_id = x.webhook_id and d.id = x.id and d.lease = x.lease and d.status = 'queued'`;
+    where d.workspace_id = x.workspace_id and d.webhook_id = x.webhook_id and d.id = x.id and d.lease = x.lease`;
 }
 
 /**

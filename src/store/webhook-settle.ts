@@ -44,7 +44,8 @@ export function createWebhookSettler(
 
 /**
  * Locks are taken in one order: deliveries by id, then webhooks by id, then counters by workspace; each step reads the one before it
- * to its end. A webhook's row is written only when its state changes: success after failures, the first failure, the end.
+ * to its end. A webhook's row is written only when its state changes: success after failures, the first failure, the end. What is
+ * final has no lease, so the status is not asked for: that would lead the planner through an index of all that waits. Primary keys.
  */
 export async function settleDeliveries(
   sql: Sql,
@@ -77,7 +78,7 @@ export async function settleDeliveries(
     ), held as materialized (
       select i.* from input i join webhook_deliveries d
         on d.workspace_id = i.workspace_id and d.webhook_id = i.webhook_id and d.id = i.id and d.lease = i.lease
-      where d.status = 'queued' order by d.id for update of d
+      order by d.id for update of d
     ), delivery as (
       update webhook_deliveries d set status = h.status, lease = null, attempts = h.attempts, due_at = coalesce(now() + h.due_in, d.due_at),
         response_status = h.response_status, response_head = h.response_head, duration_ms = h.duration_ms, error = h.error,

@@ -34,3 +34,10 @@ export async function forgetDeadWorkers(sql: Sql): Promise<void> {
 export async function forgetAllWorkers(sql: Sql): Promise<void> {
   await sql`delete from workers`;
 }
+
+/** What the living programs do, all of them together. */
+export async function aliveRoles(sql: Sql): Promise<Set<string>> {
+  const rows = await sql<{ role: string }[]>`
+    select distinct unnest(roles) as role from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
+  return new Set(rows.map(({ role }) => role));
+}

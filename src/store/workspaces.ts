@@ -11,6 +11,20 @@ export async function createWorkspace(sql: Sql, workspace: { id: string; name: s
   return row!;
 }
 
+/** Index workspaces_pkey. */
+export async function getWorkspace(sql: Sql, id: string): Promise<Workspace | undefined> {
+  const [row] = await sql<Workspace[]>`
+    select id, name, created_at as "createdAt", updated_at as "updatedAt" from workspaces where id = ${id}`;
+  return row;
+}
+
+export async function renameWorkspace(sql: Sql, id: string, name: string): Promise<Workspace | undefined> {
+  const [row] = await sql<Workspace[]>`
+    update workspaces set name = ${name}, updated_at = now() where id = ${id}
+    returning id, name, created_at as "createdAt", updated_at as "updatedAt"`;
+  return row;
+}
+
 /** Any number that no other lock of ours has. */
 const firstLock = 0x66697273; // "firs"
 

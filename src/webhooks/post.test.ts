@@ -84,6 +84,7 @@ const failures: [Reaction, RegExp, number | undefined][] = [
   ["close", /connection ended before there was an answer/, undefined],
   ["break-off", /ended before the answer was whole/, 200],
   ["rubbish", /no valid HTTP/, undefined],
+  ["upgrade", /answered 101/, undefined],
 ];
 for (const [reaction, wanted, status] of failures) {
   test(`an endpoint that answers with ${JSON.stringify(reaction)} has failed`, async () => {

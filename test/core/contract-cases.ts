@@ -88,7 +88,7 @@ export const cases: Record<string, MethodCase> = {
   "DomainService/ListDomains": noIds,
   "DomainService/VerifyDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
   "DomainService/DeleteDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
-  "DomainService/RotateDkim": unbuilt,
+  "DomainService/RotateDkim": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
 
   "EmailService/SendEmail": {
     built: true,

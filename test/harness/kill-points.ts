@@ -85,12 +85,30 @@ export async function killAt(point: string, times: number): Promise<Reckoning & 
       await load.untilAcknowledged(5);
       L("acked");
     }
+    console.time("stop");
     await load.stop();
+    console.timeEnd("stop");
+    console.time("settled");
+    for (let i = 0; i < 8; i++) {
+      console.log(
+        i,
+        (await world.database.sql`select 1 from recipients where status in ('queued','delayed')`).length,
+        world.sink.connections,
+        world.sink.commands.slice(-4).map((c) => c.connection + c.line),
+        world.sink.replies.slice(-3),
+        world.dns.queries.slice(-2),
+        world.dns.queries.length,
+      );
+      await new Promise((r) => setTimeout(r, 1000));
+    }
     await untilSettled(world);
+    console.timeEnd("settled");
     return { ...(await reckon(world, load.ledger)), reckonings: times };
   } finally {
     load.giveUp();
+    console.time("world");
     await world.stop();
+    console.timeEnd("world");
   }
 }
 
@@ -115,7 +133,7 @@ async function atSink(world: World, verb: string, action: Action): Promise<() =>
 type Lock = { release(): Promise<void> };
 
 /** Holds a table in a session of its own, which the program has to wait for. */
-async function lockTable(world: World, table: string, mode: string): Promise<Lock> {
+export async function lockTable(world: World, table: string, mode: string): Promise<Lock> {
   const sql = openDb({ url: world.database.url, pool: 1, log: silentLog(), name: "lock" });
   let release = () => {};
   const released = new Promise<void>((resolve) => {
@@ -140,7 +158,7 @@ async function lockTable(world: World, table: string, mode: string): Promise<Loc
   };
 }
 
-async function untilBlocked(world: World, table: string): Promise<void> {
+export async function untilBlocked(world: World, table: string): Promise<void> {
   await until(`a statement of the program that waits for ${table}`, async () => {
     const rows = await world.database.sql`select 1 from pg_locks where not granted and relation = ${table}::regclass`;
     return rows.length > 0;

@@ -17,7 +17,8 @@ export type Received = {
 
 /**
  * What to do with a request. A number is a status with an empty body. `hang` never answers, `close` ends the connection without a
- * word, `drip-head` and `drip-body` send a byte now and then and never come to an end, `break-off` ends in the middle of a body.
+ * word, `drip-head` and `drip-body` send a byte now and then and never come to an end, `break-off` ends in the middle of a body,
+ * `upgrade` turns to another protocol.
  */
 export type Reaction =
   | number
@@ -27,6 +28,7 @@ export type Reaction =
   | "drip-body"
   | "break-off"
   | "rubbish"
+  | "upgrade"
   | { status: number; headers?: Record<string, string>; body?: string };
 
 export type ReceiverScript = (request: Received) => Reaction | Promise<Reaction>;
@@ -164,6 +166,8 @@ export class Receiver extends EventEmitter {
     else if (typeof reaction === "object") response.writeHead(reaction.status, reaction.headers).end(reaction.body);
     else if (reaction === "close") socket.destroy();
     else if (reaction === "rubbish") socket.end("220 mx.there.test ESMTP\r\n");
+    else if (reaction === "upgrade")
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
     else if (reaction === "break-off") socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf a");
     else if (reaction === "drip-head") {
       socket.write("HTTP/1.1 200 OK\r\nX-Slow: ");

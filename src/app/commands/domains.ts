@@ -85,6 +85,22 @@ export const domainsRecords: Command = {
   },
 };
 
+export const domainsRotate: Command = {
+  name: "domains rotate",
+  summary: "Replace a domain's DKIM key; nothing has to be changed in DNS.",
+  words: "DOMAIN",
+  options: { workspace: workspaceOption, json: jsonOption },
+  async run({ words, options, config: read }) {
+    await withDomains(read(), options.workspace, async (at) => {
+      const { id, domain } = await domainFrom(at, words);
+      const { signsFrom } = (await at.domains.rotate(at.workspaceId, id)) ?? {};
+      if (!signsFrom) throw new UsageError(`${words[0]} was deleted meanwhile.`);
+      if (options.json) return printJson({ domain, signsFrom });
+      print(`A new DKIM key of ${domain} is served from now on and signs from ${signsFrom.toISOString()} on.`);
+    });
+  },
+};
+
 export const domainsDelete: Command = {
   name: "domains delete",
   summary: "Delete a domain: nothing new is sent from it, accepted mail is still delivered.",

@@ -63,10 +63,17 @@ function wordsAfter(text: string, address: string): string {
   const after = at < 0 ? "" : text.slice(at + address.length);
   // A blank line may stand between an address and its reason.
   const paragraphs = after.replace(/^[>:\s]+/, "").split(/\n\s*\n/);
-  const near = paragraphs.slice(0, 2).find((words) => hasReason.test(words)) ?? paragraphs[0] ?? "";
-  const chosen = hasReason.test(near) ? near : (text.split(/\n\s*\n/).find((words) => hasReason.test(words)) ?? near);
+  const near = paragraphs.slice(0, 3);
+  const anywhere = text.split(/\n\s*\n/);
+  const chosen =
+    near.find((words) => hasCode.test(words)) ??
+    near.find((words) => hasReason.test(words)) ??
+    anywhere.find((words) => hasCode.test(words) || hasReason.test(words)) ??
+    near[0] ??
+    "";
   return chosen.replace(/\s+/g, " ").trim().slice(0, 500);
 }
 
+const hasCode = /\b[45]\d\d[ :-]|\b[45]\.\d{1,3}\.\d{1,3}\b/;
 const hasReason =
-  /\b[45]\d\d\b|\b[45]\.\d{1,3}\.\d{1,3}\b|unknown|no such|not found|does not exist|disabled|full|quota|denied|rejected|unavailable|unbekannt|inconnu|desconocid/i;
+  /unknown|not recognized|not listed|no such|not found|does not exist|disabled|full|quota|denied|rejected|unavailable|unbekannt|inconnu|desconocid/i;

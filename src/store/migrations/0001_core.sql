@@ -26,6 +26,81 @@ create table workspaces (
   updated_at timestamptz not null default now()
 );
 
+-- People who sign in to the dashboard. These three tables are better-auth's, under names of ours (src/people/auth.ts); the columns
+-- that only other ways of signing in would fill are there because the library reads them.
+create table people (
+  id uuid primary key,
+  -- Lower-case.
+  email text not null unique,
+  email_verified boolean not null default false,
+  name text not null,
+  image text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now()
+);
+
+create table people_accounts (
+  id uuid primary key,
+  person_id uuid not null references people (id) on delete cascade,
+  provider_id text not null,
+  account_id text not null,
+  password text,
+  access_token text,
+  refresh_token text,
+  id_token text,
+  access_token_expires_at timestamptz,
+  refresh_token_expires_at timestamptz,
+  scope text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  unique (provider_id, account_id)
+);
+create index people_accounts_by_person on people_accounts (person_id);
+
+-- The token alone opens nothing: the cookie carries a signature under POSTHORN_SECRET beside it.
+create table people_sessions (
+  id uuid primary key,
+  person_id uuid not null references people (id) on delete cascade,
+  token text not null unique,
+  ip_address text,
+  user_agent text,
+  expires_at timestamptz not null,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now()
+);
+create index people_sessions_by_person on people_sessions (person_id);
+create index people_sessions_expired on people_sessions (expires_at);
+
+-- Links that were sent to people, each good for one use. Only a hash of the token is kept.
+create table people_links (
+  token_hash text primary key,
+  kind text not null check (kind in ('sign_up', 'reset')),
+  email text not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null
+);
+create index people_links_by_email on people_links (email, kind);
+create index people_links_expired on people_links (expires_at);
+
+-- Who may do what in a workspace; a row without a person is an open invitation.
+create table members (
+  workspace_id uuid not null references workspaces (id),
+  id uuid not null,
+  person_id uuid references people (id),
+  email text not null,
+  role text not null check (role in ('owner', 'developer', 'viewer')),
+  invite_hash text unique,
+  invite_expires_at timestamptz,
+  invited_at timestamptz,
+  joined_at timestamptz,
+  primary key (workspace_id, id),
+  unique (workspace_id, email),
+  check ((person_id is null) = (joined_at is null)),
+  check ((person_id is null) = (invite_hash is not null)),
+  check ((invite_hash is null) = (invite_expires_at is null))
+);
+create unique index members_by_person on members (person_id, workspace_id) where person_id is not null;
+
 -- The numbers of the event log: dense, in commit order. No foreign key points here: this row is updated by every
 -- settling statement, and a key check would lock it. Half-filled pages keep the updates in place (HOT).
 create table event_counters (

@@ -1,12 +1,14 @@
 /** A value to take away: shown in full, selectable, with a button that copies it and says so. */
 import { Button, Stack, Textarea } from "@mantine/core";
 import { useRef, useState } from "react";
+import { copyText } from "./clipboard.ts";
 
 export function CopyField({ label, value }: { label: string; value: string }) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState("");
   const copy = async () => {
-    const isCopied = await write(value, field.current!);
+    const isCopied = await copyText(value);
+    if (!isCopied) field.current?.select();
     setSaid(isCopied ? "Copied" : "Press Ctrl+C to copy the selected text");
   };
   return (
@@ -26,16 +28,4 @@ export function CopyField({ label, value }: { label: string; value: string }) {
       </Button>
     </Stack>
   );
-}
-
-/** Off https a page has no clipboard: then the text is selected, and the old command does it where it still exists. */
-async function write(value: string, field: HTMLTextAreaElement): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(value);
-    return true;
-  } catch {
-    field.focus();
-    field.select();
-    return document.execCommand("copy");
-  }
 }

@@ -1,0 +1,140 @@
+/** How soon a reader sees a commit, alone and beside 2,000 idle streams, and what an idle stream costs: node bench/stream.ts [--json] */
+import { connect, type Socket } from "node:net";
+import { silentLog } from "../src/ops/log.ts";
+import type { Sql } from "../src/store/db.ts";
+import { appendEvent } from "../src/store/events.ts";
+import { makeUuid } from "../src/store/ids.ts";
+import { insertKey, makeKeySecret } from "../src/store/keys.ts";
+import { createWake, type Wake } from "../src/store/wake.ts";
+import { createWorkspace } from "../src/store/workspaces.ts";
+import { openStream } from "../test/harness/streams.ts";
+import { until } from "../test/harness/wait.ts";
+import { type Bench, runAlone } from "./lib/report.ts";
+import { benchKey, residentMiB, setStage } from "./lib/stage.ts";
+
+const idleStreams = 2000;
+const wakeUps = 500;
+
+export const benchStream: Bench = async (say) => {
+  const stage = await setStage();
+  const { sql } = stage;
+  const node = await stage.start({ POSTHORN_ROLES: "api" });
+  // The bench is the other node: it commits, and says so as a node does.
+  const wake = createWake({ sql, log: silentLog() });
+  const [row] = await sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
+  const active = { url: node.url, workspaceId: row!.value, sql, wake };
+
+  say(`${wakeUps} wake-ups of one stream …`);
+  await measureWakeUps(active, 50);
+  const alone = await measureWakeUps(active, wakeUps);
+
+  say(`opening ${idleStreams} idle streams, each of its own workspace …`);
+  const keys = await makeWorkspaces(sql, idleStreams);
+  const before = await residentMiB(node.pid);
+  const began = performance.now();
+  const sockets = await openIdle(node.url, keys);
+  const openSeconds = (performance.now() - began) / 1000;
+  await until("the node to count them", async () => (await countStreams(node.url)) === idleStreams);
+  const perStreamKiB = ((await residentMiB(node.pid)) - before) * (1024 / idleStreams);
+
+  say(`${wakeUps} wake-ups beside them …`);
+  await measureWakeUps(active, 50);
+  const beside = await measureWakeUps(active, wakeUps);
+  for (const socket of sockets) socket.destroy();
+  await until("the node to let go of them", async () => (await countStreams(node.url)) === 0, { withinMs: 30_000 });
+  await wake.stop();
+  await node.remove();
+  await stage.clear();
+  return [
+    { what: "commit to reader, p50, one stream", value: alone.p50, unit: "ms" },
+    { what: "commit to reader, p99, one stream", value: alone.p99, unit: "ms" },
+    {
+      ...{ what: `commit to reader, p50, beside ${idleStreams} idle streams`, value: beside.p50, unit: "ms" },
+      beside: { what: "one stream", value: alone.p50 },
+    },
+    {
+      ...{ what: `commit to reader, p99, beside ${idleStreams} idle streams`, value: beside.p99, unit: "ms" },
+      beside: { what: "one stream", value: alone.p99 },
+    },
+    { what: "resident memory per idle stream", value: perStreamKiB, unit: "KiB" },
+    { what: "streams opened", value: idleStreams / openSeconds, unit: "/s" },
+  ];
+};
+
+type Active = { url: string; workspaceId: string; sql: Sql; wake: Wake };
+
+/** One event after the other, each committed when the reader has seen the one before. */
+async function measureWakeUps({ url, workspaceId, sql, wake }: Active, count: number) {
+  const took: number[] = [];
+  let seen = Promise.withResolvers<number>();
+  const stream = await openStream(url, {
+    key: benchKey,
+    request: { cursor: "latest" },
+    onMessage: ({ event }) => event && seen.resolve(performance.now()),
+  });
+  await stream.until("the first message", ({ messages }) => messages.length > 0);
+  for (let i = 0; i < count; i++) {
+    seen = Promise.withResolvers<number>();
+    const payload = { domain: "example.test" };
+    await appendEvent(sql, { id: makeUuid(Date.now()), workspaceId, type: "domain.updated", payload });
+    const committed = performance.now();
+    wake.tell("events");
+    took.push((await seen.promise) - committed);
+  }
+  stream.leave();
+  took.sort((a, b) => a - b);
+  return { p50: took[Math.floor(count * 0.5)]!, p99: took[Math.floor(count * 0.99)]! };
+}
+
+async function makeWorkspaces(sql: Sql, count: number): Promise<string[]> {
+  const keys: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const workspaceId = makeUuid(Date.now());
+    const { secret } = makeKeySecret(false);
+    await createWorkspace(sql, { id: workspaceId, name: `idle ${i}` });
+    const key = {
+      id: makeUuid(Date.now()),
+      workspaceId,
+      name: "idle",
+      secret,
+      permission: "read",
+      test: false,
+    } as const;
+    await insertKey(sql, key);
+    keys.push(secret);
+  }
+  return keys;
+}
+
+/** Lean readers: a socket each, open once the first message is there. A few at a time, as clients come. */
+async function openIdle(url: string, keys: readonly string[]): Promise<Socket[]> {
+  const { hostname, port, host } = new URL(url);
+  const sockets: Socket[] = [];
+  let next = 0;
+  const open = (key: string) =>
+    new Promise<void>((resolve, reject) => {
+      const socket = connect(Number(port), hostname);
+      sockets.push(socket);
+      socket.on("error", reject);
+      socket.on("close", () => reject(new Error("an idle stream was closed")));
+      socket.on("data", (chunk) => chunk.includes('{"cursor"') && resolve());
+      const head = [
+        ...["POST /v1.EmailService/StreamEvents HTTP/1.1", `Host: ${host}`, `Authorization: Bearer ${key}`],
+        ...["Content-Type: application/json", "Connect-Protocol-Version: 1", "Content-Length: 2"],
+      ];
+      socket.write(`${head.join("\r\n")}\r\n\r\n{}`);
+    });
+  await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      while (next < keys.length) await open(keys[next++]!);
+    }),
+  );
+  return sockets;
+}
+
+async function countStreams(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^posthorn_event_streams (\d+)/m.exec(text)?.[1]);
+}
+
+if (import.meta.main) await runAlone(benchStream);

@@ -1,0 +1,22 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { playDialogue } from "../harness/dialogue.ts";
+import { type InboundWorld, startInboundWorld } from "../harness/inbound.ts";
+
+const folder = new URL("../dialogues/inbound/", import.meta.url);
+let world: InboundWorld;
+before(async () => {
+  world = await startInboundWorld({ env: { POSTHORN_MAX_MESSAGE_BYTES: "100000" } });
+});
+after(async () => await world.stop());
+
+async function countStored(): Promise<number> {
+  const [row] = await world.database.sql<{ n: number }[]>`select count(*)::int as n from inbound_messages`;
+  return row!.n;
+}
+
+for (const file of readdirSync(folder).sort()) {
+  test(file.replace(/\.smtp$/, "").replaceAll("-", " "), async () => {
+    await playDialogue(readFileSync(new URL(file, folder), "utf8"), { port: world.smtpPort, countStored });
+  });
+}

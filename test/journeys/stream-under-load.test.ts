@@ -1,0 +1,72 @@
+/** Three readers that disconnect at random, under load, while the program and its PostgreSQL are killed: each sees the log 1, 2, 3 … n,
+ * nothing twice and nothing missing. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { newDataDir, type RunningProgram, startProgram } from "../harness/program.ts";
+import { startReader, startWriter } from "../harness/stream-readers.ts";
+import { numbers, readStream } from "../harness/streams.ts";
+import { until } from "../harness/wait.ts";
+
+const rounds = 2;
+let program: RunningProgram;
+after(async () => await program?.remove());
+
+test("what each reader saw, joined, is the log", async () => {
+  const dataDir = await newDataDir();
+  program = await startProgram({ dataDir });
+  const { url, key: fullKey } = program;
+  // The same port ever after, so that readers find the program again.
+  const env = { POSTHORN_HTTP: `127.0.0.1:${program.ports.http}` };
+  const made = await program.call("KeyService/CreateKey", {
+    ...{ name: "load", permission: "KEY_PERMISSION_FULL", test: true },
+  });
+  const target = { url: () => url, key: made.body.secret as string };
+
+  const writers = Array.from({ length: 3 }, () => startWriter(target));
+  const readers = Array.from({ length: 3 }, () => startReader(target, { messages: 60 }));
+  const wrong = () => [...writers, ...readers].flatMap((one) => one.wrong);
+  const moreSeen = async (when: string) => {
+    const had = readers.map(({ seen }) => seen.length);
+    const enough = () => wrong().length > 0 || readers.every(({ seen }, i) => seen.length >= had[i]! + 60);
+    await until(`all readers to see more ${when}`, enough, { withinMs: 60_000 });
+    assert.deepEqual(wrong(), []);
+  };
+
+  await moreSeen("at the start");
+  for (let round = 0; round < rounds; round++) {
+    await program.kill();
+    program = await startProgram({ dataDir, env });
+    await moreSeen(`after kill ${round} of the program`);
+    process.kill(
+      Number(readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8").split("\n", 1)[0]),
+      "SIGKILL",
+    );
+    await moreSeen(`after kill ${round} of PostgreSQL`);
+  }
+  await Promise.all(writers.map((writer) => writer.stop()));
+  const accepted = writers.reduce((sum, writer) => sum + writer.accepted(), 0);
+  const log = await until(
+    "every accepted email to have its event",
+    async () => {
+      const { events, end } = await readStream(url, { key: fullKey, request: { follow: false } });
+      const emails = new Set(events.map(({ event }) => event.emailId).filter((id) => id !== ""));
+      return end.code === "ok" && emails.size >= accepted ? events : undefined;
+    },
+    { withinMs: 60_000, everyMs: 200 },
+  );
+  await until("the readers to reach the tail", () => readers.every(({ seen }) => seen.length >= log.length));
+  await Promise.all(readers.map((reader) => reader.stop()));
+
+  const table = log.map(({ cursor, event }) => ({ number: cursor, id: event.id }));
+  assert.deepEqual(
+    table.map(({ number }) => number),
+    numbers(1, table.length),
+  );
+  for (const { seen, connections } of readers) {
+    assert.deepEqual(seen, table);
+    assert.ok(connections() > rounds * 2, `only ${connections()} connections: nobody disconnected`);
+  }
+  assert.deepEqual(wrong(), []);
+});

@@ -1,0 +1,33 @@
+/** One email in the log: its state, to whom, about what, and when. */
+import { Badge, Group, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import type { Email } from "../../../src/gen/v1/email_pb.ts";
+import { Mark } from "../parts/mark.tsx";
+import { Time } from "../parts/time.tsx";
+import { emailWord } from "./words.ts";
+
+export function EmailRow({ email }: { email: Email }) {
+  const others = email.to.length + email.cc.length + email.bcc.length - 1;
+  return (
+    <Link to="/emails/$id" params={{ id: email.id }} className="row">
+      <Mark of={emailWord(email.status)} />
+      <div className="middle">
+        <Group gap="xs" wrap="nowrap">
+          <Text fw={600} className="cut" dir="auto">
+            {email.subject || "(no subject)"}
+          </Text>
+          {email.test && (
+            <Badge variant="light" color="grape" size="sm" className="mark">
+              Test
+            </Badge>
+          )}
+        </Group>
+        <Text size="sm" c="dimmed" className="cut">
+          to {email.to[0]}
+          {others > 0 && ` and ${others} more`}
+        </Text>
+      </div>
+      <span className="aside">{email.createdAt && <Time at={email.createdAt} />}</span>
+    </Link>
+  );
+}

@@ -1,0 +1,74 @@
+/** Sends the same content to the same people once more, as an email of its own. */
+import { createClient } from "@connectrpc/connect";
+import { Button, List, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type Email, EmailService } from "../../../src/gen/v1/email_pb.ts";
+import { changed } from "../api/changed.ts";
+import { transport } from "../api/transport.ts";
+import { Confirm } from "../parts/confirm.tsx";
+import { attachmentsOf, toBase64 } from "./parse-raw.ts";
+
+export function ResendEmail({ email }: { email: Email }) {
+  const [isAsking, asking] = useDisclosure(false);
+  const navigate = useNavigate();
+  const sending = useMutation({
+    mutationFn: () => resend(email),
+    onSuccess({ id }) {
+      asking.close();
+      void changed(EmailService.method.listEmails);
+      void navigate({ to: "/emails/$id", params: { id } });
+    },
+  });
+  const all = [...email.to, ...email.cc, ...email.bcc];
+  return (
+    <>
+      <Button
+        variant="default"
+        disabled={!email.hasContent}
+        onClick={() => {
+          sending.reset();
+          asking.open();
+        }}
+      >
+        Resend as new
+      </Button>
+      <Confirm
+        isOpen={isAsking}
+        title="Send it once more?"
+        act="Send again"
+        isHarmless
+        isPending={sending.isPending}
+        error={sending.error}
+        onConfirm={() => sending.mutate()}
+        onClose={asking.close}
+      >
+        <Text>
+          A new email with the same sender, subject, texts, attachments and metadata goes to{" "}
+          {all.length === 1 ? "this recipient" : `these ${all.length} recipients`}, also to those who got the first one.
+          Headers of your own are not repeated.
+        </Text>
+        <List size="sm" className="wrap">
+          {all.slice(0, 10).map((address) => (
+            <List.Item key={address}>{address}</List.Item>
+          ))}
+        </List>
+        {all.length > 10 && <Text size="sm">and {all.length - 10} more</Text>}
+      </Confirm>
+    </>
+  );
+}
+
+async function resend(email: Email) {
+  const client = createClient(EmailService, transport);
+  const { raw, body, html } = await client.getEmailContent({ id: email.id });
+  const attachments = email.attachments.length > 0 ? await attachmentsOf(raw) : [];
+  const { from, to, cc, bcc, subject, metadata } = email;
+  return await client.sendEmail({
+    ...{ from, to, cc, bcc, subject, metadata, body, html, async: true },
+    attachments: attachments.map(({ filename, contentType, contentId, content }) => ({
+      ...{ filename, contentType, contentId, base64Content: toBase64(content) },
+    })),
+  });
+}

@@ -1,0 +1,41 @@
+/** Takes the HTML of a message apart without running or loading any of it, and leaves out what only serves to act or to look around. */
+
+/** Elements that run, load, navigate or gather; the frame's own policy refuses them too. */
+const refused =
+  "script, iframe, frame, frameset, object, embed, applet, link, meta, base, form, input, button, select, textarea, dialog, audio, video, portal, template";
+
+export interface Cleaned {
+  head: Element[];
+  body: HTMLElement;
+  /** Whether it asks for pictures from elsewhere. */
+  hasRemote: boolean;
+}
+
+/** A document made by the parser is inert: nothing in it runs, and nothing is fetched. */
+export function cleanHtml(html: string, inline: ReadonlyMap<string, string> = new Map()): Cleaned {
+  const parsed = new DOMParser().parseFromString(html, "text/html");
+  for (const element of parsed.querySelectorAll(refused)) element.remove();
+  for (const element of parsed.querySelectorAll("*")) cleanAttributes(element, inline);
+  const text = parsed.documentElement.outerHTML;
+  return {
+    head: [...parsed.head.querySelectorAll("style")],
+    body: parsed.body,
+    hasRemote: /(?:src|srcset|background|poster|href)\s*=\s*["']?\s*(?:https?:)?\/\/|url\(\s*["']?\s*(?:https?:)?\/\//i.test(
+      text.replaceAll(/<a\b[^>]*>/gi, ""),
+    ),
+  };
+}
+
+function cleanAttributes(element: Element, inline: ReadonlyMap<string, string>): void {
+  for (const { name, value } of [...element.attributes]) {
+    const isHandler = name.startsWith("on");
+    const isScript = /^\s*(javascript|vbscript)\s*:/i.test(value);
+    if (isHandler || isScript || name === "ping" || name === "autofocus") element.removeAttribute(name);
+    const image = /^cid:(.+)$/i.exec(value)?.[1];
+    if (image) {
+      const known = inline.get(image);
+      if (known) element.setAttribute(name, known);
+      else element.removeAttribute(name);
+    }
+  }
+}
