@@ -10,8 +10,10 @@ import {
   domainsVerify,
   domainsZone,
 } from "./commands/domains.ts";
+import { events } from "./commands/events.ts";
 import { keysCreate, keysList, keysRevoke } from "./commands/keys.ts";
 import { migrateCommand } from "./commands/migrate.ts";
+import { send } from "./commands/send.ts";
 import { start } from "./commands/start.ts";
 import { workspacesCreate, workspacesList } from "./commands/workspaces.ts";
 import { ConfigError } from "./config.ts";
@@ -19,6 +21,8 @@ import { version } from "./version.ts";
 
 export const commands: Command[] = [
   start,
+  send,
+  events,
   domainsAdd,
   domainsList,
   domainsVerify,

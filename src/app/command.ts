@@ -39,7 +39,7 @@ export const settingFlags = Object.fromEntries(
 );
 
 export async function runCommand(command: Command, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const options = { ...command.options, help: { type: "boolean", help: "show this" } satisfies Option };
+  const options: Record<string, Option> = { ...command.options, help: { type: "boolean", help: "show this" } };
   const flags = Object.keys(settingFlags).filter((flag) => !(flag in options));
   let parsed: { values: Record<string, unknown>; positionals: string[] };
   try {
@@ -48,7 +48,10 @@ export async function runCommand(command: Command, args: string[], env: NodeJS.P
       allowPositionals: command.words !== undefined,
       options: {
         ...Object.fromEntries(
-          Object.entries(options).map(([name, option]) => [name, { type: option.type, multiple: option.many === true }]),
+          Object.entries(options).map(([name, option]) => [
+            name,
+            { type: option.type, multiple: option.many === true },
+          ]),
         ),
         ...Object.fromEntries(flags.map((flag) => [flag, { type: "string" as const }])),
       },

@@ -7,7 +7,10 @@ import type { Reach, SendAnswer, StreamAnswer } from "./reach.ts";
 export function reachApi({ url, key }: { url: string; key: string }): Reach {
   if (!URL.canParse(url) || !/^https?:/.test(url))
     throw new UsageError(`${JSON.stringify(url)} is no address such as https://mail.example.com`);
-  if (key === "") throw new UsageError(`Set POSTHORN_KEY to an API key of ${url}. It is not taken as a flag: others on this machine could read it.`);
+  if (key === "")
+    throw new UsageError(
+      `Set POSTHORN_KEY to an API key of ${url}. It is not taken as a flag: others on this machine could read it.`,
+    );
   const base = url.replace(/\/+$/, "");
 
   async function post(method: string, request: JsonObject, extra: { headers?: object; signal?: AbortSignal }) {

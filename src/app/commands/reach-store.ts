@@ -67,7 +67,11 @@ export async function reachStore<T>(
         async *events(request, signal) {
           const message = fromJson(StreamEventsRequestSchema, request);
           for await (const answer of streamEvents(message, call(signal)))
-            yield toJson(StreamEventsResponseSchema, create(StreamEventsResponseSchema, answer), written) as StreamAnswer;
+            yield toJson(
+              StreamEventsResponseSchema,
+              create(StreamEventsResponseSchema, answer),
+              written,
+            ) as StreamAnswer;
         },
         delivers,
       });

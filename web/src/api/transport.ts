@@ -1,27 +1,33 @@
-/** How the dashboard calls the API: Connect's JSON on the page's own origin, with the session's key. */
+/** How the dashboard calls the API: Connect's JSON on the page's own origin, with the tab's key or in the person's workspace. */
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
-import { queryClient } from "./query-client.ts";
-import { currentKey, signOut } from "./session.ts";
+import { currentKey, currentWorkspace, endSession } from "./session.ts";
 
-const withKey: Interceptor = (next) => async (request) => {
+const asCaller: Interceptor = (next) => async (request) => {
   const key = currentKey();
-  if (!request.header.has("authorization") && key) request.header.set("authorization", `Bearer ${key}`);
-  const isSession = key !== undefined && request.header.get("authorization") === `Bearer ${key}`;
+  // A key that is only being tried is none of the session's.
+  const isTried = request.header.has("authorization");
+  if (!isTried && key) request.header.set("authorization", `Bearer ${key}`);
+  const workspace = currentWorkspace();
+  if (!isTried && !key && workspace) request.header.set("posthorn-workspace", workspace.id);
   try {
     return await next(request);
   } catch (error) {
-    // The key was revoked, perhaps by somebody else: nothing on the page is theirs to see any more.
-    if (isSession && ConnectError.from(error).code === Code.Unauthenticated) {
-      signOut("The server no longer accepts your key. It may have been revoked.");
-      queryClient.clear();
-    }
+    if (!isTried) leaveIfRefused(error, key);
     throw error;
   }
 };
 
+/** The key was revoked or the session ended, perhaps by somebody else: nothing on the page is theirs to see any more. */
+export function leaveIfRefused(error: unknown, key: string | undefined = currentKey()): void {
+  if (ConnectError.from(error).code !== Code.Unauthenticated || key !== currentKey()) return;
+  endSession(
+    key ? "The server no longer accepts your key. It may have been revoked." : "Your session has ended. Sign in again.",
+  );
+}
+
 export const transport = createConnectTransport({
   baseUrl: location.origin,
   defaultTimeoutMs: 15_000,
-  interceptors: [withKey],
+  interceptors: [asCaller],
 });

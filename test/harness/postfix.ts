@@ -1,0 +1,102 @@
+/** A real Postfix in a directory of its own: takes mail on one port and hands each domain on to where the test says. Needs root, as Postfix does. */
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { freePort, type Peer, runPeer, skipWithout, startPeer } from "./peer.ts";
+
+export const withoutPostfix =
+  skipWithout({ name: "postfix", package: "postfix" }) ||
+  (process.getuid?.() === 0 || process.env.CI ? false : "Postfix starts as root only");
+
+export type Postfix = Peer & { port: number };
+
+/** `routes`: the port on this machine that each domain's mail goes on to. */
+export async function startPostfix(options: { hostname: string; routes: Record<string, number> }): Promise<Postfix> {
+  const port = await freePort();
+  const peer = await startPeer({
+    name: "postfix",
+    prefix: "posthorn-postfix-",
+    args: async (directory) => {
+      await writeConfiguration(directory, port, options);
+      return ["-c", directory, "start-fg"];
+    },
+    ready: () => greets(port),
+  });
+  return { ...peer, port };
+}
+
+async function writeConfiguration(
+  directory: string,
+  port: number,
+  { hostname, routes }: { hostname: string; routes: Record<string, number> },
+): Promise<void> {
+  // Postfix's own users must reach their parts of it.
+  await chmod(directory, 0o755);
+  for (const name of ["queue", "data"]) await mkdir(join(directory, name), { mode: 0o755 });
+  await runPeer("chown", ["postfix", join(directory, "data")]);
+  const domains = Object.keys(routes);
+  const transport = domains.map((domain) => `{ ${domain} = smtp:[127.0.0.1]:${routes[domain]} }`).join(", ");
+  const main = {
+    compatibility_level: "3.6",
+    queue_directory: join(directory, "queue"),
+    data_directory: join(directory, "data"),
+    command_directory: "/usr/sbin",
+    daemon_directory: "/usr/lib/postfix/sbin",
+    mail_owner: "postfix",
+    setgid_group: "postdrop",
+    myhostname: hostname,
+    mydestination: "",
+    local_recipient_maps: "",
+    alias_maps: "",
+    relay_domains: domains.join(", "),
+    relay_recipient_maps: "",
+    mynetworks: "127.0.0.0/8",
+    smtpd_relay_restrictions: "permit_mynetworks, reject",
+    inet_interfaces: "127.0.0.1",
+    inet_protocols: "ipv4",
+    disable_dns_lookups: "yes",
+    smtp_tls_security_level: "may",
+    transport_maps: `inline:{ ${transport} }`,
+    maillog_file: "/dev/stdout",
+  };
+  const lines = Object.entries(main).map(([name, value]) => `${name} = ${value}`);
+  await writeFile(join(directory, "main.cf"), `${lines.join("\n")}\n`);
+  await writeFile(join(directory, "master.cf"), master(port));
+}
+
+function master(port: number): string {
+  return `
+127.0.0.1:${port} inet n - n - - smtpd
+pickup  unix  n - n 60   1 pickup
+cleanup unix  n - n -    0 cleanup
+qmgr    unix  n - n 1    1 qmgr
+rewrite unix  - - n -    - trivial-rewrite
+bounce  unix  - - n -    0 bounce
+defer   unix  - - n -    0 bounce
+trace   unix  - - n -    0 bounce
+verify  unix  - - n -    1 verify
+proxymap unix - - n -    - proxymap
+smtp    unix  - - n -    - smtp
+relay   unix  - - n -    - smtp
+error   unix  - - n -    - error
+retry   unix  - - n -    - error
+discard unix  - - n -    - discard
+anvil   unix  - - n -    1 anvil
+scache  unix  - - n -    1 scache
+tlsmgr  unix  - - n 1000 1 tlsmgr
+postlog unix-dgram n - n - 1 postlogd
+`;
+}
+
+async function greets(port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.setTimeout(1000, () => socket.destroy());
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(false));
+    socket.on("data", (chunk) => {
+      resolve(chunk.toString().startsWith("220"));
+      socket.end("QUIT\r\n");
+    });
+  });
+}

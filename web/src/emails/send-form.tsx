@@ -1,0 +1,109 @@
+/** Sends one email by hand: to see that all is in place, and to watch what happens to it. */
+import { useMutation, useQuery } from "@connectrpc/connect-query";
+import { Anchor, Button, NativeSelect, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
+import { EmailService } from "../../../src/gen/v1/email_pb.ts";
+import { changed } from "../api/changed.ts";
+import { explain } from "../api/problem.ts";
+import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { Loading } from "../parts/states.tsx";
+
+export function SendForm({ onSent }: { onSent(id: string): void }) {
+  const domains = useQuery(DomainService.method.listDomains, { page: 1, pageSize: 100 });
+  if (domains.isPending) return <Loading what="the domains" rows={3} />;
+  if (!domains.data) return <ProblemAlert error={domains.error} onRetry={() => void domains.refetch()} />;
+  const names = domains.data.data.filter(({ summary }) => summary?.canSend).map(({ domain }) => domain);
+  if (names.length === 0)
+    return (
+      <Text>
+        No domain can send yet. Add one and publish its records on the page{" "}
+        <Anchor component={Link} to="/domains">
+          Domains
+        </Anchor>
+        .
+      </Text>
+    );
+  return <Form names={names} onSent={onSent} />;
+}
+
+function Form({ names, onSent }: { names: string[]; onSent(id: string): void }) {
+  const [name, setName] = useState("hello");
+  const [domain, setDomain] = useState(names[0]!);
+  const [to, setTo] = useState("");
+  const [subject, setSubject] = useState("A test from Posthorn");
+  const [body, setBody] = useState("It works.");
+  const sending = useMutation(EmailService.method.sendEmail, {
+    onSuccess({ id }) {
+      void changed(EmailService.method.listEmails);
+      onSent(id);
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const recipients = to.split(/[,;\n]/).map((one) => one.trim());
+    sending.mutate({
+      ...{ from: `${name.trim()}@${domain}`, to: recipients.filter((one) => one !== ""), subject, body },
+      // The page shows what happens from here on; it need not wait for the first attempt.
+      async: true,
+    });
+  };
+  const problem = sending.error ? explain(sending.error) : undefined;
+  const field = (of: string) =>
+    Object.entries(problem?.fields ?? {}).find(([path]) => path === of || path.startsWith(`${of}[`))?.[1];
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <TextInput
+          label="From"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          error={field("from")}
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+          required
+          withAsterisk={false}
+        />
+        <NativeSelect
+          label="Domain"
+          description="Only domains that can send are offered."
+          data={names.map((value) => ({ value, label: `@${value}` }))}
+          value={domain}
+          onChange={(event) => setDomain(event.currentTarget.value)}
+        />
+        <TextInput
+          label="To"
+          description="One address, or several with commas. In capture mode the mailbox name decides what happens: delivered@, bounced@, delayed@, complained@ and replied@ of any domain."
+          placeholder="delivered@there.test"
+          value={to}
+          onChange={(event) => setTo(event.currentTarget.value)}
+          error={field("to")}
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+          required
+          withAsterisk={false}
+        />
+        <TextInput
+          label="Subject"
+          value={subject}
+          onChange={(event) => setSubject(event.currentTarget.value)}
+          error={field("subject")}
+        />
+        <Textarea
+          label="Text"
+          value={body}
+          onChange={(event) => setBody(event.currentTarget.value)}
+          error={field("body")}
+          rows={4}
+        />
+        {sending.error && !["from", "to", "subject", "body"].some(field) && <ProblemAlert error={sending.error} />}
+        <Button type="submit" loading={sending.isPending}>
+          Send email
+        </Button>
+      </Stack>
+    </form>
+  );
+}
