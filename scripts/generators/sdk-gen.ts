@@ -7,7 +7,7 @@ export const name = "client types";
 export const folder = "sdk/src/gen";
 
 /** A request is what a caller writes, a response what the server shows: the same field is optional in one and present in the other. */
-type Side = "request" | "response";
+export type Side = "request" | "response";
 
 export async function generate(): Promise<Map<string, string>> {
   const contract = await readContract();
@@ -35,7 +35,7 @@ function typesOf(file: DescFile): (DescMessage | DescEnum)[] {
 }
 
 /** Every type that a method reaches, with the side that reaches it. */
-function sidesOf(contract: Contract): Map<DescMessage | DescEnum, Side> {
+export function sidesOf(contract: Contract): Map<DescMessage | DescEnum, Side> {
   const sides = new Map<DescMessage | DescEnum, Side>();
   const visit = (type: DescMessage | DescEnum, side: Side) => {
     if (type.typeName.startsWith("google.protobuf.")) return;
@@ -82,7 +82,7 @@ function fieldText(contract: Contract, field: DescField, side: Side): string {
 }
 
 /** The contract's comments say which fields a request needs and which a response may lack; JSON shows every other one. */
-function isOptional(field: DescField, comment: string, side: Side): boolean {
+export function isOptional(field: DescField, comment: string, side: Side): boolean {
   if (side === "request") return !/\bRequired[.,]/.test(comment);
   if (field.proto.proto3Optional) return true;
   return field.fieldKind === "message" && /\bAbsent |\bPresent only /.test(comment);

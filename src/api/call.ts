@@ -1,13 +1,17 @@
 /** One API call as a handler sees it: who asks, until when, and under which id. Nothing of Connect in it. */
 import { Problem } from "../rules/problem.ts";
 import type { Key, Permission } from "../store/keys.ts";
+import type { Role } from "../store/members.ts";
 
 export type Caller = {
   workspaceId: string;
+  /** The key's id, or the session's of a person. */
   keyId: string;
   permission: Permission;
   domain: string | undefined;
   test: boolean;
+  /** Where a person asks and not a key; the role is undefined in a call that names no workspace. */
+  person?: { id: string; email: string; role: Role | undefined };
 };
 
 export type Call = {

@@ -10,6 +10,7 @@ import { readContents } from "../store/content.ts";
 import type { Sql } from "../store/db.ts";
 import { cancelEmail, type EmailRow, getEmail, getRecipients, listEmails } from "../store/email-reads.ts";
 import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
+import { systemKeyId } from "../store/keys.ts";
 import type { Wake } from "../store/wake.ts";
 import { sendBatch } from "./batch.ts";
 import type { Call } from "./call.ts";
@@ -112,6 +113,7 @@ export function createEmailService(deps: EmailServiceDeps) {
 
     async getEmailContent(request, call) {
       const row = await find(request.id, call);
+      if (row.keyId === systemKeyId) throw privateMail();
       const contents = await readContents(sql, [
         { workspaceId: call.caller.workspaceId, emailId: row.id, day: row.contentDay },
       ]);
@@ -132,4 +134,12 @@ export function createEmailService(deps: EmailServiceDeps) {
     if (!row) throw notFound("email", wireId);
     return row;
   }
+}
+
+/** Its links open accounts: whoever may read the workspace's mail must not thereby become somebody else. */
+function privateMail(): Problem {
+  return new Problem(
+    "permission_denied",
+    "Posthorn sent this email to a person about their account. Its content is for that person alone.",
+  );
 }

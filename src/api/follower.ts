@@ -1,5 +1,6 @@
 /** Follows the event logs that somebody on this node streams: one question for all of them, however many streams are open. Each
  * workspace's latest events are kept, so that live streams ask the store nothing at all. */
+import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../store/db.ts";
 import { eventBounds, readNewEvents, type StoredEvent } from "../store/events.ts";
@@ -31,7 +32,10 @@ export type Follower = {
 const pollMs = 1000;
 const batch = 512;
 
-type Followed = { workspaceId: string; tail: Tail; streams: Set<Stream> };
+/** A log that has grown within this time is likely to grow again. */
+const busyMs = 10_000;
+
+type Followed = { workspaceId: string; tail: Tail; streams: Set<Stream>; grewAt: number };
 type Stream = { keyId: string; revoked: boolean; ring(): void };
 
 export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follower {
@@ -39,21 +43,32 @@ export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follow
   let timer: NodeJS.Timeout | undefined;
   let unsubscribe = () => {};
 
-  const lookAtLogs = oneAtATime(async () => {
-    let behind = followed.size > 0;
-    while (behind) {
-      const known = [...followed.values()].map(({ workspaceId, tail }) => ({ workspaceId, after: tail.head() }));
-      const rows = await readNewEvents(deps.sql, known, batch);
-      const grown = new Map<Followed, bigint>();
-      for (const row of rows) {
-        // A log whose last stream has gone meanwhile is nobody's any more.
-        const log = followed.get(row.workspaceId);
-        if (log?.tail.add(row)) grown.set(log, BigInt(row.last));
-      }
-      for (const log of grown.keys()) for (const stream of log.streams) stream.ring();
-      behind = [...grown].some(([log, last]) => log.tail.head() < last);
+  const isBusy = (log: Followed) => performance.now() - log.grewAt < busyMs;
+  const lookAtBusy = oneAtATime(() => lookAt(isBusy));
+  // Many quiet logs make a long question: it takes a quarter of the time at most, and the busy ones never wait for it.
+  const lookAtQuiet = oneAtATime(() => lookAt((log) => !isBusy(log)), { restFactor: 3 });
+  const lookAtLogs = () => {
+    lookAtBusy();
+    lookAtQuiet();
+  };
+
+  async function lookAt(which: (log: Followed) => boolean): Promise<void> {
+    const logs = [...followed.values()].filter(which);
+    if (logs.length === 0) return;
+    const known = logs.map(({ workspaceId, tail }) => ({ workspaceId, after: tail.head() }));
+    const grown = new Map<Followed, bigint>();
+    for (const row of await readNewEvents(deps.sql, known, batch)) {
+      // A log whose last stream has gone meanwhile is nobody's any more.
+      const log = followed.get(row.workspaceId);
+      if (log?.tail.add(row)) grown.set(log, BigInt(row.last));
     }
-  });
+    for (const [log, last] of grown) {
+      log.grewAt = performance.now();
+      for (const stream of log.streams) stream.ring();
+      // More than one page of news: the log is a busy one now, and is looked at again at once.
+      if (log.tail.head() < last) lookAtBusy();
+    }
+  }
 
   const lookAtKeys = oneAtATime(async () => {
     const holders = [...followed.values()].flatMap(({ workspaceId, streams }) =>
@@ -69,8 +84,8 @@ export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follow
     }
   });
 
-  /** What is asked for while it runs is done right after: no wake-up is lost. */
-  function oneAtATime(work: () => Promise<void>): () => void {
+  /** What is asked for while it runs is done right after, or after a rest that is so many times as long: no wake-up is lost. */
+  function oneAtATime(work: () => Promise<void>, { restFactor = 0 } = {}): () => void {
     let running = false;
     let again = false;
     return async () => {
@@ -79,9 +94,11 @@ export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follow
       running = true;
       while (again) {
         again = false;
+        const began = performance.now();
         await work().catch((error) => {
           if (!isDatabaseAway(error)) deps.log.error({ err: error }, "following the event logs failed and goes on");
         });
+        if (restFactor > 0) await delay(restFactor * (performance.now() - began), undefined, { ref: false });
       }
       running = false;
     };
@@ -91,7 +108,12 @@ export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follow
     async subscribe(workspaceId, keyId) {
       // The newest number is asked for before the stream is entered: what comes in between is found by the next look.
       const { last } = await eventBounds(deps.sql, workspaceId);
-      const log = followed.get(workspaceId) ?? { workspaceId, tail: createTail(last), streams: new Set() };
+      const log = followed.get(workspaceId) ?? {
+        workspaceId,
+        tail: createTail(last),
+        streams: new Set(),
+        grewAt: -busyMs,
+      };
       followed.set(workspaceId, log);
       const bell = createBell();
       const stream: Stream = { keyId, revoked: false, ring: bell.ring };

@@ -1,14 +1,20 @@
 /** Who asks, how often, and may they: judged before a body is read, the same for every protocol. */
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
-import { KeyPermission, policy } from "../gen/v1/options_pb.ts";
+import { KeyPermission, type MethodPolicy, policy } from "../gen/v1/options_pb.ts";
 import { Problem } from "../rules/problem.ts";
-import type { Permission } from "../store/keys.ts";
+import type { Role } from "../store/members.ts";
 import type { Authenticator } from "./authenticate.ts";
 import { beforeEnd, type Caller, callerOf } from "./call.ts";
 import type { createRateLimit } from "./rate-limit.ts";
+import type { SessionCallers } from "./session-caller.ts";
 import { requireSaneTimeout } from "./timeout.ts";
 
-export type GateDeps = { authenticator: Authenticator; rateLimit: ReturnType<typeof createRateLimit> };
+export type GateDeps = {
+  authenticator: Authenticator;
+  /** Without it, keys alone are let in. */
+  sessions?: SessionCallers;
+  rateLimit: ReturnType<typeof createRateLimit>;
+};
 
 /** A call before it is let in. */
 export type Asked = {
@@ -22,10 +28,23 @@ export type Asked = {
 export async function admit(deps: GateDeps, asked: Asked): Promise<Caller> {
   requireProtocolHeader(asked);
   requireSaneTimeout(asked);
-  const key = await beforeEnd(asked.signal, deps.authenticator.authenticate(asked.header("authorization")));
-  deps.rateLimit.take(key.id, performance.now());
-  requirePermission(asked.method, key.permission);
-  return callerOf(key);
+  const caller = await beforeEnd(asked.signal, identify(deps, asked));
+  deps.rateLimit.take(caller.person?.id ?? caller.keyId, performance.now());
+  if (caller.person) requireRole(asked.method, caller.person.role);
+  else requirePermission(asked.method, caller.permission);
+  return caller;
+}
+
+/** A key wins over a cookie: whoever sends one means it. */
+async function identify(deps: GateDeps, { method, header }: Asked): Promise<Caller> {
+  const authorization = header("authorization");
+  const person = authorization === undefined && (await deps.sessions?.identify(header, needsWorkspace(method)));
+  return person || callerOf(await deps.authenticator.authenticate(authorization));
+}
+
+/** What a person does before there is a workspace to name. */
+function needsWorkspace(method: DescMethod): boolean {
+  return !(method.parent.name === "WorkspaceService" && /^(Create|List)Workspaces?$/.test(method.name));
 }
 
 /** Connect checks this only after its gate; a caller without the header must learn of it before its key is judged. */
@@ -45,8 +64,8 @@ export const permissionOnWire = {
   read: KeyPermission.READ,
 } as const;
 
-function requirePermission(method: DescMethod, permission: Permission): void {
-  const wanted = wantedBy(method);
+function requirePermission(method: DescMethod, permission: Caller["permission"]): void {
+  const wanted = policyOf(method).permissions;
   if (wanted.includes(permissionOnWire[permission])) return;
   const names = Object.entries(permissionOnWire).filter(([, value]) => wanted.includes(value));
   const who =
@@ -56,14 +75,24 @@ function requirePermission(method: DescMethod, permission: Permission): void {
   throw new Problem("permission_denied", `${method.name} ${who}; this key has the permission ${permission}.`);
 }
 
-/** Reading an option decodes it anew each time. */
-const wanted = new WeakMap<DescMethod, readonly KeyPermission[]>();
+/** A viewer may what a key with `read` may, a developer what one with `full` may, an owner everything. */
+function requireRole(method: DescMethod, role: Role | undefined): void {
+  if (role === undefined) return;
+  const { permissions, ownerOnly } = policyOf(method);
+  const read = permissions.length === 0 || permissions.includes(KeyPermission.READ);
+  if (ownerOnly ? role === "owner" : role !== "viewer" || read) return;
+  const who = ownerOnly ? "an owner of the workspace" : "an owner or a developer of the workspace";
+  throw new Problem("permission_denied", `${method.name} is for ${who}; you are a ${role}.`);
+}
 
-function wantedBy(method: DescMethod): readonly KeyPermission[] {
-  let permissions = wanted.get(method);
-  if (!permissions) {
-    ({ permissions } = getOption(method, policy));
-    wanted.set(method, permissions);
+/** Reading an option decodes it anew each time. */
+const policies = new WeakMap<DescMethod, MethodPolicy>();
+
+function policyOf(method: DescMethod): MethodPolicy {
+  let found = policies.get(method);
+  if (!found) {
+    found = getOption(method, policy);
+    policies.set(method, found);
   }
-  return permissions;
+  return found;
 }

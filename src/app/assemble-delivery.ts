@@ -4,12 +4,14 @@ import { createComposer } from "../delivery/compose-pool.ts";
 import { createFollowUps } from "../delivery/follow-ups.ts";
 import { createJudge } from "../delivery/judge.ts";
 import { createLoop } from "../delivery/loop.ts";
-import { openMailbox } from "../delivery/mailbox.ts";
+import { createSweep, openMailbox } from "../delivery/mailbox.ts";
+import { measured } from "../delivery/measure.ts";
+import { createMemory } from "../delivery/memory.ts";
 import { createSigning } from "../delivery/signing.ts";
 import { createSimulator } from "../delivery/simulator.ts";
 import { createDirect, createRelay, type Transport } from "../delivery/transport.ts";
-import { createBudget } from "../ops/budget.ts";
 import type { Log } from "../ops/log.ts";
+import type { Metrics } from "../ops/metrics.ts";
 import { createPool } from "../smtp/pool.ts";
 import type { MxResolver } from "../smtp/route.ts";
 import { createSender } from "../smtp/send.ts";
@@ -25,6 +27,7 @@ import type { Store } from "./open-store.ts";
 export type DeliveryDeps = {
   config: Config;
   log: Log;
+  metrics: Metrics;
   clock: Clock;
   wake: Wake;
   store: Store;
@@ -35,8 +38,8 @@ export type DeliveryDeps = {
 
 /** Connections to one destination, and recipients in hand at it: enough to keep the connections busy. */
 const perDestination = 10;
-/** Content under way on this node. */
-const memoryBytes = 192 * 1024 * 1024;
+/** Content under way on this node; three emails of 30 MiB in different stages, or some thousand ordinary ones. */
+const memoryBytes = { small: 48 * 1024 * 1024, large: 208 * 1024 * 1024 };
 
 export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promise<void> }> {
   const { config, log, clock, wake, store } = deps;
@@ -60,7 +63,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     judge,
     transport: transportOf(config, sender),
     simulator: createSimulator({ judge, mailbox, log }),
-    memory: createBudget(memoryBytes),
+    memory: createMemory(memoryBytes),
   });
   const settler = createSettler(sql, { onSettled: () => wake.tell("events") });
   const loop = createLoop({
@@ -68,17 +71,20 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     log,
     wake,
     worker: deps.heartbeat,
-    attempt,
+    attempt: measured(attempt, deps.metrics),
     settle: (item) => settler.add(item, JSON.stringify(item.event.payload).length),
   });
   const followUps = createFollowUps({ sql, log, clock, wake });
+  const sweep = createSweep({ mailbox, log, keptDays: config.contentDays });
   loop.start();
   followUps.start();
+  sweep.start();
   return {
     async stop() {
       await loop.stop(config.drainMs);
       await settler.idle();
       await followUps.stop();
+      await sweep.stop();
       await pool.stop(1000);
       await composer.stop();
     },

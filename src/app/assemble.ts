@@ -12,13 +12,13 @@ import { healthPages } from "../api/health.ts";
 import { createHttp } from "../api/http.ts";
 import { createInboundService } from "../api/inbound.ts";
 import { createKeyService } from "../api/keys.ts";
+import { openapiPages } from "../api/openapi.ts";
 import { createRateLimit } from "../api/rate-limit.ts";
 import { createRouter, type RouterDeps, serve } from "../api/router.ts";
 import { createSuppressionService } from "../api/suppressions.ts";
 import { createShortWay } from "../api/unary-json.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
 import { QueueService } from "../gen/v1/queue_pb.ts";
-import { WorkspaceService } from "../gen/v1/workspace_pb.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
 import { createClock } from "../store/clock.ts";
@@ -28,6 +28,7 @@ import { createWake } from "../store/wake.ts";
 import { startDelivery } from "./assemble-delivery.ts";
 import { asksItself, createDomains, startDns } from "./assemble-domains.ts";
 import { startInbound } from "./assemble-inbound.ts";
+import { createPeopleParts, type FirstSignUp } from "./assemble-people.ts";
 import { createWebhooks } from "./assemble-webhooks.ts";
 import type { Config } from "./config.ts";
 import { type Ports, writePorts } from "./files.ts";
@@ -42,6 +43,8 @@ export type Program = {
   first: FirstStart;
   /** A domain that can send from the first moment on, if there is one. */
   exampleDomain: string | undefined;
+  /** Where the first person signs up, while there is nobody. */
+  firstSignUp: FirstSignUp | undefined;
   stop(): Promise<void>;
 };
 
@@ -100,7 +103,17 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
 
   if (config.roles.has("delivery")) {
     const { resolver, allowAddress } = dns;
-    const delivery = await startDelivery({ config, log, clock, wake, store, heartbeat, resolver, allowAddress });
+    const delivery = await startDelivery({
+      config,
+      log,
+      metrics,
+      clock,
+      wake,
+      store,
+      heartbeat,
+      resolver,
+      allowAddress,
+    });
     running.push({ name: "delivery", stop: delivery.stop });
   }
 
@@ -115,6 +128,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
   }
 
   let exampleDomain: string | undefined;
+  let firstSignUp: FirstSignUp | undefined;
   if (config.roles.has("api")) {
     const local = asksItself(config);
     exampleDomain = await ensureExampleDomain({
@@ -132,6 +146,11 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
     follower.start();
     const firstAttempt = createFirstAttempt({ sql, wake });
     const stopping = shutdown.signal;
+    const people = createPeopleParts({
+      ...{ config, sql, log, clock, secrets: store.secrets, accept, exampleDomain },
+      workspaceId: first.workspaceId,
+    });
+    running.push({ name: "people", stop: people.stop });
     const services = [
       domains.service,
       createEmailService({ sql, clock, wake, accept, firstAttempt, follower, stopping, ...config.stream }),
@@ -140,12 +159,13 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
       createSuppressionService({ sql }),
       createInboundService({ sql }),
       serve(QueueService, {}),
-      serve(WorkspaceService, {}),
+      people.service,
     ];
     const router: RouterDeps = {
       log,
       metrics,
       authenticator,
+      sessions: people.sessions,
       rateLimit: createRateLimit(config.rate),
       maxBodyBytes: config.limits.bodyBytes,
       shutdown: stopping,
@@ -165,6 +185,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
         for (const state of ["due", "later", "leased"] as const) metrics.queueDepth.set({ state }, depth[state]);
       },
     });
+    const openapi = await openapiPages(fileURLToPath(new URL("../../docs/openapi.json", import.meta.url)));
     const files = await createFiles(fileURLToPath(new URL("../../web/dist", import.meta.url)));
     const http = createHttp({
       ...config.http,
@@ -175,7 +196,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
         metrics,
         rpcs,
         shortWay,
-        pages,
+        pages: new Map([...pages, ...people.pages, ...openapi]),
         files,
         corsOrigins: config.corsOrigins,
         bodies: createBodyRoom(4 * config.limits.bodyBytes),
@@ -191,10 +212,11 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
       },
     });
     ports.http = (await http.start()).port;
+    firstSignUp = await people.listensOn(ports.http);
   }
   await writePorts(config.dataDir, ports);
   log.info({ version, roles: [...config.roles], ports }, "Posthorn is ready");
-  return { ports, first, exampleDomain, stop: stopAll };
+  return { ports, first, exampleDomain, firstSignUp, stop: stopAll };
 }
 
 async function answers(question: Promise<unknown>): Promise<string> {

@@ -1,6 +1,8 @@
 /** The command line: finds the command by its words, runs it, and turns mistakes into a sentence and an exit code. */
 import { type Command, runCommand, table, UsageError } from "./command.ts";
+import { demo } from "./commands/demo.ts";
 import { dnsPublish } from "./commands/dns.ts";
+import { doctor } from "./commands/doctor.ts";
 import {
   domainsAdd,
   domainsDelete,
@@ -13,6 +15,7 @@ import {
 import { events } from "./commands/events.ts";
 import { keysCreate, keysList, keysRevoke } from "./commands/keys.ts";
 import { migrateCommand } from "./commands/migrate.ts";
+import { peopleInvite, peopleList, peopleResetPassword } from "./commands/people.ts";
 import { send } from "./commands/send.ts";
 import { start } from "./commands/start.ts";
 import { workspacesCreate, workspacesList } from "./commands/workspaces.ts";
@@ -21,6 +24,7 @@ import { version } from "./version.ts";
 
 export const commands: Command[] = [
   start,
+  demo,
   send,
   events,
   domainsAdd,
@@ -36,6 +40,10 @@ export const commands: Command[] = [
   keysRevoke,
   workspacesCreate,
   workspacesList,
+  peopleList,
+  peopleInvite,
+  peopleResetPassword,
+  doctor,
   migrateCommand,
 ];
 

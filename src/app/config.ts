@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
+import { parseAddress } from "../mail/address.ts";
 
 export const roles = ["api", "delivery", "inbound", "dns", "webhooks", "housekeeping"] as const;
 export type Role = (typeof roles)[number];
@@ -76,6 +77,11 @@ const url = (...protocols: string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
     error: `must be a URL starting with ${protocols.map((p) => `${p}//`).join(" or ")}`,
   });
+
+const sender = z.string().transform((text, ctx) => {
+  const read = parseAddress(text);
+  return read.ok ? text : fail(ctx, `${read.reason}; write for example Posthorn <no-reply@example.com>`);
+});
 
 /** One line per setting: name, shape, default, help. `posthorn start --help` and docs/operate.md print this table. */
 export const settings = {
@@ -166,7 +172,11 @@ export const settings = {
   POSTHORN_SIGNUP: {
     shape: choice("first", "open", "closed"),
     value: "first",
-    help: "Who may sign up at the dashboard.",
+    help: "Who may sign up at the dashboard: the first person only, anybody (open), or nobody but the invited (closed).",
+  },
+  POSTHORN_SYSTEM_FROM: {
+    shape: sender,
+    help: "The sender of mails to people about their accounts, a domain of the first workspace. Default in capture mode: posthorn@example.test.",
   },
   POSTHORN_TLS_CERT: { shape: z.string(), help: "Certificate file (PEM) for STARTTLS." },
   POSTHORN_TLS_KEY: { shape: z.string(), help: "Key file (PEM) for STARTTLS." },
@@ -273,11 +283,14 @@ type Values = { [K in keyof Settings]: Value<K> };
 export type Config = ReturnType<typeof shapeConfig>;
 
 export class ConfigError extends Error {
+  readonly problems: string[];
+
   constructor(problems: string[]) {
     super(
       `The configuration has ${problems.length === 1 ? "a mistake" : `${problems.length} mistakes`}:\n${problems.map((p) => `  ${p}`).join("\n")}`,
     );
     this.name = "ConfigError";
+    this.problems = problems;
   }
 }
 
@@ -346,6 +359,7 @@ function shapeConfig(values: Values, problems: string[]) {
     allowPrivateWebhooks: values.POSTHORN_ALLOW_PRIVATE_WEBHOOKS,
     region: values.POSTHORN_REGION,
     signup: values.POSTHORN_SIGNUP,
+    systemFrom: values.POSTHORN_SYSTEM_FROM,
     tls:
       values.POSTHORN_TLS_CERT && values.POSTHORN_TLS_KEY
         ? { certFile: values.POSTHORN_TLS_CERT, keyFile: values.POSTHORN_TLS_KEY }

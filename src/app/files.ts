@@ -37,6 +37,22 @@ export async function writePorts(dataDir: string, ports: Ports): Promise<void> {
   await writePrivate(join(dataDir, "ports.json"), `${JSON.stringify(ports)}\n`);
 }
 
+/** The ports of the program that runs on this data directory; undefined when none does. */
+export async function runningPorts(dataDir: string): Promise<Ports | undefined> {
+  const text = await readFile(join(dataDir, "ports.json"), "utf8").catch(() => undefined);
+  const ports = text === undefined ? undefined : (JSON.parse(text) as Ports);
+  return ports && isRunning(ports.pid) ? ports : undefined;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
 export const firstKeyFile = (dataDir: string) => join(dataDir, "first-key");
 
 /** Where captured mail lies. */

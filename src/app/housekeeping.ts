@@ -10,12 +10,7 @@ import { forgetDeadWorkers } from "../store/workers.ts";
 const everyMs = 10 * 60_000;
 
 /** Every node may do this: each step is safe beside another node doing the same. */
-export function createHousekeeping(deps: {
-  sql: Sql;
-  log: Log;
-  retention: Retention;
-  alsoSweep?: () => Promise<void>;
-}) {
+export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retention }) {
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const work = async () => {
@@ -27,7 +22,6 @@ export function createHousekeeping(deps: {
       await forgetEnded(deps.sql);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
-      await deps.alsoSweep?.();
     } catch (error) {
       deps.log.warn({ err: error }, "housekeeping failed, will try again");
     }

@@ -1,15 +1,15 @@
 /** One attempt: an email's recipients at one destination, in named steps. Whatever happens comes back as a settlement for each. */
 import { toOutgoing } from "../accept/outgoing.ts";
-import type { Budget } from "../ops/budget.ts";
 import type { Log } from "../ops/log.ts";
 import { type ContentKey, readContents } from "../store/content.ts";
-import type { Sql } from "../store/db.ts";
+import { isDatabaseAway, type Sql } from "../store/db.ts";
 import type { Leased, LeasedEmail } from "../store/lease.ts";
 import { createLoader } from "../store/loader.ts";
 import type { Settlement } from "../store/settle.ts";
 import type { Composer } from "./compose-pool.ts";
 import type { createJudge } from "./judge.ts";
 import type { Attempt } from "./loop.ts";
+import type { Held, Memory } from "./memory.ts";
 import type { createSigning, Signer } from "./signing.ts";
 import type { Simulator } from "./simulator.ts";
 import type { Transport } from "./transport.ts";
@@ -23,13 +23,19 @@ export type AttemptDeps = {
   /** Undefined in capture mode: every email is simulated there. */
   transport: Transport | undefined;
   simulator: Simulator;
-  /** Content held in memory by all attempts together. */
-  memory: Budget;
+  memory: Memory;
 };
 
-/** A composed message beside its content: what one email costs while it is under way. */
-const copies = 4;
-const smallest = 16 * 1024;
+/** Recipients of one email that travel in one transaction, and what is needed for it. */
+type Load = {
+  email: LeasedEmail;
+  parts: string[];
+  signer: Signer;
+  rows: readonly Leased[];
+  utf8: boolean;
+  memory: Held;
+  signal: AbortSignal;
+};
 
 export function createAttempt(deps: AttemptDeps): Attempt {
   const { judge } = deps;
@@ -45,21 +51,24 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const left = rows.filter((row) => !row.suppression);
     if (left.length === 0) return results;
     const email = left[0]!.email;
-    const bytes = Math.max(smallest, email.sizeBytes * copies);
-    await deps.memory.take(bytes, signal);
+    const { destination } = left[0]!;
+    const memory = await deps.memory.hold({ sizeBytes: email.sizeBytes, destination }, signal);
     try {
-      const settled = await tryToDeliver(email, left, signal);
+      const settled = await tryToDeliver(email, left, { memory, signal }).catch((error) => {
+        if (isDatabaseAway(error)) throw error;
+        return new Map(zip(left, tripped(error, left, { signal, handedOver: false })));
+      });
       for (const [i, row] of rows.entries()) results[i] ??= settled.get(row);
       return results;
     } finally {
-      deps.memory.give(bytes);
+      memory.release();
     }
   };
 
   async function tryToDeliver(
     email: LeasedEmail,
     rows: readonly Leased[],
-    signal: AbortSignal,
+    { memory, signal }: { memory: Held; signal: AbortSignal },
   ): Promise<Map<Leased, Settlement | undefined>> {
     const [parts, signer] = await Promise.all([
       contentOf({ workspaceId: email.workspaceId, emailId: email.id, day: email.contentDay }),
@@ -74,26 +83,30 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       );
     const settled = new Map<Leased, Settlement | undefined>();
     for (const { utf8, group } of byHeaderForm(rows)) {
-      try {
-        const outcomes = await carry({ email, parts, signer, rows: group, utf8, signal });
-        for (const [i, row] of group.entries()) settled.set(row, outcomes[i]);
-      } catch (error) {
-        // What the first group came to must not be lost with the second, which is given back and fails alone next time.
-        if (settled.size === 0) throw error;
-        deps.log.warn({ err: error, emailId: email.id }, "the second form of an email could not be sent");
-      }
+      // What the first group came to must not be lost with the second.
+      const outcomes = await carryOrExplain({ email, parts, signer, rows: group, utf8, memory, signal });
+      for (const [i, row] of group.entries()) settled.set(row, outcomes[i]);
     }
     return settled;
   }
 
-  async function carry(input: {
-    email: LeasedEmail;
-    parts: string[];
-    signer: Signer;
-    rows: readonly Leased[];
-    utf8: boolean;
-    signal: AbortSignal;
-  }) {
+  async function carryOrExplain(input: Load): Promise<(Settlement | undefined)[]> {
+    const progress = { handedOver: false };
+    try {
+      return await carry(input, progress);
+    } catch (error) {
+      return tripped(error, input.rows, { signal: input.signal, handedOver: progress.handedOver });
+    }
+  }
+
+  /** An email that trips over a fault of ours waits like any other and ends like any other: never tried for ever, never without a word. */
+  function tripped(error: unknown, rows: readonly Leased[], at: { signal: AbortSignal; handedOver: boolean }) {
+    if (at.signal.aborted) return rows.map(() => undefined);
+    deps.log.error({ err: error, emailId: rows[0]!.emailId }, "an attempt failed by a fault of ours");
+    return rows.map((row) => judge.fault(row, at.handedOver));
+  }
+
+  async function carry(input: Load, progress: { handedOver: boolean }): Promise<(Settlement | undefined)[]> {
     const { email, parts, signer, rows, utf8, signal } = input;
     const { raw } = await deps.composer.compose({
       email: toOutgoing(email, parts),
@@ -101,9 +114,11 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       smtputf8: utf8,
       signal,
     });
+    input.memory.shrink();
     const returnPath = deps.signing.returnPath(email.id, signer.returnPathDomain);
     if (email.test || !deps.transport)
       return await Promise.all(rows.map((row) => deps.simulator(row, { raw, returnPath })));
+    progress.handedOver = true;
     const { evidence, conversation } = await deps.transport({
       destination: rows[0]!.destination,
       returnPath,
@@ -120,6 +135,10 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     deps.log.warn({ emailId: rows[0]!.emailId, category }, reason);
     return new Map(rows.map((row) => [row, judge.fail(row, category, reason)]));
   }
+}
+
+function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {
+  return left.map((one, i) => [one, right[i]!]);
 }
 
 /** RFC 6532: a header with a non-ASCII mailbox needs SMTPUTF8 all the way; the others must not suffer for it. */

@@ -98,25 +98,45 @@ export function createJudge(deps: JudgeDeps) {
     };
   }
 
+  /** No receiver is involved: the fault is ours or the account's. */
+  function fail(row: Leased, category: string, reason: string): Settlement {
+    return {
+      ...identity(row),
+      status: "failed",
+      dueInMs: undefined,
+      attempts: row.attempts,
+      inDoubt: row.inDoubt,
+      reply: reason,
+      remoteMx: undefined,
+      suppress: undefined,
+      event: {
+        id: deps.makeEventId(),
+        type: "email.failed",
+        payload: { recipients: [row.address], category, reason, attempts: row.attempts },
+      },
+    };
+  }
+
   return {
     judgeAll,
     simulated,
-    /** No receiver is involved: the fault is ours or the account's. */
-    fail(row: Leased, category: string, reason: string): Settlement {
+    fail,
+    /** The program tripped over this email: put off by the usual schedule, and failed when its time is over. */
+    fault(row: Leased, inDoubt: boolean): Settlement {
+      const now = new Date(deps.nowMs());
+      const attempts = row.attempts + 1;
+      const { scheduleMs, random } = deps;
+      const next = nextAttempt({ attempts, scheduleMs, random, now, expiresAt: row.email.expiresAt });
+      const failed = fail(row, "internal", "A fault of this service kept the email from being sent.");
+      if ("expired" in next) return failed;
+      const reply = "a fault of this service kept the attempt from being made; it will be made again";
+      const payload = { recipients: [row.address], category: "internal", smtpReply: reply, attempts };
+      const nextAttemptAt = next.at.toISOString();
       return {
-        ...identity(row),
-        status: "failed",
-        dueInMs: undefined,
-        attempts: row.attempts,
-        inDoubt: row.inDoubt,
-        reply: reason,
-        remoteMx: undefined,
-        suppress: undefined,
-        event: {
-          id: deps.makeEventId(),
-          type: "email.failed",
-          payload: { recipients: [row.address], category, reason, attempts: row.attempts },
-        },
+        ...failed,
+        ...{ status: "delayed", dueInMs: next.at.getTime() - now.getTime(), attempts, reply },
+        inDoubt: row.inDoubt || inDoubt,
+        event: { id: deps.makeEventId(), type: "email.delayed", payload: { ...payload, nextAttemptAt } },
       };
     },
     suppress(row: Leased, suppression: NonNullable<Leased["suppression"]>): Settlement {

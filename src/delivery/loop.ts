@@ -101,7 +101,7 @@ export function createLoop(deps: LoopDeps) {
     try {
       results = await deps.attempt(rows, cut.signal);
     } catch (error) {
-      if (!isDatabaseAway(error))
+      if (!isDatabaseAway(error) && !cut.signal.aborted)
         log.error(
           { err: error, emailId: rows[0]!.emailId },
           "an attempt failed by a fault of ours; it will be made again",

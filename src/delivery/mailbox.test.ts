@@ -3,7 +3,9 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { openMailbox } from "./mailbox.ts";
+import { until } from "../../test/harness/wait.ts";
+import { silentLog } from "../ops/log.ts";
+import { createSweep, openMailbox } from "./mailbox.ts";
 
 let folder: string;
 before(async () => {
@@ -35,4 +37,17 @@ test("old mail is swept, new mail stays", async () => {
   await mailbox.deliver(message);
   assert.equal(await mailbox.sweep(Date.now() - 60_000), 0);
   assert.equal(await mailbox.sweep(Date.now() + 60_000), 1);
+});
+
+test("the sweep runs by itself, at the start and again, and survives a folder that is gone", async () => {
+  const mailbox = await openMailbox(folder);
+  await mailbox.deliver(message);
+  const sweep = createSweep({ mailbox, log: silentLog(), keptDays: -1, everyMs: 10 });
+  sweep.start();
+  const left = async () => (await readdir(join(folder, "new"))).length;
+  await until("an empty mailbox", async () => (await left()) === 0);
+  await mailbox.deliver(message);
+  await until("an empty mailbox again", async () => (await left()) === 0);
+  await rm(join(folder, "cur"), { recursive: true });
+  await sweep.stop();
 });

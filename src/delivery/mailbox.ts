@@ -1,6 +1,7 @@
 /** The local mailbox of capture mode: a Maildir in the data directory that any mail program can open. Nothing leaves the machine. */
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Log } from "../ops/log.ts";
 
 export type Mailbox = {
   /** Written whole, under a name that follows from the email: a second attempt replaces the first one's file. */
@@ -39,6 +40,34 @@ export async function openMailbox(folder: string): Promise<Mailbox> {
         }
       }
       return removed;
+    },
+  };
+}
+
+const sweepEveryMs = 3_600_000;
+
+/** What is older than content may be leaves the mailbox too; done by the node that fills it. */
+export function createSweep(deps: { mailbox: Mailbox; log: Log; keptDays: number; everyMs?: number }) {
+  let timer: NodeJS.Timeout | undefined;
+  let round: Promise<void> = Promise.resolve();
+  const sweep = async () => {
+    try {
+      const removed = await deps.mailbox.sweep(Date.now() - deps.keptDays * 86_400_000);
+      if (removed > 0) deps.log.info({ removed }, "old messages left the local mailbox");
+    } catch (error) {
+      deps.log.warn({ err: error }, "the local mailbox could not be swept, will try again");
+    }
+  };
+  return {
+    start() {
+      round = sweep();
+      timer = setInterval(() => {
+        round = round.then(sweep);
+      }, deps.everyMs ?? sweepEveryMs);
+    },
+    async stop() {
+      clearInterval(timer);
+      await round;
     },
   };
 }

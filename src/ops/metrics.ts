@@ -34,6 +34,23 @@ export function createMetrics() {
       labelNames: ["state"],
       registers,
     }),
+    deliveryAttempts: new Counter({
+      name: "posthorn_delivery_attempts_total",
+      help: "Attempts to deliver to one recipient, by what came of them: a recipient status, or released when nothing was tried.",
+      labelNames: ["outcome"],
+      registers,
+    }),
+    deliveriesInHand: new Gauge({
+      name: "posthorn_delivery_in_hand_recipients",
+      help: "Recipients that this node is delivering to at this moment.",
+      registers,
+    }),
+    deliverySeconds: new Histogram({
+      name: "posthorn_delivery_attempt_seconds",
+      help: "Time of an attempt, from the lease to the receiver's last word: reading, composing, signing, SMTP.",
+      buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800],
+      registers,
+    }),
     webhookAttempts: new Counter({
       name: "posthorn_webhook_attempts_total",
       help: "Attempts to deliver an event to a webhook, by what came of them: delivered, retry or gone.",

@@ -11,6 +11,8 @@ export type Counter = {
   /** Throws with the time to wait when nothing is left for this name. Takes nothing. */
   check(name: string, nowMs: number): void;
   take(name: string, nowMs: number): void;
+  /** Gives one back. */
+  give(name: string, nowMs: number): void;
 };
 
 export function createCounter({ burst, perMs }: Allowance): Counter {
@@ -32,14 +34,18 @@ export function createCounter({ burst, perMs }: Allowance): Counter {
         { retryAfterMs },
       );
     },
-    take(name, nowMs) {
-      const left = Math.max(0, leftOf(name, nowMs) - 1);
-      names.delete(name);
-      names.set(name, { left, atMs: nowMs });
-      if (names.size > kept) names.delete(names.keys().next().value!);
-    },
+    take: (name, nowMs) => set(name, Math.max(0, leftOf(name, nowMs) - 1), nowMs),
+    give: (name, nowMs) => set(name, Math.min(burst, leftOf(name, nowMs) + 1), nowMs),
   };
+
+  function set(name: string, left: number, atMs: number): void {
+    names.delete(name);
+    if (left < burst) names.set(name, { left, atMs });
+    if (names.size > kept) names.delete(names.keys().next().value!);
+  }
 }
+
+export type Guessed = { email: string; address: string };
 
 /**
  * Wrong passwords. The same for an address that has no account. The account alone has the widest allowance: a stranger who fills it
@@ -49,18 +55,15 @@ export function createSignInGuard() {
   const byBoth = createCounter({ burst: 8, perMs: 60_000 });
   const byAddress = createCounter({ burst: 40, perMs: 10_000 });
   const byAccount = createCounter({ burst: 60, perMs: 20_000 });
-  const names = (who: { email: string; address: string }) =>
-    [
-      [byBoth, `${who.email} ${who.address}`],
-      [byAddress, who.address],
-      [byAccount, who.email],
-    ] as const;
+  const each = (who: Guessed, act: (counter: Counter, name: string) => void) => {
+    act(byBoth, `${who.email} ${who.address}`);
+    act(byAddress, who.address);
+    act(byAccount, who.email);
+  };
   return {
-    check(who: { email: string; address: string }, nowMs: number): void {
-      for (const [counter, name] of names(who)) counter.check(name, nowMs);
-    },
-    failed(who: { email: string; address: string }, nowMs: number): void {
-      for (const [counter, name] of names(who)) counter.take(name, nowMs);
-    },
+    check: (who: Guessed, nowMs: number) => each(who, (counter, name) => counter.check(name, nowMs)),
+    failed: (who: Guessed, nowMs: number) => each(who, (counter, name) => counter.take(name, nowMs)),
+    /** It was the right one. */
+    forgive: (who: Guessed, nowMs: number) => each(who, (counter, name) => counter.give(name, nowMs)),
   };
 }

@@ -1,9 +1,8 @@
 /** Mail from Posthorn itself to people about their accounts: accepted like any other email, from the first workspace. */
 import type { Accept } from "../accept/accept.ts";
 import { parseAddress } from "../mail/address.ts";
-import type { Log } from "../ops/log.ts";
 import type { Sql } from "../store/db.ts";
-import { systemKeyId } from "../store/email-reads.ts";
+import { systemKeyId } from "../store/keys.ts";
 import { findSendingDomains } from "../store/sending-domains.ts";
 
 export type SystemMail = {
@@ -14,7 +13,6 @@ export type SystemMail = {
 
 export type SystemMailDeps = {
   sql: Sql;
-  log: Log;
   accept: Accept;
   workspaceId: string;
   /** `Posthorn <no-reply@example.com>`; undefined: nothing can be sent. */

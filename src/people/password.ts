@@ -1,5 +1,4 @@
 /** Passwords: how long they may be, and their hashing by scrypt, a few at a time, so that a flood of sign-ins leaves the machine to others. */
-import { hashPassword, verifyPassword } from "better-auth/crypto";
 import { Problem, type Violation } from "../rules/problem.ts";
 
 export const passwordLength = { min: 10, max: 128 } as const;
@@ -8,7 +7,13 @@ export const passwordLength = { min: 10, max: 128 } as const;
 const atOnce = 2;
 const maxWaiting = 50;
 
-export type Hasher = { hash(password: string): Promise<string>; verify(hash: string, password: string): Promise<boolean> };
+/** Loaded when it is needed: see auth.ts. */
+const library = () => import("better-auth/crypto");
+
+export type Hasher = {
+  hash(password: string): Promise<string>;
+  verify(hash: string, password: string): Promise<boolean>;
+};
 
 export function createHasher(): Hasher {
   let running = 0;
@@ -33,8 +38,8 @@ export function createHasher(): Hasher {
   }
 
   return {
-    hash: (password) => inTurn(() => hashPassword(password)),
-    verify: (hash, password) => inTurn(() => verifyPassword({ hash, password })),
+    hash: (password) => inTurn(async () => (await library()).hashPassword(password)),
+    verify: (hash, password) => inTurn(async () => (await library()).verifyPassword({ hash, password })),
   };
 }
 

@@ -3,12 +3,13 @@ import type { Sql } from "./db.ts";
 
 export type ContentKey = { workspaceId: string; emailId: string; day: string };
 
-/** Parts by email id; an email whose content is gone is missing. The day leads straight to its partition. */
+/** Parts by email id; an email whose content is gone is missing, one that is asked for twice (for two destinations) comes once.
+ * The day leads straight to its partition. */
 export async function readContents(sql: Sql, keys: readonly ContentKey[]): Promise<Map<string, string[]>> {
   const rows = await sql<{ emailId: string; part: number; data: string }[]>`
     select c.email_id as "emailId", c.part, c.data
-    from unnest(${keys.map((k) => k.workspaceId)}::uuid[], ${keys.map((k) => k.emailId)}::uuid[], ${keys.map((k) => k.day)}::date[])
-      as k(workspace_id, email_id, day)
+    from (select distinct * from unnest(${keys.map((k) => k.workspaceId)}::uuid[], ${keys.map((k) => k.emailId)}::uuid[], ${keys.map((k) => k.day)}::date[])
+      as u(workspace_id, email_id, day)) k
     join email_contents c using (workspace_id, email_id, day)
     order by c.email_id, c.part, c.piece`;
   const parts = new Map<string, string[][]>();

@@ -65,6 +65,12 @@ export async function serverVersion(sql: Sql): Promise<{ number: number; text: s
   return row!;
 }
 
+export async function databaseNowMs(sql: Sql): Promise<number> {
+  const [row] = await sql<{ nowMs: number }[]>`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`;
+  return row!.nowMs;
+}
+
 /** Errors that mean "the database is not there right now", as opposed to a bug in a statement. */
 const awayCodes = new Set([
   "CONNECTION_LOST",

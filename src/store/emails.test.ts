@@ -30,6 +30,14 @@ test("concurrent emails share commits and each comes back whole", async () => {
   for (const email of emails) assert.deepEqual(contents.get(email.id), email.parts);
 });
 
+test("content that is asked for twice at once, for two destinations of one email, comes once", async () => {
+  const workspaceId = await makeWorkspace(database.sql);
+  const email = newEmail(workspaceId, ["a@there.test", "b@other.test"], { parts: ['{"text":"x","html":""}', "QUJD"] });
+  await createEmailStore(database.sql).accept(email);
+  const key = { workspaceId, emailId: email.id, day: today() };
+  assert.deepEqual((await readContents(database.sql, [key, { ...key }, key])).get(email.id), email.parts);
+});
+
 test("fifty equal calls with one idempotency key store one email", async () => {
   const workspaceId = await makeWorkspace(database.sql);
   const stores = [createEmailStore(database.sql), createEmailStore(database.sql)];

@@ -16,6 +16,9 @@ export type Key = {
   revokedAt: Date | null;
 };
 
+/** Stands for the key of what Posthorn itself sends to people (links that open their accounts): nobody reads that back by the API. */
+export const systemKeyId = "00000000-0000-7000-8000-000000000000";
+
 /** `ph_` or `ph_test_`, eight characters to find it by, then 32 characters (190 bits) that only its holder knows. */
 export function makeKeySecret(test: boolean): { secret: string; prefix: string } {
   const prefix = `ph_${test ? "test_" : ""}${randomWord(8)}`;

@@ -1,7 +1,7 @@
 /** Members of workspaces and open invitations. A workspace that has had an owner always has one. */
 import type { Sql } from "./db.ts";
 import { hashToken } from "./people-links.ts";
-import type { Workspace } from "./workspaces.ts";
+import { createWorkspace, type Workspace } from "./workspaces.ts";
 
 export const roles = ["owner", "developer", "viewer"] as const;
 export type Role = (typeof roles)[number];
@@ -47,7 +47,19 @@ export async function addFirstOwner(
       invite_hash = null, invite_expires_at = null`;
 }
 
-/** By address, after one that was shown already (index members_workspace_id_email_key). */
+/** A workspace and the person who made it, as its owner. */
+export async function createOwnedWorkspace(
+  sql: Sql,
+  wanted: { workspace: { id: string; name: string }; member: { id: string; personId: string; email: string } },
+): Promise<Workspace> {
+  return await sql.begin(async (tx) => {
+    const workspace = await createWorkspace(tx, wanted.workspace);
+    await addFirstOwner(tx, { ...wanted.member, workspaceId: workspace.id });
+    return workspace;
+  });
+}
+
+/** By address, after one that was shown already; sorted by bytes, so that a page's end is the same for every database. */
 export async function listMembers(
   sql: Sql,
   page: { workspaceId: string; after: string; limit: number },
@@ -101,7 +113,7 @@ export type Removal = { email: string; joined: boolean } | "last owner" | undefi
 /** The workspace's row is locked first, so that two owners cannot remove each other at the same moment. */
 export async function removeMember(sql: Sql, workspaceId: string, id: string): Promise<Removal> {
   return await sql.begin(async (tx) => {
-    await tx`select 1 from workspaces where id = ${workspaceId} for update`;
+    await tx`select 1 from workspaces where id = ${workspaceId} for no key update`;
     const [member] = await tx<{ email: string; role: Role; joined: boolean; owners: number }[]>`
       select email, role, person_id is not null as joined,
         (select count(*) from members o where o.workspace_id = m.workspace_id and o.role = 'owner' and o.person_id is not null)::int as owners

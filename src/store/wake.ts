@@ -14,13 +14,14 @@ export type Wake = {
   stop(): Promise<void>;
 };
 
-/** NOTIFY takes a lock of the whole cluster until its commit: one for all that happened in this time, never one per row. */
+/** NOTIFY takes a lock of the whole cluster until its commit: at most one in this time for all that happened, never one per row. */
 const debounceMs = 5;
 
 export function createWake(deps: { sql: Sql; log: Log }): Wake {
   const listeners = new Map<Topic, Set<() => void>>(topics.map((topic) => [topic, new Set()]));
   const due = new Set<Topic>();
   let timer: NodeJS.Timeout | undefined;
+  let sentAt = -debounceMs;
   let sending = Promise.resolve();
   let unlisten: (() => Promise<void>)[] = [];
 
@@ -29,6 +30,7 @@ export function createWake(deps: { sql: Sql; log: Log }): Wake {
   };
   const send = () => {
     timer = undefined;
+    sentAt = performance.now();
     const told = [...due];
     due.clear();
     sending = sending.then(async () => {
@@ -47,7 +49,8 @@ export function createWake(deps: { sql: Sql; log: Log }): Wake {
     tell(topic) {
       hear(topic);
       due.add(topic);
-      timer ??= setTimeout(send, debounceMs);
+      // The first after a pause goes out at once.
+      timer ??= setTimeout(send, Math.max(0, sentAt + debounceMs - performance.now()));
     },
     async start() {
       // Listened to on a connection of its own, which the driver opens anew when it is lost.

@@ -82,6 +82,12 @@ const theirInbound = async (world: World) => {
 };
 const byInboundId: MethodCase = { built: true, ids: { id: async (world) => ({ id: await theirInbound(world) }) } };
 
+const theirWorkspace = async (world: World) => {
+  const { body } = await world.program.call("WorkspaceService/ListWorkspaces", {}, { key: world.theirs.full });
+  return (body.data as { id: string }[])[0]!.id;
+};
+const forPeople = "no key may call it; for people: test/journeys/people-workspaces.test.ts";
+
 export const cases: Record<string, MethodCase> = {
   "DomainService/AddDomain": noIds,
   "DomainService/GetDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
@@ -160,10 +166,13 @@ export const cases: Record<string, MethodCase> = {
   "QueueService/ResumeDestination": unbuilt,
   "QueueService/PurgeDestination": unbuilt,
 
-  "WorkspaceService/CreateWorkspace": unbuilt,
-  "WorkspaceService/ListWorkspaces": unbuilt,
-  "WorkspaceService/UpdateWorkspace": unbuilt,
-  "WorkspaceService/ListMembers": unbuilt,
-  "WorkspaceService/InviteMember": unbuilt,
-  "WorkspaceService/RemoveMember": unbuilt,
+  "WorkspaceService/CreateWorkspace": noIds,
+  "WorkspaceService/ListWorkspaces": noIds,
+  "WorkspaceService/UpdateWorkspace": { built: true, ids: { workspaceId: forPeople } },
+  "WorkspaceService/ListMembers": {
+    built: true,
+    ids: { workspaceId: async (world) => ({ workspaceId: await theirWorkspace(world) }) },
+  },
+  "WorkspaceService/InviteMember": { built: true, ids: { workspaceId: forPeople } },
+  "WorkspaceService/RemoveMember": { built: true, ids: { workspaceId: forPeople, memberId: forPeople } },
 };

@@ -79,6 +79,16 @@ describe("the program with its own database", async () => {
       assert.match(metrics, new RegExp(`^posthorn_${name}\\{`, "m"));
   });
 
+  it("serves its contract at /openapi.json", async () => {
+    const answer = await fetch(`${program.url}/openapi.json`);
+    assert.equal(answer.headers.get("content-type"), "application/json");
+    const { openapi, paths } = (await answer.json()) as { openapi: string; paths: object };
+    assert.equal(openapi, "3.1.0");
+    assert.ok("/v1.EmailService/SendEmail" in paths);
+    assert.equal((await fetch(`${program.url}/openapi.json`, { method: "HEAD" })).status, 200);
+    assert.equal((await fetch(`${program.url}/openapi.json`, { method: "POST" })).status, 405);
+  });
+
   it("makes keys of every kind while it is stopped, and knows them when it is back", async () => {
     assert.equal(await program.stop(), 0);
     const { code, stdout } = await runCommand(["keys", "create", "--permission", "read", "--test"], options);

@@ -1,4 +1,5 @@
 /** A real Postfix in a directory of its own: takes mail on one port and hands each domain on to where the test says. Needs root, as Postfix does. */
+import { readFileSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -22,7 +23,16 @@ export async function startPostfix(options: { hostname: string; routes: Record<s
     },
     ready: () => greets(port),
   });
-  return { ...peer, port };
+  return {
+    ...peer,
+    port,
+    output: () => readFileSync(join(peer.directory, "log"), "utf8"),
+    /** Its master is no child of the command that started it, and hears of the end only this way. */
+    async stop() {
+      await runPeer("postfix", ["-c", peer.directory, "stop"]);
+      await peer.stop();
+    },
+  };
 }
 
 async function writeConfiguration(
@@ -57,7 +67,9 @@ async function writeConfiguration(
     disable_dns_lookups: "yes",
     smtp_tls_security_level: "may",
     transport_maps: `inline:{ ${transport} }`,
-    maillog_file: "/dev/stdout",
+    // Not /dev/stdout: a child of Node has a socket there, which cannot be opened by name.
+    maillog_file: join(directory, "log"),
+    maillog_file_prefixes: directory,
   };
   const lines = Object.entries(main).map(([name, value]) => `${name} = ${value}`);
   await writeFile(join(directory, "main.cf"), `${lines.join("\n")}\n`);

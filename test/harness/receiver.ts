@@ -53,6 +53,7 @@ export class Receiver extends EventEmitter {
   readonly #port: number;
   readonly #sockets = new Map<Socket, number>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #seen = new Map<string, number>();
 
   constructor(options: ReceiverOptions = {}) {
     super();
@@ -147,8 +148,9 @@ export class Receiver extends EventEmitter {
       seen: 0,
       connection: this.#sockets.get(request.socket) ?? 0,
     };
-    const same = (other: Received) => other.path === received.path && other.event.id === received.event.id;
-    received.seen = this.requests.filter(same).length + 1;
+    const which = `${received.path} ${received.event.id}`;
+    received.seen = (this.#seen.get(which) ?? 0) + 1;
+    this.#seen.set(which, received.seen);
     this.requests.push(received);
     this.emit("change");
     this.#react(await this.script(received), response);

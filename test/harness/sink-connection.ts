@@ -267,7 +267,8 @@ export class SinkConnection {
       this.#socket.write(Buffer.of(byte));
       await new Promise((resolve) => setTimeout(resolve, plan.dripMs));
     }
-    this.#socket.cork();
+    // The greeting is said before the work begins that ends with an uncork.
+    if (this.#working) this.#socket.cork();
   }
 
   #follow(after: Planned["after"]): void {

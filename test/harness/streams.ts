@@ -27,7 +27,8 @@ export type OpenStream = {
 };
 
 export type StreamOptions = {
-  key: string;
+  /** Null: the headers say who asks. */
+  key: string | null;
   form?: StreamForm;
   request?: Record<string, unknown>;
   headers?: Record<string, string>;
@@ -43,7 +44,7 @@ export async function openStream(url: string, options: StreamOptions): Promise<O
   const response = await fetch(`${url}/v1.EmailService/StreamEvents`, {
     method: "POST",
     headers: {
-      authorization: `Bearer ${options.key}`,
+      ...(options.key === null ? {} : { authorization: `Bearer ${options.key}` }),
       "connect-protocol-version": "1",
       "content-type": form === "connect" ? "application/connect+json" : "application/json",
       ...(form === "sse" ? { accept: "text/event-stream" } : {}),

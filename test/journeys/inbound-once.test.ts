@@ -43,7 +43,7 @@ test("killed between the commit and its answer: the sender tries again, and ther
   const raw = letter("around a kill");
   const lock = await lockTable(world, "inbound_messages", "share");
   const first = bring(world, { to: "us@sender.test", raw }).catch((error: Error) => error);
-  await untilBlocked(world, "insert into inbound_messages");
+  await untilBlocked(world, "inbound_messages");
   await world.program.kill();
   // The database finishes what it was told; the one who told it is no more.
   await lock.release();

@@ -1,5 +1,6 @@
 /** How streams end: the reader leaves, the node stops, the key is revoked. Each is told, and nothing is held afterwards. */
 import assert from "node:assert/strict";
+import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { openFiles } from "../harness/process-stats.ts";
 import {
@@ -26,19 +27,31 @@ async function openOn(url: string): Promise<number> {
   return Number(/^posthorn_event_streams (\d+)/m.exec(text)?.[1]);
 }
 
-test("a reader that leaves is let go: no stream, no file stays behind", async () => {
-  const { url, pid } = world.program;
-  assert.equal(await openOn(url), 0);
+test("readers that leave are let go of, in every form", async () => {
+  const { url } = world.program;
+  const streams = await Promise.all(Array.from({ length: 45 }, (_, i) => world.open({}, { form: forms[i % 3] })));
+  await Promise.all(streams.map(begun));
+  assert.equal(await openOn(url), 45);
+  for (const stream of streams) stream.leave();
+  await until("the follower to let go of all", async () => (await openOn(url)) === 0);
+});
+
+test("connections that are cut leave no stream and no open file behind", async () => {
+  const { url, key, pid, ports } = world.program;
+  // Sockets by hand: fetch opens new ones in place of those it was made to leave.
+  const cut = async () => {
+    const socket = connect(ports.http, "127.0.0.1");
+    const head = [`Authorization: Bearer ${key}`, "Content-Type: application/json", "Connect-Protocol-Version: 1"];
+    socket.write(
+      `POST /v1.EmailService/StreamEvents HTTP/1.1\r\nHost: x\r\n${head.join("\r\n")}\r\nContent-Length: 2\r\n\r\n{}`,
+    );
+    for await (const chunk of socket) if (String(chunk).includes('{"cursor"')) break;
+    socket.resetAndDestroy();
+  };
+  await Promise.all(Array.from({ length: 50 }, cut));
   const before = openFiles(pid);
-  for (let round = 0; round < 3; round++) {
-    const streams = await Promise.all(Array.from({ length: 40 }, (_, i) => world.open({}, { form: forms[i % 3] })));
-    await Promise.all(streams.map(begun));
-    assert.equal(await openOn(url), 40);
-    for (const stream of streams) stream.leave();
-    await until("the follower to let go of all", async () => (await openOn(url)) === 0);
-  }
-  // Connections of the metrics' own reader, and of the database's pool, may have come.
-  await until("its files to be closed", () => openFiles(pid) <= before + 20);
+  for (let round = 0; round < 4; round++) await Promise.all(Array.from({ length: 50 }, cut));
+  await until("all to be let go", async () => (await openOn(url)) === 0 && openFiles(pid) <= before);
 });
 
 test("a revoked key ends its streams with unauthenticated, on this node and on another, and no one else's", async () => {

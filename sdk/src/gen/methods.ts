@@ -211,13 +211,13 @@ export interface UnaryMethods {
   "WorkspaceService/CreateWorkspace": { request: CreateWorkspaceRequest; response: CreateWorkspaceResponse };
   /** Lists the workspaces of the caller: for a key the one it belongs to, for a person all of theirs. */
   "WorkspaceService/ListWorkspaces": { request: ListWorkspacesRequest; response: ListWorkspacesResponse };
-  /** Renames a workspace. */
+  /** Renames a workspace. For owners; keys cannot call it. */
   "WorkspaceService/UpdateWorkspace": { request: UpdateWorkspaceRequest; response: UpdateWorkspaceResponse };
   /** Lists the members of a workspace, open invitations included, by email address. */
   "WorkspaceService/ListMembers": { request: ListMembersRequest; response: ListMembersResponse };
-  /** Invites a person by email. The invitation is valid for 7 days; inviting again renews it. */
+  /** Invites a person by email. The invitation is valid for 7 days; inviting again renews it. For owners; keys cannot call it. */
   "WorkspaceService/InviteMember": { request: InviteMemberRequest; response: InviteMemberResponse };
-  /** Removes a member, or takes an invitation back. Keys that the member made stay valid. */
+  /** Removes a member, or takes an invitation back. Keys that the member made stay valid. For owners; keys cannot call it. */
   "WorkspaceService/RemoveMember": { request: RemoveMemberRequest; response: RemoveMemberResponse };
 }
 

@@ -4,7 +4,27 @@ import { Problem, type ProblemCode, problemCodes } from "../../rules/problem.ts"
 import { UsageError } from "../command.ts";
 import type { Reach, SendAnswer, StreamAnswer } from "./reach.ts";
 
-export function reachApi({ url, key }: { url: string; key: string }): Reach {
+export type Api = {
+  call<T>(method: string, request: JsonObject, headers?: Record<string, string>): Promise<T>;
+  /** A streaming method, a message a line. */
+  stream<T>(method: string, request: JsonObject, signal: AbortSignal): AsyncGenerator<T>;
+};
+
+export function reachApi(at: { url: string; key: string }): Reach {
+  const api = createApi(at);
+  return {
+    send: (request, { idempotencyKey } = {}) =>
+      api.call<SendAnswer>(
+        "EmailService/SendEmail",
+        request,
+        idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
+      ),
+    events: (request, signal) => api.stream<StreamAnswer>("EmailService/StreamEvents", request, signal),
+    delivers: async () => true,
+  };
+}
+
+export function createApi({ url, key }: { url: string; key: string }): Api {
   if (!URL.canParse(url) || !/^https?:/.test(url))
     throw new UsageError(`${JSON.stringify(url)} is no address such as https://mail.example.com`);
   if (key === "")
@@ -32,19 +52,17 @@ export function reachApi({ url, key }: { url: string; key: string }): Reach {
   }
 
   return {
-    async send(request, { idempotencyKey } = {}) {
-      const headers = idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey };
-      return (await (await post("EmailService/SendEmail", request, { headers })).json()) as SendAnswer;
+    async call<T>(method: string, request: JsonObject, headers = {}) {
+      return (await (await post(method, request, { headers })).json()) as T;
     },
-    async *events(request, signal) {
-      const answer = await post("EmailService/StreamEvents", request, { signal });
+    async *stream<T>(method: string, request: JsonObject, signal: AbortSignal) {
+      const answer = await post(method, request, { signal });
       for await (const line of linesOf(answer.body!)) {
-        const message = JSON.parse(line) as StreamAnswer & { error?: { code: string; message: string } };
+        const message = JSON.parse(line) as { error?: { code: string; message: string } };
         if (message.error) throw problemOf(message.error);
-        yield message;
+        yield message as T;
       }
     },
-    delivers: async () => true,
   };
 }
 

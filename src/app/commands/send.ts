@@ -1,9 +1,8 @@
 /** posthorn send: one email from flags and standard input, waited for until every receiver has said something. */
 import { readFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, extname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { detectMimeType } from "nodemailer/lib/mime-funcs/mime-types.js";
 import { type Command, UsageError } from "../command.ts";
 import { colour } from "../terminal.ts";
 import { workspaceOption } from "./keys.ts";
@@ -83,11 +82,32 @@ async function textOf(body: string | boolean | undefined, html: string): Promise
   return await text(process.stdin);
 }
 
+/** What people attach most; anything else is a file like any other to its reader. */
+const types: Record<string, string> = {
+  ".csv": "text/csv",
+  ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  ".gif": "image/gif",
+  ".html": "text/html",
+  ".ics": "text/calendar",
+  ".jpeg": "image/jpeg",
+  ".jpg": "image/jpeg",
+  ".json": "application/json",
+  ".md": "text/markdown",
+  ".pdf": "application/pdf",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain",
+  ".webp": "image/webp",
+  ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  ".xml": "application/xml",
+  ".zip": "application/zip",
+};
+
 async function attachment(path: string): Promise<JsonObject> {
   const content = await readOrRefuse(path);
   return {
     filename: basename(path),
-    contentType: detectMimeType(path) || "application/octet-stream",
+    contentType: types[extname(path).toLowerCase()] ?? "application/octet-stream",
     base64Content: content.toString("base64"),
   };
 }

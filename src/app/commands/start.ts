@@ -1,6 +1,7 @@
 /** posthorn start: runs the program until it is told to stop, and says where everything is. */
 import { createLog } from "../../ops/log.ts";
 import { assemble, type Program } from "../assemble.ts";
+import { baseUrl } from "../base-url.ts";
 import type { Command } from "../command.ts";
 import type { Config } from "../config.ts";
 import { mailboxFolder } from "../files.ts";
@@ -41,14 +42,16 @@ function stopSignal(): Promise<void> {
 function welcome(config: Config, program: Program): string {
   const { ports, first } = program;
   if (ports.http === undefined) return `\nPosthorn runs as ${[...config.roles].join(", ")}.\n\n`;
-  const host = config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host;
-  const base = config.publicUrl ?? `http://${host}:${ports.http}`;
+  const base = baseUrl(config, ports.http);
   const lines = ["", "Posthorn is running.", "", `  API        ${base}`, `  Dashboard  ${base}/`];
   if (ports.smtp !== undefined) lines.push(`  SMTP       ${config.smtp.host}:${ports.smtp}`);
   if (ports.dns !== undefined) lines.push(`  DNS        ${config.dns.host}:${ports.dns}  (zone ${config.zone})`);
   lines.push("");
   if (config.delivery === "capture")
     lines.push("  Mail is captured: nothing leaves this machine. Set POSTHORN_DELIVERY=direct to deliver.", "");
+  if (program.firstSignUp)
+    lines.push(`  The first person signs up here${program.firstSignUp.once ? ", with this link, once" : ""}:`, "");
+  if (program.firstSignUp) lines.push(`    ${program.firstSignUp.link}`, "");
   const show = first.newKey !== undefined && config.onLoopback;
   if (show)
     lines.push(`  Your first API key, shown this once (kept in ${first.keyFile}):`, "", `    ${first.newKey}`, "");

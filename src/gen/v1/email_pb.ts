@@ -1244,14 +1244,15 @@ export const EmailService: GenService<{
    * For keys with read permission, `body`, `newText` and `html` of inbound mail are left empty.
    *
    * Asked with `Content-Type: application/json`, the answer is one JSON object per line (`curl -N`); with
-   * `Accept: text/event-stream`, server-sent events.
+   * `Accept: text/event-stream`, server-sent events. The header `Last-Event-ID`, where there is one, wins over `cursor`.
    *
    * Errors:
    * - invalid_argument: `cursor` is not a number, `latest` or empty; an entry of `types` is no event type.
    * - out_of_range: `cursor` is older than the oldest kept event or past the newest; the message names both bounds.
    * - not_found: `emailId` names no email of this workspace.
    * - resource_exhausted: the reader is too slow. Resume from the last cursor; nothing is lost.
-   * - unavailable: the server is stopping. Resume from the last cursor.
+   * - deadline_exceeded: the deadline that the caller set has passed.
+   * - unavailable: the server is stopping, or its database is away. Resume from the last cursor.
    * - unauthenticated: the key was revoked while the stream was open.
    *
    * @generated from rpc v1.EmailService.StreamEvents

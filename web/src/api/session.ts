@@ -1,6 +1,16 @@
 /** Who works with the dashboard: a person with a session cookie and a chosen workspace, or whoever holds an API key. */
 import { useSyncExternalStore } from "react";
-import { type AuthState, authState, forgetAnswers, type Person, type Role, type Session, setAuthState, useAuthState, type WorkspaceOfPerson } from "./auth.ts";
+import {
+  type AuthState,
+  authState,
+  forgetAnswers,
+  type Person,
+  type Role,
+  type Session,
+  setAuthState,
+  useAuthState,
+  type WorkspaceOfPerson,
+} from "./auth.ts";
 
 export type Caller =
   | { kind: "key" }

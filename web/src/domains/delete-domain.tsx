@@ -25,8 +25,8 @@ export function DeleteDomain(props: { domain: Domain; isOpen: boolean; onClose()
       onClose={props.onClose}
     >
       <Text>
-        New emails from <strong>{domain.domain}</strong> are refused from now on. Mail that was already accepted is still
-        signed and delivered; leave its records in DNS for seven more days.
+        New emails from <strong>{domain.domain}</strong> are refused from now on. Mail that was already accepted is
+        still signed and delivered; leave its records in DNS for seven more days.
       </Text>
       <Text>Registering it again later brings new records, which must be published anew.</Text>
     </Confirm>

@@ -14,7 +14,11 @@ import { Attachments } from "./attachments.tsx";
 import { attachmentsOf, headerOf, inlineImages } from "./parse-raw.ts";
 
 export function EmailContent({ email }: { email: Email }) {
-  const query = useCall(EmailService.method.getEmailContent, { id: email.id }, { enabled: email.hasContent, staleTime: Infinity });
+  const query = useCall(
+    EmailService.method.getEmailContent,
+    { id: email.id },
+    { enabled: email.hasContent, staleTime: Infinity },
+  );
   if (!email.hasContent)
     return (
       <Section title="Content">

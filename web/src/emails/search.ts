@@ -1,5 +1,6 @@
 /** What the log is narrowed to, as it stands in the page's address, and as the API asks for it. */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { readTexts } from "../parts/search-texts.ts";
 import { statusByName } from "./words.ts";
 
 export interface EmailSearch {
@@ -18,16 +19,8 @@ export const periods: Record<string, { name: string; ms: number }> = {
   month: { name: "Last 30 days", ms: 30 * 86_400_000 },
 };
 
-const names = ["q", "status", "domain", "since", "key", "value"] as const;
-
-/** Anything may stand in an address: only short texts under known names are taken. */
 export function readEmailSearch(raw: Record<string, unknown>): EmailSearch {
-  const found = names.flatMap((name) => {
-    const value = raw[name];
-    const text = typeof value === "string" ? value : typeof value === "number" ? String(value) : "";
-    return text === "" ? [] : [[name, text.slice(0, 1_024)]];
-  });
-  return Object.fromEntries(found);
+  return readTexts(raw, ["q", "status", "domain", "since", "key", "value"]);
 }
 
 export function isNarrowed(search: EmailSearch): boolean {

@@ -1,12 +1,12 @@
 /** Sends one email by hand: to see that all is in place, and to watch what happens to it. */
 import { useMutation, useQuery } from "@connectrpc/connect-query";
-import { Anchor, Button, NativeSelect, Stack, Text, Textarea, TextInput } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
+import { Button, NativeSelect, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { changed } from "../api/changed.ts";
 import { explain } from "../api/problem.ts";
+import { AnchorLink } from "../parts/links.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { Loading } from "../parts/states.tsx";
 
@@ -19,10 +19,7 @@ export function SendForm({ onSent }: { onSent(id: string): void }) {
     return (
       <Text>
         No domain can send yet. Add one and publish its records on the page{" "}
-        <Anchor component={Link} to="/domains">
-          Domains
-        </Anchor>
-        .
+        <AnchorLink to="/domains">Domains</AnchorLink>.
       </Text>
     );
   return <Form names={names} onSent={onSent} />;

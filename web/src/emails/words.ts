@@ -1,9 +1,14 @@
 /** The states of emails and of their recipients in the words of the dashboard. */
 import { EmailStatus, RecipientStatus } from "../../../src/gen/v1/email_pb.ts";
+import { enumName } from "../parts/enum-name.ts";
 import type { Word } from "../parts/mark.tsx";
 
 const emailWords: Partial<Record<EmailStatus, Word>> = {
-  [EmailStatus.QUEUED]: { word: "Queued", color: "gray", meaning: "Waiting for its time, its turn or its next attempt." },
+  [EmailStatus.QUEUED]: {
+    word: "Queued",
+    color: "gray",
+    meaning: "Waiting for its time, its turn or its next attempt.",
+  },
   [EmailStatus.PROCESSING]: { word: "Sending", color: "blue", meaning: "Some recipients are still open." },
   [EmailStatus.SENT]: { word: "Sent", color: "green", meaning: "Finished; at least one recipient was accepted." },
   [EmailStatus.FAILED]: { word: "Failed", color: "red", meaning: "Finished; no recipient was accepted." },
@@ -17,7 +22,7 @@ export function emailWord(status: EmailStatus): Word {
 
 /** The name in addresses of this page: `?status=sent`. */
 export function statusName(status: EmailStatus): string {
-  return (EmailStatus[status] ?? "").toLowerCase();
+  return enumName(EmailStatus, status);
 }
 
 export function statusByName(name: string | undefined): EmailStatus {

@@ -3,6 +3,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { DomainStatus } from "../../../src/gen/v1/domain_pb.ts";
 import { BounceType, type Event } from "../../../src/gen/v1/event_pb.ts";
 import { SuppressionReason } from "../../../src/gen/v1/suppression_pb.ts";
+import { enumName } from "../parts/enum-name.ts";
 import type { Word } from "../parts/mark.tsx";
 
 export interface Told {
@@ -40,7 +41,13 @@ export function wordOf(type: string): Word {
 
 export function describe(event: Event): Told {
   const told = payloadOf(event);
-  return { word: wordOf(event.type), recipients: [], reply: "", ...told, facts: told.facts.filter(([, v]) => v !== "") };
+  return {
+    word: wordOf(event.type),
+    recipients: [],
+    reply: "",
+    ...told,
+    facts: told.facts.filter(([, v]) => v !== ""),
+  };
 }
 
 type Part = Pick<Told, "text" | "facts"> & Partial<Told>;
@@ -56,7 +63,10 @@ function payloadOf({ payload }: Event): Part {
         reply: smtpReply,
         text: `${who}${remoteMx ? ` ${remoteMx}` : ""}`,
         facts: [
-          ["Connection", tls ? `${tls.protocol}, ${tls.verified ? "certificate verified" : "certificate not verified"}` : "no TLS"],
+          [
+            "Connection",
+            tls ? `${tls.protocol}, ${tls.verified ? "certificate verified" : "certificate not verified"}` : "no TLS",
+          ],
           ["Attempts", String(attempts)],
           ["Note", possibleDuplicate ? "An earlier attempt ended in doubt: there may be two copies." : ""],
         ],
@@ -96,7 +106,7 @@ function payloadOf({ payload }: Event): Part {
         recipients,
         text: "Not tried: the address is on the suppression list",
         facts: [
-          ["Reason", (SuppressionReason[reason] ?? "").toLowerCase()],
+          ["Reason", enumName(SuppressionReason, reason)],
           ["Put there by", sourceEventId],
         ],
       };
@@ -140,8 +150,8 @@ function payloadOf({ payload }: Event): Part {
     }
     case "domainUpdated": {
       const { domain, status, previousStatus, message } = payload.value;
-      const name = (value: DomainStatus) => (DomainStatus[value] ?? "unknown").toLowerCase();
-      return { text: `${domain}: ${name(previousStatus)} → ${name(status)}`, facts: [["Next", message]] };
+      const [before, now] = [previousStatus, status].map((value) => enumName(DomainStatus, value));
+      return { text: `${domain}: ${before} → ${now}`, facts: [["Next", message]] };
     }
     case "webhookDisabled":
       return { text: `Switched off: ${payload.value.url}`, facts: [["Why", payload.value.reason]] };

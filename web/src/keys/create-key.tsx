@@ -1,33 +1,25 @@
 /** Makes a key: a form, then its secret, shown this once and gone from the page when the dialogue closes. */
 import { useMutation } from "@connectrpc/connect-query";
-import { Alert, Button, Checkbox, Group, Modal, Radio, Stack, TextInput } from "@mantine/core";
+import { Button, Checkbox, Group, Radio, Stack, TextInput } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
 import { KeyPermission } from "../../../src/gen/v1/options_pb.ts";
+import { changed } from "../api/changed.ts";
 import { explain } from "../api/problem.ts";
-import { CopyField } from "../parts/copy-field.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { SecretOnce } from "../parts/secret-once.tsx";
 import { permissions } from "./permissions.ts";
-import { keysChanged } from "./queries.ts";
 
-export function CreateKey({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const [secret, setSecret] = useState<string>();
-  const close = () => {
-    setSecret(undefined);
-    onClose();
-  };
+export function CreateKey({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   return (
-    <Modal
-      opened={isOpen}
-      onClose={close}
-      title={secret === undefined ? "Create a key" : "The key is made"}
-      // A secret that is shown once must not vanish by a click beside it.
-      closeOnClickOutside={secret === undefined}
-      closeOnEscape={secret === undefined}
-      withCloseButton={secret === undefined}
-    >
-      {secret === undefined ? <KeyForm onMade={setSecret} onCancel={close} /> : <Made secret={secret} onDone={close} />}
-    </Modal>
+    <SecretOnce
+      isOpen={isOpen}
+      onClose={onClose}
+      title="Create a key"
+      madeTitle="The key is made"
+      label="API key"
+      form={(onMade, onCancel) => <KeyForm onMade={onMade} onCancel={onCancel} />}
+    />
   );
 }
 
@@ -40,7 +32,7 @@ function KeyForm({ onMade, onCancel }: { onMade: (secret: string) => void; onCan
     // The answer holds the secret: it must not stay in the cache of mutations.
     gcTime: 0,
     onSuccess({ secret }) {
-      void keysChanged();
+      void changed(KeyService.method.listKeys);
       onMade(secret);
     },
   });
@@ -105,17 +97,5 @@ function KeyForm({ onMade, onCancel }: { onMade: (secret: string) => void; onCan
         </Group>
       </Stack>
     </form>
-  );
-}
-
-function Made({ secret, onDone }: { secret: string; onDone: () => void }) {
-  return (
-    <Stack>
-      <Alert color="yellow" role="alert">
-        Copy it now and keep it safe. It cannot be shown again.
-      </Alert>
-      <CopyField label="API key" value={secret} />
-      <Button onClick={onDone}>I have copied the key</Button>
-    </Stack>
   );
 }

@@ -9,7 +9,7 @@ export function KeyCard({ subject, onRevoke }: { subject: Key; onRevoke: () => v
   const permission = permissionOf(subject.permission);
   const isRevoked = subject.revokedAt !== undefined;
   return (
-    <Card withBorder padding="md" component="li">
+    <Card withBorder padding="md">
       <Group justify="space-between" align="flex-start">
         <Stack gap={6} flex="1 1 240px" miw={0}>
           <Group gap="xs">

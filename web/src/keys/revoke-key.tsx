@@ -3,19 +3,17 @@ import { useMutation } from "@connectrpc/connect-query";
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useEffect } from "react";
 import { type Key, KeyService } from "../../../src/gen/v1/key_pb.ts";
-import { queryClient } from "../api/query-client.ts";
-import { isOwnKey, signOut } from "../api/session.ts";
+import { changed } from "../api/changed.ts";
+import { endSession, isOwnKey } from "../api/session.ts";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { keysChanged } from "./queries.ts";
 
 export function RevokeKey({ subject, onClose }: { subject: Key | undefined; onClose: () => void }) {
   const isOwn = subject !== undefined && isOwnKey(subject.prefix);
   const revocation = useMutation(KeyService.method.revokeKey, {
     onSuccess() {
       onClose();
-      if (!isOwn) return keysChanged();
-      signOut("You revoked the key that you were signed in with.");
-      queryClient.clear();
+      if (!isOwn) return changed(KeyService.method.listKeys);
+      endSession("You revoked the key that you were signed in with.");
     },
   });
   const { reset } = revocation;

@@ -1,13 +1,14 @@
 /** The log of sent mail: search, filters, and rows that stay current. */
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { Button, Group, Text } from "@mantine/core";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { startOver } from "../api/changed.ts";
 import { EmailRow } from "../emails/email-row.tsx";
 import { EmailFilters } from "../emails/filters.tsx";
 import { type EmailSearch, isNarrowed, readEmailSearch, toRequest } from "../emails/search.ts";
+import { ButtonLink } from "../parts/links.tsx";
 import { Page } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Empty } from "../parts/states.tsx";
@@ -30,11 +31,7 @@ export function EmailsPage() {
     <Page
       title="Emails"
       intro="Every email that was accepted, newest first. Content is kept for 30 days unless the operator chose otherwise."
-      actions={
-        <Button component={Link} to="/send">
-          Send a test email
-        </Button>
-      }
+      actions={<ButtonLink to="/send">Send a test email</ButtonLink>}
     >
       <EmailFilters search={search} onChange={change} />
       <Log search={search} onClear={() => change({ q: "", status: "", domain: "", since: "", key: "", value: "" })} />
@@ -85,13 +82,7 @@ function Log({ search, onClear }: { search: EmailSearch; onClear(): void }) {
               No email matches. The search finds whole ids, parts of recipient addresses and words of the subject.
             </Empty>
           ) : (
-            <Empty
-              action={
-                <Button component={Link} to="/send">
-                  Send a test email
-                </Button>
-              }
-            >
+            <Empty action={<ButtonLink to="/send">Send a test email</ButtonLink>}>
               No email has been sent yet. Send one from here, or call SendEmail with an API key.
             </Empty>
           )

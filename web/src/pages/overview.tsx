@@ -1,55 +1,51 @@
-/** The first page: what Posthorn is, whether this instance is ready, and what to do next. */
-import { Anchor, Card, Code, SimpleGrid, Stack, Text, Title } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
-import { useSession } from "../api/session.ts";
+/** The first page: the guide for an empty workspace; afterwards the newest emails, the domains, and whether the instance is ready. */
+import { SimpleGrid, Stack } from "@mantine/core";
+import { EmailRow } from "../emails/email-row.tsx";
+import { CallExample } from "../overview/call-example.tsx";
+import { DomainsCard } from "../overview/domains-card.tsx";
+import { Guide, useGuide } from "../overview/guide.tsx";
+import { AnchorLink } from "../parts/links.tsx";
+import { Page } from "../parts/page.tsx";
+import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { Section } from "../parts/section.tsx";
+import { Loading } from "../parts/states.tsx";
 import { ReadinessCard } from "../shell/readiness-card.tsx";
-import { SignIn } from "../shell/sign-in.tsx";
 
 export function OverviewPage() {
-  const { key } = useSession();
+  const { emails, sentId, setSentId, isGuided } = useGuide();
   return (
-    <Stack gap="xl" maw={960}>
-      <title>Overview · Posthorn</title>
-      <Stack gap="xs">
-        <Title order={1}>Posthorn</Title>
-        <Text size="lg" maw={640}>
-          Transactional email on your own machine: an API that takes your mail, a queue that keeps it safe, a mail
-          server that delivers it, and events that tell you what became of it.
-        </Text>
-      </Stack>
+    <Page title="Overview">
+      {isGuided ? <Guide sentId={sentId} onSent={setSentId} /> : <Newest emails={emails} />}
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+        {!isGuided && <DomainsCard />}
         <ReadinessCard />
-        {key === undefined ? <SignIn /> : <NextSteps />}
       </SimpleGrid>
-    </Stack>
+      {!isGuided && <CallExample domain={emails.data?.data[0]?.domain ?? "example.com"} />}
+    </Page>
   );
 }
 
-function NextSteps() {
-  const call = [
-    `curl ${location.origin}/v1.KeyService/ListKeys`,
-    `-H "Authorization: Bearer $POSTHORN_KEY"`,
-    `-H "Connect-Protocol-Version: 1"`,
-    `-H "Content-Type: application/json"`,
-    "-d '{}'",
-  ].join(" \\\n  ");
+function Newest({ emails }: { emails: ReturnType<typeof useGuide>["emails"] }) {
   return (
-    <Card withBorder padding="lg" component="section" aria-labelledby="next-steps">
-      <Stack>
-        <Title order={2} size="h3" id="next-steps">
-          You are signed in
-        </Title>
-        <Text>
-          Make a key for each program that sends, with no more permission than it needs, on the page{" "}
-          <Anchor component={Link} to="/keys">
-            API keys
-          </Anchor>
-          . Every method of the API is called in the same way:
-        </Text>
-        <Code block tabIndex={0} aria-label="Example call">
-          {call}
-        </Code>
-      </Stack>
-    </Card>
+    <Section title="Newest emails">
+      {emails.isPending ? (
+        <Loading what="the newest emails" rows={5} height={56} />
+      ) : emails.data ? (
+        <Stack gap="sm">
+          <Stack component="ul" gap={0} className="list framed" aria-label="Newest emails">
+            {emails.data.data.map((email) => (
+              <li key={email.id}>
+                <EmailRow email={email} />
+              </li>
+            ))}
+          </Stack>
+          <AnchorLink to="/emails" size="sm">
+            All emails
+          </AnchorLink>
+        </Stack>
+      ) : (
+        <ProblemAlert error={emails.error} onRetry={() => void emails.refetch()} />
+      )}
+    </Section>
   );
 }

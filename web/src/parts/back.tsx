@@ -1,11 +1,10 @@
-/** The way from one thing back to the list that it stands in. */
-import { Anchor } from "@mantine/core";
-import { Link, type LinkProps } from "@tanstack/react-router";
+import type { LinkProps } from "@tanstack/react-router";
+import { AnchorLink } from "./links.tsx";
 
 export function Back({ to, children }: { to: LinkProps["to"]; children: string }) {
   return (
-    <Anchor component={Link} to={to} size="sm" w="fit-content">
+    <AnchorLink to={to} size="sm" w="fit-content">
       ← {children}
-    </Anchor>
+    </AnchorLink>
   );
 }

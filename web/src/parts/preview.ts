@@ -20,9 +20,10 @@ export function cleanHtml(html: string, inline: ReadonlyMap<string, string> = ne
   return {
     head: [...parsed.head.querySelectorAll("style")],
     body: parsed.body,
-    hasRemote: /(?:src|srcset|background|poster|href)\s*=\s*["']?\s*(?:https?:)?\/\/|url\(\s*["']?\s*(?:https?:)?\/\//i.test(
-      text.replaceAll(/<a\b[^>]*>/gi, ""),
-    ),
+    hasRemote:
+      /(?:src|srcset|background|poster|href)\s*=\s*["']?\s*(?:https?:)?\/\/|url\(\s*["']?\s*(?:https?:)?\/\//i.test(
+        text.replaceAll(/<a\b[^>]*>/gi, ""),
+      ),
   };
 }
 

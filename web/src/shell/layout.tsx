@@ -1,29 +1,24 @@
-/** The frame around every page: the name, the sections, the colours, and the way out. */
-import { AppShell, Burger, Button, Group, NavLink, Text } from "@mantine/core";
+/** The frame around every page: the name, the sections, the colours, who is signed in, and who is let through. */
+import { AppShell, Burger, Button, Group, NavLink, ScrollArea, Skeleton, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { queryClient } from "../api/query-client.ts";
-import { signOut, useSession } from "../api/session.ts";
-import { HornIcon, HouseIcon, KeyIcon } from "../parts/icons.tsx";
+import { useSession } from "../api/session.ts";
+import { HornIcon } from "../parts/icons.tsx";
+import { AuthCard } from "../people/auth-card.tsx";
+import { CreateWorkspaceForm } from "../people/create-workspace.tsx";
+import { AccountMenu } from "./account-menu.tsx";
 import { ColorSchemeSwitch } from "./color-scheme-switch.tsx";
-
-const sections = [
-  { to: "/", label: "Overview", icon: <HouseIcon /> },
-  { to: "/keys", label: "API keys", icon: <KeyIcon /> },
-] as const;
+import { isWithin, openPages, sections } from "./sections.tsx";
+import { Welcome } from "./welcome.tsx";
 
 export function Layout() {
   const [isOpen, menu] = useDisclosure(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
-  const { key } = useSession();
-  const leave = () => {
-    signOut();
-    queryClient.clear();
-  };
+  const { caller } = useSession();
   return (
     <AppShell
       header={{ height: 56 }}
-      navbar={{ width: 220, breakpoint: "sm", collapsed: { mobile: !isOpen } }}
+      navbar={caller && { width: 220, breakpoint: "sm", collapsed: { mobile: !isOpen } }}
       padding={{ base: "md", sm: "xl" }}
     >
       <Button className="skip" component="a" href="#content" size="xs">
@@ -32,15 +27,17 @@ export function Layout() {
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="xs" wrap="nowrap">
-            <Burger
-              opened={isOpen}
-              onClick={menu.toggle}
-              hiddenFrom="sm"
-              size="sm"
-              aria-label={isOpen ? "Close the menu" : "Open the menu"}
-              aria-expanded={isOpen}
-              aria-controls="sections"
-            />
+            {caller && (
+              <Burger
+                opened={isOpen}
+                onClick={menu.toggle}
+                hiddenFrom="sm"
+                size="sm"
+                aria-label={isOpen ? "Close the menu" : "Open the menu"}
+                aria-expanded={isOpen}
+                aria-controls="sections"
+              />
+            )}
             <HornIcon />
             <Text fw={650} size="lg" component="span">
               Posthorn
@@ -48,31 +45,47 @@ export function Layout() {
           </Group>
           <Group gap="xs" wrap="nowrap">
             <ColorSchemeSwitch />
-            {key !== undefined && (
-              <Button variant="default" size="xs" onClick={leave}>
-                Sign out
-              </Button>
-            )}
+            {caller && <AccountMenu caller={caller} />}
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm" id="sections" aria-label="Sections">
-        {sections.map(({ to, label, icon }) => (
-          <NavLink
-            key={to}
-            component={Link}
-            to={to}
-            label={label}
-            leftSection={icon}
-            active={path === to}
-            aria-current={path === to ? "page" : undefined}
-            onClick={menu.close}
-          />
-        ))}
-      </AppShell.Navbar>
+      {caller && (
+        <AppShell.Navbar p="sm" id="sections" aria-label="Sections">
+          <ScrollArea>
+            {sections.map(({ to, label, icon }) => (
+              <NavLink
+                key={to}
+                component={Link}
+                to={to}
+                label={label}
+                leftSection={icon}
+                active={isWithin(path, to)}
+                aria-current={isWithin(path, to) ? "page" : undefined}
+                onClick={menu.close}
+              />
+            ))}
+          </ScrollArea>
+        </AppShell.Navbar>
+      )}
       <AppShell.Main id="content" tabIndex={-1}>
-        <Outlet />
+        <Inside path={path} />
       </AppShell.Main>
     </AppShell>
   );
+}
+
+/** The page, for those who may see it; else the way in, at the same address, so that signing in leads to it. */
+function Inside({ path }: { path: string }) {
+  const { caller, state } = useSession();
+  if (openPages.includes(path)) return <Outlet />;
+  if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
+  if (caller.kind === "key") return <Outlet key="key" />;
+  if (!caller.workspace)
+    return (
+      <AuthCard title="Create a workspace">
+        <CreateWorkspaceForm />
+      </AuthCard>
+    );
+  // Another workspace is another world: nothing of a page may stay.
+  return <Outlet key={caller.workspace.id} />;
 }

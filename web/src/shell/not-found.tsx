@@ -1,6 +1,6 @@
 /** An address that is no page of the dashboard. */
-import { Button, Stack, Text, Title } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
+import { Stack, Text, Title } from "@mantine/core";
+import { ButtonLink } from "../parts/links.tsx";
 
 export function NotFound() {
   return (
@@ -8,9 +8,9 @@ export function NotFound() {
       <title>Not found · Posthorn</title>
       <Title order={1}>There is no such page</Title>
       <Text>The address may be mistyped, or it belongs to a newer version of Posthorn.</Text>
-      <Button component={Link} to="/" variant="default">
+      <ButtonLink to="/" variant="default">
         Go to the overview
-      </Button>
+      </ButtonLink>
     </Stack>
   );
 }

@@ -1,0 +1,77 @@
+// Holds docs/openapi.json against the rules of OpenAPI and against the contract that it is made from.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { readContract } from "./descriptors.ts";
+import { generate } from "./openapi.ts";
+
+type Schema = {
+  $ref?: string;
+  type?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  enum?: string[];
+};
+type Operation = {
+  operationId: string;
+  requestBody: { content: Record<string, { schema: Schema; examples: { example: { value: unknown } } }> };
+  responses: Record<string, { content: Record<string, { schema: Schema }> }>;
+};
+const text = (await generate()).get("docs/openapi.json")!;
+const file = JSON.parse(text) as {
+  openapi: string;
+  paths: Record<string, { post: Operation }>;
+  components: { schemas: Record<string, Schema> };
+};
+const contract = await readContract();
+
+test("an OpenAPI validator accepts it as 3.1", async () => {
+  const validator = new Validator();
+  const { valid, errors } = await validator.validate(JSON.parse(text));
+  assert.ok(valid, JSON.stringify(errors, null, 2));
+  assert.equal(validator.version, "3.1");
+});
+
+test("every method is there once, with a name of its own", () => {
+  const methods = contract.services.flatMap((service) => service.methods);
+  assert.deepEqual(
+    Object.keys(file.paths),
+    methods.map((method) => `/${method.parent.typeName}/${method.name}`),
+  );
+  const names = Object.values(file.paths).map(({ post }) => post.operationId);
+  assert.equal(new Set(names).size, methods.length);
+});
+
+test("every reference leads to something, and every schema is reached", () => {
+  const wanted = new Set([...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map((match) => match[1]!));
+  for (const name of wanted) assert.ok(file.components.schemas[name], `#/components/schemas/${name} leads nowhere`);
+  for (const name of Object.keys(file.components.schemas)) assert.ok(wanted.has(name), `nothing uses ${name}`);
+});
+
+test("the example of each method fits its schema", () => {
+  for (const { post } of Object.values(file.paths)) {
+    const { schema, examples } = post.requestBody.content["application/json"]!;
+    fits(examples.example.value, schema, post.operationId);
+  }
+});
+
+/** As far as our schemas go: types, known fields, needed fields, enums. */
+function fits(value: unknown, wanted: Schema, where: string): void {
+  const schema = wanted.$ref ? file.components.schemas[wanted.$ref.split("/").at(-1)!]! : wanted;
+  if (schema.type === "array") {
+    assert.ok(Array.isArray(value), where);
+    for (const [i, item] of value.entries()) fits(item, schema.items!, `${where}[${i}]`);
+  } else if (schema.type === "object") {
+    assert.equal(typeof value, "object", where);
+    for (const name of schema.required ?? []) assert.ok(name in (value as object), `${where} lacks ${name}`);
+    if (!schema.properties) return;
+    for (const [name, inner] of Object.entries(value as object)) {
+      assert.ok(schema.properties[name], `${where}.${name} is not in the schema`);
+      fits(inner, schema.properties[name], `${where}.${name}`);
+    }
+  } else {
+    assert.equal(typeof value, schema.type === "integer" ? "number" : schema.type, where);
+    if (schema.enum) assert.ok(schema.enum.includes(value as string), `${where}: ${String(value)}`);
+  }
+}

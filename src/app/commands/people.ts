@@ -1,0 +1,91 @@
+/** posthorn people …: lists people, invites them and gives them a way back in, on a running or a stopped instance. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { readEmail } from "../../people/input.ts";
+import { createInvitations } from "../../people/invitations.ts";
+import { makeResetLink } from "../../people/resets.ts";
+import { toWireId } from "../../store/ids.ts";
+import { type Role, roles } from "../../store/members.ts";
+import { findPerson, listPeople } from "../../store/people.ts";
+import { baseUrl } from "../base-url.ts";
+import { type Command, table, UsageError } from "../command.ts";
+import type { Config } from "../config.ts";
+import type { Ports } from "../files.ts";
+import { workspaceFrom, workspaceOption } from "./keys.ts";
+import { withStore } from "./with-store.ts";
+
+export const peopleList: Command = {
+  name: "people list",
+  summary: "List the people who signed up, with their workspaces.",
+  options: { json: { type: "boolean", help: "one JSON object per line" } },
+  async run({ options, config }) {
+    await withStore(config(), async ({ sql }) => {
+      const people = (await listPeople(sql)).map((person) => ({ ...person, id: toWireId("person", person.id) }));
+      if (options.json) for (const person of people) process.stdout.write(`${JSON.stringify(person)}\n`);
+      else {
+        const rows = people.map((p) => [
+          p.email,
+          p.name,
+          p.lastSeenAt?.toISOString() ?? "never",
+          p.workspaces ?? "none",
+        ]);
+        process.stdout.write(table([["EMAIL", "NAME", "LAST SIGNED IN", "WORKSPACES"], ...rows], ""));
+      }
+    });
+  },
+};
+
+export const peopleInvite: Command = {
+  name: "people invite",
+  summary:
+    "Invite a person to a workspace and print the link, alone, on standard output. Works whatever POSTHORN_SIGNUP says.",
+  words: "EMAIL",
+  options: {
+    workspace: workspaceOption,
+    role: { type: "string", help: roles.join(", "), value: "owner" },
+  },
+  async run({ words, options, config: read }) {
+    const role = String(options.role ?? "owner");
+    if (!(roles as readonly string[]).includes(role))
+      throw new UsageError(`--role must be ${roles.join(", ")}, is ${JSON.stringify(role)}`);
+    const email = oneEmail(words);
+    const config = read();
+    const base = await baseNow(config);
+    await withStore(config, async ({ sql, nowMs }) => {
+      const invitations = createInvitations({ sql, base: () => base, nowMs, mail: undefined });
+      const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
+      const { url } = await invitations.invite({ workspaceId, email, role: role as Role });
+      process.stdout.write(`${url}\n`);
+    });
+  },
+};
+
+export const peopleResetPassword: Command = {
+  name: "people reset-password",
+  summary: "Print a link, alone, with which a person sets a new password within an hour.",
+  words: "EMAIL",
+  options: {},
+  async run({ words, config: read }) {
+    const email = oneEmail(words);
+    const config = read();
+    const base = await baseNow(config);
+    await withStore(config, async ({ sql }) => {
+      if (!(await findPerson(sql, email)))
+        throw new UsageError(`Nobody signed up with ${email}. See: posthorn people list`);
+      process.stdout.write(`${await makeResetLink(sql, email, base)}\n`);
+    });
+  },
+};
+
+function oneEmail(words: readonly string[]): string {
+  const email = words.length === 1 ? readEmail(words[0]!) : undefined;
+  if (!email) throw new UsageError("Name one email address, for example: ann@example.com");
+  return email;
+}
+
+/** Where the program listens, as it wrote down when it started; else where it would. */
+async function baseNow(config: Config): Promise<string> {
+  const text = await readFile(join(config.dataDir, "ports.json"), "utf8").catch(() => "{}");
+  const { http } = JSON.parse(text) as Partial<Ports>;
+  return baseUrl(config, http ?? config.http.port);
+}

@@ -1,0 +1,193 @@
+/** posthorn send, events and doctor as typed: on a running and on a stopped instance, by its store and by its API. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
+import { until } from "../harness/wait.ts";
+
+const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
+let database: TestDatabase;
+let program: RunningProgram;
+before(async () => {
+  database = await createTestDatabase();
+  program = await startProgram({ databaseUrl: database.url });
+});
+after(async () => {
+  await program?.remove();
+  await database?.drop();
+});
+
+const posthorn = (args: string[], env: Record<string, string> = {}) =>
+  runCommand(args, { dataDir: program.dataDir, databaseUrl: database.url, env });
+/** As from another machine: only the address and a key are known. */
+const elsewhere = () => ({ POSTHORN_URL: program.url, POSTHORN_KEY: program.key });
+const letter = ["send", "--from", "Shop <orders@example.test>", "--subject", "Hello"];
+
+test("send takes flags, files and several recipients, waits, and prints id and status", async () => {
+  const file = join(program.dataDir, "bill.pdf");
+  await writeFile(file, "%PDF-1.7");
+  const flags = ["--body", "Thank you.", "--cc", "grace@example.test", "--attach", file];
+  const more = ["--metadata", "order=1042", "--header", "X-Shop: brass", "--json"];
+  const { code, stdout, stderr } = await posthorn([...letter, ...flags, ...more, "ada@example.test"]);
+  assert.deepEqual([code, stderr], [0, ""]);
+  const { id, status } = JSON.parse(stdout);
+  assert.equal(status, "EMAIL_STATUS_SENT");
+  const { email } = (await program.call("EmailService/GetEmail", { id })).body as {
+    email: { cc: string[]; metadata: object; attachments: object[] };
+  };
+  assert.deepEqual([email.cc, email.metadata], [["grace@example.test"], { order: "1042" }]);
+  assert.deepEqual(email.attachments, [
+    { filename: "bill.pdf", contentType: "application/pdf", sizeBytes: 8, contentId: "" },
+  ]);
+});
+
+test("without --body the text is what is piped in, here through the API of a Posthorn elsewhere", async () => {
+  const env = { ...process.env, ...elsewhere() };
+  const child = spawn(process.execPath, [bin, ...letter, "--json", "ada@example.test"], { env });
+  child.stdin.end("From a pipe.\n");
+  const { id } = JSON.parse(await outputOf(child)) as { id: string };
+  const { body } = await program.call("EmailService/GetEmailContent", { id });
+  assert.equal(body.body, "From a pipe.\n");
+});
+
+test("an email that nobody takes is exit code 1, and a mistake is told in words", async () => {
+  const refused = await posthorn([...letter, "--body", "x", "bounced@example.test"]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stdout, /^em_\S+ {2}FAILED {2}550 5\.1\.1/);
+  const unknown = await posthorn(["send", "--from", "a@nowhere.test", "--body", "x", "b@example.test"]);
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.stderr, /^nowhere\.test is not a domain of this workspace/);
+  for (const args of [["send"], [...letter], [...letter, "--at", "soon", "--body", "", "a@b.test"]])
+    assert.equal((await posthorn(args)).code, 2, args.join(" "));
+});
+
+test("events prints the log from a cursor, of some types, for people and for programs", async () => {
+  const all = await posthorn(["events", "--json"]);
+  assert.deepEqual([all.code, all.stderr], [0, ""]);
+  const log = lines(all.stdout);
+  assert.deepEqual(
+    log.map(({ cursor }) => cursor),
+    log.map((_, i) => String(i + 1)),
+  );
+  const some = await posthorn(["events", "--json", "--cursor", "1", "--types", "email.bounced"], elsewhere());
+  assert.deepEqual(
+    lines(some.stdout),
+    log.filter(({ event }) => event.type === "email.bounced"),
+  );
+  const shown = await posthorn(["events"]);
+  assert.equal(shown.stdout.trimEnd().split("\n").length, log.length);
+  assert.match(shown.stdout, /email\.delivered .*ada@example\.test {2}em_.* 250 2\.0\.0/);
+  assert.ok(!shown.stdout.includes("\u001b"), "colours outside a terminal");
+  const wrong = await posthorn(["events", "--cursor", "x"], elsewhere());
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /^invalid_argument: .*cursor/);
+});
+
+test("events --follow brings what happens later, by the store and by the API, and ends on Ctrl-C with 0", async () => {
+  const env = { POSTHORN_DATA_DIR: program.dataDir, DATABASE_URL: database.url, POSTHORN_SECRET: testSecret };
+  for (const way of [env, elsewhere()]) {
+    const args = ["events", "--follow", "--json", "--cursor", "latest", "--types", "email.delivered"];
+    const child = spawn(process.execPath, [bin, ...args], { env: { ...process.env, ...way } });
+    let output = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    // The tail is found only when the command is there: emails are sent until one is seen.
+    await until("a followed event", async () => {
+      const email = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "" };
+      await program.call("EmailService/SendEmail", email);
+      return output.includes("\n");
+    });
+    const ended = once(child, "exit");
+    child.kill("SIGINT");
+    assert.deepEqual(await ended, [0, null]);
+    assert.equal(lines(output)[0]!.event.type, "email.delivered");
+  }
+});
+
+test("on a stopped instance send stores and says so, and events still reads", async () => {
+  await program.stop();
+  const sent = await posthorn([...letter, "--body", "Later.", "ada@example.test"]);
+  assert.equal(sent.code, 0, sent.stderr);
+  assert.match(sent.stdout, /QUEUED[\s\S]*goes out when one starts/);
+  assert.ok(lines((await posthorn(["events", "--json"])).stdout).length > 3);
+  program = await startProgram({ databaseUrl: database.url, dataDir: program.dataDir });
+  const id = sent.stdout.split(" ")[0];
+  await until("the stored email to be delivered", async () => {
+    const { body } = await program.call("EmailService/GetEmail", { id });
+    return (body.email as { status: string }).status === "EMAIL_STATUS_SENT";
+  });
+});
+
+type Finding = { check: string; result: string; found: string; fix?: string };
+const findings = (stdout: string): Finding[] =>
+  stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Finding);
+
+test("doctor finds a running instance well, with a fix beside each warning", async () => {
+  const { code, stdout, stderr } = await posthorn(["doctor", "--json"]);
+  assert.deepEqual([code, stderr], [0, ""], stdout);
+  const found = findings(stdout);
+  for (const check of [
+    "settings",
+    "disk",
+    "database",
+    "nodes",
+    "http",
+    "smtp",
+    "dns",
+    "TLS",
+    "zone",
+    "PTR",
+    "outbound",
+  ])
+    assert.ok(
+      found.some((one) => one.check === check && one.result === "ok"),
+      `${check} in ${stdout}`,
+    );
+  for (const { result, fix, found: what } of found) assert.equal(fix !== undefined, result !== "ok", what);
+  const shown = await posthorn(["doctor"]);
+  assert.match(shown.stdout, /^ok {4}database {3}PostgreSQL/m);
+});
+
+test("doctor names what would keep mail from leaving, and a port that is taken, with exit code 1", async (t) => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  t.after(() => taken.close());
+  const { port } = taken.address() as { port: number };
+  const env = {
+    ...{ POSTHORN_DELIVERY: "direct", POSTHORN_PUBLIC_IPS: "10.0.0.1", POSTHORN_RESOLVERS: "127.0.0.1:9" },
+    ...{ POSTHORN_SMTP: `127.0.0.1:${port}`, POSTHORN_DATA_DIR: join(program.dataDir, "other") },
+  };
+  const { code, stdout } = await posthorn(["doctor", "--json"], env);
+  assert.equal(code, 1);
+  const failed = findings(stdout).filter(({ result }) => result === "fail");
+  const checks = new Set(failed.map(({ check }) => check));
+  for (const check of ["settings", "smtp", "zone", "PTR", "outbound"])
+    assert.ok(checks.has(check), `${check}: ${stdout}`);
+  assert.match(failed.find(({ check }) => check === "smtp")!.found, /EADDRINUSE/);
+});
+
+type Line = { cursor: string; event: { type: string } };
+
+function lines(text: string): Line[] {
+  return text.trim() === ""
+    ? []
+    : text
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as Line);
+}
+
+async function outputOf(child: ChildProcess): Promise<string> {
+  let output = "";
+  child.stdout!.on("data", (chunk) => (output += chunk));
+  await once(child, "close");
+  return output;
+}

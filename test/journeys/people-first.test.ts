@@ -1,0 +1,157 @@
+/** From nothing to a sent email, as a person: sign-up, workspace, key; then sign-out, sign-in and change of password. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { type Browser, openBrowser, password, type Session } from "../harness/people.ts";
+import { type RunningProgram, startProgram } from "../harness/program.ts";
+
+describe("the first person on this machine", () => {
+  let database: TestDatabase;
+  let program: RunningProgram;
+  let browser: Browser;
+  let workspace: string;
+  before(async () => {
+    database = await createTestDatabase();
+    program = await startProgram({ databaseUrl: database.url });
+    browser = openBrowser(program);
+  });
+  after(async () => {
+    await program?.remove();
+    await database?.drop();
+  });
+
+  it("is told how to sign up", async () => {
+    assert.match(program.output(), new RegExp(`${program.url}/sign-up`));
+    const { body } = await browser.get("/auth/state");
+    assert.equal(body.person, null);
+    assert.deepEqual(body.workspaces, []);
+    assert.deepEqual(body.password, { minLength: 10, maxLength: 128 });
+    const { by, first } = body.signUp as Record<string, unknown>;
+    assert.deepEqual([by, first], ["form", true]);
+    assert.equal(body.passwordReset, "mail");
+  });
+
+  it("hears of every mistake at once", async () => {
+    const { status, body } = await browser.post("/auth/sign-up", { email: "nobody", name: "", password: "short" });
+    assert.equal(status, 400);
+    const violations = body.violations as { field: string }[];
+    assert.deepEqual(
+      violations.map(({ field }) => field),
+      ["email", "name", "password"],
+    );
+    assert.deepEqual(browser.lastSet, []);
+  });
+
+  it("signs up, owns the first workspace, and has a cookie that scripts and other sites cannot use", async () => {
+    const { status, body } = await browser.post("/auth/sign-up", {
+      email: " Olga@There.test ",
+      name: "Olga Owner",
+      password,
+    });
+    assert.equal(status, 200, JSON.stringify(body));
+    const { person, workspaces } = body as Session;
+    assert.match(person.id, /^per_/);
+    assert.deepEqual([person.email, person.name], ["olga@there.test", "Olga Owner"]);
+    assert.deepEqual(
+      workspaces.map(({ name, role }) => [name, role]),
+      [["default", "owner"]],
+    );
+    workspace = workspaces[0]!.id;
+    const [line, ...more] = browser.lastSet;
+    assert.equal(more.length, 0, browser.lastSet.join("\n"));
+    assert.match(line!, /^posthorn\.session_token=/);
+    assert.match(line!, /; HttpOnly/i);
+    assert.match(line!, /; SameSite=Strict/i);
+    assert.match(line!, /; Path=\//i);
+    assert.match(line!, /; Max-Age=2592000/i);
+    assert.doesNotMatch(line!, /; Secure|; Domain/i);
+  });
+
+  it("is known by the next question", async () => {
+    const { body } = await browser.get("/auth/state");
+    assert.equal((body as unknown as Session).person.email, "olga@there.test");
+    assert.deepEqual((body.signUp as Record<string, unknown>).by, "closed");
+  });
+
+  it("makes a key with the session, and the key sends", async () => {
+    const made = await browser.rpc(
+      "KeyService/CreateKey",
+      { name: "mine", permission: "KEY_PERMISSION_FULL" },
+      workspace,
+    );
+    assert.equal(made.status, 200, JSON.stringify(made.body));
+    const email = { from: "hello@example.test", to: ["you@example.test"], subject: "Hello", body: "It works." };
+    const byKey = await program.call("EmailService/SendEmail", email, { key: made.body.secret as string });
+    assert.equal(byKey.body.status, "EMAIL_STATUS_SENT", JSON.stringify(byKey.body));
+    const bySession = await browser.rpc("EmailService/SendEmail", email, workspace);
+    assert.equal(bySession.body.status, "EMAIL_STATUS_SENT", JSON.stringify(bySession.body));
+    const content = await browser.rpc("EmailService/GetEmailContent", { id: bySession.body.id }, workspace);
+    assert.equal(content.body.body, "It works.");
+  });
+
+  it("is the only one who may sign up", async () => {
+    const other = openBrowser(program);
+    const { status, body } = await other.post("/auth/sign-up", { email: "eve@there.test", name: "Eve", password });
+    assert.deepEqual([status, body.code], [403, "permission_denied"]);
+    assert.equal(other.cookies.size, 0);
+  });
+
+  it("signs out: the old cookie opens nothing any more", async () => {
+    const kept = new Map(browser.cookies);
+    const { status } = await browser.post("/auth/sign-out");
+    assert.equal(status, 200);
+    assert.equal(browser.cookies.size, 0, "the browser is told to forget the cookie");
+    const thief = openBrowser(program);
+    for (const [name, value] of kept) thief.cookies.set(name, value);
+    assert.equal((await thief.get("/auth/state")).body.person, null);
+    assert.equal((await thief.rpc("KeyService/ListKeys", {}, workspace)).body.code, "unauthenticated");
+    assert.equal((await browser.post("/auth/sign-out")).status, 200, "signing out twice is no mistake");
+  });
+
+  it("signs in again, with the address in any case", async () => {
+    const { status, body } = await browser.post("/auth/sign-in", { email: "OLGA@there.test", password });
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.equal((body as Session).workspaces[0]!.id, workspace);
+    assert.equal((await browser.rpc("KeyService/ListKeys", {}, workspace)).status, 200);
+  });
+
+  it("changes the password: every other session ends, this one has a new token", async () => {
+    const elsewhere = openBrowser(program);
+    await elsewhere.post("/auth/sign-in", { email: "olga@there.test", password });
+    const wrong = await browser.post("/auth/change-password", {
+      currentPassword: "wrong",
+      newPassword: `${password}2`,
+    });
+    assert.equal(wrong.status, 400);
+    assert.deepEqual(
+      (wrong.body.violations as { field: string }[]).map(({ field }) => field),
+      ["currentPassword"],
+    );
+    const before = new Map(browser.cookies);
+    const changed = await browser.post("/auth/change-password", {
+      currentPassword: password,
+      newPassword: `${password}2`,
+    });
+    assert.equal(changed.status, 200, JSON.stringify(changed.body));
+    assert.notDeepEqual(browser.cookies, before);
+    assert.equal((await elsewhere.get("/auth/state")).body.person, null);
+    assert.equal((await browser.rpc("KeyService/ListKeys", {}, workspace)).status, 200);
+    const fresh = openBrowser(program);
+    assert.equal((await fresh.post("/auth/sign-in", { email: "olga@there.test", password })).status, 401);
+    const right = { email: "olga@there.test", password: `${password}2` };
+    assert.equal((await fresh.post("/auth/sign-in", right)).status, 200);
+  });
+
+  it("leaves no password and no usable session in the database", async () => {
+    const [account] = await database.sql<{ password: string }[]>`select password from people_accounts`;
+    assert.ok(!account!.password.includes("horse"));
+    // The token alone, without its signature, is no cookie.
+    const [session] = await database.sql<{ token: string }[]>`select token from people_sessions limit 1`;
+    const thief = openBrowser(program);
+    for (const value of [session!.token, `${session!.token}.`, `${session!.token}.${"A".repeat(43)}=`]) {
+      thief.cookies.set("posthorn.session_token", encodeURIComponent(value));
+      assert.equal((await thief.get("/auth/state")).body.person, null);
+      assert.equal((await thief.rpc("KeyService/ListKeys", {}, workspace)).body.code, "unauthenticated");
+    }
+  });
+});

@@ -1,0 +1,195 @@
+/** What strangers and other sites try with sessions and sign-in: forged requests, planted cookies, guessing, asking who has an account. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { type Browser, joinAs, openBrowser, password, signUpFirst } from "../harness/people.ts";
+import { type RunningProgram, startProgram } from "../harness/program.ts";
+
+describe("sessions and sign-in", () => {
+  let database: TestDatabase;
+  let program: RunningProgram;
+  let owner: { browser: Browser; workspace: string };
+  before(async () => {
+    database = await createTestDatabase();
+    program = await startProgram({
+      databaseUrl: database.url,
+      env: { POSTHORN_TRUSTED_PROXIES: "127.0.0.1/32", POSTHORN_CORS_ORIGINS: "https://other.example" },
+    });
+    owner = await signUpFirst(program);
+  });
+  after(async () => {
+    await program?.remove();
+    await database?.drop();
+  });
+
+  const foreign: Record<string, Record<string, string>> = {
+    "another site": { origin: "https://evil.example" },
+    "an origin that is allowed to use keys": { origin: "https://other.example" },
+    "another port of this machine": { origin: "http://127.0.0.1:1" },
+    "a sandboxed frame": { origin: "null" },
+    "a site of the same family": { "sec-fetch-site": "same-site" },
+    "another site, as newer browsers say": { "sec-fetch-site": "cross-site" },
+    nobody: { origin: "" },
+  };
+
+  for (const [who, headers] of Object.entries(foreign)) {
+    it(`a request by ${who} does nothing with the person's cookie`, async () => {
+      const request = { name: "forged", permission: "KEY_PERMISSION_FULL" };
+      const rpc = await owner.browser.rpc("KeyService/CreateKey", request, owner.workspace, headers);
+      assert.equal(rpc.body.code, "permission_denied");
+      // Past the short way: through Connect itself.
+      const long = await owner.browser.rpc("KeyService/CreateKey", request, owner.workspace, {
+        ...headers,
+        "content-type": "application/json;charset=utf-16",
+      });
+      assert.notEqual(long.status, 200);
+      for (const path of ["sign-out", "sign-in", "sign-up", "change-password", "accept-invitation"]) {
+        const { status, body } = await owner.browser.post(`/auth/${path}`, {}, headers);
+        assert.deepEqual([status, body.code], [403, "permission_denied"], path);
+      }
+      assert.notEqual((await owner.browser.get("/auth/state")).body.person, null, "still signed in");
+      const names = await database.sql`select 1 from keys where name = 'forged'`;
+      assert.equal(names.length, 0);
+    });
+  }
+
+  it("the browser's own word for a page of ours is enough", async () => {
+    const headers = { origin: "", "sec-fetch-site": "same-origin" };
+    assert.equal((await owner.browser.rpc("KeyService/ListKeys", {}, owner.workspace, headers)).status, 200);
+  });
+
+  it("a form cannot speak to /auth: bodies are JSON, and pages are asked as they want", async () => {
+    for (const type of ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data"]) {
+      const { status } = await owner.browser.post("/auth/sign-out", "{}", { "content-type": type });
+      assert.equal(status, 400, type);
+    }
+    for (const body of ["", "[]", "5", "{", '"x"', "x".repeat(20_000)])
+      assert.ok((await owner.browser.post("/auth/sign-in", body)).status >= 400);
+    const read = await fetch(`${program.url}/auth/sign-in`);
+    assert.deepEqual([read.status, read.headers.get("allow")], [405, "POST"]);
+    await read.text();
+    const odd = await owner.browser.post("/auth/sign-in", { email: ["a"], password: { $ne: "" } });
+    assert.equal(odd.status, 401);
+  });
+
+  it("a key wins over a cookie, and a wrong key is not saved by one", async () => {
+    const headers = { authorization: "Bearer ph_AAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" };
+    const { body } = await owner.browser.rpc("KeyService/ListKeys", {}, owner.workspace, headers);
+    assert.equal(body.code, "unauthenticated");
+  });
+
+  it("a planted cookie never becomes a session: signing in makes a new one and ends the one before", async () => {
+    const name = "posthorn.session_token";
+    const victim = openBrowser(program);
+    victim.cookies.set(name, `planted.${"A".repeat(43)}%3D`);
+    await victim.post("/auth/sign-in", { email: "owner@there.test", password });
+    const first = victim.cookies.get(name)!;
+    assert.doesNotMatch(first, /planted/);
+    await victim.post("/auth/sign-in", { email: "owner@there.test", password });
+    const second = victim.cookies.get(name)!;
+    assert.notEqual(second, first);
+    const thief = openBrowser(program);
+    thief.cookies.set(name, first);
+    assert.equal((await thief.get("/auth/state")).body.person, null, "the session before has ended");
+    // Of two cookies with one name, as a neighbouring host could plant, none but a signed one counts.
+    const two = openBrowser(program);
+    two.cookies.set("x", `1; ${name}=planted`);
+    two.cookies.set(name, second);
+    assert.equal((await two.get("/auth/state")).body.person, null);
+  });
+
+  it("a session of one person never shows another's: the cookie cannot be changed", async () => {
+    const dev = await joinAs(owner, program, { email: "dev@there.test", role: "developer" });
+    const [name, mine] = [...dev.cookies][0]!;
+    const theirs = owner.browser.cookies.get(name)!;
+    const mixed = openBrowser(program);
+    mixed.cookies.set(name, `${decodeURIComponent(theirs).split(".")[0]}.${decodeURIComponent(mine).split(".")[1]}`);
+    assert.equal((await mixed.get("/auth/state")).body.person, null);
+  });
+
+  it("an ended session is over, and one that nears its end is made longer", async () => {
+    const browser = openBrowser(program);
+    await browser.post("/auth/sign-in", { email: "owner@there.test", password });
+    const newest = database.sql`(select id from people_sessions order by id desc limit 1)`;
+    await database.sql`update people_sessions set expires_at = now() + interval '3 days' where id = ${newest}`;
+    assert.notEqual((await browser.get("/auth/state")).body.person, null);
+    assert.match(browser.lastSet.join(), /session_token=[^;]+;.*Max-Age=2592000/i);
+    const [row] = await database.sql<{ days: number }[]>`
+      select extract(day from expires_at - now())::int as days from people_sessions where id = ${newest}`;
+    assert.ok(row!.days >= 29, String(row!.days));
+    await database.sql`update people_sessions set expires_at = now() - interval '1 second' where id = ${newest}`;
+    assert.equal((await browser.get("/auth/state")).body.person, null);
+    assert.equal((await browser.rpc("KeyService/ListKeys", {}, owner.workspace)).body.code, "unauthenticated");
+  });
+
+  it("nobody learns who has an account: the same words and headers for each address", async () => {
+    const said = async (path: string, bodies: object[]) => {
+      const answers = new Set<string>();
+      for (const [i, body] of bodies.entries()) {
+        // Each from a place of its own, so that no count tells them apart.
+        const visitor = openBrowser(program);
+        const headers = { "x-forwarded-for": `198.51.100.${i + 1}` };
+        const answer = await visitor.post(path, body, headers);
+        answers.add(JSON.stringify([answer.status, answer.body, [...answer.headers.keys()].sort()]));
+      }
+      return answers;
+    };
+    const wrong = "not the password at all";
+    const signIn = await said("/auth/sign-in", [
+      { email: "owner@there.test", password: wrong },
+      { email: "nobody@there.test", password: wrong },
+      { email: "nobody@there.test", password: "" },
+      { email: "no address", password: wrong },
+    ]);
+    assert.equal(signIn.size, 1, [...signIn].join("\n"));
+    const resets = await said("/auth/request-password-reset", [
+      { email: "owner@there.test" },
+      { email: "nobody@there.test" },
+    ]);
+    assert.equal(resets.size, 1, [...resets].join("\n"));
+    const signUps = await said("/auth/sign-up", [
+      { email: "owner@there.test", name: "X", password },
+      { email: "nobody@there.test", name: "X", password },
+    ]);
+    assert.equal(signUps.size, 1, [...signUps].join("\n"));
+  });
+
+  it("guessing is slowed down, for accounts that exist and for those that do not, and others are not kept out", async () => {
+    for (const email of ["owner@there.test", "nobody@there.test"]) {
+      const from = { "x-forwarded-for": `203.0.113.${email.length}` };
+      const guess = () => openBrowser(program).post("/auth/sign-in", { email, password: "a guess" }, from);
+      const answers = [];
+      for (let i = 0; i < 12; i++) answers.push(await guess());
+      assert.deepEqual([...new Set(answers.map(({ status }) => status))], [401, 429], email);
+      const last = answers.at(-1)!;
+      assert.equal(last.body.code, "resource_exhausted");
+      assert.ok(Number(last.headers.get("retry-after")) > 0);
+    }
+    // The right password is refused too while the guesser is slowed: else it would be an oracle.
+    const guesser = { "x-forwarded-for": "203.0.113.16" };
+    const right = { email: "owner@there.test", password };
+    assert.equal((await openBrowser(program).post("/auth/sign-in", right, guesser)).status, 429);
+    const elsewhere = { "x-forwarded-for": "192.0.2.1" };
+    assert.equal((await openBrowser(program).post("/auth/sign-in", right, elsewhere)).status, 200);
+  });
+
+  it("guesses at the same moment do not slip through together", async () => {
+    const from = { "x-forwarded-for": "203.0.113.99" };
+    const guess = () =>
+      openBrowser(program).post("/auth/sign-in", { email: "dev@there.test", password: "a guess" }, from);
+    const answers = await Promise.all(Array.from({ length: 30 }, guess));
+    const tried = answers.filter(({ status }) => status === 401).length;
+    assert.ok(tried <= 8, `${tried} guesses were judged`);
+  });
+
+  it("what a stranger writes into X-Forwarded-For in front of the proxy's own does not count", async () => {
+    const answers = [];
+    for (let i = 0; i < 12; i++) {
+      const from = { "x-forwarded-for": `10.0.0.${i}, 203.0.113.200` };
+      answers.push(
+        await openBrowser(program).post("/auth/sign-in", { email: "liar@there.test", password: "a guess" }, from),
+      );
+    }
+    assert.equal(answers.at(-1)!.status, 429);
+  });
+});

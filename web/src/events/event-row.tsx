@@ -1,0 +1,53 @@
+/** One event in the log: what, about whom, when; opened, the whole of it as the API tells it. */
+import { toJsonString } from "@bufbuild/protobuf";
+import { Group, Stack, Text } from "@mantine/core";
+import { useState } from "react";
+import { type Event, EventSchema } from "../../../src/gen/v1/event_pb.ts";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { AnchorLink } from "../parts/links.tsx";
+import { Mark } from "../parts/mark.tsx";
+import { TextBlock } from "../parts/text-block.tsx";
+import { Time } from "../parts/time.tsx";
+import { describe } from "./describe.ts";
+
+export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const { word, text, recipients } = describe(event);
+  return (
+    <details onToggle={(change) => setIsOpen(change.currentTarget.open)}>
+      <summary className="row">
+        <Mark of={word} />
+        <span className="middle">
+          <Text size="sm" fw={600} className="cut" component="span" display="block" dir="auto">
+            {recipients.length > 0 ? recipients.join(", ") : text}
+          </Text>
+          <Text size="sm" c="dimmed" className="cut" component="span" display="block">
+            {recipients.length > 0 ? text : event.type}
+          </Text>
+        </span>
+        <span className="aside">
+          {event.createdAt && <Time at={event.createdAt} />}
+          <br />#{cursor}
+        </span>
+      </summary>
+      {isOpen && (
+        <Stack p="md" pt={0} gap="xs">
+          <Group gap="xs">
+            <Text size="sm">Cursor {cursor}</Text>
+            <CopyButton value={cursor} name={`cursor ${cursor}`} />
+            <Text size="sm" className="wrap">
+              {event.id}
+            </Text>
+            <CopyButton value={event.id} name="the event id" />
+            {event.emailId !== "" && (
+              <AnchorLink to="/emails/$id" params={{ id: event.emailId }} size="sm">
+                The email
+              </AnchorLink>
+            )}
+          </Group>
+          <TextBlock text={toJsonString(EventSchema, event, { prettySpaces: 2 })} label={`Event ${cursor} as JSON`} />
+        </Stack>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,36 @@
+/** One step of the guide: behind us in a line, in front of us in full, ahead of us by its name. */
+import { Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import { CheckIcon } from "../parts/icons.tsx";
+
+export function Step(props: {
+  number: number;
+  title: string;
+  state: "done" | "now" | "later";
+  /** What came of it, once it is done. */
+  note?: string;
+  children: ReactNode;
+}) {
+  const { number, title, state, note, children } = props;
+  return (
+    <li className="step" data-state={state} aria-current={state === "now" ? "step" : undefined}>
+      <span className="step-number" aria-hidden="true">
+        {state === "done" ? <CheckIcon /> : number}
+      </span>
+      <Stack gap="sm" miw={0}>
+        <div>
+          <Text fw={state === "now" ? 650 : 500} c={state === "later" ? "dimmed" : undefined}>
+            {title}
+            {state === "done" && <span className="hidden"> (done)</span>}
+          </Text>
+          {state === "done" && note && (
+            <Text size="sm" c="dimmed" className="wrap">
+              {note}
+            </Text>
+          )}
+        </div>
+        {state === "now" && <div className="wrap">{children}</div>}
+      </Stack>
+    </li>
+  );
+}

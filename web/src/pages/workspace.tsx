@@ -1,0 +1,99 @@
+/** The workspace: its name, and the people in it. */
+import { useMutation } from "@connectrpc/connect-query";
+import { Alert, Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { type FormEvent, useState } from "react";
+import { WorkspaceService } from "../../../src/gen/v1/workspace_pb.ts";
+import { setAuthState, type WorkspaceOfPerson } from "../api/auth.ts";
+import { explain } from "../api/problem.ts";
+import { useSession } from "../api/session.ts";
+import { Copyable } from "../parts/copy-button.tsx";
+import { Page } from "../parts/page.tsx";
+import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { Section } from "../parts/section.tsx";
+import { Empty } from "../parts/states.tsx";
+import { CreateWorkspace } from "../people/create-workspace.tsx";
+import { Members } from "../people/members.tsx";
+
+export function WorkspacePage() {
+  const { caller } = useSession();
+  const [isCreating, creating] = useDisclosure(false);
+  if (caller?.kind !== "person" || !caller.workspace)
+    return (
+      <Page title="Workspace">
+        <Empty>You are signed in with an API key. Members are managed by people: sign in with your address.</Empty>
+      </Page>
+    );
+  const { workspace, person } = caller;
+  const isOwner = workspace.role === "owner";
+  return (
+    <Page
+      title="Workspace"
+      intro="Everything in a workspace is seen by its members alone."
+      actions={
+        <Button variant="default" onClick={creating.open}>
+          Create another workspace
+        </Button>
+      }
+    >
+      <About key={workspace.id} workspace={workspace} isOwner={isOwner} />
+      <Members isOwner={isOwner} ownEmail={person.email} />
+      <CreateWorkspace isOpen={isCreating} onClose={creating.close} />
+    </Page>
+  );
+}
+
+function About({ workspace, isOwner }: { workspace: WorkspaceOfPerson; isOwner: boolean }) {
+  const [name, setName] = useState(workspace.name);
+  const renaming = useMutation(WorkspaceService.method.updateWorkspace, {
+    onSuccess({ workspace: after }) {
+      if (!after) return;
+      const { id, name } = after;
+      setAuthState((before) => ({
+        ...before,
+        workspaces: before.workspaces.map((one) => (one.id === id ? { ...one, name } : one)),
+      }));
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    renaming.mutate({ name: name.trim() });
+  };
+  const fields = renaming.error ? explain(renaming.error).fields : {};
+  return (
+    <Section title="About">
+      <form onSubmit={submit}>
+        <Stack gap="sm">
+          <Group align="flex-end">
+            <TextInput
+              label="Name"
+              value={name}
+              onChange={(event) => setName(event.currentTarget.value)}
+              error={fields.name}
+              maxLength={100}
+              readOnly={!isOwner}
+              required
+              withAsterisk={false}
+              flex="1 1 240px"
+            />
+            {isOwner && (
+              <Button
+                type="submit"
+                variant="default"
+                loading={renaming.isPending}
+                disabled={name.trim() === workspace.name}
+              >
+                Rename
+              </Button>
+            )}
+          </Group>
+          {renaming.error && Object.keys(fields).length === 0 && <ProblemAlert error={renaming.error} />}
+          {!isOwner && <Alert color="blue">You are a {workspace.role} here. Owners manage members and the name.</Alert>}
+          <Text size="sm" component="div">
+            <Copyable value={workspace.id} name="the workspace id" />
+          </Text>
+        </Stack>
+      </form>
+    </Section>
+  );
+}

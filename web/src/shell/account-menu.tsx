@@ -1,0 +1,67 @@
+/** Who is signed in, in which workspace, and the way to another or out. */
+import { Button, Menu, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { auth } from "../api/auth.ts";
+import { type Caller, chooseWorkspace, endSession } from "../api/session.ts";
+import { CheckIcon } from "../parts/icons.tsx";
+
+export function AccountMenu({ caller }: { caller: Caller }) {
+  if (caller.kind === "key")
+    return (
+      <Button variant="default" size="xs" onClick={() => endSession()}>
+        Sign out
+      </Button>
+    );
+  const { person, workspace, workspaces } = caller;
+  const leave = async () => {
+    // The cookie is the server's to end; when it cannot be reached, the person must know that it lives on.
+    try {
+      await auth("sign-out", {});
+      endSession();
+    } catch {
+      endSession("The server could not be reached: your session may still be open in this browser.");
+    }
+  };
+  return (
+    <Menu position="bottom-end" withinPortal width={260}>
+      <Menu.Target>
+        <Button
+          variant="default"
+          size="xs"
+          maw={{ base: 150, xs: 240 }}
+          aria-label={`Account and workspaces: ${workspace?.name ?? person.email}`}
+        >
+          <span className="cut">{workspace?.name ?? person.email}</span>
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Text size="xs" c="dimmed" px="sm" py={6} className="wrap">
+          {person.name} · {person.email}
+        </Text>
+        <Menu.Item component={Link} to="/account">
+          Your account
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>Workspaces</Menu.Label>
+        {workspaces.map(({ id, name, role }) => (
+          <Menu.Item
+            key={id}
+            onClick={() => chooseWorkspace(id)}
+            aria-current={id === workspace?.id ? "true" : undefined}
+            rightSection={id === workspace?.id ? <CheckIcon /> : undefined}
+          >
+            <span className="wrap">{name}</span>{" "}
+            <Text span size="xs" c="dimmed">
+              {role}
+            </Text>
+          </Menu.Item>
+        ))}
+        <Menu.Item component={Link} to="/workspace">
+          Members and settings
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item onClick={leave}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,64 @@
+/** The fields of a webhook, for making one and for changing one. */
+import { Chip, Group, Input, Stack, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { eventTypes } from "../events/describe.ts";
+
+export interface WebhookValues {
+  url: string;
+  eventTypes: string[];
+  description: string;
+}
+
+export function useWebhookFields(start: WebhookValues) {
+  const [values, setValues] = useState(start);
+  return { values, change: (part: Partial<WebhookValues>) => setValues((before) => ({ ...before, ...part })) };
+}
+
+export function WebhookFields(props: {
+  values: WebhookValues;
+  change(part: Partial<WebhookValues>): void;
+  errors: Record<string, string>;
+}) {
+  const { values, change, errors } = props;
+  return (
+    <Stack>
+      <TextInput
+        label="Address"
+        description="Posthorn posts events there, signed. https only, unless the operator opened other addresses."
+        placeholder="https://example.com/hooks/posthorn"
+        value={values.url}
+        onChange={(event) => change({ url: event.currentTarget.value })}
+        error={errors.url}
+        type="url"
+        autoComplete="off"
+        data-autofocus
+        required
+        withAsterisk={false}
+      />
+      <Input.Wrapper
+        label="Events"
+        labelElement="div"
+        description="None chosen: all of them, those added later included."
+        error={errors.eventTypes}
+      >
+        <Group gap={6} mt="xs" role="group" aria-label="Events">
+          <Chip.Group multiple value={values.eventTypes} onChange={(eventTypes) => change({ eventTypes })}>
+            {eventTypes.map((type) => (
+              <Chip key={type} value={type} size="xs">
+                {type}
+              </Chip>
+            ))}
+          </Chip.Group>
+        </Group>
+      </Input.Wrapper>
+      <TextInput
+        label="Description"
+        description="Optional, for people."
+        value={values.description}
+        onChange={(event) => change({ description: event.currentTarget.value })}
+        error={errors.description}
+        maxLength={500}
+      />
+    </Stack>
+  );
+}
