@@ -3,8 +3,9 @@ import { parseArgs } from "node:util";
 import { benchHttp } from "./http.ts";
 import { type Bench, type Row, table, toTerminal, withRatio } from "./lib/report.ts";
 import { benchSend } from "./send.ts";
+import { benchStream } from "./stream.ts";
 
-const benches: Record<string, Bench> = { http: benchHttp, send: benchSend };
+const benches: Record<string, Bench> = { http: benchHttp, send: benchSend, stream: benchStream };
 
 const { values, positionals } = parseArgs({
   options: { json: { type: "boolean" }, help: { type: "boolean" } },

@@ -8,15 +8,15 @@ import type { StoredEvent } from "../store/events.ts";
 import { unauthenticated } from "./authenticate.ts";
 import type { Call } from "./call.ts";
 import { eventOnWire } from "./event-wire.ts";
-import { emailOf, readFilter, readKept, startOf } from "./events.ts";
+import { emailOf, readFilter, readKept, searchEnd, startOf } from "./events.ts";
 import type { Follower, Subscription } from "./follower.ts";
 
 export type StreamMessage = { cursor: string; event?: Event };
 export type StreamDeps = { sql: Sql; follower: Follower; stopping: AbortSignal; heartbeatMs: number };
 
 const pageSize = 200;
-/** No index knows types: this many numbers are looked through at a time, so that statements stay short and heartbeats go on. */
-const byTypeSpan = 5000n;
+/** Short enough for heartbeats to go on while much is looked through. */
+const searchSpan = 5000n;
 
 export async function* streamEvents(
   deps: StreamDeps,
@@ -84,9 +84,8 @@ async function readOn(log: FollowedLog, after: bigint): Promise<{ events: readon
     (types.length === 0 || types.includes(event.type)) && (emailId === undefined || event.emailId === emailId);
   const recent = log.end === undefined ? subscription.recent(after) : undefined;
   if (recent) return { events: recent.filter(wanted), reached: after + BigInt(recent.length) };
-  const head = log.end ?? subscription.head();
-  const byType = types.length > 0 && emailId === undefined;
-  const upTo = byType && head > after + byTypeSpan ? after + byTypeSpan : head;
+  const last = log.end ?? subscription.head();
+  const upTo = searchEnd({ after, last, types, emailId }, searchSpan);
   return await readKept(sql, { workspaceId, after, upTo, limit: pageSize, types, emailId });
 }
 

@@ -9,6 +9,7 @@ import type { Clock } from "../store/clock.ts";
 import type { Sql } from "../store/db.ts";
 import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
 import {
+  changeRole,
   createOwnedWorkspace,
   listMembers,
   listWorkspacesOf,
@@ -80,11 +81,7 @@ export function createWorkspaceService(deps: { sql: Sql; clock: Clock; invitatio
       const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
       const role = roleFrom(request.role);
       const problems = readEmail(request.email) ? [] : [noAddress];
-      if (!role)
-        problems.push({
-          field: "role",
-          description: "must be MEMBER_ROLE_OWNER, MEMBER_ROLE_DEVELOPER or MEMBER_ROLE_VIEWER",
-        });
+      if (!role) problems.push(noRole);
       if (!role || problems.length > 0) throw invalid(problems);
       call.beginWrite();
       const { member, url, sent } = await deps.invitations.invite({ workspaceId, email: request.email, role });
@@ -94,19 +91,28 @@ export function createWorkspaceService(deps: { sql: Sql; clock: Clock; invitatio
       return { member: memberOnWire(member), inviteUrl: url, message };
     },
 
+    async updateMember(request, call) {
+      const role = roleFrom(request.role);
+      const problems = request.memberId === "" ? [noMember] : [];
+      if (!role) problems.push(noRole);
+      if (!role || problems.length > 0) throw invalid(problems);
+      const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
+      const id = fromWireId("member", request.memberId);
+      call.beginWrite();
+      const changed = id && (await changeRole(sql, { workspaceId, id, role }));
+      if (!changed) throw notFound("member", request.memberId);
+      if (changed === "last owner") throw lastOwner();
+      return { member: memberOnWire(changed) };
+    },
+
     async removeMember(request, call) {
-      if (request.memberId === "")
-        throw invalid([{ field: "memberId", description: "is required: the id of a member, mem_…" }]);
+      if (request.memberId === "") throw invalid([noMember]);
       const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
       const id = fromWireId("member", request.memberId);
       call.beginWrite();
       const removed = id && (await removeMember(sql, workspaceId, id));
       if (!removed) throw notFound("member", request.memberId);
-      if (removed === "last owner")
-        throw new Problem(
-          "failed_precondition",
-          "This is the last owner of the workspace. Make somebody else an owner first.",
-        );
+      if (removed === "last owner") throw lastOwner();
       return {
         message: removed.joined ? `${removed.email} is removed.` : `The invitation of ${removed.email} is gone.`,
       };
@@ -125,6 +131,19 @@ export function createWorkspaceService(deps: { sql: Sql; clock: Clock; invitatio
       throw new Problem("permission_denied", `This is for an owner of the workspace; you are a ${role}.`);
     return id;
   }
+}
+
+const noMember: Violation = { field: "memberId", description: "is required: the id of a member, mem_…" };
+const noRole: Violation = {
+  field: "role",
+  description: "must be MEMBER_ROLE_OWNER, MEMBER_ROLE_DEVELOPER or MEMBER_ROLE_VIEWER",
+};
+
+function lastOwner(): Problem {
+  return new Problem(
+    "failed_precondition",
+    "This is the last owner of the workspace. Make somebody else an owner first.",
+  );
 }
 
 /** Only a method that no key may call comes here: the gate has let a person in. */

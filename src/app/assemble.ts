@@ -13,12 +13,12 @@ import { createHttp } from "../api/http.ts";
 import { createInboundService } from "../api/inbound.ts";
 import { createKeyService } from "../api/keys.ts";
 import { openapiPages } from "../api/openapi.ts";
+import { createQueueService } from "../api/queue.ts";
 import { createRateLimit } from "../api/rate-limit.ts";
-import { createRouter, type RouterDeps, serve } from "../api/router.ts";
+import { createRouter, type RouterDeps } from "../api/router.ts";
 import { createSuppressionService } from "../api/suppressions.ts";
 import { createShortWay } from "../api/unary-json.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
-import { QueueService } from "../gen/v1/queue_pb.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
 import { createClock } from "../store/clock.ts";
@@ -158,7 +158,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
       webhooks.service,
       createSuppressionService({ sql }),
       createInboundService({ sql }),
-      serve(QueueService, {}),
+      createQueueService({ sql, clock, wake }),
       people.service,
     ];
     const router: RouterDeps = {

@@ -1,5 +1,6 @@
 /** The command line: finds the command by its words, runs it, and turns mistakes into a sentence and an exit code. */
 import { type Command, runCommand, table, UsageError } from "./command.ts";
+import { backup, restore } from "./commands/backup.ts";
 import { demo } from "./commands/demo.ts";
 import { dnsPublish } from "./commands/dns.ts";
 import { doctor } from "./commands/doctor.ts";
@@ -16,6 +17,7 @@ import { events } from "./commands/events.ts";
 import { keysCreate, keysList, keysRevoke } from "./commands/keys.ts";
 import { migrateCommand } from "./commands/migrate.ts";
 import { peopleInvite, peopleList, peopleResetPassword } from "./commands/people.ts";
+import { queue } from "./commands/queue.ts";
 import { send } from "./commands/send.ts";
 import { start } from "./commands/start.ts";
 import { workspacesCreate, workspacesList } from "./commands/workspaces.ts";
@@ -27,6 +29,7 @@ export const commands: Command[] = [
   demo,
   send,
   events,
+  queue,
   domainsAdd,
   domainsList,
   domainsVerify,
@@ -44,6 +47,8 @@ export const commands: Command[] = [
   peopleInvite,
   peopleResetPassword,
   doctor,
+  backup,
+  restore,
   migrateCommand,
 ];
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createLanes } from "./lanes.ts";
 
 const lane = (destination: string, workspaceId: string, dueInMs = 0) => ({ destination, workspaceId, dueInMs });
-const limits = { perDestination: 10, total: 100, perTurn: 4 };
+const limits = { perDestination: 10, onTrial: 2, total: 100, perTurn: 4 };
 
 test("lanes take turns: one served goes to the end, a new one comes first", () => {
   const lanes = createLanes(limits);
@@ -69,4 +69,17 @@ test("the node takes no more than it can hold", () => {
     lanes.pick(0, 10).map((l) => l.quota),
     [4, 2],
   );
+});
+
+test("a destination that could not be reached gets little room until it answers again", () => {
+  const lanes = createLanes(limits);
+  const quotas = () => lanes.pick(0, 10).map((l) => l.quota);
+  lanes.replace([lane("dead.test", "1"), lane("dead.test", "2"), lane("well.test", "1")], 0);
+  lanes.heard("dead.test", false);
+  lanes.heard("well.test", undefined);
+  assert.deepEqual(quotas(), [2, 4]);
+  lanes.heard("dead.test", undefined);
+  assert.deepEqual(quotas(), [2, 4]);
+  lanes.heard("dead.test", true);
+  assert.deepEqual(quotas(), [4, 4, 4]);
 });

@@ -4,6 +4,8 @@ import type { Lane } from "../store/lease.ts";
 export type LaneLimits = {
   /** Recipients in hand at one destination. */
   perDestination: number;
+  /** The same at one that could not be reached lately: time-outs there must not use up the room of all. */
+  onTrial: number;
   /** Recipients in hand on this node. */
   total: number;
   /** Rows of one lane in one turn: small enough that nobody waits long behind it. */
@@ -12,11 +14,16 @@ export type LaneLimits = {
 
 type Known = Lane & { dueAtMs: number };
 
+const trialsKept = 10_000;
+
 export function createLanes(limits: LaneLimits) {
   /** In serving order: who was served goes to the end. */
   let order = new Map<string, Known>();
   const inHand = new Map<string, number>();
+  const onTrial = new Set<string>();
   let total = 0;
+  const roomAt = (destination: string) =>
+    (onTrial.has(destination) ? limits.onTrial : limits.perDestination) - (inHand.get(destination) ?? 0);
 
   return {
     /** What the store knows now. Lanes keep their place in the order; new ones come first, since nobody has served them yet. */
@@ -44,7 +51,7 @@ export function createLanes(limits: LaneLimits) {
       for (const [key, lane] of [...order]) {
         if (picked.length >= count || left <= 0) break;
         if (lane.dueAtMs > nowMs) continue;
-        const here = room.get(lane.destination) ?? limits.perDestination - (inHand.get(lane.destination) ?? 0);
+        const here = room.get(lane.destination) ?? roomAt(lane.destination);
         const quota = Math.min(here, left, limits.perTurn);
         if (quota <= 0) continue;
         room.set(lane.destination, here - quota);
@@ -74,12 +81,22 @@ export function createLanes(limits: LaneLimits) {
       total -= count;
     },
 
+    /** Whether a destination's server was there. One that was not is on trial until it is. */
+    heard(destination: string, reached: boolean | undefined): void {
+      if (reached === undefined) return;
+      onTrial.delete(destination);
+      if (reached) return;
+      onTrial.add(destination);
+      const [oldest] = onTrial;
+      if (onTrial.size > trialsKept) onTrial.delete(oldest!);
+    },
+
     /** When the next lane with room becomes due; undefined when none is known to. A full one waits for `finished`, not for time. */
     nextDueMs(): number | undefined {
       if (total >= limits.total) return undefined;
       let next: number | undefined;
       for (const lane of order.values()) {
-        if ((inHand.get(lane.destination) ?? 0) >= limits.perDestination) continue;
+        if (roomAt(lane.destination) <= 0) continue;
         if (next === undefined || lane.dueAtMs < next) next = lane.dueAtMs;
       }
       return next;

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../store/db.ts";
-import { findLanes, type Leased, leaseDue, makeLease, releaseLease } from "../store/lease.ts";
+import { findLanes, type Lane, type Leased, leaseDue, makeLease, releaseLease } from "../store/lease.ts";
 import type { Settlement } from "../store/settle.ts";
 import type { Wake } from "../store/wake.ts";
 import { createLanes, type LaneLimits } from "./lanes.ts";
@@ -27,7 +27,7 @@ export type LoopDeps = {
   limits?: Partial<LaneLimits>;
 };
 
-const defaultLimits: LaneLimits = { perDestination: 40, total: 400, perTurn: 20 };
+const defaultLimits: LaneLimits = { perDestination: 40, onTrial: 2, total: 400, perTurn: 20 };
 /** Wake-ups are hints; this often the store is looked at anyway. */
 const pollMs = 1000;
 const lanesPerLease = 50;
@@ -42,6 +42,8 @@ export function createLoop(deps: LoopDeps) {
   let leases = 0;
   let stirred = true;
   let lookedAtMs = 0;
+  /** More lanes than can be known at once are looked at in turns. */
+  let lookedTo: Lane | undefined;
   let stir = () => {};
   /** A lease may have been taken without us hearing of it. */
   let unheard = false;
@@ -54,7 +56,9 @@ export function createLoop(deps: LoopDeps) {
         if (stirred || performance.now() - lookedAtMs >= pollMs) {
           stirred = false;
           lookedAtMs = performance.now();
-          lanes.replace(await findLanes(sql, lanesKnown), Date.now());
+          const found = await findLanes(sql, lanesKnown, lookedTo);
+          lookedTo = found.length < lanesKnown ? undefined : found.at(-1);
+          lanes.replace(found, Date.now());
         }
         const picked = lanes.pick(Date.now(), lanesPerLease);
         if (picked.length === 0) {
@@ -88,15 +92,18 @@ export function createLoop(deps: LoopDeps) {
   }
 
   function start(rows: Leased[]): void {
-    const work = deliver(rows).finally(() => {
-      inHand.delete(work);
-      lanes.finished(rows[0]!.destination, rows.length);
-      stir();
-    });
+    const { destination } = rows[0]!;
+    const work = deliver(rows)
+      .then((results) => lanes.heard(destination, isReached(results)))
+      .finally(() => {
+        inHand.delete(work);
+        lanes.finished(destination, rows.length);
+        stir();
+      });
     inHand.add(work);
   }
 
-  async function deliver(rows: Leased[]): Promise<void> {
+  async function deliver(rows: Leased[]): Promise<(Settlement | undefined)[]> {
     let results: (Settlement | undefined)[];
     try {
       results = await deps.attempt(rows, cut.signal);
@@ -115,6 +122,7 @@ export function createLoop(deps: LoopDeps) {
       ...results.flatMap((result) => (result ? [persist(() => deps.settle(result))] : [])),
       ...(untried.length > 0 ? [persist(() => releaseLease(sql, untried))] : []),
     ]);
+    return results;
   }
 
   /**
@@ -170,6 +178,15 @@ export function createLoop(deps: LoopDeps) {
     },
   };
 }
+
+/** False when no server of the destination was there to answer; undefined when this attempt says nothing about it. */
+function isReached(results: readonly (Settlement | undefined)[]): boolean | undefined {
+  const tried = results.filter((result) => result !== undefined && result.status !== "suppressed");
+  if (tried.length === 0) return undefined;
+  return !tried.every((result) => result?.status === "delayed" && unreached.has(String(result.event.payload.category)));
+}
+
+const unreached = new Set(["network", "dns"]);
 
 /** One email's recipients at one destination travel together. */
 function groupByTransaction(rows: readonly Leased[]): Leased[][] {

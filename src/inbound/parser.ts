@@ -2,16 +2,18 @@
 import { Worker } from "node:worker_threads";
 import type { Digest } from "../mail/message/digest.ts";
 
+/** `unreadable`: it breaks the bounds of the parser. `late`: no fault of the message's, as far as one can tell. */
+export type Parsed = { digest: Digest } | { problem: "unreadable" | "late" };
+
 export type Parser = {
-  /** Undefined: it cannot be parsed within the bounds. */
-  digest(raw: Buffer, sender: string): Promise<Digest | undefined>;
+  digest(raw: Buffer, sender: string): Promise<Parsed>;
   stop(): Promise<void>;
 };
 
-type Job = { raw: Buffer; sender: string; resolve(digest: Digest | undefined): void };
+type Job = { raw: Buffer; sender: string; resolve(parsed: Parsed): void };
 
-/** A message of 40 MiB takes two seconds on a slow machine. */
-const limitMs = 20_000;
+/** A message of 40 MiB takes two seconds; on a machine that does ten other things it takes ten times as long. */
+const limitMs = 60_000;
 
 export function createParser(options: { onProblem(reason: string): void }): Parser {
   const waiting: Job[] = [];
@@ -26,7 +28,10 @@ export function createParser(options: { onProblem(reason: string): void }): Pars
       resourceLimits: { maxOldGenerationSizeMb: 512 },
     });
     fresh.on("message", ({ id, digest, problem }: { id: number; digest?: Digest; problem?: string }) => {
-      if (id === current?.id) finish(digest, problem);
+      if (id !== current?.id) return;
+      if (digest) return finish({ digest });
+      options.onProblem(problem ?? "");
+      finish({ problem: "unreadable" });
     });
     fresh.on("error", (error) => {
       if (worker === fresh) replace((error as Error).message);
@@ -35,13 +40,12 @@ export function createParser(options: { onProblem(reason: string): void }): Pars
     return fresh;
   }
 
-  function finish(digest: Digest | undefined, problem?: string): void {
+  function finish(parsed: Parsed): void {
     const done = current;
     current = undefined;
-    if (problem !== undefined) options.onProblem(problem);
     if (done) {
       clearTimeout(done.timer);
-      done.job.resolve(digest);
+      done.job.resolve(parsed);
     }
     advance();
   }
@@ -51,7 +55,8 @@ export function createParser(options: { onProblem(reason: string): void }): Pars
     const old = worker;
     worker = undefined;
     void old?.terminate();
-    finish(undefined, reason);
+    options.onProblem(reason);
+    finish({ problem: "late" });
   }
 
   function advance(): void {
@@ -74,10 +79,10 @@ export function createParser(options: { onProblem(reason: string): void }): Pars
     },
     async stop() {
       stopped = true;
-      for (const job of waiting.splice(0)) job.resolve(undefined);
+      for (const job of waiting.splice(0)) job.resolve({ problem: "late" });
       if (current) {
         clearTimeout(current.timer);
-        current.job.resolve(undefined);
+        current.job.resolve({ problem: "late" });
         current = undefined;
       }
       await worker?.terminate();

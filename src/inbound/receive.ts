@@ -46,8 +46,9 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       if ("reply" in judged) return later;
       addressees.push(judged.addressee);
     }
-    const digest = await deps.parser.digest(mail.message, mail.sender);
-    if (!digest) return "554 5.6.0 the message cannot be read";
+    const parsed = await deps.parser.digest(mail.message, mail.sender);
+    if ("problem" in parsed) return parsed.problem === "late" ? later : "554 5.6.0 the message cannot be read";
+    const { digest } = parsed;
     const { report } = digest;
     const feedback = addressees.some(({ kind }) => kind === "feedback");
     if (feedback && report?.kind !== "complaint" && addressees.every(({ kind }) => kind === "feedback"))

@@ -44,7 +44,8 @@ async function load({ pool, log, secret, secure, makeId }: AuthOptions, hasher: 
   const { betterAuth } = await import("better-auth");
   return betterAuth({
     database: pool,
-    secret,
+    // As a list: a lone secret would give way to an environment variable of the library's.
+    secrets: [{ version: 1, value: secret }],
     // Only for links and redirects of its own, of which none is used.
     baseURL: secure ? "https://posthorn.invalid" : "http://posthorn.invalid",
     user: { modelName: "people", fields: { ...times, emailVerified: "email_verified" } },

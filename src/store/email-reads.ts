@@ -78,7 +78,7 @@ export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailRo
     ${filter.before ? sql`and e.id < ${filter.before}` : sql``}
     ${statusIs(sql, filter.status)}
     ${filter.domain ? sql`and e.domain = ${filter.domain}` : sql``}
-    ${filter.recipient ? sql`and e.id in (select email_id from recipients where workspace_id = ${filter.workspaceId} and address = ${filter.recipient})` : sql``}
+    ${filter.recipient ? sql`and e.id in (select email_id from recipients where workspace_id = ${filter.workspaceId} and lower(address) = lower(${filter.recipient}))` : sql``}
     ${key !== undefined ? sql`and e.metadata <> '{}' and ${value === undefined ? sql`e.metadata ? ${key}` : sql`e.metadata @> ${JSON.stringify({ [key]: value })}::text::jsonb`}` : sql``}
     ${filter.createdAfter ? sql`and e.created_at >= ${filter.createdAfter}` : sql``}
     ${filter.createdBefore ? sql`and e.created_at < ${filter.createdBefore}` : sql``}

@@ -46,11 +46,17 @@ export function makeLease(workerId: number, count: number): string {
   return ((BigInt(workerId) << 32n) | BigInt(count >>> 0)).toString();
 }
 
-/** Lanes with open recipients and when their oldest row is due, found by skipping through recipients_due: the cost is per lane, not per row. */
-export async function findLanes(sql: Sql, limit: number): Promise<(Lane & { dueInMs: number })[]> {
+/** Lanes with open recipients and when their oldest row is due, found by skipping through recipients_due: the cost is per lane, not per
+ * row. Where there are more than `limit`, the next look goes on `after` the last one, so that every lane is seen in its turn. */
+export async function findLanes(
+  sql: Sql,
+  limit: number,
+  after: Lane = { destination: "", workspaceId: "00000000-0000-0000-0000-000000000000" },
+): Promise<(Lane & { dueInMs: number })[]> {
   return await sql<(Lane & { dueInMs: number })[]>`
     with recursive lane as (
       (select destination, workspace_id, due_at from recipients where status in ('queued', 'delayed')
+          and (destination, workspace_id) > (${after.destination}::text, ${after.workspaceId}::uuid)
         order by destination, workspace_id, due_at limit 1)
       union all
       select next.* from lane, lateral (

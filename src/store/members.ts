@@ -108,19 +108,46 @@ export async function joinByInvite(
   return row;
 }
 
-export type Removal = { email: string; joined: boolean } | "last owner" | undefined;
+export type Change<T> = T | "last owner" | undefined;
 
-/** The workspace's row is locked first, so that two owners cannot remove each other at the same moment. */
-export async function removeMember(sql: Sql, workspaceId: string, id: string): Promise<Removal> {
+export async function removeMember(
+  sql: Sql,
+  workspaceId: string,
+  id: string,
+): Promise<Change<{ email: string; joined: boolean }>> {
   return await sql.begin(async (tx) => {
-    await tx`select 1 from workspaces where id = ${workspaceId} for no key update`;
-    const [member] = await tx<{ email: string; role: Role; joined: boolean; owners: number }[]>`
-      select email, role, person_id is not null as joined,
-        (select count(*) from members o where o.workspace_id = m.workspace_id and o.role = 'owner' and o.person_id is not null)::int as owners
-      from members m where workspace_id = ${workspaceId} and id = ${id}`;
+    const member = await lockMember(tx, workspaceId, id);
     if (!member) return undefined;
-    if (member.joined && member.role === "owner" && member.owners === 1) return "last owner";
+    if (member.lastOwner) return "last owner";
     await tx`delete from members where workspace_id = ${workspaceId} and id = ${id}`;
     return { email: member.email, joined: member.joined };
   });
+}
+
+export async function changeRole(
+  sql: Sql,
+  wanted: { workspaceId: string; id: string; role: Role },
+): Promise<Change<MemberRow>> {
+  const { workspaceId, id, role } = wanted;
+  return await sql.begin(async (tx) => {
+    const member = await lockMember(tx, workspaceId, id);
+    if (!member) return undefined;
+    if (member.lastOwner && role !== "owner") return "last owner";
+    const [row] = await tx<MemberRow[]>`
+      update members m set role = ${role} where m.workspace_id = ${workspaceId} and m.id = ${id}
+      returning m.id, m.email, (select p.name from people p where p.id = m.person_id) as name, m.role,
+        m.invited_at as "invitedAt", m.joined_at as "joinedAt"`;
+    return row;
+  });
+}
+
+/** The workspace's row is locked first, so that two owners cannot remove each other at the same moment. An invitation is no owner yet. */
+async function lockMember(sql: Sql, workspaceId: string, id: string) {
+  await sql`select 1 from workspaces where id = ${workspaceId} for no key update`;
+  const [member] = await sql<{ email: string; joined: boolean; lastOwner: boolean }[]>`
+    select m.email, m.person_id is not null as joined, m.role = 'owner' and m.person_id is not null and not exists (
+      select 1 from members o where o.workspace_id = m.workspace_id and o.id <> m.id and o.role = 'owner' and o.person_id is not null
+    ) as "lastOwner"
+    from members m where m.workspace_id = ${workspaceId} and m.id = ${id}`;
+  return member;
 }

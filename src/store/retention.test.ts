@@ -69,6 +69,18 @@ test("content that an open email still needs stays", async () => {
   assert.ok((await dropOldPartitions(sql, { contentDays: 30, historyDays: 90 })).includes(name));
 });
 
+test("a partition that somebody holds is left for the next round, and keeps no other", async () => {
+  const { sql } = database;
+  const held = await oldPartition("emails", 150);
+  const free = await oldPartition("recipients", 150);
+  await sql.begin(async (tx) => {
+    await tx.unsafe(`lock table ${held} in access share mode`);
+    const dropped = await dropOldPartitions(sql, { contentDays: 30, historyDays: 90 });
+    assert.ok(dropped.includes(free) && !dropped.includes(held));
+  });
+  assert.ok((await dropOldPartitions(sql, { contentDays: 30, historyDays: 90 })).includes(held));
+});
+
 test("idempotency keys go when their day is over", async () => {
   const { sql } = database;
   const workspaceId = await makeWorkspace(sql);
@@ -78,4 +90,12 @@ test("idempotency keys go when their day is over", async () => {
   assert.equal(await dropExpiredKeys(sql), 0);
   await sql`update idempotency set expires_at = now() - interval '1 second'`;
   assert.equal(await dropExpiredKeys(sql), 1);
+});
+
+test("however many keys have run out, one round takes them all", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  await sql`insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
+    select ${workspaceId}, n::text, 'h', gen_random_uuid(), now() - interval '1 minute' from generate_series(1, 12000) n`;
+  assert.equal(await dropExpiredKeys(sql), 12_000);
 });

@@ -22,13 +22,18 @@ export async function dropOldPartitions(sql: Sql, retention: Retention): Promise
       const startMs = startOf(table, name);
       if (startMs === undefined || partitionAt(table, startMs).endMs > nowMs - keptDays(table, retention) * dayMs)
         continue;
-      if (await dropIfFinished(sql, table, name, startMs)) dropped.push(name);
+      if (await dropIfFinished(sql, table, name, startMs).catch(leaveLocked)) dropped.push(name);
     }
   }
   return dropped;
 }
 
-/** A lock that is not to be had at once is left for the next round: dropping must never make mail wait. */
+/** A lock that is not to be had at once is left for the next round: dropping must never make mail wait, nor keep other partitions. */
+function leaveLocked(error: unknown): false {
+  if ((error as { code?: string }).code === "55P03") return false;
+  throw error;
+}
+
 async function dropIfFinished(sql: Sql, table: PartitionedTable, name: string, startMs: number): Promise<boolean> {
   return await sql.begin(async (tx) => {
     await tx`set local lock_timeout = '2s'`;
@@ -72,9 +77,15 @@ function startOf(table: PartitionedTable, name: string): number | undefined {
   return match ? Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3])) : undefined;
 }
 
-/** Keys past their day; a few at a time, so that no statement is long. */
+const keysAtOnce = 5000;
+
+/** Keys past their day; some at a time, so that no statement is long, until all are gone. */
 export async function dropExpiredKeys(sql: Sql): Promise<number> {
-  const rows = await sql`
-    delete from idempotency where (workspace_id, key) in (select workspace_id, key from idempotency where expires_at < now() limit 5000) returning 1`;
-  return rows.length;
+  for (let dropped = 0; ; ) {
+    const rows = await sql`
+      delete from idempotency where (workspace_id, key) in (
+        select workspace_id, key from idempotency where expires_at < now() limit ${keysAtOnce}) returning 1`;
+    dropped += rows.length;
+    if (rows.length < keysAtOnce) return dropped;
+  }
 }

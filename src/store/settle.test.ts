@@ -85,6 +85,28 @@ test("an email is leased, settled and told about, and its counters say how it en
   assert.deepEqual([...listed], [{ address: "c@two.test", reason: "bounce" }]);
 });
 
+test("more lanes than one look takes in are all seen in turns", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const store = createEmailStore(sql);
+  const names = ["turn-a.test", "turn-b.test", "turn-c.test", "turn-d.test", "turn-e.test"];
+  await store.accept(
+    newEmail(
+      workspaceId,
+      names.map((name) => `x@${name}`),
+    ),
+  );
+  const seen: string[] = [];
+  let after = { destination: "turn-", workspaceId };
+  for (;;) {
+    const found = await findLanes(sql, 2, after);
+    seen.push(...found.map((lane) => lane.destination).filter((name) => name.startsWith("turn-")));
+    if (found.length < 2) break;
+    after = found.at(-1)!;
+  }
+  assert.deepEqual(seen, names);
+});
+
 test("a lease of a worker that has gone silent is taken over, marked in doubt, and its late settlement is refused", async () => {
   const { sql } = database;
   const workspaceId = await makeWorkspace(sql);

@@ -61,3 +61,13 @@ export async function listWorkspaces(sql: Sql): Promise<Workspace[]> {
     Workspace[]
   >`select id, name, created_at as "createdAt", updated_at as "updatedAt" from workspaces order by id limit 1000`;
 }
+
+/** What the whole service holds, for the last line of a restore. */
+export async function countAll(
+  sql: Sql,
+): Promise<{ workspaces: number; domains: number; emails: number; events: number }> {
+  const [row] = await sql<{ workspaces: number; domains: number; emails: number; events: number }[]>`
+    select (select count(*)::int from workspaces) as workspaces, (select count(*)::int from domains where deleted_at is null) as domains,
+      (select count(*)::int from emails) as emails, (select count(*)::int from events) as events`;
+  return row!;
+}

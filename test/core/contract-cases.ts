@@ -1,7 +1,7 @@
 /**
  * What the contract test must know of each method beyond its descriptor. Every method of the contract stands here.
  *
- * When you build a method, replace its `unbuilt` by `{ built: true, ids: … }`: for each field of the request that holds an
+ * A method that is planned only is `{ built: false }`; one that is built has `{ built: true, ids: … }`: for each field of the request that holds an
  * id, a function that makes a thing in the other workspace and returns a request naming it, with everything else right; or
  * a sentence that says why the field holds no id of ours. Add the thing's maker below, beside `theirKey`.
  */
@@ -20,7 +20,6 @@ export type MethodCase =
       ids: Record<string, MakeRequest | string>;
     };
 
-const unbuilt: MethodCase = { built: false };
 const noIds: MethodCase = { built: true, ids: {} };
 
 /** A key of the other workspace, fresh for each use: some methods end what they name. */
@@ -160,11 +159,11 @@ export const cases: Record<string, MethodCase> = {
     },
   },
 
-  "QueueService/ListDestinations": unbuilt,
-  "QueueService/RetryDestination": unbuilt,
-  "QueueService/PauseDestination": unbuilt,
-  "QueueService/ResumeDestination": unbuilt,
-  "QueueService/PurgeDestination": unbuilt,
+  "QueueService/ListDestinations": noIds,
+  "QueueService/RetryDestination": noIds,
+  "QueueService/PauseDestination": noIds,
+  "QueueService/ResumeDestination": noIds,
+  "QueueService/PurgeDestination": noIds,
 
   "WorkspaceService/CreateWorkspace": noIds,
   "WorkspaceService/ListWorkspaces": noIds,
@@ -174,5 +173,6 @@ export const cases: Record<string, MethodCase> = {
     ids: { workspaceId: async (world) => ({ workspaceId: await theirWorkspace(world) }) },
   },
   "WorkspaceService/InviteMember": { built: true, ids: { workspaceId: forPeople } },
+  "WorkspaceService/UpdateMember": { built: true, ids: { workspaceId: forPeople, memberId: forPeople } },
   "WorkspaceService/RemoveMember": { built: true, ids: { workspaceId: forPeople, memberId: forPeople } },
 };

@@ -9,17 +9,21 @@ export const withoutPostfix =
   skipWithout({ name: "postfix", package: "postfix" }) ||
   (process.getuid?.() === 0 || process.env.CI ? false : "Postfix starts as root only");
 
+const daemons = "/usr/lib/postfix/sbin";
+
 export type Postfix = Peer & { port: number };
 
 /** `routes`: the port on this machine that each domain's mail goes on to. */
 export async function startPostfix(options: { hostname: string; routes: Record<string, number> }): Promise<Postfix> {
   const port = await freePort();
   const peer = await startPeer({
-    name: "postfix",
+    // The master itself: what `postfix start` starts is nobody's child and would outlive a test that fails.
+    name: `${daemons}/master`,
     prefix: "posthorn-postfix-",
     args: async (directory) => {
       await writeConfiguration(directory, port, options);
-      return ["-c", directory, "start-fg"];
+      await runPeer("postfix", ["-c", directory, "check"]);
+      return ["-c", directory, "-d"];
     },
     ready: () => greets(port),
   });
@@ -27,11 +31,6 @@ export async function startPostfix(options: { hostname: string; routes: Record<s
     ...peer,
     port,
     output: () => readFileSync(join(peer.directory, "log"), "utf8"),
-    /** Its master is no child of the command that started it, and hears of the end only this way. */
-    async stop() {
-      await runPeer("postfix", ["-c", peer.directory, "stop"]);
-      await peer.stop();
-    },
   };
 }
 
@@ -51,7 +50,7 @@ async function writeConfiguration(
     queue_directory: join(directory, "queue"),
     data_directory: join(directory, "data"),
     command_directory: "/usr/sbin",
-    daemon_directory: "/usr/lib/postfix/sbin",
+    daemon_directory: daemons,
     mail_owner: "postfix",
     setgid_group: "postdrop",
     myhostname: hostname,

@@ -37,12 +37,9 @@ describe("sessions and sign-in", () => {
       const request = { name: "forged", permission: "KEY_PERMISSION_FULL" };
       const rpc = await owner.browser.rpc("KeyService/CreateKey", request, owner.workspace, headers);
       assert.equal(rpc.body.code, "permission_denied");
-      // Past the short way: through Connect itself.
-      const long = await owner.browser.rpc("KeyService/CreateKey", request, owner.workspace, {
-        ...headers,
-        "content-type": "application/json;charset=utf-16",
-      });
-      assert.notEqual(long.status, 200);
+      const throughConnect = { ...headers, "content-encoding": "identity" };
+      const long = await owner.browser.rpc("KeyService/CreateKey", request, owner.workspace, throughConnect);
+      assert.equal(long.body.code, "permission_denied");
       for (const path of ["sign-out", "sign-in", "sign-up", "change-password", "accept-invitation"]) {
         const { status, body } = await owner.browser.post(`/auth/${path}`, {}, headers);
         assert.deepEqual([status, body.code], [403, "permission_denied"], path);
@@ -55,7 +52,10 @@ describe("sessions and sign-in", () => {
 
   it("the browser's own word for a page of ours is enough", async () => {
     const headers = { origin: "", "sec-fetch-site": "same-origin" };
-    assert.equal((await owner.browser.rpc("KeyService/ListKeys", {}, owner.workspace, headers)).status, 200);
+    for (const more of [{}, { "content-encoding": "identity" }] as Record<string, string>[]) {
+      const extra = { ...headers, ...more };
+      assert.equal((await owner.browser.rpc("KeyService/ListKeys", {}, owner.workspace, extra)).status, 200);
+    }
   });
 
   it("a form cannot speak to /auth: bodies are JSON, and pages are asked as they want", async () => {
@@ -179,7 +179,7 @@ describe("sessions and sign-in", () => {
       openBrowser(program).post("/auth/sign-in", { email: "dev@there.test", password: "a guess" }, from);
     const answers = await Promise.all(Array.from({ length: 30 }, guess));
     const tried = answers.filter(({ status }) => status === 401).length;
-    assert.ok(tried <= 8, `${tried} guesses were judged`);
+    assert.ok(tried <= 10, `${tried} guesses were judged`);
   });
 
   it("what a stranger writes into X-Forwarded-For in front of the proxy's own does not count", async () => {

@@ -112,6 +112,7 @@ describe("workspaces", () => {
     const calls: [string, object][] = [
       ["KeyService/RevokeKey", { id }],
       ["WorkspaceService/RemoveMember", { memberId: theirs!.id }],
+      ["WorkspaceService/UpdateMember", { memberId: theirs!.id, role: "MEMBER_ROLE_VIEWER" }],
       ["WorkspaceService/UpdateWorkspace", { workspaceId: stranger.workspace, name: "Mine now" }],
       ["WorkspaceService/ListMembers", { workspaceId: stranger.workspace }],
       ["WorkspaceService/InviteMember", { workspaceId: stranger.workspace, email: "x@there.test", role: 1 }],
@@ -225,6 +226,30 @@ describe("workspaces", () => {
         assert.deepEqual([answer.status, answer.body.code], [404, "not_found"]);
       }
     });
+  });
+
+  it("change what a member may do, from the next call on; the last owner stays one", async () => {
+    const email = "riser@there.test";
+    const riser = await joinAs(owner, program, { email, role: "viewer" });
+    const { id } = (await members()).find((member) => member.email === email)!;
+    const update = (browser: Browser, memberId: string, role: string, workspace = owner.workspace) =>
+      browser.rpc("WorkspaceService/UpdateMember", { memberId, role: `MEMBER_ROLE_${role}` }, workspace);
+    const make = () =>
+      riser.rpc("KeyService/CreateKey", { name: "x", permission: "KEY_PERMISSION_READ" }, owner.workspace);
+    assert.equal((await make()).body.code, "permission_denied");
+    assert.equal((await update(riser, id, "OWNER")).body.code, "permission_denied", "nobody lifts themselves");
+    assert.equal((await update(developer, id, "OWNER")).body.code, "permission_denied");
+    const changed = await update(owner.browser, id, "DEVELOPER");
+    const member = changed.body.member as { role: string; name: string };
+    assert.deepEqual([member.role, member.name], ["MEMBER_ROLE_DEVELOPER", "riser"], JSON.stringify(changed.body));
+    assert.equal((await make()).status, 200);
+    assert.equal((await update(owner.browser, id, "UNSPECIFIED")).body.code, "invalid_argument");
+    assert.equal((await update(owner.browser, "mem_nonsense", "OWNER")).body.code, "not_found");
+    assert.equal((await update(stranger.browser, id, "OWNER", stranger.workspace)).body.code, "not_found");
+    const made = await riser.rpc("WorkspaceService/CreateWorkspace", { name: "One owner" });
+    const alone = (made.body.workspace as { id: string }).id;
+    const [self] = await members(riser, alone);
+    assert.equal((await update(riser, self!.id, "VIEWER", alone)).body.code, "failed_precondition");
   });
 
   describe("removal", () => {

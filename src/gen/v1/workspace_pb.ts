@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/workspace.proto.
  */
 export const file_v1_workspace: GenFile = /*@__PURE__*/
-  fileDesc("ChJ2MS93b3Jrc3BhY2UucHJvdG8SAnYxIqMBCglXb3Jrc3BhY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKuAQoGTWVtYmVyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEgwKBG5hbWUYAyABKAkSHAoEcm9sZRgEIAEoDjIOLnYxLk1lbWJlclJvbGUSLgoKaW52aXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJam9pbmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImChZDcmVhdGVXb3Jrc3BhY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkiOwoXQ3JlYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIj4KFUxpc3RXb3Jrc3BhY2VzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJOChZMaXN0V29ya3NwYWNlc1Jlc3BvbnNlEhsKBGRhdGEYASADKAsyDS52MS5Xb3Jrc3BhY2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjwKFlVwZGF0ZVdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkiOwoXVXBkYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiSAoTTGlzdE1lbWJlcnNSZXNwb25zZRIYCgRkYXRhGAEgAygLMgoudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJYChNJbnZpdGVNZW1iZXJSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCRINCgVlbWFpbBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSJXChRJbnZpdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXISEgoKaW52aXRlX3VybBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIj4KE1JlbW92ZU1lbWJlclJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEhEKCW1lbWJlcl9pZBgCIAEoCSInChRSZW1vdmVNZW1iZXJSZXNwb25zZRIPCgdtZXNzYWdlGAEgASgJKnMKCk1lbWJlclJvbGUSGwoXTUVNQkVSX1JPTEVfVU5TUEVDSUZJRUQQABIVChFNRU1CRVJfUk9MRV9PV05FUhABEhkKFU1FTUJFUl9ST0xFX0RFVkVMT1BFUhACEhYKEk1FTUJFUl9ST0xFX1ZJRVdFUhADMusDChBXb3Jrc3BhY2VTZXJ2aWNlElAKD0NyZWF0ZVdvcmtzcGFjZRIaLnYxLkNyZWF0ZVdvcmtzcGFjZVJlcXVlc3QaGy52MS5DcmVhdGVXb3Jrc3BhY2VSZXNwb25zZSIEyugYABJRCg5MaXN0V29ya3NwYWNlcxIZLnYxLkxpc3RXb3Jrc3BhY2VzUmVxdWVzdBoaLnYxLkxpc3RXb3Jrc3BhY2VzUmVzcG9uc2UiCMroGAQKAgEDElIKD1VwZGF0ZVdvcmtzcGFjZRIaLnYxLlVwZGF0ZVdvcmtzcGFjZVJlcXVlc3QaGy52MS5VcGRhdGVXb3Jrc3BhY2VSZXNwb25zZSIGyugYAhABEkgKC0xpc3RNZW1iZXJzEhYudjEuTGlzdE1lbWJlcnNSZXF1ZXN0GhcudjEuTGlzdE1lbWJlcnNSZXNwb25zZSIIyugYBAoCAQMSSQoMSW52aXRlTWVtYmVyEhcudjEuSW52aXRlTWVtYmVyUmVxdWVzdBoYLnYxLkludml0ZU1lbWJlclJlc3BvbnNlIgbK6BgCEAESSQoMUmVtb3ZlTWVtYmVyEhcudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBoYLnYxLlJlbW92ZU1lbWJlclJlc3BvbnNlIgbK6BgCEAFiBnByb3RvMw", [file_google_protobuf_timestamp, file_v1_options]);
+  fileDesc("ChJ2MS93b3Jrc3BhY2UucHJvdG8SAnYxIqMBCglXb3Jrc3BhY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKuAQoGTWVtYmVyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEgwKBG5hbWUYAyABKAkSHAoEcm9sZRgEIAEoDjIOLnYxLk1lbWJlclJvbGUSLgoKaW52aXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJam9pbmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImChZDcmVhdGVXb3Jrc3BhY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkiOwoXQ3JlYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIj4KFUxpc3RXb3Jrc3BhY2VzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJOChZMaXN0V29ya3NwYWNlc1Jlc3BvbnNlEhsKBGRhdGEYASADKAsyDS52MS5Xb3Jrc3BhY2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjwKFlVwZGF0ZVdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkiOwoXVXBkYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiSAoTTGlzdE1lbWJlcnNSZXNwb25zZRIYCgRkYXRhGAEgAygLMgoudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJYChNJbnZpdGVNZW1iZXJSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCRINCgVlbWFpbBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSJXChRJbnZpdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXISEgoKaW52aXRlX3VybBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIlwKE1VwZGF0ZU1lbWJlclJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEhEKCW1lbWJlcl9pZBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSIyChRVcGRhdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXIiPgoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJbWVtYmVyX2lkGAIgASgJIicKFFJlbW92ZU1lbWJlclJlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkqcwoKTWVtYmVyUm9sZRIbChdNRU1CRVJfUk9MRV9VTlNQRUNJRklFRBAAEhUKEU1FTUJFUl9ST0xFX09XTkVSEAESGQoVTUVNQkVSX1JPTEVfREVWRUxPUEVSEAISFgoSTUVNQkVSX1JPTEVfVklFV0VSEAMytgQKEFdvcmtzcGFjZVNlcnZpY2USUAoPQ3JlYXRlV29ya3NwYWNlEhoudjEuQ3JlYXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLkNyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlIgTK6BgAElEKDkxpc3RXb3Jrc3BhY2VzEhkudjEuTGlzdFdvcmtzcGFjZXNSZXF1ZXN0GhoudjEuTGlzdFdvcmtzcGFjZXNSZXNwb25zZSIIyugYBAoCAQMSUgoPVXBkYXRlV29ya3NwYWNlEhoudjEuVXBkYXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLlVwZGF0ZVdvcmtzcGFjZVJlc3BvbnNlIgbK6BgCEAESSAoLTGlzdE1lbWJlcnMSFi52MS5MaXN0TWVtYmVyc1JlcXVlc3QaFy52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgjK6BgECgIBAxJJCgxJbnZpdGVNZW1iZXISFy52MS5JbnZpdGVNZW1iZXJSZXF1ZXN0GhgudjEuSW52aXRlTWVtYmVyUmVzcG9uc2UiBsroGAIQARJJCgxVcGRhdGVNZW1iZXISFy52MS5VcGRhdGVNZW1iZXJSZXF1ZXN0GhgudjEuVXBkYXRlTWVtYmVyUmVzcG9uc2UiBsroGAIQARJJCgxSZW1vdmVNZW1iZXISFy52MS5SZW1vdmVNZW1iZXJSZXF1ZXN0GhgudjEuUmVtb3ZlTWVtYmVyUmVzcG9uc2UiBsroGAIQAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_v1_options]);
 
 /**
  * A workspace.
@@ -403,6 +403,62 @@ export const InviteMemberResponseSchema: GenMessage<InviteMemberResponse> = /*@_
   messageDesc(file_v1_workspace, 11);
 
 /**
+ * Request of UpdateMember.
+ *
+ * @generated from message v1.UpdateMemberRequest
+ */
+export type UpdateMemberRequest = Message<"v1.UpdateMemberRequest"> & {
+  /**
+   * Id of the workspace. Empty: the workspace of the call.
+   *
+   * @generated from field: string workspace_id = 1;
+   */
+  workspaceId: string;
+
+  /**
+   * Id of the member. Required.
+   *
+   * @generated from field: string member_id = 2;
+   */
+  memberId: string;
+
+  /**
+   * What the person may do from now on. Required.
+   *
+   * @generated from field: v1.MemberRole role = 3;
+   */
+  role: MemberRole;
+};
+
+/**
+ * Describes the message v1.UpdateMemberRequest.
+ * Use `create(UpdateMemberRequestSchema)` to create a new message.
+ */
+export const UpdateMemberRequestSchema: GenMessage<UpdateMemberRequest> = /*@__PURE__*/
+  messageDesc(file_v1_workspace, 12);
+
+/**
+ * Response of UpdateMember.
+ *
+ * @generated from message v1.UpdateMemberResponse
+ */
+export type UpdateMemberResponse = Message<"v1.UpdateMemberResponse"> & {
+  /**
+   * The member after the change.
+   *
+   * @generated from field: v1.Member member = 1;
+   */
+  member?: Member | undefined;
+};
+
+/**
+ * Describes the message v1.UpdateMemberResponse.
+ * Use `create(UpdateMemberResponseSchema)` to create a new message.
+ */
+export const UpdateMemberResponseSchema: GenMessage<UpdateMemberResponse> = /*@__PURE__*/
+  messageDesc(file_v1_workspace, 13);
+
+/**
  * Request of RemoveMember.
  *
  * @generated from message v1.RemoveMemberRequest
@@ -428,7 +484,7 @@ export type RemoveMemberRequest = Message<"v1.RemoveMemberRequest"> & {
  * Use `create(RemoveMemberRequestSchema)` to create a new message.
  */
 export const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest> = /*@__PURE__*/
-  messageDesc(file_v1_workspace, 12);
+  messageDesc(file_v1_workspace, 14);
 
 /**
  * Response of RemoveMember.
@@ -449,7 +505,7 @@ export type RemoveMemberResponse = Message<"v1.RemoveMemberResponse"> & {
  * Use `create(RemoveMemberResponseSchema)` to create a new message.
  */
 export const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse> = /*@__PURE__*/
-  messageDesc(file_v1_workspace, 13);
+  messageDesc(file_v1_workspace, 15);
 
 /**
  * What a member may do in a workspace.
@@ -574,6 +630,21 @@ export const WorkspaceService: GenService<{
     methodKind: "unary";
     input: typeof InviteMemberRequestSchema;
     output: typeof InviteMemberResponseSchema;
+  },
+  /**
+   * Changes what a member may do, or what an invited person will. For owners; keys cannot call it.
+   *
+   * Errors:
+   * - invalid_argument: `memberId` is empty or `role` is not set.
+   * - not_found: the caller has no such workspace, or the workspace no such member.
+   * - failed_precondition: the member is the last owner.
+   *
+   * @generated from rpc v1.WorkspaceService.UpdateMember
+   */
+  updateMember: {
+    methodKind: "unary";
+    input: typeof UpdateMemberRequestSchema;
+    output: typeof UpdateMemberResponseSchema;
   },
   /**
    * Removes a member, or takes an invitation back. Keys that the member made stay valid. For owners; keys cannot call it.

@@ -252,7 +252,7 @@ create table recipients (
 ) partition by range (email_id);
 -- Lanes: the loop walks (destination, workspace) by skipping through this index and takes the oldest due rows of each.
 create index recipients_due on recipients (destination, workspace_id, due_at) where status in ('queued', 'delayed');
-create index recipients_by_address on recipients (workspace_id, address, email_id);
+create index recipients_by_address on recipients (workspace_id, lower(address), email_id);
 
 -- What a simulated recipient still does after its delivery: a complaint, a reply.
 create table follow_ups (
@@ -278,22 +278,47 @@ create table idempotency (
 );
 create index idempotency_expired on idempotency (expires_at);
 
--- Where a recipient's domain delivers to, and what the last conversation with it taught.
+-- Where a recipient's domain delivers to: found by DNS, shared by all nodes.
 create table destinations (
   domain text primary key,
   site text not null,
   resolved_at timestamptz not null default now(),
   expires_at timestamptz not null
 );
+create index destinations_expired on destinations (expires_at);
 
+-- What a workspace holds back; its mail for the destination waits, and expires, without being tried.
+create table paused_destinations (
+  workspace_id uuid not null,
+  destination text not null,
+  paused_at timestamptz not null default now(),
+  primary key (workspace_id, destination)
+);
+
+-- Receivers in trouble, as all nodes together have found them. A site without a row is well. Written in batches, never per recipient.
 create table sites (
   site text primary key,
+  -- Connections of all nodes together; null: as many as the site's limit says.
+  allowance real check (allowance >= 1),
+  shrunk_at timestamptz,
   back_off_until timestamptz,
   failures integer not null default 0,
   last_reply text,
   last_reply_at timestamptz,
   updated_at timestamptz not null default now()
 ) with (fillfactor = 50);
+create index sites_changed on sites (updated_at);
+
+-- RFC 8461: policies of recipients' domains; mode none also stands for "asked, and there is none".
+create table mta_sts_policies (
+  domain text primary key,
+  policy_id text not null,
+  mode text not null check (mode in ('enforce', 'testing', 'none')),
+  hosts text[] not null default '{}',
+  fetched_at timestamptz not null default now(),
+  expires_at timestamptz not null
+);
+create index mta_sts_expired on mta_sts_policies (expires_at);
 
 create table events (
   workspace_id uuid not null,

@@ -13,7 +13,7 @@ export function Attachments(props: { listed: AttachmentInfo[]; files: RawAttachm
       {Boolean(error) && <ProblemAlert error={error} />}
       <Stack component="ul" gap={0} className="list framed" aria-label="Attachments">
         {listed.map(({ filename, contentType, sizeBytes, contentId }, place) => (
-          <Group component="li" key={`${place} ${filename}`} justify="space-between" p="sm">
+          <Group component="li" key={`${filename} ${contentId} ${sizeBytes}`} justify="space-between" p="sm">
             <div className="wrap">
               <Text className="wrap">{filename}</Text>
               <Text size="sm" c="dimmed" className="wrap">

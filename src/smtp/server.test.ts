@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { after, test } from "node:test";
+import { createCertificate } from "./certificate.ts";
+import { createSmtpServer, type SmtpServerDeps } from "./server.ts";
+
+const running: { stop(graceMs: number): Promise<void> }[] = [];
+after(async () => {
+  for (const server of running) await server.stop(0);
+});
+
+type Options = Partial<Omit<SmtpServerDeps, "limits">> & { limits?: Partial<SmtpServerDeps["limits"]> };
+
+async function start(options: Options = {}) {
+  const held = { bytes: 0 };
+  const server = createSmtpServer({
+    host: "127.0.0.1",
+    port: 0,
+    hostname: "mx.test",
+    maxConnections: 5,
+    maxPerAddress: 3,
+    secureContext: createCertificate({ files: undefined, hostname: "mx.test", nowMs: Date.now, onProblem() {} }),
+    memory: {
+      tryTake: (bytes) => {
+        held.bytes += bytes;
+        return true;
+      },
+      give: (bytes) => void (held.bytes -= bytes),
+    },
+    policy: {
+      recipient: async (address) => ({ address }),
+      message: async ({ message }) => `250 2.0.0 ${message.length}`,
+    },
+    onError: (error) => assert.fail(String(error)),
+    ...options,
+    limits: {
+      ...{ messageBytes: 1000, recipients: 3, errors: 5, messages: 2 },
+      ...{ commandMs: 60_000, dataMs: 60_000, dataTotalMs: 60_000 },
+      ...options.limits,
+    },
+  });
+  running.push(server);
+  const { port } = await server.start();
+  return { server, port, held };
+}
+
+/** A client that keeps what it hears. */
+function dial(port: number): { socket: Socket; heard(wanted: RegExp): Promise<string>; closed: Promise<unknown> } {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  let text = "";
+  socket.on("data", (chunk) => (text += chunk));
+  return {
+    socket,
+    closed: once(socket, "close"),
+    async heard(wanted) {
+      while (!wanted.test(text))
+        await Promise.race([once(socket, "data"), once(socket, "close").then(() => assert.fail(text))]);
+      return text;
+    },
+  };
+}
+
+test("connections are counted for each address and freed again", async () => {
+  const { server, port } = await start();
+  const clients = [dial(port), dial(port), dial(port)];
+  for (const client of clients) await client.heard(/^220 /);
+  const fourth = dial(port);
+  await fourth.heard(/^421 4\.7\.0/);
+  await fourth.closed;
+  clients[0]!.socket.end("QUIT\r\n");
+  await clients[0]!.closed;
+  while (server.connections() > 2) await new Promise((resolve) => setImmediate(resolve));
+  await dial(port).heard(/^220 /);
+});
+
+test("who is silent for too long is told and left, at a command and in a message", async () => {
+  const { port, held } = await start({ limits: { commandMs: 100, dataMs: 100 } });
+  const idle = dial(port);
+  await idle.heard(/421 4\.4\.2/);
+  await idle.closed;
+  const slow = dial(port);
+  slow.socket.write("EHLO x\r\n");
+  await slow.heard(/250 SMTPUTF8/);
+  slow.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await slow.heard(/354/);
+  slow.socket.write("half a line");
+  await slow.heard(/421 4\.4\.2/);
+  await slow.closed;
+  assert.equal(held.bytes, 0, "what it held was given back");
+});
+
+test("a message that drips is not waited for longer than a whole message may take", async () => {
+  const { port } = await start({ limits: { dataMs: 5000, dataTotalMs: 300 } });
+  const client = dial(port);
+  client.socket.write("EHLO x\r\n");
+  await client.heard(/250 SMTPUTF8/);
+  client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await client.heard(/354/);
+  const timer = setInterval(() => client.socket.write("x"), 20);
+  await client.heard(/421 4\.4\.2/);
+  clearInterval(timer);
+});
+
+test("without memory a message is put off, and the conversation goes on", async () => {
+  const { port } = await start({ memory: { tryTake: () => false, give() {} } });
+  const client = dial(port);
+  client.socket.write("EHLO x\r\n");
+  await client.heard(/250 SMTPUTF8/);
+  client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await client.heard(/354/);
+  client.socket.write("hello\r\n.\r\nNOOP\r\n");
+  await client.heard(/452 4\.3\.1[^]*250 2\.0\.0 ok/);
+});
+
+test("stopping ends those who wait and lets a message in hand come to its end", async () => {
+  const work = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const { server, port } = await start({
+    policy: {
+      recipient: async (address) => ({ address }),
+      async message() {
+        begun.resolve();
+        await work.promise;
+        return "250 2.0.0 done";
+      },
+    },
+  });
+  const idle = dial(port);
+  await idle.heard(/^220/);
+  const busy = dial(port);
+  busy.socket.write("EHLO x\r\n");
+  await busy.heard(/250 SMTPUTF8/);
+  busy.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await busy.heard(/354/);
+  busy.socket.write("hello\r\n.\r\n");
+  await begun.promise;
+  const stopped = server.stop(20_000);
+  await idle.heard(/421 4\.3\.2/);
+  work.resolve();
+  await busy.heard(/250 2\.0\.0 done\r\n421 4\.3\.2/);
+  await stopped;
+  assert.equal(server.connections(), 0);
+});
+
+test("one connection brings a few messages and is then asked to come again", async () => {
+  const { port } = await start();
+  const client = dial(port);
+  client.socket.write("EHLO x\r\n");
+  await client.heard(/250 SMTPUTF8/);
+  for (const n of [1, 2]) {
+    client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+    await client.heard(new RegExp(`(354[^]*){${n}}`));
+    client.socket.write("hello\r\n.\r\n");
+    await client.heard(new RegExp(`(250 2\\.0\\.0 7[^]*){${n}}`));
+  }
+  client.socket.write("MAIL FROM:<a@b.test>\r\n");
+  await client.heard(/421 4\.7\.0/);
+  await client.closed;
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createGroupCommit } from "./group-commit.ts";
+
+type Batch = { items: string[]; done(): void; fail(error: unknown): void };
+
+/** A store that commits when the test says so. */
+function stage(options: Partial<Parameters<typeof createGroupCommit<string, string>>[0]> = {}) {
+  const batches: Batch[] = [];
+  const group = createGroupCommit<string, string>({
+    run: (items) =>
+      new Promise((resolve, reject) =>
+        batches.push({ items, done: () => resolve(items.map((item) => `${item}!`)), fail: reject }),
+      ),
+    ...{ maxItems: 3, maxBytes: 100, lanes: 1 },
+    ...options,
+  });
+  return { group, batches };
+}
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const settle = async () => {
+  for (let i = 0; i < 5; i++) await turn();
+};
+
+test("callers of one turn share a commit; those who come during it share the next", async () => {
+  const { group, batches } = stage();
+  const first = [group.add("a", 1), group.add("b", 1)];
+  await settle();
+  const second = [group.add("c", 1), group.add("d", 1)];
+  await settle();
+  assert.deepEqual(
+    batches.map(({ items }) => items),
+    [["a", "b"]],
+  );
+  batches[0]!.done();
+  assert.deepEqual(await Promise.all(first), ["a!", "b!"]);
+  await settle();
+  assert.deepEqual(batches[1]!.items, ["c", "d"]);
+  batches[1]!.done();
+  assert.deepEqual(await Promise.all(second), ["c!", "d!"]);
+  await group.idle();
+});
+
+test("a batch is bounded in items and in bytes, but one item always fits", async () => {
+  const { group, batches } = stage({ lanes: 9 });
+  for (const item of ["a", "b", "c", "d"]) void group.add(item, 1);
+  await settle();
+  assert.deepEqual(
+    batches.splice(0).map(({ items }) => items),
+    [["a", "b", "c"], ["d"]],
+  );
+  for (const item of ["e", "f", "g"]) void group.add(item, 60);
+  void group.add("huge", 1000);
+  await settle();
+  assert.deepEqual(
+    batches.map(({ items }) => items),
+    [["e"], ["f"], ["g"], ["huge"]],
+  );
+});
+
+test("items of one key never share a batch, and keep their order", async () => {
+  const { group, batches } = stage({ keyOf: (item) => item[0], maxItems: 9 });
+  for (const item of ["a1", "a2", "b1", "a3"]) void group.add(item, 1);
+  for (let i = 0; i < 3; i++) {
+    await settle();
+    batches[i]!.done();
+  }
+  assert.deepEqual(
+    batches.map(({ items }) => items),
+    [["a1", "b1"], ["a2"], ["a3"]],
+  );
+  await group.idle();
+});
+
+test("one bad item fails alone where the error is its own, and all fail where it is not", async () => {
+  const bad = new Error("bad row");
+  const { group, batches } = stage({ splitOn: (error) => error === bad });
+  const mixed = [group.add("good", 1), group.add("bad", 1)].map((one) => one.catch((error: Error) => error.message));
+  await settle();
+  batches[0]!.fail(bad);
+  await settle();
+  batches[1]!.done();
+  await settle();
+  batches[2]!.fail(bad);
+  assert.deepEqual(await Promise.all(mixed), ["good!", "bad row"]);
+  const lost = [group.add("x", 1), group.add("y", 1)].map((one) => one.catch((error: Error) => error.message));
+  await settle();
+  batches[3]!.fail(new Error("the database is away"));
+  assert.deepEqual(await Promise.all(lost), ["the database is away", "the database is away"]);
+  assert.equal(batches.length, 4);
+});

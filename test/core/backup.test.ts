@@ -1,0 +1,74 @@
+/** posthorn backup while mail is being sent, and restore into another place: nothing that was answered before it is missing. */
+import assert from "node:assert/strict";
+import { mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { newDataDir, runCommand, startProgram } from "../harness/program.ts";
+import { until } from "../harness/wait.ts";
+
+/** The program makes a secret of its own, which has to travel with the copy. */
+const env = { POSTHORN_SECRET: "" };
+const letter = { from: "a@example.test", to: ["b@example.test"], subject: "Hello", body: "x".repeat(2000) };
+
+test("a copy made under load opens elsewhere with every email that was answered before", async (t) => {
+  const place = await newDataDir();
+  const [dataDir, copy, restored] = ["data", "copy", "restored"].map((name) => join(place, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await mkdir(dataDir, { mode: 0o711 });
+  t.after(() => rm(place, { recursive: true, force: true }));
+  const program = await startProgram({ dataDir, env });
+  t.after(program.stop);
+  let sending = true;
+  const answered: string[] = [];
+  const senders = Array.from({ length: 4 }, async () => {
+    while (sending) answered.push((await program.call("EmailService/SendEmail", letter)).body.id as string);
+  });
+  await until("some emails", () => answered.length > 50);
+  const before = [...answered];
+  const done = await runCommand(["backup", copy, "--json"], { dataDir, env });
+  assert.deepEqual([done.code, done.stderr], [0, ""]);
+  sending = false;
+  await Promise.all(senders);
+  assert.ok(answered.length > before.length, "nothing was sent while the copy was made");
+  assert.equal((await stat(copy)).mode & 0o777, 0o700);
+  await program.stop();
+
+  const back = await runCommand(["restore", copy], { dataDir: restored, env });
+  assert.equal(back.code, 0, back.stderr);
+  assert.match(back.stdout, /1 workspaces, 1 domains, \d+ emails/);
+  const again = await startProgram({ dataDir: restored, env });
+  t.after(again.stop);
+  assert.equal(again.key, program.key);
+  for (const id of before) assert.equal((await again.call("EmailService/GetEmail", { id })).status, 200, id);
+  const { body } = await again.call("EmailService/ListEvents", { pageSize: 500 });
+  const cursors = (body.data as { cursor: string }[]).map(({ cursor }) => cursor);
+  assert.deepEqual(
+    cursors,
+    cursors.map((_, i) => String(i + 1)),
+  );
+  // The DKIM keys are sealed with the secret: a send proves that it came along.
+  assert.equal((await again.call("EmailService/SendEmail", letter)).body.status, "EMAIL_STATUS_SENT");
+});
+
+test("backup and restore never write over anything", async (t) => {
+  const dataDir = await newDataDir();
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  const full = join(dataDir, "full");
+  await mkdir(full);
+  await writeFile(join(full, "letter"), "");
+  const onto = await runCommand(["backup", full], { dataDir: join(dataDir, "data"), env });
+  assert.equal(onto.code, 2);
+  assert.match(onto.stderr, /not empty/);
+  const none = await runCommand(["restore", full], { dataDir: join(dataDir, "other"), env });
+  assert.equal(none.code, 2);
+  assert.match(none.stderr, /no complete back-up/);
+  const external = await runCommand(["backup", "x"], {
+    dataDir,
+    env: { ...env, DATABASE_URL: "postgres://localhost/x" },
+  });
+  assert.equal(external.code, 2);
+  assert.match(external.stderr, /pg_dump/);
+});

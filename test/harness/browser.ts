@@ -1,0 +1,93 @@
+/** A real browser on the dashboard of a running program: Debian's Chromium, driven by playwright-core, judged by axe. */
+import assert from "node:assert/strict";
+import { existsSync, globSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { skipWithout } from "./peer.ts";
+
+export const withoutBrowser = skipWithout({ name: "chromium", package: "chromium" });
+
+const web = fileURLToPath(new URL("../../web/", import.meta.url));
+const shots = `${web}screenshots/`;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export type Tab = {
+  page: Page;
+  context: BrowserContext;
+  /** What the page complained about: errors of scripts, and whatever its policy refused. */
+  complaints: string[];
+  close(): Promise<void>;
+};
+
+export type TabOptions = {
+  /** An API key to be signed in with from the first page on. */
+  key?: string;
+  width?: number;
+  colorScheme?: "light" | "dark";
+};
+
+export async function openBrowser(): Promise<Browser> {
+  requireFreshBuild();
+  return await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    // Root has no user namespaces to build Chromium's own sandbox with.
+    args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+  });
+}
+
+/** The program serves what was built: a test of yesterday's page would say nothing. */
+function requireFreshBuild(): void {
+  const built = `${web}dist/index.html`;
+  assert.ok(existsSync(built), "The dashboard is not built. Run: npm run build");
+  const builtAt = statSync(built).mtimeMs;
+  const changed = globSync(`${web}{src,public}/**/*.{ts,tsx,css,html,js}`)
+    .filter((file) => !file.endsWith(".test.ts"))
+    .filter((file) => statSync(file).mtimeMs > builtAt);
+  assert.deepEqual(changed, [], "The built dashboard is older than its sources. Run: npm run build");
+}
+
+export async function openTab(browser: Browser, url: string, options: TabOptions = {}): Promise<Tab> {
+  const { width = 1280, colorScheme = "light", key } = options;
+  const context = await browser.newContext({
+    ...{ baseURL: url, colorScheme, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" },
+    viewport: { width, height: 900 },
+  });
+  context.setDefaultTimeout(15_000);
+  if (key) await context.addInitScript((secret) => sessionStorage.setItem("posthorn.key", secret), key);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    // An answer that is an error is the page's to show; it is no fault of the page.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+      complaints.push(message.text());
+  });
+  return { page, context, complaints, close: () => context.close() };
+}
+
+/** What axe finds on the page that keeps people from using it, one line for each. */
+export async function seriousFindings(page: Page): Promise<string[]> {
+  // By the debugger's way in, for the page's own policy allows no script but its own.
+  await page.evaluate(axe);
+  return await page.evaluate(async () => {
+    type Node = { target: unknown[]; failureSummary?: string };
+    type Violation = { id: string; impact: string; nodes: Node[] };
+    const runner = (globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }).axe;
+    const { violations } = await runner.run();
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`));
+  });
+}
+
+/** How far the page reaches beyond the window's width. */
+export async function overflow(page: Page): Promise<number> {
+  return await page.evaluate<number>("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+}
+
+/** Writes web/screenshots/NAME.png, for people to look at. */
+export async function shoot(page: Page, name: string): Promise<void> {
+  mkdirSync(shots, { recursive: true });
+  await page.screenshot({ path: `${shots}${name}.png`, fullPage: true });
+}

@@ -1,0 +1,90 @@
+/** The log of emails: pages that stay whole while new mail comes in, and every filter. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { accepted, untilFinished } from "../harness/sending.ts";
+import { addSendingDomain, startWorld, type World } from "../harness/world.ts";
+
+type Listed = { id: string; subject: string; status: string };
+
+describe("the log of emails", () => {
+  let world: World;
+  const ids: Record<string, string> = {};
+  let between = "";
+  before(async () => {
+    world = await startWorld();
+    await addSendingDomain(world.database.sql, world.workspaceId, "second.test");
+    const send = async (name: string, request: object) => {
+      ids[name] = await accepted(world, { subject: name, ...request });
+    };
+    await send("first", { to: ["Ada@there.test"], metadata: { order: "1", kind: "receipt" } });
+    await send("second", { to: ["bob@there.test"], cc: ["ada@there.test"], metadata: { order: "2" } });
+    await untilFinished(world, ids.first!);
+    await untilFinished(world, ids.second!);
+    between = new Date().toISOString();
+    await send("third", { from: "x@second.test", to: ["bob@other.test"], subject: "100% off_er" });
+    await untilFinished(world, ids.third!);
+    await send("later", { to: ["ada@there.test"], scheduledAt: new Date(Date.now() + 3_600_000).toISOString() });
+    await send("gone", { to: ["ada@there.test"], scheduledAt: new Date(Date.now() + 3_600_000).toISOString() });
+    await world.call("EmailService/CancelEmail", { id: ids.gone });
+  });
+  after(async () => await world?.stop());
+
+  async function list(request: object): Promise<{ names: string[]; next: string }> {
+    const { status, body } = await world.call("EmailService/ListEmails", request);
+    assert.equal(status, 200, JSON.stringify(body));
+    const names = (body.data as Listed[]).map(({ id }) => Object.keys(ids).find((name) => ids[name] === id) ?? id);
+    return { names, next: body.nextPageToken as string };
+  }
+
+  const filters: [what: string, request: object, expected: string[]][] = [
+    ["nothing", {}, ["gone", "later", "third", "second", "first"]],
+    [
+      "a recipient, whatever its case and kind",
+      { recipient: " ADA@There.test " },
+      ["gone", "later", "second", "first"],
+    ],
+    ["a recipient nobody has", { recipient: "nobody@there.test" }, []],
+    ["a domain", { domain: "Second.test" }, ["third"]],
+    ["a metadata key", { metadataKey: "order" }, ["second", "first"]],
+    ["a metadata value", { metadataKey: "order", metadataValue: "2" }, ["second"]],
+    ["a status", { status: "EMAIL_STATUS_QUEUED" }, ["later"]],
+    ["another status", { status: "EMAIL_STATUS_SENT" }, ["third", "second", "first"]],
+    ["failed", { status: "EMAIL_STATUS_FAILED" }, ["gone"]],
+    ["a piece of the subject, taken literally", { search: "0% off_" }, ["third"]],
+    ["a piece of a recipient", { search: "BOB@" }, ["third", "second"]],
+    ["several at once", { recipient: "ada@there.test", status: "EMAIL_STATUS_SENT", metadataKey: "kind" }, ["first"]],
+  ];
+  for (const [what, request, expected] of filters)
+    it(`is filtered by ${what}`, async () => assert.deepEqual((await list(request)).names, expected));
+
+  it("is filtered by time", async () => {
+    assert.deepEqual((await list({ createdAfter: between })).names, ["gone", "later", "third"]);
+    assert.deepEqual((await list({ createdBefore: between })).names, ["second", "first"]);
+  });
+
+  it("is searched by id and by Message-ID", async () => {
+    const { body } = await world.call("EmailService/GetEmail", { id: ids.second });
+    const { messageId } = body.email as { messageId: string };
+    assert.deepEqual((await list({ search: ids.second })).names, ["second"]);
+    assert.deepEqual((await list({ search: messageId })).names, ["second"]);
+  });
+
+  it("comes in pages that neither repeat nor skip while new mail is accepted", async () => {
+    const seen: string[] = [];
+    for (let pageToken = "", n = 0; n < 10; n++) {
+      const { names, next } = await list({ pageSize: 2, pageToken });
+      seen.push(...names);
+      ids[`new${n}`] = await accepted(world, { to: ["late@there.test"] });
+      pageToken = next;
+      if (next === "") break;
+    }
+    assert.deepEqual(seen, ["gone", "later", "third", "second", "first"]);
+  });
+
+  it("refuses a value without its key, a foreign page token and a negative size", async () => {
+    for (const request of [{ metadataValue: "x" }, { pageToken: "nonsense" }, { pageSize: -1 }]) {
+      const { body } = await world.call("EmailService/ListEmails", request);
+      assert.equal(body.code, "invalid_argument", JSON.stringify(request));
+    }
+  });
+});
