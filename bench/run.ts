@@ -1,11 +1,19 @@
 /** npm run bench [-- name …] [--json]: every bench, one after the other, each figure beside the limit measured in the same run. */
 import { parseArgs } from "node:util";
 import { benchHttp } from "./http.ts";
+import { benchInbound } from "./inbound.ts";
 import { type Bench, type Row, table, toTerminal, withRatio } from "./lib/report.ts";
+import { benchQueue } from "./queue.ts";
 import { benchSend } from "./send.ts";
 import { benchStream } from "./stream.ts";
 
-const benches: Record<string, Bench> = { http: benchHttp, send: benchSend, stream: benchStream };
+const benches: Record<string, Bench> = {
+  http: benchHttp,
+  queue: benchQueue,
+  send: benchSend,
+  inbound: benchInbound,
+  stream: benchStream,
+};
 
 const { values, positionals } = parseArgs({
   options: { json: { type: "boolean" }, help: { type: "boolean" } },

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Starts the command line on the Node that the project brings along, whatever Node the machine has.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -16,6 +16,9 @@ if (major >= 24) {
     );
     process.exit(1);
   }
-  const ended = spawnSync(own, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" });
-  process.exit(ended.status ?? 1);
+  const child = spawn(own, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" });
+  // A service manager tells us; a terminal's Ctrl-C reaches the child by itself.
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  process.on("SIGINT", () => {});
+  child.on("exit", (code) => process.exit(code ?? 1));
 }

@@ -19,8 +19,10 @@ export async function setStage() {
   let seeded = false;
   return {
     sql: database.sql,
+    dns,
     databaseUrl: database.url,
-    mailDomain: (name: string) => mailDomain(dns, name),
+    sinkPort,
+    mailDomain: (name: string, address?: string) => mailDomain(dns, name, address),
     async start(env: Record<string, string> = {}): Promise<RunningProgram> {
       const program = await startProgram({
         databaseUrl: database.url,

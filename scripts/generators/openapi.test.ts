@@ -2,17 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { fitsSchema, type Schema } from "../../test/harness/openapi.ts";
 import { readContract } from "./descriptors.ts";
 import { generate } from "./openapi.ts";
 
-type Schema = {
-  $ref?: string;
-  type?: string;
-  properties?: Record<string, Schema>;
-  required?: string[];
-  items?: Schema;
-  enum?: string[];
-};
 type Operation = {
   operationId: string;
   requestBody: { content: Record<string, { schema: Schema; examples: { example: { value: unknown } } }> };
@@ -52,26 +45,6 @@ test("every reference leads to something, and every schema is reached", () => {
 test("the example of each method fits its schema", () => {
   for (const { post } of Object.values(file.paths)) {
     const { schema, examples } = post.requestBody.content["application/json"]!;
-    fits(examples.example.value, schema, post.operationId);
+    fitsSchema(examples.example.value, schema, file.components.schemas, post.operationId);
   }
 });
-
-/** As far as our schemas go: types, known fields, needed fields, enums. */
-function fits(value: unknown, wanted: Schema, where: string): void {
-  const schema = wanted.$ref ? file.components.schemas[wanted.$ref.split("/").at(-1)!]! : wanted;
-  if (schema.type === "array") {
-    assert.ok(Array.isArray(value), where);
-    for (const [i, item] of value.entries()) fits(item, schema.items!, `${where}[${i}]`);
-  } else if (schema.type === "object") {
-    assert.equal(typeof value, "object", where);
-    for (const name of schema.required ?? []) assert.ok(name in (value as object), `${where} lacks ${name}`);
-    if (!schema.properties) return;
-    for (const [name, inner] of Object.entries(value as object)) {
-      assert.ok(schema.properties[name], `${where}.${name} is not in the schema`);
-      fits(inner, schema.properties[name], `${where}.${name}`);
-    }
-  } else {
-    assert.equal(typeof value, schema.type === "integer" ? "number" : schema.type, where);
-    if (schema.enum) assert.ok(schema.enum.includes(value as string), `${where}: ${String(value)}`);
-  }
-}

@@ -1,56 +1,21 @@
 /** The package as users get it: packed, installed from the tarball without a registry, run on each Node of this machine, type-checked. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { copyFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { EmailService } from "../../src/gen/v1/email_pb.ts";
 import { peerKey, startPeer } from "./peer.ts";
+import { consumer, makeProject, nodes, run, sdk } from "./project.ts";
 
-const run = promisify(execFile);
-const sdk = fileURLToPath(new URL("..", import.meta.url));
-const consumer = join(sdk, "test/consumer");
 const tsc = join(sdk, "../node_modules/.bin/tsc");
 let project: string;
 
 before(async () => {
-  project = await mkdtemp(join(tmpdir(), "posthorn-consumer-"));
-  await writeFile(join(project, "package.json"), '{ "type": "module", "private": true }');
-  const { stdout } = await npm(["pack", "--silent", "--pack-destination", project], sdk);
-  const tarball = stdout.trim().split("\n").at(-1)!;
-  // An empty cache and no registry: the tarball has to be all that is needed.
-  await npm(["install", "--offline", "--cache", join(project, "cache"), `./${tarball}`], project);
+  project = await makeProject();
 });
 
 after(() => rm(project, { recursive: true, force: true }));
-
-async function npm(args: string[], cwd: string) {
-  const env = {
-    ...process.env,
-    npm_config_audit: "false",
-    npm_config_fund: "false",
-    npm_config_update_notifier: "false",
-  };
-  return await run("npm", args, { cwd, env });
-}
-
-/** This Node, and every other one in PATH that the package promises to run on. */
-async function nodes(): Promise<Map<string, string>> {
-  const found = new Map([[process.version, process.execPath]]);
-  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
-    const path = join(folder, "node");
-    const version = await run(path, ["--version"]).then(
-      ({ stdout }) => stdout.trim(),
-      () => "v0",
-    );
-    if (Number(/^v(\d+)/.exec(version)?.[1]) >= 20 && !found.has(version)) found.set(version, path);
-  }
-  return found;
-}
 
 test("it brings its types and its licence, and no tests", async () => {
   const files = await readdir(join(project, "node_modules/posthorn"), { recursive: true });
@@ -130,4 +95,35 @@ test("its types hold for both ways of resolving modules, without any of Node's",
     const said = await run(tsc, ["-p", project]).catch((error: { stdout: string }) => error);
     assert.equal(said.stdout, "", `${moduleResolution}`);
   }
+});
+
+test("the programs in its README compile", async () => {
+  const readme = await readFile(join(sdk, "README.md"), "utf8");
+  const programs = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!);
+  assert.ok(programs.length >= 5);
+  // What a reader has at hand where the page does not say so.
+  const around = `import type { Posthorn as Client } from "posthorn";
+declare global {
+  const posthorn: Client;
+  const pdf: Uint8Array;
+  const secret: string;
+  const signal: AbortSignal;
+  const app: { post(path: string, handler: unknown): void };
+  function remove(addresses: readonly string[]): void;
+}
+`;
+  const files = programs.map((_, i) => `readme-${i}.ts`);
+  // A program without imports is a module all the same.
+  for (const [i, text] of programs.entries()) await writeFile(join(project, files[i]!), `${text}\nexport {};\n`);
+  await writeFile(join(project, "around.d.ts"), around);
+  const compilerOptions = {
+    ...{ module: "nodenext", target: "es2022", lib: ["es2022", "dom", "dom.iterable"], types: [] },
+    ...{ strict: true, noEmit: true, skipLibCheck: false },
+  };
+  await writeFile(
+    join(project, "tsconfig.json"),
+    JSON.stringify({ compilerOptions, files: ["around.d.ts", ...files] }),
+  );
+  const said = await run(tsc, ["-p", project]).catch((error: { stdout: string }) => error);
+  assert.equal(said.stdout, "");
 });

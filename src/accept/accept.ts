@@ -12,6 +12,7 @@ import type { Wake } from "../store/wake.ts";
 import { type AcceptBatch, createAcceptBatch } from "./batch.ts";
 import { type CheckedEmail, check } from "./check.ts";
 import { checkKey, hashOf, keyKeptForMs, keyUsed } from "./idempotency.ts";
+import { tellMail } from "./lanes.ts";
 import type { SendLimits, SendRequest } from "./request.ts";
 
 export type Sender = { workspaceId: string; keyId: string; domain: string | undefined; test: boolean };
@@ -77,7 +78,7 @@ export function createAccept(deps: AcceptDeps): Accept {
     options.beginWrite();
     const answer = await emails.accept(row);
     if (answer.stored) {
-      deps.wake.tell("mail");
+      tellMail(deps.wake, [row]);
       return { id: row.id, messageId: row.messageId, repeated: false };
     }
     if (answer.requestHash !== row.idempotency!.requestHash) throw keyUsed();

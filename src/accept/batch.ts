@@ -6,6 +6,7 @@ import type { NewEmail } from "../store/emails.ts";
 import type { Wake } from "../store/wake.ts";
 import type { AcceptOptions, Sender } from "./accept.ts";
 import { checkKey, hashOfBatch, keyKeptForMs, keyUsed } from "./idempotency.ts";
+import { tellMail } from "./lanes.ts";
 import type { SendRequest } from "./request.ts";
 
 /** In place of one request: the email that was stored, or why it was refused. */
@@ -45,7 +46,7 @@ export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
       if (first.requestHash !== idempotency?.requestHash) throw keyUsed();
       return first.answer as BatchResult[];
     }
-    if (rows.length > 0) deps.wake.tell("mail");
+    tellMail(deps.wake, rows);
     return results;
   };
 

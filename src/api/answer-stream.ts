@@ -9,7 +9,8 @@ import type { Response } from "./http.ts";
 export type StreamWriter = {
   /** Fires with the reason when the reader is too slow: the stream is then to end with it. */
   tooSlow: AbortSignal;
-  write(answer: UniversalServerResponse): Promise<void>;
+  /** `beforeEnd` is awaited when all is written. */
+  write(answer: UniversalServerResponse, beforeEnd: () => Promise<void>): Promise<void>;
 };
 
 export function createStreamWriter(either: Response, stallMs: number): StreamWriter {
@@ -22,7 +23,7 @@ export function createStreamWriter(either: Response, stallMs: number): StreamWri
   });
   return {
     tooSlow: tooSlow.signal,
-    async write(answer) {
+    async write(answer, beforeEnd) {
       const head = { ...toNode(answer.header), ...unbuffered };
       // Leaving this loop early ends the stream at its source.
       for await (const chunk of answer.body ?? []) {
@@ -37,6 +38,7 @@ export function createStreamWriter(either: Response, stallMs: number): StreamWri
       }
       if (!response.headersSent) response.writeHead(answer.status, head);
       if (answer.trailer) response.addTrailers(toNode(answer.trailer));
+      await beforeEnd();
       response.end();
       if (!closed) dropUnlessTaken(either);
     },

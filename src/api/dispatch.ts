@@ -101,10 +101,10 @@ export function createDispatch(deps: DispatchDeps): Listener {
       const answer = await blameCaller(await answerWithin(hold, inForm(request, handler), call, response), () =>
         deps.metrics.requests.inc({ method, code: "invalid_argument" }),
       );
-      await dropRest(request);
+      if (!stream) await dropRest(request);
       closeAfterUnreadBody(request, response);
       if (answer.status === 415) return plain(response, 415, unsupportedType);
-      if (stream) await stream.write(answer);
+      if (stream) await stream.write(answer, () => dropRest(request));
       else await universalResponseToNodeResponse(answer, response as never);
     } catch (error) {
       // The peer went away, or the body broke off: nobody is left to tell.
@@ -190,9 +190,10 @@ function brokenHead(request: Request): string | undefined {
 /** A small rest of a body is read and dropped by Node; a large or endless one ends the connection. */
 const droppedBytes = 64 * 1024;
 
-/** A client that is still writing a small body when the connection closes loses our answer to the reset: its rest is awaited. */
+/** A client that is still writing a small body when the connection or the HTTP/2 stream closes loses our answer to the reset: its rest
+ * is awaited. */
 async function dropRest(request: Request): Promise<void> {
-  if (request.complete || request.destroyed || "stream" in request) return;
+  if (request.complete || request.destroyed) return;
   if (Number(request.headers["content-length"] ?? 0) > droppedBytes) return;
   await new Promise<void>((resolve) => {
     let seen = 0;

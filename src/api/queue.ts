@@ -6,6 +6,7 @@ import { invalid, Problem, type Violation } from "../rules/problem.ts";
 import type { Clock } from "../store/clock.ts";
 import type { Sql } from "../store/db.ts";
 import { makeUuid, uuidTime } from "../store/ids.ts";
+import { laneHint } from "../store/lease.ts";
 import {
   type DestinationRow,
   hastenSome,
@@ -54,7 +55,7 @@ export function createQueueService({ sql, clock, wake }: QueueDeps) {
       while ((await hastenSome(sql, { ...at, limit: hastenedAtOnce })) > 0);
       const { waiting, due } = await probeDestination(sql, at);
       if (waiting === 0) throw nothingWaits(at.destination);
-      wake.tell("mail");
+      wake.tell("mail", [laneHint(at)]);
       return {
         recipients: due,
         message: `${count(due)} at ${at.destination} ${due === 1 ? "is" : "are"} due now.`,
@@ -80,7 +81,7 @@ export function createQueueService({ sql, clock, wake }: QueueDeps) {
           "failed_precondition",
           `Mail for ${at.destination} is not paused, so there is nothing to resume.`,
         );
-      wake.tell("mail");
+      wake.tell("mail", [laneHint(at)]);
       return { message: `Mail for ${at.destination} goes again.` };
     },
 

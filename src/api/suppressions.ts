@@ -82,11 +82,14 @@ export function createSuppressionService({ sql }: { sql: Sql }) {
       const counts = { added: 0, alreadyPresent: 0, refused: 0 };
       const problems: { line: number; message: string }[] = [];
       let batch = new Map<string, SuppressionEntry>();
+      let writing = false;
       const flush = async () => {
         const entries = [...batch.values()];
         batch = new Map();
         if (entries.length === 0) return;
-        call.beginWrite();
+        // Once only: after the first batch the import is carried to its end and truly answered, whatever the deadline.
+        if (!writing) call.beginWrite();
+        writing = true;
         const added = await addSuppressions(sql, { workspaceId, reason: "import", entries });
         counts.added += added;
         counts.alreadyPresent += entries.length - added;

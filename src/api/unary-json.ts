@@ -6,7 +6,7 @@ import { codeToHttpStatus, errorToJson } from "@connectrpc/connect/protocol-conn
 import { type Call, withinDeadline } from "./call.ts";
 import { codeName, toConnectError } from "./errors.ts";
 import { admit } from "./gate.ts";
-import type { Request, Response } from "./http.ts";
+import { lingerMs, type Request, type Response } from "./http.ts";
 import { createRequestReader } from "./read-json.ts";
 import type { RouterDeps, ServiceEntry } from "./router.ts";
 import { maxTimeoutMs } from "./timeout.ts";
@@ -51,10 +51,13 @@ function shortCall(deps: RouterDeps, method: DescMethod, handler: UnaryHandler):
       if (!response.writableEnded) life.abort(new ConnectError("the caller went away", Code.Canceled));
     });
     const { signal } = life;
+    // Read from the start: it is small, and a client that is still writing when it is refused would lose the answer.
+    const bytes = readBody(request);
+    bytes.catch(() => {});
     const timeLeftMs = () => deadline && deadline.atMs - performance.now();
     try {
       const caller = await admit(deps, { method, protocol: "connect", header, timeoutMs: timeLeftMs, signal });
-      const message = read(await readBody(request));
+      const message = read(await bytes);
       const answer = await withinDeadline({ caller, requestId, signal, timeLeftMs, header }, (call) =>
         handler(message, call),
       );
@@ -64,6 +67,7 @@ function shortCall(deps: RouterDeps, method: DescMethod, handler: UnaryHandler):
     } catch (error) {
       const failure = toConnectError(error, { log: deps.log, requestId, method: name });
       deps.metrics.requests.inc({ method: name, code: codeName(failure) });
+      await atMost(lingerMs, bytes);
       for (const [key, value] of failure.metadata) response.setHeader(key, value);
       send(response, codeToHttpStatus(failure.code), JSON.stringify(errorToJson(failure, undefined)));
     }
@@ -92,6 +96,16 @@ async function readBody(request: Request): Promise<Uint8Array> {
     request.once("error", brokenOff);
   });
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+/** Until it has ended, well or badly, or the time is over. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work.then(() => {}).catch(() => {}), late]);
+  clearTimeout(timer);
 }
 
 function send(response: Response, status: number, body: string): void {

@@ -1,17 +1,22 @@
 /** The wiring of the delivery role: from leased rows to settled outcomes. */
 import { createAttempt } from "../delivery/attempt.ts";
 import { createComposer } from "../delivery/compose-pool.ts";
+import { createEvenPace } from "../delivery/even-pace.ts";
 import { createFollowUps } from "../delivery/follow-ups.ts";
 import { createJudge } from "../delivery/judge.ts";
 import { createLoop } from "../delivery/loop.ts";
 import { createSweep, openMailbox } from "../delivery/mailbox.ts";
 import { measured } from "../delivery/measure.ts";
 import { createMemory } from "../delivery/memory.ts";
+import { paced } from "../delivery/paced.ts";
 import { createSigning } from "../delivery/signing.ts";
 import { createSimulator } from "../delivery/simulator.ts";
-import { createDirect, createRelay, type Transport } from "../delivery/transport.ts";
+import { createSites, paceOf } from "../delivery/sites.ts";
+import { createDirect, createRelay, readRelayUrl, type Transport } from "../delivery/transport.ts";
+import { createTurns } from "../delivery/turns.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
+import { createSiteLimits } from "../rules/site-limits.ts";
 import { createPool } from "../smtp/pool.ts";
 import type { MxResolver } from "../smtp/route.ts";
 import { createSender } from "../smtp/send.ts";
@@ -36,16 +41,30 @@ export type DeliveryDeps = {
   allowAddress: (ip: string) => boolean;
 };
 
-/** Connections to one destination, and recipients in hand at it: enough to keep the connections busy. */
-const perDestination = 10;
+/** Emails composed and signed at once: as many as there are threads to sign (libuv's four), so that nobody waits unseen behind them. */
+const composedAtOnce = 4;
 /** Content under way on this node; three emails of 30 MiB in different stages, or some thousand ordinary ones. */
 const memoryBytes = { small: 48 * 1024 * 1024, large: 208 * 1024 * 1024 };
 
 export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promise<void> }> {
   const { config, log, clock, wake, store } = deps;
   const { sql } = store;
-  const pool = createPool({ perDestination });
-  const sender = createSender({ pool, resolver: deps.resolver, allowAddress: deps.allowAddress, random: Math.random });
+  const route = { resolver: deps.resolver, allowAddress: deps.allowAddress, random: Math.random };
+  const relay = config.delivery === "relay" ? readRelayUrl(config.relayUrl!) : undefined;
+  const sites = createSites({
+    ...{ sql, log, route, workerId: deps.heartbeat.workerId, scheduleMs: config.retry.scheduleMs, random: Math.random },
+    limits: createSiteLimits(config.siteLimits),
+    single: relay?.host,
+  });
+  const pool = createPool({
+    onCeiling: (site, failure) =>
+      sites.heard(site, "slow", {
+        startedMs: Date.now(),
+        reply: "message" in failure ? failure.message : failure.reply.line,
+      }),
+  });
+  const sender = createSender({ pool, ...route });
+  const transport = transportOf(config, sender);
   const composer = createComposer({ threads: 1 });
   const signing = createSigning({ sql, log, secrets: store.secrets, zone: config.zone });
   const judge = createJudge({
@@ -61,9 +80,10 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     composer,
     signing,
     judge,
-    transport: transportOf(config, sender),
+    transport: transport && paced(transport, sites),
     simulator: createSimulator({ judge, mailbox, log }),
     memory: createMemory(memoryBytes),
+    turns: createTurns(composedAtOnce),
   });
   const settler = createSettler(sql, { onSettled: () => wake.tell("events") });
   const loop = createLoop({
@@ -73,6 +93,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     worker: deps.heartbeat,
     attempt: measured(attempt, deps.metrics),
     settle: (item) => settler.add(item, JSON.stringify(item.event.payload).length),
+    pace: transport ? paceOf(sites) : createEvenPace(),
   });
   const followUps = createFollowUps({ sql, log, clock, wake });
   const sweep = createSweep({ mailbox, log, keptDays: config.contentDays });
@@ -82,6 +103,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
   return {
     async stop() {
       await loop.stop(config.drainMs);
+      await sites.stop();
       await settler.idle();
       await followUps.stop();
       await sweep.stop();
@@ -92,9 +114,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
 }
 
 function transportOf(config: Config, sender: ReturnType<typeof createSender>): Transport | undefined {
-  if (config.delivery === "direct")
-    return createDirect({ sender, port: config.mxPort, heloName: config.hostname, perDestination });
-  if (config.delivery === "relay")
-    return createRelay({ sender, url: config.relayUrl!, heloName: config.hostname, connections: perDestination });
+  if (config.delivery === "direct") return createDirect({ sender, port: config.mxPort, heloName: config.hostname });
+  if (config.delivery === "relay") return createRelay({ sender, url: config.relayUrl!, heloName: config.hostname });
   return undefined;
 }

@@ -7,6 +7,7 @@ import { createReports } from "../inbound/reports.ts";
 import { createVerdicts } from "../inbound/verdicts.ts";
 import { createBudget } from "../ops/budget.ts";
 import type { Log } from "../ops/log.ts";
+import type { Metrics } from "../ops/metrics.ts";
 import { createCertificate } from "../smtp/certificate.ts";
 import { createSmtpServer } from "../smtp/server.ts";
 import type { Clock } from "../store/clock.ts";
@@ -14,7 +15,15 @@ import type { Wake } from "../store/wake.ts";
 import type { Config } from "./config.ts";
 import type { Store } from "./open-store.ts";
 
-export type InboundDeps = { config: Config; log: Log; clock: Clock; wake: Wake; store: Store; resolver: Resolver };
+export type InboundDeps = {
+  config: Config;
+  log: Log;
+  metrics: Metrics;
+  clock: Clock;
+  wake: Wake;
+  store: Store;
+  resolver: Resolver;
+};
 
 /** Bytes of messages that are being received at one moment. */
 const memoryBytes = 128 * 1024 * 1024;
@@ -40,10 +49,10 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
   const server = createSmtpServer({
     ...config.smtp,
     hostname: config.hostname,
-    policy: receive,
+    policy: { ...receive, message: async (mail) => counted(await receive.message(mail)) },
     limits: {
       messageBytes: config.limits.messageBytes,
-      ...{ recipients: 100, errors: 20, messages: 1000 },
+      ...{ recipients: 100, errors: 20, idleCommands: 100, messages: 1000 },
       // RFC 5321 §4.5.3.2.7: five minutes for a command.
       ...{ commandMs: 5 * minuteMs, dataMs: 3 * minuteMs, dataTotalMs: 30 * minuteMs },
     },
@@ -55,8 +64,14 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     }),
     memory: createBudget(memoryBytes),
     ...{ maxConnections: 500, maxPerAddress: 50 },
+    onSessions: (count) => deps.metrics.inboundSessions.set(count),
     onError: (error) => log.error({ err: error }, "an SMTP session failed"),
   });
+  const counted = (reply: string) => {
+    const answer = { 2: "taken", 4: "deferred" }[reply[0]!] ?? "refused";
+    deps.metrics.inboundMessages.inc({ answer });
+    return reply;
+  };
   const { port } = await server.start();
   return {
     port,

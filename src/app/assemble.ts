@@ -122,7 +122,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
   if (config.roles.has("webhooks")) await webhooks.start();
 
   if (config.roles.has("inbound")) {
-    const inbound = await startInbound({ config, log, clock, wake, store, resolver: dns.resolver });
+    const inbound = await startInbound({ config, log, metrics, clock, wake, store, resolver: dns.resolver });
     running.push({ name: "inbound", stop: inbound.stop });
     ports.smtp = inbound.port;
   }

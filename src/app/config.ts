@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { parseAddress } from "../mail/address.ts";
+import { readSiteLimits } from "../rules/site-limits.ts";
 
 export const roles = ["api", "delivery", "inbound", "dns", "webhooks", "housekeeping"] as const;
 export type Role = (typeof roles)[number];
@@ -83,6 +84,11 @@ const sender = z.string().transform((text, ctx) => {
   return read.ok ? text : fail(ctx, `${read.reason}; write for example Posthorn <no-reply@example.com>`);
 });
 
+const siteLimits = z.string().transform((text, ctx) => {
+  const read = readSiteLimits(text);
+  return read.ok ? read.limits : fail(ctx, read.reason);
+});
+
 /** One line per setting: name, shape, default, help. `posthorn start --help` and docs/operate.md print this table. */
 export const settings = {
   DATABASE_URL: {
@@ -155,6 +161,11 @@ export const settings = {
   POSTHORN_RELAY_URL: {
     shape: url("smtp:", "smtps:"),
     help: "The smart host of relay mode, smtp://user:password@host:587.",
+  },
+  POSTHORN_SITE_LIMITS: {
+    shape: siteLimits,
+    value: "",
+    help: "Connections to a receiver's MX site at once, of all nodes together, and messages per second behind a slash: google.com=20,orange.fr=3/2,*=10. Others: docs/delivery.md.",
   },
   POSTHORN_MX_PORT: { shape: whole(1, 65535), value: "25", help: "The port of recipients' mail servers." },
   POSTHORN_NS_PORT: { shape: whole(1, 65535), value: "53", help: "The port of customers' own DNS servers." },
@@ -353,6 +364,7 @@ function shapeConfig(values: Values, problems: string[]) {
     resolvers: values.POSTHORN_RESOLVERS,
     delivery: values.POSTHORN_DELIVERY,
     relayUrl: values.POSTHORN_RELAY_URL,
+    siteLimits: values.POSTHORN_SITE_LIMITS,
     mxPort: values.POSTHORN_MX_PORT,
     nameServerPort: values.POSTHORN_NS_PORT,
     allowPrivateMx: values.POSTHORN_ALLOW_PRIVATE_MX,

@@ -13,6 +13,7 @@ import type { Held, Memory } from "./memory.ts";
 import type { createSigning, Signer } from "./signing.ts";
 import type { Simulator } from "./simulator.ts";
 import type { Transport } from "./transport.ts";
+import type { Turns } from "./turns.ts";
 
 export type AttemptDeps = {
   sql: Sql;
@@ -24,6 +25,8 @@ export type AttemptDeps = {
   transport: Transport | undefined;
   simulator: Simulator;
   memory: Memory;
+  /** For composing and signing. */
+  turns: Turns;
 };
 
 /** Recipients of one email that travel in one transaction, and what is needed for it. */
@@ -45,10 +48,11 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   }, 50);
 
   return async (rows, signal) => {
-    const results: (Settlement | undefined)[] = rows.map(
-      (row) => row.suppression && judge.suppress(row, row.suppression),
-    );
-    const left = rows.filter((row) => !row.suppression);
+    const results: (Settlement | undefined)[] = rows.map((row) => {
+      if (row.suppression) return judge.suppress(row, row.suppression);
+      return judge.isExpired(row) ? judge.expired(row) : undefined;
+    });
+    const left = rows.filter((_, i) => !results[i]);
     if (left.length === 0) return results;
     const email = left[0]!.email;
     const { destination } = left[0]!;
@@ -108,12 +112,10 @@ export function createAttempt(deps: AttemptDeps): Attempt {
 
   async function carry(input: Load, progress: { handedOver: boolean }): Promise<(Settlement | undefined)[]> {
     const { email, parts, signer, rows, utf8, signal } = input;
-    const { raw } = await deps.composer.compose({
-      email: toOutgoing(email, parts),
-      signer: signer.source,
-      smtputf8: utf8,
-      signal,
-    });
+    const giveBack = await deps.turns.take(email.workspaceId, signal);
+    const { raw } = await deps.composer
+      .compose({ email: toOutgoing(email, parts), signer: signer.source, smtputf8: utf8, signal })
+      .finally(giveBack);
     input.memory.shrink();
     const returnPath = deps.signing.returnPath(email.id, signer.returnPathDomain);
     if (email.test || !deps.transport)

@@ -139,6 +139,22 @@ export function createJudge(deps: JudgeDeps) {
         event: { id: deps.makeEventId(), type: "email.delayed", payload: { ...payload, nextAttemptAt } },
       };
     },
+    /** Its time was over before its turn came: nobody was asked. */
+    expired(row: Leased): Settlement {
+      const reason = row.reply ?? "it waited in the queue until its time was over";
+      const { attempts, address } = row;
+      const words = { category: "expired", enhancedCode: "4.4.7", smtpReply: reason, remoteMx: "", attempts };
+      return {
+        ...fail(row, "expired", reason),
+        status: "bounced",
+        event: {
+          id: deps.makeEventId(),
+          type: "email.bounced",
+          payload: { recipients: [address], bounceType: "BOUNCE_TYPE_TRANSIENT", ...words },
+        },
+      };
+    },
+    isExpired: (row: Leased) => row.email.expiresAt.getTime() <= deps.nowMs(),
     suppress(row: Leased, suppression: NonNullable<Leased["suppression"]>): Settlement {
       const payload = {
         recipients: [row.address],

@@ -3,10 +3,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../store/db.ts";
-import { findLanes, type Lane, type Leased, leaseDue, makeLease, releaseLease } from "../store/lease.ts";
+import { findLanes, type Lane, type Leased, laneFromHint, leaseDue, makeLease, releaseLease } from "../store/lease.ts";
 import type { Settlement } from "../store/settle.ts";
-import type { Wake } from "../store/wake.ts";
-import { createLanes, type LaneLimits } from "./lanes.ts";
+import type { Hints, Wake } from "../store/wake.ts";
+import { createExpiry } from "./expiry.ts";
+import { createLanes, type LaneLimits, type Pace } from "./lanes.ts";
 
 export type Worker = {
   workerId(): number;
@@ -24,10 +25,15 @@ export type LoopDeps = {
   worker: Worker;
   attempt: Attempt;
   settle(item: Settlement): Promise<boolean>;
+  pace: Pace & {
+    /** What other nodes know of these destinations and of all sites; called at every look at the store. */
+    sync(destinations: readonly string[]): Promise<void>;
+    onChange(listener: () => void): void;
+  };
   limits?: Partial<LaneLimits>;
 };
 
-const defaultLimits: LaneLimits = { perDestination: 40, onTrial: 2, total: 400, perTurn: 20 };
+const defaultLimits: LaneLimits = { total: 400, unproven: 200, perTurn: 20 };
 /** Wake-ups are hints; this often the store is looked at anyway. */
 const pollMs = 1000;
 const lanesPerLease = 50;
@@ -35,12 +41,15 @@ const lanesKnown = 10_000;
 
 export function createLoop(deps: LoopDeps) {
   const { sql, log } = deps;
-  const lanes = createLanes({ ...defaultLimits, ...deps.limits });
+  const lanes = createLanes({ ...defaultLimits, ...deps.limits }, deps.pace);
   const stopping = new AbortController();
   const cut = new AbortController();
   const inHand = new Set<Promise<void>>();
+  const expiry = createExpiry({ sql, lease });
   let leases = 0;
   let stirred = true;
+  /** Where mail is said to be. Kept until no lease is under way: one that finds a lane empty must not undo them. */
+  const hints: Lane[] = [];
   let lookedAtMs = 0;
   /** More lanes than can be known at once are looked at in turns. */
   let lookedTo: Lane | undefined;
@@ -58,14 +67,17 @@ export function createLoop(deps: LoopDeps) {
           lookedAtMs = performance.now();
           const found = await findLanes(sql, lanesKnown, lookedTo);
           lookedTo = found.length < lanesKnown ? undefined : found.at(-1);
+          await deps.pace.sync(found.map(({ destination }) => destination));
           lanes.replace(found, Date.now());
+          for (const group of groupByTransaction(await expiry.look(lanes.waiting(Date.now())))) start(group);
         }
+        if (hints.length > 0) lanes.hint(hints.splice(0), Date.now());
         const picked = lanes.pick(Date.now(), lanesPerLease);
         if (picked.length === 0) {
           await rest();
           continue;
         }
-        const rows = await lease(picked);
+        const rows = await lease((id) => leaseDue(sql, id, picked));
         lanes.leased(picked, rows);
         for (const group of groupByTransaction(rows)) start(group);
       } catch (error) {
@@ -76,9 +88,9 @@ export function createLoop(deps: LoopDeps) {
     }
   }
 
-  async function lease(picked: Parameters<typeof leaseDue>[2]): Promise<Leased[]> {
+  async function lease<T>(take: (id: string) => Promise<T>): Promise<T> {
     try {
-      return await leaseDue(sql, makeLease(deps.worker.workerId(), ++leases), picked);
+      return await take(makeLease(deps.worker.workerId(), ++leases));
     } catch (error) {
       unheard = true;
       throw error;
@@ -92,18 +104,15 @@ export function createLoop(deps: LoopDeps) {
   }
 
   function start(rows: Leased[]): void {
-    const { destination } = rows[0]!;
-    const work = deliver(rows)
-      .then((results) => lanes.heard(destination, isReached(results)))
-      .finally(() => {
-        inHand.delete(work);
-        lanes.finished(destination, rows.length);
-        stir();
-      });
+    const work = deliver(rows).finally(() => {
+      inHand.delete(work);
+      lanes.finished(rows);
+      stir();
+    });
     inHand.add(work);
   }
 
-  async function deliver(rows: Leased[]): Promise<(Settlement | undefined)[]> {
+  async function deliver(rows: Leased[]): Promise<void> {
     let results: (Settlement | undefined)[];
     try {
       results = await deps.attempt(rows, cut.signal);
@@ -122,7 +131,6 @@ export function createLoop(deps: LoopDeps) {
       ...results.flatMap((result) => (result ? [persist(() => deps.settle(result))] : [])),
       ...(untried.length > 0 ? [persist(() => releaseLease(sql, untried))] : []),
     ]);
-    return results;
   }
 
   /**
@@ -144,7 +152,7 @@ export function createLoop(deps: LoopDeps) {
 
   /** Until something may have changed: a wake-up, room again, a lane that becomes due, or the poll. */
   async function rest(): Promise<void> {
-    const untilDue = (lanes.nextDueMs() ?? Number.POSITIVE_INFINITY) - Date.now();
+    const untilDue = (lanes.nextDueMs(Date.now()) ?? Number.POSITIVE_INFINITY) - Date.now();
     const untilPoll = lookedAtMs + pollMs - performance.now();
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.max(5, Math.min(untilDue, untilPoll)));
@@ -152,15 +160,17 @@ export function createLoop(deps: LoopDeps) {
         clearTimeout(timer);
         resolve();
       };
-      if (stirred || stopping.signal.aborted) stir();
+      if (stirred || hints.length > 0 || stopping.signal.aborted) stir();
     });
     stir = () => {};
   }
 
-  const wakeUp = () => {
-    stirred = true;
+  const wakeUp = (words: Hints) => {
+    if (words.length === 0) stirred = true;
+    hints.push(...words.flatMap(laneFromHint));
     stir();
   };
+  deps.pace.onChange(() => stir());
 
   return {
     start() {
@@ -178,15 +188,6 @@ export function createLoop(deps: LoopDeps) {
     },
   };
 }
-
-/** False when no server of the destination was there to answer; undefined when this attempt says nothing about it. */
-function isReached(results: readonly (Settlement | undefined)[]): boolean | undefined {
-  const tried = results.filter((result) => result !== undefined && result.status !== "suppressed");
-  if (tried.length === 0) return undefined;
-  return !tried.every((result) => result?.status === "delayed" && unreached.has(String(result.event.payload.category)));
-}
-
-const unreached = new Set(["network", "dns"]);
 
 /** One email's recipients at one destination travel together. */
 function groupByTransaction(rows: readonly Leased[]): Leased[][] {

@@ -10,6 +10,8 @@ export type Parcel = {
   raw: Buffer;
   utf8Headers: boolean;
   requireTls: boolean;
+  /** The receiver it goes to and how hard that one may be pressed. */
+  site?: { name: string; connections: number; perConnection: number | undefined };
   signal: AbortSignal;
 };
 
@@ -18,26 +20,26 @@ export type Delivered = { evidence: Evidence[]; conversation: Conversation };
 
 export type Transport = (parcel: Parcel) => Promise<Delivered>;
 
-export type DirectOptions = { sender: Sender; port: number; heloName: string; perDestination: number };
+export type DirectOptions = { sender: Sender; port: number; heloName: string };
 
-export function createDirect({ sender, port, heloName, perDestination }: DirectOptions): Transport {
+export function createDirect({ sender, port, heloName }: DirectOptions): Transport {
   return async (parcel) => {
     const result = await sender.send({
       message: messageOf(parcel),
       to: { domain: parcel.destination, port },
       heloName,
       tls: parcel.requireTls ? "verified" : "opportunistic",
-      limit: perDestination,
+      ...pressureOf(parcel),
       signal: parcel.signal,
     });
     return toDelivered(result, false);
   };
 }
 
-export type RelayOptions = { sender: Sender; url: string; heloName: string; connections: number };
+export type RelayOptions = { sender: Sender; url: string; heloName: string };
 
 /** smtp:// wants STARTTLS where a login is sent and takes it where offered otherwise; smtps:// is TLS from the first byte. */
-export function createRelay({ sender, url, heloName, connections }: RelayOptions): Transport {
+export function createRelay({ sender, url, heloName }: RelayOptions): Transport {
   const relay = readRelayUrl(url);
   return async (parcel) => {
     const result = await sender.send({
@@ -45,7 +47,7 @@ export function createRelay({ sender, url, heloName, connections }: RelayOptions
       to: { relay },
       heloName,
       tls: parcel.requireTls ? "verified" : relay.tls,
-      limit: connections,
+      ...pressureOf(parcel),
       signal: parcel.signal,
     });
     return toDelivered(result, true);
@@ -68,6 +70,10 @@ export function readRelayUrl(text: string) {
     tls: tls as "none" | "opportunistic" | "required" | "verified",
     ...(user !== "" && { auth: { user, password: decodeURIComponent(url.password), allowPlaintext: tls === "none" } }),
   };
+}
+
+function pressureOf({ site }: Parcel) {
+  return site && { group: site.name, limit: site.connections, maxTransactions: site.perConnection };
 }
 
 function messageOf(parcel: Parcel) {

@@ -46,6 +46,8 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       if ("reply" in judged) return later;
       addressees.push(judged.addressee);
     }
+    // Both take their time, and neither needs the other.
+    const judging = addressees.some(({ kind }) => kind === "domain") ? deps.verdicts(mail) : undefined;
     const parsed = await deps.parser.digest(mail.message, mail.sender);
     if ("problem" in parsed) return parsed.problem === "late" ? later : "554 5.6.0 the message cannot be read";
     const { digest } = parsed;
@@ -59,7 +61,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       if (addressee.kind === "return") await comeBack(mail, digest, addressee, places);
     }
     if (places.length === 0) return taken;
-    const verdicts = await deps.verdicts(mail);
+    const verdicts = await (judging ?? deps.verdicts(mail));
     for (const place of places) await deliver(mail, digest, verdicts, place);
     return taken;
   }

@@ -57,6 +57,17 @@ export function createMetrics() {
       labelNames: ["outcome"],
       registers,
     }),
+    inboundMessages: new Counter({
+      name: "posthorn_inbound_messages_total",
+      help: "Messages brought to the SMTP server, by its answer: taken (2xx), deferred (4xx) or refused (5xx).",
+      labelNames: ["answer"],
+      registers,
+    }),
+    inboundSessions: new Gauge({
+      name: "posthorn_inbound_sessions",
+      help: "Clients connected to the SMTP server at this moment.",
+      registers,
+    }),
     eventStreams: new Gauge({
       name: "posthorn_event_streams",
       help: "Event streams open on this node.",

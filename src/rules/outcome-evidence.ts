@@ -42,3 +42,12 @@ export type Evidence =
 export function isInDoubt(evidence: Evidence): boolean {
   return "phase" in evidence && evidence.phase === "after-dot";
 }
+
+/** Before these are over there is no session: the server was not reached, or did not want to talk. */
+export const openingPhases: ReadonlySet<Phase> = new Set(["connect", "banner", "ehlo", "tls", "auth"]);
+
+/** A session came about, whatever was said in it. */
+export function opensSession(evidence: Evidence): boolean {
+  if (evidence.kind === "unroutable") return false;
+  return !("phase" in evidence) || !openingPhases.has(evidence.phase);
+}

@@ -1,5 +1,12 @@
 /** Judges one attempt for one recipient: what happened, why, whom it concerns, and whether to try again. Delivery calls it. */
-import { type Evidence, isInDoubt, type Phase, type Reply, type UnroutableReason } from "./outcome-evidence.ts";
+import {
+  type Evidence,
+  isInDoubt,
+  openingPhases,
+  type Phase,
+  type Reply,
+  type UnroutableReason,
+} from "./outcome-evidence.ts";
 import { readReply } from "./outcome-reply.ts";
 import { type BounceType, type Category, categories } from "./outcome-rules.ts";
 
@@ -149,8 +156,6 @@ function scopeOfDrop(phase: Phase): Scope {
 }
 
 const maxReplyCharacters = 1000;
-
-const openingPhases: ReadonlySet<Phase> = new Set(["connect", "banner", "ehlo", "tls", "auth"]);
 
 /** Temporary refusals that will meet the next message to the same receiver just as well. */
 const destinationCategories: ReadonlySet<Category> = new Set(["rate-limited", "reputation", "tls"]);

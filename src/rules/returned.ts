@@ -16,13 +16,14 @@ export function judgeReturned<R extends KnownRecipient>(
   report: readonly BouncedRecipient[],
 ): Returned<R>[] {
   const found = new Map<number, Returned<R>>();
-  for (const entry of report) {
-    if (entry.action !== "failed") continue;
-    const recipient = ownerOf(recipients, entry) ?? (recipients.length === 1 ? recipients[0] : undefined);
-    if (!recipient || found.has(recipient.position)) continue;
+  const failures = report.filter(({ action }) => action === "failed");
+  const settle = (recipient: R | undefined, entry: BouncedRecipient) => {
+    if (!recipient || found.has(recipient.position)) return;
     found.set(recipient.position, { recipient, outcome: outcomeOf(entry), remoteMta: entry.remoteMta });
-  }
-  // Where a report names many addresses and one of them is ours, the others were read out of its text: names of servers and the like.
+  };
+  for (const entry of failures) settle(ownerOf(recipients, entry), entry);
+  // Only where nobody is named: in a report for people, other addresses than the one that failed stand around.
+  if (found.size === 0 && recipients.length === 1 && failures[0]) settle(recipients[0], failures[0]);
   return [...found.values()];
 }
 

@@ -47,7 +47,9 @@ export function createSiteLimits(overrides: ReadonlyMap<string, SiteLimit>): (si
 }
 
 /** `google.com=40,yahoodns.net=5/2` : connections, and messages per second behind a slash; `*` is every site without a line of its own. */
-export function readSiteLimits(text: string): { ok: true; limits: Map<string, SiteLimit> } | { ok: false; reason: string } {
+export function readSiteLimits(
+  text: string,
+): { ok: true; limits: Map<string, SiteLimit> } | { ok: false; reason: string } {
   const limits = new Map<string, SiteLimit>();
   for (const entry of text.split(",").map((part) => part.trim())) {
     if (entry === "") continue;

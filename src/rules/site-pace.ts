@@ -10,6 +10,8 @@ export type Signal = "well" | "slow" | "down" | "nothing";
 /** From the outcomes of one transaction. `opened`: a session came about. */
 export function signalOf(outcomes: readonly Outcome[], opened: boolean): Signal {
   if (outcomes.some(({ category }) => category === "interrupted")) return "nothing";
+  // Nobody could send this one without TLS; others may well go.
+  if (outcomes.every(({ category }) => category === "tls")) return "nothing";
   if (outcomes.some(({ kind }) => kind === "delivered" || kind === "sent")) return "well";
   const asksForLess = outcomes.some(({ kind, scope }) => kind === "deferred" && scope === "destination");
   if (!asksForLess) return "well";

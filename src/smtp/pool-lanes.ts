@@ -1,4 +1,4 @@
-/** Who may use or open which connection: one lane per destination, first come first served, bounded per lane and in all. */
+/** Who may use or open which connection: one lane per host, first come first served, bounded per group of hosts (a site) and in all. */
 import type { Evidence } from "../rules/outcome-evidence.ts";
 import type { Session } from "./client.ts";
 
@@ -10,7 +10,10 @@ type Refusal = { kind: "none"; failure: Evidence };
 
 export interface Ask {
   target: { address: string };
+  /** Connections of the group. */
   limit?: number;
+  /** Messages on one connection. */
+  maxTransactions?: number;
   signal?: AbortSignal;
   /** Not one of those that lie idle: the server may have closed them all. */
   fresh: boolean;
@@ -22,14 +25,36 @@ export interface LaneSettings {
   idleMs: number;
   maxTransactions: number;
   maxAgeMs: number;
+  /** How long no further connection is tried at a host that refused one while others were open. */
+  ceilingMs: number;
   now: () => number;
+  /** A group's server refused one connection more than these. */
+  onCeiling?: (group: string, failure: Evidence) => void;
 }
 
 type Waiter = { ask: Ask; turn: number; resolve: (grant: Grant | Refusal) => void };
 
+/** Hosts that share a limit. */
+class Group {
+  readonly name: string;
+  readonly lanes = new Set<Lane>();
+  limit: number;
+  open = 0;
+
+  constructor(name: string, limit: number) {
+    this.name = name;
+    this.limit = limit;
+  }
+
+  get full(): boolean {
+    return this.open >= this.limit;
+  }
+}
+
 export class Lanes {
   readonly settings: LaneSettings;
   readonly #lanes = new Map<string, Lane>();
+  readonly #groups = new Map<string, Group>();
   /** In the order in which they fell idle. */
   readonly idle = new Map<Session, Lane>();
   open = 0;
@@ -41,12 +66,22 @@ export class Lanes {
     this.settings = settings;
   }
 
-  acquire(key: string, ask: Ask): Promise<Grant | Refusal> {
+  acquire(key: string, ask: Ask, groupName = key): Promise<Grant | Refusal> {
     if (this.stopping || ask.signal?.aborted) return Promise.resolve(aborted);
-    let lane = this.#lanes.get(key);
+    // A host that has moved to another group begins anew there.
+    const place = JSON.stringify([groupName, key]);
+    let lane = this.#lanes.get(place);
     if (!lane) {
-      lane = new Lane(this, () => this.#lanes.delete(key));
-      this.#lanes.set(key, lane);
+      const group = this.#groups.get(groupName) ?? new Group(groupName, this.settings.perDestination);
+      this.#groups.set(groupName, group);
+      const created = new Lane(this, group, () => {
+        this.#lanes.delete(place);
+        group.lanes.delete(created);
+        if (group.lanes.size === 0) this.#groups.delete(groupName);
+      });
+      lane = created;
+      group.lanes.add(lane);
+      this.#lanes.set(place, lane);
     }
     return lane.acquire(ask, this.#turn++);
   }
@@ -65,16 +100,20 @@ export class Lanes {
   }
 
   /** All places are taken and a lane that could use one waits: no session may lie idle. */
-  get pressed(): boolean {
+  pressed(group: Group, since = Number.POSITIVE_INFINITY): boolean {
+    if (group.full) for (const lane of group.lanes) if (lane.firstTurn < since) return true;
+    if (since < Number.POSITIVE_INFINITY) return false;
     if (this.open < this.settings.total) return false;
     for (const lane of this.#lanes.values()) if (lane.waiting > 0 && lane.hasRoom) return true;
     return false;
   }
 
-  /** Somebody waits and all places are taken: the session idle for longest gives way. */
-  makeRoom(): void {
-    const [oldest] = this.idle;
-    if (this.open >= this.settings.total && oldest) oldest[1].retire(oldest[0]);
+  /** Somebody waits and all places are taken, in the group or in all: the session idle for longest gives way. */
+  makeRoom(group: Group): void {
+    const all = this.open >= this.settings.total;
+    if (!all && !group.full) return;
+    for (const [session, lane] of this.idle)
+      if (all ? !group.full || lane.group === group : lane.group === group) return void lane.retire(session);
   }
 
   stats(): { open: number; idle: number; waiting: number } {
@@ -96,19 +135,21 @@ export class Lanes {
 
 export class Lane {
   readonly #lanes: Lanes;
+  readonly group: Group;
   readonly #forget: () => void;
   readonly #waiters: Waiter[] = [];
   readonly #known = new Map<Session, { openedAt: number; timer?: NodeJS.Timeout; gone: () => void }>();
   readonly #idle: Session[] = [];
   #open = 0;
-  #limit: number;
+  #maxTransactions: number;
   /** The server refused one connection more than this; it may be asked again later. */
   #ceiling = { at: Number.POSITIVE_INFINITY, until: 0 };
 
-  constructor(lanes: Lanes, forget: () => void) {
+  constructor(lanes: Lanes, group: Group, forget: () => void) {
     this.#lanes = lanes;
+    this.group = group;
     this.#forget = forget;
-    this.#limit = lanes.settings.perDestination;
+    this.#maxTransactions = lanes.settings.maxTransactions;
   }
 
   get waiting(): number {
@@ -121,11 +162,12 @@ export class Lane {
 
   get hasRoom(): boolean {
     const { now } = this.#lanes.settings;
-    return this.#open < Math.min(this.#limit, now() < this.#ceiling.until ? this.#ceiling.at : this.#limit);
+    return !this.group.full && (now() >= this.#ceiling.until || this.#open < this.#ceiling.at);
   }
 
   acquire(ask: Ask, turn: number): Promise<Grant | Refusal> {
-    this.#limit = Math.max(1, ask.limit ?? this.#limit);
+    this.group.limit = Math.max(1, ask.limit ?? this.group.limit);
+    this.#maxTransactions = ask.maxTransactions ?? this.#maxTransactions;
     const session = ask.fresh ? undefined : this.#idle.pop();
     if (session) {
       this.#busy(session);
@@ -140,13 +182,14 @@ export class Lane {
         ask.signal?.removeEventListener("abort", leave);
         resolve(grant);
       };
-      if (this.hasRoom) this.#lanes.makeRoom();
+      this.#lanes.makeRoom(this.group);
       this.#lanes.share();
     });
   }
 
   grantOpen(): void {
     this.#open += 1;
+    this.group.open += 1;
     this.#lanes.open += 1;
     this.#waiters.shift()?.resolve({ kind: "open", lane: this });
   }
@@ -160,16 +203,21 @@ export class Lane {
 
   /** The session has done its work: the next in line gets it, or it lies idle for a while. */
   release(session: Session): void {
-    const { maxTransactions, maxAgeMs, now, idleMs } = this.#lanes.settings;
+    const { maxAgeMs, now, idleMs } = this.#lanes.settings;
     const known = this.#known.get(session);
-    const worn = session.transactions >= maxTransactions || now() - (known?.openedAt ?? 0) >= maxAgeMs;
-    if (!known || worn || !session.usable || this.#lanes.stopping || this.#open > this.#limit) {
+    const worn = session.transactions >= this.#maxTransactions || now() - (known?.openedAt ?? 0) >= maxAgeMs;
+    if (!known || worn || !session.usable || this.#lanes.stopping || this.group.open > this.group.limit) {
+      this.retire(session);
+      return;
+    }
+    // Another host of the group has waited for longer: it gets the place.
+    if (this.waiting > 0 && this.#lanes.pressed(this.group, this.firstTurn)) {
       this.retire(session);
       return;
     }
     const waiter = this.#waiters.shift();
     if (waiter) return waiter.resolve({ kind: "session", lane: this, session });
-    if (this.#lanes.pressed) {
+    if (this.#lanes.pressed(this.group)) {
       this.retire(session);
       return;
     }
@@ -195,6 +243,7 @@ export class Lane {
   /** A place is free again. */
   abandon(): void {
     this.#open -= 1;
+    this.group.open -= 1;
     this.#lanes.open -= 1;
     this.#lanes.share();
     if (this.#open === 0 && this.#waiters.length === 0) this.#forget();
@@ -210,8 +259,11 @@ export class Lane {
       this.abandon();
       return false;
     }
-    if (others > 0) this.#ceiling = { at: others, until: this.#lanes.settings.now() + ceilingMs };
-    else this.dismiss(failure, (waiter) => waiter.ask.target.address === address);
+    if (others > 0) {
+      const { now, ceilingMs, onCeiling } = this.#lanes.settings;
+      this.#ceiling = { at: others, until: now() + ceilingMs };
+      onCeiling?.(this.group.name, failure);
+    } else this.dismiss(failure, (waiter) => waiter.ask.target.address === address);
     this.abandon();
     return others > 0;
   }
@@ -229,8 +281,6 @@ export class Lane {
     clearTimeout(this.#known.get(session)?.timer);
   }
 }
-
-const ceilingMs = 60_000;
 
 const aborted = {
   kind: "none",

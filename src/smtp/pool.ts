@@ -15,6 +15,10 @@ export interface PoolOptions {
   idleMs?: number;
   maxTransactions?: number;
   maxAgeMs?: number;
+  /** How long no further connection is tried at a host that refused one while others were open. */
+  ceilingMs?: number;
+  /** That happened: whoever keeps the pace of the group should know. */
+  onCeiling?: (group: string, failure: Evidence) => void;
   timeouts?: Partial<Timeouts>;
   now?: () => number;
 }
@@ -24,8 +28,12 @@ export interface PoolRequest {
   message: Message;
   /** Whose sessions may be shared and counted together; by default the target without its address. */
   key?: string;
-  /** Connections to this destination from now on. */
+  /** Hosts that are counted together (a site); by default each for itself. */
+  group?: string;
+  /** Connections to this group from now on. */
   limit?: number;
+  /** Messages on one connection from now on. */
+  maxTransactions?: number;
   signal?: AbortSignal;
 }
 
@@ -50,6 +58,7 @@ export const poolDefaults = {
   idleMs: 5_000,
   maxTransactions: 100,
   maxAgeMs: 5 * 60_000,
+  ceilingMs: 5_000,
 } as const;
 
 export function createPool(options: PoolOptions = {}): Pool {
@@ -64,7 +73,7 @@ export function createPool(options: PoolOptions = {}): Pool {
     const key = request.key ?? targetKey(request.target);
     let fresh = false;
     for (;;) {
-      const grant = await lanes.acquire(key, { ...request, fresh });
+      const grant = await lanes.acquire(key, { ...request, fresh }, request.group);
       if (grant.kind === "none") return failed(request, grant.failure);
       const opened = grant.kind === "session" ? grant : await open(request, grant);
       if (opened === "queue") continue;

@@ -16,8 +16,12 @@ export interface SendRequest {
   /** Only these hosts may be used, MTA-STS (RFC 8461 §4.1). */
   allowHost?: (host: string) => boolean;
   localAddress?: string;
-  /** Connections to one host. */
+  /** Hosts whose connections are counted together. */
+  group?: string;
+  /** Connections to the group, or to one host where there is none. */
   limit?: number;
+  /** Messages on one connection. */
+  maxTransactions?: number;
   signal?: AbortSignal;
 }
 
@@ -88,14 +92,16 @@ export function createSender(deps: SenderDeps): Sender {
     const target = targetOf(request, host, address);
     const place = `${host}:${target.port}`;
     const opportunistic = target.tls === "opportunistic" && !target.implicitTls;
-    const { message, limit, signal } = request;
+    const { message, group, limit, maxTransactions, signal } = request;
     if (!(opportunistic && (brokenTls.get(place) ?? 0) > now())) {
-      const result = await deps.pool.transact({ target, message, limit, signal });
+      const result = await deps.pool.transact({ target, message, group, limit, maxTransactions, signal });
       if (!opportunistic || openingFailure(result)?.kind !== "tls") return result;
       remember(place);
     }
     // RFC 3207 §4.1 leaves it to the client: mail in clear is better than none where nobody asked for more.
-    return deps.pool.transact({ target: { ...target, tls: "none" }, message, limit, signal });
+    return deps.pool.transact({
+      ...{ target: { ...target, tls: "none" }, message, group, limit, maxTransactions, signal },
+    });
   }
 
   function isReachable(address: string, request: SendRequest): boolean {

@@ -2,7 +2,8 @@
 import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
 import { type Command, readCommand, readGreetingName, readPath } from "./server-command.ts";
-import { createServerInput, type LineFault, type ServerInput } from "./server-input.ts";
+import { createServerInput, type ServerInput } from "./server-input.ts";
+import { drained, faultReply, finish, handshake } from "./server-socket.ts";
 
 export type Client = { ip: string; helo: string; tls: { protocol: string; cipher: string } | undefined };
 
@@ -31,6 +32,8 @@ export type SessionLimits = {
   recipients: number;
   /** Refused or unknown commands before we hang up. */
   errors: number;
+  /** Commands that bring no mail forward, between two messages. */
+  idleCommands: number;
   messages: number;
   commandMs: number;
   dataMs: number;
@@ -48,7 +51,7 @@ export type SessionDeps = {
   stopping: AbortSignal;
 };
 
-type Envelope = { sender: string; recipients: string[]; utf8: boolean; seen: Set<string> };
+type Envelope = { sender: string; recipients: string[]; asked: number; utf8: boolean };
 
 export function createSession(plain: Socket, deps: SessionDeps): { run(): Promise<void> } {
   const { limits, policy } = deps;
@@ -58,6 +61,7 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
   let envelope: Envelope | undefined;
   let errors = 0;
   let refusedRecipients = 0;
+  let idleCommands = 0;
   let messages = 0;
   let open = true;
 
@@ -72,6 +76,11 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
   const hangUp = (reply?: string) => {
     if (reply) say(reply);
     open = false;
+  };
+  const idle = (answer: () => void) => {
+    idleCommands += 1;
+    if (idleCommands > limits.idleCommands) hangUp("421 4.7.0 too many commands without a message");
+    else answer();
   };
   const complain = (reply: string) => {
     errors += 1;
@@ -88,6 +97,8 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
       else if (read.kind === "timeout") hangUp("421 4.4.2 no command for too long");
       else if (read.kind === "stopped") hangUp("421 4.3.2 this server stops for a moment, try again");
       else return;
+      // Who does not read our answers gets no more of them.
+      if (socket.writableNeedDrain && !(await drained(socket, limits.commandMs))) return;
     }
     await finish(socket);
   }
@@ -97,7 +108,7 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
     switch (command.verb) {
       case "EHLO":
       case "HELO":
-        return greet(command);
+        return idle(() => greet(command));
       case "STARTTLS":
         return await startTls(command);
       case "MAIL":
@@ -108,16 +119,16 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
         return await data(command);
       case "RSET":
         envelope = undefined;
-        return say("250 2.0.0 forgotten");
+        return idle(() => say("250 2.0.0 forgotten"));
       case "NOOP":
-        return say("250 2.0.0 ok");
+        return idle(() => say("250 2.0.0 ok"));
       case "QUIT":
         return hangUp("221 2.0.0 goodbye");
       case "VRFY":
         // RFC 5321 §3.5.3: nobody learns here who has a mailbox.
         return complain("252 2.5.0 send mail to find out");
       case "HELP":
-        return say("214 2.0.0 see RFC 5321");
+        return idle(() => say("214 2.0.0 see RFC 5321"));
       case "EXPN":
       case "AUTH":
       case "BDAT":
@@ -189,7 +200,7 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
       return complain("553 5.6.7 this address needs the parameter SMTPUTF8");
     if (path.address !== "" && !/^[^@]+@[^@]+$|^"[^"]*"@[^@]+$/.test(path.address))
       return complain("553 5.1.7 the sender's address is not valid");
-    envelope = { sender: path.address, recipients: [], utf8, seen: new Set() };
+    envelope = { sender: path.address, recipients: [], asked: 0, utf8 };
     say("250 2.1.0 ok");
   }
 
@@ -209,7 +220,7 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
   async function rcpt({ rest }: Command): Promise<void> {
     if (!envelope) return complain("503 5.5.1 say MAIL first");
     // Before any look at who it is for: a thousand of them must cost nothing.
-    if (envelope.recipients.length >= limits.recipients) {
+    if (envelope.asked >= limits.recipients) {
       refusedRecipients += 1;
       if (refusedRecipients > maxRefusedRecipients) return hangUp("421 4.7.0 too many recipients");
       return say(`452 4.5.3 at most ${limits.recipients} recipients at a time`);
@@ -221,11 +232,9 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
       return complain("553 5.6.7 this address needs SMTPUTF8 with MAIL");
     const judged = await policy.recipient(path.address, { sender: envelope.sender, client });
     if ("reply" in judged) return judged.reply.startsWith("5") ? complain(judged.reply) : say(judged.reply);
+    envelope.asked += 1;
     // The same mailbox twice is one recipient.
-    if (!envelope.seen.has(judged.address)) {
-      envelope.seen.add(judged.address);
-      envelope.recipients.push(judged.address);
-    }
+    if (!envelope.recipients.includes(judged.address)) envelope.recipients.push(judged.address);
     say("250 2.1.5 ok");
   }
 
@@ -264,6 +273,7 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
         return read.ended ? say(reply) : hangUp(reply);
       }
       messages += 1;
+      idleCommands = 0;
       const reply = await policy.message({ client: { ...client }, sender, recipients, message: read.message });
       if (reply.startsWith("5")) complain(reply);
       else say(reply);
@@ -277,38 +287,3 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
 
 /** Answers to recipients beyond the limit, after which a client is not taken for one that reads them. */
 const maxRefusedRecipients = 1000;
-
-function faultReply(fault: LineFault): string {
-  if (fault === "line too long") return "500 5.5.6 the line is too long";
-  if (fault === "NUL") return "521 5.5.2 a command holds NUL";
-  return `521 5.5.2 ${fault}: lines end with CRLF and hold neither alone`;
-}
-
-async function handshake(socket: TLSSocket, waitMs: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    const done = (ok: boolean) => {
-      clearTimeout(timer);
-      resolve(ok);
-    };
-    const timer = setTimeout(() => done(false), waitMs);
-    socket.once("secure", () => done(true));
-    for (const name of ["error", "close", "end"]) socket.once(name, () => done(false));
-    socket.on("error", () => {});
-  });
-}
-
-/** Lets the last reply reach a client that is still sending, and then no longer waits for it. */
-async function finish(socket: Socket): Promise<void> {
-  if (socket.destroyed) return;
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, 2000);
-    socket.once("close", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-    // Unread bytes at the time of closing would turn the end into a reset, which takes the reply with it.
-    socket.resume();
-    socket.end();
-  });
-  socket.destroy();
-}

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { duplexPair } from "node:stream";
 import { after, test } from "node:test";
 import { createCertificate } from "./certificate.ts";
 import { createSmtpServer, type SmtpServerDeps } from "./server.ts";
+import { createSession } from "./server-session.ts";
 
 const running: { stop(graceMs: number): Promise<void> }[] = [];
 after(async () => {
@@ -26,7 +28,9 @@ async function start(options: Options = {}) {
         held.bytes += bytes;
         return true;
       },
-      give: (bytes) => void (held.bytes -= bytes),
+      give(bytes) {
+        held.bytes -= bytes;
+      },
     },
     policy: {
       recipient: async (address) => ({ address }),
@@ -35,7 +39,7 @@ async function start(options: Options = {}) {
     onError: (error) => assert.fail(String(error)),
     ...options,
     limits: {
-      ...{ messageBytes: 1000, recipients: 3, errors: 5, messages: 2 },
+      ...{ messageBytes: 1000, recipients: 3, errors: 5, idleCommands: 10, messages: 2 },
       ...{ commandMs: 60_000, dataMs: 60_000, dataTotalMs: 60_000 },
       ...options.limits,
     },
@@ -111,7 +115,7 @@ test("without memory a message is put off, and the conversation goes on", async 
   client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
   await client.heard(/354/);
   client.socket.write("hello\r\n.\r\nNOOP\r\n");
-  await client.heard(/452 4\.3\.1[^]*250 2\.0\.0 ok/);
+  await client.heard(/452 4\.3\.1[\s\S]*250 2\.0\.0 ok/);
 });
 
 test("stopping ends those who wait and lets a message in hand come to its end", async () => {
@@ -151,11 +155,27 @@ test("one connection brings a few messages and is then asked to come again", asy
   await client.heard(/250 SMTPUTF8/);
   for (const n of [1, 2]) {
     client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
-    await client.heard(new RegExp(`(354[^]*){${n}}`));
+    await client.heard(new RegExp(`(354[\\s\\S]*){${n}}`));
     client.socket.write("hello\r\n.\r\n");
-    await client.heard(new RegExp(`(250 2\\.0\\.0 7[^]*){${n}}`));
+    await client.heard(new RegExp(`(250 2\\.0\\.0 7[\\s\\S]*){${n}}`));
   }
   client.socket.write("MAIL FROM:<a@b.test>\r\n");
   await client.heard(/421 4\.7\.0/);
   await client.closed;
+});
+
+test("a client that never reads its answers is not answered without end", async () => {
+  const [here, there] = duplexPair();
+  const limits = { ...{ messageBytes: 1000, recipients: 3, errors: 5, messages: 2 }, idleCommands: 1e9 };
+  const session = createSession(there as never, {
+    ...{ hostname: "mx.test", stopping: new AbortController().signal, memory: { tryTake: () => true, give() {} } },
+    limits: { ...limits, commandMs: 200, dataMs: 200, dataTotalMs: 200 },
+    secureContext: () => assert.fail("no TLS here"),
+    policy: { recipient: async (address) => ({ address }), message: async () => "250 2.0.0 ok" },
+  });
+  const ended = session.run();
+  // Nobody reads `here`.
+  here.write("NOOP\r\n".repeat(100_000));
+  await ended;
+  assert.ok(there.writableLength < 1_000_000, `${there.writableLength} octets of answers are kept`);
 });

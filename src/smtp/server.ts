@@ -8,6 +8,8 @@ export type SmtpServerDeps = Omit<SessionDeps, "stopping"> & {
   port: number;
   maxConnections: number;
   maxPerAddress: number;
+  /** How many clients there are, each time that changes. */
+  onSessions?(count: number): void;
   onError(error: unknown): void;
 };
 
@@ -41,11 +43,13 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
       .finally(() => {
         socket.destroy();
         sessions.delete(socket);
+        deps.onSessions?.(sessions.size);
         const left = (perAddress.get(address) ?? 1) - 1;
         if (left > 0) perAddress.set(address, left);
         else perAddress.delete(address);
       });
     sessions.set(socket, work);
+    deps.onSessions?.(sessions.size);
   }
 
   return {

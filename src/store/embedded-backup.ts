@@ -13,7 +13,13 @@ import type { EmbeddedLog } from "./embedded-log.ts";
 export type CopiedCluster = { bytes: number; files: number; password: string };
 
 /** `to` is a folder that exists; the cluster is put into `postgres` in it. */
-export async function copyEmbedded(options: { dataDir: string; log: EmbeddedLog; to: string }): Promise<CopiedCluster> {
+export async function copyEmbedded(options: {
+  dataDir: string;
+  log: EmbeddedLog;
+  to: string;
+  /** Told after each file how much is copied. */
+  onProgress?: (bytes: number) => void;
+}): Promise<CopiedCluster> {
   const server = await openEmbedded(options);
   try {
     const facts = (await readFacts(options.dataDir))!;
@@ -24,7 +30,8 @@ export async function copyEmbedded(options: { dataDir: string; log: EmbeddedLog;
     session.on("error", () => {});
     await session.connect();
     try {
-      const { bytes, paths } = await copyWhileRunning(session, cluster, join(options.to, "postgres"));
+      const copied: Copied = { bytes: 0, paths: [], onProgress: options.onProgress };
+      const { bytes, paths } = await copyWhileRunning(session, { cluster, to: join(options.to, "postgres"), copied });
       return { bytes, files: paths.length, password: facts.password };
     } finally {
       await session.end();
@@ -35,13 +42,12 @@ export async function copyEmbedded(options: { dataDir: string; log: EmbeddedLog;
 }
 
 /** "Making a Base Backup Using the Low Level API": start and stop belong to one session, and the log of all changes in between to the copy. */
-async function copyWhileRunning(session: pg.Client, cluster: string, to: string): Promise<Copied> {
+async function copyWhileRunning(session: pg.Client, { cluster, to, copied }: CopyTask): Promise<Copied> {
   // A slot of this session keeps the server from recycling the log while we read; it goes with the session.
   await session.query("select pg_create_physical_replication_slot('posthorn_backup_' || pg_backend_pid(), true, true)");
   const began = await session.query(
     "select pg_walfile_name(lsn) as segment from (select pg_backup_start('posthorn backup', true) as lsn) started",
   );
-  const copied: Copied = { bytes: 0, paths: [] };
   await copyTree(cluster, to, "", copied);
   const ended = await session.query(
     "select pg_walfile_name(lsn) as segment, labelfile as label from pg_backup_stop(false)",
@@ -59,7 +65,8 @@ async function copyWhileRunning(session: pg.Client, cluster: string, to: string)
   return copied;
 }
 
-type Copied = { bytes: number; paths: string[] };
+type Copied = { bytes: number; paths: string[]; onProgress?: (bytes: number) => void };
+type CopyTask = { cluster: string; to: string; copied: Copied };
 
 /** Contents that the server makes anew, by the manual; of these folders only the folder itself is copied. */
 const emptied = new Set(
@@ -107,6 +114,7 @@ async function copyOne(from: string, to: string, copied: Copied): Promise<void> 
       }
       if (process.getuid?.() === 0) await target.chown(uid, gid);
       copied.paths.push(to);
+      copied.onProgress?.(copied.bytes);
     } finally {
       await target.close();
     }
@@ -115,7 +123,7 @@ async function copyOne(from: string, to: string, copied: Copied): Promise<void> 
   }
 }
 
-/** After all is written, and many at a time: file after file took 33 s for a fresh database on a busy disk, this way 3 s. */
+/** After all is written, and many at a time: a database has thousands of small files, and each wait alone would be for the whole disk. */
 async function syncAll(paths: readonly string[]): Promise<void> {
   const rest = paths.values();
   const worker = async () => {

@@ -9,6 +9,16 @@ export type SuppressionReason = "bounce" | "complaint" | "manual" | "import";
 /** One destination for one workspace: lanes are served in turn, so that nobody waits behind somebody else's backlog. */
 export type Lane = { destination: string; workspaceId: string };
 
+/** How a lane is named in a wake-up. */
+export function laneHint(lane: Lane): string {
+  return `${lane.destination} ${lane.workspaceId}`;
+}
+
+export function laneFromHint(hint: string): Lane[] {
+  const [destination, workspaceId] = hint.split(" ");
+  return destination && workspaceId ? [{ destination, workspaceId }] : [];
+}
+
 export type Leased = {
   workspaceId: string;
   emailId: string;
@@ -18,6 +28,8 @@ export type Leased = {
   destination: string;
   lease: string;
   attempts: number;
+  /** What the last attempt was told; null before the first. */
+  reply: string | null;
   /** An attempt before this one may have gone through: its worker died, or the connection broke after the final dot. */
   inDoubt: boolean;
   /** Why the address is on the workspace's suppression list, judged at this moment. */
@@ -75,13 +87,10 @@ export async function leaseDue(
   lanes: readonly (Lane & { quota: number })[],
 ): Promise<Leased[]> {
   const rows = await sql<LeasedRow[]>`
-    with live as materialized (
-      -- Who asks is alive, also when the database was away for longer than its heartbeat may be.
-      select array_append(array_agg(id::bigint), ${lease}::bigint >> 32) as ids
-      from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})
-    ), lane as (
+    with live as materialized (${liveWorkers(sql, lease)}), lane as (
       select * from unnest(${lanes.map((l) => l.destination)}::text[], ${lanes.map((l) => l.workspaceId)}::uuid[], ${lanes.map((l) => l.quota)}::int[])
         as l(destination, workspace_id, quota)
+      where not exists (select 1 from paused_destinations p where p.workspace_id = l.workspace_id and p.destination = l.destination)
     ), picked as materialized (
       select r.* from lane, live, lateral (
         select workspace_id, email_id, position, lease is not null as lost, destination from recipients
@@ -89,25 +98,92 @@ export async function leaseDue(
           and due_at <= now() and (lease is null or lease >> 32 <> all (live.ids))
         order by due_at limit lane.quota for update skip locked) r
     ), sibling as materialized (
-      -- An email is not cut in two where a quota ends: its other recipients at the destination travel along.
-      select r.workspace_id, r.email_id, r.position, r.lease is not null as lost
-      from (select distinct workspace_id, email_id, destination from picked) p
-      join recipients r on r.workspace_id = p.workspace_id and r.email_id = p.email_id and r.destination = p.destination
-      cross join live
-      where r.status in ('queued', 'delayed') and r.due_at <= now() and (r.lease is null or r.lease >> 32 <> all (live.ids))
-        and (r.workspace_id, r.email_id, r.position) not in (select workspace_id, email_id, position from picked)
-      for update of r skip locked
+      -- An email is not cut in two where a quota ends: its other recipients at the destination travel along. Found by the primary key
+      -- and by nothing else: with the statistics of an empty table a join read the whole queue (lease-backlog.test.ts).
+      select r.* from (select distinct workspace_id, email_id, destination from picked) p cross join live cross join lateral (
+        select workspace_id, email_id, position, lease is not null as lost from recipients
+        where workspace_id = p.workspace_id and email_id = p.email_id and destination || '' = p.destination
+          and status in ('queued', 'delayed') and due_at + interval '0' <= now() and (lease is null or lease >> 32 <> all (live.ids))
+        limit 1000 for update skip locked) r
+      where not exists (select 1 from picked q where q.email_id = r.email_id and q.position = r.position)
     ), leased as (
       update recipients r set lease = ${lease}, in_doubt = r.in_doubt or p.lost
       from (select workspace_id, email_id, position, lost from picked union all select * from sibling) p where r.workspace_id = p.workspace_id and r.email_id = p.email_id and r.position = p.position
-      returning r.workspace_id, r.email_id, r.position, r.kind, r.address, r.destination, r.attempts, r.in_doubt
+      returning ${recipientColumns(sql)}
     )
-    select l.workspace_id as "workspaceId", l.email_id as "emailId", l.position, l.kind, l.address, l.destination, l.attempts,
+    ${leasedColumns(sql)}`;
+  return rowsOf(rows, lease);
+}
+
+/**
+ * Takes rows of a lane whose email has expired, whatever keeps the lane from being served: looks at `limit` rows from `after` on, in the
+ * order in which they are due, and says where the next look goes on; undefined: from the start. Index recipients_due.
+ */
+export async function leaseExpired(
+  sql: Sql,
+  lease: string,
+  look: Lane & { after: string | undefined; limit: number },
+): Promise<{ rows: Leased[]; next: string | undefined }> {
+  const { destination, workspaceId, after = "-infinity", limit } = look;
+  const [seen] = await sql<{ next: string | null; expired: boolean }[]>`
+    select case when count(*) = ${limit} then max(r.due_at)::text end as next, coalesce(bool_or(e.expires_at <= now()), false) as expired
+    from (select workspace_id, email_id, due_at from recipients where destination = ${destination} and workspace_id = ${workspaceId}
+      and status in ('queued', 'delayed') and due_at > ${after}::timestamptz order by due_at limit ${limit}) r
+    join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id`;
+  const next = seen?.next ?? undefined;
+  if (!seen?.expired) return { rows: [], next };
+  const rows = await sql<LeasedRow[]>`
+    with live as materialized (${liveWorkers(sql, lease)}), seen as materialized (
+      select r.workspace_id, r.email_id, r.position, r.lease is not null as lost from recipients r cross join live
+      join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
+      where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
+        and r.due_at > ${after}::timestamptz and r.due_at <= coalesce(${seen.next}::timestamptz, 'infinity') and e.expires_at <= now()
+        and (r.lease is null or r.lease >> 32 <> all (live.ids)) limit ${limit} for update of r skip locked
+    ), leased as (
+      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or s.lost
+      from seen s where r.workspace_id = s.workspace_id and r.email_id = s.email_id and r.position = s.position
+      returning ${recipientColumns(sql)}
+    )
+    ${leasedColumns(sql)}`;
+  return { rows: rowsOf(rows, lease), next };
+}
+
+/** Lanes that are held back; index: the primary key. */
+export async function findPaused(sql: Sql, limit: number): Promise<Lane[]> {
+  return await sql<Lane[]>`
+    select destination, workspace_id as "workspaceId" from paused_destinations order by workspace_id, destination limit ${limit}`;
+}
+
+/** Gives rows back untouched, for a worker that stops before it has begun with them. */
+export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<void> {
+  await sql`
+    update recipients r set lease = null
+    from unnest(${rows.map((r) => r.workspaceId)}::uuid[], ${rows.map((r) => r.emailId)}::uuid[], ${rows.map((r) => r.position)}::smallint[],
+      ${rows.map((r) => r.lease)}::bigint[]) as x(workspace_id, email_id, position, lease)
+    where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position and r.lease = x.lease`;
+}
+
+/** Who asks is alive, also when the database was away for longer than its heartbeat may be. */
+function liveWorkers(sql: Sql, lease: string) {
+  return sql`select array_append(array_agg(id::bigint), ${lease}::bigint >> 32) as ids
+    from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
+}
+
+function recipientColumns(sql: Sql) {
+  return sql`r.workspace_id, r.email_id, r.position, r.kind, r.address, r.destination, r.attempts, r.in_doubt, r.reply`;
+}
+
+function leasedColumns(sql: Sql) {
+  return sql`
+    select l.workspace_id as "workspaceId", l.email_id as "emailId", l.position, l.kind, l.address, l.destination, l.attempts, l.reply,
       l.in_doubt as "inDoubt", e.domain_id as "domainId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.test,
       e.content_day::text as "contentDay", e.size_bytes::float8 as "sizeBytes", coalesce(e.scheduled_at, e.created_at) as date, e.expires_at as "expiresAt",
       s.reason as "suppressionReason", s.source_event as "sourceEvent"
     from leased l join emails e on e.workspace_id = l.workspace_id and e.id = l.email_id
     left join suppressions s on s.workspace_id = l.workspace_id and s.address = lower(l.address)`;
+}
+
+function rowsOf(rows: readonly LeasedRow[], lease: string): Leased[] {
   const emails = new Map<string, LeasedEmail>();
   return rows.map((row) => {
     const email = emails.get(row.emailId) ?? emailOf(row);
@@ -120,22 +196,27 @@ export async function leaseDue(
       address,
       destination,
       attempts,
+      reply,
       inDoubt,
       suppressionReason: reason,
       sourceEvent,
     } = row;
     const suppression = reason === null ? undefined : { reason, sourceEvent };
-    return { workspaceId, emailId, position, kind, address, destination, attempts, inDoubt, suppression, lease, email };
+    return {
+      workspaceId,
+      emailId,
+      position,
+      kind,
+      address,
+      destination,
+      attempts,
+      reply,
+      inDoubt,
+      suppression,
+      lease,
+      email,
+    };
   });
-}
-
-/** Gives rows back untouched, for a worker that stops before it has begun with them. */
-export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<void> {
-  await sql`
-    update recipients r set lease = null
-    from unnest(${rows.map((r) => r.workspaceId)}::uuid[], ${rows.map((r) => r.emailId)}::uuid[], ${rows.map((r) => r.position)}::smallint[],
-      ${rows.map((r) => r.lease)}::bigint[]) as x(workspace_id, email_id, position, lease)
-    where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position and r.lease = x.lease`;
 }
 
 type LeasedRow = Omit<Leased, "email" | "lease" | "suppression"> &

@@ -73,10 +73,11 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
         lease bigint, status text, due_in interval, attempts smallint, in_doubt boolean, reply text, remote_mx text, event_id uuid,
         event_type text, payload jsonb, suppress text, follow_up text)
     ), held as materialized (
-      select i.* from input i
-      join recipients r on r.workspace_id = i.workspace_id and r.email_id = i.email_id and r.position = i.position and r.lease = i.lease
-      where r.status in ('queued', 'delayed')
-      order by r.email_id, r.position for update of r
+      -- Row by row through the primary key, in order: with the statistics of an empty table a join read the whole queue. The first
+      -- condition is always true; it makes the planner expect few rows, so that what follows goes through primary keys as well.
+      select i.* from (select * from input where ord + 0 = ord order by email_id, position offset 0) i cross join lateral (
+        select 1 from recipients r where r.workspace_id = i.workspace_id and r.email_id = i.email_id and r.position = i.position
+          and r.lease = i.lease and r.status || '' in ('queued', 'delayed') limit 1 for update) r
     ), mail as materialized (
       select e.workspace_id, e.id, e.message_id, e.metadata from emails e
       where (e.workspace_id, e.id) in (select workspace_id, email_id from held) order by e.id for update

@@ -49,8 +49,9 @@ export interface Sql {
   /** A text without parameters that nobody outside had a hand in; may hold several statements. */
   unsafe<T extends readonly object[] = Row[]>(text: string): Statement<T>;
   /** Calls back for every notice on a channel, on a connection of its own that is opened anew when it is lost. */
-  listen(channel: string, heard: () => void): Promise<{ unlisten(): Promise<void> }>;
-  notify(channel: string): Promise<void>;
+  /** `heard` gets what was said along; nothing where something may have been missed. */
+  listen(channel: string, heard: (words: string) => void): Promise<{ unlisten(): Promise<void> }>;
+  notify(channel: string, words?: string): Promise<void>;
   end(): Promise<void>;
   /** For a library that brings statements of its own (better-auth); ours go through the template. */
   readonly pool: Pool;
@@ -124,8 +125,8 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
         },
       };
     },
-    async notify(channel) {
-      await query(pool, "select pg_notify($1, '')", [channel]);
+    async notify(channel, words = "") {
+      await query(pool, "select pg_notify($1, $2)", [channel, words]);
     },
     async end() {
       for (const listener of listeners) await listener.close();
@@ -168,7 +169,7 @@ function createNames(): (text: string) => string | undefined {
 async function keepListening(
   connect: SqlDeps["connect"],
   channel: string,
-  heard: () => void,
+  heard: (words: string) => void,
 ): Promise<{ close(): Promise<void> }> {
   let client: Client | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -183,12 +184,12 @@ async function keepListening(
     const fresh = await connect();
     fresh.on("error", () => {});
     fresh.on("end", lost);
-    fresh.on("notification", heard);
+    fresh.on("notification", ({ payload }) => heard(payload ?? ""));
     await fresh.query(`listen ${channel}`);
     client = fresh;
     if (closed) await fresh.end();
     // What was said while nobody listened is not said again: look once.
-    else heard();
+    else heard("");
   };
   await open();
   return {

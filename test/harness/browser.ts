@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { skipWithout } from "./peer.ts";
+import { until } from "./wait.ts";
 
 export const withoutBrowser = skipWithout({ name: "chromium", package: "chromium" });
 
@@ -66,28 +67,55 @@ export async function openTab(browser: Browser, url: string, options: TabOptions
   return { page, context, complaints, close: () => context.close() };
 }
 
+/** Waits until the page shows these words and nothing of it is still loading. */
+export async function settled(page: Page, shows: RegExp): Promise<void> {
+  await page.locator("main").filter({ hasText: shows }).waitFor();
+  await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+}
+
+/** What holds for every page: everyone can read it in both themes, and it fits a narrow screen. Photographs all four. */
+export async function inspect(page: Page, name: string): Promise<void> {
+  for (const [size, width] of Object.entries({ wide: 1280, narrow: 380 })) {
+    await page.setViewportSize({ width, height: 900 });
+    // The menu takes a moment to fold.
+    await until(`${name} to fit a ${size} screen`, async () => (await overflow(page)) === 0);
+    for (const colorScheme of ["dark", "light"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await shoot(page, `${name}-${colorScheme}-${size}`);
+      // Only colours differ between the themes.
+      if (size === "wide") assert.deepEqual(await findings(page, colorScheme === "dark" ? ["color-contrast"] : []), []);
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  assert.match(await page.title(), / · Posthorn$/);
+  assert.equal(await page.locator("h1").count(), 1, `${name} has one first heading`);
+}
+
 /** What axe finds on the page that keeps people from using it, one line for each. */
-export async function seriousFindings(page: Page): Promise<string[]> {
+export async function findings(page: Page, rules: string[] = []): Promise<string[]> {
   // By the debugger's way in, for the page's own policy allows no script but its own.
-  await page.evaluate(axe);
-  return await page.evaluate(async () => {
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
+  return await page.evaluate(async (only) => {
     type Node = { target: unknown[]; failureSummary?: string };
     type Violation = { id: string; impact: string; nodes: Node[] };
-    const runner = (globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }).axe;
-    const { violations } = await runner.run();
+    type Axe = { run(options: object): Promise<{ violations: Violation[] }> };
+    const { violations } = await (globalThis as unknown as { axe: Axe }).axe.run({
+      resultTypes: ["violations"],
+      ...(only.length > 0 ? { runOnly: only } : {}),
+    });
     return violations
       .filter(({ impact }) => impact === "serious" || impact === "critical")
       .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`));
-  });
+  }, rules);
 }
 
 /** How far the page reaches beyond the window's width. */
-export async function overflow(page: Page): Promise<number> {
+async function overflow(page: Page): Promise<number> {
   return await page.evaluate<number>("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }
 
 /** Writes web/screenshots/NAME.png, for people to look at. */
-export async function shoot(page: Page, name: string): Promise<void> {
+async function shoot(page: Page, name: string): Promise<void> {
   mkdirSync(shots, { recursive: true });
   await page.screenshot({ path: `${shots}${name}.png`, fullPage: true });
 }

@@ -11,10 +11,11 @@ export const withoutPostfix =
 
 const daemons = "/usr/lib/postfix/sbin";
 
+export type Routes = Record<string, number | "discard">;
 export type Postfix = Peer & { port: number };
 
-/** `routes`: the port on this machine that each domain's mail goes on to. */
-export async function startPostfix(options: { hostname: string; routes: Record<string, number> }): Promise<Postfix> {
+/** `routes`: the port on this machine that each domain's mail goes on to, or `discard` for mail that is taken and forgotten. */
+export async function startPostfix(options: { hostname: string; routes: Routes }): Promise<Postfix> {
   const port = await freePort();
   const peer = await startPeer({
     // The master itself: what `postfix start` starts is nobody's child and would outlive a test that fails.
@@ -37,14 +38,15 @@ export async function startPostfix(options: { hostname: string; routes: Record<s
 async function writeConfiguration(
   directory: string,
   port: number,
-  { hostname, routes }: { hostname: string; routes: Record<string, number> },
+  { hostname, routes }: { hostname: string; routes: Routes },
 ): Promise<void> {
   // Postfix's own users must reach their parts of it.
   await chmod(directory, 0o755);
   for (const name of ["queue", "data"]) await mkdir(join(directory, name), { mode: 0o755 });
   await runPeer("chown", ["postfix", join(directory, "data")]);
   const domains = Object.keys(routes);
-  const transport = domains.map((domain) => `{ ${domain} = smtp:[127.0.0.1]:${routes[domain]} }`).join(", ");
+  const nextHop = (route: Routes[string]) => (route === "discard" ? "discard:" : `smtp:[127.0.0.1]:${route}`);
+  const transport = domains.map((domain) => `{ ${domain} = ${nextHop(routes[domain]!)} }`).join(", ");
   const main = {
     compatibility_level: "3.6",
     queue_directory: join(directory, "queue"),

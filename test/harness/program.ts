@@ -70,7 +70,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
       };
       return read.pid === child.pid ? read : undefined;
     },
-    { withinMs: 30_000 },
+    { withinMs: 90_000 },
   ).catch((error) => {
     child.kill("SIGKILL");
     throw new Error(`${error.message}\n${output}`);

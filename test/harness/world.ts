@@ -133,9 +133,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 }
 
 /** Mail for a domain goes to the sink: an MX whose address is this machine. */
-export function mailDomain(dns: ScriptedDns, domain: string): void {
+export function mailDomain(dns: ScriptedDns, domain: string, address = "127.0.0.1"): void {
   dns.set(domain, "MX", `10 mx.${domain}`);
-  dns.set(`mx.${domain}`, "A", "127.0.0.1");
+  dns.set(`mx.${domain}`, "A", address);
 }
 
 /** A verified domain with one key, as a passed check leaves it behind. */

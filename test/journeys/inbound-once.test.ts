@@ -39,6 +39,16 @@ test("a recipient that was left out the first time gets it the second time, alon
   );
 });
 
+test("what cannot be stored is put off, not lost: nothing is acknowledged before its commit", async () => {
+  const raw = letter("at a bad moment");
+  await world.database.sql.unsafe("alter table inbound_contents rename to inbound_contents_away");
+  await assert.rejects(bring(world, { to: "us@sender.test", raw }), /451 4\.3\.0/);
+  await world.database.sql.unsafe("alter table inbound_contents_away rename to inbound_contents");
+  assert.match(await bring(world, { to: "us@sender.test", raw }), /^250/);
+  const received = told(await world.events(), "email.received").filter(({ subject }) => subject === "at a bad moment");
+  assert.equal(received.length, 1);
+});
+
 test("killed between the commit and its answer: the sender tries again, and there is one event", async () => {
   const raw = letter("around a kill");
   const lock = await lockTable(world, "inbound_messages", "share");

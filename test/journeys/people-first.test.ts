@@ -4,6 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type Browser, openBrowser, password, type Session } from "../harness/people.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
+import { until } from "../harness/wait.ts";
 
 describe("the first person on this machine", () => {
   let database: TestDatabase;
@@ -21,7 +22,7 @@ describe("the first person on this machine", () => {
   });
 
   it("is told how to sign up", async () => {
-    assert.match(program.output(), new RegExp(`${program.url}/sign-up`));
+    await until("the welcome", () => program.output().includes(`${program.url}/sign-up\n`));
     const { body } = await browser.get("/auth/state");
     assert.equal(body.person, null);
     assert.deepEqual(body.workspaces, []);

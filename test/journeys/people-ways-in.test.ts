@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { describe, it, type TestContext } from "node:test";
+import PostalMime from "postal-mime";
 import { createTestDatabase } from "../harness/database.ts";
 import { capturedMail, joinAs, openBrowser, password, type Session, signUpFirst, tokenIn } from "../harness/people.ts";
 import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
+import { startWorld } from "../harness/world.ts";
 
 async function start(t: TestContext, env: Record<string, string> = {}) {
   const database = await createTestDatabase();
@@ -32,9 +34,10 @@ describe("the first person", () => {
     assert.equal(guessed.status, 404);
     const token = tokenIn(await until("the welcome", () => /\S*#token=\S+/.exec(program.output())?.[0]));
     assert.deepEqual((await browser.post("/auth/link", { token })).body, { kind: "first" });
+    const rival = openBrowser(program);
     const [one, two] = await Promise.all([
       browser.post("/auth/sign-up", { ...newcomer, token }),
-      openBrowser(program).post("/auth/sign-up", { ...newcomer, email: "eve@there.test", token }),
+      rival.post("/auth/sign-up", { ...newcomer, email: "eve@there.test", token }),
     ]);
     assert.equal([one, two].filter(({ status }) => status === 200).length, 1, "two at once: one of them is first");
     assert.equal((await database.sql`select 1 from members where role = 'owner'`).length, 1);
@@ -42,8 +45,11 @@ describe("the first person", () => {
     assert.equal(again.status, 404);
     const restarted = await startProgram({ databaseUrl: database.url, env: { POSTHORN_HTTP: "0.0.0.0:0" } });
     t.after(restarted.remove);
-    await until("the welcome", () => /Posthorn is running/.test(restarted.output()));
+    await until("the welcome", () => /Posthorn is running[\s\S]*curl/.test(restarted.output()));
     assert.doesNotMatch(restarted.output(), /#token=/, "nobody is first any more");
+    const elsewhere = openBrowser(restarted);
+    for (const [name, value] of (one.status === 200 ? browser : rival).cookies) elsewhere.cookies.set(name, value);
+    assert.notEqual((await elsewhere.get("/auth/state")).body.person, null, "a session is good on every node");
   });
 
   it("behind a proxy on the same machine needs the link too", async (t) => {
@@ -89,6 +95,7 @@ describe("POSTHORN_SIGNUP=closed", () => {
   it("lets in nobody but the invited, whom the command line can invite", async (t) => {
     const { program, run } = await start(t, { POSTHORN_SIGNUP: "closed" });
     assert.deepEqual((await signUpState(program)).by, "closed");
+    await until("the welcome", () => /Posthorn is running[\s\S]*curl/.test(program.output()));
     assert.doesNotMatch(program.output(), /sign-up/);
     assert.equal((await openBrowser(program).post("/auth/sign-up", newcomer)).status, 403);
     const invited = await run("people", "invite", "olga@there.test");
@@ -177,6 +184,24 @@ describe("a lost password", () => {
       openBrowser(program).post("/auth/sign-in", { email: "owner@there.test", password: word });
     assert.equal((await signIn(password)).status, 401);
     assert.equal((await signIn(newPassword)).status, 200);
+  });
+
+  it("is set anew by a mail that really leaves, from the sender that the operator named", async (t) => {
+    const world = await startWorld({ env: { POSTHORN_SYSTEM_FROM: "Our Posthorn <no-reply@sender.test>" } });
+    t.after(world.stop);
+    const { browser } = await signUpFirst(world.program);
+    assert.equal((await browser.get("/auth/state")).body.passwordReset, "mail");
+    await browser.post("/auth/request-password-reset", { email: "owner@there.test" });
+    const [sent] = await until("the mail", () => {
+      const mails = world.sink.received("owner@there.test");
+      return mails.length > 0 && mails;
+    });
+    const mail = await PostalMime.parse(sent!.data);
+    assert.deepEqual([mail.from?.name, mail.from?.address], ["Our Posthorn", "no-reply@sender.test"]);
+    assert.ok(mail.headers.some(({ key, value }) => key === "auto-submitted" && value === "auto-generated"));
+    assert.ok(mail.headers.some(({ key }) => key === "dkim-signature"));
+    const answer = await browser.post("/auth/link", { token: tokenIn(mail.text ?? "") });
+    assert.deepEqual(answer.body, { kind: "reset", email: "owner@there.test" });
   });
 
   it("does not flood a mailbox", async (t) => {

@@ -10,7 +10,11 @@ let world: StreamWorld;
 before(async () => {
   world = await startStreamWorld();
 });
-after(async () => await world?.stop());
+const running: { stop(): Promise<void> }[] = [];
+after(async () => {
+  await world?.stop();
+  await Promise.all(running.map((one) => one.stop()));
+});
 
 test("readers of two nodes, some of whom move between them, see the table", async () => {
   const urls = [world.program.url, (await world.startNode()).url];
@@ -23,6 +27,7 @@ test("readers of two nodes, some of whom move between them, see the table", asyn
   const writers = targets.map(startWriter);
   // The last one goes on at the other node each time it comes back.
   const readers = targets.map((target) => startReader(target, { messages: 80 }));
+  running.push(...writers, ...readers);
   await until("both nodes to have written", () => writers.every((writer) => writer.accepted() >= wanted / 3), {
     withinMs: 60_000,
   });

@@ -11,21 +11,24 @@ import { until } from "../harness/wait.ts";
 
 const rounds = 2;
 let program: RunningProgram;
-after(async () => await program?.remove());
+const running: { stop(): Promise<void> }[] = [];
+after(async () => {
+  await program?.remove();
+  await Promise.all(running.map((one) => one.stop()));
+});
 
 test("what each reader saw, joined, is the log", async () => {
   const dataDir = await newDataDir();
   program = await startProgram({ dataDir });
-  const { url, key: fullKey } = program;
-  // The same port ever after, so that readers find the program again.
-  const env = { POSTHORN_HTTP: `127.0.0.1:${program.ports.http}` };
+  const { key: fullKey } = program;
   const made = await program.call("KeyService/CreateKey", {
     ...{ name: "load", permission: "KEY_PERMISSION_FULL", test: true },
   });
-  const target = { url: () => url, key: made.body.secret as string };
+  const target = { url: () => program.url, key: made.body.secret as string };
 
   const writers = Array.from({ length: 3 }, () => startWriter(target));
   const readers = Array.from({ length: 3 }, () => startReader(target, { messages: 60 }));
+  running.push(...writers, ...readers);
   const wrong = () => [...writers, ...readers].flatMap((one) => one.wrong);
   const moreSeen = async (when: string) => {
     const had = readers.map(({ seen }) => seen.length);
@@ -37,7 +40,7 @@ test("what each reader saw, joined, is the log", async () => {
   await moreSeen("at the start");
   for (let round = 0; round < rounds; round++) {
     await program.kill();
-    program = await startProgram({ dataDir, env });
+    program = await startProgram({ dataDir });
     await moreSeen(`after kill ${round} of the program`);
     process.kill(
       Number(readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8").split("\n", 1)[0]),
@@ -50,7 +53,7 @@ test("what each reader saw, joined, is the log", async () => {
   const log = await until(
     "every accepted email to have its event",
     async () => {
-      const { events, end } = await readStream(url, { key: fullKey, request: { follow: false } });
+      const { events, end } = await readStream(program.url, { key: fullKey, request: { follow: false } });
       const emails = new Set(events.map(({ event }) => event.emailId).filter((id) => id !== ""));
       return end.code === "ok" && emails.size >= accepted ? events : undefined;
     },

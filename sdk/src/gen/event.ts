@@ -209,7 +209,10 @@ export interface EmailRepliedEvent {
   to: string[];
   /** Subject line. */
   subject: string;
-  /** Plain text of the answer, quoted text included. */
+  /**
+   * Plain text of the answer, quoted text included; made from the HTML where there is none. Texts in events end after
+   * 262,144 characters: GetInbound has the whole.
+   */
   body: string;
   /** The new text alone: quoted text and the line above it are taken off. */
   newText: string;
@@ -237,7 +240,10 @@ export interface EmailReceivedEvent {
   to: string[];
   /** Subject line. */
   subject: string;
-  /** Plain text of the message. */
+  /**
+   * Plain text of the message; made from the HTML where there is none. Texts in events end after 262,144 characters:
+   * GetInbound has the whole.
+   */
   body: string;
   /** HTML of the message. Hostile until sanitised. */
   html: string;

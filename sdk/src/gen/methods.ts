@@ -104,6 +104,8 @@ import type {
   ListMembersResponse,
   InviteMemberRequest,
   InviteMemberResponse,
+  UpdateMemberRequest,
+  UpdateMemberResponse,
   RemoveMemberRequest,
   RemoveMemberResponse,
 } from "./workspace.ts";
@@ -217,6 +219,8 @@ export interface UnaryMethods {
   "WorkspaceService/ListMembers": { request: ListMembersRequest; response: ListMembersResponse };
   /** Invites a person by email. The invitation is valid for 7 days; inviting again renews it. For owners; keys cannot call it. */
   "WorkspaceService/InviteMember": { request: InviteMemberRequest; response: InviteMemberResponse };
+  /** Changes what a member may do, or what an invited person will. For owners; keys cannot call it. */
+  "WorkspaceService/UpdateMember": { request: UpdateMemberRequest; response: UpdateMemberResponse };
   /** Removes a member, or takes an invitation back. Keys that the member made stay valid. For owners; keys cannot call it. */
   "WorkspaceService/RemoveMember": { request: RemoveMemberRequest; response: RemoveMemberResponse };
 }

@@ -109,6 +109,22 @@ export interface InviteMemberResponse {
   message: string;
 }
 
+/** Request of UpdateMember. */
+export interface UpdateMemberRequest {
+  /** Id of the workspace. Empty: the workspace of the call. */
+  workspaceId?: string;
+  /** Id of the member. Required. */
+  memberId: string;
+  /** What the person may do from now on. Required. */
+  role: MemberRole;
+}
+
+/** Response of UpdateMember. */
+export interface UpdateMemberResponse {
+  /** The member after the change. */
+  member: Member;
+}
+
 /** Request of RemoveMember. */
 export interface RemoveMemberRequest {
   /** Id of the workspace. Empty: the workspace of the call. */

@@ -27,7 +27,9 @@ export const backup: Command = {
     await rm(draft, { recursive: true, force: true });
     await refuseExisting(folder);
     await mkdir(draft, { recursive: true, mode: 0o700 });
-    const copied = await copyEmbedded({ dataDir: config.dataDir, log: silentLog(), to: draft });
+    const onProgress = progressOn(process.stderr);
+    const copied = await copyEmbedded({ dataDir: config.dataDir, log: silentLog(), to: draft, onProgress });
+    onProgress?.(undefined);
     const { password } = copied;
     const label: Label = { posthorn: version, postgres, madeAt: new Date().toISOString(), password };
     const kept = await copySmallFiles(config.dataDir, draft);
@@ -64,6 +66,13 @@ export const restore: Command = {
     );
   },
 };
+
+/** A line that counts on, on a terminal only; undefined ends it. */
+function progressOn(terminal: NodeJS.WriteStream): ((bytes: number | undefined) => void) | undefined {
+  if (!terminal.isTTY) return undefined;
+  return (bytes) =>
+    terminal.write(bytes === undefined ? "\r\u001b[K" : `\r${(bytes / 1024 ** 2).toFixed(0)} MB copied`);
+}
 
 function requireEmbedded(config: Config, means: string): void {
   if (config.databaseUrl !== undefined)

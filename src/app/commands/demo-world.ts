@@ -53,7 +53,7 @@ export async function startDemoWorld(): Promise<DemoWorld> {
     ...{ host: here, port: 0, hostname: `mx.${friends}`, maxConnections: 50, maxPerAddress: 50 },
     policy: friendsPolicy(taken, resolver),
     limits: {
-      ...{ messageBytes: 50 * 1024 * 1024, recipients: 100, errors: 20, messages: 100 },
+      ...{ messageBytes: 50 * 1024 * 1024, recipients: 100, errors: 20, messages: 100, idleCommands: 100 },
       ...{ commandMs: 60_000, dataMs: 60_000, dataTotalMs: 60_000 },
     },
     secureContext: createCertificate({

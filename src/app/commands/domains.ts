@@ -105,11 +105,12 @@ export const domainsDelete: Command = {
   name: "domains delete",
   summary: "Delete a domain: nothing new is sent from it, accepted mail is still delivered.",
   words: "DOMAIN",
-  options: { workspace: workspaceOption },
+  options: { workspace: workspaceOption, json: { type: "boolean", help: "print what was deleted as JSON" } },
   async run({ words, options, config }) {
     await withDomains(config(), options.workspace, async (at) => {
       const row = await domainFrom(at, words);
       await deleteDomain(at.sql, at.workspaceId, row.id);
+      if (options.json) return printJson({ domain: row.domain, deleted: true });
       print(
         `${row.domain} is deleted. Leave its DKIM records in DNS for 7 more days: mail on its way is verified with them.`,
       );

@@ -94,14 +94,17 @@ export const keysRevoke: Command = {
   name: "keys revoke",
   summary: "Revoke an API key at once, on every node.",
   words: "KEY_ID",
-  options: { workspace: workspaceOption },
+  options: { workspace: workspaceOption, json: { type: "boolean", help: "print what was revoked as JSON" } },
   async run({ words, options, config }) {
     const id = fromWireId("key", words[0] ?? "");
     if (!id) throw new UsageError(`${JSON.stringify(words[0] ?? "")} is no key id (key_…). See: posthorn keys list`);
     await withStore(config(), async ({ sql, nowMs }) => {
       const key = await revokeKey(sql, await workspaceFrom(sql, options.workspace, nowMs()), id);
       if (!key) throw new Problem("not_found", `No key ${words[0]} in this workspace. See: posthorn keys list`);
-      process.stdout.write(`The key ${key.prefix}… is revoked.\n`);
+      const said = options.json
+        ? JSON.stringify({ id: words[0], prefix: key.prefix })
+        : `The key ${key.prefix}… is revoked.`;
+      process.stdout.write(`${said}\n`);
     });
   },
 };

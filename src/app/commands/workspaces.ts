@@ -8,8 +8,8 @@ export const workspacesCreate: Command = {
   name: "workspaces create",
   summary: "Make a workspace: its domains, keys, emails and events are apart from all others.",
   words: "NAME",
-  options: {},
-  async run({ words, config }) {
+  options: { json: { type: "boolean", help: "print the id with the name as JSON" } },
+  async run({ words, options, config }) {
     const name = words.join(" ").trim();
     if (name === "" || name.length > 100)
       throw new UsageError("A workspace needs a name of 1 to 100 characters: posthorn workspaces create NAME");
@@ -17,7 +17,8 @@ export const workspacesCreate: Command = {
       if ((await findWorkspaceByName(sql, name)).length > 0)
         throw new UsageError(`There is a workspace ${JSON.stringify(name)} already.`);
       const workspace = await createWorkspace(sql, { id: makeUuid(nowMs()), name });
-      process.stdout.write(`${toWireId("workspace", workspace.id)}\n`);
+      const id = toWireId("workspace", workspace.id);
+      process.stdout.write(`${options.json ? JSON.stringify({ id, name }) : id}\n`);
     });
   },
 };

@@ -747,7 +747,8 @@ export type EmailRepliedEvent = Message<"v1.EmailRepliedEvent"> & {
   subject: string;
 
   /**
-   * Plain text of the answer, quoted text included.
+   * Plain text of the answer, quoted text included; made from the HTML where there is none. Texts in events end after
+   * 262,144 characters: GetInbound has the whole.
    *
    * @generated from field: string body = 4;
    */
@@ -845,7 +846,8 @@ export type EmailReceivedEvent = Message<"v1.EmailReceivedEvent"> & {
   subject: string;
 
   /**
-   * Plain text of the message.
+   * Plain text of the message; made from the HTML where there is none. Texts in events end after 262,144 characters:
+   * GetInbound has the whole.
    *
    * @generated from field: string body = 4;
    */

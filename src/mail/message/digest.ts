@@ -60,7 +60,8 @@ export async function digestMessage(raw: Uint8Array, { sender }: { sender: strin
 
 /** The texts alone, for those who read a stored message. */
 export function textsOf(message: ReadMessage): Texts {
-  const body = message.text !== "" || message.html === "" ? message.text : htmlToText(message.html);
+  // Empty lines at the end are the transport's, not the writer's; the message itself is kept as it came.
+  const body = message.text !== "" || message.html === "" ? message.text.trimEnd() : htmlToText(message.html);
   return { body, newText: newTextOf(body), html: message.html };
 }
 

@@ -42,31 +42,32 @@ export function fieldNames(head: Buffer): string[] {
 
 /** Lines that begin like a delimiter of a declared boundary are counted; others that begin with "--" are somebody's text. */
 function hasTooManyParts(raw: Buffer): boolean {
-  const dashed: string[] = [];
-  for (let at = raw.indexOf("\r\n--"); at >= 0; at = raw.indexOf("\r\n--", at + 4)) {
-    // RFC 2046 §5.1.1: a boundary has at most 70 characters; leave room for those who have more.
-    dashed.push(raw.subarray(at + 4, at + 24).toString("latin1"));
-    if (dashed.length > maxDashedLines) return true;
-  }
+  const dashed = textsAt(raw, "\r\n--", 4);
   if (dashed.length <= maxParts) return false;
   const declared = new Set<string>();
-  for (let at = indexOfBoundary(raw, 0); at >= 0; at = indexOfBoundary(raw, at + 8)) {
-    const text = raw.subarray(at, at + 120).toString("latin1");
-    const match = /^boundary[ \t]*=[ \t]*"?([^"\r\n;]{1,100})/i.exec(text);
-    if (match) declared.add(match[1]!.slice(0, 20));
-    if (declared.size > maxParts) return true;
+  for (const text of ["oundary", "OUNDARY"].flatMap((word) => textsAt(raw, word, word.length))) {
+    const match = /^[ \t]*=[ \t]*"?([^"\r\n;]{1,20})/.exec(text);
+    if (match) declared.add(match[1]!);
   }
-  const begins = [...declared];
-  return dashed.filter((line) => begins.some((begin) => line.startsWith(begin.split("\r")[0]!))).length > maxParts;
+  const lengths = new Set([...declared].map(({ length }) => length));
+  const isDelimiter = (line: string) =>
+    [...lengths].some(
+      (length) =>
+        declared.has(line.slice(0, length)) && (length === told || /^(?:--)?[ \t]*(?:\r|$)/.test(line.slice(length))),
+    );
+  return dashed.filter(isDelimiter).length > maxParts;
 }
 
-/** Text of that many dashed lines is no letter; this also bounds the work of looking. */
-const maxDashedLines = 20_000;
+/** RFC 2046 §5.1.1 allows boundaries of 70 characters; as many as this tell one from another. */
+const told = 20;
 
-function indexOfBoundary(raw: Buffer, from: number): number {
-  const lower = raw.indexOf("boundary", from);
-  const upper = raw.indexOf("BOUNDARY", from);
-  const title = raw.indexOf("Boundary", from);
-  const found = [lower, upper, title].filter((at) => at >= 0);
-  return found.length === 0 ? -1 : Math.min(...found);
+/** What follows each place of a word, a few characters of it. */
+function textsAt(raw: Buffer, word: string, skip: number): string[] {
+  const texts: string[] = [];
+  for (let at = raw.indexOf(word); at >= 0 && texts.length < maxPlaces; at = raw.indexOf(word, at + word.length))
+    texts.push(raw.toString("latin1", at + skip, at + skip + told + 6));
+  return texts;
 }
+
+/** The work of looking has a bound of its own. */
+const maxPlaces = 20_000;

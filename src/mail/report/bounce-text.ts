@@ -6,8 +6,11 @@ import type { BouncedRecipient } from "./bounce.ts";
 export function readBounceText(message: ReadMessage, sender: string): BouncedRecipient[] {
   const listed = addressesIn(fieldOf(message.fields, "x-failed-recipients"));
   const text = ownWords(message.text);
-  if (listed.length === 0 && !(isFromMailer(message, sender) && failed.test(`${message.subject}\n${text}`))) return [];
-  const delay = delayed.test(`${message.subject}\n${text}`);
+  const all = `${message.subject}\n${text}`;
+  const delay = delayed.test(all);
+  // The null path alone proves nothing: absence notes have it too, and their words may be any.
+  const spoken = isFromMailer(message) ? delay || failed.test(all) : sender === "" && failed.test(message.subject);
+  if (listed.length === 0 && !spoken) return [];
   const names = listed.length > 0 ? listed : addressesIn(text);
   const about = (address: string): BouncedRecipient => {
     const diagnostic = wordsAfter(text, address);
@@ -34,19 +37,17 @@ function ownWords(text: string): string {
 const copies =
   /^(?:-{2,} ?(?:below this line is a copy|this is a copy of|original message|the header of the original|returned message|message header|transcript of session follows.*$|the transcript of)|received: from |return-path:|>? ?message-id: ?<)/im;
 
-function isFromMailer(message: ReadMessage, sender: string): boolean {
+function isFromMailer(message: ReadMessage): boolean {
   const { name, address } = message.from;
   return (
-    sender === "" ||
     /^(?:mailer-?daemon|mail-?daemon|postmaster|mdaemon|bounces?|mail-?delivery|ndr|noreply-?bounce)[@+.-]/i.test(
       `${address}@`.replace("@@", "@"),
-    ) ||
-    /mail delivery (?:sub)?system|mail administrator|system administrator|mailer/i.test(name)
+    ) || /mail delivery (?:sub)?system|mail administrator|system administrator|mailer/i.test(name)
   );
 }
 
 const failed =
-  /undeliver|not (?:be )?delivered|delivery (?:status notification \(failure\)|failure|failed|error|problem|has failed|unsuccessful)|mail delivery failed|failed delivery|failure notice|returned mail|returned to sender|returning message to sender|unable to deliver|wasn'?t able to deliver|could not deliver|couldn'?t be delivered|could not be delivered|did not reach|permanent (?:fatal )?error|user unknown|unknown user|no such user|mailbox (?:unavailable|not found)|unzustellbar|nicht zugestellt|konnte nicht zugestellt|zustellung fehlgeschlagen|n'a pas pu être (?:remis|distribué)|non remis|échec de (?:la )?remise|no se ha podido entregar|no se pudo entregar|non recapitabile|mancata consegna|não (?:foi )?entregue|недоставлен|не доставлен|退信|配信不能|delayed|could not send message for past/i;
+  /undeliver|not (?:be )?delivered|delivery (?:status notification \(failure\)|failure|failed|error|problem|has failed|unsuccessful)|mail delivery failed|failed delivery|failure notice|returned mail|returned to sender|returning message to sender|unable to deliver|wasn'?t able to deliver|could not deliver|couldn'?t be delivered|could not be delivered|did not reach|permanent (?:fatal )?error|user unknown|unknown user|no such user|mailbox (?:unavailable|not found)|unzustellbar|nicht zugestellt|konnte nicht zugestellt|zustellung fehlgeschlagen|n'a pas pu être (?:remis|distribué)|non remis|échec de (?:la )?remise|no se ha podido entregar|no se pudo entregar|non recapitabile|mancata consegna|não (?:foi )?entregue|недоставлен|не доставлен|退信|配信不能/i;
 
 const delayed =
   /delivery (?:status notification \(delay\)|delayed|has been delayed)|warning: (?:message|could not send)|message (?:is )?delayed|still being retried|will (?:keep|continue) trying|this is a warning message only|no action is required/i;

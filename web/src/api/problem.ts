@@ -31,7 +31,7 @@ const codes = new Map(
 export function explain(error: unknown): Problem {
   if (error instanceof AuthError) {
     const title = titles[codes.get(error.code) ?? Code.Unknown] ?? "That did not work";
-    return { title, message: error.message, fields: error.fields };
+    return { title, message: error.message, fields: asSentences(Object.entries(error.fields)) };
   }
   const known = ConnectError.from(error);
   const violations = known.findDetails(BadRequestSchema).flatMap((detail) => detail.fieldViolations);
@@ -40,8 +40,13 @@ export function explain(error: unknown): Problem {
   return {
     title: isOffline ? "The server cannot be reached" : (titles[known.code] ?? "That did not work"),
     message: isOffline ? "Check that Posthorn runs and that you are connected, then try again." : known.rawMessage,
-    fields: Object.fromEntries(violations.map(({ field, description }) => [field, description])),
+    fields: asSentences(violations.map(({ field, description }) => [field, description])),
   };
+}
+
+/** The server's descriptions go on from the name of the field; below a field they stand alone. */
+function asSentences(fields: [field: string, description: string][]): Record<string, string> {
+  return Object.fromEntries(fields.map(([field, text]) => [field, text.charAt(0).toUpperCase() + text.slice(1)]));
 }
 
 export function codeOf(error: unknown): Code {

@@ -29,17 +29,17 @@ export function RecordCard({ record }: { record: DnsRecord }) {
             <code>{record.type}</code>
             {record.priority !== undefined && ` with priority ${record.priority}`}
           </Fact>
-          <Fact name="Name, as most providers want it">
+          <Fact name="Short name">
             <Copyable value={record.nameShort} name={`the short name of ${purpose.name}`} />
           </Fact>
           <Fact name="Full name">
             <Copyable value={record.name} name={`the full name of ${purpose.name}`} />
           </Fact>
-          <Fact name="Value">
+          <Fact name="Value" wide>
             <Copyable value={record.value} name={`the value of ${purpose.name}`} />
           </Fact>
           {record.discoveredValue !== "" && record.discoveredValue !== record.value && (
-            <Fact name="Found in DNS">
+            <Fact name="Found in DNS" wide>
               <code className="wrap">{record.discoveredValue}</code>
             </Fact>
           )}

@@ -4,6 +4,7 @@ import { Button, Stack, Tabs, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { type Email, EmailService } from "../../../src/gen/v1/email_pb.ts";
+import { useMayWrite } from "../api/session.ts";
 import { download } from "../parts/download.ts";
 import { HtmlPreview } from "../parts/html-preview.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
@@ -14,15 +15,20 @@ import { Attachments } from "./attachments.tsx";
 import { attachmentsOf, headerOf, inlineImages } from "./parse-raw.ts";
 
 export function EmailContent({ email }: { email: Email }) {
+  const mayRead = useMayWrite();
   const query = useCall(
     EmailService.method.getEmailContent,
     { id: email.id },
-    { enabled: email.hasContent, staleTime: Infinity },
+    { enabled: mayRead && email.hasContent, staleTime: Infinity },
   );
-  if (!email.hasContent)
+  if (!mayRead || !email.hasContent)
     return (
       <Section title="Content">
-        <Text>The content is past the time it is kept. What happened to the email stays known.</Text>
+        <Text>
+          {mayRead
+            ? "The content is past the time it is kept. What happened to the email stays known."
+            : "Viewers do not see the content of messages. Owners and developers do."}
+        </Text>
       </Section>
     );
   const content = query.data;

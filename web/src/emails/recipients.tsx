@@ -2,8 +2,8 @@
 import { Card, Group, Stack, Text } from "@mantine/core";
 import type { Email, EmailRecipient } from "../../../src/gen/v1/email_pb.ts";
 import type { EventEntry } from "../../../src/gen/v1/event_pb.ts";
-import { describe, wordOf } from "../events/describe.ts";
-import { ToldEvent } from "../events/told-event.tsx";
+import { describe } from "../events/describe.ts";
+import { Timeline } from "../events/timeline.tsx";
 import { Mark } from "../parts/mark.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { Section } from "../parts/section.tsx";
@@ -69,20 +69,4 @@ function Recipient({ recipient, events }: { recipient: EmailRecipient; events: E
       </Stack>
     </Card>
   );
-}
-
-function Timeline({ entries, label }: { entries: EventEntry[]; label: string }) {
-  return (
-    <ol className="timeline" aria-label={label}>
-      {entries.map(({ cursor, event }) => (
-        <li key={cursor} style={dot(wordOf(event!.type).color)}>
-          <ToldEvent event={event!} />
-        </li>
-      ))}
-    </ol>
-  );
-}
-
-function dot(color: string) {
-  return { "--dot": `var(--mantine-color-${color}-6)` } as Record<string, string>;
 }

@@ -15,6 +15,8 @@ export interface Told {
   /** What the receiver said, in its own words. */
   reply: string;
   facts: [name: string, value: string][];
+  /** The stored message that it tells of, for mail that arrived. */
+  inboundId?: string;
 }
 
 const words: Record<string, Word> = {
@@ -144,8 +146,8 @@ function payloadOf({ payload }: Event): Part {
         facts: [
           ["Subject", subject],
           ["To", to.join(", ")],
-          ["Inbound message", inboundId],
         ],
+        inboundId,
       };
     }
     case "domainUpdated": {

@@ -12,7 +12,7 @@ import { describe } from "./describe.ts";
 
 export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
   const [isOpen, setIsOpen] = useState(false);
-  const { word, text, recipients } = describe(event);
+  const { word, text, recipients, inboundId } = describe(event);
   return (
     <details onToggle={(change) => setIsOpen(change.currentTarget.open)}>
       <summary className="row">
@@ -42,6 +42,11 @@ export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
             {event.emailId !== "" && (
               <AnchorLink to="/emails/$id" params={{ id: event.emailId }} size="sm">
                 The email
+              </AnchorLink>
+            )}
+            {inboundId && (
+              <AnchorLink to="/inbound/$id" params={{ id: inboundId }} size="sm">
+                The message
               </AnchorLink>
             )}
           </Group>

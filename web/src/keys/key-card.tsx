@@ -3,6 +3,7 @@ import { Badge, Button, Card, Code, Group, Stack, Text } from "@mantine/core";
 import type { Key } from "../../../src/gen/v1/key_pb.ts";
 import { isOwnKey } from "../api/session.ts";
 import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 import { permissionOf } from "./permissions.ts";
 
 export function KeyCard({ subject, onRevoke }: { subject: Key; onRevoke: () => void }) {
@@ -63,9 +64,11 @@ export function KeyCard({ subject, onRevoke }: { subject: Key; onRevoke: () => v
           </Text>
         </Stack>
         {!isRevoked && (
-          <Button variant="default" size="xs" onClick={onRevoke} aria-label={`Revoke ${subject.name}`}>
-            Revoke
-          </Button>
+          <WriteOnly>
+            <Button variant="default" size="xs" onClick={onRevoke} aria-label={`Revoke ${subject.name}`}>
+              Revoke
+            </Button>
+          </WriteOnly>
         )}
       </Group>
     </Card>

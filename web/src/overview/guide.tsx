@@ -1,12 +1,15 @@
 /** Leads an empty workspace by the hand: a domain, its records, a key, a first email, its events. */
 import { useQuery } from "@connectrpc/connect-query";
 import { Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
+import { useMayWrite } from "../api/session.ts";
 import { AddDomainForm } from "../domains/add-domain.tsx";
 import { SendForm } from "../emails/send-form.tsx";
+import { CreateKey } from "../keys/create-key.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { Section } from "../parts/section.tsx";
 import { Loading } from "../parts/states.tsx";
@@ -19,8 +22,9 @@ const lookEveryMs = 4_000;
 export function useGuide() {
   const emails = useQuery(EmailService.method.listEmails, { pageSize: 5 }, { refetchInterval: lookEveryMs });
   const [sentId, setSentId] = useState<string>();
+  const mayWrite = useMayWrite();
   const isNew = emails.data?.data.length === 0;
-  return { emails, sentId, setSentId, isGuided: isNew || sentId !== undefined };
+  return { emails, sentId, setSentId, isGuided: mayWrite && (isNew || sentId !== undefined) };
 }
 
 export function Guide({ sentId, onSent }: { sentId: string | undefined; onSent(id: string): void }) {
@@ -30,6 +34,7 @@ export function Guide({ sentId, onSent }: { sentId: string | undefined; onSent(i
     { refetchInterval: lookEveryMs },
   );
   const keys = useQuery(KeyService.method.listKeys, { pageSize: 20 });
+  const [isCreating, creating] = useDisclosure(false);
   const [isPastKey, setIsPastKey] = useState(false);
   const error = domains.error ?? keys.error;
   const retry = () => void Promise.all([domains.refetch(), keys.refetch()]);
@@ -64,7 +69,7 @@ export function Guide({ sentId, onSent }: { sentId: string | undefined; onSent(i
           {newest && <VerifyStep id={newest.id} />}
         </Step>
         <Step number={3} title="Make a key for your program" state={stateOf(2)} note="There is a key.">
-          <KeyStep onSkip={() => setIsPastKey(true)} />
+          <KeyStep onCreate={creating.open} onSkip={() => setIsPastKey(true)} />
         </Step>
         <Step number={4} title="Send a test email" state={stateOf(3)} note="Sent.">
           <SendForm onSent={onSent} />
@@ -73,6 +78,8 @@ export function Guide({ sentId, onSent }: { sentId: string | undefined; onSent(i
           {sentId !== undefined && <WatchStep id={sentId} />}
         </Step>
       </Stack>
+      {/* Beside the steps: the secret must outlive its step, which is done as soon as there is a key. */}
+      <CreateKey isOpen={isCreating} onClose={creating.close} />
     </Section>
   );
 }

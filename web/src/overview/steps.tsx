@@ -1,7 +1,6 @@
 /** What the longer steps of the guide hold: the records of a domain, a key, and the events of an email. */
 import { useQuery } from "@connectrpc/connect-query";
 import { Button, Group, Stack, Text } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { LocalDnsHint } from "../domains/local-dns-hint.tsx";
 import { RecordCard } from "../domains/record-card.tsx";
@@ -9,8 +8,7 @@ import { recordsOf } from "../domains/records.ts";
 import { useVerify, VerifyButton, VerifySaid } from "../domains/verify.tsx";
 import { isReservedName } from "../domains/words.ts";
 import { useEmailEvents } from "../emails/queries.ts";
-import { ToldEvent } from "../events/told-event.tsx";
-import { CreateKey } from "../keys/create-key.tsx";
+import { Timeline } from "../events/timeline.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { Loading } from "../parts/states.tsx";
@@ -41,18 +39,16 @@ export function VerifyStep({ id }: { id: string }) {
   );
 }
 
-export function KeyStep({ onSkip }: { onSkip(): void }) {
-  const [isCreating, creating] = useDisclosure(false);
+export function KeyStep({ onCreate, onSkip }: { onCreate(): void; onSkip(): void }) {
   return (
     <Stack align="flex-start">
       <Text>Your program shows it with each call. “Send” is all that a program needs to send.</Text>
       <Group>
-        <Button onClick={creating.open}>Create key</Button>
+        <Button onClick={onCreate}>Create key</Button>
         <Button variant="subtle" onClick={onSkip}>
           Later
         </Button>
       </Group>
-      <CreateKey isOpen={isCreating} onClose={creating.close} />
     </Stack>
   );
 }
@@ -66,16 +62,7 @@ export function WatchStep({ id }: { id: string }) {
         {events.length === 0 ? (
           <Text>Accepted, and on its way. Its events appear here.</Text>
         ) : (
-          <ol className="timeline" aria-label="Events of the email">
-            {events.map(
-              ({ cursor, event }) =>
-                event && (
-                  <li key={cursor}>
-                    <ToldEvent event={event} />
-                  </li>
-                ),
-            )}
-          </ol>
+          <Timeline entries={events} label="Events of the email" />
         )}
       </div>
       <Text>

@@ -3,11 +3,13 @@ import { useQuery } from "@connectrpc/connect-query";
 import { Alert, Badge, Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import { type Domain, DomainService, DomainStatus } from "../../../src/gen/v1/domain_pb.ts";
 import { DeleteDomain } from "../domains/delete-domain.tsx";
 import { LocalDnsHint } from "../domains/local-dns-hint.tsx";
 import { RecordCard } from "../domains/record-card.tsx";
 import { recordsOf } from "../domains/records.ts";
+import { RotateDkim } from "../domains/rotate-dkim.tsx";
 import { useVerify, VerifyButton, VerifySaid } from "../domains/verify.tsx";
 import { domainWord, isReservedName } from "../domains/words.ts";
 import { Back } from "../parts/back.tsx";
@@ -16,6 +18,7 @@ import { Page } from "../parts/page.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { Loading } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 
 const route = getRouteApi("/domains/$id");
 const back = <Back to="/domains">Domains</Back>;
@@ -40,6 +43,7 @@ function Shown({ domain }: { domain: Domain }) {
   const [isLeaving, leaving] = useDisclosure(false);
   const navigate = useNavigate();
   const verification = useVerify(domain.id);
+  const [said, setSaid] = useState("");
   const isReady = domain.status === DomainStatus.READY;
   return (
     <Page
@@ -47,16 +51,22 @@ function Shown({ domain }: { domain: Domain }) {
       mark={<Mark of={domainWord(domain.status)} />}
       back={back}
       actions={
-        <>
+        <WriteOnly>
           <VerifyButton verification={verification} />
+          <RotateDkim domain={domain} onSaid={setSaid} />
           <Button variant="default" onClick={leaving.open}>
             Delete
           </Button>
-        </>
+        </WriteOnly>
       }
     >
       <Summary domain={domain} />
       <VerifySaid verification={verification} />
+      {said !== "" && (
+        <Alert color="green" role="alert">
+          {said}
+        </Alert>
+      )}
       {!isReady && isReservedName(domain.domain) && <LocalDnsHint domain={domain.domain} />}
       <Stack component="section" aria-labelledby="records" gap="sm">
         <Title order={2} size="h3" id="records">

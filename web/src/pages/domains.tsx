@@ -11,6 +11,7 @@ import { Page } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Empty } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 
 const pageSize = 50;
 
@@ -30,7 +31,11 @@ export function DomainsPage() {
     <Page
       title="Domains"
       intro="Mail is sent from addresses of domains whose DNS you control. Publish the records of each; Posthorn checks them and keeps checking."
-      actions={<Button onClick={adding.open}>Add domain</Button>}
+      actions={
+        <WriteOnly>
+          <Button onClick={adding.open}>Add domain</Button>
+        </WriteOnly>
+      }
     >
       <PagedList
         query={query}
@@ -40,7 +45,13 @@ export function DomainsPage() {
         row={(domain) => <DomainRow domain={domain} />}
         framed
         empty={
-          <Empty action={<Button onClick={adding.open}>Add the first domain</Button>}>
+          <Empty
+            action={
+              <WriteOnly>
+                <Button onClick={adding.open}>Add the first domain</Button>
+              </WriteOnly>
+            }
+          >
             There is no domain yet. Add one to see the DNS records that it needs.
           </Empty>
         }

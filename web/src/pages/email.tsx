@@ -18,6 +18,7 @@ import { Section } from "../parts/section.tsx";
 import { saySize } from "../parts/size.ts";
 import { Loading } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 
 const route = getRouteApi("/emails/$id");
 const back = <Back to="/emails">Emails</Back>;
@@ -55,10 +56,10 @@ function Shown({ email }: { email: Email }) {
       }
       back={back}
       actions={
-        <>
+        <WriteOnly>
           {isOpen(email.status) && <CancelEmail email={email} />}
           <ResendEmail email={email} />
-        </>
+        </WriteOnly>
       }
     >
       {email.statusMessage !== "" && (

@@ -12,6 +12,7 @@ import { ButtonLink } from "../parts/links.tsx";
 import { Page } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Empty } from "../parts/states.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 
 const route = getRouteApi("/emails");
 
@@ -31,7 +32,11 @@ export function EmailsPage() {
     <Page
       title="Emails"
       intro="Every email that was accepted, newest first. Content is kept for 30 days unless the operator chose otherwise."
-      actions={<ButtonLink to="/send">Send a test email</ButtonLink>}
+      actions={
+        <WriteOnly>
+          <ButtonLink to="/send">Send a test email</ButtonLink>
+        </WriteOnly>
+      }
     >
       <EmailFilters search={search} onChange={change} />
       <Log search={search} onClear={() => change({ q: "", status: "", domain: "", since: "", key: "", value: "" })} />
@@ -82,7 +87,13 @@ function Log({ search, onClear }: { search: EmailSearch; onClear(): void }) {
               No email matches. The search finds whole ids, parts of recipient addresses and words of the subject.
             </Empty>
           ) : (
-            <Empty action={<ButtonLink to="/send">Send a test email</ButtonLink>}>
+            <Empty
+              action={
+                <WriteOnly>
+                  <ButtonLink to="/send">Send a test email</ButtonLink>
+                </WriteOnly>
+              }
+            >
               No email has been sent yet. Send one from here, or call SendEmail with an API key.
             </Empty>
           )

@@ -1,6 +1,6 @@
 /** Joins a workspace by invitation: with a new account, or with the one that the address already has. */
 import { Alert, Button, Stack, Text } from "@mantine/core";
-import { useNavigate } from "@tanstack/react-router";
+import { Navigate, useNavigate } from "@tanstack/react-router";
 import { type LinkKind, setAuthState, type WorkspaceOfPerson } from "../api/auth.ts";
 import { chooseWorkspace, useSession } from "../api/session.ts";
 import { Back } from "../parts/back.tsx";
@@ -36,6 +36,14 @@ export function InvitationPage() {
 function Join({ token, link }: { token: string; link: LinkKind }) {
   const { caller } = useSession();
   const signedIn = caller?.kind === "person" ? caller.person : undefined;
+  if (signedIn && link.email !== undefined && signedIn.email.toLowerCase() !== link.email.toLowerCase())
+    return (
+      <Alert color="yellow">
+        The invitation is for {link.email}, and you are signed in as {signedIn.email}. Sign out and open it again.
+      </Alert>
+    );
+  // Joined just now, with the account that the form made.
+  if (signedIn && !link.hasAccount) return <Navigate to="/" />;
   if (!link.hasAccount)
     return (
       <>
@@ -49,12 +57,6 @@ function Join({ token, link }: { token: string; link: LinkKind }) {
         <Text size="sm">You were invited as {link.role}. Sign in to accept.</Text>
         <SignInForm email={link.email} />
       </>
-    );
-  if (link.email !== undefined && signedIn.email.toLowerCase() !== link.email.toLowerCase())
-    return (
-      <Alert color="yellow">
-        The invitation is for {link.email}, and you are signed in as {signedIn.email}. Sign out and open it again.
-      </Alert>
     );
   return <Accept token={token} />;
 }

@@ -10,6 +10,7 @@ import { RevokeKey } from "../keys/revoke-key.tsx";
 import { Page } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Empty } from "../parts/states.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 
 export function KeysPage() {
   const [isCreating, creation] = useDisclosure(false);
@@ -23,7 +24,11 @@ export function KeysPage() {
     <Page
       title="API keys"
       intro="Each program that calls the API carries a key. A key belongs to this workspace; its secret is shown once, when it is made."
-      actions={<Button onClick={creation.open}>Create key</Button>}
+      actions={
+        <WriteOnly>
+          <Button onClick={creation.open}>Create key</Button>
+        </WriteOnly>
+      }
     >
       <PagedList
         query={query}
@@ -32,7 +37,13 @@ export function KeysPage() {
         keyOf={(key) => key.id}
         row={(key) => <KeyCard subject={key} onRevoke={() => setLeaving(key)} />}
         empty={
-          <Empty action={<Button onClick={creation.open}>Create the first key</Button>}>
+          <Empty
+            action={
+              <WriteOnly>
+                <Button onClick={creation.open}>Create the first key</Button>
+              </WriteOnly>
+            }
+          >
             This workspace has no key yet. A program needs one to send.
           </Empty>
         }

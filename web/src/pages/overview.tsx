@@ -1,5 +1,5 @@
 /** The first page: the guide for an empty workspace; afterwards the newest emails, the domains, and whether the instance is ready. */
-import { SimpleGrid, Stack } from "@mantine/core";
+import { SimpleGrid, Stack, Text } from "@mantine/core";
 import { EmailRow } from "../emails/email-row.tsx";
 import { CallExample } from "../overview/call-example.tsx";
 import { DomainsCard } from "../overview/domains-card.tsx";
@@ -30,6 +30,8 @@ function Newest({ emails }: { emails: ReturnType<typeof useGuide>["emails"] }) {
     <Section title="Newest emails">
       {emails.isPending ? (
         <Loading what="the newest emails" rows={5} height={56} />
+      ) : emails.data?.data.length === 0 ? (
+        <Text c="dimmed">No email has been sent yet.</Text>
       ) : emails.data ? (
         <Stack gap="sm">
           <Stack component="ul" gap={0} className="list framed" aria-label="Newest emails">

@@ -12,6 +12,7 @@ import { PagedList } from "../parts/paged-list.tsx";
 import { Empty } from "../parts/states.tsx";
 import { TextFilter } from "../parts/text-filter.tsx";
 import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 import { AddSuppression } from "../suppressions/add.tsx";
 import { ExportSuppressions } from "../suppressions/export.tsx";
 import { ImportSuppressions } from "../suppressions/import.tsx";
@@ -29,10 +30,12 @@ export function SuppressionsPage() {
       intro="Addresses that this workspace does not send to. A bounce for an unknown mailbox and a complaint put an address here; you can too."
       actions={
         <>
-          <Button onClick={() => setOpen("add")}>Suppress an address</Button>
-          <Button variant="default" onClick={() => setOpen("import")}>
-            Import
-          </Button>
+          <WriteOnly>
+            <Button onClick={() => setOpen("add")}>Suppress an address</Button>
+            <Button variant="default" onClick={() => setOpen("import")}>
+              Import
+            </Button>
+          </WriteOnly>
           <ExportSuppressions />
         </>
       }
@@ -110,9 +113,12 @@ function Row({ subject, onRemove }: { subject: Suppression; onRemove(): void }) 
       </div>
       <Group className="aside" gap="sm" justify="flex-end">
         {subject.createdAt && <Time at={subject.createdAt} />}
-        <Button variant="default" size="xs" onClick={onRemove} aria-label={`Remove ${subject.address}`}>
-          Remove
-        </Button>
+        <WriteOnly>
+          {" "}
+          <Button variant="default" size="xs" onClick={onRemove} aria-label={`Remove ${subject.address}`}>
+            Remove
+          </Button>
+        </WriteOnly>
       </Group>
     </div>
   );

@@ -14,6 +14,7 @@ import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { Section } from "../parts/section.tsx";
 import { Loading } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 import { WebhookActions } from "../webhooks/actions.tsx";
 import { DeliveryRow } from "../webhooks/delivery.tsx";
 import { deliveryStatuses, deliveryWord, sayTypes, webhookWord } from "../webhooks/words.ts";
@@ -43,7 +44,11 @@ function Shown({ webhook }: { webhook: Webhook }) {
       title="Webhook"
       mark={<Mark of={webhookWord(webhook)} />}
       back={back}
-      actions={<WebhookActions webhook={webhook} />}
+      actions={
+        <WriteOnly>
+          <WebhookActions webhook={webhook} />
+        </WriteOnly>
+      }
     >
       {webhook.status === WebhookStatus.DISABLED && (
         <Alert color="orange" title="Nothing is posted to it">

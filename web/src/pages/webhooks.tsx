@@ -9,6 +9,7 @@ import { Page } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Empty } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 import { CreateWebhook } from "../webhooks/create-webhook.tsx";
 import { sayTypes, webhookWord } from "../webhooks/words.ts";
 
@@ -23,7 +24,11 @@ export function WebhooksPage() {
     <Page
       title="Webhooks"
       intro="Each event is posted to the addresses you choose, signed so that your program can tell it is ours, and tried again for a day when it fails."
-      actions={<Button onClick={creating.open}>Create webhook</Button>}
+      actions={
+        <WriteOnly>
+          <Button onClick={creating.open}>Create webhook</Button>
+        </WriteOnly>
+      }
     >
       <PagedList
         query={query}
@@ -33,7 +38,13 @@ export function WebhooksPage() {
         row={(webhook) => <Row webhook={webhook} />}
         framed
         empty={
-          <Empty action={<Button onClick={creating.open}>Create the first webhook</Button>}>
+          <Empty
+            action={
+              <WriteOnly>
+                <Button onClick={creating.open}>Create the first webhook</Button>
+              </WriteOnly>
+            }
+          >
             There is no webhook yet. A program can also read events with StreamEvents, without an address of its own.
           </Empty>
         }

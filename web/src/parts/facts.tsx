@@ -6,10 +6,10 @@ export function Facts({ children }: { children: ReactNode }) {
 }
 
 /** Left out when there is nothing to say. */
-export function Fact({ name, children }: { name: string; children: ReactNode }) {
+export function Fact({ name, wide = false, children }: { name: string; wide?: boolean; children: ReactNode }) {
   if (children === undefined || children === null || children === "" || children === false) return null;
   return (
-    <div>
+    <div className={wide ? "wide" : undefined}>
       <dt>{name}</dt>
       <dd className="wrap">{children}</dd>
     </div>

@@ -63,7 +63,12 @@ function Row({ member, isSelf, onRemove }: { member: Member; isSelf: boolean; on
       </div>
       <Group className="aside" justify="flex-end">
         {onRemove && (
-          <Button variant="default" size="xs" onClick={onRemove} aria-label={`Remove ${member.email}`}>
+          <Button
+            variant="default"
+            size="xs"
+            onClick={onRemove}
+            aria-label={`${isInvited ? "Take back" : "Remove"} ${member.email}`}
+          >
             {isInvited ? "Take back" : "Remove"}
           </Button>
         )}

@@ -9,6 +9,7 @@ import { Fact, Facts } from "../parts/facts.tsx";
 import { Mark } from "../parts/mark.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 import { stateWord } from "./words.ts";
 
 export function DestinationCard({ subject }: { subject: Destination }) {
@@ -31,29 +32,36 @@ export function DestinationCard({ subject }: { subject: Destination }) {
             </Text>
             <Mark of={stateWord(state)} />
           </Group>
-          <Group gap="xs">
-            <Button
-              size="xs"
-              variant="default"
-              loading={retry.isPending}
-              aria-label={`Try ${destination} now`}
-              onClick={() => retry.mutate({ destination })}
-            >
-              Try now
-            </Button>
-            <Button
-              size="xs"
-              variant="default"
-              loading={holding.isPending}
-              aria-label={`${isPaused ? "Resume" : "Pause"} ${destination}`}
-              onClick={() => holding.mutate({ destination })}
-            >
-              {isPaused ? "Resume" : "Pause"}
-            </Button>
-            <Button size="xs" variant="default" aria-label={`Purge ${destination}`} onClick={() => setIsPurging(true)}>
-              Purge
-            </Button>
-          </Group>
+          <WriteOnly>
+            <Group gap="xs">
+              <Button
+                size="xs"
+                variant="default"
+                loading={retry.isPending}
+                aria-label={`Try now: ${destination}`}
+                onClick={() => retry.mutate({ destination })}
+              >
+                Try now
+              </Button>
+              <Button
+                size="xs"
+                variant="default"
+                loading={holding.isPending}
+                aria-label={`${isPaused ? "Resume" : "Pause"} ${destination}`}
+                onClick={() => holding.mutate({ destination })}
+              >
+                {isPaused ? "Resume" : "Pause"}
+              </Button>
+              <Button
+                size="xs"
+                variant="default"
+                aria-label={`Purge ${destination}`}
+                onClick={() => setIsPurging(true)}
+              >
+                Purge
+              </Button>
+            </Group>
+          </WriteOnly>
         </Group>
         {error && <ProblemAlert error={error} />}
         <Facts>

@@ -10,6 +10,7 @@ import { Mark } from "../parts/mark.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { TextBlock } from "../parts/text-block.tsx";
 import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
 import { deliveryWord } from "./words.ts";
 
 export function DeliveryRow({ delivery, canRedeliver }: { delivery: WebhookDelivery; canRedeliver: boolean }) {
@@ -32,7 +33,11 @@ export function DeliveryRow({ delivery, canRedeliver }: { delivery: WebhookDeliv
       {isOpen && (
         <Stack p="md" pt={0}>
           <DeliveryDetail delivery={delivery} />
-          {canRedeliver && delivery.cursor !== "" && <Redeliver delivery={delivery} />}
+          {canRedeliver && delivery.cursor !== "" && (
+            <WriteOnly>
+              <Redeliver delivery={delivery} />
+            </WriteOnly>
+          )}
         </Stack>
       )}
     </details>

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { judgeReturned } from "../../rules/returned.ts";
-import { readMessageId } from "../message-id.ts";
-import { type Digest, digestMessage } from "./digest.ts";
+import { type Digest, digestMessage } from "../mail/message/digest.ts";
+import { readMessageId } from "../mail/message-id.ts";
+import { judgeReturned } from "./returned.ts";
 
 type Expected = {
   /** The envelope sender. */
@@ -20,7 +20,7 @@ type Expected = {
   attachments?: [filename: string, contentType: string, sizeBytes: number, contentId: string][];
 };
 
-const folder = new URL("../../../test/corpus/inbound/", import.meta.url);
+const folder = new URL("../../test/corpus/inbound/", import.meta.url);
 const names = readdirSync(folder)
   .filter((file) => file.endsWith(".eml"))
   .map((file) => file.slice(0, -4))

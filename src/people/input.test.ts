@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { judgeName, readEmail } from "./input.ts";
+import { judgePassword } from "./password.ts";
+
+describe("an address that a person types", () => {
+  it("is stored in lower case, without what stands around it", () => {
+    assert.equal(readEmail(" Ann.B+tag@Example.COM "), "ann.b+tag@example.com");
+    assert.equal(readEmail("ann@bücher.example"), "ann@xn--bcher-kva.example");
+  });
+
+  for (const text of [
+    "",
+    "ann",
+    "ann@",
+    "@x.test",
+    "Ann <ann@there.test>",
+    "ä@there.test",
+    "a b@there.test",
+    "a\n@b.test",
+    `${"x".repeat(250)}@there.test`,
+  ])
+    it(`is refused: ${JSON.stringify(text.slice(0, 30))}`, () => assert.equal(readEmail(text), undefined));
+});
+
+describe("a name", () => {
+  it("is any text of 1 to 100 characters on one line", () => {
+    for (const name of ["A", "Żółć 名前 🎺", "x".repeat(100)]) assert.deepEqual(judgeName(name), []);
+    for (const name of ["", "x".repeat(101), "a\nb", "a\u0000", "\u202eevil", "\ud800"])
+      assert.equal(judgeName(name).length, 1, JSON.stringify(name));
+  });
+});
+
+describe("a password", () => {
+  it("has 10 to 128 characters, whatever they are", () => {
+    for (const word of ["x".repeat(10), "x".repeat(128), "pass word ünï", "🎺".repeat(10)])
+      assert.deepEqual(judgePassword(word, "password"), []);
+    for (const word of ["", "x".repeat(9), "🎺".repeat(9), "x".repeat(129), `${"x".repeat(10)}\ud800`])
+      assert.equal(judgePassword(word, "password").length, 1, JSON.stringify(word));
+  });
+});

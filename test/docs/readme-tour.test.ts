@@ -1,0 +1,115 @@
+/** The README's tour, followed literally: `npm start`, then each code block as a person would paste it, against what it says will come. */
+import assert from "node:assert/strict";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { blocksOf, root } from "../harness/pages.ts";
+import { newDataDir } from "../harness/program.ts";
+import { until } from "../harness/wait.ts";
+
+const readme = await readFile(join(root, "README.md"), "utf8");
+const tour = blocksOf(readme.slice(readme.indexOf("## Five minutes"), readme.indexOf("## Beside others")));
+const of = (language: string) => tour.filter((block) => block.language === language).map((block) => block.text);
+
+let dataDir: string;
+let npm: ChildProcess;
+let url: string;
+let env: NodeJS.ProcessEnv;
+
+before(async () => {
+  dataDir = await newDataDir();
+  const any = "127.0.0.1:0";
+  env = { ...process.env, POSTHORN_DATA_DIR: dataDir, POSTHORN_HTTP: any, POSTHORN_SMTP: any, POSTHORN_DNS: any };
+  npm = spawn("npm", ["start"], { cwd: root, env });
+  let output = "";
+  for (const stream of [npm.stdout, npm.stderr]) stream!.on("data", (chunk) => (output += chunk));
+  await until("the welcome", () => output.includes("Posthorn is running") || npm.exitCode !== null, {
+    withinMs: 60_000,
+  });
+  assert.equal(npm.exitCode, null, output);
+  const { http } = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as { http: number };
+  url = `http://127.0.0.1:${http}`;
+});
+after(async () => {
+  const gone = new Promise((resolve) => npm.once("exit", resolve));
+  npm.kill("SIGTERM");
+  await gone;
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/** The port and the folder are this test's own; all else is as printed. */
+const here = (text: string) =>
+  text.replaceAll("http://127.0.0.1:8825", url).replaceAll("data/first-key", `${dataDir}/first-key`);
+
+/** What differs from run to run, made the same. An id that the page cuts short with … is that id. */
+const steady = (text: string) =>
+  text
+    .replace(/\b(em|dom|evt|wh|in)_[0-9a-f…-]+/g, "$1_ID")
+    .replace(/<[0-9a-f…-]+@/g, "<ID@")
+    .replace(/\b[a-z0-9]{20}-([12])\./g, "TOKEN-$1.")
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
+
+test("the first blocks send an email, with the answer that the page shows", async () => {
+  const [define, send] = of("sh") as [string, string];
+  const { stdout } = await promisify(execFile)("bash", ["-c", here(`${define}\n${send}`)], { env });
+  assert.equal(steady(stdout), steady(of("json")[0]!));
+});
+
+test("the stream shows the events that the page shows", async () => {
+  const [define, , follow] = of("sh") as [string, string, string];
+  const wanted = of("json")[1]!.trim().split("\n");
+  // A person ends it with Ctrl-C when all is seen.
+  const lines = await firstLines(spawn("bash", ["-c", here(`${define}\nexec ${follow}`)], { env }), wanted.length);
+  for (const [i, line] of wanted.entries()) assertShown(steady(line), steady(lines[i]!));
+});
+
+test("the commands print what the page shows", async () => {
+  for (const session of of("console")) {
+    const steps = session.split(/^\$ /m).slice(1);
+    assert.ok(steps.length > 0);
+    for (const step of steps) {
+      const [command = "", ...shown] = step.trimEnd().split("\n");
+      const { stdout } = await promisify(execFile)("bash", ["-c", command], { cwd: root, env });
+      assertShown(steady(shown.join("\n")), steady(stdout.trimEnd()));
+    }
+  }
+});
+
+test("the TypeScript program runs as it is printed", async (t) => {
+  await mkdir(join(root, "test/output"), { recursive: true });
+  // Inside the checkout, where the package is found by its name.
+  const folder = await mkdtemp(join(root, "test/output/tour-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(join(folder, "program.ts"), of("ts")[0]!);
+  const KEY = (await readFile(join(dataDir, "first-key"), "utf8")).trim();
+  const child = spawn(process.execPath, ["program.ts"], { cwd: folder, env: { ...env, KEY, POSTHORN_URL: url } });
+  const lines = await firstLines(child, 3);
+  assert.match(lines.join("\n"), /^email\.delivered em_/m);
+});
+
+/** The first lines that a program without an end prints; then it is ended. */
+async function firstLines(child: ChildProcess, count: number): Promise<string[]> {
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream!.on("data", (chunk) => (output += chunk));
+  const gone = new Promise((resolve) => child.once("exit", resolve));
+  try {
+    await until(`${count} lines`, () => output.split("\n").length > count, { withinMs: 30_000 });
+  } catch (error) {
+    throw new Error(`${(error as Error).message}:\n${output}`);
+  } finally {
+    child.kill("SIGINT");
+    await gone;
+  }
+  return output.split("\n").slice(0, count);
+}
+
+/** `…` on the page stands for anything, over lines as well. */
+function assertShown(shown: string, real: string): void {
+  const pattern = shown
+    .split("…")
+    .map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+    .join("[\\s\\S]*");
+  assert.match(real, new RegExp(`^${pattern}$`));
+}

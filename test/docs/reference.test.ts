@@ -1,0 +1,73 @@
+/** Every curl of the API reference, pasted into a shell as it is printed: the program understands each of them, and what it answers is what
+ * docs/openapi.json promises. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { fitsSchema, type Schema } from "../harness/openapi.ts";
+import { blocksOf, pages, root } from "../harness/pages.ts";
+import { type RunningProgram, startProgram } from "../harness/program.ts";
+
+const curls = pages()
+  .filter(({ path }) => path.startsWith("docs/reference/"))
+  .flatMap(({ path, text }) => blocksOf(text).map((block) => ({ path, ...block })))
+  .filter(({ language, text }) => language === "sh" && text.startsWith("curl "))
+  .map(({ path, text }) => ({ path, text, method: /\/v1\.(\w+\/\w+)/.exec(text)![1]! }));
+
+const openapi = JSON.parse(await readFile(join(root, "docs/openapi.json"), "utf8")) as {
+  paths: Record<
+    string,
+    { post: { description: string; responses: Record<string, { content: Record<string, { schema: Schema }> }> } }
+  >;
+  components: { schemas: Record<string, Schema> };
+};
+const operationOf = (method: string) => openapi.paths[`/v1.${method}`]!.post;
+
+let database: TestDatabase;
+let program: RunningProgram;
+before(async () => {
+  database = await createTestDatabase();
+  program = await startProgram({ databaseUrl: database.url });
+});
+after(async () => {
+  await program?.remove();
+  await database?.drop();
+});
+
+test("there is a curl for each method", () => {
+  assert.deepEqual(curls.map(({ method }) => `/v1.${method}`).sort(), Object.keys(openapi.paths).sort());
+});
+
+/** A request that is wrong in itself; ids of things that are not here are no fault of the example. */
+const faults = ["invalid_argument", "unimplemented", "internal", "unknown", "unauthenticated", "data_loss"];
+
+for (const { path, method, text } of curls) {
+  test(`${method} in ${path}`, async () => {
+    const { description } = operationOf(method);
+    const streams = text.includes("-sSN");
+    // The stream goes on until its reader leaves.
+    const script = text
+      .replace(/^curl/, streams ? "curl --max-time 2" : "curl")
+      .replace("http://127.0.0.1:8825", program.url);
+    const env = { ...process.env, POSTHORN_API_KEY: program.key };
+    const said = await promisify(execFile)("bash", ["-c", script], { env }).catch((error) => {
+      if (error.code === 28) return error as { stdout: string };
+      throw error;
+    });
+    const answer = JSON.parse(streams ? said.stdout.split("\n")[0]! : said.stdout) as {
+      code?: string;
+      message?: string;
+    };
+    if (typeof answer.code === "string" && typeof answer.message === "string") {
+      const forPeople = description.includes("Permission: signed-in people only");
+      if (!description.includes("Planned:") && !forPeople) assert.ok(!faults.includes(answer.code), said.stdout);
+      fitsSchema(answer, { $ref: "#/components/schemas/Error" }, openapi.components.schemas);
+    } else {
+      const [{ schema }] = Object.values(operationOf(method).responses["200"]!.content) as [{ schema: Schema }];
+      fitsSchema(answer, schema, openapi.components.schemas);
+    }
+  });
+}

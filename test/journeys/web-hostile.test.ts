@@ -1,0 +1,167 @@
+/** Mail as an attacker would write it, shown by the dashboard: nothing of it runs, navigates, or asks anybody for anything. */
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { bring, type InboundWorld, startInboundWorld } from "../harness/inbound.ts";
+import { accepted, untilFinished } from "../harness/sending.ts";
+import { until } from "../harness/wait.ts";
+
+let world: InboundWorld;
+let browser: Browser;
+let tab: Tab;
+let tracker: Server;
+let trackerUrl: string;
+/** What the attacker's server was asked for. */
+const tracked: string[] = [];
+const dialogs: string[] = [];
+let emailId: string;
+let inboundId: string;
+
+const script = "<script>globalThis.hacked = 1; alert('hacked')</script>";
+const subject = `${script}<img src=x onerror="globalThis.hacked=2"> \u202egnp.exe ${"W".repeat(300)}`;
+
+before(async () => {
+  if (withoutBrowser) return;
+  tracker = createServer((request, response) => {
+    tracked.push(request.url!);
+    response.setHeader("content-type", "image/png");
+    response.end(Buffer.from(onePixel, "base64"));
+  }).listen(0, "127.0.0.1");
+  await until("the attacker's server", () => tracker.listening);
+  trackerUrl = `http://127.0.0.1:${(tracker.address() as AddressInfo).port}`;
+  world = await startInboundWorld({ env: { POSTHORN_DELIVERY: "capture" } });
+  const html = hostileHtml();
+  emailId = await accepted(world, {
+    from: '"<b onclick=alert(1)>Boss</b>" <news@sender.test>',
+    subject,
+    html,
+    body: `${script} plain`,
+    metadata: { "<i>key</i>": `${script}` },
+    attachments: [{ filename: "../<b>invoice.html", contentType: "text/html", base64Content: btoa(script) }],
+  });
+  await untilFinished(world, emailId);
+  const raw = [
+    `From: "<img src=x onerror=alert(1)> =?utf-8?q?Mallory?=" <mallory@there.test>`,
+    `Subject: ${script} hello`,
+    "Message-ID: <hostile@there.test>",
+    "MIME-Version: 1.0",
+    "Content-Type: text/html; charset=utf-8",
+    "",
+    html,
+    "",
+  ];
+  await bring(world, { to: "news@sender.test", raw: raw.join("\r\n") });
+  inboundId = await until("the inbound message", async () => {
+    const { body } = await world.call("InboundService/ListInbound", {});
+    return (body.data as { id: string }[])[0]?.id;
+  });
+  browser = await openBrowser();
+  tab = await openTab(browser, world.program.url, { key: world.program.key });
+  tab.page.on("dialog", (dialog) => {
+    dialogs.push(dialog.message());
+    void dialog.dismiss();
+  });
+});
+after(async () => {
+  await browser?.close();
+  await world?.stop();
+  tracker?.close();
+});
+
+function hostileHtml(): string {
+  return `<html><head>
+    <meta http-equiv="refresh" content="0;url=${trackerUrl}/refresh"><base href="${trackerUrl}/base/" target="_top">
+    <link rel="stylesheet" href="${trackerUrl}/sheet.css"><link rel="prefetch" href="${trackerUrl}/prefetch">
+    <link rel="dns-prefetch" href="//dns.attacker.test"><style>@import url("${trackerUrl}/import.css"); h1 { background: url(${trackerUrl}/style.png) }</style>
+    ${script}<script src="${trackerUrl}/script.js"></script></head>
+    <body onload="parent.hacked = 3" background="${trackerUrl}/background.png"><h1>Hostile heading</h1>
+    <img src="${trackerUrl}/pixel.png" onerror="parent.hacked = 4" onload="parent.hacked = 5"><img src="x" onerror="top.hacked = 6">
+    <svg onload="parent.hacked = 7"><image href="${trackerUrl}/svg.png"/><script>parent.hacked = 8</script></svg>
+    <iframe src="${trackerUrl}/frame" srcdoc="<script>top.hacked = 9</script>"></iframe><object data="${trackerUrl}/object"></object><embed src="${trackerUrl}/embed">
+    <form action="${trackerUrl}/form"><input name="password" autofocus onfocus="parent.hacked = 10"><button>Sign in</button></form>
+    <a id="lure" href="javascript:parent.hacked = 11" target="_top">script link</a> <a id="away" href="${trackerUrl}/away" target="_top" ping="${trackerUrl}/ping">away</a>
+    <video src="${trackerUrl}/video" autoplay></video><div style="position:fixed;inset:0;background:url(${trackerUrl}/inline.png)">over everything</div>
+    </body></html>`;
+}
+
+async function untouched(where: string): Promise<void> {
+  assert.equal(await tab.page.evaluate("globalThis.hacked"), undefined, where);
+  assert.deepEqual(dialogs, [], where);
+  assert.ok(tab.page.url().startsWith(world.program.url), `${where}: ${tab.page.url()}`);
+}
+
+test("subjects, senders, metadata and file names are only ever text", { skip: withoutBrowser }, async () => {
+  const { page } = tab;
+  for (const path of ["/", "/emails", "/events", "/inbound"]) {
+    await page.goto(path);
+    await settled(page, path === "/events" ? /Mallory/ : path === "/inbound" ? /hello/ : /globalThis\.hacked/);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth - innerWidth <= 0"), true, `${path} fits`);
+    await untouched(path);
+  }
+  await page.goto(`/emails/${emailId}`);
+  await settled(page, /Boss[\s\S]*<i>key<\/i>/);
+  await page.getByRole("tab", { name: "Attachments (1)" }).click();
+  await page.getByText("<b>invoice.html").waitFor();
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: /^Download .*invoice/ }).click(),
+  ]);
+  assert.doesNotMatch(file.suggestedFilename(), /[/\\<>]/, "a file name is no path");
+  await untouched("the email");
+});
+
+for (const [what, open] of [
+  ["an email", async () => await tab.page.goto(`/emails/${emailId}`)],
+  [
+    "an inbound message",
+    async () => {
+      await tab.page.goto(`/inbound/${inboundId}`);
+      await tab.page.getByRole("tab", { name: "HTML" }).click();
+    },
+  ],
+] as const) {
+  test(`the HTML of ${what} runs nothing and asks for nothing`, { skip: withoutBrowser }, async () => {
+    const { page } = tab;
+    tracked.length = 0;
+    await open();
+    const frame = page.frameLocator("iframe.preview");
+    await frame.getByRole("heading", { name: "Hostile heading" }).waitFor();
+    for (const id of ["lure", "away"]) await frame.locator(`#${id}`).dispatchEvent("click");
+    await frame.getByRole("heading", { name: "Hostile heading" }).waitFor();
+    await untouched(what);
+    assert.equal(tracked.join(" "), "", "nobody learns that the mail was looked at");
+
+    await page.getByRole("button", { name: "Show remote images" }).click();
+    await until("the pictures that were asked for", () => tracked.includes("/pixel.png"));
+    await frame.getByRole("heading", { name: "Hostile heading" }).waitFor();
+    const other = tracked.filter((path) => !path.endsWith(".png"));
+    assert.deepEqual(other, [], "pictures, and nothing else");
+    await untouched(`${what} with its pictures`);
+  });
+}
+
+test("the dashboard and its preview are served with strict policies", { skip: withoutBrowser }, async () => {
+  const policyOf = async (path: string) => {
+    const response = await fetch(world.program.url + path);
+    return response.headers.get("content-security-policy") ?? "";
+  };
+  for (const path of ["/", "/emails", "/keys"]) {
+    const policy = await policyOf(path);
+    assert.match(policy, /script-src 'self'(;|$)/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.doesNotMatch(policy, /script-src[^;]*unsafe/);
+  }
+  for (const path of ["/preview.html", "/preview-images.html"]) {
+    const policy = await policyOf(path);
+    assert.match(policy, /default-src 'none'/);
+    assert.match(policy, /frame-ancestors 'self'/);
+    assert.match(policy, /sandbox allow-same-origin$/, "nothing in it may run");
+    assert.doesNotMatch(policy, /script-src/);
+  }
+  assert.match(await policyOf("/preview.html"), /img-src data:;/);
+});
+
+const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";

@@ -1,0 +1,84 @@
+/** The log of 100,000 emails: it opens with its newest page, goes on as it is scrolled, and finds one among all. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { accepted, untilFinished } from "../harness/sending.ts";
+import { until } from "../harness/wait.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+let world: World;
+let browser: Browser;
+let tab: Tab;
+before(async () => {
+  if (withoutBrowser) return;
+  world = await startWorld({ env: { POSTHORN_DELIVERY: "capture" } });
+  const id = await accepted(world, { subject: "The first", metadata: { order: "0" } });
+  await untilFinished(world, id);
+  await multiply(id.slice("em_".length), 100_000);
+  browser = await openBrowser();
+  tab = await openTab(browser, world.program.url, { key: world.program.key });
+});
+after(async () => {
+  await browser?.close();
+  await world?.stop();
+});
+
+/** Copies of one email, each with a subject, a recipient and metadata of its own, one second older than the one before. */
+async function multiply(id: string, count: number): Promise<void> {
+  await world.database.sql`
+    with ids as materialized (
+      select n, uuidv7(make_interval(secs => -n * 0.001)) as id from generate_series(1, ${count}::int) n
+    ), mail as (
+      insert into emails (workspace_id, id, domain_id, domain, from_address, subject, message_id, envelope, metadata, status, status_message,
+        open, accepted, total, size_bytes, content_day, expires_at)
+      select workspace_id, ids.id, domain_id, domain, from_address, 'Entry number ' || n, message_id,
+        jsonb_set(envelope, '{to,0,address}', to_jsonb('reader' || n || '@there.test')), jsonb_build_object('order', n::text),
+        case when n % 1000 = 0 then 'failed' else 'sent' end, status_message, 0, 1, 1, size_bytes, content_day, expires_at
+      from emails, ids where emails.id = ${id}
+    )
+    insert into recipients (workspace_id, email_id, position, kind, address, destination, status, due_at, attempts)
+    select ${world.workspaceId}, ids.id, 0, 'to', 'reader' || n || '@there.test', 'there.test', 'delivered', now(), 1 from ids`;
+  await world.database.sql`analyze emails`;
+}
+
+const rows = () => tab.page.getByRole("list", { name: "Emails, newest first" }).getByRole("listitem");
+
+test("opens with its newest page, and goes on page by page as it is scrolled", { skip: withoutBrowser }, async () => {
+  await tab.page.goto("/emails");
+  await settled(tab.page, /The first|Entry number/);
+  assert.equal(await rows().count(), 50);
+  for (const wanted of [100, 150, 200]) {
+    await tab.page.mouse.wheel(0, 100_000);
+    await until(`${wanted} rows`, async () => (await rows().count()) >= wanted);
+  }
+  await tab.page.getByText("Paused while you read older emails.").waitFor();
+  const subjects = await tab.page.locator(".row .middle").allInnerTexts();
+  assert.equal(new Set(subjects).size, subjects.length, "no email is shown twice");
+  await tab.page.getByRole("button", { name: "Back to the newest" }).click();
+  await until("the newest page alone", async () => (await rows().count()) === 50);
+});
+
+test("finds one email by its recipient, its metadata and its status", { skip: withoutBrowser }, async () => {
+  await tab.page.goto("/emails");
+  await tab.page.getByLabel("Search").fill("reader77777@there.test");
+  await tab.page.getByText("Entry number 77777").waitFor();
+  await tab.page.getByText("That is the only one.").waitFor();
+  assert.match(tab.page.url(), /q=reader77777/, "the search can be shared by its address");
+
+  await tab.page.goto("/emails?key=order&value=%2254321%22");
+  await tab.page.getByText("Entry number 54321").waitFor();
+  assert.equal(await rows().count(), 1);
+
+  await tab.page.goto("/emails");
+  await tab.page.getByLabel("Status").selectOption("failed");
+  await until("only failed ones", async () => {
+    const marks = await tab.page.locator("a.row .mark").allInnerTexts();
+    return marks.length > 0 && marks.every((mark) => /failed/i.test(mark));
+  });
+  await tab.page.getByLabel("Search").fill("nobody-at-all@nowhere.test");
+  await tab.page.getByText("No email matches.").waitFor();
+  await tab.page.getByRole("button", { name: "Clear filters" }).first().click();
+  await until("all of them again", async () => (await rows().count()) === 50);
+  assert.deepEqual(tab.complaints, []);
+});
