@@ -8,11 +8,12 @@ import { createLoop } from "../delivery/loop.ts";
 import { createSweep, openMailbox } from "../delivery/mailbox.ts";
 import { measured } from "../delivery/measure.ts";
 import { createMemory } from "../delivery/memory.ts";
-import { paced } from "../delivery/paced.ts";
+import { createMtaSts, type TextResolver } from "../delivery/mta-sts.ts";
+import { createPaced } from "../delivery/paced.ts";
 import { createSigning } from "../delivery/signing.ts";
 import { createSimulator } from "../delivery/simulator.ts";
 import { createSites, paceOf } from "../delivery/sites.ts";
-import { createDirect, createRelay, readRelayUrl, type Transport } from "../delivery/transport.ts";
+import { createDirect, createRelay, type Delivered, readRelayUrl } from "../delivery/transport.ts";
 import { createTurns } from "../delivery/turns.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
@@ -37,7 +38,7 @@ export type DeliveryDeps = {
   wake: Wake;
   store: Store;
   heartbeat: Heartbeat;
-  resolver: MxResolver;
+  resolver: MxResolver & TextResolver;
   allowAddress: (ip: string) => boolean;
 };
 
@@ -50,11 +51,12 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
   const { config, log, clock, wake, store } = deps;
   const { sql } = store;
   const route = { resolver: deps.resolver, allowAddress: deps.allowAddress, random: Math.random };
-  const relay = config.delivery === "relay" ? readRelayUrl(config.relayUrl!) : undefined;
+  const relay = config.delivery !== "capture" && config.relayUrl ? readRelayUrl(config.relayUrl) : undefined;
   const sites = createSites({
     ...{ sql, log, route, workerId: deps.heartbeat.workerId, scheduleMs: config.retry.scheduleMs, random: Math.random },
     limits: createSiteLimits(config.siteLimits),
-    single: relay?.host,
+    single: config.delivery === "relay" ? relay!.host : undefined,
+    fallback: config.relayFallback && relay && { site: relay.host, ...config.relayFallback },
   });
   const pool = createPool({
     onCeiling: (site, failure) =>
@@ -64,7 +66,15 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
       }),
   });
   const sender = createSender({ pool, ...route });
-  const transport = transportOf(config, sender);
+  const relaying = relay && createRelay({ sender, url: config.relayUrl!, heloName: config.hostname });
+  const fallback = config.relayFallback && relaying && { site: relay.host, transport: relaying };
+  const policyOf = createMtaSts({ sql, log, resolver: deps.resolver, route, port: config.mtaStsPort });
+  const direct = createDirect({
+    ...{ sender, port: config.mxPort, heloName: config.hostname, sources: config.sources, policyOf },
+  });
+  const onDelivered = (delivered: Delivered) => countSource(deps.metrics, delivered);
+  const way = { capture: undefined, direct, relay: relaying }[config.delivery];
+  const transport = way && createPaced({ sites, transport: way, fallback, onDelivered });
   const composer = createComposer({ threads: 1 });
   const signing = createSigning({ sql, log, secrets: store.secrets, zone: config.zone });
   const judge = createJudge({
@@ -80,7 +90,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     composer,
     signing,
     judge,
-    transport: transport && paced(transport, sites),
+    transport,
     simulator: createSimulator({ judge, mailbox, log }),
     memory: createMemory(memoryBytes),
     turns: createTurns(composedAtOnce),
@@ -113,8 +123,9 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
   };
 }
 
-function transportOf(config: Config, sender: ReturnType<typeof createSender>): Transport | undefined {
-  if (config.delivery === "direct") return createDirect({ sender, port: config.mxPort, heloName: config.hostname });
-  if (config.delivery === "relay") return createRelay({ sender, url: config.relayUrl!, heloName: config.hostname });
-  return undefined;
+function countSource(metrics: Metrics, { localAddress, evidence }: Delivered): void {
+  if (localAddress === "") return;
+  const accepted = evidence.some(({ kind }) => kind === "accepted");
+  const result = accepted ? "accepted" : evidence.some(({ kind }) => kind === "refused") ? "refused" : "failed";
+  metrics.sourceMessages.inc({ address: localAddress, result });
 }

@@ -4,6 +4,7 @@ import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { parseAddress } from "../mail/address.ts";
 import { readSiteLimits } from "../rules/site-limits.ts";
+import { readSources } from "../rules/source.ts";
 
 export const roles = ["api", "delivery", "inbound", "dns", "webhooks", "housekeeping"] as const;
 export type Role = (typeof roles)[number];
@@ -89,6 +90,11 @@ const siteLimits = z.string().transform((text, ctx) => {
   return read.ok ? read.limits : fail(ctx, read.reason);
 });
 
+const sources = z.string().transform((text, ctx) => {
+  const read = readSources(text);
+  return read.ok ? read.sources : fail(ctx, read.reason);
+});
+
 /** One line per setting: name, shape, default, help. `posthorn start --help` and docs/operate.md print this table. */
 export const settings = {
   DATABASE_URL: {
@@ -161,6 +167,21 @@ export const settings = {
   POSTHORN_RELAY_URL: {
     shape: url("smtp:", "smtps:"),
     help: "The smart host of relay mode, smtp://user:password@host:587.",
+  },
+  POSTHORN_RELAY_FALLBACK: {
+    shape: commaList,
+    value: "",
+    help: "In direct mode, when POSTHORN_RELAY_URL takes over: a number of failures in a row at a site, names of sites, or both: 3,outlook.com.",
+  },
+  POSTHORN_SOURCE_IPS: {
+    shape: sources,
+    value: "",
+    help: "Local addresses that mail leaves from, with the name said in HELO and a weight: 203.0.113.5=mx1.example.com*3,203.0.113.6. Default: the system's choice.",
+  },
+  POSTHORN_MTA_STS_PORT: {
+    shape: whole(1, 65535),
+    value: "443",
+    help: "The port of recipients' MTA-STS policy hosts.",
   },
   POSTHORN_SITE_LIMITS: {
     shape: siteLimits,
@@ -341,6 +362,10 @@ function shapeConfig(values: Values, problems: string[]) {
   if (values.POSTHORN_DELIVERY === "relay" && !values.POSTHORN_RELAY_URL) {
     problems.push("POSTHORN_RELAY_URL: relay mode needs it, for example smtp://user:password@smtp.example.com:587");
   }
+  const relayFallback = readFallback(values.POSTHORN_RELAY_FALLBACK);
+  if (relayFallback && !(values.POSTHORN_DELIVERY === "direct" && values.POSTHORN_RELAY_URL)) {
+    problems.push("POSTHORN_RELAY_FALLBACK: it is for direct mode, with the relay in POSTHORN_RELAY_URL");
+  }
   if (!values.POSTHORN_TLS_CERT !== !values.POSTHORN_TLS_KEY) {
     problems.push("POSTHORN_TLS_CERT and POSTHORN_TLS_KEY: set both or neither");
   }
@@ -365,6 +390,9 @@ function shapeConfig(values: Values, problems: string[]) {
     delivery: values.POSTHORN_DELIVERY,
     relayUrl: values.POSTHORN_RELAY_URL,
     siteLimits: values.POSTHORN_SITE_LIMITS,
+    sources: values.POSTHORN_SOURCE_IPS,
+    relayFallback,
+    mtaStsPort: values.POSTHORN_MTA_STS_PORT,
     mxPort: values.POSTHORN_MX_PORT,
     nameServerPort: values.POSTHORN_NS_PORT,
     allowPrivateMx: values.POSTHORN_ALLOW_PRIVATE_MX,
@@ -398,6 +426,13 @@ function shapeConfig(values: Values, problems: string[]) {
     logLevel: values.POSTHORN_LOG_LEVEL,
     logFormat: values.POSTHORN_LOG_FORMAT,
   };
+}
+
+function readFallback(words: readonly string[]): { afterFailures: number; sites: Set<string> } | undefined {
+  if (words.length === 0) return undefined;
+  const numbers = words.filter((word) => /^[1-9]\d{0,3}$/.test(word)).map(Number);
+  const sites = words.filter((word) => !/^\d+$/.test(word)).map((word) => word.toLowerCase());
+  return { afterFailures: Math.min(Number.POSITIVE_INFINITY, ...numbers), sites: new Set(sites) };
 }
 
 export function isLoopback(host: string): boolean {

@@ -2,9 +2,11 @@
 import type { Log } from "../ops/log.ts";
 import type { Sql } from "../store/db.ts";
 import { forgetSeen } from "../store/inbound.ts";
+import { forgetStsPolicies } from "../store/mta-sts.ts";
 import { ensurePartitions } from "../store/partitions.ts";
 import { forgetEnded } from "../store/people.ts";
 import { dropExpiredKeys, dropOldPartitions, type Retention } from "../store/retention.ts";
+import { forgetSites } from "../store/sites.ts";
 import { forgetDeadWorkers } from "../store/workers.ts";
 
 const everyMs = 10 * 60_000;
@@ -19,6 +21,8 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetDeadWorkers(deps.sql);
       await dropExpiredKeys(deps.sql);
       await forgetSeen(deps.sql);
+      await forgetSites(deps.sql);
+      await forgetStsPolicies(deps.sql);
       await forgetEnded(deps.sql);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");

@@ -9,7 +9,9 @@ import type { Settlement } from "../store/settle.ts";
 export type Conversation = {
   relay: boolean;
   remoteMx: string | undefined;
-  tls: { protocol: string; cipher: string; verified: boolean } | undefined;
+  tls: { protocol: string; cipher: string; verified: boolean; mtaSts?: "enforce" | "testing" } | undefined;
+  /** Why a relay was asked where mail usually goes direct. */
+  relayReason?: string;
 };
 
 export type JudgeDeps = { scheduleMs: readonly number[]; nowMs(): number; random(): number; makeEventId(): string };
@@ -84,7 +86,15 @@ export function createJudge(deps: JudgeDeps) {
   function payloadOf(row: Leased, outcome: Outcome, conversation: Conversation): Record<string, unknown> {
     const { recipients, smtpReply, remoteMx, attempts, category, enhancedCode } = common(row, outcome, conversation);
     if (outcome.kind === "delivered" || outcome.kind === "sent") {
-      return { recipients, remoteMx, tls: conversation.tls, smtpReply, attempts, possibleDuplicate: row.inDoubt };
+      return {
+        recipients,
+        remoteMx,
+        tls: conversation.tls,
+        smtpReply,
+        attempts,
+        possibleDuplicate: row.inDoubt,
+        ...(outcome.kind === "sent" && conversation.relayReason && { relayReason: conversation.relayReason }),
+      };
     }
     if (outcome.kind === "failed") return { recipients, category, reason: storable(outcome.reason), attempts };
     return {

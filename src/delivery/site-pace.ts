@@ -182,6 +182,11 @@ export function createSitePace(options: PaceOptions) {
     join(place: { rank: number; nodes: number }): void {
       node = place;
     },
+    /** Failures in a row, and until when it is left alone. */
+    troubleOf(name: string): { failures: number; untilMs: number } {
+      const site = siteOf(name);
+      return { failures: site.failures, untilMs: site.backOffUntilMs };
+    },
     /** For metrics. */
     inTrouble: () => [...sites.values()].filter(inTrouble).length,
   };

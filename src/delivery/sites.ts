@@ -31,6 +31,8 @@ export type SitesDeps = {
   random(): number;
   /** Every destination is served by this one (a relay), or undefined where each has its own. */
   single: string | undefined;
+  /** The relay that takes over for named sites, and for one that has failed so often in a row. */
+  fallback: { site: string; sites: ReadonlySet<string>; afterFailures: number } | undefined;
 };
 
 export type Sites = ReturnType<typeof createSites>;
@@ -93,20 +95,36 @@ export function createSites(deps: SitesDeps) {
     known.set(domain, { site, untilMs: Date.now() + forMs });
   }
 
+  function ownSite(domain: string): string | undefined {
+    if (deps.single !== undefined) return deps.single;
+    const one = known.get(domain);
+    if (one && one.untilMs > Date.now()) return one.site;
+    if (!asked.has(domain) && !waiting.has(domain)) {
+      if (asked.size < atOnce) void resolve(domain);
+      else waiting.add(domain);
+    }
+    // A site that was known holds until DNS has answered again.
+    return one?.site;
+  }
+
+  /** Why the relay is asked in place of the site. When the site's time has come again, one recipient tries it. */
+  function reasonFor(site: string): string | undefined {
+    if (!deps.fallback) return undefined;
+    if (deps.fallback.sites.has(site)) return `mail for ${site} goes by the relay`;
+    const { failures, untilMs } = pace.troubleOf(site);
+    if (failures < deps.fallback.afterFailures || untilMs <= Date.now()) return undefined;
+    return `${site} has failed ${failures} times in a row`;
+  }
+
   return {
     pace,
-    /** The site of a destination, or undefined while DNS is asked; `changed` is called when it is known. */
+    /** The site that serves a destination, or undefined while DNS is asked; `changed` is called when it is known. */
     siteOf(domain: string): string | undefined {
-      if (deps.single !== undefined) return deps.single;
-      const one = known.get(domain);
-      if (one && one.untilMs > Date.now()) return one.site;
-      if (!asked.has(domain) && !waiting.has(domain)) {
-        if (asked.size < atOnce) void resolve(domain);
-        else waiting.add(domain);
-      }
-      // A site that was known holds until DNS has answered again.
-      return one?.site;
+      const site = ownSite(domain);
+      return site !== undefined && reasonFor(site) !== undefined ? deps.fallback!.site : site;
     },
+    /** Why the relay serves a destination. */
+    relayReason: (domain: string) => reasonFor(known.get(domain)?.site ?? domain),
     /** What other nodes have found out already need not be asked for. */
     async learn(domains: readonly string[]): Promise<void> {
       if (deps.single !== undefined) return;

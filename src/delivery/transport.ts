@@ -1,7 +1,11 @@
 /** The ways out: to the recipients' own servers (direct), to a smart host (relay). Capture has its own file: nothing leaves there. */
+import { isIP } from "node:net";
+import { allowsHost } from "../rules/mta-sts.ts";
 import type { Evidence } from "../rules/outcome-evidence.ts";
+import { type Source, sourceFor } from "../rules/source.ts";
 import type { Sender, SendResult } from "../smtp/send.ts";
 import type { Conversation } from "./judge.ts";
+import type { PolicyOf } from "./mta-sts.ts";
 
 export type Parcel = {
   destination: string;
@@ -16,23 +20,44 @@ export type Parcel = {
 };
 
 /** What each recipient's server said, in the order of the parcel's recipients. */
-export type Delivered = { evidence: Evidence[]; conversation: Conversation };
+export type Delivered = { evidence: Evidence[]; conversation: Conversation; localAddress: string };
 
 export type Transport = (parcel: Parcel) => Promise<Delivered>;
 
-export type DirectOptions = { sender: Sender; port: number; heloName: string };
+export type DirectOptions = {
+  sender: Sender;
+  port: number;
+  heloName: string;
+  /** The addresses mail may leave from; empty: whichever the system takes. */
+  sources: readonly Source[];
+  /** The destination's MTA-STS policy. */
+  policyOf: PolicyOf;
+};
 
-export function createDirect({ sender, port, heloName }: DirectOptions): Transport {
+export function createDirect({ sender, port, heloName, sources, policyOf }: DirectOptions): Transport {
   return async (parcel) => {
+    const policy = await policyOf(parcel.destination, parcel.signal);
+    const enforced = policy?.mode === "enforce";
+    const site = parcel.site?.name ?? parcel.destination;
     const result = await sender.send({
       message: messageOf(parcel),
       to: { domain: parcel.destination, port },
       heloName,
-      tls: parcel.requireTls ? "verified" : "opportunistic",
+      tls: parcel.requireTls || enforced ? "verified" : "opportunistic",
+      ...(enforced && {
+        allowHost: (host) => allowsHost(policy, host),
+        hostRule: `the MTA-STS policy of ${parcel.destination}`,
+      }),
+      ...(sources.length > 0 && {
+        sourceFor(address) {
+          const source = sourceFor(sources, site, isIP(address));
+          return source && { localAddress: source.address, heloName: source.heloName ?? heloName };
+        },
+      }),
       ...pressureOf(parcel),
       signal: parcel.signal,
     });
-    return toDelivered(result, false);
+    return toDelivered(result, { relay: false, mtaSts: policy?.mode === "none" ? undefined : policy?.mode });
   };
 }
 
@@ -50,7 +75,7 @@ export function createRelay({ sender, url, heloName }: RelayOptions): Transport 
       ...pressureOf(parcel),
       signal: parcel.signal,
     });
-    return toDelivered(result, true);
+    return toDelivered(result, { relay: true });
   };
 }
 
@@ -80,14 +105,16 @@ function messageOf(parcel: Parcel) {
   return { from: parcel.returnPath, recipients: parcel.recipients, data: parcel.raw, utf8Headers: parcel.utf8Headers };
 }
 
-function toDelivered(result: SendResult, relay: boolean): Delivered {
+function toDelivered(result: SendResult, how: { relay: boolean; mtaSts?: "enforce" | "testing" }): Delivered {
   const tls = result.tls && {
     protocol: result.tls.protocol,
     cipher: result.tls.cipher,
     verified: result.tls.authorized,
+    ...(how.mtaSts && { mtaSts: how.mtaSts }),
   };
   return {
     evidence: result.recipients.map((recipient) => recipient.result),
-    conversation: { relay, remoteMx: result.remote?.host, tls: tls ?? undefined },
+    conversation: { relay: how.relay, remoteMx: result.remote?.host, tls: tls ?? undefined },
+    localAddress: result.localAddress,
   };
 }

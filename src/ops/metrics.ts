@@ -51,6 +51,12 @@ export function createMetrics() {
       buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800],
       registers,
     }),
+    sourceMessages: new Counter({
+      name: "posthorn_source_messages_total",
+      help: "Transactions by the local address they went from: accepted for somebody, refused for all, or failed before an answer.",
+      labelNames: ["address", "result"],
+      registers,
+    }),
     webhookAttempts: new Counter({
       name: "posthorn_webhook_attempts_total",
       help: "Attempts to deliver an event to a webhook, by what came of them: delivered, retry or gone.",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import net from "node:net";
 import test, { type TestContext } from "node:test";
 import { byRecipient, on, type Sink, type SinkOptions, startSink, testCertificate } from "../../test/harness/sink.ts";
 import type { Lookup } from "../mail/dns-record.ts";
@@ -134,7 +135,10 @@ test("IPv6 that this machine does not have is tried once, then left alone", asyn
 
 test("a source address reaches only its own family", async (t) => {
   const { send } = await start(t, { "127.0.0.2": {} }, { "mx1.x.test": ["ff02::1", "127.0.0.2"] });
-  const result = await send({ localAddress: "127.0.0.9" });
+  const result = await send({
+    sourceFor: (address) =>
+      net.isIPv4(address) ? { localAddress: "127.0.0.9", heloName: "nine.example.test" } : undefined,
+  });
   assert.deepEqual(summary(result), ["accepted", "127.0.0.2", []]);
   assert.equal(result.localAddress, "127.0.0.9");
 });

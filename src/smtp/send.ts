@@ -15,7 +15,10 @@ export interface SendRequest {
   tls: Target["tls"];
   /** Only these hosts may be used, MTA-STS (RFC 8461 §4.1). */
   allowHost?: (host: string) => boolean;
-  localAddress?: string;
+  /** Why `allowHost` may leave none. */
+  hostRule?: string;
+  /** Which of our addresses a server is spoken to from, and under which name; undefined: it cannot be. */
+  sourceFor?: (address: string) => { localAddress: string; heloName: string } | undefined;
   /** Hosts whose connections are counted together. */
   group?: string;
   /** Connections to the group, or to one host where there is none. */
@@ -60,7 +63,9 @@ export function createSender(deps: SenderDeps): Sender {
     const tried: SendResult["tried"] = [];
     let failure: Evidence | undefined;
     let last: TransactionResult | undefined;
-    for (const { host } of route.hosts.filter((candidate) => request.allowHost?.(candidate.host) ?? true)) {
+    const hosts = route.hosts.filter((candidate) => request.allowHost?.(candidate.host) ?? true);
+    if (hosts.length === 0) return nowhere(request, noHostAllowed(request.hostRule), []);
+    for (const { host } of hosts) {
       if (tried.length >= maxTries) break;
       const found = await findAddresses(
         host,
@@ -105,7 +110,7 @@ export function createSender(deps: SenderDeps): Sender {
   }
 
   function isReachable(address: string, request: SendRequest): boolean {
-    if (request.localAddress && net.isIP(request.localAddress) !== net.isIP(address)) return false;
+    if (request.sourceFor && !request.sourceFor(address)) return false;
     return net.isIPv4(address) || noIpv6Until <= now();
   }
 
@@ -148,7 +153,11 @@ function relayHosts(host: string): { hosts: MxHost[] } {
 }
 
 function targetOf(request: SendRequest, host: string, address: string): Target {
-  const { heloName, tls, localAddress, to } = request;
+  const { tls, to } = request;
+  const { localAddress, heloName } = request.sourceFor?.(address) ?? {
+    localAddress: undefined,
+    heloName: request.heloName,
+  };
   if ("relay" in to) return { ...to.relay, address, heloName, tls, localAddress };
   return { host, address, port: to.port ?? 25, heloName, tls, localAddress };
 }
@@ -164,7 +173,7 @@ function nowhere(request: SendRequest, failure: Evidence, tried: SendResult["tri
     inDoubt: false,
     tls: null,
     remote: null,
-    localAddress: request.localAddress ?? "",
+    localAddress: "",
     reused: 0,
     tried,
   };
@@ -172,6 +181,10 @@ function nowhere(request: SendRequest, failure: Evidence, tried: SendResult["tri
 
 const memoryMs = 10 * 60_000;
 const maxRemembered = 10_000;
+
+function noHostAllowed(rule = "the policy"): Evidence {
+  return { kind: "tls", phase: "tls", reply: null, message: `${rule} allows none of the domain's mail servers` };
+}
 
 const noHostLeft: Evidence = {
   kind: "lost",

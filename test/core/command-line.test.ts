@@ -8,7 +8,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { startScriptedDns } from "../harness/dns.ts";
 import { type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
+import { startSink } from "../harness/sink.ts";
 import { until } from "../harness/wait.ts";
 
 const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
@@ -172,6 +174,46 @@ test("doctor names what would keep mail from leaving, and a port that is taken, 
   for (const check of ["settings", "smtp", "zone", "PTR", "outbound"])
     assert.ok(checks.has(check), `${check}: ${stdout}`);
   assert.match(failed.find(({ check }) => check === "smtp")!.found, /EADDRINUSE/);
+});
+
+test("doctor finds zone, reverse name and way out as DNS and the other server tell them", async (t) => {
+  const dns = await startScriptedDns();
+  t.after(dns.stop);
+  const sink = await startSink();
+  t.after(() => sink.close().catch(() => {}));
+  const [ip, zone, host] = ["5.9.10.11", "mail.shop.example.com", "mx1.mail.shop.example.com"];
+  dns.set(zone, "NS", `ns1.${zone}`);
+  dns.set(`spf.${zone}`, "TXT", `v=spf1 ip4:${ip} -all`);
+  dns.set(`inbound.${zone}`, "A", ip);
+  dns.set(host, "A", ip);
+  dns.set("11.10.9.5.in-addr.arpa", "PTR", host);
+  dns.set("receiver.test", "MX", "10 mx.receiver.test");
+  dns.set("mx.receiver.test", "A", "127.0.0.1");
+  const env = {
+    ...{ POSTHORN_DELIVERY: "direct", POSTHORN_PUBLIC_IPS: ip, POSTHORN_RESOLVERS: `127.0.0.1:${dns.port}` },
+    ...{ POSTHORN_ZONE: zone, POSTHORN_HOSTNAME: host, POSTHORN_MX_PORT: String(sink.port) },
+    POSTHORN_DATA_DIR: join(program.dataDir, "real"),
+  };
+  const look = async () => {
+    const { code, stdout } = await posthorn(["doctor", "--json", "--probe", "receiver.test"], env);
+    const of = (check: string) => findings(stdout).filter((one) => one.check === check);
+    return { code, ...{ zone: of("zone"), ptr: of("PTR"), outbound: of("outbound"), stdout } };
+  };
+  const well = await look();
+  for (const found of [well.zone, well.ptr, well.outbound])
+    assert.deepEqual(
+      found.map(({ result }) => result),
+      ["ok"],
+      well.stdout,
+    );
+  dns.set("11.10.9.5.in-addr.arpa", "PTR", "static-11-10-9-5.provider.test");
+  dns.set(`spf.${zone}`, "TXT", "v=spf1 -all");
+  await sink.close();
+  const ill = await look();
+  assert.equal(ill.code, 1);
+  assert.match(ill.ptr[0]!.found, /is called static-11-10-9-5\.provider\.test/);
+  assert.match(ill.zone[0]!.found, /without 5\.9\.10\.11/);
+  assert.match(ill.outbound[0]!.fix!, /open port 25/);
 });
 
 type Line = { cursor: string; event: { type: string } };

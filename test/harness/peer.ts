@@ -56,6 +56,8 @@ export async function runPeer(name: string, args: string[], input = ""): Promise
   let output = "";
   child.stdout.on("data", (chunk) => (output += chunk));
   child.stderr.on("data", (chunk) => (output += chunk));
+  // A program that reads nothing may be gone before we have written.
+  child.stdin.on("error", () => {});
   child.stdin.end(input);
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`${name} ${args.join(" ")} ended with ${code}:\n${output}`);

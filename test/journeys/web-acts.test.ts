@@ -95,7 +95,7 @@ test("a webhook is made, tested, changed, given a new secret, and deleted", { sk
   await dialog().getByText("What the endpoint answered").waitFor();
   const posted = world.receiver.requests.find(({ path }) => path === "/by-hand")!;
   assert.ok(verifies(posted, secret), "signed with the secret that was shown");
-  await confirm("Close");
+  await confirm("Done");
 
   await accepted(world, { to: ["delivered@hook.test"] });
   await page
@@ -187,6 +187,14 @@ test("a domain is added, its keys are replaced, and it is deleted", { skip: with
   await confirm("Delete domain");
   await until("the list", () => page.url().endsWith("/domains"));
   await until("its end", async () => (await page.getByText("acts.test").count()) === 0);
+
+  await page.getByRole("link", { name: /sender\.test/ }).click();
+  await press("Rotate keys");
+  await confirm("Rotate keys");
+  await page.getByRole("alert").waitFor();
+  const { body } = await world.call("DomainService/ListDomains", {});
+  const again = await world.call("DomainService/RotateDkim", { id: (body.data as { id: string }[])[0]!.id });
+  assert.equal(again.body.code, "failed_precondition", "a rotation is under way");
 });
 
 test("mail for a destination is held, released and given up", { skip: withoutBrowser }, async () => {

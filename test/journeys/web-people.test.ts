@@ -67,6 +67,8 @@ test("the viewer sees what happened, but no content, and is offered no act", { s
   await page.getByRole("link", { name: /A test from Posthorn/ }).click();
   await settled(page, /Viewers do not see the content of messages/);
   await settled(page, /delivered@there\.test[\s\S]*250 2\.0\.0/);
+  await page.getByRole("link", { name: "Events" }).click();
+  await settled(page, /Live[\s\S]*delivered@there\.test/);
   const acts = /Add domain|Create|Send a test|Suppress an address|Import|Resend|Invite|Rename|Revoke|Remove/;
   for (const path of ["/emails", "/domains", "/webhooks", "/suppressions", "/keys", "/workspace"]) {
     await page.goto(path);

@@ -1,5 +1,5 @@
 /** Colours, type and defaults of the dashboard; system fonts, so that nothing is loaded from elsewhere. */
-import { Anchor, type CSSVariablesResolver, createTheme, Modal, NavLink } from "@mantine/core";
+import { Alert, Anchor, type CSSVariablesResolver, createTheme, Modal, NavLink } from "@mantine/core";
 
 export const theme = createTheme({
   primaryColor: "indigo",
@@ -16,6 +16,8 @@ export const theme = createTheme({
   components: {
     // A link within text must be told by more than its colour (WCAG 1.4.1).
     Anchor: Anchor.extend({ defaultProps: { underline: "always" } }),
+    // Only what has just gone wrong or right interrupts a screen reader; such alerts say so themselves.
+    Alert: Alert.extend({ defaultProps: { role: "note" } }),
     Modal: Modal.extend({
       defaultProps: {
         closeButtonProps: { "aria-label": "Close" },

@@ -63,6 +63,8 @@ export interface TlsInfo {
   cipher: string;
   /** True when the receiver's certificate was valid for its name. */
   verified: boolean;
+  /** The MTA-STS policy of the recipient's domain: `enforce` or `testing`. Empty when there is none. */
+  mtaSts: string;
 }
 
 /** Who an inbound message can be trusted to come from. */
@@ -107,6 +109,8 @@ export interface EmailSentEvent {
   attempts: number;
   /** True when an earlier attempt ended in doubt, so that the recipient may have two copies. */
   possibleDuplicate: boolean;
+  /** Why the relay was asked, where mail usually goes to the recipient's own server. Empty otherwise. */
+  relayReason: string;
 }
 
 /** Payload of `email.delivered`. */

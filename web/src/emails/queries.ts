@@ -1,6 +1,6 @@
 /** One email and the events about it, asked again while something can still happen. */
 import { useInfiniteQuery, useQuery } from "@connectrpc/connect-query";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { isOpen } from "./words.ts";
 
@@ -21,7 +21,8 @@ export function useEmail(id: string) {
   );
 }
 
-export function useEmailEvents(emailId: string, everyMs: number) {
+/** `state` is whatever changes with the email: each change is followed by a look at its events. */
+export function useEmailEvents(emailId: string, everyMs: number, state = "") {
   const query = useInfiniteQuery(
     EmailService.method.listEvents,
     { emailId, cursor: "", pageSize: 500 },
@@ -31,7 +32,12 @@ export function useEmailEvents(emailId: string, everyMs: number) {
       refetchInterval: everyMs,
     },
   );
-  const { hasNextPage, isFetching, fetchNextPage } = query;
+  const { hasNextPage, isFetching, fetchNextPage, refetch } = query;
+  const seen = useRef(state);
+  useEffect(() => {
+    if (seen.current !== state) void refetch();
+    seen.current = state;
+  }, [state, refetch]);
   // A timeline is read as a whole.
   useEffect(() => {
     if (hasNextPage && !isFetching) void fetchNextPage();

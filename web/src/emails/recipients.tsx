@@ -13,7 +13,9 @@ import { eventsEvery, useEmailEvents } from "./queries.ts";
 import { isOpen, recipientWord } from "./words.ts";
 
 export function Recipients({ email }: { email: Email }) {
-  const { events, isPending, data, error, refetch } = useEmailEvents(email.id, eventsEvery(isOpen(email.status)));
+  const state = [email.status, ...email.recipients.map(({ status, attempts }) => `${status} ${attempts}`)].join();
+  const everyMs = eventsEvery(isOpen(email.status));
+  const { events, isPending, data, error, refetch } = useEmailEvents(email.id, everyMs, state);
   // Answers and the like are about the email, not about one of its recipients.
   const others = events.filter(({ event }) => event && describe(event).recipients.length === 0);
   return (
@@ -48,7 +50,7 @@ function Recipient({ recipient, events }: { recipient: EmailRecipient; events: E
     <Card withBorder padding="md" component="li">
       <Stack gap="sm">
         <Group justify="space-between" gap="xs">
-          <Text fw={600} className="wrap" flex={1}>
+          <Text fw={600} className="wrap" flex="1 1 220px">
             {recipient.address}
           </Text>
           <Mark of={recipientWord(recipient.status)} />

@@ -53,7 +53,7 @@ function Shown({ domain }: { domain: Domain }) {
       actions={
         <WriteOnly>
           <VerifyButton verification={verification} />
-          <RotateDkim domain={domain} onSaid={setSaid} />
+          {domain.summary?.canSend && <RotateDkim domain={domain} onSaid={setSaid} />}
           <Button variant="default" onClick={leaving.open}>
             Delete
           </Button>

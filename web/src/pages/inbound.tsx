@@ -3,20 +3,29 @@ import { useQuery } from "@connectrpc/connect-query";
 import { SimpleGrid } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { InboundService } from "../../../src/gen/v1/inbound_pb.ts";
+import { useMayWrite } from "../api/session.ts";
 import { InboundView } from "../inbound/message.tsx";
 import { ParentEmail } from "../inbound/parent-email.tsx";
 import { Back } from "../parts/back.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { Loading } from "../parts/states.tsx";
+import { Empty, Loading } from "../parts/states.tsx";
 
 const route = getRouteApi("/inbound/$id");
 const back = <Back to="/inbound">Inbound</Back>;
 
 export function InboundPage() {
   const { id } = route.useParams();
-  const query = useQuery(InboundService.method.getInbound, { id }, { staleTime: Number.POSITIVE_INFINITY });
+  const mayRead = useMayWrite();
+  const options = { staleTime: Number.POSITIVE_INFINITY, enabled: mayRead };
+  const query = useQuery(InboundService.method.getInbound, { id }, options);
   const { data } = query;
+  if (!mayRead)
+    return (
+      <Page title="Inbound message" back={back}>
+        <Empty>Viewers do not see the content of messages. Owners and developers do.</Empty>
+      </Page>
+    );
   if (!data?.inbound)
     return (
       <Page title="Inbound message" back={back}>

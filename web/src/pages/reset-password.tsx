@@ -43,7 +43,11 @@ function Form({ token }: { token: string }) {
     >
       <Stack>
         <NewPassword label="New password" value={password} onChange={setPassword} error={fields.newPassword} />
-        {fields.token && <Alert color="red">{fields.token}</Alert>}
+        {fields.token && (
+          <Alert color="red" role="alert">
+            {fields.token}
+          </Alert>
+        )}
         {error && <ProblemAlert error={error} />}
         <Button type="submit" loading={isPending}>
           Save the password

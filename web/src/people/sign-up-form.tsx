@@ -44,7 +44,11 @@ export function SignUpForm(props: { token?: string; email?: string; act?: string
           withAsterisk={false}
         />
         <NewPassword value={password} onChange={setPassword} error={fields.password} />
-        {fields.token && <Alert color="red">{fields.token}</Alert>}
+        {fields.token && (
+          <Alert color="red" role="alert">
+            {fields.token}
+          </Alert>
+        )}
         {error && <ProblemAlert error={error} />}
         <Button type="submit" loading={isPending}>
           {act}

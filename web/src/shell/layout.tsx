@@ -2,6 +2,7 @@
 import { AppShell, Burger, Button, Group, NavLink, ScrollArea, Skeleton, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 import { useSession } from "../api/session.ts";
 import { HornIcon } from "../parts/icons.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
@@ -15,6 +16,7 @@ export function Layout() {
   const [isOpen, menu] = useDisclosure(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
   const { caller } = useSession();
+  useFocusOnNewPage(path);
   return (
     <AppShell
       header={{ height: 56 }}
@@ -72,6 +74,15 @@ export function Layout() {
       </AppShell.Main>
     </AppShell>
   );
+}
+
+/** A page without a reload says nothing to a screen reader by itself: its content takes the focus. */
+function useFocusOnNewPage(path: string): void {
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current !== path) document.getElementById("content")?.focus({ preventScroll: true });
+    shown.current = path;
+  }, [path]);
 }
 
 /** The page, for those who may see it; else the way in, at the same address, so that signing in leads to it. */

@@ -38,7 +38,11 @@ function WaysIn() {
         title === "Create the first account" && "Nobody has signed up yet. The first person owns the first workspace."
       }
     >
-      {farewell && <Alert color="yellow">{farewell}</Alert>}
+      {farewell && (
+        <Alert color="yellow" role="status">
+          {farewell}
+        </Alert>
+      )}
       {byKey || onlyKey ? <KeyForm /> : isFirst ? <SignUpForm /> : <SignInForm />}
       {!onlyKey && (
         <Group justify="space-between" gap="xs">

@@ -35,7 +35,7 @@ function Test({ id, onClose }: { id: string; onClose(): void }) {
       {test.data?.delivery && !test.isPending && <DeliveryDetail delivery={test.data.delivery} />}
       <Group justify="flex-end">
         <Button variant="default" onClick={onClose}>
-          Close
+          Done
         </Button>
         <Button loading={test.isPending} onClick={() => test.mutate({ id, eventType })}>
           {test.data ? "Send another" : "Send test"}
