@@ -1,4 +1,5 @@
 /** The wiring of the delivery role: from leased rows to settled outcomes. */
+import { availableParallelism } from "node:os";
 import { createAttempt } from "../delivery/attempt.ts";
 import { createComposer } from "../delivery/compose-pool.ts";
 import { createEvenPace } from "../delivery/even-pace.ts";
@@ -42,8 +43,8 @@ export type DeliveryDeps = {
   allowAddress: (ip: string) => boolean;
 };
 
-/** Emails composed and signed at once: as many as there are threads to sign (libuv's four), so that nobody waits unseen behind them. */
-const composedAtOnce = 4;
+/** Emails composed and signed at once: enough for every core, and no more, or the signatures of one flood would starve everything else. */
+const composedAtOnce = Math.max(2, availableParallelism());
 /** Content under way on this node; three emails of 30 MiB in different stages, or some thousand ordinary ones. */
 const memoryBytes = { small: 48 * 1024 * 1024, large: 208 * 1024 * 1024 };
 

@@ -210,7 +210,7 @@ test("only hosts that a policy allows", async (t) => {
     { "mx1.x.test": ["127.0.0.2"], "mx2.x.test": ["127.0.0.3"] },
   );
   assert.deepEqual(summary(await send({ allowHost: (host) => host === "mx2.x.test" })), ["accepted", "127.0.0.3", []]);
-  assert.deepEqual(summary(await send({ allowHost: () => false })), ["lost", undefined, []]);
+  assert.deepEqual(summary(await send({ allowHost: () => false })), ["tls", undefined, []]);
 });
 
 test("a signal stops before the next address", async (t) => {

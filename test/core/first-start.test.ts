@@ -7,11 +7,15 @@ import { after, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { createTestDatabase } from "../harness/database.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
+import { until } from "../harness/wait.ts";
 
 /** The curls of the welcome, each as a person would paste it. */
 async function pasteCurls(program: RunningProgram, env: Record<string, string>): Promise<Record<string, unknown>[]> {
-  const commands = program.output().match(/^ {4}curl [\s\S]*?[^\\]$/gm) ?? [];
-  assert.ok(commands.length > 0, `no curl in ${program.output()}`);
+  // The ports are known a moment before the welcome is printed.
+  const commands = await until("the curls of the welcome", () => {
+    const found = program.output().match(/^ {4}curl [\s\S]*?[^\\]$/gm) ?? [];
+    return found.length >= 2 && found;
+  });
   const answers: Record<string, unknown>[] = [];
   for (const command of commands) {
     const { stdout } = await promisify(execFile)("bash", ["-c", command], {
@@ -49,10 +53,10 @@ describe("the program with its own database", async () => {
   it("welcomes with a key and a curl that works as it is", async () => {
     program = await startProgram(options);
     assert.match(program.key, /^ph_[0-9A-Za-z]{8}_[0-9A-Za-z]{32}$/);
-    assert.ok(program.output().includes(program.key));
-    assert.match(program.output(), /nothing leaves this machine/);
     assert.equal((await stat(join(dataDir, "first-key"))).mode & 0o777, 0o600);
     await tryWelcome(program);
+    assert.ok(program.output().includes(program.key));
+    assert.match(program.output(), /nothing leaves this machine/);
   });
 
   it("makes a key while it runs", async () => {
