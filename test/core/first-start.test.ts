@@ -14,7 +14,7 @@ async function pasteCurls(program: RunningProgram, env: Record<string, string>):
   // The ports are known a moment before the welcome is printed.
   const commands = await until("the curls of the welcome", () => {
     const found = program.output().match(/^ {4}curl [\s\S]*?[^\\]$/gm) ?? [];
-    return found.length >= 2 && found;
+    return found.length >= 2 ? [...found] : undefined;
   });
   const answers: Record<string, unknown>[] = [];
   for (const command of commands) {
