@@ -38,6 +38,7 @@ type Load = {
   utf8: boolean;
   memory: Held;
   signal: AbortSignal;
+  site: string | undefined;
 };
 
 export function createAttempt(deps: AttemptDeps): Attempt {
@@ -47,7 +48,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     return keys.map((key) => found.get(key.emailId));
   }, 50);
 
-  return async (rows, signal) => {
+  return async (rows, signal, site) => {
     const results: (Settlement | undefined)[] = rows.map((row) => {
       if (row.suppression) return judge.suppress(row, row.suppression);
       return judge.isExpired(row) ? judge.expired(row) : undefined;
@@ -58,7 +59,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const { destination } = left[0]!;
     const memory = await deps.memory.hold({ sizeBytes: email.sizeBytes, destination }, signal);
     try {
-      const settled = await tryToDeliver(email, left, { memory, signal }).catch((error) => {
+      const settled = await tryToDeliver(email, left, { memory, signal, site }).catch((error) => {
         if (isDatabaseAway(error)) throw error;
         return new Map(zip(left, tripped(error, left, { signal, handedOver: false })));
       });
@@ -72,7 +73,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   async function tryToDeliver(
     email: LeasedEmail,
     rows: readonly Leased[],
-    { memory, signal }: { memory: Held; signal: AbortSignal },
+    { memory, signal, site }: { memory: Held; signal: AbortSignal; site: string | undefined },
   ): Promise<Map<Leased, Settlement | undefined>> {
     const [parts, signer] = await Promise.all([
       contentOf({ workspaceId: email.workspaceId, emailId: email.id, day: email.contentDay }),
@@ -88,7 +89,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const settled = new Map<Leased, Settlement | undefined>();
     for (const { utf8, group } of byHeaderForm(rows)) {
       // What the first group came to must not be lost with the second.
-      const outcomes = await carryOrExplain({ email, parts, signer, rows: group, utf8, memory, signal });
+      const outcomes = await carryOrExplain({ email, parts, signer, rows: group, utf8, memory, signal, site });
       for (const [i, row] of group.entries()) settled.set(row, outcomes[i]);
     }
     return settled;
@@ -128,6 +129,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       raw,
       utf8Headers: utf8,
       requireTls: email.envelope.requireTls,
+      siteName: input.site,
       signal,
     });
     return judge.judgeAll(rows, evidence, conversation);

@@ -143,6 +143,9 @@ export function createLanes(limits: LaneLimits, pace: Pace) {
       }
     },
 
+    /** The site that a leased row counts for. */
+    siteOf: (row: Lane) => inHand.get(row)?.site,
+
     /** Rows that `leased` was given are done with. */
     finished(rows: readonly Lane[]): void {
       for (const row of rows) {

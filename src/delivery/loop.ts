@@ -15,8 +15,13 @@ export type Worker = {
   renew(done: Promise<unknown>): Promise<void>;
 };
 
-/** Recipients of one email at one destination; resolves to what each came to, or `undefined` for one that was not tried. */
-export type Attempt = (rows: readonly Leased[], signal: AbortSignal) => Promise<(Settlement | undefined)[]>;
+/** Recipients of one email at one destination, and the site they were leased for; resolves to what each came to, or `undefined` for one
+ * that was not tried. */
+export type Attempt = (
+  rows: readonly Leased[],
+  signal: AbortSignal,
+  site?: string,
+) => Promise<(Settlement | undefined)[]>;
 
 export type LoopDeps = {
   sql: Sql;
@@ -115,7 +120,7 @@ export function createLoop(deps: LoopDeps) {
   async function deliver(rows: Leased[]): Promise<void> {
     let results: (Settlement | undefined)[];
     try {
-      results = await deps.attempt(rows, cut.signal);
+      results = await deps.attempt(rows, cut.signal, lanes.siteOf(rows[0]!));
     } catch (error) {
       if (!isDatabaseAway(error) && !cut.signal.aborted)
         log.error(

@@ -16,7 +16,7 @@ export type PacedDeps = {
 
 export function createPaced({ sites, transport, fallback, onDelivered }: PacedDeps): Transport {
   return async (parcel) => {
-    const name = sites.siteOf(parcel.destination) ?? parcel.destination;
+    const name = parcel.siteName ?? sites.siteOf(parcel.destination) ?? parcel.destination;
     const fallsBack = fallback !== undefined && name === fallback.site;
     const startedMs = Date.now();
     const carry = fallsBack ? fallback.transport : transport;

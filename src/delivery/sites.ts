@@ -124,7 +124,10 @@ export function createSites(deps: SitesDeps) {
       return site !== undefined && reasonFor(site) !== undefined ? deps.fallback!.site : site;
     },
     /** Why the relay serves a destination. */
-    relayReason: (domain: string) => reasonFor(known.get(domain)?.site ?? domain),
+    relayReason(domain: string): string {
+      const site = known.get(domain)?.site ?? domain;
+      return reasonFor(site) ?? `${site} has failed again and again`;
+    },
     /** What other nodes have found out already need not be asked for. */
     async learn(domains: readonly string[]): Promise<void> {
       if (deps.single !== undefined) return;

@@ -14,7 +14,9 @@ export type Parcel = {
   raw: Buffer;
   utf8Headers: boolean;
   requireTls: boolean;
-  /** The receiver it goes to and how hard that one may be pressed. */
+  /** The receiver that it was leased for. */
+  siteName: string | undefined;
+  /** The same, and how hard that one may be pressed. */
   site?: { name: string; connections: number; perConnection: number | undefined };
   signal: AbortSignal;
 };

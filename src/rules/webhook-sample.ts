@@ -5,7 +5,7 @@ export const sampleMetadata: Readonly<Record<string, string>> = { posthornTest: 
 
 const recipients = ["someone@example.com"];
 const remoteMx = "mx.example.com";
-const tls = { protocol: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384", verified: true };
+const tls = { protocol: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384", verified: true, mtaSts: "enforce" };
 const accepted = { recipients, tls, smtpReply: "250 2.0.0 OK", attempts: 1, possibleDuplicate: false };
 const verdicts = {
   ...{ spf: "VERDICT_PASS", spfDomain: "example.com", dkim: "VERDICT_PASS", dkimDomain: "example.com" },

@@ -52,26 +52,6 @@ test("domains that share a receiver share its limit, whatever their host names",
   );
 });
 
-test("two nodes hold the limit together", async () => {
-  const second = await world.startNode();
-  await until("both nodes to know of each other", async () => {
-    const rows = await world.database.sql<{ pid: number }[]>`select distinct pid from workers`;
-    return rows.length === 2;
-  });
-  // Each node looks who is there once a second, and closes what it has too many of.
-  await until("warm sessions to end", () => open() === 0);
-  await sendMany("warm", 12);
-  await untilSettled(world);
-  await until("warm sessions to end", () => open() === 0);
-  world.sink.connections.peak = 0;
-  const before = world.sink.accepted;
-  await sendMany("pair", 80);
-  await untilSettled(world);
-  assert.equal(world.sink.accepted, before + 80);
-  assert.ok(world.sink.connections.peak <= 6, `${world.sink.connections.peak} connections of two nodes`);
-  assert.equal(await second.stop(), 0);
-});
-
 test("a receiver that refuses connections is pressed less, and more again when it takes them", async () => {
   await until("warm sessions to end", () => open() === 0);
   world.sink.script = ({ verb }) =>

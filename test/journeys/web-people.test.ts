@@ -107,6 +107,17 @@ test("a workspace of one's own is another world", { skip: withoutBrowser }, asyn
   await settled(page, /A test from Posthorn/);
 });
 
+test("the owner changes a role, but never the last owner's", { skip: withoutBrowser }, async () => {
+  const { page } = owner;
+  await page.goto("/workspace");
+  await page.getByLabel("Role of olga@there.test").selectOption("Viewer");
+  await page.locator(".mantine-InputWrapper-error").waitFor();
+  await page.getByLabel("Role of vera@there.test").selectOption("Developer");
+  await until("the new role", async () => (await page.locator(".mark").allInnerTexts()).join().includes("DEVELOPER"));
+  await viewer.page.goto("/keys");
+  await viewer.page.getByRole("button", { name: "Create key" }).waitFor();
+});
+
 test("a member who is removed sees nothing any more", { skip: withoutBrowser }, async () => {
   const { page } = owner;
   await page.goto("/workspace");

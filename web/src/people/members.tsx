@@ -11,6 +11,7 @@ import { Mark } from "../parts/mark.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Section } from "../parts/section.tsx";
 import { Time } from "../parts/time.tsx";
+import { ChangeRole } from "./change-role.tsx";
 import { InviteMember } from "./invite-member.tsx";
 import { roleWord } from "./roles.ts";
 
@@ -61,7 +62,8 @@ function Row({ member, isSelf, onRemove }: { member: Member; isSelf: boolean; on
           {isInvited ? member.invitedAt && <Time at={member.invitedAt} /> : <Time at={member.joinedAt!} />}
         </Text>
       </div>
-      <Group className="aside" justify="flex-end">
+      <Group className="aside" justify="flex-end" gap="xs">
+        {onRemove && <ChangeRole member={member} isSelf={isSelf} />}
         {onRemove && (
           <Button
             variant="default"
