@@ -44,14 +44,12 @@ export async function readSites(sql: Sql, since: string | undefined): Promise<Si
     order by updated_at desc limit 10000`;
 }
 
-/** This program among the living ones that deliver, by age. One that has given itself a new id counts once. */
+/** This worker among the living ones that deliver, by age. One that has given itself a new id counts twice until the old one is done
+ * with: its share is the smaller for a moment, never too large. */
 export async function readDeliveryNodes(sql: Sql, workerId: number): Promise<{ rank: number; nodes: number }> {
   const [row] = await sql<{ rank: number; nodes: number }[]>`
-    with node as (
-      select host, pid, min(id) as id, bool_or(id = ${workerId}) as me from workers
-      where 'delivery' = any (roles) and seen_at > now() - make_interval(secs => ${deadAfterSeconds}) group by host, pid
-    )
-    select greatest(count(*)::int, 1) as nodes, coalesce((select count(*)::int from node n, node mine where mine.me and n.id < mine.id), 0) as rank from node`;
+    select greatest(count(*)::int, 1) as nodes, count(*) filter (where id < ${workerId})::int as rank from workers
+    where 'delivery' = any (roles) and seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
   return row!;
 }
 
