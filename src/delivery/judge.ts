@@ -137,9 +137,9 @@ export function createJudge(deps: JudgeDeps) {
       const attempts = row.attempts + 1;
       const { scheduleMs, random } = deps;
       const next = nextAttempt({ attempts, scheduleMs, random, now, expiresAt: row.email.expiresAt });
-      const failed = fail(row, "internal", "A fault of this service kept the email from being sent.");
+      const failed = fail(row, "internal", faultReason);
       if ("expired" in next) return failed;
-      const reply = "a fault of this service kept the attempt from being made; it will be made again";
+      const reply = faultReply;
       const payload = { recipients: [row.address], category: "internal", smtpReply: reply, attempts };
       const nextAttemptAt = next.at.toISOString();
       return {
@@ -151,6 +151,8 @@ export function createJudge(deps: JudgeDeps) {
     },
     /** Its time was over before its turn came: nobody was asked. */
     expired(row: Leased): Settlement {
+      // The receiver was never to blame.
+      if (row.reply === faultReply) return fail(row, "internal", faultReason);
       const reason = row.reply ?? "it waited in the queue until its time was over";
       const { attempts, address } = row;
       const words = { category: "expired", enhancedCode: "4.4.7", smtpReply: reason, remoteMx: "", attempts };
@@ -185,6 +187,9 @@ export function createJudge(deps: JudgeDeps) {
     },
   };
 }
+
+const faultReply = "a fault of this service kept the attempt from being made; it will be made again";
+const faultReason = "A fault of this service kept the email from being sent.";
 
 function identity(row: Leased) {
   return { workspaceId: row.workspaceId, emailId: row.emailId, position: row.position, lease: row.lease };

@@ -41,6 +41,8 @@ export type LoopDeps = {
 const defaultLimits: LaneLimits = { total: 400, unproven: 200, perTurn: 20 };
 /** Wake-ups are hints; this often the store is looked at anyway. */
 const pollMs = 1000;
+/** After a look the store is left alone for so many times as long as it took. */
+const lookRest = 2;
 const lanesPerLease = 50;
 const lanesKnown = 10_000;
 
@@ -55,7 +57,9 @@ export function createLoop(deps: LoopDeps) {
   let stirred = true;
   /** Where mail is said to be. Kept until no lease is under way: one that finds a lane empty must not undo them. */
   const hints: Lane[] = [];
-  let lookedAtMs = 0;
+  let heardWhileLooking: Lane[] = [];
+  let looking: Promise<void> | undefined;
+  let lookAtMs = 0;
   /** More lanes than can be known at once are looked at in turns. */
   let lookedTo: Lane | undefined;
   let stir = () => {};
@@ -67,16 +71,11 @@ export function createLoop(deps: LoopDeps) {
     while (!stopping.signal.aborted) {
       try {
         if (unheard) await renew();
-        if (stirred || performance.now() - lookedAtMs >= pollMs) {
+        if (!looking && (stirred || performance.now() >= lookAtMs)) {
           stirred = false;
-          lookedAtMs = performance.now();
-          const found = await findLanes(sql, lanesKnown, lookedTo);
-          lookedTo = found.length < lanesKnown ? undefined : found.at(-1);
-          await deps.pace.sync(found.map(({ destination }) => destination));
-          lanes.replace(found, Date.now());
-          for (const group of groupByTransaction(await expiry.look(lanes.waiting(Date.now())))) start(group);
+          looking = look();
         }
-        if (hints.length > 0) lanes.hint(hints.splice(0), Date.now());
+        if (hints.length > 0) tellLanes(hints.splice(0));
         const picked = lanes.pick(Date.now(), lanesPerLease);
         if (picked.length === 0) {
           await rest();
@@ -91,6 +90,35 @@ export function createLoop(deps: LoopDeps) {
         stirred = true;
       }
     }
+  }
+
+  /**
+   * What waits, as the store knows it. With ten thousand lanes this takes half a second, so that nobody waits for it: leasing goes on
+   * beside it, and what was said meanwhile is said again when it is over.
+   */
+  async function look(): Promise<void> {
+    const beganMs = performance.now();
+    heardWhileLooking = [];
+    try {
+      const found = await findLanes(sql, lanesKnown, lookedTo);
+      lookedTo = found.length < lanesKnown ? undefined : found.at(-1);
+      await deps.pace.sync(found.map(({ destination }) => destination));
+      lanes.replace(found, Date.now());
+      lanes.hint(heardWhileLooking, Date.now());
+      for (const group of groupByTransaction(await expiry.look(lanes.waiting(Date.now())))) start(group);
+    } catch (error) {
+      if (!isDatabaseAway(error)) log.error({ err: error }, "the look for mail failed and is made again");
+    } finally {
+      const tookMs = performance.now() - beganMs;
+      lookAtMs = performance.now() + Math.max(pollMs - tookMs, lookRest * tookMs);
+      looking = undefined;
+      stir();
+    }
+  }
+
+  function tellLanes(named: Lane[]): void {
+    if (looking) heardWhileLooking.push(...named);
+    lanes.hint(named, Date.now());
   }
 
   async function lease<T>(take: (id: string) => Promise<T>): Promise<T> {
@@ -158,14 +186,14 @@ export function createLoop(deps: LoopDeps) {
   /** Until something may have changed: a wake-up, room again, a lane that becomes due, or the poll. */
   async function rest(): Promise<void> {
     const untilDue = (lanes.nextDueMs(Date.now()) ?? Number.POSITIVE_INFINITY) - Date.now();
-    const untilPoll = lookedAtMs + pollMs - performance.now();
+    const untilPoll = looking ? pollMs : lookAtMs - performance.now();
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.max(5, Math.min(untilDue, untilPoll)));
       stir = () => {
         clearTimeout(timer);
         resolve();
       };
-      if (stirred || hints.length > 0 || stopping.signal.aborted) stir();
+      if ((stirred && !looking) || hints.length > 0 || stopping.signal.aborted) stir();
     });
     stir = () => {};
   }
@@ -188,6 +216,7 @@ export function createLoop(deps: LoopDeps) {
       stir();
       const timer = setTimeout(() => cut.abort(), limitMs);
       await running;
+      await looking;
       await Promise.all(inHand);
       clearTimeout(timer);
     },

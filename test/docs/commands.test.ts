@@ -38,13 +38,20 @@ test("every posthorn command in the docs exists, with its flags", () => {
   }
 });
 
+/** Of the whole checkout, or of a part of it with -w. */
+function scriptsOf(part: string): Record<string, string> {
+  return (JSON.parse(readFileSync(join(root, part, "package.json"), "utf8")) as { scripts: Record<string, string> })
+    .scripts;
+}
+
 test("every npm script in the docs exists", () => {
-  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    scripts: Record<string, string>;
-  };
   for (const { path, snippet } of code) {
-    for (const [line, name] of snippet.matchAll(/npm (?:run )?(start|test|(?<=run )[\w:-]+)/g))
-      assert.ok(name! in scripts, `${path}: ${line}`);
+    for (const [line, before, name, after] of snippet.matchAll(
+      /npm (?:(-w \w+) )?(?:run )?(start|test|(?<=run )[\w:-]+)( -w \w+)?/g,
+    )) {
+      const part = (before ?? after ?? "").trim().replace("-w ", "");
+      assert.ok(name! in scriptsOf(part), `${path}: ${line}`);
+    }
   }
 });
 

@@ -94,6 +94,9 @@ async function passDeadline(world: World, node: RunningProgram): Promise<void> {
 
 async function atSink(world: World, verb: string, action: Action): Promise<() => Promise<void>> {
   let held = 0;
+  // A node that has just started tries each receiver with one message, and with more once it has answered.
+  const { accepted } = world.sink;
+  await world.sink.until((sink) => sink.accepted > accepted + 5);
   // Warm sessions are past some of the points.
   world.sink.hangUp();
   world.sink.script = (step) => {
