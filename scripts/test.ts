@@ -17,7 +17,7 @@ if (files.length === 0) {
 const server = await startTestServer();
 const child = spawn(
   process.execPath,
-  ["--test", "--test-concurrency=2", "--test-timeout=240000", "--test-reporter=spec", ...flags, ...files],
+  ["--test", "--test-concurrency=3", "--test-timeout=240000", "--test-reporter=spec", ...flags, ...files],
   {
     stdio: "inherit",
     env: { ...process.env, TEST_DATABASE_URL: server.url },
