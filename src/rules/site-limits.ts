@@ -1,4 +1,4 @@
-/** How hard a receiver may be pressed, as data: what large receivers publish or are known to take, and what anybody else gets. */
+/** How hard a receiver may be pressed, as data: starting points for large receivers, and what anybody else gets. */
 
 export type SiteLimit = {
   /** Connections at once, of all nodes together. */
@@ -12,9 +12,8 @@ export type SiteLimit = {
 export const defaultSiteLimit: SiteLimit = { connections: 10, perConnection: 100 };
 
 /**
- * By the suffix of MX host names. The figures are starting points for a sender of good repute: each receiver's own replies (421,
- * 4.7.x) make the pace slower, and POSTHORN_SITE_LIMITS overrides any of them. Yahoo asks for at most 20 messages a connection
- * (senders.yahooinc.com), Orange for few connections (postmaster.orange.fr), iCloud closes connections early.
+ * By the suffix of MX host names. The figures are our starting points, cautious where a receiver is known to be strict: its own replies
+ * (421, 4.7.x) make the pace slower, and POSTHORN_SITE_LIMITS overrides any of them.
  */
 const known: Readonly<Record<string, SiteLimit>> = {
   "google.com": { connections: 20, perConnection: 50 },
