@@ -43,8 +43,9 @@ export type DeliveryDeps = {
   allowAddress: (ip: string) => boolean;
 };
 
-/** Emails composed and signed at once: enough for every core, and no more, or the signatures of one flood would starve everything else. */
-const composedAtOnce = Math.max(2, availableParallelism());
+/** Emails composed and signed at once: enough to keep every core busy while others are handed over, and few enough that the next
+ * workspace's turn comes soon. */
+const composedAtOnce = 4 * Math.max(2, availableParallelism());
 /** Content under way on this node; three emails of 30 MiB in different stages, or some thousand ordinary ones. */
 const memoryBytes = { small: 48 * 1024 * 1024, large: 208 * 1024 * 1024 };
 

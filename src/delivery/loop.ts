@@ -43,6 +43,8 @@ const defaultLimits: LaneLimits = { total: 400, unproven: 200, perTurn: 20 };
 const pollMs = 1000;
 /** After a look the store is left alone for so many times as long as it took. */
 const lookRest = 2;
+/** Nobody waits long for it, and a lease takes several rows instead of one. */
+const gatherMs = 20;
 const lanesPerLease = 50;
 const lanesKnown = 10_000;
 
@@ -65,6 +67,7 @@ export function createLoop(deps: LoopDeps) {
   let stir = () => {};
   /** A lease may have been taken without us hearing of it. */
   let unheard = false;
+  let gathering: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
 
   async function run(): Promise<void> {
@@ -140,9 +143,17 @@ export function createLoop(deps: LoopDeps) {
     const work = deliver(rows).finally(() => {
       inHand.delete(work);
       lanes.finished(rows);
-      stir();
+      gather();
     });
     inHand.add(work);
+  }
+
+  /** Room that becomes free is taken a little later, with what becomes free meanwhile: one statement for many rows. */
+  function gather(): void {
+    gathering ??= setTimeout(() => {
+      gathering = undefined;
+      stir();
+    }, gatherMs);
   }
 
   async function deliver(rows: Leased[]): Promise<void> {
@@ -216,6 +227,7 @@ export function createLoop(deps: LoopDeps) {
       stir();
       const timer = setTimeout(() => cut.abort(), limitMs);
       await running;
+      clearTimeout(gathering);
       await looking;
       await Promise.all(inHand);
       clearTimeout(timer);
