@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { countRowsRead } from "../../test/harness/rows-read.ts";
 import { readContents } from "./content.ts";
 import type { Sql } from "./db.ts";
 import { storeBatch } from "./email-batches.ts";
@@ -21,21 +22,8 @@ before(async () => {
 after(async () => await database.drop());
 
 /** Rows of the queue that the work read, by whatever way. */
-async function rowsRead<T>(work: (sql: Sql) => Promise<T>): Promise<{ result: T; rows: number }> {
-  return await database.sql.begin(async (tx) => {
-    // What this session read before may still be waiting to be reported, and is counted with it.
-    const before = await rowsSoFar(tx);
-    const result = await work(tx);
-    return { result, rows: (await rowsSoFar(tx)) - before };
-  });
-}
-
-async function rowsSoFar(sql: Sql): Promise<number> {
-  const [row] = await sql<{ rows: number }[]>`
-    select coalesce(sum(coalesce(seq_tup_read, 0)) + sum(coalesce(idx_tup_fetch, 0)), 0)::int as rows
-    from pg_stat_xact_user_tables where relname ~ '^(recipients|emails|email_contents)_p'`;
-  return row!.rows;
-}
+const rowsRead = <T>(work: (sql: Sql) => Promise<T>) =>
+  countRowsRead(database.sql, "^(recipients|emails|email_contents)_p", work);
 
 test("with thousands waiting, a lease and its settlement read about as many rows as they take", async () => {
   const { sql } = database;

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace } from "../../test/harness/mail.ts";
+import { countRowsRead } from "../../test/harness/rows-read.ts";
 import { addManyEvents, addWebhook } from "../../test/harness/webhooks.ts";
 import type { Sql } from "./db.ts";
 import { makeUuid } from "./ids.ts";
@@ -20,21 +21,7 @@ before(async () => {
 after(async () => await database.drop());
 
 /** Rows of the queue that the work read, by whatever way. */
-async function rowsRead<T>(work: (sql: Sql) => Promise<T>): Promise<{ result: T; rows: number }> {
-  return await database.sql.begin(async (tx) => {
-    // What this session read before may still be waiting to be reported, and is counted with it.
-    const before = await rowsSoFar(tx);
-    const result = await work(tx);
-    return { result, rows: (await rowsSoFar(tx)) - before };
-  });
-}
-
-async function rowsSoFar(sql: Sql): Promise<number> {
-  const [row] = await sql<{ rows: number }[]>`
-    select coalesce(sum(coalesce(seq_tup_read, 0)) + sum(coalesce(idx_tup_fetch, 0)), 0)::int as rows
-    from pg_stat_xact_user_tables where relname like 'webhook_deliveries_p%'`;
-  return row!.rows;
-}
+const rowsRead = <T>(work: (sql: Sql) => Promise<T>) => countRowsRead(database.sql, "^webhook_deliveries_p", work);
 
 test("with thousands waiting for each webhook, a lease and its settlement read about as many rows as they take", async () => {
   const { sql } = database;
