@@ -27,7 +27,8 @@ ENV POSTHORN_DATA_DIR=/data \
     POSTHORN_DNS=0.0.0.0:5354
 EXPOSE 8825 2525 5354/udp 5354/tcp
 STOPSIGNAL SIGTERM
+# Where it really listens; a node without the role api has no page to ask, and is well while it runs.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8825/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const { pid, http } = require(process.env.POSTHORN_DATA_DIR + '/ports.json'); process.kill(pid, 0); if (http) fetch(`http://127.0.0.1:${http}/readyz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "bin/posthorn.js"]
 CMD ["start"]

@@ -1,6 +1,11 @@
 /** npm test: one PostgreSQL for the whole run, then node's own test runner over every *.test.ts. Arguments narrow it: npm test -- src/mail */
 import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
 import { globSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { startTestServer } from "../test/harness/database.ts";
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("-"));
@@ -14,18 +19,49 @@ if (files.length === 0) {
   process.exit(1);
 }
 
+/** So many files that fail are broken; so few may have met a machine that stood still. */
+const mayBeUnsteady = 3;
+
 const server = await startTestServer();
-const child = spawn(
-  process.execPath,
-  ["--test", "--test-concurrency=3", "--test-timeout=240000", "--test-reporter=spec", ...flags, ...files],
-  {
-    stdio: "inherit",
-    env: { ...process.env, TEST_DATABASE_URL: server.url },
-  },
-);
+const place = await mkdtemp(join(tmpdir(), "posthorn-test-run-"));
+const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const env = {
+  ...process.env,
+  TEST_DATABASE_URL: server.url,
+  TEST_SENDER_KEY: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  // Every file is a process, and reading our own modules is most of what a short one does.
+  NODE_COMPILE_CACHE: fileURLToPath(new URL("../node_modules/.cache/posthorn-test", import.meta.url)),
+};
+let child: ReturnType<typeof spawn> | undefined;
 // Ctrl-C reaches the runner too; we stay to stop the server.
-process.on("SIGINT", () => {});
-process.on("SIGTERM", () => child.kill("SIGTERM"));
-const code = await new Promise<number>((resolve) => child.once("exit", (status) => resolve(status ?? 1)));
+let interrupted = false;
+process.on("SIGINT", () => (interrupted = true));
+process.on("SIGTERM", () => {
+  interrupted = true;
+  child?.kill("SIGTERM");
+});
+
+const first = await run(files, 4);
+let { code } = first;
+if (code !== 0 && !interrupted && first.failed.length > 0 && first.failed.length <= mayBeUnsteady) {
+  // Real processes, sockets and clocks on a busy machine: what fails beside others and passes alone is told, and is still a bug.
+  process.stdout.write(`\nOnce more, alone: ${first.failed.join(" ")}\n`);
+  code = (await run(first.failed, 1)).code;
+  if (code === 0) process.stdout.write(`\nUNSTEADY: failed once, passed alone: ${first.failed.join(" ")}\n`);
+}
 await server.stop();
+await rm(place, { recursive: true, force: true });
 process.exit(code);
+
+async function run(these: readonly string[], atOnce: number): Promise<{ code: number; failed: string[] }> {
+  const list = join(place, "failed");
+  const reporters = [
+    ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
+    ...["--test-reporter=./scripts/failed-files.ts", `--test-reporter-destination=${list}`],
+  ];
+  const limits = [`--test-concurrency=${atOnce}`, "--test-timeout=240000"];
+  child = spawn(process.execPath, ["--test", ...limits, ...reporters, ...flags, ...these], { stdio: "inherit", env });
+  const code = await new Promise<number>((resolve) => child!.once("exit", (status) => resolve(status ?? 1)));
+  const failed = (await readFile(list, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
+  return { code, failed };
+}

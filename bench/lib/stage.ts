@@ -14,6 +14,8 @@ export async function setStage() {
   process.env.TEST_DATABASE_URL = server.url;
   const database = await createTestDatabase();
   const dns = await startScriptedDns();
+  // As every real zone: what is not there is known for a while.
+  dns.zone("test", 300);
   const sink = fork(fileURLToPath(new URL("./sink.ts", import.meta.url)));
   const sinkPort = await new Promise<number>((resolve) => sink.once("message", (port) => resolve(Number(port))));
   let seeded = false;

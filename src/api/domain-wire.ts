@@ -14,7 +14,10 @@ import { type JudgedRecord, summarise } from "../rules/domain-summary.ts";
 import type { DomainRow } from "../store/domains.ts";
 import { toWireId } from "../store/ids.ts";
 
-export function domainOnWire(row: DomainRow, zone: string): MessageInitShape<typeof DomainSchema> {
+export function domainOnWire(
+  row: DomainRow,
+  { zone, localDns }: { zone: string; localDns: boolean },
+): MessageInitShape<typeof DomainSchema> {
   const records = judgedRecords(askedRecords({ ...row, zone }), row.records);
   const of = (...purposes: RecordPurpose[]) =>
     records.filter(({ record }) => purposes.includes(record.purpose)).map(recordOnWire);
@@ -34,6 +37,7 @@ export function domainOnWire(row: DomainRow, zone: string): MessageInitShape<typ
       mxRecords: of("MX_INBOUND"),
       mailFromRecords: of("MAIL_FROM_MX", "MAIL_FROM_SPF"),
     },
+    localDns,
   };
 }
 

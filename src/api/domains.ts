@@ -29,16 +29,21 @@ export type DomainServiceDeps = {
     id: string,
     beginWrite: () => void,
   ): Promise<{ row: DomainRow; signsFrom: Date } | undefined>;
+  /** Whether our own DNS is asked for a name, and can be made to serve it. */
+  servesLocally(domain: string): boolean;
+  /** Has our own DNS serve the domain's records, and looks them up. */
+  publishLocally(workspaceId: string, id: string, beginWrite: () => void): Promise<DomainRow | undefined>;
 };
 
 export function createDomainService(deps: DomainServiceDeps) {
   const { sql, zone } = deps;
+  const onWire = (row: DomainRow) => domainOnWire(row, { zone, localDns: deps.servesLocally(row.domain) });
   return serve(DomainService, {
     async addDomain({ domain, mailFromLabel }, call) {
       const { workspaceId } = call.caller;
       const row = await deps.register({ workspaceId, domain, mailFromLabel }, () => call.beginWrite());
       return {
-        domain: domainOnWire(row, zone),
+        domain: onWire(row),
         message: `${row.domain} is registered. Publish the records at its DNS provider, then call VerifyDomain. Mail can be sent as soon as one DKIM record is found.`,
       };
     },
@@ -47,13 +52,13 @@ export function createDomainService(deps: DomainServiceDeps) {
       const id = idFrom(request.id);
       const row = id && (await deps.checker.get(call.caller.workspaceId, id));
       if (!row) throw notFound("domain", request.id);
-      return { domain: domainOnWire(row, zone) };
+      return { domain: onWire(row) };
     },
 
     async listDomains(request, call) {
       const { limit, offset } = pageOf(request);
       const { rows, total } = await listDomains(sql, { workspaceId: call.caller.workspaceId, limit, offset });
-      return { data: rows.map((row) => domainOnWire(row, zone)), total };
+      return { data: rows.map((row) => onWire(row)), total };
     },
 
     async verifyDomain(request, call) {
@@ -61,7 +66,7 @@ export function createDomainService(deps: DomainServiceDeps) {
       const verified = id && (await deps.checker.verify(call.caller.workspaceId, id));
       if (!verified) throw notFound("domain", request.id);
       const { row, wasRefreshed, nextRetryAt } = verified;
-      const domain = domainOnWire(row, zone);
+      const domain = onWire(row);
       const message = domain.summary?.message ?? "";
       return {
         domain,
@@ -79,9 +84,21 @@ export function createDomainService(deps: DomainServiceDeps) {
       if (!rotated) throw notFound("domain", request.id);
       const { row, signsFrom } = rotated;
       return {
-        domain: domainOnWire(row, zone),
+        domain: onWire(row),
         signsFrom: timestampFromDate(signsFrom),
         message: `A new DKIM key of ${row.domain} is served from now on and signs from ${signsFrom.toISOString()} on. Nothing has to be changed in DNS.`,
+      };
+    },
+
+    async publishToLocalDns(request, call) {
+      const id = idFrom(request.id);
+      const row = id && (await deps.publishLocally(call.caller.workspaceId, id, () => call.beginWrite()));
+      if (!row) throw notFound("domain", request.id);
+      const domain = onWire(row);
+      return {
+        domain,
+        message:
+          `The local DNS serves the records of ${row.domain} from now on. ${domain.summary?.message ?? ""}`.trim(),
       };
     },
 

@@ -4,6 +4,7 @@ import type { Violation } from "../rules/problem.ts";
 
 /** Nobody reads more, and a hostile request must not make a large answer. */
 const mostProblems = 50;
+const longestName = 64;
 
 export function jsonProblems(message: DescMessage, json: JsonValue): Violation[] {
   const problems: Violation[] = [];
@@ -47,7 +48,7 @@ function inField(message: DescMessage, field: DescField, place: Place, problems:
     }
     for (const [name, item] of Object.entries(value)) {
       if (problems.length >= mostProblems) return;
-      tryOut(message, field, { key, value: { [name]: item }, path: `${path}.${name}` }, problems);
+      tryOut(message, field, { key, value: { [name]: item }, path: `${path}.${name.slice(0, longestName)}` }, problems);
     }
   } else if (field.fieldKind === "message" && isOurs(field.message)) {
     inMessage(field.message, value, path, problems);
@@ -67,11 +68,17 @@ export function calendarProblems(message: DescMessage, json: JsonValue, path = "
       return value.flatMap((item, i) => calendarProblems(field.message!, item, `${at}[${i}]`));
     if (isTimestamp(field)) {
       const day = typeof value === "string" ? /^\d{4}-\d\d-\d\d/.exec(value)?.[0] : undefined;
-      if (day === undefined || new Date(day).toISOString().startsWith(day)) return [];
+      if (day === undefined || isDay(day)) return [];
       return [{ field: at, description: `names a day that does not exist, ${day}` }];
     }
     return value === undefined ? [] : calendarProblems(field.message!, value, at);
   });
+}
+
+function isDay(day: string): boolean {
+  const date = new Date(day);
+  // 2026-99-99 is no time at all, and has no ISO form to compare with.
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
 }
 
 const timeFieldsOf = new WeakMap<DescMessage, DescField[]>();

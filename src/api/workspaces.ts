@@ -166,7 +166,7 @@ function memberPage(request: { pageSize: number; pageToken: string }): { limit: 
   const problems: Violation[] = [];
   const limit = pageSizeOf(request.pageSize, problems);
   const after = Buffer.from(request.pageToken, "base64url").toString("utf8");
-  const ours = after === "" ? request.pageToken === "" : /^[\x21-\x7e]+@[\x21-\x7e]+$/.test(after);
+  const ours = after === "" ? request.pageToken === "" : /^[\x21-\x7e]{1,320}@[\x21-\x7e]{1,320}$/.test(after);
   if (!ours)
     problems.push({
       field: "pageToken",

@@ -11,13 +11,16 @@ import { nameServersOf, type ServiceZone, serviceZone, type ZoneFinder, zoneList
 import { createCheckLoop } from "../domains/check-loop.ts";
 import { type Checker, createChecker } from "../domains/checker.ts";
 import { createKeyMaker } from "../domains/key-pair.ts";
+import { isPublishable, publish } from "../domains/publish.ts";
 import { createRegistrar, type Registrar } from "../domains/register.ts";
 import { createRotate, type Rotate } from "../domains/rotate.ts";
 import { createServedKeys } from "../domains/served-keys.ts";
 import { isWithin } from "../mail/dns-record.ts";
 import type { Log } from "../ops/log.ts";
 import { createAddressGuard } from "../rules/address-guard.ts";
+import { Problem } from "../rules/problem.ts";
 import type { Sql } from "../store/db.ts";
+import { getDomain } from "../store/domains.ts";
 import { findPublishedZone } from "../store/published-zones.ts";
 import type { Secrets } from "../store/secrets.ts";
 import type { Config } from "./config.ts";
@@ -89,7 +92,18 @@ export function createDomains(deps: DnsDeps & { secrets: Secrets; dns: Dns; onEv
     registrar,
     checker,
     rotate,
-    service: createDomainService({ sql, zone, register: registrar.register, checker, rotate }),
+    service: createDomainService({
+      ...{ sql, zone, register: registrar.register, checker, rotate },
+      servesLocally: (domain) => servesLocally(config, domain),
+      async publishLocally(workspaceId, id, beginWrite) {
+        const row = await getDomain(sql, workspaceId, id);
+        if (!row) return undefined;
+        if (config.delivery !== "capture") throw noLocalDns();
+        beginWrite();
+        await publish(sql, row, { zone, takeOver: false });
+        return await checker.refresh(workspaceId, id);
+      },
+    }),
     startLoop: loop.start,
     async stop() {
       const ended = loop.stop();
@@ -113,6 +127,18 @@ function publicIpsOf(config: Config): readonly string[] {
 /** Local names are asked of our own server in capture mode, unless the operator named resolvers: those know better. */
 export function asksItself(config: Config): boolean {
   return config.delivery === "capture" && config.resolvers === undefined;
+}
+
+/** Whether a look-up finds what our own DNS can be made to serve under this name. */
+export function servesLocally(config: Config, domain: string): boolean {
+  return asksItself(config) && isPublishable(domain, config.zone);
+}
+
+function noLocalDns(): Problem {
+  return new Problem(
+    "failed_precondition",
+    "This server does not run in capture mode, so its DNS serves no records of customers. Publish them at the domain's DNS provider.",
+  );
 }
 
 function zonesOf({ config, sql, nowMs }: DnsDeps): ZoneFinder {

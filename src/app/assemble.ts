@@ -16,6 +16,7 @@ import { openapiPages } from "../api/openapi.ts";
 import { createQueueService } from "../api/queue.ts";
 import { createRateLimit } from "../api/rate-limit.ts";
 import { createRouter, type RouterDeps } from "../api/router.ts";
+import { createStatsService } from "../api/stats.ts";
 import { createSuppressionService } from "../api/suppressions.ts";
 import { createShortWay } from "../api/unary-json.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
@@ -31,6 +32,7 @@ import { startInbound } from "./assemble-inbound.ts";
 import { createPeopleParts, type FirstSignUp } from "./assemble-people.ts";
 import { createWebhooks } from "./assemble-webhooks.ts";
 import type { Config } from "./config.ts";
+import { createCounter } from "./counter.ts";
 import { type Ports, writePorts } from "./files.ts";
 import { ensureFirst, type FirstStart } from "./first-start.ts";
 import { createHeartbeat } from "./heartbeat.ts";
@@ -99,6 +101,9 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
     const housekeeping = createHousekeeping({ sql, log, retention: config });
     running.push({ name: "housekeeping", stop: housekeeping.stop });
     housekeeping.start();
+    const counter = createCounter({ sql, log, clock });
+    running.push({ name: "counter", stop: counter.stop });
+    counter.start();
   }
 
   if (config.roles.has("delivery")) {
@@ -159,6 +164,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
       createSuppressionService({ sql }),
       createInboundService({ sql }),
       createQueueService({ sql, clock, wake }),
+      createStatsService({ sql, clock }),
       people.service,
     ];
     const router: RouterDeps = {
@@ -181,7 +187,7 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
         metrics.eventStreams.set(follower.size());
         metrics.poolConnections.set({ state: "limit" }, config.databasePool);
         const depth = await queueDepth(sql);
-        metrics.poolConnections.set({ state: "open" }, depth.connections);
+        metrics.poolConnections.set({ state: "open" }, sql.pool.totalCount);
         for (const state of ["due", "later", "leased"] as const) metrics.queueDepth.set({ state }, depth[state]);
       },
     });

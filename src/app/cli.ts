@@ -1,56 +1,32 @@
 /** The command line: finds the command by its words, runs it, and turns mistakes into a sentence and an exit code. */
 import { type Command, runCommand, table, UsageError } from "./command.ts";
-import { backup, restore } from "./commands/backup.ts";
-import { demo } from "./commands/demo.ts";
-import { dnsPublish } from "./commands/dns.ts";
-import { doctor } from "./commands/doctor.ts";
-import {
-  domainsAdd,
-  domainsDelete,
-  domainsList,
-  domainsRecords,
-  domainsRotate,
-  domainsVerify,
-  domainsZone,
-} from "./commands/domains.ts";
-import { events } from "./commands/events.ts";
-import { keysCreate, keysList, keysRevoke } from "./commands/keys.ts";
-import { migrateCommand } from "./commands/migrate.ts";
-import { peopleInvite, peopleList, peopleResetPassword } from "./commands/people.ts";
-import { queue } from "./commands/queue.ts";
-import { send } from "./commands/send.ts";
-import { start } from "./commands/start.ts";
-import { workspacesCreate, workspacesList } from "./commands/workspaces.ts";
 import { ConfigError } from "./config.ts";
 import { version } from "./version.ts";
 
-export const commands: Command[] = [
-  start,
-  demo,
-  send,
-  events,
-  queue,
-  domainsAdd,
-  domainsList,
-  domainsVerify,
-  domainsRecords,
-  domainsDelete,
-  domainsRotate,
-  domainsZone,
-  dnsPublish,
-  keysCreate,
-  keysList,
-  keysRevoke,
-  workspacesCreate,
-  workspacesList,
-  peopleList,
-  peopleInvite,
-  peopleResetPassword,
-  doctor,
-  backup,
-  restore,
-  migrateCommand,
-];
+/**
+ * By their first word, in the order of --help. Each is loaded when it is asked for: what the server stands on takes most of a second to
+ * read, and `posthorn queue` need not wait for it.
+ */
+const commands: Record<string, () => Promise<Command[]>> = {
+  start: async () => [(await import("./commands/start.ts")).start],
+  demo: async () => [(await import("./commands/demo.ts")).demo],
+  send: async () => [(await import("./commands/send.ts")).send],
+  events: async () => [(await import("./commands/events.ts")).events],
+  queue: async () => [(await import("./commands/queue.ts")).queue],
+  domains: async () => (await import("./commands/domains.ts")).domains,
+  dns: async () => [(await import("./commands/dns.ts")).dnsPublish],
+  keys: async () => (await import("./commands/keys.ts")).keys,
+  workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
+  people: async () => (await import("./commands/people.ts")).people,
+  doctor: async () => [(await import("./commands/doctor.ts")).doctor],
+  backup: async () => [(await import("./commands/backup.ts")).backup],
+  restore: async () => [(await import("./commands/backup.ts")).restore],
+  migrate: async () => [(await import("./commands/migrate.ts")).migrateCommand],
+};
+
+export async function allCommands(): Promise<Command[]> {
+  return (await Promise.all(Object.values(commands).map((load) => load()))).flat();
+}
 
 /** Exit codes: 0 done, 1 failed, 2 the command or the configuration is wrong. */
 export async function main(args: string[]): Promise<void> {
@@ -68,12 +44,13 @@ export async function main(args: string[]): Promise<void> {
 async function dispatch(args: string[]): Promise<void> {
   const [first] = args;
   if (first === undefined || first === "help" || first === "--help" || first === "-h")
-    return void process.stdout.write(overview());
+    return void process.stdout.write(overview(await allCommands()));
   if (first === "--version" || first === "-v") return void process.stdout.write(`${version}\n`);
-  const command = commands.find((c) => c.name === args.slice(0, c.name.split(" ").length).join(" "));
+  const near = Object.hasOwn(commands, first) ? await commands[first]!() : [];
+  const command = near.find((c) => c.name === args.slice(0, c.name.split(" ").length).join(" "));
   if (!command) {
-    const near = commands.filter((c) => c.name.split(" ")[0] === first).map((c) => `posthorn ${c.name}`);
-    const hint = near.length > 0 ? `There is: ${near.join(", ")}.` : "See: posthorn --help";
+    const names = near.map((c) => `posthorn ${c.name}`).join(", ");
+    const hint = near.length > 0 ? `There is: ${names}.` : "See: posthorn --help";
     throw new UsageError(
       `posthorn has no command ${JSON.stringify(args.filter((a) => !a.startsWith("-")).join(" "))}. ${hint}`,
     );
@@ -81,7 +58,7 @@ async function dispatch(args: string[]): Promise<void> {
   await runCommand(command, args.slice(command.name.split(" ").length), process.env);
 }
 
-function overview(): string {
+function overview(commands: Command[]): string {
   const rows = commands.map((command) => [command.name + (command.words ? ` ${command.words}` : ""), command.summary]);
   return `Posthorn ${version}: self-hosted transactional email.\n\nCommands:\n${table(rows)}\nposthorn COMMAND --help says more. From a checkout: npx posthorn COMMAND\n`;
 }
@@ -89,7 +66,7 @@ function overview(): string {
 /** Failures whose own words are enough: a stack would only frighten. */
 function isExpected(error: unknown): boolean {
   return (
-    ["EmbeddedError", "SchemaError", "SecretError", "Problem"].includes((error as Error)?.name) ||
+    ["DatabaseRefused", "EmbeddedError", "SchemaError", "SecretError", "Problem"].includes((error as Error)?.name) ||
     (error as NodeJS.ErrnoException)?.code === "EADDRINUSE"
   );
 }

@@ -7,6 +7,7 @@ import { ensurePartitions } from "../store/partitions.ts";
 import { forgetEnded } from "../store/people.ts";
 import { dropExpiredKeys, dropOldPartitions, type Retention } from "../store/retention.ts";
 import { forgetSites } from "../store/sites.ts";
+import { forgetStats } from "../store/stats.ts";
 import { forgetDeadWorkers } from "../store/workers.ts";
 
 const everyMs = 10 * 60_000;
@@ -24,6 +25,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetSites(deps.sql);
       await forgetStsPolicies(deps.sql);
       await forgetEnded(deps.sql);
+      await forgetStats(deps.sql, deps.retention.historyDays);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
     } catch (error) {

@@ -1,7 +1,7 @@
 /** Opens the store for the program or for a command: the embedded server or DATABASE_URL, migrated, with the right secret. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
-import { isDatabaseAway, openDb, ping, type Sql, serverVersion } from "../store/db.ts";
+import { examineServer, isDatabaseAway, openDb, type ServerFacts, type Sql } from "../store/db.ts";
 import { openEmbedded, startEmbedded } from "../store/embedded.ts";
 import { migrate } from "../store/migrate.ts";
 import { checkSecret, createSecrets, type Secrets } from "../store/secrets.ts";
@@ -19,14 +19,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { config, log } = options;
   const secrets = createSecrets(await readSecret(config));
   const server = await startServer(options);
-  const sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
+  let sql: Sql | undefined;
   const close = async () => {
-    await sql.end();
+    await sql?.end();
     await server.stop();
   };
   try {
-    await waitForServer(sql, log);
-    await requireVersion(sql);
+    judge(await waitForServer(server.url, log));
+    sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
     await migrate(sql, log);
     await checkSecret(sql, secrets);
     return { sql, url: server.url, secrets, embedded: config.databaseUrl === undefined, close };
@@ -46,12 +46,11 @@ async function startServer({
   return purpose === "program" ? await startEmbedded(options) : await openEmbedded(options);
 }
 
-async function waitForServer(sql: Sql, log: Log): Promise<void> {
+async function waitForServer(url: string, log: Log): Promise<ServerFacts> {
   const until = Date.now() + waitForServerMs;
   for (let said = false; ; ) {
     try {
-      await ping(sql);
-      return;
+      return await examineServer(url);
     } catch (error) {
       if (!isDatabaseAway(error) || Date.now() > until)
         throw new Error(`PostgreSQL does not answer: ${(error as Error).message}`, { cause: error });
@@ -62,7 +61,18 @@ async function waitForServer(sql: Sql, log: Log): Promise<void> {
   }
 }
 
-async function requireVersion(sql: Sql): Promise<void> {
-  const { number, text } = await serverVersion(sql);
-  if (number < 150_000) throw new Error(`Posthorn needs PostgreSQL 15 or newer; DATABASE_URL leads to ${text}.`);
+/** A database of somebody else's that Posthorn cannot work with; its words are for the operator. */
+export class DatabaseRefused extends Error {
+  override readonly name = "DatabaseRefused";
 }
+
+function judge({ version, sharedSessions }: ServerFacts): void {
+  if (version.number < 150_000)
+    throw new DatabaseRefused(`Posthorn needs PostgreSQL 15 or newer; DATABASE_URL leads to ${version.text}.`);
+  if (sharedSessions) throw new DatabaseRefused(pooledWords);
+}
+
+const pooledWords = `DATABASE_URL leads to a pooler that lends a session for one transaction at a time (PgBouncer: pool_mode = transaction or statement).
+Posthorn prepares statements, sets time-outs and listens for wake-ups, all of which live in a session of its own.
+Put the address of PostgreSQL itself into DATABASE_URL, or give this database pool_mode = session.
+Posthorn is its own pool: a process holds POSTHORN_DATABASE_POOL connections (10) and one more, never above.`;

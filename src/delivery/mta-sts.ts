@@ -1,6 +1,5 @@
 /** Which MTA-STS policy holds for a destination: found by its TXT record, fetched over HTTPS, kept in the store for as long as it says.
  * What cannot be fetched never stops mail that no policy was known for (RFC 8461 §3.3 and §5.1). */
-import { parsePolicy, resolvePolicy } from "mailauth/lib/mta-sts.js";
 import { joinText, type Lookup } from "../mail/dns-record.ts";
 import type { Log } from "../ops/log.ts";
 import { keptForMs, type StsPolicy } from "../rules/mta-sts.ts";
@@ -22,6 +21,9 @@ export type MtaStsDeps = {
 };
 
 export type PolicyOf = (domain: string, signal: AbortSignal) => Promise<StsPolicy | undefined>;
+
+/** Loaded by the first message that leaves: it brings along a hundred files that a start need not read. */
+const library = () => import("mailauth/lib/mta-sts.js");
 
 /** How long an answer is believed without asking DNS whether the policy has changed. */
 const lookAgainMs = 60_000;
@@ -62,6 +64,7 @@ export function createMtaSts(deps: MtaStsDeps): PolicyOf {
         if (answer.kind === "found") return answer.records.map((record) => [joinText(record)]);
         throw Object.assign(new Error(answer.kind), { code: "ENOTFOUND" });
       };
+      const { resolvePolicy } = await library();
       return (await resolvePolicy(domain, { resolver, strict: true })) || undefined;
     } catch {
       // Several records, or none that can be read: as if there were none (§3.1).
@@ -74,6 +77,7 @@ export function createMtaSts(deps: MtaStsDeps): PolicyOf {
     const found = await findAddresses(host, deps.route, signal);
     if ("failure" in found) throw new Error("message" in found.failure ? found.failure.message : found.failure.kind);
     const text = await fetchPolicyFile({ host, address: found.addresses[0]!, port: deps.port, signal });
+    const { parsePolicy } = await library();
     const policy = parsePolicy(text, { strict: true });
     return { id, mode: policy.mode, hosts: policy.mx ?? [], keptMs: keptForMs(policy.maxAge ?? 0) };
   }

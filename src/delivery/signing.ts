@@ -1,4 +1,5 @@
 /** How an email is signed and where its bounces go: the domain's findable key, opened and kept for a moment. */
+import { createSecretKey } from "node:crypto";
 import { makeReturnPath } from "../mail/return-path.ts";
 import type { Log } from "../ops/log.ts";
 import type { Sql } from "../store/db.ts";
@@ -18,7 +19,7 @@ export type SigningDeps = { sql: Sql; log: Log; secrets: Secrets; zone: string }
 export function createSigning(deps: SigningDeps) {
   const kept = new Map<string, { untilMs: number; signer: Promise<Signer | undefined> }>();
   const noted = new Map<string, number>();
-  const returnPathKey = deps.secrets.derive("return path v1");
+  const returnPathKey = createSecretKey(deps.secrets.derive("return path v1"));
 
   async function read(workspaceId: string, domainId: string): Promise<Signer | undefined> {
     const signing = await readSigning(deps.sql, workspaceId, domainId);

@@ -49,6 +49,6 @@ async function offer(deps: ExampleDeps): Promise<void> {
   await onlyOneNode(sql, async (tx) => {
     if (!(await noteExampleOffered(tx, exampleName))) return;
     const row = await addDomain(tx, domain);
-    if (row) await publish(tx, row, deps.zone);
+    if (row) await publish(tx, row, { zone: deps.zone, takeOver: true });
   });
 }

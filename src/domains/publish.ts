@@ -9,12 +9,17 @@ import { publishZone } from "../store/published-zones.ts";
 export type Publishable = { workspaceId: string; id: string; domain: string; token: string; mailFromLabel: string };
 
 /** Only names that no public DNS answers for: anybody else's would be a forgery. */
+export function isPublishable(domain: string, zone: string): boolean {
+  return isReserved(domain) && !isWithin(domain, zone);
+}
+
+/** The operator may `takeOver` what another workspace published; people and keys may not. */
 export async function publish(
   sql: Sql,
   row: Publishable,
-  zone: string,
+  { zone, takeOver }: { zone: string; takeOver: boolean },
 ): Promise<{ records: number; replaced: boolean }> {
-  if (!isReserved(row.domain) || isWithin(row.domain, zone)) {
+  if (!isPublishable(row.domain, zone)) {
     const names = reservedOrigins.map((origin) => (origin.includes(".") ? origin : `.${origin}`));
     throw new Problem(
       "failed_precondition",
@@ -22,11 +27,15 @@ export async function publish(
     );
   }
   const records = publishedRecords(askedRecords({ ...row, zone }));
-  const { replaced } = await publishZone(sql, {
-    origin: row.domain,
-    workspaceId: row.workspaceId,
-    domainId: row.id,
-    records,
-  });
-  return { records: records.length, replaced };
+  const published = await publishZone(
+    sql,
+    { origin: row.domain, workspaceId: row.workspaceId, domainId: row.id, records },
+    { takeOver },
+  );
+  if (!published)
+    throw new Problem(
+      "failed_precondition",
+      `The local DNS serves ${row.domain} for another workspace. Choose another name; the operator can change it with: posthorn dns publish ${row.domain}`,
+    );
+  return { records: records.length, replaced: published.replaced };
 }

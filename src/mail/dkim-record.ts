@@ -60,9 +60,10 @@ export function parseTags(text: string): Map<string, string> | undefined {
   const parts = text.split(";");
   for (const [index, part] of parts.entries()) {
     if (part.trim() === "" && index === parts.length - 1) break;
-    const match = /^\s*([A-Za-z][A-Za-z0-9_]*)\s*=\s*([\s\S]*?)\s*$/.exec(part);
+    // The value is trimmed by hand: a pattern that also trims is slow where a record is a long row of spaces.
+    const match = /^\s*([A-Za-z][A-Za-z0-9_]*)\s*=([\s\S]*)$/.exec(part);
     if (!match || tags.has(match[1] ?? "")) return undefined;
-    tags.set(match[1] ?? "", match[2] ?? "");
+    tags.set(match[1] ?? "", match[2]!.trim());
   }
   return tags.size === 0 ? undefined : tags;
 }

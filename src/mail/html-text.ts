@@ -2,17 +2,23 @@
 
 /** Paragraphs and line breaks become lines; quotations are marked with "> " as in plain mail, so that they can be told apart. */
 export function htmlToText(html: string): string {
-  let text = "";
+  const lines: string[] = [];
+  // A line grows by itself: to look at the end of the whole text after each piece would copy all of it each time.
+  let line = "";
   let quotes = 0;
   let skipping = "";
+  const endLine = () => {
+    lines.push(line);
+    line = "";
+  };
   const breakLine = () => {
-    if (text !== "" && !text.endsWith("\n")) text += "\n";
+    if (line !== "") endLine();
   };
   const write = (words: string) => {
     const flat = words.replace(/[ \t\r\n\f]+/g, " ");
-    if (flat === "" || (flat === " " && (text === "" || text.endsWith("\n")))) return;
-    const atStart = text === "" || text.endsWith("\n");
-    text += (atStart ? "> ".repeat(Math.min(quotes, 10)) : "") + decodeEntities(atStart ? flat.trimStart() : flat);
+    const atStart = line === "";
+    if (flat === "" || (flat === " " && atStart)) return;
+    line += (atStart ? "> ".repeat(Math.min(quotes, 10)) : "") + decodeEntities(atStart ? flat.trimStart() : flat);
   };
   for (let at = 0; at < html.length; ) {
     const open = html.indexOf("<", at);
@@ -38,16 +44,27 @@ export function htmlToText(html: string): string {
       continue;
     }
     if (!closing && silent.has(name)) skipping = name;
-    else if (name === "br") text += "\n";
+    else if (name === "br") endLine();
     else if (name === "blockquote") {
       breakLine();
       quotes = Math.max(0, quotes + (closing ? -1 : 1));
     } else if (blocks.has(name)) breakLine();
   }
-  return text
-    .replace(/[ \t]+\n/g, "\n")
+  endLine();
+  return lines
+    .join("\n")
+    .split("\n")
+    .map(withoutTail)
+    .join("\n")
     .replace(/\n{3,}/g, "\n\n")
     .trim();
+}
+
+/** By hand: a pattern for blanks at the end tries again from every blank of a long row of them. */
+function withoutTail(line: string): string {
+  let end = line.length;
+  while (end > 0 && (line[end - 1] === " " || line[end - 1] === "\t")) end--;
+  return line.slice(0, end);
 }
 
 const silent = new Set(["script", "style", "head", "title", "template", "noscript"]);

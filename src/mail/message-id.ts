@@ -16,14 +16,11 @@ export function readMessageId(messageId: string): { emailId: string; domain: str
 
 /** One id as a caller writes it, with or without its angle brackets. */
 export function parseMessageId(text: string): MessageIdResult {
+  // Before anything else looks at it: a pattern over a long row of spaces takes the square of its length.
+  if (text.length > MAX_LENGTH * 2) return tooLong(text.length);
   const trimmed = text.replace(/^ +| +$/g, "");
   const messageId = trimmed.startsWith("<") ? trimmed : `<${trimmed}>`;
-  if (messageId.length > MAX_LENGTH) {
-    return {
-      ok: false,
-      reason: `The Message-ID has ${messageId.length} characters, at most ${MAX_LENGTH} are allowed`,
-    };
-  }
+  if (messageId.length > MAX_LENGTH) return tooLong(messageId.length);
   if (!ONE_ID.test(messageId)) {
     return {
       ok: false,
@@ -31,6 +28,10 @@ export function parseMessageId(text: string): MessageIdResult {
     };
   }
   return { ok: true, messageId };
+}
+
+function tooLong(length: number): MessageIdResult {
+  return { ok: false, reason: `The Message-ID has ${length} characters, at most ${MAX_LENGTH} are allowed` };
 }
 
 /**

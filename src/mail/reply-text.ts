@@ -13,17 +13,22 @@ const maxCharacters = 1024 * 1024;
 /** An introduction may be broken over this many lines. */
 const introductionLines = 4;
 
+/** No line that introduces or separates is longer; what is longer is somebody's text, and no pattern is tried on it. */
+const maxMark = 500;
+
 /** The first line from which on everything belongs to an earlier message; introductions above quotations that are answered below go into `gone`. */
 function endOfNew(lines: readonly string[], gone: Set<number>): number {
+  const lastOwn = lines.findLastIndex((line) => line.trim() !== "" && !isQuoted(line));
   for (const [i, line] of lines.entries()) {
     const flat = line.trim();
-    if (flat === "") continue;
+    if (flat === "" || flat.length > maxMark) continue;
     if (separators.some((separator) => separator.test(flat)) || isHeaderBlock(lines, i)) return i;
     const after = introductionEnd(lines, i);
     if (after === undefined) continue;
-    const rest = lines.slice(after).filter((one) => one.trim() !== "");
+    let next = after;
+    while (next < lines.length && lines[next]!.trim() === "") next++;
     // New words below a quotation: only the quoted lines go. Without any mark, all that follows is the earlier message.
-    const answeredBelow = rest[0] !== undefined && isQuoted(rest[0]) && rest.some((one) => !isQuoted(one));
+    const answeredBelow = next < lines.length && isQuoted(lines[next]!) && lastOwn > next;
     if (!answeredBelow) return i;
     for (let n = i; n < after; n++) gone.add(n);
   }
@@ -31,15 +36,24 @@ function endOfNew(lines: readonly string[], gone: Set<number>): number {
 }
 
 function introductionEnd(lines: readonly string[], at: number): number | undefined {
-  if (nameFirst.some((words) => words.test(lines[at]!.trim()))) return at + 1;
+  const first = unquoted(lines[at]!);
+  if (mayEnd.test(first) && nameFirst.some((words) => words.test(first))) return at + 1;
   let joined = "";
   for (let n = at; n < Math.min(at + introductionLines, lines.length); n++) {
     const line = lines[n]!.trim();
-    joined = `${joined} ${line}`.trim();
-    if (line === "" || joined.length > 400) return undefined;
-    if (introductions.some((words) => words.test(joined))) return n + 1;
+    joined = n === at ? first : `${joined} ${line}`.trim();
+    if (line === "" || joined.length > maxMark) return undefined;
+    if (mayEnd.test(line) && introductions.some((words) => words.test(joined))) return n + 1;
   }
   return undefined;
+}
+
+/** How every introduction ends: looked at first, since most lines end otherwise. */
+const mayEnd = /[:\uff1ała)]$/;
+
+/** An introduction inside a quotation: its marks are no part of it. */
+function unquoted(line: string): string {
+  return line.trim().replace(/^>+ ?/, "");
 }
 
 function isQuoted(line: string): boolean {
@@ -48,8 +62,10 @@ function isQuoted(line: string): boolean {
 
 /** Outlook's way to quote: a block of header lines, in the reader's own language. */
 function isHeaderBlock(lines: readonly string[], at: number): boolean {
-  if (!headerStart.test(lines[at]!.trim().replace(/^\*+|\*+(?=:)/g, ""))) return false;
-  const following = lines.slice(at + 1, at + 8).map((line) => line.trim().replace(/^\*+|\*+(?=:)/g, ""));
+  // Outlook's names stand in bold, which plain text shows as stars.
+  const plain = (line: string) => line.slice(0, maxMark).replaceAll("*", "").trim();
+  if (!headerStart.test(plain(lines[at]!))) return false;
+  const following = lines.slice(at + 1, at + 8).map(plain);
   return following.filter((line) => headerOther.test(line)).length >= 2;
 }
 
@@ -70,26 +86,26 @@ const separators = [
 
 /** "On … wrote:" as the mail programs of many languages say it. */
 const introductions = [
-  /^>* ?On .{4,300} wrote:$/i,
-  /^>* ?Am .{4,300} schrieb .{1,200}:$/i,
-  /^>* ?Le .{4,300} a écrit ?:$/i,
-  /^>* ?El .{4,300} escribió:$/i,
-  /^>* ?Il .{4,300} ha scritto:$/i,
-  /^>* ?Em .{4,300} escreveu:$/i,
-  /^>* ?Op .{4,300} schreef .{1,200}:$/i,
-  /^>* ?Den .{4,300} skrev .{1,200}:$/i,
-  /^>* ?Dnia .{4,300} napisał(?:\(a\)|a)?:?$/i,
+  /^On .{4,300} wrote:$/i,
+  /^Am .{4,300} schrieb .{1,200}:$/i,
+  /^Le .{4,300} a écrit ?:$/i,
+  /^El .{4,300} escribió:$/i,
+  /^Il .{4,300} ha scritto:$/i,
+  /^Em .{4,300} escreveu:$/i,
+  /^Op .{4,300} schreef .{1,200}:$/i,
+  /^Den .{4,300} skrev .{1,200}:$/i,
+  /^Dnia .{4,300} napisał(?:\(a\)|a)?:?$/i,
 ];
 
 /** The same in languages that begin with the date or the name, for which anything may stand: on one line only. */
 const nameFirst = [
-  /^>* ?.{4,200} schrieb am .{4,200}:$/i,
-  /^>* ?.{4,300} (?:пишет|написал(?:а)?):$/i,
-  /^>* ?.{2,300}写道[::]$/,
-  /^>* ?.{2,300}(?:のメール|書きました)[::]$/,
-  /^>* ?.{4,300}님이 작성:$/,
+  /^.{4,200} schrieb am .{4,200}:$/i,
+  /^.{4,300} (?:пишет|написал(?:а)?):$/i,
+  /^.{2,300}写道[:\uff1a]$/,
+  /^.{2,300}(?:のメール|書きました)[:\uff1a]$/,
+  /^.{4,300}님이 작성:$/,
 ];
 
-const headerStart = /^(?:From|Von|De|Da|Van|Från|Fra|Od|От|发件人|寄件者|差出人|보낸 사람) ?[::] ?\S/i;
+const headerStart = /^(?:From|Von|De|Da|Van|Från|Fra|Od|От|发件人|寄件者|差出人|보낸 사람) ?[:\uff1a] ?\S/i;
 const headerOther =
-  /^(?:Sent|Date|To|Cc|Subject|Gesendet|Datum|An|Betreff|Envoyé|À|Objet|Enviado(?: el)?|Para|Asunto|Assunto|Inviato|A|Oggetto|Verzonden|Aan|Onderwerp|Skickat|Till|Ämne|Sendt|Til|Emne|Wysłano|Do|Temat|Отправлено|Кому|Тема|发送时间|收件人|主题|送信日時|宛先|件名) ?[::]/i;
+  /^(?:Sent|Date|To|Cc|Subject|Gesendet|Datum|An|Betreff|Envoyé|À|Objet|Enviado(?: el)?|Para|Asunto|Assunto|Inviato|A|Oggetto|Verzonden|Aan|Onderwerp|Skickat|Till|Ämne|Sendt|Til|Emne|Wysłano|Do|Temat|Отправлено|Кому|Тема|发送时间|收件人|主题|送信日時|宛先|件名) ?[:\uff1a]/i;

@@ -1,6 +1,6 @@
 /** The program's log: JSON lines for machines, readable lines on a terminal; never a secret, never message content. */
+import { createRequire } from "node:module";
 import { type Logger, pino } from "pino";
-import pretty from "pino-pretty";
 
 export type Log = Logger;
 
@@ -30,6 +30,8 @@ export function createLog(options: LogOptions): Log {
     formatters: { level: (label: string) => ({ level: label }) },
   };
   if (!options.pretty) return pino(base, pino.destination({ fd: 1, sync: true }));
+  // Only people at a terminal need it: a service does not load it.
+  const pretty = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
   return pino(
     base,
     pretty({ colorize: !process.env.NO_COLOR, translateTime: "SYS:HH:MM:ss", ignore: "pid,hostname", sync: true }),

@@ -81,7 +81,7 @@ export function createMetrics() {
     }),
     poolConnections: new Gauge({
       name: "posthorn_database_connections",
-      help: "Connections of this program to PostgreSQL: the limit, and how many the server counts as ours.",
+      help: "Connections of this process's pool to PostgreSQL: the limit, and how many are open.",
       labelNames: ["state"],
       registers,
     }),

@@ -51,6 +51,6 @@ export function invalid(violations: readonly Violation[]): Problem {
 export function notFound(what: string, id: string): Problem {
   return new Problem(
     "not_found",
-    `No ${what} has the id ${JSON.stringify(id)} in this workspace. Check the id, or list what there is.`,
+    `No ${what} has the id ${JSON.stringify(id.slice(0, 100))} in this workspace. Check the id, or list what there is.`,
   );
 }

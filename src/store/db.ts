@@ -3,7 +3,7 @@ import pg from "pg";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../rules/problem.ts";
 import { socketOptions } from "./embedded.ts";
-import { createSql, type Sql } from "./sql.ts";
+import { createSql, type Sql, withCode } from "./sql.ts";
 
 export type { Sql } from "./sql.ts";
 
@@ -12,21 +12,25 @@ export type DbOptions = { url: string; pool: number; log: Log; name?: string };
 /** A statement that takes longer than this is stuck; nothing of ours does. */
 const statementTimeoutMs = 30_000;
 const connectTimeoutMs = 5_000;
+/** Said in the session and not at its start: a pooler before the server turns away whoever starts with words it does not know. */
+const sessionSettings = `set statement_timeout = ${statementTimeoutMs}; set idle_in_transaction_session_timeout = ${statementTimeoutMs};
+  set lock_timeout = 10000; set timezone = 'UTC'`;
 
 export function openDb(options: DbOptions): Sql {
   const config = {
-    ...addressOf(options.url),
     application_name: options.name ?? "posthorn",
+    ...addressOf(options.url),
     connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: statementTimeoutMs,
-    idle_in_transaction_session_timeout: statementTimeoutMs,
-    lock_timeout: 10_000,
     // The server's own limit comes first; this one is for a server that has gone silent.
     query_timeout: statementTimeoutMs + 5_000,
     keepAlive: true,
-    options: "-c TimeZone=UTC",
   };
-  const pool = new pg.Pool({ ...config, max: options.pool, min: 0, idleTimeoutMillis: 0 });
+  const pool = new pg.Pool({
+    ...config,
+    ...{ max: options.pool, min: 0, idleTimeoutMillis: 0 },
+    // The pool waits for what this returns, whatever its type says.
+    onConnect: async (client) => void (await client.query(sessionSettings)),
+  });
   // The pool listens on idle connections only; one that dies just as it is handed out must not end the process.
   pool.on("connect", (client) => client.on("error", () => {}));
   // A connection that dies while nobody uses it is replaced when it is needed.
@@ -45,18 +49,74 @@ export function openDb(options: DbOptions): Sql {
 function addressOf(url: string): pg.ClientConfig {
   const { path } = socketOptions(url);
   if (path === undefined) return { connectionString: url };
-  const { username, password, pathname, port } = new URL(url);
+  const { username, password, pathname, port, searchParams } = new URL(url);
+  const name = searchParams.get("application_name");
   return {
     host: path.slice(0, path.lastIndexOf("/")),
     port: Number(port || 5432),
     user: decodeURIComponent(username),
     password: decodeURIComponent(password),
     database: decodeURIComponent(pathname.slice(1)),
+    ...(name === null ? {} : { application_name: name }),
   };
 }
 
 export async function ping(sql: Sql): Promise<void> {
   await sql`select 1`;
+}
+
+export type ServerFacts = {
+  version: { number: number; text: string };
+  /** A pooler lends two connections of ours the same session in turns: nothing that is said in one can be relied on. */
+  sharedSessions: boolean;
+};
+
+/** Looks at a server before anything is said to it that another client of the same pooler could come to feel. */
+export async function examineServer(url: string): Promise<ServerFacts> {
+  const [one, other] = [newClient(), newClient()];
+  function newClient(): pg.Client {
+    const client = new pg.Client({
+      ...{ application_name: "posthorn", connectionTimeoutMillis: connectTimeoutMs, query_timeout: 10_000 },
+      ...addressOf(url),
+    });
+    client.on("error", () => {});
+    return client;
+  }
+  try {
+    await Promise.all([one.connect(), other.connect()]);
+    const { rows } = await one.query<ServerFacts["version"]>(
+      "select current_setting('server_version_num')::int as number, current_setting('server_version') as text",
+    );
+    return { version: rows[0]!, sharedSessions: await shareSessions(one, other) };
+  } catch (error) {
+    throw withCode(error);
+  } finally {
+    await Promise.all([one, other].map((client) => client.end().catch(() => {})));
+  }
+}
+
+async function shareSessions(one: pg.Client, other: pg.Client): Promise<boolean> {
+  try {
+    const own = await sessionOf(one);
+    // The one that was used last is mostly lent first; where they go round, one of these finds another.
+    for (let round = 0; round < 4; round++) {
+      await other.query("begin");
+      const others = await sessionOf(other);
+      const now = others === own ? own : await sessionOf(one);
+      await other.query("commit");
+      if (others === own || now !== own) return true;
+    }
+    return false;
+  } catch (error) {
+    // Said to `begin` where a session is lent for one statement.
+    if ((error as { code?: string }).code === "08P01") return true;
+    throw error;
+  }
+}
+
+async function sessionOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  return rows[0]!.pid;
 }
 
 export async function serverVersion(sql: Sql): Promise<{ number: number; text: string }> {

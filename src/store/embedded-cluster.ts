@@ -52,6 +52,9 @@ async function setAside(cluster: string): Promise<void> {
   if (existsSync(cluster)) await rename(cluster, `${cluster}-of-a-removed-data-directory-${Date.now()}`);
 }
 
+/** Tried again for five seconds: an initdb that outlived its program makes files in a draft while it is being removed. */
+const wholeDraft = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
+
 /** Built under another name and renamed when complete and on disk, so that an initdb killed half-way is simply done again. */
 async function createCluster({ dataDir, home, cluster, runAs }: Home, binaries: Binaries, facts: Facts): Promise<void> {
   // A name of its own each time: the initdb of a killed program may still be writing under the last one.
@@ -60,7 +63,7 @@ async function createCluster({ dataDir, home, cluster, runAs }: Home, binaries: 
   const maker = runAs === undefined ? undefined : initdbAccount(runAs);
   try {
     for (const name of await readdir(home)) {
-      if (name.startsWith("postgres.new-")) await rm(join(home, name), { recursive: true, force: true });
+      if (name.startsWith("postgres.new-")) await rm(join(home, name), wholeDraft);
     }
     await mkdir(draft, { mode: 0o700 });
     if (maker !== undefined) await chown(draft, maker.uid, maker.gid);
@@ -84,7 +87,7 @@ async function createCluster({ dataDir, home, cluster, runAs }: Home, binaries: 
     await syncPath(home);
   } finally {
     await rm(passwordFile, { force: true });
-    await rm(draft, { recursive: true, force: true });
+    await rm(draft, wholeDraft);
   }
 }
 

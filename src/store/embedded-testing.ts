@@ -21,7 +21,7 @@ export async function newPlace(t: { after(work: () => Promise<void>): void }): P
   t.after(async () => {
     // Hooks run in the order of their making, and a server goes before the ground it stands on.
     for (const server of running) await server.stop();
-    await rm(place, { recursive: true, force: true });
+    await rm(place, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   });
   return place;
 }

@@ -89,3 +89,27 @@ test("one bad item fails alone where the error is its own, and all fail where it
   assert.deepEqual(await Promise.all(lost), ["the database is away", "the database is away"]);
   assert.equal(batches.length, 4);
 });
+
+test("with a rest, the first goes at once, what follows gathers, and a full batch does not wait", async () => {
+  const { group, batches } = stage({ restMs: 60_000 });
+  const first = group.add("a", 1);
+  await settle();
+  batches[0]!.done();
+  assert.equal(await first, "a!");
+  const rest = [group.add("b", 1)];
+  await settle();
+  assert.equal(batches.length, 1, "it waits for company");
+  rest.push(group.add("c", 1), group.add("d", 1));
+  await settle();
+  assert.deepEqual(batches[1]!.items, ["b", "c", "d"]);
+  batches[1]!.done();
+  await Promise.all(rest);
+  const short = stage({ restMs: 20 });
+  const [one, two] = [short.group.add("a", 1), settle().then(() => short.group.add("b", 1))];
+  await settle();
+  short.batches[0]!.done();
+  await one;
+  while (short.batches.length < 2) await turn();
+  short.batches[1]!.done();
+  assert.equal(await two, "b!", "and what waits is not forgotten");
+});

@@ -14,6 +14,9 @@ export type GroupOptions<In, Out> = {
   maxBytes: number;
   /** How many batches may be under way at once, each on a connection of its own. */
   lanes: number;
+  /** Under load a batch that is not full waits until this long after the one before: its fixed cost is then shared by more items. The
+   * first after a pause never waits. */
+  restMs?: number;
   /** An item that must not share a batch with another one of the same key. */
   keyOf?(item: In): string | undefined;
   /** True when a failed batch may be tried again item by item: one bad row must fail alone. */
@@ -64,8 +67,26 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
     }
   }
 
+  let startedAt = Number.NEGATIVE_INFINITY;
+  let resting = false;
+
+  /** True: the next batch is better made later, and will be. */
+  function rests(): boolean {
+    const leftMs = startedAt + (options.restMs ?? 0) - performance.now();
+    if (leftMs <= 0 || queue.length >= options.maxItems) return false;
+    if (!resting) {
+      resting = true;
+      setTimeout(() => {
+        resting = false;
+        pump();
+      }, leftMs);
+    }
+    return true;
+  }
+
   function pump(): void {
-    while (running < options.lanes && queue.length > 0) {
+    while (running < options.lanes && queue.length > 0 && !rests()) {
+      startedAt = performance.now();
       const batch = takeBatch();
       running++;
       void commit(batch).finally(() => {

@@ -1,17 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { until } from "../../test/harness/wait.ts";
 import { createLoader } from "./loader.ts";
 
-test("keys asked for while a look-up is under way share the next one, each with its own answer", async () => {
+test("keys asked for at once, or while a look-up is under way, share one, each with its own answer", async () => {
   const batches: number[][] = [];
   const load = createLoader<number, string>(async (keys) => {
     batches.push(keys);
-    await new Promise(setImmediate);
+    await new Promise((resolve) => setTimeout(resolve, 50));
     return keys.map((key) => `value ${key}`);
   });
-  const answers = await Promise.all([1, 2, 3, 4].map((key) => load(key)));
+  const first = [1, 2].map((key) => load(key));
+  await until("the first look-up", () => batches.length === 1);
+  const answers = await Promise.all([...first, load(3), load(4)]);
   assert.deepEqual(answers, ["value 1", "value 2", "value 3", "value 4"]);
-  assert.deepEqual(batches, [[1], [2, 3, 4]]);
+  assert.deepEqual(batches, [
+    [1, 2],
+    [3, 4],
+  ]);
 });
 
 test("a failed look-up fails its own callers and nobody else", async () => {
@@ -20,8 +26,6 @@ test("a failed look-up fails its own callers and nobody else", async () => {
     if (calls++ === 0) throw new Error("away");
     return keys;
   });
-  const first = load(1);
-  const second = load(2);
-  await assert.rejects(first, /away/);
-  assert.equal(await second, 2);
+  await assert.rejects(load(1), /away/);
+  assert.equal(await load(2), 2);
 });

@@ -1,4 +1,5 @@
-/** Reads that many callers want at once: who asks while one look-up is under way shares the next, so that load makes batches and not queues. */
+/** Reads that many callers want at once: who asks in the same turn of the event loop, or while one look-up is under way, shares the next,
+ * so that load makes batches and not queues. */
 
 export type Loader<Key, Value> = (key: Key) => Promise<Value>;
 
@@ -7,7 +8,6 @@ export function createLoader<Key, Value>(load: (keys: Key[]) => Promise<Value[]>
   let asking = false;
 
   async function askAll(): Promise<void> {
-    asking = true;
     while (waiting.length > 0) {
       const batch = waiting.slice(0, maxKeys);
       waiting = waiting.slice(maxKeys);
@@ -24,6 +24,8 @@ export function createLoader<Key, Value>(load: (keys: Key[]) => Promise<Value[]>
   return (key) =>
     new Promise((resolve, reject) => {
       waiting.push({ key, resolve, reject });
-      if (!asking) void askAll();
+      if (asking) return;
+      asking = true;
+      setImmediate(askAll);
     });
 }

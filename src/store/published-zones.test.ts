@@ -18,7 +18,8 @@ async function publish(origin: string, value: string) {
   const domain = newDomain(await makeWorkspace(database.sql), origin);
   await addDomain(database.sql, domain);
   const zone = { origin, workspaceId: domain.workspaceId, domainId: domain.id, records: [text(origin, value)] };
-  return { ...domain, ...(await publishZone(database.sql, zone)), again: () => publishZone(database.sql, zone) };
+  const again = async (takeOver: boolean) => await publishZone(database.sql, zone, { takeOver });
+  return { ...domain, ...(await again(true)), again };
 }
 
 const closest = async (name: string) => {
@@ -40,9 +41,11 @@ test("the closest published name answers, with its records as they were given", 
 test("who publishes last is served, and takes it along when deleted", async () => {
   const first = await publish("taken.test", "first");
   assert.equal(first.replaced, false);
-  assert.equal((await first.again()).replaced, false);
+  assert.equal((await first.again(true))?.replaced, false);
   const second = await publish("taken.test", "second");
   assert.equal(second.replaced, true);
+  assert.equal((await second.again(false))?.replaced, false);
+  assert.equal(await first.again(false), undefined, "another workspace is not pushed aside");
   await deleteDomain(database.sql, first.workspaceId, first.id);
   assert.deepEqual((await closest("taken.test"))?.records, [text("taken.test", "second")]);
   await deleteDomain(database.sql, second.workspaceId, second.id);

@@ -4,19 +4,21 @@ import type { Sql } from "./db.ts";
 
 export type PublishedZoneRow = { origin: string; records: ResourceRecord[] };
 
-/** Who publishes a name last is served: undefined, or the registration that held it before. */
+/** Who publishes a name last is served; without `takeOver`, undefined where another workspace is. */
 export async function publishZone(
   sql: Sql,
   zone: { origin: string; workspaceId: string; domainId: string; records: readonly ResourceRecord[] },
-): Promise<{ replaced: boolean }> {
+  { takeOver }: { takeOver: boolean },
+): Promise<{ replaced: boolean } | undefined> {
   const [row] = await sql<{ replaced: boolean }[]>`
     with before as (select domain_id from published_zones where origin = ${zone.origin})
     insert into published_zones (origin, workspace_id, domain_id, records)
     values (${zone.origin}, ${zone.workspaceId}, ${zone.domainId}, ${JSON.stringify(zone.records)}::text::jsonb)
     on conflict (origin) do update set workspace_id = excluded.workspace_id, domain_id = excluded.domain_id,
       records = excluded.records, published_at = now()
+      where ${takeOver} or published_zones.workspace_id = excluded.workspace_id
     returning exists (select 1 from before where domain_id <> ${zone.domainId}) as replaced`;
-  return row!;
+  return row;
 }
 
 /** The closest of a name and its parents that was published. Primary key. */

@@ -93,13 +93,13 @@ test("connections that are cut under load fail what they carried, and the pool g
 test("a listener that loses its connection listens again, and looks once for what it missed", async () => {
   let heard = 0;
   const { unlisten } = await sql.listen("posthorn_test", () => heard++);
-  await sql.notify("posthorn_test");
+  await sql.notify([{ channel: "posthorn_test", words: "" }]);
   await until("the first notice", () => heard >= 2);
   await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen posthorn_test'`;
   const before = heard;
   await until("the listener to look again", () => heard > before);
   const again = heard;
-  await sql.notify("posthorn_test");
+  await sql.notify([{ channel: "posthorn_test", words: "" }]);
   await until("the next notice", () => heard > again);
   await unlisten();
 });

@@ -1,6 +1,7 @@
 /** Statements as tagged templates over node-postgres: every value becomes a parameter, templates nest, and a text that recurs is
  * prepared once per connection. Only db.ts makes one of these; everybody else is handed it. */
 import type { Client, Pool, PoolClient } from "pg";
+import { createListening, type Heard } from "./listening.ts";
 
 export type Row = Record<string, unknown>;
 
@@ -48,10 +49,9 @@ export interface Sql {
   begin<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** A text without parameters that nobody outside had a hand in; may hold several statements. */
   unsafe<T extends readonly object[] = Row[]>(text: string): Statement<T>;
-  /** Calls back for every notice on a channel, on a connection of its own that is opened anew when it is lost. */
-  /** `heard` gets what was said along; nothing where something may have been missed. */
-  listen(channel: string, heard: (words: string) => void): Promise<{ unlisten(): Promise<void> }>;
-  notify(channel: string, words?: string): Promise<void>;
+  /** Calls back for every notice on a channel. All channels share one connection beside the pool's. */
+  listen(channel: string, heard: Heard): Promise<{ unlisten(): Promise<void> }>;
+  notify(notices: readonly { channel: string; words: string }[]): Promise<void>;
   end(): Promise<void>;
   /** For a library that brings statements of its own (better-auth); ours go through the template. */
   readonly pool: Pool;
@@ -112,24 +112,18 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
     }
   }
 
-  const listeners = new Set<{ close(): Promise<void> }>();
+  const listening = createListening(connect);
   return speaking(pool, {
     begin,
-    async listen(channel, heard) {
-      const listener = await keepListening(connect, channel, heard);
-      listeners.add(listener);
-      return {
-        async unlisten() {
-          listeners.delete(listener);
-          await listener.close();
-        },
-      };
-    },
-    async notify(channel, words = "") {
-      await query(pool, "select pg_notify($1, $2)", [channel, words]);
+    listen: listening.listen,
+    async notify(notices) {
+      // A hint need not reach the disk: without this it would wait for a flush, as any transaction with a number does.
+      const text =
+        "select set_config('synchronous_commit', 'off', true), pg_notify(channel, words) from unnest($1::text[], $2::text[]) as n(channel, words)";
+      await query(pool, text, [notices.map(({ channel }) => channel), notices.map(({ words }) => words)]);
     },
     async end() {
-      for (const listener of listeners) await listener.close();
+      await listening.close();
       await pool.end();
     },
     pool,
@@ -166,43 +160,8 @@ function createNames(): (text: string) => string | undefined {
   };
 }
 
-async function keepListening(
-  connect: SqlDeps["connect"],
-  channel: string,
-  heard: (words: string) => void,
-): Promise<{ close(): Promise<void> }> {
-  let client: Client | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let closed = false;
-  const lost = () => {
-    client = undefined;
-    if (closed) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => open().catch(lost), 250);
-  };
-  const open = async () => {
-    const fresh = await connect();
-    fresh.on("error", () => {});
-    fresh.on("end", lost);
-    fresh.on("notification", ({ payload }) => heard(payload ?? ""));
-    await fresh.query(`listen ${channel}`);
-    client = fresh;
-    if (closed) await fresh.end();
-    // What was said while nobody listened is not said again: look once.
-    else heard("");
-  };
-  await open();
-  return {
-    async close() {
-      closed = true;
-      clearTimeout(timer);
-      await client?.end().catch(() => {});
-    },
-  };
-}
-
 /** node-postgres gives connection failures a sentence and no code. */
-function withCode(error: unknown): unknown {
+export function withCode(error: unknown): unknown {
   if (error instanceof Error && (error as { code?: string }).code === undefined && lostWords.test(error.message))
     return new ConnectionLost(error.message, { cause: error });
   return error;

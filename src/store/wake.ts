@@ -18,7 +18,7 @@ export type Wake = {
 };
 
 /** NOTIFY takes a lock of the whole cluster until its commit: at most one in this time for all that happened, never one per row. */
-const debounceMs = 5;
+const debounceMs = 25;
 /** PostgreSQL carries less than 8,000 bytes with a NOTIFY; more hints than fit are told as none. */
 const maxHintBytes = 7000;
 
@@ -39,12 +39,11 @@ export function createWake(deps: { sql: Sql; log: Log }): Wake {
     sentAt = performance.now();
     const told = [...due];
     due.clear();
-    sending = sending.then(async () => {
-      for (const [topic, hints] of told)
-        await deps.sql
-          .notify(`posthorn_${topic}`, wordsOf(hints))
-          .catch((error: Error) => deps.log.debug({ reason: error.message }, "wake-up not sent; others will poll"));
-    });
+    sending = sending.then(() =>
+      deps.sql
+        .notify(told.map(([topic, hints]) => ({ channel: `posthorn_${topic}`, words: wordsOf(hints) })))
+        .catch((error: Error) => deps.log.debug({ reason: error.message }, "wake-up not sent; others will poll")),
+    );
   };
 
   return {

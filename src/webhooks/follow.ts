@@ -8,7 +8,7 @@ import { followLog } from "../store/webhook-follow.ts";
 /** Wake-ups are hints; this often the log is looked at anyway. */
 const pollMs = 1000;
 /** Events come in swarms: this long they may gather, so that one statement serves many. */
-const gatherMs = 10;
+const gatherMs = 40;
 const atOnce = { webhooks: 50, events: 200 };
 
 export function createFollower(deps: { sql: Sql; log: Log; wake: Wake; nowMs: () => number; onAdded(): void }) {

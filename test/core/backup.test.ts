@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { newDataDir, type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
@@ -33,7 +34,8 @@ test("a copy made under load opens elsewhere with every email that was answered 
   const program = await start(dataDir);
   const answered: string[] = [];
   const senders = Array.from({ length: 2 }, async () => {
-    while (sending) answered.push((await program.call("EmailService/SendEmail", letter)).body.id as string);
+    for (; sending; await delay(30))
+      answered.push((await program.call("EmailService/SendEmail", letter)).body.id as string);
   });
   // Looked at below; a test that fails before then has already said why.
   for (const sender of senders) sender.catch(() => {});

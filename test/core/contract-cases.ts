@@ -94,6 +94,7 @@ export const cases: Record<string, MethodCase> = {
   "DomainService/VerifyDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
   "DomainService/DeleteDomain": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
   "DomainService/RotateDkim": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
+  "DomainService/PublishToLocalDns": { built: true, ids: { id: async (world) => ({ id: await theirDomain(world) }) } },
 
   "EmailService/SendEmail": {
     built: true,
@@ -164,6 +165,8 @@ export const cases: Record<string, MethodCase> = {
   "QueueService/PauseDestination": noIds,
   "QueueService/ResumeDestination": noIds,
   "QueueService/PurgeDestination": noIds,
+
+  "StatsService/GetStats": noIds,
 
   "WorkspaceService/CreateWorkspace": noIds,
   "WorkspaceService/ListWorkspaces": noIds,

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { call, newDataDir, type RunningProgram, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
@@ -34,13 +35,13 @@ it("keeps every acknowledged row through ten kills of the program and ten of its
         // fetch says TypeError for a connection that was refused or lost, and nothing else here.
         if (answer.name !== "TypeError") wrong.push(`${answer.name}: ${answer.message}`);
         refused++;
-        await new Promise((resolve) => setTimeout(resolve, 10));
       } else if (answer.status === 200) {
         acknowledged.add((answer.body.key as { id: string }).id);
       } else {
         if (answer.body.code !== "unavailable") wrong.push(JSON.stringify(answer.body));
         refused++;
       }
+      await delay(answer instanceof Error ? 50 : 10);
     }
   }
   const load = Array.from({ length: writers }, (_, i) => write(i));

@@ -3,11 +3,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { commands } from "../../src/app/cli.ts";
+import { allCommands } from "../../src/app/cli.ts";
 import { settingFlags } from "../../src/app/command.ts";
 import { settings } from "../../src/app/config.ts";
 import { codeOf, pages, root } from "../harness/pages.ts";
 
+const commands = await allCommands();
 const code = pages().flatMap(({ path, text }) => codeOf(text).map((snippet) => ({ path, snippet })));
 
 /** Lines that call the program: `npx posthorn domains add shop.test`, `$ npx posthorn …`, `posthorn keys create`. */

@@ -12,11 +12,16 @@ import { migrate } from "../../src/store/migrate.ts";
 const variable = "TEST_DATABASE_URL";
 export const templateName = "posthorn_template";
 
-export type TestServer = { url: string; stop(): Promise<void> };
+export type TestServer = {
+  url: string;
+  /** Undefined while it is down; it is started again by itself. */
+  pid(): number | undefined;
+  stop(): Promise<void>;
+};
 
 /** Starts a server in a directory of its own and makes the template every test database is cloned from. */
-export async function startTestServer(): Promise<TestServer> {
-  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-test-"));
+export async function startTestServer(place = tmpdir()): Promise<TestServer> {
+  const dataDir = await mkdtemp(join(place, "posthorn-test-"));
   // As root, the database of a directory that its account cannot enter would live elsewhere and stay behind.
   await chmod(dataDir, 0o711);
   const server = await startEmbedded({ dataDir, log: silentLog() });
@@ -28,6 +33,7 @@ export async function startTestServer(): Promise<TestServer> {
   await template.end();
   return {
     url: server.url,
+    pid: server.pid,
     async stop() {
       await server.stop();
       await rm(dataDir, { recursive: true, force: true });
@@ -47,10 +53,12 @@ async function serverUrl(): Promise<string> {
 
 export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> };
 
-/** A fresh, migrated database; dropped by `drop`, which a test calls in its `after`. */
-export async function createTestDatabase(options: { migrated?: boolean } = {}): Promise<TestDatabase> {
-  const url = await serverUrl();
-  inUse++;
+/** A fresh, migrated database; dropped by `drop`, which a test calls in its `after`. On the run's server, or on one that may be hurt. */
+export async function createTestDatabase(
+  options: { migrated?: boolean; server?: TestServer } = {},
+): Promise<TestDatabase> {
+  const url = options.server?.url ?? (await serverUrl());
+  if (!options.server) inUse++;
   const name = `t_${randomBytes(6).toString("hex")}`;
   const admin = openDb({ url, pool: 1, log: silentLog() });
   await admin.unsafe(`create database ${name}${options.migrated === false ? "" : ` template ${templateName}`}`);
@@ -64,7 +72,7 @@ export async function createTestDatabase(options: { migrated?: boolean } = {}): 
       await admin.unsafe(`drop database if exists ${name} with (force)`);
       await admin.end();
       // A file run alone started the server itself: its last database takes the server along.
-      if (--inUse > 0 || !own) return;
+      if (options.server || --inUse > 0 || !own) return;
       const server = await own;
       own = undefined;
       await server.stop();

@@ -2,11 +2,12 @@
 
 import { silentLog } from "../../src/ops/log.ts";
 import { openDb, type Sql } from "../../src/store/db.ts";
-import { type Load, type Reckoning, reckon, startLoad, untilSettled } from "./ledger.ts";
+import type { Load } from "./ledger.ts";
 import type { RunningProgram } from "./program.ts";
 import type { Action } from "./sink.ts";
+import { type Findings, type Say, underLoad } from "./under-load.ts";
 import { until } from "./wait.ts";
-import { startWorld, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** Begins to hold; resolves when work is held there. What it returns is called when the program is dead. */
 type Hold = (world: World, load: Load) => Promise<() => Promise<void>>;
@@ -62,33 +63,28 @@ export const killPoints: Record<string, Hold> = {
   },
 };
 
-/** Kills the program `times` over at one point, under load, with a successor each time; gives what the reckoning counted. */
-export async function killAt(point: string, times: number): Promise<Reckoning> {
-  const world = await startWorld();
-  const load = startLoad(world, { name: "k", senders: 4, pauseMs: 15 });
-  try {
+/** Kills the program `times` over at one point, under load, with a successor each time; gives what was found. */
+export async function killAt(point: string, times: number, say: Say = () => {}): Promise<Findings> {
+  return await underLoad({ load: { pauseMs: 60 } }, async ({ world, load, strike }) => {
     let node = world.program;
-    await load.untilAcknowledged(10);
-    for (let i = 0; i < times; i++) {
+    for (let i = 1; i <= times; i++) {
       const letGo = await killPoints[point]!(world, load);
-      await node.kill();
-      await letGo();
-      world.sink.script = () => undefined;
-      await passDeadline(world, node);
-      node = await world.startNode();
-      await load.untilAcknowledged(5);
+      await strike(
+        () => node.kill(),
+        async () => {
+          await letGo();
+          world.sink.script = () => undefined;
+          await passDeadline(world, node);
+          node = await world.startNode();
+        },
+      );
+      say(`${i} of ${times}`);
     }
-    await load.stop();
-    await untilSettled(world);
-    return await reckon(world, load.ledger);
-  } finally {
-    load.giveUp();
-    await world.stop();
-  }
+  });
 }
 
 /** As if the time had passed after which a silent worker is taken for dead. */
-async function passDeadline(world: World, node: RunningProgram): Promise<void> {
+export async function passDeadline(world: World, node: RunningProgram): Promise<void> {
   await world.database.sql`update workers set seen_at = seen_at - interval '1 minute' where pid = ${node.pid}`;
 }
 
@@ -136,8 +132,8 @@ export async function lockTable(world: World, table: string, mode: string): Prom
   };
 }
 
-export /** A lease reads the workers, which a heartbeat writes: the mode of the lock tells one from the other. */
-async function untilBlocked(world: World, table: string, mode?: string): Promise<void> {
+/** A lease reads the workers, which a heartbeat writes: the mode of the lock tells one from the other. */
+export async function untilBlocked(world: World, table: string, mode?: string): Promise<void> {
   await until(`a statement of the program that waits for ${table}`, async () => {
     const rows = await world.database.sql`select 1 from pg_locks where not granted and relation = ${table}::regclass
       and mode = coalesce(${mode ?? null}, mode)`;

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -27,9 +27,13 @@ export async function startPeer(options: {
   prefix: string;
   args: (directory: string) => Promise<string[]>;
   ready: () => Promise<boolean>;
+  /** Another account than ours, which then may enter the directory. */
+  runAs?: { uid: number; gid: number };
 }): Promise<Peer> {
   const directory = await mkdtemp(join(tmpdir(), options.prefix));
+  if (options.runAs) await chmod(directory, 0o711);
   const child = spawn(options.name, await options.args(directory), {
+    ...options.runAs,
     env: { PATH: path },
     stdio: ["ignore", "pipe", "pipe"],
   });

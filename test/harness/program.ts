@@ -155,7 +155,7 @@ function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv
   return {
     ...inherited,
     // Most of a start is reading our own files: kept for the next start, keyed by their content.
-    NODE_COMPILE_CACHE: join(tmpdir(), "posthorn-test-compiled"),
+    NODE_COMPILE_CACHE: fileURLToPath(new URL("../../node_modules/.cache/posthorn-test", import.meta.url)),
     POSTHORN_DATA_DIR: dataDir,
     POSTHORN_HTTP: "127.0.0.1:0",
     POSTHORN_SMTP: "127.0.0.1:0",

@@ -208,7 +208,7 @@ export async function addEvents(
   await sql.begin(async (tx) => {
     for (let i = 0; i < count; i++) await appendEvent(tx, { id: makeUuid(Date.now()), workspaceId, type, payload });
   });
-  await sql.notify("posthorn_events");
+  await sql.notify([{ channel: "posthorn_events", words: "" }]);
 }
 
 /** 1, 2, 3 … n. */

@@ -1,10 +1,10 @@
 /** A whole small world for sending journeys: the real program in direct mode, a DNS server and an SMTP sink that take orders, a
  * sending domain with a real key, and a ledger of what was asked for. */
-import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
 import type { Sql } from "../../src/store/db.ts";
 import { makeUuid } from "../../src/store/ids.ts";
 import { createSecrets } from "../../src/store/secrets.ts";
-import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { createTestDatabase, type TestDatabase, type TestServer } from "./database.ts";
 import { type ScriptedDns, startScriptedDns } from "./dns.ts";
 import { type Answer, type RunningProgram, startProgram, testSecret } from "./program.ts";
 import { type Sink, type SinkOptions, startSink } from "./sink.ts";
@@ -13,11 +13,11 @@ import { until } from "./wait.ts";
 export const senderDomain = "sender.test";
 export const selector = "ph1";
 
-/** One key for all worlds of a process: making one takes longer than most journeys. */
-const keys = generateKeyPairSync("rsa", { modulusLength: 2048 });
-export const senderPublicKey = createPublicKey(keys.privateKey)
-  .export({ type: "spki", format: "der" })
-  .toString("base64");
+/** One key for all worlds of a run: making one takes longer than many a journey. */
+const privateKey = process.env.TEST_SENDER_KEY
+  ? createPrivateKey(process.env.TEST_SENDER_KEY)
+  : generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+export const senderPublicKey = createPublicKey(privateKey).export({ type: "spki", format: "der" }).toString("base64");
 
 export type WireEvent = {
   cursor: string;
@@ -35,7 +35,7 @@ export type World = {
   workspaceId: string;
   /** SendEmail from news@sender.test with a subject and a text, unless the request says otherwise. */
   send(request: Record<string, unknown>, headers?: Record<string, string>): Promise<Answer>;
-  /** Any call, of the newest node. */
+  /** Any call, of the newest node; whoever puts another way here sends everything along it. */
   call: RunningProgram["call"];
   events(): Promise<WireEvent[]>;
   /** Waits until the log holds what `enough` wants, and gives the whole log. */
@@ -45,10 +45,16 @@ export type World = {
   stop(): Promise<void>;
 };
 
-export type WorldOptions = { sink?: SinkOptions; env?: Record<string, string>; domains?: readonly string[] };
+export type WorldOptions = {
+  sink?: SinkOptions;
+  env?: Record<string, string>;
+  domains?: readonly string[];
+  /** Where the database is made; the run's server otherwise. */
+  server?: TestServer;
+};
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase({ server: options.server });
   const dns = await startScriptedDns();
   const sink = await startSink(options.sink);
   for (const domain of options.domains ?? ["there.test", "other.test"]) mailDomain(dns, domain);
@@ -96,7 +102,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     workspaceId,
     startNode,
     send: (request, headers) =>
-      nodes.at(-1)!.call(
+      world.call(
         "EmailService/SendEmail",
         {
           from: `News <news@${senderDomain}>`,
@@ -111,7 +117,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     async events() {
       const all: WireEvent[] = [];
       for (let cursor = ""; ; ) {
-        const { body } = await nodes.at(-1)!.call("EmailService/ListEvents", { cursor, pageSize: 500 });
+        const { body } = await world.call("EmailService/ListEvents", { cursor, pageSize: 500 });
         all.push(...(body.data as WireEvent[]));
         if (!body.hasMore) return all;
         cursor = body.nextCursor as string;
@@ -143,7 +149,7 @@ export async function addSendingDomain(sql: Sql, workspaceId: string, domain: st
   const secrets = createSecrets(testSecret);
   const id = makeUuid(Date.now());
   const keyId = makeUuid(Date.now());
-  const pem = keys.privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+  const pem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
   // Far from its next check: the world's DNS knows nothing of this domain's records.
   await sql`insert into domains (workspace_id, id, domain, token, mail_from_label, region, status, can_send, signing_slots, last_checked_at, next_check_at)
     values (${workspaceId}, ${id}, ${domain}, ${id}, 'bounce', 'local', 'ready', true, '{1}', now(), now() + interval '1 day')`;

@@ -92,6 +92,27 @@ test("what cannot be done is said in a sentence, without a stack", async () => {
   assert.match(await wrong("domains zone", { POSTHORN_DELIVERY: "direct" }), /POSTHORN_PUBLIC_IPS/);
 });
 
+test("one call publishes and verifies, except names of others and names that are not reserved", async () => {
+  const add = async (domain: string, key?: string) =>
+    domainOf(await program.call("DomainService/AddDomain", { domain }, key === undefined ? {} : { key }));
+  const publish = async ({ id }: WireDomain, key?: string) =>
+    await program.call("DomainService/PublishToLocalDns", { id }, key === undefined ? {} : { key });
+  const ours = await add("one-click.test");
+  assert.equal((ours as WireDomain & { localDns: boolean }).localDns, true);
+  for (let i = 0; i < 2; i++) assert.equal(domainOf(await publish(ours)).status, "DOMAIN_STATUS_READY");
+
+  await printed("workspaces create Others");
+  const theirKey = (await printed("keys create --workspace Others")).trim();
+  const theirs = await publish(await add("one-click.test", theirKey), theirKey);
+  assert.equal(theirs.body.code, "failed_precondition");
+  assert.match(String(theirs.body.message), /for another workspace/);
+  const { body } = await program.call("DomainService/ListDomains", { pageSize: 100 });
+  const shop = (body.data as (WireDomain & { localDns: boolean })[]).find(({ domain }) => domain === "real-shop.com")!;
+  assert.equal(shop.localDns, false);
+  assert.equal((await publish(shop)).body.code, "failed_precondition");
+  await program.call("DomainService/DeleteDomain", { id: ours.id });
+});
+
 test("pages, and ids of another kind", async () => {
   for (const name of ["a.test", "b.test"]) await program.call("DomainService/AddDomain", { domain: name });
   const list = async (request: object) => {

@@ -29,6 +29,8 @@ const dialog = () => page.getByRole("dialog");
 const press = (name: string | RegExp) => page.getByRole("button", { name, exact: true }).click();
 const confirm = (name: string) => dialog().getByRole("button", { name, exact: true }).click();
 
+const focused = () => page.evaluate("document.activeElement.innerText");
+
 test("a scheduled email is canceled, and sent once more as new", { skip: withoutBrowser }, async () => {
   const id = await accepted(world, {
     ...{ to: ["delivered@there.test"], cc: ["copy@there.test"], subject: "For later", html: "<p>Later</p>" },
@@ -182,7 +184,7 @@ test("a domain is added, its keys are replaced, and it is deleted", { skip: with
   await press("Delete");
   await page.keyboard.press("Escape");
   await dialog().waitFor({ state: "detached" });
-  assert.equal(await page.evaluate("document.activeElement.innerText"), "Delete", "the focus comes back");
+  await until("the focus to come back", async () => (await focused()) === "Delete");
   await press("Delete");
   await confirm("Delete domain");
   await until("the list", () => page.url().endsWith("/domains"));
@@ -212,10 +214,10 @@ test("a key is made and revoked by keyboard alone", { skip: withoutBrowser }, as
   await page.goto("/keys");
   await settled(page, /API keys/);
   await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate("document.activeElement.innerText"), "Skip to the content");
+  assert.equal(await focused(), "Skip to the content");
   await page.keyboard.press("Enter");
   await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate("document.activeElement.innerText"), "Create key");
+  assert.equal(await focused(), "Create key");
   await page.keyboard.press("Enter");
   await dialog().waitFor();
   await page.keyboard.type("made by keyboard");

@@ -129,6 +129,34 @@ test("a member who is removed sees nothing any more", { skip: withoutBrowser }, 
   assert.equal(await viewer.page.getByRole("button", { name: /default/ }).count(), 0);
 });
 
+test("of more workspaces than a menu can hold, the last is found and stays chosen", {
+  skip: withoutBrowser,
+}, async () => {
+  const { page } = owner;
+  const [olga] = await database.sql<{ id: string }[]>`select id from people where email = 'olga@there.test'`;
+  await database.sql`
+    with made as (
+      insert into workspaces (id, name) select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Shop ' || n
+      from generate_series(1, 230) n returning id
+    ), counted as (insert into event_counters (workspace_id) select id from made)
+    insert into members (workspace_id, id, person_id, email, role, joined_at)
+    select id, id, ${olga!.id}, 'olga@there.test', 'viewer', now() from made`;
+  await page.goto("/emails");
+  await page.getByRole("button", { name: /Account and workspaces/ }).click();
+  const named = page.getByRole("menuitem", { name: /^Shop / });
+  const more = page.getByRole("menuitem", { name: "More workspaces" });
+  for (const known of [199, 230]) {
+    await more.click();
+    await until(`${known} of them`, async () => (await named.count()) === known);
+  }
+  assert.equal(await more.count(), 0);
+  await page.getByRole("menuitem", { name: "Shop 1 viewer" }).click();
+  await settled(page, /No email has been sent yet/);
+  await page.reload();
+  await page.getByRole("button", { name: "Account and workspaces: Shop 1", exact: true }).waitFor();
+  await settled(page, /No email has been sent yet/);
+});
+
 test("a forgotten password is replaced by the link in a mail", { skip: withoutBrowser }, async () => {
   const { page } = viewer;
   await page.goto("/forgot-password");

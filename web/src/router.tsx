@@ -12,6 +12,7 @@ const getParentRoute = () => root;
 
 const overview = createRoute({
   ...{ getParentRoute, path: "/" },
+  validateSearch: (raw: Record<string, unknown>) => readTexts(raw, ["range"]),
   component: lazyRouteComponent(() => import("./pages/overview.tsx"), "OverviewPage"),
 });
 const emails = createRoute({

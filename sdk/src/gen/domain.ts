@@ -19,6 +19,8 @@ export interface Domain {
   summary: DomainSummary;
   /** The DNS records to publish, each with what was found. */
   records: DomainRecords;
+  /** True when PublishToLocalDns can serve the records: the server runs in capture mode and asks its own DNS for this name. */
+  localDns: boolean;
 }
 
 /** What is needed next for a domain, in short. */
@@ -163,6 +165,20 @@ export interface RotateDkimResponse {
   /** When the new key starts to sign. */
   signsFrom: string;
   /** What was done. */
+  message: string;
+}
+
+/** Request of PublishToLocalDns. */
+export interface PublishToLocalDnsRequest {
+  /** Id of the domain. Required. */
+  id: string;
+}
+
+/** Response of PublishToLocalDns. */
+export interface PublishToLocalDnsResponse {
+  /** The domain after the look-up. */
+  domain: Domain;
+  /** What was done and found. */
   message: string;
 }
 

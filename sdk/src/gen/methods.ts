@@ -12,6 +12,8 @@ import type {
   DeleteDomainResponse,
   RotateDkimRequest,
   RotateDkimResponse,
+  PublishToLocalDnsRequest,
+  PublishToLocalDnsResponse,
 } from "./domain.ts";
 import type {
   SendEmailRequest,
@@ -61,6 +63,10 @@ import type {
   PurgeDestinationRequest,
   PurgeDestinationResponse,
 } from "./queue.ts";
+import type {
+  GetStatsRequest,
+  GetStatsResponse,
+} from "./stats.ts";
 import type {
   ListSuppressionsRequest,
   ListSuppressionsResponse,
@@ -131,6 +137,11 @@ export interface UnaryMethods {
    * served for 7 days after its last signature.
    */
   "DomainService/RotateDkim": { request: RotateDkimRequest; response: RotateDkimResponse };
+  /**
+   * Serves the domain's records from the service's own DNS, as its provider would, and looks them up at once. For trying things
+   * out with no internet: in capture mode, and for reserved names such as `shop.test` or `example.com` only.
+   */
+  "DomainService/PublishToLocalDns": { request: PublishToLocalDnsRequest; response: PublishToLocalDnsResponse };
   /** Sends an email to one or more recipients. */
   "EmailService/SendEmail": { request: SendEmailRequest; response: SendEmailResponse };
   /** Returns one email with the state of each recipient. A key with send permission sees only what it sent itself. */
@@ -175,6 +186,8 @@ export interface UnaryMethods {
   "QueueService/ResumeDestination": { request: ResumeDestinationRequest; response: ResumeDestinationResponse };
   /** Gives up every waiting recipient of a destination: each ends as failed with the reason `purged`. It cannot be undone. */
   "QueueService/PurgeDestination": { request: PurgeDestinationRequest; response: PurgeDestinationResponse };
+  /** Returns the counts of a span of time, bucket by bucket, in all, and by receiving site. */
+  "StatsService/GetStats": { request: GetStatsRequest; response: GetStatsResponse };
   /** Lists suppressed addresses, newest first. */
   "SuppressionService/ListSuppressions": { request: ListSuppressionsRequest; response: ListSuppressionsResponse };
   /** Puts an address on the list. An address that is already there stays as it is and is returned. */

@@ -21,7 +21,7 @@ export const dnsPublish: Command = {
       );
     await withDomains(config, options.workspace, async (at) => {
       const row = await domainFrom(at, words);
-      const { records, replaced } = await publish(at.sql, row, config.zone);
+      const { records, replaced } = await publish(at.sql, row, { zone: config.zone, takeOver: true });
       if (options.json)
         return void process.stdout.write(`${JSON.stringify({ domain: row.domain, records, replaced })}\n`);
       const lines = [`${records} records of ${row.domain} are served by Posthorn's own DNS from now on.`];

@@ -9,11 +9,14 @@ import { judgedRecords } from "../../rules/domain-result.ts";
 import { summarise } from "../../rules/domain-summary.ts";
 import type { DomainRow } from "../../store/domains.ts";
 import { toWireId } from "../../store/ids.ts";
+import { servesLocally } from "../assemble-domains.ts";
 import { table } from "../command.ts";
+import type { Config } from "../config.ts";
 
 /** As the API shows it. */
-export function domainJson(row: DomainRow, zone: string): JsonValue {
-  return toJson(DomainSchema, create(DomainSchema, domainOnWire(row, zone)), { alwaysEmitImplicit: true });
+export function domainJson(row: DomainRow, config: Config): JsonValue {
+  const onWire = domainOnWire(row, { zone: config.zone, localDns: servesLocally(config, row.domain) });
+  return toJson(DomainSchema, create(DomainSchema, onWire), { alwaysEmitImplicit: true });
 }
 
 export function showDomain(row: DomainRow, zone: string): string {

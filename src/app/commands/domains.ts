@@ -12,7 +12,7 @@ import { withStore } from "./with-store.ts";
 const print = (text: string) => void process.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
 const printJson = (value: unknown) => print(JSON.stringify(value));
 
-export const domainsAdd: Command = {
+const domainsAdd: Command = {
   name: "domains add",
   summary: "Register a sending domain and print the DNS records to publish.",
   words: "DOMAIN",
@@ -27,14 +27,14 @@ export const domainsAdd: Command = {
     await withDomains(config, options.workspace, async ({ domains, workspaceId }) => {
       const mailFromLabel = String(options["mail-from-label"] ?? "");
       const row = await domains.registrar.register({ workspaceId, domain, mailFromLabel });
-      if (options.json) return printJson(domainJson(row, config.zone));
+      if (options.json) return printJson(domainJson(row, config));
       print(showDomain(row, config.zone));
       print(`When they are published: posthorn domains verify ${row.domain}`);
     });
   },
 };
 
-export const domainsList: Command = {
+const domainsList: Command = {
   name: "domains list",
   summary: "List the workspace's sending domains, newest first.",
   options: { workspace: workspaceOption, json: { type: "boolean", help: "one JSON object per line" } },
@@ -42,13 +42,13 @@ export const domainsList: Command = {
     const config = read();
     await withDomains(config, options.workspace, async ({ sql, workspaceId }) => {
       const { rows } = await listDomains(sql, { workspaceId, limit: 10_000, offset: 0 });
-      if (options.json) for (const row of rows) printJson(domainJson(row, config.zone));
+      if (options.json) for (const row of rows) printJson(domainJson(row, config));
       else print(showDomains(rows));
     });
   },
 };
 
-export const domainsVerify: Command = {
+const domainsVerify: Command = {
   name: "domains verify",
   summary: "Look a domain's records up in DNS now and say what is still needed.",
   words: "DOMAIN",
@@ -59,13 +59,13 @@ export const domainsVerify: Command = {
       const { id } = await domainFrom(at, words);
       const row = await at.domains.checker.refresh(at.workspaceId, id);
       if (!row) throw new UsageError(`${words[0]} was deleted meanwhile.`);
-      if (options.json) return printJson(domainJson(row, config.zone));
+      if (options.json) return printJson(domainJson(row, config));
       print(showDomain(row, config.zone));
     });
   },
 };
 
-export const domainsRecords: Command = {
+const domainsRecords: Command = {
   name: "domains records",
   summary: "Print the DNS records that a domain needs, with what was last found.",
   words: "DOMAIN",
@@ -79,13 +79,13 @@ export const domainsRecords: Command = {
     await withDomains(config, options.workspace, async (at) => {
       const row = await domainFrom(at, words);
       if (options["zone-file"]) return print(showZoneLines(row, config.zone));
-      if (options.json) return printJson(domainJson(row, config.zone));
+      if (options.json) return printJson(domainJson(row, config));
       print(showDomain(row, config.zone));
     });
   },
 };
 
-export const domainsRotate: Command = {
+const domainsRotate: Command = {
   name: "domains rotate",
   summary: "Replace a domain's DKIM key; nothing has to be changed in DNS.",
   words: "DOMAIN",
@@ -101,7 +101,7 @@ export const domainsRotate: Command = {
   },
 };
 
-export const domainsDelete: Command = {
+const domainsDelete: Command = {
   name: "domains delete",
   summary: "Delete a domain: nothing new is sent from it, accepted mail is still delivered.",
   words: "DOMAIN",
@@ -118,7 +118,7 @@ export const domainsDelete: Command = {
   },
 };
 
-export const domainsZone: Command = {
+const domainsZone: Command = {
   name: "domains zone",
   summary: "Print the service's own DNS zone as a master file, for DNS servers of your own.",
   options: {},
@@ -132,3 +132,13 @@ export const domainsZone: Command = {
     await withStore(config, async ({ sql }) => print(zoneFile(input, await listServedKeys(sql))));
   },
 };
+
+export const domains = [
+  domainsAdd,
+  domainsList,
+  domainsVerify,
+  domainsRecords,
+  domainsDelete,
+  domainsRotate,
+  domainsZone,
+];

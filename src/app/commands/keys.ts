@@ -16,7 +16,7 @@ import { withStore } from "./with-store.ts";
 
 export const workspaceOption: Option = { type: "string", help: "name of the workspace; the first one if left out" };
 
-export const keysCreate: Command = {
+const keysCreate: Command = {
   name: "keys create",
   summary: "Make an API key and print it, alone, on standard output.",
   options: {
@@ -56,7 +56,7 @@ export const keysCreate: Command = {
   },
 };
 
-export const keysList: Command = {
+const keysList: Command = {
   name: "keys list",
   summary: "List API keys, newest first, without their secrets.",
   options: { workspace: workspaceOption, json: { type: "boolean", help: "one JSON object per line" } },
@@ -90,7 +90,7 @@ export const keysList: Command = {
   },
 };
 
-export const keysRevoke: Command = {
+const keysRevoke: Command = {
   name: "keys revoke",
   summary: "Revoke an API key at once, on every node.",
   words: "KEY_ID",
@@ -121,3 +121,5 @@ export async function workspaceFrom(sql: Sql, name: string | boolean | undefined
     throw new UsageError(`Several workspaces are called ${JSON.stringify(name)}. Rename one of them first.`);
   return found[0]!.id;
 }
+
+export const keys = [keysCreate, keysList, keysRevoke];

@@ -14,7 +14,7 @@ import type { Ports } from "../files.ts";
 import { workspaceFrom, workspaceOption } from "./keys.ts";
 import { withStore } from "./with-store.ts";
 
-export const peopleList: Command = {
+const peopleList: Command = {
   name: "people list",
   summary: "List the people who signed up, with their workspaces.",
   options: { json: { type: "boolean", help: "one JSON object per line" } },
@@ -35,7 +35,7 @@ export const peopleList: Command = {
   },
 };
 
-export const peopleInvite: Command = {
+const peopleInvite: Command = {
   name: "people invite",
   summary:
     "Invite a person to a workspace and print the link, alone, on standard output. Works whatever POSTHORN_SIGNUP says.",
@@ -60,7 +60,7 @@ export const peopleInvite: Command = {
   },
 };
 
-export const peopleResetPassword: Command = {
+const peopleResetPassword: Command = {
   name: "people reset-password",
   summary: "Print a link, alone, with which a person sets a new password within an hour.",
   words: "EMAIL",
@@ -89,3 +89,5 @@ async function baseNow(config: Config): Promise<string> {
   const { http } = JSON.parse(text) as Partial<Ports>;
   return baseUrl(config, http ?? config.http.port);
 }
+
+export const people = [peopleList, peopleInvite, peopleResetPassword];

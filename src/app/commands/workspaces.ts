@@ -4,7 +4,7 @@ import { createWorkspace, findWorkspaceByName, listWorkspaces } from "../../stor
 import { type Command, table, UsageError } from "../command.ts";
 import { withStore } from "./with-store.ts";
 
-export const workspacesCreate: Command = {
+const workspacesCreate: Command = {
   name: "workspaces create",
   summary: "Make a workspace: its domains, keys, emails and events are apart from all others.",
   words: "NAME",
@@ -23,7 +23,7 @@ export const workspacesCreate: Command = {
   },
 };
 
-export const workspacesList: Command = {
+const workspacesList: Command = {
   name: "workspaces list",
   summary: "List all workspaces.",
   options: { json: { type: "boolean", help: "one JSON object per line" } },
@@ -46,3 +46,5 @@ export const workspacesList: Command = {
     });
   },
 };
+
+export const workspaces = [workspacesCreate, workspacesList];

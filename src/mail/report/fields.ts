@@ -18,7 +18,7 @@ export function fieldGroups(bytes: Uint8Array): Field[][] {
     } else if (/^[ \t]/.test(line) && group.length > 0) {
       // RFC 5322 §2.2.3: a line that begins with a space goes on with the field before it.
       const last = group.at(-1)!;
-      last.value = `${last.value} ${line.trim()}`.trim();
+      last.value += last.value === "" ? line.trim() : ` ${line.trim()}`;
     } else if (field) group.push({ name: field[1]!.toLowerCase(), value: field[2]!.trim() });
   }
   if (group.length > 0) groups.push(group);
@@ -30,8 +30,13 @@ export function headerFields(bytes: Uint8Array): Field[] {
   return fieldGroups(bytes)[0] ?? [];
 }
 
-/** The address in `rfc822; <a@b>`, without its type; RFC 6533 §3 has `utf-8` in the same place. */
+/** The address in `rfc822; <a@b>`, without its type; RFC 6533 §3 has `utf-8` in the same place. Bounded: patterns without an end are slow on long texts. */
 export function typedAddress(value: string): string {
-  const bare = value.replace(/^\s*[a-z0-9-]+\s*;\s*/i, "").replace(/\s*\(.*$/s, "");
-  return /<([^<>\s]+@[^<>\s]+)>/.exec(bare)?.[1] ?? /[^\s<>;,"']+@[^\s<>;,"']+/.exec(bare)?.[0] ?? "";
+  const typed = value.slice(0, maxAddressField).replace(/^\s*[a-z0-9-]+\s*;\s*/i, "");
+  const comment = typed.indexOf("(");
+  const bare = comment < 0 ? typed : typed.slice(0, comment);
+  return /<([^<>\s]{1,255}@[^<>\s]{1,255})>/.exec(bare)?.[1] ?? bareAddress.exec(bare)?.[0] ?? "";
 }
+
+const bareAddress = /[^\s<>;,"']{1,255}@[^\s<>;,"']{1,255}/;
+const maxAddressField = 1000;

@@ -447,3 +447,37 @@ create table inbound_seen (
   primary key (workspace_id, fingerprint)
 );
 create index inbound_seen_old on inbound_seen (created_at);
+
+-- Mail counted by the hour, so that figures over time cost the same however long the log is. Written by the fold (store/stats-fold.ts) alone.
+create table stats (
+  workspace_id uuid not null,
+  hour timestamptz not null,
+  -- Empty: all of the workspace. Else a receiver's site, or 'other' for those past the hour's largest.
+  site text not null,
+  emails integer not null,
+  accepted integer not null,
+  delivered integer not null,
+  sent integer not null,
+  bounced integer not null,
+  delayed integer not null,
+  complained integer not null,
+  suppressed integer not null,
+  failed integer not null,
+  canceled integer not null,
+  -- How long deliveries took: a histogram over the bounds in rules/stats-times.ts, without the zeros at its end.
+  times integer[] not null,
+  primary key (workspace_id, hour, site)
+) with (fillfactor = 70);
+create index stats_old on stats (hour);
+
+-- How far each workspace is counted. Locked while its counts change, and moved in the same statement with them.
+create table stats_marks (
+  workspace_id uuid primary key,
+  -- The last event counted, and when it happened.
+  events_to bigint not null default 0,
+  events_at timestamptz not null default 'epoch',
+  -- The last email counted.
+  emails_to uuid not null default '00000000-0000-0000-0000-000000000000',
+  -- Emails of the hours before this one were counted once more when all of them had been committed.
+  recounted_to timestamptz not null default 'epoch'
+) with (fillfactor = 70);

@@ -20,6 +20,8 @@ export type Caller =
 const keySlot = "posthorn.key";
 /** The workspace that a person last worked in; no secret. */
 const workspaceSlot = "posthorn.workspace";
+/** The same, where it is past those that the session tells: only the page knows it. */
+const farSlot = "posthorn.far-workspace";
 const listeners = new Set<() => void>();
 
 /** Why the last session ended against the person's will; shown where they sign in again. */
@@ -43,14 +45,16 @@ export function signInAs(session: Session): void {
 /** The end of a session in this page; the cookie of a person is ended by the server. */
 export function endSession(why?: string): void {
   sessionStorage.removeItem(keySlot);
+  localStorage.removeItem(farSlot);
   setAuthState((before) => ({ ...before, person: null, workspaces: [] }));
   farewell = why;
   forgetAnswers();
   tellAll();
 }
 
-export function chooseWorkspace(id: string): void {
+export function chooseWorkspace(id: string, far?: WorkspaceOfPerson): void {
   localStorage.setItem(workspaceSlot, id);
+  if (far) localStorage.setItem(farSlot, JSON.stringify(far));
   forgetAnswers();
   tellAll();
 }
@@ -58,7 +62,16 @@ export function chooseWorkspace(id: string): void {
 /** The workspace that calls are made in: the one last chosen, if it is still the person's, else their first. */
 export function currentWorkspace(state: AuthState | undefined = authState()): WorkspaceOfPerson | undefined {
   const chosen = localStorage.getItem(workspaceSlot);
-  return state?.workspaces.find(({ id }) => id === chosen) ?? state?.workspaces[0];
+  const known = [...(state?.workspaces ?? []), ...farWorkspace(state)];
+  return known.find(({ id }) => id === chosen) ?? known[0];
+}
+
+/** With a session a person's newest workspaces are told, this many at most. */
+export const toldWorkspaces = 100;
+
+function farWorkspace(state: AuthState | undefined): WorkspaceOfPerson[] {
+  const stored = localStorage.getItem(farSlot);
+  return stored !== null && (state?.workspaces.length ?? 0) >= toldWorkspaces ? [JSON.parse(stored)] : [];
 }
 
 export function useSession() {

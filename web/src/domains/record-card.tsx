@@ -29,7 +29,7 @@ export function RecordCard({ record }: { record: DnsRecord }) {
             <code>{record.type}</code>
             {record.priority !== undefined && ` with priority ${record.priority}`}
           </Fact>
-          <Fact name="Short name">
+          <Fact name={`Name within ${registered(record)}`}>
             <Copyable value={record.nameShort} name={`the short name of ${purpose.name}`} />
           </Fact>
           <Fact name="Full name">
@@ -52,4 +52,9 @@ export function RecordCard({ record }: { record: DnsRecord }) {
       </Stack>
     </Card>
   );
+}
+
+/** What the short name is short for: a provider whose zone begins higher up needs more of it, as the instructions say. */
+function registered({ name, nameShort }: DnsRecord): string {
+  return nameShort === "@" ? name : name.slice(nameShort.length + 1);
 }

@@ -3,7 +3,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { createConnectQueryKey, useMutation } from "@connectrpc/connect-query";
 import { Button, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
+import { type Domain, DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { changed } from "../api/changed.ts";
 import { queryClient } from "../api/query-client.ts";
 import { transport } from "../api/transport.ts";
@@ -11,23 +11,33 @@ import { ProblemAlert } from "../parts/problem-alert.tsx";
 
 export function useVerify(id: string) {
   const check = useMutation(DomainService.method.verifyDomain, {
-    onSuccess({ domain }) {
-      const queryKey = createConnectQueryKey({
-        ...{ schema: DomainService.method.getDomain, input: { id }, transport, cardinality: "finite" as const },
-      });
-      queryClient.setQueryData(queryKey, (known) => known && { ...known, domain });
-      void changed(DomainService.method.listDomains);
-    },
+    onSuccess: ({ domain }) => domain && showChecked(domain),
   });
   const again = check.data?.nextRetryAt;
   const waitSeconds = useSecondsUntil(again ? timestampDate(again) : undefined);
   return { check, waitSeconds, verify: () => check.mutate({ id }) };
 }
 
-export function VerifyButton({ verification }: { verification: ReturnType<typeof useVerify> }) {
+/** A domain that was just looked up, on every page that shows it. */
+export function showChecked(domain: Domain): void {
+  const { getDomain, listDomains } = DomainService.method;
+  const queryKey = createConnectQueryKey({
+    ...{ schema: getDomain, input: { id: domain.id }, transport, cardinality: "finite" as const },
+  });
+  queryClient.setQueryData(queryKey, (known) => known && { ...known, domain });
+  void changed(listDomains);
+}
+
+export function VerifyButton(props: { verification: ReturnType<typeof useVerify>; isSecond?: boolean }) {
+  const { verification, isSecond = false } = props;
   const { check, waitSeconds, verify } = verification;
   return (
-    <Button onClick={verify} loading={check.isPending} disabled={waitSeconds > 0}>
+    <Button
+      variant={isSecond ? "default" : undefined}
+      onClick={verify}
+      loading={check.isPending}
+      disabled={waitSeconds > 0}
+    >
       {waitSeconds > 0 ? `Check again in ${waitSeconds} s` : "Check DNS now"}
     </Button>
   );

@@ -44,8 +44,3 @@ const purposes: Partial<Record<RecordType, Purpose>> = {
 export function purposeOf(type: RecordType): Purpose {
   return purposes[type] ?? { name: "Record", need: "recommended", why: "" };
 }
-
-/** Names that no public DNS answers for (RFC 2606, RFC 6761): in capture mode Posthorn's own DNS can serve them. */
-export function isReservedName(domain: string): boolean {
-  return /(^|\.)(test|example|invalid|localhost|example\.(com|net|org))$/.test(domain);
-}

@@ -1,11 +1,12 @@
 /** Sends one email by hand: to see that all is in place, and to watch what happens to it. */
 import { useMutation, useQuery } from "@connectrpc/connect-query";
-import { Button, NativeSelect, Stack, Text, Textarea, TextInput } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { NativeSelect, Text, Textarea } from "@mantine/core";
+import { useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { changed } from "../api/changed.ts";
 import { explain } from "../api/problem.ts";
+import { Form, TextField } from "../parts/form.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { Loading } from "../parts/states.tsx";
@@ -22,10 +23,10 @@ export function SendForm({ onSent }: { onSent(id: string): void }) {
         <AnchorLink to="/domains">Domains</AnchorLink>.
       </Text>
     );
-  return <Form names={names} onSent={onSent} />;
+  return <Fields names={names} onSent={onSent} />;
 }
 
-function Form({ names, onSent }: { names: string[]; onSent(id: string): void }) {
+function Fields({ names, onSent }: { names: string[]; onSent(id: string): void }) {
   const [name, setName] = useState("hello");
   const [domain, setDomain] = useState(names[0]!);
   const [to, setTo] = useState("");
@@ -37,8 +38,7 @@ function Form({ names, onSent }: { names: string[]; onSent(id: string): void }) 
       onSent(id);
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     const recipients = to.split(/[,;\n]/).map((one) => one.trim());
     sending.mutate({
       ...{ from: `${name.trim()}@${domain}`, to: recipients.filter((one) => one !== ""), subject, body },
@@ -49,58 +49,35 @@ function Form({ names, onSent }: { names: string[]; onSent(id: string): void }) 
   const problem = sending.error ? explain(sending.error) : undefined;
   const field = (of: string) =>
     Object.entries(problem?.fields ?? {}).find(([path]) => path === of || path.startsWith(`${of}[`))?.[1];
+  const error = ["from", "to", "subject", "body"].some(field) ? undefined : sending.error;
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput
-          label="From"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          error={field("from")}
-          autoComplete="off"
-          autoCapitalize="none"
-          spellCheck={false}
-          required
-          withAsterisk={false}
-        />
-        <NativeSelect
-          label="Domain"
-          description="Only domains that can send are offered."
-          data={names.map((value) => ({ value, label: `@${value}` }))}
-          value={domain}
-          onChange={(event) => setDomain(event.currentTarget.value)}
-        />
-        <TextInput
-          label="To"
-          description="One address, or several with commas. In capture mode the mailbox name decides what happens: delivered@, bounced@, delayed@, complained@ and replied@ of any domain."
-          placeholder="delivered@there.test"
-          value={to}
-          onChange={(event) => setTo(event.currentTarget.value)}
-          error={field("to")}
-          autoComplete="off"
-          autoCapitalize="none"
-          spellCheck={false}
-          required
-          withAsterisk={false}
-        />
-        <TextInput
-          label="Subject"
-          value={subject}
-          onChange={(event) => setSubject(event.currentTarget.value)}
-          error={field("subject")}
-        />
-        <Textarea
-          label="Text"
-          value={body}
-          onChange={(event) => setBody(event.currentTarget.value)}
-          error={field("body")}
-          rows={4}
-        />
-        {sending.error && !["from", "to", "subject", "body"].some(field) && <ProblemAlert error={sending.error} />}
-        <Button type="submit" loading={sending.isPending}>
-          Send email
-        </Button>
-      </Stack>
-    </form>
+    <Form act="Send email" isPending={sending.isPending} error={error} onSubmit={submit} isWide>
+      <TextField label="From" value={name} onChange={setName} error={field("from")} isCode isNeeded />
+      <NativeSelect
+        label="Domain"
+        description="Only domains that can send are offered."
+        data={names.map((value) => ({ value, label: `@${value}` }))}
+        value={domain}
+        onChange={(event) => setDomain(event.currentTarget.value)}
+      />
+      <TextField
+        label="To"
+        description="One address, or several with commas. In capture mode the mailbox name decides what happens: delivered@, bounced@, delayed@, complained@ and replied@ of any domain."
+        placeholder="delivered@there.test"
+        value={to}
+        onChange={setTo}
+        error={field("to")}
+        isCode
+        isNeeded
+      />
+      <TextField label="Subject" value={subject} onChange={setSubject} error={field("subject")} />
+      <Textarea
+        label="Text"
+        value={body}
+        onChange={(event) => setBody(event.currentTarget.value)}
+        error={field("body")}
+        rows={4}
+      />
+    </Form>
   );
 }

@@ -1,12 +1,11 @@
 /** Makes a key: a form, then its secret, shown this once and gone from the page when the dialogue closes. */
 import { useMutation } from "@connectrpc/connect-query";
-import { Button, Checkbox, Group, Radio, Stack, TextInput } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { Checkbox, Radio, Stack } from "@mantine/core";
+import { useState } from "react";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
 import { KeyPermission } from "../../../src/gen/v1/options_pb.ts";
 import { changed } from "../api/changed.ts";
-import { explain } from "../api/problem.ts";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { Form, refusals, TextField } from "../parts/form.tsx";
 import { SecretOnce } from "../parts/secret-once.tsx";
 import { permissions } from "./permissions.ts";
 
@@ -36,66 +35,53 @@ function KeyForm({ onMade, onCancel }: { onMade: (secret: string) => void; onCan
       onMade(secret);
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     const pinned = permission === KeyPermission.SEND ? domain.trim() : "";
     creation.mutate({ name, permission, domain: pinned, test: isTest });
   };
-  const fields = creation.error ? explain(creation.error).fields : {};
+  const { fields, error } = refusals(creation.error);
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput
-          label="Name"
-          description="By which you will recognise it, such as the program that uses it."
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          error={fields.name}
-          maxLength={100}
-          autoComplete="off"
-          data-autofocus
-          required
+    <Form act="Create key" isPending={creation.isPending} error={error} onSubmit={submit} onCancel={onCancel}>
+      <TextField
+        label="Name"
+        description="By which you will recognise it, such as the program that uses it."
+        value={name}
+        onChange={setName}
+        error={fields.name}
+        maxLength={100}
+        autoComplete="off"
+        data-autofocus
+        isNeeded
+      />
+      <Radio.Group
+        label="Permission"
+        value={String(permission)}
+        onChange={(value) => setPermission(Number(value) as KeyPermission)}
+        error={fields.permission}
+      >
+        <Stack gap="xs" mt="xs">
+          {permissions.map(({ value, name, meaning }) => (
+            <Radio key={value} value={String(value)} label={name} description={meaning} />
+          ))}
+        </Stack>
+      </Radio.Group>
+      {permission === KeyPermission.SEND && (
+        <TextField
+          label="Only from this domain"
+          description="Optional. The key can then send from no other domain of the workspace."
+          placeholder="example.com"
+          value={domain}
+          onChange={setDomain}
+          error={fields.domain}
+          isCode
         />
-        <Radio.Group
-          label="Permission"
-          value={String(permission)}
-          onChange={(value) => setPermission(Number(value) as KeyPermission)}
-          error={fields.permission}
-        >
-          <Stack gap="xs" mt="xs">
-            {permissions.map(({ value, name, meaning }) => (
-              <Radio key={value} value={String(value)} label={name} description={meaning} />
-            ))}
-          </Stack>
-        </Radio.Group>
-        {permission === KeyPermission.SEND && (
-          <TextInput
-            label="Only from this domain"
-            description="Optional. The key can then send from no other domain of the workspace."
-            placeholder="example.com"
-            value={domain}
-            onChange={(event) => setDomain(event.currentTarget.value)}
-            error={fields.domain}
-            autoComplete="off"
-            spellCheck={false}
-          />
-        )}
-        <Checkbox
-          label="Test key"
-          description="Nothing that it sends leaves the machine; outcomes are simulated."
-          checked={isTest}
-          onChange={(event) => setIsTest(event.currentTarget.checked)}
-        />
-        {creation.error && Object.keys(fields).length === 0 && <ProblemAlert error={creation.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={creation.isPending}>
-            Create key
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      )}
+      <Checkbox
+        label="Test key"
+        description="Nothing that it sends leaves the machine; outcomes are simulated."
+        checked={isTest}
+        onChange={(event) => setIsTest(event.currentTarget.checked)}
+      />
+    </Form>
   );
 }

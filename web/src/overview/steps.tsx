@@ -2,11 +2,10 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
-import { LocalDnsHint } from "../domains/local-dns-hint.tsx";
+import { PublishLocally } from "../domains/publish-locally.tsx";
 import { RecordCard } from "../domains/record-card.tsx";
 import { recordsOf } from "../domains/records.ts";
 import { useVerify, VerifyButton, VerifySaid } from "../domains/verify.tsx";
-import { isReservedName } from "../domains/words.ts";
 import { useEmailEvents } from "../emails/queries.ts";
 import { Timeline } from "../events/timeline.tsx";
 import { AnchorLink } from "../parts/links.tsx";
@@ -25,9 +24,9 @@ export function VerifyStep({ id }: { id: string }) {
         {domain.summary?.message} Sending is possible as soon as one DKIM record is found. Posthorn looks by itself
         every few minutes.
       </Text>
-      {isReservedName(domain.domain) && <LocalDnsHint domain={domain.domain} />}
+      {domain.localDns && <PublishLocally domain={domain} />}
       <Group>
-        <VerifyButton verification={verification} />
+        <VerifyButton verification={verification} isSecond={domain.localDns} />
       </Group>
       <VerifySaid verification={verification} />
       <Stack component="ul" gap="sm" className="list" aria-label={`DNS records of ${domain.domain}`}>

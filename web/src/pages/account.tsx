@@ -1,11 +1,11 @@
 /** The account of whoever is signed in: who they are, and their password. */
-import { Alert, Button, PasswordInput, Stack, Text } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { Alert, Box, Text } from "@mantine/core";
+import { useState } from "react";
 import type { Session } from "../api/auth.ts";
 import { useSession } from "../api/session.ts";
 import { Fact, Facts } from "../parts/facts.tsx";
+import { Form, SecretField } from "../parts/form.tsx";
 import { Page } from "../parts/page.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
 import { Section } from "../parts/section.tsx";
 import { Empty } from "../parts/states.tsx";
 import { NewPassword } from "../people/new-password.tsx";
@@ -41,40 +41,34 @@ function ChangePassword() {
     setNew("");
     setIsDone(true);
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setIsDone(false);
     send({ currentPassword, newPassword });
   };
   return (
     <Section title="Change your password">
-      <form onSubmit={submit}>
-        <Stack maw={420}>
+      <Box maw={420}>
+        <Form act="Change password" isPending={isPending} error={error} onSubmit={submit} isWide>
           <Text size="sm" c="dimmed">
             You stay signed in here; everywhere else you are signed out.
           </Text>
-          <PasswordInput
+          <SecretField
             label="Current password"
             value={currentPassword}
-            onChange={(event) => setCurrent(event.currentTarget.value)}
+            onChange={setCurrent}
             error={fields.currentPassword}
             autoComplete="current-password"
-            visibilityToggleButtonProps={{ "aria-label": "Show or hide the current password" }}
-            required
-            withAsterisk={false}
+            what="the current password"
+            isNeeded
           />
           <NewPassword label="New password" value={newPassword} onChange={setNew} error={fields.newPassword} />
-          {error && <ProblemAlert error={error} />}
           {isDone && (
             <Alert color="green" role="alert">
               The password is changed.
             </Alert>
           )}
-          <Button type="submit" loading={isPending}>
-            Change password
-          </Button>
-        </Stack>
-      </form>
+        </Form>
+      </Box>
     </Section>
   );
 }

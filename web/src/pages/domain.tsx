@@ -6,12 +6,12 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Domain, DomainService, DomainStatus } from "../../../src/gen/v1/domain_pb.ts";
 import { DeleteDomain } from "../domains/delete-domain.tsx";
-import { LocalDnsHint } from "../domains/local-dns-hint.tsx";
+import { PublishLocally } from "../domains/publish-locally.tsx";
 import { RecordCard } from "../domains/record-card.tsx";
 import { recordsOf } from "../domains/records.ts";
 import { RotateDkim } from "../domains/rotate-dkim.tsx";
 import { useVerify, VerifyButton, VerifySaid } from "../domains/verify.tsx";
-import { domainWord, isReservedName } from "../domains/words.ts";
+import { domainWord } from "../domains/words.ts";
 import { Back } from "../parts/back.tsx";
 import { Mark } from "../parts/mark.tsx";
 import { Page } from "../parts/page.tsx";
@@ -67,7 +67,11 @@ function Shown({ domain }: { domain: Domain }) {
           {said}
         </Alert>
       )}
-      {!isReady && isReservedName(domain.domain) && <LocalDnsHint domain={domain.domain} />}
+      {!isReady && domain.localDns && (
+        <WriteOnly>
+          <PublishLocally domain={domain} />
+        </WriteOnly>
+      )}
       <Stack component="section" aria-labelledby="records" gap="sm">
         <Title order={2} size="h3" id="records">
           DNS records

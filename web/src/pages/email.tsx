@@ -1,6 +1,6 @@
 /** One email: its state, what happened to each recipient, and its content. */
 import { Alert, Badge, Text } from "@mantine/core";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import type { Email } from "../../../src/gen/v1/email_pb.ts";
 import { CancelEmail } from "../emails/cancel-email.tsx";
 import { EmailContent } from "../emails/content.tsx";
@@ -11,6 +11,7 @@ import { emailWord, isOpen } from "../emails/words.ts";
 import { Back } from "../parts/back.tsx";
 import { Copyable } from "../parts/copy-button.tsx";
 import { Fact, Facts } from "../parts/facts.tsx";
+import { AnchorLink } from "../parts/links.tsx";
 import { Mark } from "../parts/mark.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
@@ -71,9 +72,9 @@ function Shown({ email }: { email: Email }) {
       <Recipients email={email} />
       <EmailContent email={email} />
       <Text size="sm">
-        <Link to="/inbound" search={{ parent: email.id }}>
+        <AnchorLink to="/inbound" search={{ parent: email.id }}>
           Answers to this email
-        </Link>
+        </AnchorLink>
       </Text>
     </Page>
   );

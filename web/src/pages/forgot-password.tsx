@@ -1,9 +1,9 @@
 /** Asks for a mail with a link to a new password, or says who can help where no mail can be sent. */
-import { Alert, Button, Code, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Code, Text } from "@mantine/core";
 import { useState } from "react";
 import { useAuthState } from "../api/auth.ts";
 import { Back } from "../parts/back.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { Form, TextField } from "../parts/form.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
 import { useAuth } from "../people/use-auth.ts";
 
@@ -17,14 +17,14 @@ export function ForgotPasswordPage() {
           <Code>posthorn people reset-password EMAIL</Code>.
         </Text>
       ) : (
-        <Form />
+        <Ask />
       )}
       <Back to="/">Sign in</Back>
     </AuthCard>
   );
 }
 
-function Form() {
+function Ask() {
   const [email, setEmail] = useState("");
   const [said, setSaid] = useState<string>();
   const done = ({ message }: { message: string }) => setSaid(message);
@@ -36,28 +36,22 @@ function Form() {
       </Alert>
     );
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        send({ email: email.trim() });
-      }}
+    <Form
+      act="Send me a link"
+      isPending={isPending}
+      error={error}
+      onSubmit={() => send({ email: email.trim() })}
+      isWide
     >
-      <Stack>
-        <TextInput
-          label="Email address"
-          type="email"
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-          error={fields.email}
-          autoComplete="username"
-          required
-          withAsterisk={false}
-        />
-        {error && <ProblemAlert error={error} />}
-        <Button type="submit" loading={isPending}>
-          Send me a link
-        </Button>
-      </Stack>
-    </form>
+      <TextField
+        label="Email address"
+        type="email"
+        value={email}
+        onChange={setEmail}
+        error={fields.email}
+        autoComplete="username"
+        isNeeded
+      />
+    </Form>
   );
 }

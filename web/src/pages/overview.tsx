@@ -1,9 +1,10 @@
-/** The first page: the guide for an empty workspace; afterwards the newest emails, the domains, and whether the instance is ready. */
+/** The first page: the guide for an empty workspace; afterwards mail over time, the newest emails, the domains, and whether the instance is ready. */
 import { SimpleGrid, Stack, Text } from "@mantine/core";
 import { EmailRow } from "../emails/email-row.tsx";
 import { CallExample } from "../overview/call-example.tsx";
 import { DomainsCard } from "../overview/domains-card.tsx";
 import { Guide, useGuide } from "../overview/guide.tsx";
+import { StatsCard } from "../overview/stats-card.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { Page } from "../parts/page.tsx";
 import { ProblemAlert } from "../parts/problem-alert.tsx";
@@ -15,7 +16,8 @@ export function OverviewPage() {
   const { emails, sentId, setSentId, isGuided } = useGuide();
   return (
     <Page title="Overview">
-      {isGuided ? <Guide sentId={sentId} onSent={setSentId} /> : <Newest emails={emails} />}
+      {isGuided ? <Guide sentId={sentId} onSent={setSentId} /> : <StatsCard />}
+      {!isGuided && <Newest emails={emails} />}
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
         {!isGuided && <DomainsCard />}
         <ReadinessCard />

@@ -1,9 +1,9 @@
 /** Sets a new password with the link that was sent. */
-import { Alert, Button, Stack } from "@mantine/core";
+import { Alert } from "@mantine/core";
 import { useState } from "react";
 import { endSession } from "../api/session.ts";
 import { Back } from "../parts/back.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { Form } from "../parts/form.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
 import { useLinkToken } from "../people/link-token.ts";
 import { NewPassword } from "../people/new-password.tsx";
@@ -13,13 +13,13 @@ export function ResetPasswordPage() {
   const token = useLinkToken();
   return (
     <AuthCard title="Choose a new password">
-      {token ? <Form token={token} /> : <Alert color="yellow">Open the link from the mail once more.</Alert>}
+      {token ? <Choose token={token} /> : <Alert color="yellow">Open the link from the mail once more.</Alert>}
       <Back to="/">Sign in</Back>
     </AuthCard>
   );
 }
 
-function Form({ token }: { token: string }) {
+function Choose({ token }: { token: string }) {
   const [password, setPassword] = useState("");
   const [said, setSaid] = useState<string>();
   const { send, isPending, fields, error } = useAuth<{ message: string }>("reset-password", ({ message }) => {
@@ -35,24 +35,19 @@ function Form({ token }: { token: string }) {
       </Alert>
     );
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        send({ token, newPassword: password });
-      }}
+    <Form
+      act="Save the password"
+      isPending={isPending}
+      error={error}
+      onSubmit={() => send({ token, newPassword: password })}
+      isWide
     >
-      <Stack>
-        <NewPassword label="New password" value={password} onChange={setPassword} error={fields.newPassword} />
-        {fields.token && (
-          <Alert color="red" role="alert">
-            {fields.token}
-          </Alert>
-        )}
-        {error && <ProblemAlert error={error} />}
-        <Button type="submit" loading={isPending}>
-          Save the password
-        </Button>
-      </Stack>
-    </form>
+      <NewPassword label="New password" value={password} onChange={setPassword} error={fields.newPassword} />
+      {fields.token && (
+        <Alert color="red" role="alert">
+          {fields.token}
+        </Alert>
+      )}
+    </Form>
   );
 }

@@ -1,12 +1,13 @@
 /** Asks for an API key and tries it before it is kept: a way in without an account. */
 import { ConnectError, createClient, Code as ErrorCode } from "@connectrpc/connect";
-import { Button, Code, PasswordInput, Stack, Text } from "@mantine/core";
+import { Code, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
 import { explain } from "../api/problem.ts";
 import { signInWithKey } from "../api/session.ts";
 import { transport } from "../api/transport.ts";
+import { Form, SecretField } from "../parts/form.tsx";
 
 export function KeyForm() {
   const [key, setKey] = useState("");
@@ -21,35 +22,30 @@ export function KeyForm() {
       signInWithKey(candidate);
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     if (key.trim() !== "") attempt.mutate(key.trim());
   };
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <PasswordInput
+    <Stack>
+      <Form act="Sign in with the key" isPending={attempt.isPending} onSubmit={submit} isWide>
+        <SecretField
           label="API key"
           description="With full or read permission. It is kept in this browser tab only, until you close it."
           placeholder="ph_…"
           value={key}
-          onChange={(event) => setKey(event.currentTarget.value)}
+          onChange={setKey}
           error={attempt.error && refusal(attempt.error)}
           autoComplete="off"
           spellCheck={false}
-          visibilityToggleButtonProps={{ "aria-label": "Show or hide the key" }}
-          required
-          withAsterisk={false}
+          what="the key"
+          isNeeded
         />
-        <Button type="submit" loading={attempt.isPending}>
-          Sign in with the key
-        </Button>
-        <Text size="sm" c="dimmed">
-          No key at hand? The first start of the server writes one to the file <Code>first-key</Code> in its data
-          directory. <Code>posthorn keys create</Code> makes another.
-        </Text>
-      </Stack>
-    </form>
+      </Form>
+      <Text size="sm" c="dimmed">
+        No key at hand? The first start of the server writes one to the file <Code>first-key</Code> in its data
+        directory. <Code>posthorn keys create</Code> makes another.
+      </Text>
+    </Stack>
   );
 }
 

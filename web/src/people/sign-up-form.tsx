@@ -1,9 +1,9 @@
 /** Makes an account: at once, with a link, or by asking for the mail that brings one. */
-import { Alert, Button, Stack, Text, TextInput } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { Alert, Text } from "@mantine/core";
+import { useState } from "react";
 import type { Session } from "../api/auth.ts";
 import { signInAs } from "../api/session.ts";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { Form, TextField } from "../parts/form.tsx";
 import { NewPassword } from "./new-password.tsx";
 import { useAuth } from "./use-auth.ts";
 
@@ -15,46 +15,35 @@ export function SignUpForm(props: { token?: string; email?: string; act?: string
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const { send, isPending, fields, error } = useAuth<Session>("sign-up", signInAs);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    send({ email: email.trim(), name: name.trim(), password, ...(token ? { token } : {}) });
-  };
+  const submit = () => send({ email: email.trim(), name: name.trim(), password, ...(token ? { token } : {}) });
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput
-          label="Email address"
-          type="email"
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-          error={fields.email}
-          readOnly={fixed !== undefined}
-          autoComplete="username"
-          required
-          withAsterisk={false}
-        />
-        <TextInput
-          label="Your name"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          error={fields.name}
-          autoComplete="name"
-          maxLength={100}
-          required
-          withAsterisk={false}
-        />
-        <NewPassword value={password} onChange={setPassword} error={fields.password} />
-        {fields.token && (
-          <Alert color="red" role="alert">
-            {fields.token}
-          </Alert>
-        )}
-        {error && <ProblemAlert error={error} />}
-        <Button type="submit" loading={isPending}>
-          {act}
-        </Button>
-      </Stack>
-    </form>
+    <Form act={act} isPending={isPending} error={error} onSubmit={submit} isWide>
+      <TextField
+        label="Email address"
+        type="email"
+        value={email}
+        onChange={setEmail}
+        error={fields.email}
+        readOnly={fixed !== undefined}
+        autoComplete="username"
+        isNeeded
+      />
+      <TextField
+        label="Your name"
+        value={name}
+        onChange={setName}
+        error={fields.name}
+        autoComplete="name"
+        maxLength={100}
+        isNeeded
+      />
+      <NewPassword value={password} onChange={setPassword} error={fields.password} />
+      {fields.token && (
+        <Alert color="red" role="alert">
+          {fields.token}
+        </Alert>
+      )}
+    </Form>
   );
 }
 
@@ -70,29 +59,23 @@ export function SignUpByMail() {
       </Alert>
     );
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        send({ email: email.trim() });
-      }}
+    <Form
+      act="Send me the link"
+      isPending={isPending}
+      error={error}
+      onSubmit={() => send({ email: email.trim() })}
+      isWide
     >
-      <Stack>
-        <Text size="sm">We send you a mail with a link; with it you choose a name and a password.</Text>
-        <TextInput
-          label="Email address"
-          type="email"
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-          error={fields.email}
-          autoComplete="username"
-          required
-          withAsterisk={false}
-        />
-        {error && <ProblemAlert error={error} />}
-        <Button type="submit" loading={isPending}>
-          Send me the link
-        </Button>
-      </Stack>
-    </form>
+      <Text size="sm">We send you a mail with a link; with it you choose a name and a password.</Text>
+      <TextField
+        label="Email address"
+        type="email"
+        value={email}
+        onChange={setEmail}
+        error={fields.email}
+        autoComplete="username"
+        isNeeded
+      />
+    </Form>
   );
 }

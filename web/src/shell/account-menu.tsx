@@ -2,8 +2,8 @@
 import { Button, Menu, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { auth } from "../api/auth.ts";
-import { type Caller, chooseWorkspace, endSession } from "../api/session.ts";
-import { CheckIcon } from "../parts/icons.tsx";
+import { type Caller, endSession, toldWorkspaces } from "../api/session.ts";
+import { FarWorkspaces, WorkspaceItem } from "./workspace-items.tsx";
 
 export function AccountMenu({ caller }: { caller: Caller }) {
   if (caller.kind === "key")
@@ -43,19 +43,12 @@ export function AccountMenu({ caller }: { caller: Caller }) {
         </Menu.Item>
         <Menu.Divider />
         <Menu.Label>Workspaces</Menu.Label>
-        {workspaces.map(({ id, name, role }) => (
-          <Menu.Item
-            key={id}
-            onClick={() => chooseWorkspace(id)}
-            aria-current={id === workspace?.id ? "true" : undefined}
-            rightSection={id === workspace?.id ? <CheckIcon /> : undefined}
-          >
-            <span className="wrap">{name}</span>{" "}
-            <Text span size="xs" c="dimmed">
-              {role}
-            </Text>
-          </Menu.Item>
-        ))}
+        <div className="menu-list">
+          {workspaces.map((one) => (
+            <WorkspaceItem key={one.id} workspace={one} isCurrent={one.id === workspace?.id} />
+          ))}
+          {workspaces.length >= toldWorkspaces && <FarWorkspaces near={workspaces} current={workspace?.id} />}
+        </div>
         <Menu.Item component={Link} to="/workspace">
           Members and settings
         </Menu.Item>

@@ -1,11 +1,8 @@
 /** Makes a webhook: a form, then its signing secret, shown this once. */
 import { useMutation } from "@connectrpc/connect-query";
-import { Button, Group, Stack } from "@mantine/core";
-import type { FormEvent } from "react";
 import { WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
 import { changed } from "../api/changed.ts";
-import { explain } from "../api/problem.ts";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { Form, refusals } from "../parts/form.tsx";
 import { SecretOnce } from "../parts/secret-once.tsx";
 import { useWebhookFields, WebhookFields } from "./fields.tsx";
 
@@ -17,12 +14,12 @@ export function CreateWebhook({ isOpen, onClose }: { isOpen: boolean; onClose():
       title="Create a webhook"
       madeTitle="The webhook is made"
       label="Signing secret"
-      form={(onMade, onCancel) => <Form onMade={onMade} onCancel={onCancel} />}
+      form={(onMade, onCancel) => <Fields onMade={onMade} onCancel={onCancel} />}
     />
   );
 }
 
-function Form({ onMade, onCancel }: { onMade(secret: string): void; onCancel(): void }) {
+function Fields({ onMade, onCancel }: { onMade(secret: string): void; onCancel(): void }) {
   const { values, change } = useWebhookFields({ url: "", eventTypes: [], description: "" });
   const creation = useMutation(WebhookService.method.createWebhook, {
     // The answer holds the secret: it must not stay in the cache of mutations.
@@ -32,25 +29,13 @@ function Form({ onMade, onCancel }: { onMade(secret: string): void; onCancel(): 
       onMade(signingSecret);
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     creation.mutate({ ...values, url: values.url.trim() });
   };
-  const errors = creation.error ? explain(creation.error).fields : {};
+  const { fields: errors, error } = refusals(creation.error);
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <WebhookFields values={values} change={change} errors={errors} />
-        {creation.error && Object.keys(errors).length === 0 && <ProblemAlert error={creation.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={creation.isPending}>
-            Create webhook
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <Form act="Create webhook" isPending={creation.isPending} error={error} onSubmit={submit} onCancel={onCancel}>
+      <WebhookFields values={values} change={change} errors={errors} />
+    </Form>
   );
 }

@@ -1,22 +1,20 @@
 /** Changes the address, the events or the description of a webhook. */
 import { useMutation } from "@connectrpc/connect-query";
-import { Button, Group, Modal, Stack } from "@mantine/core";
-import type { FormEvent } from "react";
+import { Modal } from "@mantine/core";
 import { type Webhook, WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
 import { changed } from "../api/changed.ts";
-import { explain } from "../api/problem.ts";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { Form, refusals } from "../parts/form.tsx";
 import { useWebhookFields, WebhookFields } from "./fields.tsx";
 
 export function EditWebhook(props: { webhook: Webhook; isOpen: boolean; onClose(): void }) {
   return (
     <Modal opened={props.isOpen} onClose={props.onClose} title="Change the webhook">
-      <Form webhook={props.webhook} onClose={props.onClose} />
+      <Fields webhook={props.webhook} onClose={props.onClose} />
     </Modal>
   );
 }
 
-function Form({ webhook, onClose }: { webhook: Webhook; onClose(): void }) {
+function Fields({ webhook, onClose }: { webhook: Webhook; onClose(): void }) {
   const { id, url, eventTypes, description } = webhook;
   const { values, change } = useWebhookFields({ url, eventTypes, description });
   const update = useMutation(WebhookService.method.updateWebhook, {
@@ -25,27 +23,15 @@ function Form({ webhook, onClose }: { webhook: Webhook; onClose(): void }) {
       onClose();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     // An empty list would mean "unchanged"; the star means all.
     const types = values.eventTypes.length === 0 ? ["*"] : values.eventTypes;
     update.mutate({ id, url: values.url.trim(), description: values.description, eventTypes: types });
   };
-  const errors = update.error ? explain(update.error).fields : {};
+  const { fields: errors, error } = refusals(update.error);
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <WebhookFields values={values} change={change} errors={errors} />
-        {update.error && Object.keys(errors).length === 0 && <ProblemAlert error={update.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={update.isPending}>
-            Save
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <Form act="Save" isPending={update.isPending} error={error} onSubmit={submit} onCancel={onClose}>
+      <WebhookFields values={values} change={change} errors={errors} />
+    </Form>
   );
 }

@@ -1,7 +1,8 @@
 /** The fields of a webhook, for making one and for changing one. */
-import { Chip, Group, Input, Stack, TextInput } from "@mantine/core";
+import { Chip, Group, Input, Stack } from "@mantine/core";
 import { useState } from "react";
 import { eventTypes } from "../events/describe.ts";
+import { TextField } from "../parts/form.tsx";
 
 export interface WebhookValues {
   url: string;
@@ -22,18 +23,17 @@ export function WebhookFields(props: {
   const { values, change, errors } = props;
   return (
     <Stack>
-      <TextInput
+      <TextField
         label="Address"
         description="Posthorn posts events there, signed. https only, unless the operator opened other addresses."
         placeholder="https://example.com/hooks/posthorn"
         value={values.url}
-        onChange={(event) => change({ url: event.currentTarget.value })}
+        onChange={(url) => change({ url })}
         error={errors.url}
         type="url"
         autoComplete="off"
         data-autofocus
-        required
-        withAsterisk={false}
+        isNeeded
       />
       <Input.Wrapper
         label="Events"
@@ -51,11 +51,11 @@ export function WebhookFields(props: {
           </Chip.Group>
         </Group>
       </Input.Wrapper>
-      <TextInput
+      <TextField
         label="Description"
         description="Optional, for people."
         value={values.description}
-        onChange={(event) => change({ description: event.currentTarget.value })}
+        onChange={(description) => change({ description })}
         error={errors.description}
         maxLength={500}
       />

@@ -1,0 +1,136 @@
+/** Fuzz targets in the protocols: SMTP from clients and from servers, DNS packets. */
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { answerPacket } from "../../src/dns/authority-answer.ts";
+import { interpret } from "../../src/dns/interpret.ts";
+import { queryMessage } from "../../src/dns/message.ts";
+import { readMessage } from "../../src/dns/message-read.ts";
+import { writeMessage } from "../../src/dns/message-write.ts";
+import { MalformedMessage } from "../../src/dns/name-wire.ts";
+import { recordsZone, serviceZone, textRecord, zoneList } from "../../src/dns/zone.ts";
+import { classify } from "../../src/rules/outcome.ts";
+import { BareLineEnd, bodyPieces } from "../../src/smtp/body.ts";
+import { ReplyReader, replyLimits } from "../../src/smtp/reply.ts";
+import { readCommand, readGreetingName, readPath } from "../../src/smtp/server-command.ts";
+import { createDataReader } from "../../src/smtp/server-input.ts";
+import { bytes, cut, cuts } from "./inputs.ts";
+import { target } from "./target.ts";
+
+const commandTokens = [
+  "MAIL FROM:",
+  "RCPT TO:",
+  "<",
+  ">",
+  "a@b.test",
+  " SIZE=",
+  "10",
+  " BODY=8BITMIME",
+  "EHLO ",
+  "@a,@b:",
+  "%",
+  " ",
+];
+const commands = target("smtp-commands", bytes(commandTokens), (line) => {
+  const command = readCommand(line);
+  if (!command) return;
+  readGreetingName(command.rest);
+  for (const keyword of ["FROM", "TO"] as const) {
+    const path = readPath(command.rest, keyword);
+    if (path) assert.doesNotMatch(path.address, /[\s<>]/);
+  }
+});
+
+const dataTokens = [".", "..", "\r\n", "\r\n.\r\n", "\n.\n", "\r.\r", "\n.\r\n", "a", "QUIT\r\n"];
+/** The message ends at CRLF dot CRLF and nowhere else, in whatever pieces it comes. */
+const data = target("smtp-data", fc.tuple(bytes(dataTokens), cuts), ([text, places]) => {
+  const reader = createDataReader({ maxBytes: 64 * 1024, grow: () => true });
+  let rest = text.length;
+  for (const piece of cut(text, places)) {
+    const step = reader(piece);
+    rest -= piece.length;
+    if (!step) continue;
+    if (step.result.kind !== "message") return;
+    const read = text.length - rest - (step.rest?.length ?? 0);
+    const whole = text.subarray(0, read).toString("latin1");
+    assert.ok(whole === ".\r\n" || whole.endsWith("\r\n.\r\n"), "ends with its dot");
+    assert.equal(`\r\n${whole}`.indexOf("\r\n.\r\n"), whole.length + 2 - 5, "at the first one");
+    assert.doesNotMatch(whole, /[^\r]\n|\r[^\n]/, "no line end of another kind inside");
+    return;
+  }
+});
+
+/** What we send: no message of any bytes can end early in the stream, or is refused before it is sent. */
+const body = target("smtp-body", bytes(dataTokens), (message) => {
+  let wire: string;
+  try {
+    wire = Buffer.concat([...bodyPieces(message)].map(({ bytes: piece }) => piece)).toString("latin1");
+  } catch (error) {
+    if (error instanceof BareLineEnd) return;
+    throw error;
+  }
+  assert.equal(`\r\n${wire}`.indexOf("\r\n.\r\n"), wire.length + 2 - 5, "one final dot, at the end");
+});
+
+const replyTokens = ["250 ", "250-", "550 5.1.1 ", "\r\n", "\n", "421", " (#5.2.2)", "2", "ü"];
+const replies = target("smtp-replies", fc.tuple(bytes(replyTokens), cuts), ([text, places]) => {
+  const reader = new ReplyReader();
+  let judged = false;
+  for (const piece of cut(text, places)) {
+    const wrong = reader.push(piece, (reply) => {
+      assert.ok(reply.code >= 200 && reply.code < 600);
+      assert.ok(reply.line.length <= replyLimits.bytes * 2);
+      // One a command: nobody hears a thousand answers to one question.
+      if (reply.code >= 400 && !judged)
+        classify({ kind: "refused", phase: "rcpt", reply }, { relay: false, sharedBy: 1 });
+      judged ||= reply.code >= 400;
+    });
+    if (wrong !== undefined) return;
+  }
+});
+
+const zone = "mail.posthorn.test";
+const service = serviceZone({ zone, hostname: `mx.${zone}`, publicIps: ["203.0.113.5"], serial: 7 }, (label) =>
+  Promise.resolve(label === "tok-1" ? "MIIB" : undefined),
+);
+const published = recordsZone({
+  origin: "shop.example",
+  serial: 1,
+  nameServers: [`ns1.${zone}`],
+  records: [
+    { name: "loop.shop.example", ttl: 60, type: "CNAME", target: "loop.shop.example" },
+    ...Array.from({ length: 20 }, (_, i) => textRecord("big.shop.example", `${i} ${"x".repeat(200)}`)),
+  ],
+});
+const findZone = zoneList([service, published]);
+const packets = [
+  `spf.${zone}`,
+  `tok-1.dkim.${zone}`,
+  "loop.shop.example",
+  "big.shop.example",
+  "elsewhere.test",
+].flatMap((name) =>
+  [16, 5, 255, 1].map((typeCode) =>
+    writeMessage(queryMessage({ id: 7, name, typeCode, recursion: false, edns: typeCode === 1 })),
+  ),
+);
+const answers = await Promise.all(packets.map(async (packet) => (await answerPacket(packet, "tcp", findZone))!.bytes));
+
+/** Read or refused as malformed; what was read can be written again; a question is answered within its size. */
+const dns = target(
+  "dns",
+  bytes(["\x00", "\xc0\x0c", "\x01a", "\x04mail", "\x3f"], [...packets, ...answers]),
+  async (packet) => {
+    for (const transport of ["udp", "tcp"] as const) {
+      const reply = await answerPacket(packet, transport, findZone);
+      if (reply) assert.ok(reply.bytes.length <= (transport === "udp" ? 1232 : 65_535));
+    }
+    try {
+      const message = readMessage(packet);
+      for (const type of ["A", "TXT", "MX", "CNAME"] as const) interpret(message, "big.shop.example", type);
+    } catch (error) {
+      if (!(error instanceof MalformedMessage)) throw error;
+    }
+  },
+);
+
+export const protocolTargets = [commands, data, body, replies, dns];

@@ -1,0 +1,7 @@
+/** All fuzz targets: every parser that reads bytes of strangers. */
+import { apiTargets } from "./api.ts";
+import { mailTargets } from "./mail.ts";
+import { protocolTargets } from "./protocols.ts";
+import type { Target } from "./target.ts";
+
+export const targets: readonly Target[] = [...mailTargets, ...protocolTargets, ...apiTargets];

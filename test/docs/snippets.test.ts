@@ -1,0 +1,201 @@
+/** The code in the docs that no other test runs, against one real program: shell blocks are pasted, programs are type-checked and run. */
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { blocksOf, root } from "../harness/pages.ts";
+import { openBrowser, password, tokenIn } from "../harness/people.ts";
+import { newDataDir, type RunningProgram, startProgram, testSecret } from "../harness/program.ts";
+import { python } from "../harness/python.ts";
+import { type Received, type Receiver, startReceiver } from "../harness/receiver.ts";
+import { until } from "../harness/wait.ts";
+
+const run = promisify(execFile);
+let program: RunningProgram;
+let receiver: Receiver;
+/** Where the shell stands: what a block writes into the current folder lands here. */
+let folder: string;
+before(async () => {
+  folder = await newDataDir();
+  receiver = await startReceiver();
+  program = await startProgram();
+});
+after(async () => {
+  await program?.remove();
+  await receiver?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The blocks of a page in one language. Their number is told by the test, so that a new one is not passed over. */
+async function blocks(page: string, language: string, count: number): Promise<string[]> {
+  const found = blocksOf(await readFile(join(root, page), "utf8")).filter((block) => block.language === language);
+  assert.equal(found.length, count, `${page} has another number of ${language} blocks: run each of them here`);
+  return found.map(({ text }) => text);
+}
+
+/** Pastes a block, with this program's ports; npx without its own slow start (test/docs/readme-tour.test.ts has the real one). */
+async function paste(block: string): Promise<string> {
+  const npx = `npx() { shift; "${process.execPath}" "${join(root, "bin/posthorn.js")}" "$@"; }\n`;
+  const script = block
+    .replaceAll("http://127.0.0.1:8825", program.url)
+    .replaceAll("127.0.0.1:2525", `127.0.0.1:${program.ports.smtp}`);
+  const env = { ...process.env, ...settings(), POSTHORN_KEY: program.key };
+  const { stdout } = await run("bash", ["-euo", "pipefail", "-c", npx + script], { cwd: folder, env });
+  return stdout;
+}
+
+function settings(): Record<string, string> {
+  const ports = { POSTHORN_HTTP: "127.0.0.1:0", POSTHORN_SMTP: "127.0.0.1:0", POSTHORN_DNS: "127.0.0.1:0" };
+  return { POSTHORN_DATA_DIR: program.dataDir, POSTHORN_SECRET: testSecret, ...ports };
+}
+
+test("docs/webhooks.md: the curl makes a webhook and shows its secret", async () => {
+  const [create] = await blocks("docs/webhooks.md", "sh", 1);
+  const { webhook, signingSecret } = JSON.parse(await paste(create!));
+  assert.match(signingSecret, /^whsec_/);
+  assert.deepEqual(webhook.eventTypes, ["email.bounced", "email.replied"]);
+  await program.call("WebhookService/DeleteWebhook", { id: webhook.id });
+});
+
+/** One real delivery, which all that check signatures are given. */
+let taken: Promise<{ request: Received; secret: string }> | undefined;
+const delivery = () => {
+  taken ??= (async () => {
+    const url = `${receiver.url}/hook`;
+    const made = await program.call("WebhookService/CreateWebhook", { url, eventTypes: ["email.delivered"] });
+    const email = { from: "shop@example.test", to: ["anna@example.com"], subject: "", metadata: { order: "4711" } };
+    await program.call("EmailService/SendEmail", email);
+    await receiver.until("the event", ({ requests }) => requests.length === 1);
+    return { request: receiver.requests[0]!, secret: made.body.signingSecret as string };
+  })();
+  return taken;
+};
+
+test("docs/webhooks.md: what arrives has the shape that the page shows", async () => {
+  const [shown] = await blocks("docs/webhooks.md", "json", 1);
+  const example = JSON.parse(shown!.replaceAll(/, …/g, ""));
+  const { request } = await delivery();
+  const shapeOf = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(shapeOf);
+    if (typeof value !== "object" || value === null) return typeof value;
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shapeOf(inner)]));
+  };
+  const { delivered, ...envelope } = shapeOf(request.event) as Record<string, object>;
+  const { delivered: shownDelivered, ...shownEnvelope } = shapeOf(example) as Record<string, object>;
+  assert.deepEqual(shownEnvelope, envelope);
+  assert.deepEqual({ ...delivered, ...shownDelivered }, delivered);
+});
+
+test("docs/webhooks.md: the TypeScript checks compile, and take a real delivery", async (t) => {
+  const [library, server] = (await blocks("docs/webhooks.md", "ts", 2)) as [string, string];
+  const { request, secret } = await delivery();
+  await mkdir(join(root, "test/output"), { recursive: true });
+  // Inside the checkout, where the packages are found by their names.
+  const place = await mkdtemp(join(root, "test/output/webhook-"));
+  t.after(() => rm(place, { recursive: true, force: true }));
+  const given = "declare const rawBody: string; declare const headers: Record<string, string>;\n";
+  await writeFile(join(place, "library.ts"), `${given}${library}\nprocess.stdout.write(JSON.stringify(event));`);
+  await writeFile(join(place, "svix.ts"), `${given}${library.replace("standardwebhooks", "svix")}\nexport { event };`);
+  await writeFile(join(place, "server.ts"), server);
+  const compilerOptions = { module: "nodenext", target: "es2022", strict: true, noEmit: true, types: ["node"] };
+  await writeFile(join(place, "tsconfig.json"), JSON.stringify({ compilerOptions }));
+  const said = await run(join(root, "node_modules/.bin/tsc"), ["-p", place]).catch(
+    (error: { stdout: string }) => error,
+  );
+  assert.equal(said.stdout, "");
+
+  const env = { ...process.env, POSTHORN_WEBHOOK_SECRET: secret };
+  const values = `globalThis.rawBody = ${JSON.stringify(request.body)}; globalThis.headers = ${JSON.stringify(request.headers)};`;
+  await writeFile(join(place, "given.mjs"), values);
+  const { stdout } = await run(process.execPath, ["--import", "./given.mjs", "library.ts"], { cwd: place, env });
+  assert.deepEqual(JSON.parse(stdout), request.event);
+
+  const port = await freePort();
+  const child = spawn(process.execPath, ["server.ts"], { cwd: place, env: { ...env, PORT: String(port) } });
+  t.after(() => child.kill("SIGKILL"));
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+  const post = (body: string) =>
+    fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers: kept(request.headers), body });
+  const answer = await until("the server", () => post(request.body).catch(() => undefined));
+  assert.equal(answer.status, 204, await answer.text());
+  assert.equal((await post(`${request.body} `)).status, 401);
+  await until("its word", () => output === `delivered ${request.event.emailId}\n`);
+});
+
+test("docs/webhooks.md: the Python check takes a real delivery, and no other", async () => {
+  const [check] = await blocks("docs/webhooks.md", "python", 1);
+  const { request, secret } = await delivery();
+  const script = `${check}
+import sys
+given = json.load(sys.stdin)
+os.environ["POSTHORN_WEBHOOK_SECRET"] = given["secret"]
+try:
+    print(json.dumps(verify(given["body"].encode(), given["headers"])))
+except ValueError as error:
+    print(json.dumps(str(error)))
+`;
+  const ask = (extra: object) => {
+    const { body, headers } = request;
+    return python(script, Buffer.from(JSON.stringify({ body, headers, secret, ...extra })));
+  };
+  assert.deepEqual(await ask({}), request.event);
+  assert.equal(await ask({ body: `${request.body} ` }), "not from Posthorn");
+  assert.equal(await ask({ secret: `whsec_${Buffer.alloc(32).toString("base64")}` }), "not from Posthorn");
+  assert.equal(await ask({ headers: { ...request.headers, "webhook-timestamp": "1700000000" } }), "too old");
+});
+
+test("docs/inbound.md: suppressions are imported, and a reply to an email becomes an event", async () => {
+  const [suppress, reply] = await blocks("docs/inbound.md", "sh", 2);
+  assert.deepEqual(JSON.parse(await paste(suppress!)).added, 1);
+  assert.match(await paste(reply!), /email\.replied .*\n$/);
+});
+
+test("docs/people.md: a person is invited, joins by the link, and gets a new password by another", async () => {
+  const [invite, reset] = await blocks("docs/people.md", "sh", 2);
+  const token = tokenIn(await paste(invite!));
+  const joined = await openBrowser(program).post("/auth/sign-up", { token, name: "Ann", password });
+  assert.equal(joined.status, 200, JSON.stringify(joined.body));
+  const said = await paste(reset!);
+  assert.match(said, /ann@example\.com +Ann +\S+ +default/);
+  const newPassword = `${password} anew`;
+  const answer = await openBrowser(program).post("/auth/reset-password", { token: tokenIn(said), newPassword });
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+});
+
+test("docs/delivery.md: the queue is shown, hastened, held, let go and given up", async () => {
+  const [queue] = await blocks("docs/delivery.md", "sh", 1);
+  const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
+  const later = { from: "shop@example.test", to: ["anna@example.com"], subject: "", scheduledAt };
+  assert.equal((await program.call("EmailService/SendEmail", later)).status, 200);
+  const said = (await paste(queue!)).trim().split("\n");
+  // The list has a head; each of the others says one sentence.
+  assert.equal(said.length, queue!.trim().split("\n").length + 1, said.join("\n"));
+  assert.match(said[1]!, /^example\.com /);
+});
+
+test("docs/operate.md: a first email, and a back-up that is restored", async () => {
+  const [, send, backup] = (await blocks("docs/operate.md", "sh", 3)) as [string, string, string];
+  // The page's own domain is the reader's; --follow stays until Ctrl-C (test/core/command-line.test.ts).
+  const said = await paste(send.replace("you@example.com", "you@example.test").replace(" --follow", ""));
+  assert.match(said, /^em_\S+ {2}SENT/);
+  assert.match(said, /email\.delivered .*you@example\.net/);
+  await paste(backup);
+  // That such a copy opens with everything in it is shown by test/core/backup.test.ts.
+  assert.ok((await readdir(join(folder, "data-restored"))).includes("secret"));
+});
+
+function kept(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => /^webhook-|^content-type$/.test(name)));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

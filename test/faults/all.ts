@@ -1,0 +1,10 @@
+/** Every fault, in the order of docs/faults.md. */
+import { queued } from "./backlogs.ts";
+import { databases } from "./database.ts";
+import type { Fault } from "./fault.ts";
+import { kills } from "./kills.ts";
+import { listeners } from "./listeners.ts";
+import { nodes } from "./nodes.ts";
+import { receivers } from "./receivers.ts";
+
+export const allFaults: readonly Fault[] = [...kills, ...databases, ...nodes, ...receivers, ...queued, ...listeners];
