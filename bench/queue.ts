@@ -1,33 +1,25 @@
 /** What fresh mail notices of others: a slow site, a dead one, a flood, a million rows. node bench/queue.ts [--json]; BENCH_SCALE=0.1 for a
  * tenth of the rows. */
-import { fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { makeUuid } from "../src/store/ids.ts";
 import { createWorkspace } from "../src/store/workspaces.ts";
 import type { RunningProgram } from "../test/harness/program.ts";
 import { until } from "../test/harness/wait.ts";
 import { addSendingDomain, senderDomain } from "../test/harness/world.ts";
 import { emptyQueue, fillQueue } from "./lib/backlog.ts";
+import { startCounted } from "./lib/counted.ts";
 import { runLoad } from "./lib/load.ts";
 import { type Bench, type Row, runAlone } from "./lib/report.ts";
-import { callHeaders, sendBody, setStage } from "./lib/stage.ts";
+import { callHeaders, type Stage, sendBody, setStage } from "./lib/stage.ts";
 
 const scale = Number(process.env.BENCH_SCALE ?? 1);
 const freshEmails = 400;
 const freshPerSecond = 20;
 const throughputEmails = 2000;
 
-type Stage = Awaited<ReturnType<typeof setStage>>;
-
 export const benchQueue: Bench = async (say) => {
   const stage = await setStage();
   const { sql } = stage;
-  const slow = fork(fileURLToPath(new URL("./lib/sink.ts", import.meta.url)), [
-    "127.0.0.2",
-    String(stage.sinkPort),
-    "400",
-  ]);
-  await new Promise((resolve) => slow.once("message", resolve));
+  const slow = await startCounted("sink.ts", ["127.0.0.2", String(stage.sinkPort), "400"]);
   for (const name of ["fresh.test", "there.test", "flood.test"]) stage.mailDomain(name);
   stage.mailDomain("slow.test", "127.0.0.2");
   // Nobody listens there.
@@ -83,7 +75,7 @@ export const benchQueue: Bench = async (say) => {
   await beside2(queued);
 
   await node.remove();
-  slow.disconnect();
+  slow.stop();
   await stage.clear();
   return rows;
 

@@ -1,5 +1,6 @@
 /** One shape for what every bench measures: a figure, and the limit of the machine measured in the same run. */
 import { parseArgs } from "node:util";
+import { profilePrograms } from "./profile.ts";
 
 export type Row = {
   what: string;
@@ -12,11 +13,19 @@ export type Row = {
 export type Say = (text: string) => void;
 export type Bench = (say: Say) => Promise<Row[]>;
 
-/** For `node bench/x.ts [--json]`. */
+/** For `node bench/x.ts [--json] [--profile]`. */
 export async function runAlone(bench: Bench): Promise<void> {
-  const { values } = parseArgs({ options: { json: { type: "boolean" } } });
+  const { values } = parseArgs({ options: { json: { type: "boolean" }, profile: { type: "boolean" } } });
+  const profiles = values.profile ? await profilePrograms() : undefined;
   const rows = await bench(toTerminal);
   process.stdout.write(values.json ? `${JSON.stringify(rows.map(withRatio))}\n` : table(rows));
+  if (profiles) tellProfiles(await profiles());
+}
+
+export function tellProfiles(paths: readonly string[]): void {
+  process.stderr.write(
+    `CPU profiles of the program, one per process and thread:\n${paths.map((path) => `  ${path}\n`).join("")}`,
+  );
 }
 
 /** Progress goes beside the result, so that the result can be piped. */
@@ -44,5 +53,5 @@ export function table(rows: readonly Row[]): string {
 }
 
 const percent = (ratio: number) => `${Math.round(ratio * 100)} %`;
-const show = (value: number) =>
+export const show = (value: number) =>
   value >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));

@@ -1,7 +1,14 @@
 /** A lean SMTP client for load: some connections, one message at a time on each, the envelope in one write as real servers do. */
 import { connect, type Socket } from "node:net";
 
-export type SmtpLoad = { port: number; to: string; message: (i: number) => string; count: number; connections: number };
+export type SmtpLoad = {
+  port: number;
+  from?: string;
+  to: string;
+  message: (i: number) => string;
+  count: number;
+  connections: number;
+};
 
 /** Brings `count` messages; gives how many per second were taken, and throws at the first that was not. */
 export async function runSmtpLoad(load: SmtpLoad): Promise<number> {
@@ -21,7 +28,7 @@ export async function runSmtpLoad(load: SmtpLoad): Promise<number> {
       await expect("250");
       while (next < load.count) {
         const message = load.message(next++);
-        socket.write(`MAIL FROM:<ann@there.test>\r\nRCPT TO:<${load.to}>\r\nDATA\r\n`);
+        socket.write(`MAIL FROM:<${load.from ?? "ann@there.test"}>\r\nRCPT TO:<${load.to}>\r\nDATA\r\n`);
         await expect("250");
         await expect("250");
         await expect("354");

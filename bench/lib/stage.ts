@@ -1,11 +1,13 @@
 /** The stage of a sending bench: a real PostgreSQL, a DNS server, a sink in a process of its own, and a sending domain. */
-import { fork } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { createTestDatabase, startTestServer } from "../../test/harness/database.ts";
 import { startScriptedDns } from "../../test/harness/dns.ts";
 import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
 import { addSendingDomain, mailDomain, senderDomain } from "../../test/harness/world.ts";
+import { startCounted } from "./counted.ts";
+import { profileEnv } from "./profile.ts";
+
+export type Stage = Awaited<ReturnType<typeof setStage>>;
 
 export const benchKey = "the-api-key-of-every-bench-0123456789abcdef";
 
@@ -16,14 +18,16 @@ export async function setStage() {
   const dns = await startScriptedDns();
   // As every real zone: what is not there is known for a while.
   dns.zone("test", 300);
-  const sink = fork(fileURLToPath(new URL("./sink.ts", import.meta.url)));
-  const sinkPort = await new Promise<number>((resolve) => sink.once("message", (port) => resolve(Number(port))));
+  const sink = await startCounted("sink.ts");
   let seeded = false;
   return {
     sql: database.sql,
     dns,
     databaseUrl: database.url,
-    sinkPort,
+    databasePid: server.pid,
+    sinkPort: sink.port,
+    /** Messages that the sink has taken so far. */
+    taken: async () => (await sink.ask()).taken,
     mailDomain: (name: string, address?: string) => mailDomain(dns, name, address),
     async start(env: Record<string, string> = {}): Promise<RunningProgram> {
       const program = await startProgram({
@@ -31,11 +35,12 @@ export async function setStage() {
         env: {
           POSTHORN_API_KEY: benchKey,
           POSTHORN_DELIVERY: "direct",
-          POSTHORN_MX_PORT: String(sinkPort),
+          POSTHORN_MX_PORT: String(sink.port),
           POSTHORN_RESOLVERS: `${dns.host}:${dns.port}`,
           POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8",
           POSTHORN_RATE_PER_SECOND: "100000",
           POSTHORN_RATE_BURST: "1000000",
+          ...profileEnv(),
           ...env,
         },
       });
@@ -49,7 +54,7 @@ export async function setStage() {
       return program;
     },
     async clear(): Promise<void> {
-      sink.disconnect();
+      sink.stop();
       await dns.stop();
       await database.drop();
       await server.stop();
@@ -57,17 +62,19 @@ export async function setStage() {
   };
 }
 
-/** A request of about 3 kB: text and HTML, as a password reset or a receipt is. */
+const text = "Your order has been shipped and will arrive soon. ".repeat(20);
+
+/** An email of about 3 kB: text and HTML, as a password reset or a receipt is. */
+export const letter = {
+  from: `Shop <shop@${senderDomain}>`,
+  subject: "Your order",
+  body: text,
+  html: `<p>${text}</p><p>${text.slice(0, 800)}</p>`,
+};
+
+/** The request that sends it. */
 export function sendBody(to: string): string {
-  const text = "Your order has been shipped and will arrive soon. ".repeat(20);
-  return JSON.stringify({
-    from: `Shop <shop@${senderDomain}>`,
-    to: [to],
-    subject: "Your order",
-    body: text,
-    html: `<p>${text}</p><p>${text.slice(0, 800)}</p>`,
-    async: true,
-  });
+  return JSON.stringify({ ...letter, to: [to], async: true });
 }
 
 export const callHeaders = {

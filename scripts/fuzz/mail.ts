@@ -1,6 +1,9 @@
 /** Fuzz targets in what mail is made of: addresses, messages, reports, texts, records about mail. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import fc from "fast-check";
+import type { Resolver } from "../../src/dns/resolver.ts";
+import { createVerdicts } from "../../src/inbound/verdicts.ts";
 import { parseAddress } from "../../src/mail/address.ts";
 import { formatAddressHeader } from "../../src/mail/address-header.ts";
 import { parseDkimRecord, samePublicKey } from "../../src/mail/dkim-record.ts";
@@ -14,6 +17,7 @@ import { parseContentType } from "../../src/mail/mime/content-type.ts";
 import { newTextOf } from "../../src/mail/reply-text.ts";
 import { readReturnPath } from "../../src/mail/return-path.ts";
 import { parseSpf } from "../../src/mail/spf.ts";
+import type { IncomingMail } from "../../src/smtp/server-session.ts";
 import { bytes, texts } from "./inputs.ts";
 import { target } from "./target.ts";
 
@@ -128,6 +132,61 @@ async function readAll(raw: Buffer): Promise<void> {
   assert.ok(text.isWellFormed() && !text.includes("\\u0000"), "no NUL and no half characters");
 }
 
+const signatureTokens = [
+  "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=b.test; s=s1; h=from:subject; bh=AA==; b=",
+  ...[
+    "AAAA",
+    "=",
+    ";",
+    ": ",
+    "\r\n ",
+    " ",
+    "\r\nFrom: ",
+    "a@b.test",
+    "<",
+    "(",
+    ",",
+    '"',
+    "\r\nSubject: x",
+    "\r\nReceived: ",
+  ],
+];
+const policyTokens = [
+  "v=spf1 ",
+  "include:b.test ",
+  "a:%{i} ",
+  "exists:%{l1r-}.b.test ",
+  "-all",
+  "v=DKIM1; ",
+  "p=AAAA",
+  " ",
+  ";",
+];
+const network = { helo: "b.test", ip: "192.0.2.1" };
+/** Who a message comes from, by a library, on the program's own thread: all that the bounds let through must be judged soon. */
+const verdicts = target(
+  "verdicts",
+  fc.tuple(texts(signatureTokens), texts(policyTokens)),
+  async ([head, record]) => {
+    const lines = head.slice(0, 60_000).replace(/\r(?!\n)|(?<!\r)\n/g, "");
+    const message = Buffer.from(`${signatureTokens[0]}AA==\r\n${lines}\r\nFrom: a@b.test\r\n\r\nx\r\n`);
+    if (shapeProblem(message)) return;
+    const strings = [Buffer.from(record.slice(0, 60_000)).toString("latin1")];
+    const lookup = async (name: string, type: string) =>
+      type === "TXT"
+        ? { kind: "found", records: [{ name, ttl: 60, type, strings }], chain: [], ttlSeconds: 60 }
+        : { kind: "nodata", chain: [], ttlSeconds: 60 };
+    const judge = createVerdicts({
+      resolver: { lookup, stop() {} } as unknown as Resolver,
+      hostname: "mx.test",
+      onProblem: () => {},
+    });
+    await judge({ message, sender: "a@b.test", client: network } as unknown as IncomingMail);
+  },
+  // The library takes a fifth of a second for 60 KB of colons.
+  { limitMs: 500 },
+);
+
 const writtenTokens = [
   ...[
     "<p>",
@@ -179,4 +238,4 @@ const returnPaths = target("return-path", texts(["rp-", "a", "2", "7", "=", "@",
   assert.equal(readReturnPath(text, returnKey), undefined, "nobody guesses a token");
 });
 
-export const mailTargets = [address, mime, reports, writing, records, names, returnPaths];
+export const mailTargets = [address, mime, reports, verdicts, writing, records, names, returnPaths];

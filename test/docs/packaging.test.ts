@@ -1,8 +1,11 @@
 /** The files that put Posthorn on a machine fit the checkout: what they copy is there, and what the server imports is installed. */
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { builtinModules } from "node:module";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -34,6 +37,29 @@ test("the Dockerfile copies what is there, and all that the server reads", () =>
   for (const path of copies) assert.ok(existsSync(join(root, path)), path);
   for (const path of ["bin", "src", "docs/openapi.json", "package.json", "package-lock.json"])
     assert.ok(copies.includes(path), `${path} is not in the image`);
+});
+
+test("the image's health check asks where the program listens, and is content with a node that has no page", async (t) => {
+  const place = mkdtempSync(join(tmpdir(), "posthorn-health-"));
+  t.after(() => rmSync(place, { recursive: true }));
+  const [, words] = /^ {2}CMD (\[.+\])$/m.exec(read("Dockerfile"))!;
+  const [program, ...args] = JSON.parse(words!) as string[];
+  assert.equal(program, "node");
+  let status = 200;
+  const server = createServer((_, response) => response.writeHead(status).end()).listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const exitCode = async (ports: object | undefined) => {
+    if (ports) writeFileSync(join(place, "ports.json"), JSON.stringify(ports));
+    const child = spawn(process.execPath, args, { env: { ...process.env, POSTHORN_DATA_DIR: place }, stdio: "ignore" });
+    return (await once(child, "exit"))[0] as number;
+  };
+  assert.equal(await exitCode(undefined), 1, "not started yet");
+  assert.equal(await exitCode({ pid: process.pid, http: port }), 0);
+  status = 503;
+  assert.equal(await exitCode({ pid: process.pid, http: port }), 1, "not ready");
+  assert.equal(await exitCode({ pid: process.pid }), 0, "a node for delivery alone");
 });
 
 const systemd = spawnSync("systemd-analyze", ["--version"]).status === 0;

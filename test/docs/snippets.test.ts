@@ -185,7 +185,8 @@ test("docs/operate.md: a first email, and a back-up that is restored", async () 
   assert.match(said, /email\.delivered .*you@example\.net/);
   await paste(backup);
   // That such a copy opens with everything in it is shown by test/core/backup.test.ts.
-  assert.ok((await readdir(join(folder, "data-restored"))).includes("secret"));
+  for (const made of ["backups/today", "data-restored"])
+    assert.ok((await readdir(join(folder, made))).includes("first-key"), made);
 });
 
 function kept(headers: Record<string, string>): Record<string, string> {

@@ -14,8 +14,15 @@ const daemons = "/usr/lib/postfix/sbin";
 export type Routes = Record<string, number | "discard">;
 export type Postfix = Peer & { port: number };
 
-/** `routes`: the port on this machine that each domain's mail goes on to, or `discard` for mail that is taken and forgotten. */
-export async function startPostfix(options: { hostname: string; routes: Routes }): Promise<Postfix> {
+export type PostfixOptions = {
+  hostname: string;
+  /** The port on this machine that each domain's mail goes on to, or `discard` for mail that is taken and forgotten. */
+  routes: Routes;
+  /** More of main.cf. */
+  settings?: Record<string, string>;
+};
+
+export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
   const port = await freePort();
   const peer = await startPeer({
     // The master itself: what `postfix start` starts is nobody's child and would outlive a test that fails.
@@ -38,7 +45,7 @@ export async function startPostfix(options: { hostname: string; routes: Routes }
 async function writeConfiguration(
   directory: string,
   port: number,
-  { hostname, routes }: { hostname: string; routes: Routes },
+  { hostname, routes, settings }: PostfixOptions,
 ): Promise<void> {
   // Postfix's own users must reach their parts of it.
   await chmod(directory, 0o755);
@@ -71,6 +78,7 @@ async function writeConfiguration(
     // Not /dev/stdout: a child of Node has a socket there, which cannot be opened by name.
     maillog_file: join(directory, "log"),
     maillog_file_prefixes: directory,
+    ...settings,
   };
   const lines = Object.entries(main).map(([name, value]) => `${name} = ${value}`);
   await writeFile(join(directory, "main.cf"), `${lines.join("\n")}\n`);

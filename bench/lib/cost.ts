@@ -1,0 +1,55 @@
+/** What a piece of work costs, whoever does it: processor time of the program and of PostgreSQL, and what PostgreSQL writes (Linux). */
+import { readdirSync, readFileSync } from "node:fs";
+import type { Stage } from "./stage.ts";
+
+export type Cost = { programMs: number; databaseMs: number; walBytes: number; storedBytes: number };
+
+/** USER_HZ, which is 100 wherever Node runs. */
+const tickMs = 10;
+
+/** Begin, work, and ask what it took since. */
+export async function startCost(stage: Stage, pid: number): Promise<() => Promise<Cost>> {
+  const before = await look(stage, pid);
+  return async () => {
+    const now = await look(stage, pid);
+    const names = Object.keys(now) as (keyof Cost)[];
+    return Object.fromEntries(names.map((name) => [name, now[name] - before[name]])) as Cost;
+  };
+}
+
+async function look({ sql, databasePid }: Stage, pid: number): Promise<Cost> {
+  const [row] = await sql<{ wal: number; stored: number }[]>`
+    select (pg_current_wal_insert_lsn() - '0/0')::float8 as wal, pg_database_size(current_database())::float8 as stored`;
+  const server = databasePid();
+  const program = cpuMs(pid);
+  return {
+    programMs: program.own,
+    databaseMs: server === undefined ? Number.NaN : withChildrenMs(server),
+    walBytes: row!.wal,
+    storedBytes: row!.stored,
+  };
+}
+
+/** The server and all that it started: those that live, and those that it has seen end. */
+function withChildrenMs(parent: number): number {
+  const server = cpuMs(parent);
+  let sum = server.own + server.ended;
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const child = cpuMs(Number(name));
+      if (child.parent === parent) sum += child.own;
+    } catch {
+      // Gone since the list was read: its time is the server's then.
+    }
+  }
+  return sum;
+}
+
+/** proc(5): after the name in brackets come the state (field 3), the parent (4), and the times (14 to 17). */
+function cpuMs(pid: number): { parent: number; own: number; ended: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const ticks = (field: number) => Number(fields[field - 3]);
+  return { parent: ticks(4), own: (ticks(14) + ticks(15)) * tickMs, ended: (ticks(16) + ticks(17)) * tickMs };
+}

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { plot } from "./plot.ts";
+
+const day = new Date("2026-01-31T00:00:00Z");
+const widths = (svg: string) =>
+  [...svg.matchAll(/<rect x="400" .*?width="([\d.]+)"/g)].map(([, width]) => Number(width));
+
+test("a bar is as long as the row's share of what stands beside it", () => {
+  const svg = plot(
+    [
+      { what: "half", value: 50, unit: "/s", beside: { what: "limit", value: 100 } },
+      { what: "whole", value: 100, unit: "/s", beside: { what: "limit", value: 100 } },
+      { what: "nothing beside it", value: 7, unit: "MiB" },
+    ],
+    day,
+  );
+  const [half, whole] = widths(svg);
+  assert.equal(widths(svg).length, 2);
+  assert.equal(half! * 2, whole);
+  assert.match(svg, /50 % of limit/);
+  assert.match(svg, /2026-01-31/);
+});
+
+test("a bar past the end is cut off, and its figure still tells", () => {
+  const svg = plot([{ what: "far", value: 1000, unit: "/s", beside: { what: "limit", value: 100 } }], day);
+  assert.ok(widths(svg)[0]! <= 400);
+  assert.match(svg, /1000 % of limit/);
+});
+
+test("words are text and never markup", () => {
+  const svg = plot([{ what: "a < b & c", value: 1, unit: "ms", beside: { what: "<limit>", value: 1 } }], day);
+  assert.match(svg, /a &lt; b &amp; c/);
+  assert.match(svg, /&lt;limit&gt;/);
+});
