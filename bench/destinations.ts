@@ -10,7 +10,7 @@ const emails = 4000;
 
 export const benchDestinations: Bench = async (say) => {
   say("what all cores can sign …");
-  const signing = await signingLimit(4000);
+  const before = await signingLimit();
   const stage = await setStage();
   for (let i = 0; i < domains; i++) stage.mailDomain(`d${i}.test`);
   say(`delivering ${emails} emails to ${domains} domains that were never seen before …`);
@@ -21,6 +21,7 @@ export const benchDestinations: Bench = async (say) => {
   });
   await node.remove();
   await stage.clear();
+  const signing = Math.max(before, await signingLimit());
   return [
     {
       ...{ what: "delivered to 1,000 destinations", value: delivered.perSecond, unit: "/s" },

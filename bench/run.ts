@@ -1,5 +1,5 @@
 /** npm run bench [-- name …]: every bench, one after the other, each figure beside the limit measured in the same run. */
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { benchAttachments } from "./attachments.ts";
@@ -31,7 +31,7 @@ const benches: Record<string, { run: Bench; about: string }> = {
   stream: { run: benchStream, about: "from the commit to the reader, beside 2,000 idle streams" },
 };
 
-const usage = `npm run bench [-- [name …] [--json] [--plot] [--profile]]
+const usage = `npm run bench [-- [name …] [--json] [--plot] [--profile] [--from FILE]]
 
 Every bench, or those that are named, one after the other. Each figure stands beside a limit that was measured in the same run.
 Quit everything else first: the program, its database, the load and the receiver share the machine.
@@ -41,7 +41,8 @@ ${Object.entries(benches)
   .join("\n")}
 
   --json        the rows as JSON on standard output; progress goes to standard error
-  --plot        draws the rows of this run into docs/bench.svg
+  --plot        draws the rows into docs/bench.svg
+  --from FILE   shows or draws what an earlier run wrote with --json; may be given several times
   --profile     CPU profiles of the program in bench/output/ (open them in Chrome's DevTools); figures are lower then
   --help        this text
 
@@ -52,13 +53,7 @@ const plotFile = fileURLToPath(new URL("../docs/bench.svg", import.meta.url));
 
 const { names, options } = readArguments();
 const profiles = options.profile ? await profilePrograms() : undefined;
-const all: Record<string, Row[]> = {};
-for (const [i, name] of names.entries()) {
-  process.stderr.write(`${name} (${i + 1} of ${names.length})\n`);
-  const began = performance.now();
-  all[name] = await benches[name]!.run(toTerminal);
-  toTerminal(`done in ${Math.round((performance.now() - began) / 1000)} s`);
-}
+const all = options.from ? await readRows(options.from) : await measure(names);
 const rows = Object.values(all).flat();
 if (options.json) {
   const told = Object.entries(all).map(([name, some]) => [name, some.map(withRatio)]);
@@ -68,13 +63,30 @@ if (options.plot) {
   await writeFile(plotFile, plot(rows, new Date()));
   process.stderr.write(`plot: ${plotFile}\n`);
 }
-if (profiles) tellProfiles(await profiles());
+if (profiles) await tellProfiles(await profiles());
+
+async function measure(which: readonly string[]): Promise<Record<string, Row[]>> {
+  const measured: Record<string, Row[]> = {};
+  for (const [i, name] of which.entries()) {
+    process.stderr.write(`${name} (${i + 1} of ${which.length})\n`);
+    const began = performance.now();
+    measured[name] = await benches[name]!.run(toTerminal);
+    toTerminal(`done in ${Math.round((performance.now() - began) / 1000)} s`);
+  }
+  return measured;
+}
+
+async function readRows(files: readonly string[]): Promise<Record<string, Row[]>> {
+  const read = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, "utf8"))));
+  return Object.assign({}, ...read);
+}
 
 function readArguments() {
   try {
     const { values, positionals } = parseArgs({
       options: {
         ...{ json: { type: "boolean" }, plot: { type: "boolean" } },
+        from: { type: "string", multiple: true },
         ...{ profile: { type: "boolean" }, help: { type: "boolean", short: "h" } },
       },
       allowPositionals: true,

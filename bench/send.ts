@@ -14,7 +14,7 @@ const deliveredEmails = 4000;
 
 export const benchSend: Bench = async (say) => {
   say("what all cores can sign …");
-  const signing = await signingLimit(4000);
+  const signingBefore = await signingLimit();
   say("connect-node's empty call, and plain node:http …");
   const connect = await emptyCalls("connect");
   const plain = await emptyCalls("plain");
@@ -40,6 +40,8 @@ export const benchSend: Bench = async (say) => {
   const node = await stage.start();
   const delivered = await deliverAll(stage, node, { count: deliveredEmails, body });
   await node.remove();
+  say("what all cores can sign, once more …");
+  const signing = Math.max(signingBefore, await signingLimit());
   const peer = await postfixWithDkim(stage, say);
   await stage.clear();
 

@@ -1,22 +1,31 @@
-/** The limits that figures are shown beside, measured in the same run: what both cores can sign. */
+/** The limits that figures are shown beside, measured in the same run: what all cores can sign. */
 import { generateKeyPairSync, sign } from "node:crypto";
 
-/** RSA-2048 signatures per second through libuv's thread pool, all cores at work. */
-export async function signingLimit(forMs: number): Promise<number> {
+const windows = 4;
+const windowMs = 1000;
+
+/** RSA-2048 signatures per second through libuv's thread pool, all cores at work. The best of four seconds, and benches ask before and after:
+ * whatever else the machine does meanwhile makes the limit lower, and what stands beside it look better. */
+export async function signingLimit(): Promise<number> {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const data = Buffer.alloc(512, 1);
-  const end = performance.now() + forMs;
-  const began = performance.now();
-  let count = 0;
-  await Promise.all(
-    Array.from({ length: 8 }, async () => {
-      while (performance.now() < end) {
-        await new Promise<void>((resolve, reject) =>
-          sign("sha256", data, privateKey, (error) => (error ? reject(error) : resolve())),
-        );
-        count++;
-      }
-    }),
-  );
-  return count / ((performance.now() - began) / 1000);
+  const signOnce = () =>
+    new Promise<void>((resolve, reject) =>
+      sign("sha256", data, privateKey, (error) => (error ? reject(error) : resolve())),
+    );
+  let best = 0;
+  for (let window = 0; window < windows; window++) {
+    const began = performance.now();
+    let count = 0;
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        while (performance.now() < began + windowMs) {
+          await signOnce();
+          count++;
+        }
+      }),
+    );
+    best = Math.max(best, count / ((performance.now() - began) / 1000));
+  }
+  return best;
 }

@@ -8,7 +8,7 @@ const bars = 360;
 const lineHeight = 26;
 const top = 64;
 /** Longer bars are cut off: the figure beside them tells. */
-const longest = 3;
+const longest = 2;
 
 const colours = { more: "#2563a8", less: "#b4652a" };
 
@@ -25,7 +25,7 @@ export function plot(rows: readonly Row[], day: Date): string {
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     text(16, 26, "Posthorn beside the limits of the machine, measured in the same run", 'font-size="16" fill="#111"'),
     text(16, 46, `npm run bench -- --plot · ${machine}`, 'fill="#555"'),
-    `<line x1="${one}" y1="${top - 4}" x2="${one}" y2="${height - 36}" stroke="#111" stroke-dasharray="3 3"/>`,
+    `<line x1="${one}" y1="${top - 4}" x2="${one}" y2="${height - 36}" stroke="#aaa" stroke-dasharray="3 3"/>`,
     ...drawn.flatMap((row, i) => bar(row, top + i * lineHeight, scale)),
     text(one, height - 20, "100 %", 'text-anchor="middle" fill="#111"'),
     key(16, height - 20, colours.more, "more is better"),

@@ -1,6 +1,6 @@
 /** CPU profiles of the program on request (--profile): Node writes one per thread when the program ends, and we say where. */
-import { mkdir, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const outputDir = fileURLToPath(new URL("../output/", import.meta.url));
@@ -18,4 +18,33 @@ export async function profilePrograms(): Promise<() => Promise<string[]>> {
 export function profileEnv(): Record<string, string> {
   if (!process.env.BENCH_PROFILE) return {};
   return { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${JSON.stringify(outputDir)}` };
+}
+
+type CpuProfile = {
+  nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[];
+  samples: number[];
+  timeDeltas: number[];
+};
+
+/** The functions that took most of a thread's time themselves, as lines of a table. */
+export async function topCosts(path: string, count = 12): Promise<string[]> {
+  const profile = JSON.parse(await readFile(path, "utf8")) as CpuProfile;
+  const names = new Map(profile.nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
+  const micros = new Map<string, number>();
+  for (const [i, id] of profile.samples.entries()) {
+    const name = names.get(id)!;
+    micros.set(name, (micros.get(name) ?? 0) + profile.timeDeltas[i]!);
+  }
+  micros.delete("(idle)");
+  micros.delete("(program)");
+  const busy = [...micros.values()].reduce((sum, each) => sum + each, 0);
+  return [...micros]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, count)
+    .map(([name, each]) => `${((each / busy) * 100).toFixed(1).padStart(5)} %  ${name}`);
+}
+
+function nameOf({ functionName, url, lineNumber }: CpuProfile["nodes"][number]["callFrame"]): string {
+  const name = functionName || "(anonymous)";
+  return url === "" ? name : `${name}  ${basename(url)}:${lineNumber + 1}`;
 }

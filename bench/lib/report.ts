@@ -1,6 +1,6 @@
 /** One shape for what every bench measures: a figure, and the limit of the machine measured in the same run. */
 import { parseArgs } from "node:util";
-import { profilePrograms } from "./profile.ts";
+import { profilePrograms, topCosts } from "./profile.ts";
 
 export type Row = {
   what: string;
@@ -19,13 +19,12 @@ export async function runAlone(bench: Bench): Promise<void> {
   const profiles = values.profile ? await profilePrograms() : undefined;
   const rows = await bench(toTerminal);
   process.stdout.write(values.json ? `${JSON.stringify(rows.map(withRatio))}\n` : table(rows));
-  if (profiles) tellProfiles(await profiles());
+  if (profiles) await tellProfiles(await profiles());
 }
 
-export function tellProfiles(paths: readonly string[]): void {
-  process.stderr.write(
-    `CPU profiles of the program, one per process and thread:\n${paths.map((path) => `  ${path}\n`).join("")}`,
-  );
+export async function tellProfiles(paths: readonly string[]): Promise<void> {
+  process.stderr.write("CPU profiles of the program, one per process and thread, with what took most of it:\n");
+  for (const path of paths) process.stderr.write(`${[path, ...(await topCosts(path))].join("\n  ")}\n`);
 }
 
 /** Progress goes beside the result, so that the result can be piped. */

@@ -18,6 +18,7 @@ import { createDirect, createRelay, type Delivered, readRelayUrl } from "../deli
 import { createTurns } from "../delivery/turns.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
+import { yieldToOthers } from "../ops/thread-pool.ts";
 import { createSiteLimits } from "../rules/site-limits.ts";
 import { createPool } from "../smtp/pool.ts";
 import type { MxResolver } from "../smtp/route.ts";
@@ -45,13 +46,14 @@ export type DeliveryDeps = {
 
 /** Emails composed and signed at once: enough to keep every core busy while others are handed over, and few enough that the next
  * workspace's turn comes soon. */
-const composedAtOnce = 8 * Math.max(2, availableParallelism());
+const composedAtOnce = 6 * Math.max(2, availableParallelism());
 /** Content under way on this node; three emails of 30 MiB in different stages, or some thousand ordinary ones. */
 const memoryBytes = { small: 48 * 1024 * 1024, large: 208 * 1024 * 1024 };
 
 export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promise<void> }> {
   const { config, log, clock, wake, store } = deps;
   const { sql } = store;
+  await yieldToOthers();
   const route = { resolver: deps.resolver, allowAddress: deps.allowAddress, random: Math.random };
   const relay = config.delivery !== "capture" && config.relayUrl ? readRelayUrl(config.relayUrl) : undefined;
   const sites = createSites({

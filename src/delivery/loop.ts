@@ -44,7 +44,7 @@ const pollMs = 1000;
 /** After a look the store is left alone for so many times as long as it took. */
 const lookRest = 2;
 /** Nobody waits long for it, and a lease takes several rows instead of one. */
-const gatherMs = 80;
+const gatherMs = 40;
 const lanesPerLease = 50;
 const lanesKnown = 10_000;
 

@@ -26,7 +26,7 @@ test("a new site gets one recipient, and twice as many after each answer up to i
     pace.heard("a.test", "well", { startedMs: 0, nowMs: 0 });
     return room;
   });
-  assert.deepEqual(rooms, [1, 2, 4, 8, 16, 32, 64, 128, 160, 160]);
+  assert.deepEqual(rooms, [1, 2, 4, 8, 16, 32, 64, 80, 80, 80]);
 });
 
 test("a dead site costs one probe, then one more each time it was left alone, for longer and longer", () => {
@@ -93,7 +93,7 @@ test("nodes share a limit: their parts add up to it, and one connection is one n
       const { pace, prove } = start({ "a.test": { connections } });
       prove("a.test");
       pace.join({ rank, nodes });
-      return pace.room("a.test", 0) / 16;
+      return pace.room("a.test", 0) / 8;
     });
     assert.equal(
       parts.reduce((sum, part) => sum + part, 0),

@@ -5,7 +5,7 @@ import { backOffMs, type Signal, shareOf } from "../rules/site-pace.ts";
 import type { SiteReport, SiteRow } from "../store/sites.ts";
 
 /** Recipients in hand for each connection: the next ones are read, composed and signed while it talks. */
-const perConnection = { well: 16, inTrouble: 2 };
+const perConnection = { well: 8, inTrouble: 2 };
 /** A site that asks for less this often in a row, at one connection already, is left alone for a while. */
 const slowEnough = 3;
 /** One cut answers all that is heard at the same time. */

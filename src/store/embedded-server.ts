@@ -9,6 +9,7 @@ import type { Binaries } from "./embedded-binaries.ts";
 import { cleanEnvironment } from "./embedded-cluster.ts";
 import { EmbeddedError, explainOutput } from "./embedded-error.ts";
 import { type Home, readPidFile, socketPath } from "./embedded-home.ts";
+import { accepts } from "./embedded-lock.ts";
 import type { ServerLog } from "./embedded-log.ts";
 import { pidTaken, processStart, serves } from "./embedded-process.ts";
 
@@ -65,7 +66,8 @@ export async function startServer({ home, binaries, log, signal, settings = [] }
     guard.kill("SIGKILL");
   });
   const server = { pid: child.pid, exited, stop: () => stopChild(child, exited) };
-  while (!isReady(home.cluster, child.pid)) {
+  // In a container that was killed, the new server may have the very number that the old one's pid file calls ready: it must answer too.
+  while (!(isReady(home.cluster, child.pid) && (await accepts(socketPath(home.socketDir))))) {
     if (signal?.aborted) {
       await server.stop();
       throw signal.reason;

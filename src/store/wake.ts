@@ -18,7 +18,7 @@ export type Wake = {
 };
 
 /** NOTIFY takes a lock of the whole cluster until its commit: at most one in this time for all that happened, never one per row. */
-const debounceMs = 25;
+const debounceMs = 5;
 /** PostgreSQL carries less than 8,000 bytes with a NOTIFY; more hints than fit are told as none. */
 const maxHintBytes = 7000;
 

@@ -81,20 +81,3 @@ export async function underLoad<W extends World = World>(
     await world.stop();
   }
 }
-
-/** Adds up what several runs found. */
-export function together(all: readonly Findings[]): Findings {
-  const sum = (pick: (one: Findings) => number) => all.reduce((total, one) => total + pick(one), 0);
-  const recoveries = all.flatMap(({ recoveryMs }) => recoveryMs ?? []);
-  return {
-    injected: sum((one) => one.injected),
-    inFlight: sum((one) => one.inFlight),
-    emails: sum((one) => one.emails),
-    lost: sum((one) => one.lost),
-    duplicated: sum((one) => one.duplicated),
-    inDoubt: sum((one) => one.inDoubt),
-    gaps: sum((one) => one.gaps),
-    recoveryMs: recoveries.length === 0 ? undefined : Math.max(...recoveries),
-    broken: all.flatMap((one) => one.broken),
-  };
-}
