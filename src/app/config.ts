@@ -2,98 +2,25 @@
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { parseAddress } from "../mail/address.ts";
-import { readSiteLimits } from "../rules/site-limits.ts";
-import { readSources } from "../rules/source.ts";
+import {
+  choice,
+  cidrList,
+  commaList,
+  hostName,
+  ipList,
+  listen,
+  listenList,
+  millisList,
+  quote,
+  sender,
+  siteLimits,
+  sources,
+  url,
+  whole,
+} from "./config-shapes.ts";
 
 export const roles = ["api", "delivery", "inbound", "dns", "webhooks", "housekeeping"] as const;
 export type Role = (typeof roles)[number];
-export type Listen = { host: string; port: number };
-
-const listen = z.string().transform((text, ctx): Listen => {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text);
-  const port = Number(match?.[3]);
-  if (!match || port > 65535)
-    return fail(ctx, `${quote(text)} is not host:port; write for example 127.0.0.1:8825 or [::1]:8825`);
-  return { host: match[1] ?? match[2] ?? "", port };
-});
-
-const commaList = z.string().transform((text) =>
-  text
-    .split(",")
-    .map((item) => item.trim())
-    .filter((item) => item !== ""),
-);
-
-const cidrList = commaList.transform((items, ctx) => {
-  for (const item of items) {
-    if (!isCidr(item)) return fail(ctx, `${quote(item)} is not a CIDR range; write for example 10.0.0.0/8 or fd00::/8`);
-  }
-  return items;
-});
-
-const ipList = commaList.transform((items, ctx) => {
-  for (const item of items) if (!ipaddr.isValid(item)) return fail(ctx, `${quote(item)} is not an IP address`);
-  return items;
-});
-
-const listenList = commaList.transform((items, ctx) => {
-  const servers = items.map((item) => listen.safeParse(item.includes(":") ? item : `${item}:53`));
-  const bad = servers.findIndex((server) => !server.success);
-  if (bad >= 0)
-    return fail(ctx, `${quote(items[bad] ?? "")} is not host:port; write for example 127.0.0.1:53,[::1]:53`);
-  return servers.map((server) => server.data as Listen);
-});
-
-const millisList = commaList.transform((items, ctx) => {
-  const values = items.map(Number);
-  if (values.length === 0 || values.some((v) => !Number.isInteger(v) || v < 0)) {
-    return fail(ctx, "must be a comma list of milliseconds; write for example 30000,120000,300000");
-  }
-  return values;
-});
-
-const whole = (min: number, max: number) =>
-  z.string().transform((text, ctx) => {
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value < min || value > max) {
-      return fail(ctx, `${quote(text)} is not a whole number from ${min} to ${max}`);
-    }
-    return value;
-  });
-
-const choice = <const T extends readonly string[]>(...values: T) =>
-  z.enum(values, { error: (issue) => `${quote(String(issue.input))} is none of ${values.join(", ")}` });
-
-const hostName = z
-  .string()
-  .transform((text) => text.replace(/\.$/, "").toLowerCase())
-  .refine(
-    (text) => /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/.test(text),
-    {
-      error: (issue) => `${quote(String(issue.input))} is not a host name with at least one dot`,
-    },
-  );
-
-const url = (...protocols: string[]) =>
-  z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
-    error: `must be a URL starting with ${protocols.map((p) => `${p}//`).join(" or ")}`,
-  });
-
-const sender = z.string().transform((text, ctx) => {
-  const read = parseAddress(text);
-  return read.ok ? text : fail(ctx, `${read.reason}; write for example Posthorn <no-reply@example.com>`);
-});
-
-const siteLimits = z.string().transform((text, ctx) => {
-  const read = readSiteLimits(text);
-  return read.ok ? read.limits : fail(ctx, read.reason);
-});
-
-const sources = z.string().transform((text, ctx) => {
-  const read = readSources(text);
-  return read.ok ? read.sources : fail(ctx, read.reason);
-});
 
 /** One line per setting: name, shape, default, help. `posthorn start --help` and docs/operate.md print this table. */
 export const settings = {
@@ -437,19 +364,6 @@ function readFallback(words: readonly string[]): { afterFailures: number; sites:
 
 export function isLoopback(host: string): boolean {
   return host === "localhost" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback");
-}
-
-function isCidr(text: string): boolean {
-  return ipaddr.isValidCIDR(text);
-}
-
-function fail(ctx: { addIssue(message: string): void }, message: string): never {
-  ctx.addIssue(message);
-  return z.NEVER;
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text);
 }
 
 function closest(name: string): string {

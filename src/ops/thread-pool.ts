@@ -1,7 +1,7 @@
 /** libuv's threads sign and compress: long work that fills every core. They are asked to step back for whoever answers somebody. */
 import { randomFill } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { setPriority } from "node:os";
+import { getPriority, setPriority } from "node:os";
 import { promisify } from "node:util";
 
 /** As `nice` counts: still all of a core that nobody else wants, and little of one that the event loop or the database does. */
@@ -19,7 +19,7 @@ export async function yieldToOthers(): Promise<number> {
   for (const id of await readdir("/proc/self/task").catch(() => [])) {
     try {
       if ((await readFile(`/proc/self/task/${id}/comm`, "latin1")).trim() !== "libuv-worker") continue;
-      setPriority(Number(id), niceness);
+      setPriority(Number(id), Math.max(niceness, getPriority()));
       yielding++;
     } catch {
       // A thread that has ended, or a system that does not let us.

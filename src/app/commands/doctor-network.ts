@@ -5,7 +5,8 @@ import { connect } from "node:net";
 import ipaddr from "ipaddr.js";
 import { createResolver, type Resolver } from "../../dns/resolver.ts";
 import { canonicalName, joinText } from "../../mail/dns-record.ts";
-import type { Config, Listen } from "../config.ts";
+import type { Config } from "../config.ts";
+import type { Listen } from "../config-shapes.ts";
 import type { Finding } from "./doctor.ts";
 
 const notNeeded = (check: string): Finding[] => [{ check, result: "ok", found: "not needed while mail is captured" }];

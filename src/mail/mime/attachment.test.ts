@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { attachmentPart, checkAttachment } from "./attachment.ts";
+
+test("every problem with the labels is told at once", () => {
+  assert.deepEqual(
+    checkAttachment({ filename: "bill.pdf", contentType: "application/pdf", contentId: "logo@example.com" }),
+    [],
+  );
+  const problems = checkAttachment({ filename: `${"x".repeat(256)}\n`, contentType: "no type", contentId: "a b" });
+  assert.equal(problems.length, 4);
+  assert.match(problems[0]!, /257 characters, at most 255/);
+  assert.match(problems[1]!, /control character/);
+  assert.match(problems[3]!, /content id/);
+});
+
+test("the part names file and content in any script, for old readers too", () => {
+  const [head] = attachmentPart(
+    { filename: "Rechnung für Ä.pdf", contentType: "", base64: "QQ==", contentId: "logo" },
+    "inline",
+  );
+  assert.match(head, /^Content-Type: application\/octet-stream;/);
+  assert.match(head, /Content-Disposition: inline;\s+filename\*=utf-8''Rechnung%20f%C3%BCr%20%C3%84\.pdf/i);
+  assert.match(head, /Content-ID: <logo>\r\n/);
+  assert.match(head, /Content-Transfer-Encoding: base64\r\n\r\n$/);
+  assert.match(head, /^[\r\n -~]*$/);
+});
+
+test("what could smuggle in lines, or was given away, is never composed", () => {
+  const labels = { filename: "a", contentType: "text/plain" };
+  assert.throws(() => attachmentPart({ ...labels, base64: "QQ==\r\n--x" }, "attachment"), /not canonical base64/);
+  const given = new Uint8Array(Buffer.from("QUJD"));
+  structuredClone(given.buffer, { transfer: [given.buffer] });
+  assert.throws(() => attachmentPart({ ...labels, base64: given }, "attachment"), /handed over/);
+  assert.throws(() => attachmentPart({ ...labels, filename: "a\r\nb", base64: "" }, "attachment"), /control character/);
+});

@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { getPriority } from "node:os";
+import { test } from "node:test";
+import { yieldToOthers } from "./thread-pool.ts";
+
+test("the threads that sign step back, and the event loop does not", {
+  skip: process.platform !== "linux" && "Linux only",
+}, async () => {
+  const before = getPriority(process.pid);
+  const yielding = await yieldToOthers();
+  const workers = readdirSync("/proc/self/task").filter(
+    (id) => readFileSync(`/proc/self/task/${id}/comm`, "latin1").trim() === "libuv-worker",
+  );
+  assert.ok(workers.length > 0);
+  assert.equal(yielding, workers.length);
+  for (const id of workers) assert.equal(getPriority(Number(id)), Math.max(before, 10));
+  assert.equal(getPriority(process.pid), before);
+});
