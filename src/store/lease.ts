@@ -110,9 +110,13 @@ export async function leaseDue(
           and status || '' in ('queued', 'delayed') and due_at + interval '0' <= now() and (lease is null or lease >> 32 <> all (live.ids))
         limit 1000 for update skip locked) r
       where not exists (select 1 from picked q where q.email_id = r.email_id and q.position = r.position)
+    ), chosen as materialized (
+      -- Written down once: for a row that somebody has just released, PostgreSQL looks at the update's sources again, and at two of them
+      -- in a union it ran the locking queries anew and crashed (18.4; docs/decisions/0015).
+      select workspace_id, email_id, position, lost from picked union all select * from sibling
     ), leased as (
-      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or p.lost
-      from (select workspace_id, email_id, position, lost from picked union all select * from sibling) p where r.workspace_id = p.workspace_id and r.email_id = p.email_id and r.position = p.position
+      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or c.lost
+      from chosen c where r.workspace_id = c.workspace_id and r.email_id = c.email_id and r.position = c.position
       returning ${recipientColumns(sql)}
     )
     ${leasedColumns(sql)}`;

@@ -66,12 +66,17 @@ export async function hastenSome(
 ): Promise<number> {
   const { workspaceId, destination } = at;
   const rows = await sql`
-    with waiting as materialized (
+    with seen as materialized (
       select r.email_id, r.position from recipients r
       where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
         and r.due_at > now() and r.lease is null
         and not exists (select 1 from emails e where e.workspace_id = r.workspace_id and e.id = r.email_id and e.scheduled_at > now())
-      order by r.due_at limit ${at.limit} for update of r skip locked
+      order by r.due_at limit ${at.limit}
+    ), waiting as materialized (
+      -- Found first and locked one by one then, see settle.ts.
+      select s.* from seen s cross join lateral (
+        select 1 from recipients where workspace_id = ${workspaceId} and email_id = s.email_id and position = s.position
+          and lease is null and status || '' in ('queued', 'delayed') limit 1 for update skip locked) r
     )
     update recipients r set due_at = now() from waiting w
     where r.workspace_id = ${workspaceId} and r.email_id = w.email_id and r.position = w.position returning 1`;
@@ -136,8 +141,8 @@ export async function purgeSome(sql: Sql, purge: Purge): Promise<number> {
     ), held as (
       select p.*, row_number() over (order by p.email_id, p.position) as ord from picked p
     ), mail as materialized (
-      select e.id, e.message_id, e.metadata from emails e
-      where e.workspace_id = ${workspaceId} and e.id in (select email_id from held) order by e.id for update
+      select e.* from (select distinct email_id from held order by email_id offset 0) h cross join lateral (
+        select id, message_id, metadata from emails where workspace_id = ${workspaceId} and id = h.email_id limit 1 for update) e
     ), bump as (
       update event_counters set last = last + (select count(*) from held)
       where workspace_id = ${workspaceId} and (select count(*) from mail) > 0 returning last - (select count(*) from held) as base

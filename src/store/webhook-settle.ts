@@ -76,9 +76,10 @@ export async function settleDeliveries(
         status text, due_in interval, attempts smallint, response_status integer, response_head text, duration_ms integer, error text,
         endpoint text, event_id uuid)
     ), held as materialized (
-      select i.* from input i join webhook_deliveries d
-        on d.workspace_id = i.workspace_id and d.webhook_id = i.webhook_id and d.id = i.id and d.lease = i.lease
-      order by d.id for update of d
+      -- One by one, see settle.ts.
+      select i.* from (select * from input order by id offset 0) i cross join lateral (
+        select 1 from webhook_deliveries d
+        where d.workspace_id = i.workspace_id and d.webhook_id = i.webhook_id and d.id = i.id and d.lease = i.lease limit 1 for update) d
     ), delivery as (
       update webhook_deliveries d set status = h.status, lease = null, attempts = h.attempts, due_at = coalesce(now() + h.due_in, d.due_at),
         response_status = h.response_status, response_head = h.response_head, duration_ms = h.duration_ms, error = h.error,
