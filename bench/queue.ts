@@ -7,13 +7,12 @@ import { until } from "../test/harness/wait.ts";
 import { addSendingDomain, senderDomain } from "../test/harness/world.ts";
 import { emptyQueue, fillQueue } from "./lib/backlog.ts";
 import { startCounted } from "./lib/counted.ts";
+import { sendFresh } from "./lib/fresh.ts";
 import { runLoad } from "./lib/load.ts";
 import { type Bench, type Row, runAlone } from "./lib/report.ts";
 import { callHeaders, type Stage, sendBody, setStage } from "./lib/stage.ts";
 
 const scale = Number(process.env.BENCH_SCALE ?? 1);
-const freshEmails = 400;
-const freshPerSecond = 20;
 const throughputEmails = 2000;
 
 export const benchQueue: Bench = async (say) => {
@@ -105,34 +104,6 @@ export const benchQueue: Bench = async (say) => {
     });
   }
 };
-
-/** Emails at a steady pace, each waited for: from the request to the answer that the receiver has it. */
-async function sendFresh(node: RunningProgram, count = freshEmails): Promise<{ p50: number; p99: number }> {
-  const times: number[] = [];
-  const failures: string[] = [];
-  const began = performance.now();
-  await Promise.all(
-    Array.from({ length: count }, async (_, i) => {
-      await new Promise((resolve) => setTimeout(resolve, (i * 1000) / freshPerSecond));
-      const sentAt = performance.now();
-      const body = JSON.stringify({ ...JSON.parse(sendBody(`u${i}@fresh.test`)), async: false });
-      const answer = await fetch(`${node.url}/v1.EmailService/SendEmail`, {
-        method: "POST",
-        headers: callHeaders,
-        body,
-      });
-      const { status } = (await answer.json()) as { status?: string };
-      if (status === "EMAIL_STATUS_SENT") times.push(performance.now() - sentAt);
-      else failures.push(String(status));
-    }),
-  );
-  if (failures.length > 0)
-    throw new Error(
-      `${failures.length} of ${count} were not sent within 10 s (${failures[0]}) in ${performance.now() - began} ms`,
-    );
-  times.sort((a, b) => a - b);
-  return { p50: times[Math.floor(times.length * 0.5)]!, p99: times[Math.floor(times.length * 0.99)]! };
-}
 
 async function deliver(node: RunningProgram, stage: Stage, workspaceId: string): Promise<number> {
   const settled = async () =>

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { benchAttachments } from "./attachments.ts";
 import { benchDestinations } from "./destinations.ts";
+import { benchGrowth } from "./growth.ts";
 import { benchHttp } from "./http.ts";
 import { benchInbound } from "./inbound.ts";
 import { plot } from "./lib/plot.ts";
@@ -24,6 +25,10 @@ const benches: Record<string, { run: Bench; about: string }> = {
   queue: {
     run: benchQueue,
     about: "fresh mail beside slow and dead sites, a flood, 1,000,000 queued (BENCH_SCALE=0.1: a tenth)",
+  },
+  growth: {
+    run: benchGrowth,
+    about: "calls on a store of 3,000,000 emails and 10,000,000 events, beside a young one (BENCH_SCALE=0.1: a tenth)",
   },
   attachments: { run: benchAttachments, about: "5 MiB each, beside bare SMTP" },
   webhooks: { run: benchWebhooks, about: "events posted, beside plain posts" },

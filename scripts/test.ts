@@ -1,11 +1,11 @@
 /** npm test: one PostgreSQL for the whole run, then node's own test runner over every *.test.ts. Arguments narrow it: npm test -- src/mail */
 import { spawn } from "node:child_process";
-import { generateKeyPairSync } from "node:crypto";
 import { globSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { makeRsaKey } from "../src/mail/rsa-key.ts";
 import { startTestServer } from "../test/harness/database.ts";
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("-"));
@@ -24,11 +24,11 @@ const mayBeUnsteady = 5;
 
 const server = await startTestServer();
 const place = await mkdtemp(join(tmpdir(), "posthorn-test-run-"));
-const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const senderKey = await makeRsaKey();
 const env = {
   ...process.env,
   TEST_DATABASE_URL: server.url,
-  TEST_SENDER_KEY: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  TEST_SENDER_KEY: senderKey.export({ type: "pkcs8", format: "pem" }).toString(),
   // Every file is a process, and reading our own modules is most of what a short one does.
   NODE_COMPILE_CACHE: fileURLToPath(new URL("../node_modules/.cache/posthorn-test", import.meta.url)),
 };

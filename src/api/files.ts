@@ -5,7 +5,7 @@ import { extname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type Page, plain } from "./dispatch.ts";
 
-type File = { body: Buffer; gzip: Buffer; type: string; etag: string };
+type File = { body: Buffer; gzip: () => Buffer; type: string; etag: string };
 
 const types: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -60,7 +60,7 @@ export async function createFiles(folder: string): Promise<Page> {
     if (path in previews) response.setHeader("x-frame-options", "SAMEORIGIN");
     if (zipped && !fresh) response.setHeader("content-encoding", "gzip");
     if (fresh || request.method === "HEAD") return void response.end();
-    response.end(zipped ? file.gzip : file.body);
+    response.end(zipped ? file.gzip() : file.body);
   };
 }
 
@@ -73,10 +73,16 @@ async function readFiles(folder: string): Promise<Map<string, File>> {
     const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
     files.set(`/${relative(folder, name).replaceAll("\\", "/")}`, {
       body,
-      gzip: gzipSync(body),
+      gzip: zippedWhenAsked(body),
       type: types[extname(name)] ?? "application/octet-stream",
       etag,
     });
   }
   return files;
+}
+
+/** Compressed by the first who asks: all files together take a twentieth of a start. */
+export function zippedWhenAsked(body: Buffer): () => Buffer {
+  let zipped: Buffer | undefined;
+  return () => (zipped ??= gzipSync(body));
 }

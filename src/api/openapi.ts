@@ -1,12 +1,12 @@
 /** /openapi.json: the contract for tools that read OpenAPI, as `npm run generate` wrote it. Read once, when the program starts. */
 import { readFile } from "node:fs/promises";
-import { gzipSync } from "node:zlib";
 import { type Page, plain } from "./dispatch.ts";
+import { zippedWhenAsked } from "./files.ts";
 
 export async function openapiPages(file: string): Promise<Map<string, Page>> {
   // Whitespace is for those who read the file in the repository.
   const body = Buffer.from(JSON.stringify(JSON.parse(await readFile(file, "utf8"))));
-  const zipped = gzipSync(body);
+  const zipped = zippedWhenAsked(body);
   const page: Page = (request, response) => {
     if (request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");
@@ -20,7 +20,7 @@ export async function openapiPages(file: string): Promise<Map<string, Page>> {
     response.setHeader("cross-origin-resource-policy", "cross-origin");
     if (gzip) response.setHeader("content-encoding", "gzip");
     if (request.method === "HEAD") return void response.end();
-    response.end(gzip ? zipped : body);
+    response.end(gzip ? zipped() : body);
   };
   return new Map([["/openapi.json", page]]);
 }

@@ -1,7 +1,7 @@
 /** Makes DKIM keys off the event loop. RSA-2048 costs a core a tenth of a second or more: one domain at a time, and no endless queue. */
-import { generateKeyPair } from "node:crypto";
-import { promisify } from "node:util";
+import { createPublicKey } from "node:crypto";
 import { createGate } from "../dns/gate.ts";
+import { makeRsaKey } from "../mail/rsa-key.ts";
 import { Problem } from "../rules/problem.ts";
 
 export type KeyPair = {
@@ -13,9 +13,7 @@ export type KeyPair = {
 
 export type KeyMaker = () => Promise<[KeyPair, KeyPair]>;
 
-const makeRsa = promisify(generateKeyPair);
-
-/** Two keys take two of libuv's four threads: signing goes on meanwhile. */
+/** Both keys of a domain at once. */
 export function createKeyMaker(options: { maxWaiting?: number } = {}): KeyMaker {
   const { maxWaiting = 50 } = options;
   const gate = createGate(1);
@@ -39,10 +37,9 @@ export function createKeyMaker(options: { maxWaiting?: number } = {}): KeyMaker 
 }
 
 async function makePair(): Promise<KeyPair> {
-  const { publicKey, privateKey } = await makeRsa("rsa", {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: "spki", format: "der" },
-    privateKeyEncoding: { type: "pkcs8", format: "pem" },
-  });
-  return { publicKey: publicKey.toString("base64"), privateKeyPem: privateKey };
+  const key = await makeRsaKey();
+  return {
+    publicKey: createPublicKey(key).export({ type: "spki", format: "der" }).toString("base64"),
+    privateKeyPem: key.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
 }

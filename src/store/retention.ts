@@ -1,4 +1,5 @@
 /** Old rows leave by partition: dropped whole, without a scan, never while anything in it is still needed. */
+import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "./db.ts";
 import { type PartitionedTable, partitionAt, partitioned } from "./partitions.ts";
 
@@ -22,26 +23,35 @@ export async function dropOldPartitions(sql: Sql, retention: Retention): Promise
       const startMs = startOf(table, name);
       if (startMs === undefined || partitionAt(table, startMs).endMs > nowMs - keptDays(table, retention) * dayMs)
         continue;
-      if (await dropIfFinished(sql, table, name, startMs).catch(leaveLocked)) dropped.push(name);
+      if (await dropIfFinished(sql, table, name, startMs)) dropped.push(name);
     }
   }
   return dropped;
 }
 
-/** A lock that is not to be had at once is left for the next round: dropping must never make mail wait, nor keep other partitions. */
-function leaveLocked(error: unknown): false {
-  if ((error as { code?: string }).code === "55P03") return false;
-  throw error;
-}
+/** Whoever comes while a drop waits for its lock, waits too: so it waits for a moment only, and asks again a little later. */
+const lockWaitMs = 50;
+const lockTries = 6;
+const betweenTriesMs = 250;
 
 async function dropIfFinished(sql: Sql, table: PartitionedTable, name: string, startMs: number): Promise<boolean> {
-  return await sql.begin(async (tx) => {
-    await tx`set local lock_timeout = '2s'`;
-    if (await isNeeded(tx, table, name, startMs)) return false;
-    if (table === "events") await moveOldest(tx, name);
-    await tx.unsafe(`drop table ${name}`);
-    return true;
-  });
+  if (await isNeeded(sql, table, name, startMs)) return false;
+  // Before the drop, and not in one transaction with it: that would hold the counters of everybody's events while it waits for its lock.
+  if (table === "events") await moveOldest(sql, name);
+  for (let tries = 1; ; tries++) {
+    try {
+      await sql.begin(async (tx) => {
+        await tx.unsafe(`set local lock_timeout = ${lockWaitMs}`);
+        await tx.unsafe(`drop table ${name}`);
+      });
+      return true;
+    } catch (error) {
+      if ((error as { code?: string }).code !== "55P03") throw error;
+      // Left for the next round.
+      if (tries === lockTries) return false;
+      await delay(betweenTriesMs);
+    }
+  }
 }
 
 /** An email that somebody still waits for keeps its own row, its recipients and its content, whatever its age. */

@@ -1,6 +1,7 @@
 /** A whole small world for sending journeys: the real program in direct mode, a DNS server and an SMTP sink that take orders, a
  * sending domain with a real key, and a ledger of what was asked for. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { createPrivateKey, createPublicKey } from "node:crypto";
+import { makeRsaKey } from "../../src/mail/rsa-key.ts";
 import type { Sql } from "../../src/store/db.ts";
 import { makeUuid } from "../../src/store/ids.ts";
 import { createSecrets } from "../../src/store/secrets.ts";
@@ -14,9 +15,7 @@ export const senderDomain = "sender.test";
 export const selector = "ph1";
 
 /** One key for all worlds of a run: making one takes longer than many a journey. */
-const privateKey = process.env.TEST_SENDER_KEY
-  ? createPrivateKey(process.env.TEST_SENDER_KEY)
-  : generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+const privateKey = process.env.TEST_SENDER_KEY ? createPrivateKey(process.env.TEST_SENDER_KEY) : await makeRsaKey();
 export const senderPublicKey = createPublicKey(privateKey).export({ type: "spki", format: "der" }).toString("base64");
 
 export type WireEvent = {
