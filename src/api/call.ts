@@ -41,20 +41,20 @@ export function callerOf(key: Key): Caller {
 /** Runs a handler against the caller's deadline, honouring what `beginWrite` promised. */
 export async function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: Call) => Promise<T>): Promise<T> {
   if (call.signal.aborted) throw ended(call.signal);
-  const writing = new AbortController();
+  let writing = false;
   const beginWrite = () => {
     if (call.signal.aborted) throw ended(call.signal);
-    writing.abort();
+    writing = true;
   };
-  return await beforeEnd(call.signal, work({ ...call, beginWrite }), writing.signal);
+  return await beforeEnd(call.signal, work({ ...call, beginWrite }), () => writing);
 }
 
-/** The work's own answer, or the reason why nobody waits for it any more; once `always` is set, only the former. */
-export async function beforeEnd<T>(signal: AbortSignal, work: Promise<T>, always?: AbortSignal): Promise<T> {
+/** The work's own answer, or the reason why nobody waits for it any more; while `always` says so, only the former. */
+export async function beforeEnd<T>(signal: AbortSignal, work: Promise<T>, always = () => false): Promise<T> {
   let giveUp = () => {};
   const over = new Promise<never>((_, reject) => {
     giveUp = () => {
-      if (!always?.aborted) reject(ended(signal));
+      if (!always()) reject(ended(signal));
     };
   });
   signal.addEventListener("abort", giveUp, { once: true });

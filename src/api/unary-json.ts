@@ -89,9 +89,14 @@ function startDeadline(header: string | undefined, nowMs: number, life: AbortCon
 async function readBody(request: Request): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   await new Promise<void>((resolve, reject) => {
-    const brokenOff = () => reject(new ConnectError("the request broke off", Code.Canceled));
+    // Every request is closed in the end; only before its own end does that mean anything, and an error is dear to make.
+    let whole = false;
+    const brokenOff = () => whole || reject(new ConnectError("the request broke off", Code.Canceled));
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.once("end", resolve);
+    request.once("end", () => {
+      whole = true;
+      resolve();
+    });
     request.once("close", brokenOff);
     request.once("error", brokenOff);
   });

@@ -4,8 +4,9 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
 import { countRowsRead } from "../../test/harness/rows-read.ts";
+import { silentLog } from "../ops/log.ts";
 import { readContents } from "./content.ts";
-import type { Sql } from "./db.ts";
+import { openDb, type Sql } from "./db.ts";
 import { storeBatch } from "./email-batches.ts";
 import { progressOf } from "./email-reads.ts";
 import { makeUuid } from "./ids.ts";
@@ -38,7 +39,7 @@ test("with thousands waiting, a lease and its settlement read about as many rows
       idempotency: undefined,
     });
   const names = ["d0.test", "d1.test", "d2.test", "d3.test"];
-  for (let round = 1; round <= 3; round++) {
+  for (let round = 1; round <= 12; round++) {
     const found = await rowsRead((tx) => findLanes(tx, 100));
     assert.deepEqual(
       found.result.map(({ destination }) => destination),
@@ -81,5 +82,38 @@ test("with thousands waiting, a lease and its settlement read about as many rows
     );
     assert.equal(purged.result, 10);
     assert.ok(purged.rows < 500, `a purge of 10 read ${purged.rows} rows`);
+  }
+});
+
+test("a plan that was made for an empty queue, or for a full one that was counted, reads no more later", async () => {
+  for (const counted of [false, true]) {
+    const workspaceId = await makeWorkspace(database.sql);
+    const lanes = ["d0.test", "d1.test"].map((destination) => ({ destination, workspaceId, quota: 5 }));
+    const workerId = await registerWorker(database.sql, { host: "h", pid: 2, roles: ["delivery"], version: "t" });
+    if (counted) await database.sql`analyze recipients, emails, suppressions, paused_destinations`;
+    // One connection, and the plan of its first lease for ever: what a cache of plans comes to in the end.
+    const [name] = await database.sql<{ name: string }[]>`select current_database() as name`;
+    await database.sql.unsafe(`alter database ${name!.name} set plan_cache_mode = force_generic_plan`);
+    const session = openDb({ url: database.url, pool: 1, log: silentLog() });
+    try {
+      assert.deepEqual([...(await session`show plan_cache_mode`)], [{ plan_cache_mode: "force_generic_plan" }]);
+      assert.deepEqual(await leaseDue(session, makeLease(workerId, 1), lanes), []);
+      for (let i = 0; i < backlog; i += 500)
+        await storeBatch(database.sql, {
+          workspaceId,
+          emails: Array.from({ length: 500 }, (_, n) =>
+            newEmail(workspaceId, [`a${i + n}@d${n % 4}.test`, `b@d${n % 4}.test`]),
+          ),
+          answer: [],
+          idempotency: undefined,
+        });
+      const leased = await countRowsRead(session, "^(recipients|emails)_p", (tx) =>
+        leaseDue(tx, makeLease(workerId, 2), lanes),
+      );
+      assert.equal(leased.result.length, 12, "five of each lane, and the second recipient of the last email");
+      assert.ok(leased.rows < 500, `a lease of 12 read ${leased.rows} rows${counted ? ", counted" : ""}`);
+    } finally {
+      await session.end();
+    }
   }
 });

@@ -86,37 +86,35 @@ export async function leaseDue(
   lease: string,
   lanes: readonly (Lane & { quota: number })[],
 ): Promise<Leased[]> {
-  // Kept by a connection, its plan would be one made for a queue of another size: leases of 3 ms became ones of 300.
-  const rows = await sql<LeasedRow[]>`/* planned anew */
+  // A connection keeps the plan of this statement while the queue grows from nothing to a million rows. So nothing in it leaves the planner a
+  // choice that is right for one size only: lease-backlog.test.ts counts the rows that are read. docs/decisions/0017 says how.
+  const rows = await sql<LeasedRow[]>`
     with live as materialized (${liveWorkers(sql, lease)}), lane as (
       select * from unnest(${lanes.map((l) => l.destination)}::text[], ${lanes.map((l) => l.workspaceId)}::uuid[], ${lanes.map((l) => l.quota)}::int[])
         as l(destination, workspace_id, quota)
-      -- Always true, as the one below: they make the planner expect few rows, so that what follows goes through primary keys. Three
-      -- lanes looked like enough to it to read all of a young queue instead, and everybody's mail waited for that.
+      -- Always true, as the one below: they make the planner expect few rows, so that what follows goes through primary keys.
       where l.quota + 0 = l.quota and not exists (select 1 from paused_destinations p where p.workspace_id = l.workspace_id and p.destination = l.destination)
     ), picked as materialized (
       select r.* from lane, live, lateral (
-        select workspace_id, email_id, position, lease is not null as lost, destination from recipients
+        select tableoid as part, ctid as place, workspace_id, email_id, position, destination, lease is not null as lost from recipients
         where destination = lane.destination and workspace_id = lane.workspace_id and status in ('queued', 'delayed')
           and due_at <= now() and (lease is null or lease >> 32 <> all (live.ids))
         order by due_at limit lane.quota for update skip locked) r
       where r.position + 0 = r.position
     ), sibling as materialized (
       -- An email is not cut in two where a quota ends: its other recipients at the destination travel along. Found by the primary key
-      -- and by nothing else: with the statistics of an empty table a join read the whole queue (lease-backlog.test.ts).
+      -- and by nothing else: with the statistics of an empty table a join read the whole queue.
       select r.* from (select distinct workspace_id, email_id, destination from picked) p cross join live cross join lateral (
-        select workspace_id, email_id, position, lease is not null as lost from recipients
+        select tableoid as part, ctid as place, email_id, position, lease is not null as lost from recipients
         where workspace_id = p.workspace_id and email_id = p.email_id and destination || '' = p.destination
           and status || '' in ('queued', 'delayed') and due_at + interval '0' <= now() and (lease is null or lease >> 32 <> all (live.ids))
         limit 1000 for update skip locked) r
       where not exists (select 1 from picked q where q.email_id = r.email_id and q.position = r.position)
     ), chosen as materialized (
-      -- Written down once: for a row that somebody has just released, PostgreSQL looks at the update's sources again, and at two of them
-      -- in a union it ran the locking queries anew and crashed (18.4; docs/decisions/0015).
-      select workspace_id, email_id, position, lost from picked union all select * from sibling
+      select part, place, lost from picked union all select part, place, lost from sibling
     ), leased as (
-      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or c.lost
-      from chosen c where r.workspace_id = c.workspace_id and r.email_id = c.email_id and r.position = c.position
+      -- By the place where the locked row lies. One that somebody changed since this statement began lies elsewhere now, and is left for the next.
+      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or c.lost from chosen c where r.ctid = c.place and r.tableoid = c.part
       returning ${recipientColumns(sql)}
     )
     ${leasedColumns(sql)}`;

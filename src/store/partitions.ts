@@ -7,14 +7,14 @@ const dayMs = 86_400_000;
 /** How each growing table is cut: by which key, how many days a partition spans, how many days ahead there must be
  * one, and how full its pages are made: rows that are updated leave room, so that an update stays in place (HOT). */
 export const partitioned = {
-  emails: { key: "uuid", days: 7, ahead: 21, fill: 85 },
-  recipients: { key: "uuid", days: 7, ahead: 21, fill: 80 },
+  emails: { key: "uuid", days: 7, ahead: 7, fill: 85 },
+  recipients: { key: "uuid", days: 7, ahead: 7, fill: 80 },
   // Content belongs to the day of its last planned use: a scheduled email's lies up to 30 days ahead.
   email_contents: { key: "date", days: 1, ahead: 40, fill: 100 },
-  events: { key: "time", days: 7, ahead: 21, fill: 100 },
-  webhook_deliveries: { key: "uuid", days: 7, ahead: 21, fill: 80 },
-  inbound_messages: { key: "uuid", days: 7, ahead: 21, fill: 100 },
-  inbound_contents: { key: "uuid", days: 7, ahead: 21, fill: 100 },
+  events: { key: "time", days: 7, ahead: 7, fill: 100 },
+  webhook_deliveries: { key: "uuid", days: 7, ahead: 7, fill: 80 },
+  inbound_messages: { key: "uuid", days: 7, ahead: 7, fill: 100 },
+  inbound_contents: { key: "uuid", days: 7, ahead: 7, fill: 100 },
 } as const;
 
 export type PartitionedTable = keyof typeof partitioned;
