@@ -207,11 +207,17 @@ const writtenTokens = [
   ...["On a, b wrote:\n", "Am a schrieb b:\n", " schrieb am ", "> ", ">", "*", "**From:** a\n", "Sent: b\n", "To: c\n"],
   ...["-----Original Message-----\n", "____________________\n", "\n", " ", "a"],
 ];
-const writing = target("texts", texts(writtenTokens), (text) => {
-  const plain = htmlToText(text);
-  newTextOf(text);
-  newTextOf(plain);
-});
+/** Where a text has nothing but short lines, each costs 2.5 µs, twice here; in the thread that parses the mail. */
+const writing = target(
+  "texts",
+  texts(writtenTokens),
+  (text) => {
+    const plain = htmlToText(text);
+    newTextOf(text);
+    newTextOf(plain);
+  },
+  { limitMs: 500 },
+);
 
 const recordTokens = [
   ...["v=spf1 ", "include:", "ip4:", "1.2.3.4/33", "~all", "redirect=", "%{i}", "a:", "mx", "exists:", "/24//64"],

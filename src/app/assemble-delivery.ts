@@ -48,7 +48,7 @@ export type DeliveryDeps = {
  * workspace's turn comes soon. */
 const composedAtOnce = 6 * Math.max(2, availableParallelism());
 /** Content under way on this node; three emails of 30 MiB in different stages, or some thousand ordinary ones. */
-const memoryBytes = { small: 48 * 1024 * 1024, large: 208 * 1024 * 1024 };
+const memoryBytes = { small: 48 * 1024 * 1024, large: 80 * 1024 * 1024 };
 
 export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promise<void> }> {
   const { config, log, clock, wake, store } = deps;

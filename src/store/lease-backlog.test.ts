@@ -4,13 +4,12 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
 import { countRowsRead } from "../../test/harness/rows-read.ts";
-import { silentLog } from "../ops/log.ts";
 import { readContents } from "./content.ts";
-import { openDb, type Sql } from "./db.ts";
+import type { Sql } from "./db.ts";
 import { storeBatch } from "./email-batches.ts";
 import { progressOf } from "./email-reads.ts";
 import { makeUuid } from "./ids.ts";
-import { findLanes, leaseDue, makeLease } from "./lease.ts";
+import { findLanes, type Leased, leaseDue, makeLease } from "./lease.ts";
 import { purgeSome } from "./queue-destinations.ts";
 import { settle } from "./settle.ts";
 import { registerWorker } from "./workers.ts";
@@ -25,6 +24,12 @@ after(async () => await database.drop());
 /** Rows of the queue that the work read, by whatever way. */
 const rowsRead = <T>(work: (sql: Sql) => Promise<T>) =>
   countRowsRead(database.sql, "^(recipients|emails|email_contents)_p", work);
+
+const delivered = ({ workspaceId, emailId, position, lease }: Leased) => ({
+  ...{ workspaceId, emailId, position, lease, status: "delivered" as const },
+  ...{ dueInMs: undefined, attempts: 1, inDoubt: false, reply: "250 ok", remoteMx: "mx.test", suppress: undefined },
+  event: { id: makeUuid(Date.now()), type: "email.delivered", payload: {} },
+});
 
 test("with thousands waiting, a lease and its settlement read about as many rows as they take", async () => {
   const { sql } = database;
@@ -67,11 +72,7 @@ test("with thousands waiting, a lease and its settlement read about as many rows
     );
     assert.equal(contents.result.size, 10);
     assert.ok(contents.rows < 500, `reading 10 contents read ${contents.rows} rows`);
-    const items = leased.result.map((row) => ({
-      ...{ workspaceId, emailId: row.emailId, position: row.position, lease: row.lease, status: "delivered" as const },
-      ...{ dueInMs: undefined, attempts: 1, inDoubt: false, reply: "250 ok", remoteMx: "mx.test", suppress: undefined },
-      event: { id: makeUuid(Date.now()), type: "email.delivered", payload: {} },
-    }));
+    const items = leased.result.map(delivered);
     const settled = await rowsRead((tx) => settle(tx, items));
     assert.ok(settled.result.every((held) => held));
     assert.ok(settled.rows < 500, `a settlement of 10 read ${settled.rows} rows`);
@@ -82,38 +83,5 @@ test("with thousands waiting, a lease and its settlement read about as many rows
     );
     assert.equal(purged.result, 10);
     assert.ok(purged.rows < 500, `a purge of 10 read ${purged.rows} rows`);
-  }
-});
-
-test("a plan that was made for an empty queue, or for a full one that was counted, reads no more later", async () => {
-  for (const counted of [false, true]) {
-    const workspaceId = await makeWorkspace(database.sql);
-    const lanes = ["d0.test", "d1.test"].map((destination) => ({ destination, workspaceId, quota: 5 }));
-    const workerId = await registerWorker(database.sql, { host: "h", pid: 2, roles: ["delivery"], version: "t" });
-    if (counted) await database.sql`analyze recipients, emails, suppressions, paused_destinations`;
-    // One connection, and the plan of its first lease for ever: what a cache of plans comes to in the end.
-    const [name] = await database.sql<{ name: string }[]>`select current_database() as name`;
-    await database.sql.unsafe(`alter database ${name!.name} set plan_cache_mode = force_generic_plan`);
-    const session = openDb({ url: database.url, pool: 1, log: silentLog() });
-    try {
-      assert.deepEqual([...(await session`show plan_cache_mode`)], [{ plan_cache_mode: "force_generic_plan" }]);
-      assert.deepEqual(await leaseDue(session, makeLease(workerId, 1), lanes), []);
-      for (let i = 0; i < backlog; i += 500)
-        await storeBatch(database.sql, {
-          workspaceId,
-          emails: Array.from({ length: 500 }, (_, n) =>
-            newEmail(workspaceId, [`a${i + n}@d${n % 4}.test`, `b@d${n % 4}.test`]),
-          ),
-          answer: [],
-          idempotency: undefined,
-        });
-      const leased = await countRowsRead(session, "^(recipients|emails)_p", (tx) =>
-        leaseDue(tx, makeLease(workerId, 2), lanes),
-      );
-      assert.equal(leased.result.length, 12, "five of each lane, and the second recipient of the last email");
-      assert.ok(leased.rows < 500, `a lease of 12 read ${leased.rows} rows${counted ? ", counted" : ""}`);
-    } finally {
-      await session.end();
-    }
   }
 });

@@ -87,7 +87,7 @@ export async function leaseDue(
   lanes: readonly (Lane & { quota: number })[],
 ): Promise<Leased[]> {
   // A connection keeps the plan of this statement while the queue grows from nothing to a million rows. So nothing in it leaves the planner a
-  // choice that is right for one size only: lease-backlog.test.ts counts the rows that are read. docs/decisions/0017 says how.
+  // choice that is right for one size only: lease-plan.test.ts counts the rows that are read. docs/decisions/0017 says how.
   const rows = await sql<LeasedRow[]>`
     with live as materialized (${liveWorkers(sql, lease)}), lane as (
       select * from unnest(${lanes.map((l) => l.destination)}::text[], ${lanes.map((l) => l.workspaceId)}::uuid[], ${lanes.map((l) => l.quota)}::int[])

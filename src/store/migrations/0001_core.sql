@@ -216,7 +216,9 @@ create table emails (
   updated_at timestamptz not null default now(),
   primary key (workspace_id, id)
 ) partition by range (id);
-create index emails_by_domain on emails (workspace_id, domain, id);
+-- What a workspace is searched by stands first, here and below: behind the workspace, PostgreSQL 18 takes such an index for as good as the
+-- primary key while it knows little of a young table, and reads all of the workspace for each row.
+create index emails_by_domain on emails (domain, workspace_id, id);
 create index emails_by_metadata on emails using gin (metadata) where metadata <> '{}';
 
 -- What was asked for, in pieces of at most 256 Ki characters: part 0 is the text as JSON, part n attachment n in base64.
@@ -252,7 +254,7 @@ create table recipients (
 ) partition by range (email_id);
 -- Lanes: the loop walks (destination, workspace) by skipping through this index and takes the oldest due rows of each.
 create index recipients_due on recipients (destination, workspace_id, due_at) where status in ('queued', 'delayed');
-create index recipients_by_address on recipients (workspace_id, lower(address), email_id);
+create index recipients_by_address on recipients (lower(address), workspace_id, email_id);
 
 -- What a simulated recipient still does after its delivery: a complaint, a reply.
 create table follow_ups (
@@ -333,7 +335,7 @@ create table events (
   created_at timestamptz not null default now(),
   primary key (workspace_id, number, created_at)
 ) partition by range (created_at);
-create index events_by_email on events (workspace_id, email_id, number) where email_id is not null;
+create index events_by_email on events (email_id, workspace_id, number) where email_id is not null;
 
 create table suppressions (
   workspace_id uuid not null,
@@ -425,8 +427,8 @@ create table inbound_messages (
   created_at timestamptz not null default now(),
   primary key (workspace_id, id)
 ) partition by range (id);
-create index inbound_by_parent on inbound_messages (workspace_id, parent_email_id, id) where parent_email_id is not null;
-create index inbound_by_domain on inbound_messages (workspace_id, domain, id);
+create index inbound_by_parent on inbound_messages (parent_email_id, workspace_id, id) where parent_email_id is not null;
+create index inbound_by_domain on inbound_messages (domain, workspace_id, id);
 create index inbound_by_recipient on inbound_messages using gin (recipients);
 
 -- The message as it arrived, in pieces of base64.
