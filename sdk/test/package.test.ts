@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { EmailService } from "../../src/gen/v1/email_pb.ts";
+import { followThroughKill } from "./live.ts";
 import { peerKey, startPeer } from "./peer.ts";
 import { consumer, makeProject, nodes, run, sdk } from "./project.ts";
 
@@ -80,6 +81,10 @@ async function runConsumer(version: string, path: string): Promise<void> {
     await peer.close();
   }
 }
+
+test("against the real program, the client on each Node sends, verifies, and streams on after a kill", async () => {
+  await followThroughKill(project, await nodes());
+});
 
 test("its types hold for both ways of resolving modules, without any of Node's", async () => {
   await copyFile(join(consumer, "types.ts"), join(project, "types.ts"));

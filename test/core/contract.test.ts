@@ -5,23 +5,28 @@ import { KeyPermission } from "../../src/gen/v1/options_pb.ts";
 import { connectCall, pathOf } from "../harness/connect-call.ts";
 import { allMethods, idPaths, misfits, nameOf, placesOf, policyOf, withText } from "../harness/contract.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { startProgram } from "../harness/program.ts";
+import { type RunningProgram, startProgram } from "../harness/program.ts";
 import { createKey, permissions, twoWorkspaces, type World } from "../harness/workspaces.ts";
 import { cases } from "./contract-cases.ts";
 
 const methods = await allMethods();
 const onWire = { full: KeyPermission.FULL, send: KeyPermission.SEND, read: KeyPermission.READ };
 let database: TestDatabase;
+let program: RunningProgram;
 let world: World;
+/** A key that was one. */
+let revoked: { id: string; secret: string };
 
 before(async () => {
   database = await createTestDatabase();
-  const program = await startProgram({ databaseUrl: database.url });
-  world = await twoWorkspaces(program, database.url);
+  program = await startProgram({ databaseUrl: database.url });
+  world = await twoWorkspaces(program, database.sql);
+  revoked = await createKey(world.program);
+  assert.equal((await world.program.call("KeyService/RevokeKey", { id: revoked.id })).status, 200);
 });
 
 after(async () => {
-  await world?.program.remove();
+  await program?.remove();
   await database?.drop();
 });
 
@@ -43,8 +48,6 @@ for (const method of methods) {
 
   describe(name, () => {
     it("asks for a key, and says the same to every key that is none", async () => {
-      const revoked = await createKey(world.program);
-      await world.program.call("KeyService/RevokeKey", { id: revoked.id });
       const good = world.ours.full;
       const authorizations = {
         missing: undefined,

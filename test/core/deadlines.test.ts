@@ -1,17 +1,19 @@
 /** Calls against the clock: a deadline that passes, a write that has begun, a program that is asked to stop. */
 import assert from "node:assert/strict";
-import { afterEach, beforeEach, it } from "node:test";
+import { after, before, beforeEach, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type Answer, type RunningProgram, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
 let database: TestDatabase;
 let program: RunningProgram;
-beforeEach(async () => {
+before(async () => {
   database = await createTestDatabase();
   program = await startProgram({ databaseUrl: database.url });
 });
-afterEach(async () => {
+// Each begins with the first key alone.
+beforeEach(async () => void (await database.sql`delete from keys where name <> 'first key'`));
+after(async () => {
   await program?.remove();
   await database?.drop();
 });
@@ -98,6 +100,8 @@ it("SIGTERM takes no new calls, finishes those in hand, and exits 0", async () =
 });
 
 it("SIGTERM under load loses no answer: what is stored is what was acknowledged", async () => {
+  // The one before was stopped by the test above.
+  program = await startProgram({ databaseUrl: database.url, dataDir: program.dataDir });
   const acknowledged: string[] = [];
   const wrong: unknown[] = [];
   let stopping = false;

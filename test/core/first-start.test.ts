@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { createTestDatabase } from "../harness/database.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
@@ -150,28 +150,37 @@ it("off loopback the key is in its file alone, and metrics need their token", as
   assert.equal(await metrics(`Bearer ${token}`), 200);
 });
 
-it("off loopback without a token there are no metrics", async (t) => {
-  const database = await createTestDatabase();
-  t.after(database.drop);
-  const program = await startProgram({ databaseUrl: database.url, env: { POSTHORN_HTTP: "0.0.0.0:0" } });
-  t.after(program.remove);
-  assert.equal((await fetch(`${program.url}/metrics`)).status, 401);
-});
+describe("with POSTHORN_API_KEY", () => {
+  let database: TestDatabase;
+  const running: RunningProgram[] = [];
+  before(async () => {
+    database = await createTestDatabase();
+  });
+  after(async () => {
+    for (const program of running) await program.remove();
+    await database?.drop();
+  });
 
-it("POSTHORN_API_KEY is the key, and a changed one takes the place of the old", async (t) => {
-  const database = await createTestDatabase();
-  t.after(database.drop);
-  const start = (key: string) => startProgram({ databaseUrl: database.url, env: { POSTHORN_API_KEY: key } });
-  const [oldKey, newKey] = ["an operator's own key, with 32+ chars".replaceAll(" ", "-"), "n".repeat(32)];
-  const first = await start(oldKey);
-  t.after(first.remove);
-  assert.equal((await first.call("KeyService/ListKeys", {}, { key: oldKey })).status, 200);
-  assert.ok(!first.output().includes(oldKey), "the key is in the output");
-  await tryWelcome(first, { POSTHORN_API_KEY: oldKey });
-  const second = await start(newKey);
-  t.after(second.remove);
-  assert.equal((await second.call("KeyService/ListKeys", {}, { key: newKey })).status, 200);
-  assert.equal((await second.call("KeyService/ListKeys", {}, { key: oldKey })).status, 401);
+  it("that is the key, and a changed one takes the place of the old", async () => {
+    const start = async (key: string, env: Record<string, string> = {}) => {
+      const program = await startProgram({ databaseUrl: database.url, env: { POSTHORN_API_KEY: key, ...env } });
+      running.push(program);
+      return program;
+    };
+    const [oldKey, newKey] = ["an operator's own key, with 32+ chars".replaceAll(" ", "-"), "n".repeat(32)];
+    const first = await start(oldKey);
+    assert.equal((await first.call("KeyService/ListKeys", {}, { key: oldKey })).status, 200);
+    assert.ok(!first.output().includes(oldKey), "the key is in the output");
+    await tryWelcome(first, { POSTHORN_API_KEY: oldKey });
+    const second = await start(newKey, { POSTHORN_HTTP: "0.0.0.0:0" });
+    assert.equal((await second.call("KeyService/ListKeys", {}, { key: newKey })).status, 200);
+    assert.equal((await second.call("KeyService/ListKeys", {}, { key: oldKey })).status, 401);
+  });
+
+  it("off loopback without a token there are no metrics", async () => {
+    // The second of the test above listens off loopback.
+    assert.equal((await fetch(`${running[1]!.url}/metrics`)).status, 401);
+  });
 });
 
 describe("mistakes", async () => {

@@ -9,6 +9,8 @@ import { until } from "../harness/wait.ts";
 
 const rounds = 10;
 const writers = 4;
+/** Acknowledged between one kill and the next: several of each writer, so that every kill falls among writes. */
+const writesBetween = 12;
 /** No call may take longer, whatever dies. */
 const hangsAfterMs = 20_000;
 
@@ -41,13 +43,16 @@ it("keeps every acknowledged row through ten kills of the program and ten of its
         if (answer.body.code !== "unavailable") wrong.push(JSON.stringify(answer.body));
         refused++;
       }
-      await delay(answer instanceof Error ? 50 : 10);
+      // What is down is asked again soon, but not so often that the asking keeps it from coming up.
+      await delay(answer instanceof Error || answer.status !== 200 ? 100 : 10);
     }
   }
   const load = Array.from({ length: writers }, (_, i) => write(i));
   const moreWrites = async (when: string) => {
     const before = acknowledged.size;
-    await until(`writes ${when}`, () => wrong.length > 0 || acknowledged.size >= before + 40, { withinMs: 90_000 });
+    await until(`writes ${when}`, () => wrong.length > 0 || acknowledged.size >= before + writesBetween, {
+      withinMs: 90_000,
+    });
   };
 
   try {

@@ -3,18 +3,11 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, it } from "node:test";
+import { after, afterEach, before, describe, it } from "node:test";
 import { readMigrations } from "../../src/store/migrate.ts";
 import { checkSecret, createSecrets } from "../../src/store/secrets.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import {
-  newDataDir,
-  type ProgramOptions,
-  type RunningProgram,
-  runCommand,
-  startProgram,
-  testSecret,
-} from "../harness/program.ts";
+import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
 import { createKey } from "../harness/workspaces.ts";
 
 const toRemove: { remove(): Promise<void> }[] = [];
@@ -28,23 +21,66 @@ async function newDatabase(options?: { migrated: boolean }): Promise<TestDatabas
   return database;
 }
 
-async function startNode(database: TestDatabase, options: ProgramOptions = {}): Promise<RunningProgram> {
-  const node = await startProgram({ databaseUrl: database.url, ...options });
-  toRemove.push(node);
-  return node;
-}
+describe("three nodes that start together on an empty database", () => {
+  let database: TestDatabase;
+  let nodes: RunningProgram[];
+  let key: string;
+  before(async () => {
+    database = await createTestDatabase({ migrated: false });
+    // The third counts calls by limits of its own.
+    const strict = { POSTHORN_RATE_PER_SECOND: "1", POSTHORN_RATE_BURST: "5" };
+    nodes = await Promise.all([{}, {}, strict].map((env) => startProgram({ databaseUrl: database.url, env })));
+  });
+  after(async () => {
+    for (const node of nodes ?? []) await node.remove();
+    await database?.drop();
+  });
 
-it("three nodes that start together on an empty database all come up, with one schema, one workspace and one key", async () => {
-  const database = await newDatabase({ migrated: false });
-  const nodes = await Promise.all([1, 2, 3].map(() => startNode(database)));
-  const [counts] = await database.sql<{ migrations: number; workspaces: number; keys: number; nodes: number }[]>`
+  it("all come up, with one schema, one workspace and one key", async () => {
+    const [counts] = await database.sql<{ migrations: number; workspaces: number; keys: number; nodes: number }[]>`
     select (select count(*)::int from schema_migrations) as migrations, (select count(*)::int from workspaces) as workspaces,
       (select count(*)::int from keys) as keys, (select count(distinct pid)::int from workers) as nodes`;
-  assert.deepEqual({ ...counts }, { migrations: (await readMigrations()).length, workspaces: 1, keys: 1, nodes: 3 });
-  assert.equal(nodes.filter((node) => node.output().includes("schema migrated")).length, 1);
-  const [holder, ...others] = nodes.filter((node) => existsSync(join(node.dataDir, "first-key")));
-  assert.ok(holder && others.length === 0, "the first key is in the files of one node");
-  for (const node of nodes) assert.equal((await node.call("KeyService/ListKeys", {}, { key: holder.key })).status, 200);
+    assert.deepEqual({ ...counts }, { migrations: (await readMigrations()).length, workspaces: 1, keys: 1, nodes: 3 });
+    assert.equal(nodes.filter((node) => node.output().includes("schema migrated")).length, 1);
+    const [holder, ...others] = nodes.filter((node) => existsSync(join(node.dataDir, "first-key")));
+    assert.ok(holder && others.length === 0, "the first key is in the files of one node");
+    key = holder.key;
+    for (const node of nodes) assert.equal((await node.call("KeyService/ListKeys", {}, { key })).status, 200);
+  });
+
+  it("a key revoked on one node is refused by the other from the next call on", async () => {
+    const [first, second] = nodes as [RunningProgram, RunningProgram];
+    // Others call meanwhile: look-ups of keys are shared, and a revoked key must not slip through with theirs.
+    let going = true;
+    const others = Array.from({ length: 4 }, async () => {
+      while (going) assert.equal((await second.call("KeyService/ListKeys", {}, { key })).status, 200);
+    });
+    for (let round = 0; round < 25; round++) {
+      const { id, secret } = await createKey(first, { key });
+      assert.equal((await second.call("KeyService/ListKeys", {}, { key: secret })).status, 200);
+      const revoked = await first.call("KeyService/RevokeKey", { id }, { key });
+      assert.equal(revoked.status, 200);
+      assert.equal((await second.call("KeyService/ListKeys", {}, { key: secret })).status, 401, `round ${round}`);
+    }
+    going = false;
+    await Promise.all(others);
+  });
+
+  it("more calls than a key may make are told when to come back", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => nodes[2]!.call("KeyService/ListKeys", {}, { key })),
+    );
+    const refused = answers.filter(({ status }) => status !== 200);
+    assert.ok(refused.length >= 5, `${refused.length} of 12 refused`);
+    for (const { status, headers, body } of refused) {
+      assert.equal(status, 429);
+      assert.equal(body.code, "resource_exhausted");
+      const [detail] = body.details as { type: string; debug: { retryDelay: string } }[];
+      assert.equal(detail!.type, "google.rpc.RetryInfo");
+      assert.match(detail!.debug.retryDelay, /^\d+(\.\d+)?s$/);
+      assert.match(headers.get("retry-after") ?? "", /^[1-9]\d*$/);
+    }
+  });
 });
 
 it("a schema newer than the program is refused, with the way out", async () => {
@@ -72,42 +108,6 @@ it("another secret than the database's is refused", async () => {
   assert.equal(code, 1);
   assert.match(stderr, /POSTHORN_SECRET is not the one this database was made with/);
   assert.doesNotMatch(stderr, /another secret/);
-});
-
-it("a key revoked on one node is refused by the other from the next call on", async () => {
-  const database = await newDatabase();
-  const [first, second] = await Promise.all([startNode(database), startNode(database)]);
-  const key = first.key || second.key;
-  // Others call meanwhile: look-ups of keys are shared, and a revoked key must not slip through with theirs.
-  let going = true;
-  const others = Array.from({ length: 4 }, async () => {
-    while (going) assert.equal((await second.call("KeyService/ListKeys", {}, { key })).status, 200);
-  });
-  for (let round = 0; round < 25; round++) {
-    const { id, secret } = await createKey(first, { key });
-    assert.equal((await second.call("KeyService/ListKeys", {}, { key: secret })).status, 200);
-    const revoked = await first.call("KeyService/RevokeKey", { id }, { key });
-    assert.equal(revoked.status, 200);
-    assert.equal((await second.call("KeyService/ListKeys", {}, { key: secret })).status, 401, `round ${round}`);
-  }
-  going = false;
-  await Promise.all(others);
-});
-
-it("more calls than a key may make are told when to come back", async () => {
-  const database = await newDatabase();
-  const node = await startNode(database, { env: { POSTHORN_RATE_PER_SECOND: "1", POSTHORN_RATE_BURST: "5" } });
-  const answers = await Promise.all(Array.from({ length: 12 }, () => node.call("KeyService/ListKeys")));
-  const refused = answers.filter(({ status }) => status !== 200);
-  assert.ok(refused.length >= 5, `${refused.length} of 12 refused`);
-  for (const { status, headers, body } of refused) {
-    assert.equal(status, 429);
-    assert.equal(body.code, "resource_exhausted");
-    const [detail] = body.details as { type: string; debug: { retryDelay: string } }[];
-    assert.equal(detail!.type, "google.rpc.RetryInfo");
-    assert.match(detail!.debug.retryDelay, /^\d+(\.\d+)?s$/);
-    assert.match(headers.get("retry-after") ?? "", /^[1-9]\d*$/);
-  }
 });
 
 async function runStart(database: TestDatabase, env: Record<string, string> = {}) {

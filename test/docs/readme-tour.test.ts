@@ -1,10 +1,12 @@
 /** The README's tour, followed literally: `npm start`, then each code block as a person would paste it, against what it says will come. */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { pidTaken } from "../../src/store/embedded-process.ts";
 import { blocksOf, root } from "../harness/pages.ts";
 import { newDataDir } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
@@ -15,6 +17,7 @@ const of = (language: string) => tour.filter((block) => block.language === langu
 
 let dataDir: string;
 let npm: ChildProcess;
+let output = "";
 let url: string;
 let env: NodeJS.ProcessEnv;
 
@@ -23,7 +26,6 @@ before(async () => {
   const any = "127.0.0.1:0";
   env = { ...process.env, POSTHORN_DATA_DIR: dataDir, POSTHORN_HTTP: any, POSTHORN_SMTP: any, POSTHORN_DNS: any };
   npm = spawn("npm", ["start"], { cwd: root, env });
-  let output = "";
   for (const stream of [npm.stdout, npm.stderr]) stream!.on("data", (chunk) => (output += chunk));
   await until("the welcome", () => output.includes("Posthorn is running") || npm.exitCode !== null, {
     withinMs: 60_000,
@@ -33,11 +35,17 @@ before(async () => {
   url = `http://127.0.0.1:${http}`;
 });
 after(async () => {
-  const gone = new Promise((resolve) => npm.once("exit", resolve));
-  npm.kill("SIGTERM");
-  await gone;
+  await endNpm();
   await rm(dataDir, { recursive: true, force: true });
 });
+
+/** As a service manager ends it; gives the exit code. */
+async function endNpm(): Promise<number | null> {
+  if (npm.exitCode !== null || npm.signalCode !== null) return npm.exitCode;
+  const gone = once(npm, "exit");
+  npm.kill("SIGTERM");
+  return (await gone)[0] as number | null;
+}
 
 /** The port and the folder are this test's own; all else is as printed. */
 const here = (text: string) =>
@@ -87,6 +95,15 @@ test("the TypeScript program runs as it is printed", async (t) => {
   const child = spawn(process.execPath, ["program.ts"], { cwd: folder, env: { ...env, KEY, POSTHORN_URL: url } });
   const lines = await firstLines(child, 3);
   assert.match(lines.join("\n"), /^email\.delivered em_/m);
+});
+
+test("SIGTERM to npm start stops the program and its database, with exit code 0", async () => {
+  const { pid } = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as { pid: number };
+  const [postgres] = (await readFile(join(dataDir, "postgres/postmaster.pid"), "utf8")).split("\n");
+  for (const one of [pid, Number(postgres)]) assert.ok(pidTaken(one), `process ${one}`);
+  assert.equal(await endNpm(), 0, output);
+  for (const one of [pid, Number(postgres)]) assert.ok(!pidTaken(one), `process ${one} is gone with npm`);
+  assert.match(output, /"msg":"stopped"/);
 });
 
 /** The first lines that a program without an end prints; then it is ended. */

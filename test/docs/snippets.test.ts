@@ -100,7 +100,10 @@ test("docs/webhooks.md: the TypeScript checks compile, and take a real delivery"
   await writeFile(join(place, "library.ts"), `${given}${library}\nprocess.stdout.write(JSON.stringify(event));`);
   await writeFile(join(place, "svix.ts"), `${given}${library.replace("standardwebhooks", "svix")}\nexport { event };`);
   await writeFile(join(place, "server.ts"), server);
-  const compilerOptions = { module: "nodenext", target: "es2022", strict: true, noEmit: true, types: ["node"] };
+  // Only the page's programs are looked at, not again all that Node's types and the libraries say of themselves.
+  const compilerOptions = {
+    ...{ module: "nodenext", target: "es2022", strict: true, noEmit: true, types: ["node"], skipLibCheck: true },
+  };
   await writeFile(join(place, "tsconfig.json"), JSON.stringify({ compilerOptions }));
   const said = await run(join(root, "node_modules/.bin/tsc"), ["-p", place]).catch(
     (error: { stdout: string }) => error,

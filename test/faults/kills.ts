@@ -7,10 +7,10 @@ const promise =
   "nothing accepted is lost; a second copy only where an attempt was in doubt; fresh mail flows after the restart";
 
 export const kills: Fault[] = [
-  ...Object.keys(killPoints).map((point) => ({
+  ...killPoints.map((point) => ({
     name: `kill -9 ${point}`,
     ...{ promise, times: 10 },
-    inject: (times: number, say: (words: string) => void) => killAt(point, times, say),
+    inject: (times: number, say: (words: string) => void) => killAt([point], times, say),
   })),
   {
     name: "kill -9 around webhook deliveries",

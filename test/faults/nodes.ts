@@ -1,5 +1,6 @@
 /** Nodes that stop, die or stand still while others go on: two of the same kind, and three that share the roles. */
 import { type Cluster, type NodeName, nodeNames, startCluster } from "../harness/cluster.ts";
+import { copiesByAddress } from "../harness/ledger.ts";
 import { startReader } from "../harness/stream-readers.ts";
 import { type Findings, type Say, type Stage, underLoad } from "../harness/under-load.ts";
 import { until } from "../harness/wait.ts";
@@ -54,43 +55,42 @@ async function stopAtLoad(times: number, say: Say): Promise<Findings> {
   });
 }
 
-export async function rollingRestart(times: number, say: Say): Promise<Findings> {
-  return await onCluster(async ({ world, strike, atRest }) => {
-    const target = { url: () => world.nextUrl(), key: world.program.key };
-    const readers = Array.from({ length: 3 }, () => startReader(target, { messages: 200 }));
-    const exits: (number | null)[] = [];
-    const left: string[] = [];
-    try {
-      for (let i = 1; i <= times; i++) {
-        for (const name of nodeNames) {
-          await strike(
-            async () => {
-              exits.push(await world.node(name).stop());
-              left.push(...(await leasesOfNobody(world)));
-            },
-            () => world.restart(name),
-          );
-          say(`${i} of ${times}, node ${name}`);
-        }
-      }
-    } catch (error) {
-      await Promise.all(readers.map((reader) => reader.stop()));
-      throw error;
-    }
-    atRest(async () => {
-      const log = (await world.events()).map(({ cursor, event }) => ({ number: cursor, id: event.id }));
-      await until("the readers at the tail", () => readers.every(({ seen }) => seen.length >= log.length)).catch(
-        () => {},
+async function rollingRestart(times: number, say: Say): Promise<Findings> {
+  return await onCluster((stage) => restartInTurn(stage, times, say));
+}
+
+/** Each node once, `times` over, with readers that stay until the end. What nothing but a death may bring is looked at before one comes. */
+export async function restartInTurn(stage: Stage<Cluster>, times: number, say: Say = () => {}): Promise<void> {
+  const { world, strike, atRest, atEnd } = stage;
+  const target = { url: () => world.nextUrl(), key: world.program.key };
+  const readers = Array.from({ length: 3 }, () => startReader(target, { messages: 200 }));
+  atEnd(() => Promise.all(readers.map((reader) => reader.stop())));
+  const exits: (number | null)[] = [];
+  const left: string[] = [];
+  for (let i = 1; i <= times; i++) {
+    for (const name of nodeNames) {
+      await strike(
+        async () => {
+          exits.push(await world.node(name).stop());
+          left.push(...(await leasesOfNobody(world)));
+        },
+        () => world.restart(name),
       );
-      await Promise.all(readers.map((reader) => reader.stop()));
-      const whole = JSON.stringify(log);
-      const other = readers.filter(({ seen }) => JSON.stringify(seen) !== whole).length;
-      return [
-        ...(other > 0 ? [`${other} stream readers saw something else than the log`] : []),
-        ...readers.flatMap(({ wrong }) => wrong),
-        ...[...left, ...wrongExits(exits), ...(await doubts(world))],
-      ];
-    });
+      say(`${i} of ${times}, node ${name}`);
+    }
+  }
+  await untilSettledSoFar(world);
+  left.push(...wrongExits(exits), ...(await doubts(world)), ...secondCopies(world));
+  atRest(async () => {
+    const log = (await world.events()).map(({ cursor, event }) => ({ number: cursor, id: event.id }));
+    await until("the readers at the tail", () => readers.every(({ seen }) => seen.length >= log.length)).catch(
+      () => {},
+    );
+    await Promise.all(readers.map((reader) => reader.stop()));
+    const whole = JSON.stringify(log);
+    const other = readers.filter(({ seen }) => JSON.stringify(seen) !== whole).length;
+    const told = other > 0 ? [`${other} stream readers saw something else than the log`] : [];
+    return [...told, ...readers.flatMap(({ wrong }) => wrong), ...left];
   });
 }
 
@@ -200,6 +200,23 @@ async function leasesOfNobody(world: World): Promise<string[]> {
 async function doubts(world: World): Promise<string[]> {
   const rows = await world.database.sql`select 1 from recipients where in_doubt`;
   return rows.length > 0 ? [`${rows.length} recipients are in doubt although nothing died`] : [];
+}
+
+/** Whatever was accepted until now has its outcome. */
+async function untilSettledSoFar(world: World): Promise<void> {
+  const { sql } = world.database;
+  const open = await sql<
+    { id: string }[]
+  >`select distinct email_id as id from recipients where status in ('queued', 'delayed')`;
+  const ids = open.map(({ id }) => id);
+  const left = () =>
+    sql`select 1 from recipients where status in ('queued', 'delayed') and email_id = any (${ids}::uuid[]) limit 1`;
+  await until("what was accepted to be settled", async () => (await left()).length === 0, { withinMs: 60_000 });
+}
+
+function secondCopies(world: World): string[] {
+  const twice = [...copiesByAddress(world)].filter(([, { whole }]) => whole > 1);
+  return twice.length > 0 ? [`${twice.length} recipients got a second copy although nothing died`] : [];
 }
 
 const wrongExits = (exits: readonly (number | null)[]) =>

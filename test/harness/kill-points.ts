@@ -12,7 +12,9 @@ import type { World } from "./world.ts";
 /** Begins to hold; resolves when work is held there. What it returns is called when the program is dead. */
 type Hold = (world: World, load: Load) => Promise<() => Promise<void>>;
 
-export const killPoints: Record<string, Hold> = {
+const everywhereAtSink = "after the lease, in DATA and after the final dot";
+
+const holds: Record<string, Hold> = {
   /** The statement reaches the disk, its answer nobody: the client asks again under its key. */
   "before the answer to an accept that is committed": async (world) => {
     const lock = await lockTable(world, "emails", "share");
@@ -42,9 +44,11 @@ export const killPoints: Record<string, Hold> = {
     await untilBlocked(world, "workers", "AccessShareLock");
     return lock.release;
   },
-  "after the lease": (world) => atSink(world, "connect", "silence"),
-  "in DATA": (world) => atSink(world, "data", { reply: "354 Go ahead", after: "pause" }),
-  "after the final dot": (world) => atSink(world, "dot", "silence"),
+  "after the lease": (world) => atSink(world, ["connect"]),
+  "in DATA": (world) => atSink(world, ["data"]),
+  "after the final dot": (world) => atSink(world, ["dot"]),
+  /** All three at once, on connections of their own. */
+  [everywhereAtSink]: (world) => atSink(world, ["connect", "data", "dot"]),
   "after the 250, before the settle": async (world) => {
     const lock = await lockTable(world, "event_counters", "exclusive");
     const { accepted } = world.sink;
@@ -63,16 +67,28 @@ export const killPoints: Record<string, Hold> = {
   },
 };
 
-/** Kills the program `times` over at one point, under load, with a successor each time; gives what was found. */
-export async function killAt(point: string, times: number, say: Say = () => {}): Promise<Findings> {
-  return await underLoad({ load: { pauseMs: 60 } }, async ({ world, load, strike }) => {
+export const killPoints = Object.keys(holds).filter((point) => point !== everywhereAtSink);
+
+/** Every point once, with those in company that work can lie at in the same moment: one kill strikes them all. */
+export const killsTogether: readonly (readonly string[])[] = [
+  ["before the answer to a lease that is committed", "before the answer to an accept that is committed"],
+  ["after the accept, before the lease", "before the accept is committed"],
+  [everywhereAtSink],
+  ["after the 250, before the settle"],
+  ["after the settle"],
+];
+
+/** Kills the program `times` over when work lies at each of these points, under load, with a successor each time; gives what was found. */
+export async function killAt(points: readonly string[], times: number, say: Say = () => {}): Promise<Findings> {
+  return await underLoad({ load: { pauseMs: 120 } }, async ({ world, load, strike }) => {
     let node = world.program;
     for (let i = 1; i <= times; i++) {
-      const letGo = await killPoints[point]!(world, load);
+      const letGo: (() => Promise<void>)[] = [];
+      for (const point of points) letGo.push(await holds[point]!(world, load));
       await strike(
         () => node.kill(),
         async () => {
-          await letGo();
+          for (const release of letGo) await release();
           world.sink.script = () => undefined;
           await passDeadline(world, node);
           node = await world.startNode();
@@ -88,19 +104,31 @@ export async function passDeadline(world: World, node: RunningProgram): Promise<
   await world.database.sql`update workers set seen_at = seen_at - interval '1 minute' where pid = ${node.pid}`;
 }
 
-async function atSink(world: World, verb: string, action: Action): Promise<() => Promise<void>> {
-  let held = 0;
+const heldBy: Record<string, Action> = {
+  connect: "silence",
+  data: { reply: "354 Go ahead", after: "pause" },
+  dot: "silence",
+};
+
+/** Holds three messages, or two at each of several steps: every connection is for the step at which the fewest are held. */
+async function atSink(world: World, verbs: readonly string[]): Promise<() => Promise<void>> {
+  const held = new Map(verbs.map((verb) => [verb, new Set<number>()]));
+  const meantFor = new Map<number, string>();
+  const meant = (verb: string) => [...meantFor.values()].filter((one) => one === verb).length;
   // A node that has just started tries each receiver with one message, and with more once it has answered.
   const { accepted } = world.sink;
-  await world.sink.until((sink) => sink.accepted > accepted + 5);
+  await world.sink.until((sink) => sink.accepted > accepted + 5, 30_000);
   // Warm sessions are past some of the points.
   world.sink.hangUp();
-  world.sink.script = (step) => {
-    if (step.verb !== verb) return undefined;
-    held++;
-    return action;
+  world.sink.script = ({ verb, connection }) => {
+    const fewest = verbs.toSorted((a, b) => meant(a) - meant(b))[0]!;
+    if (!meantFor.has(connection)) meantFor.set(connection, fewest);
+    if (meantFor.get(connection) !== verb) return undefined;
+    held.get(verb)!.add(connection);
+    return heldBy[verb];
   };
-  await world.sink.until(() => held >= 3);
+  const enough = verbs.length > 1 ? 2 : 3;
+  await world.sink.until(() => [...held.values()].every(({ size }) => size >= enough), 30_000);
   return async () => world.sink.release();
 }
 

@@ -77,7 +77,7 @@ export function startLoad(world: World, options: LoadOptions): Load {
         if (answer.body.code !== "unavailable") wrong.push(`${key}: ${JSON.stringify(answer.body)}`);
         return undefined;
       },
-      { withinMs: 120_000, everyMs: 50 },
+      { withinMs: 120_000, everyMs: 200 },
     );
   }
 
@@ -139,7 +139,7 @@ export async function untilSettled(world: World, withinMs = 60_000): Promise<voi
       (
         await sql`select 1 from recipients where status in ('queued', 'delayed') and workspace_id = ${world.workspaceId} limit 1`
       ).length === 0,
-    { withinMs, everyMs: 50 },
+    { withinMs, everyMs: 100 },
   );
 }
 
@@ -250,7 +250,7 @@ async function wrongRows(world: World, ledger: Ledger): Promise<string[]> {
 }
 
 /** Messages that came whole and were not refused, and those of them that the sink said 250 to. */
-function copiesByAddress(world: World): Map<string, { whole: number; taken: number }> {
+export function copiesByAddress(world: World): Map<string, { whole: number; taken: number }> {
   const copies = new Map<string, { whole: number; taken: number }>();
   for (const { complete, reply, recipients } of world.sink.deliveries) {
     if (!complete || /^[45]/.test(reply)) continue;

@@ -47,7 +47,7 @@ export function startReader(target: Target, stayFor: { messages: number }): Read
         // fetch says TypeError for a connection that was refused or lost.
         if (error.name !== "TypeError") wrong.push(`${error.name}: ${error.message}`);
       });
-      await delay(10);
+      await delay(50);
     }
   })();
   return {
@@ -75,10 +75,9 @@ export function startWriter(target: Target): Writer {
         () => undefined,
       );
       if (answer?.status === 200) accepted++;
-      else {
-        if (answer && answer.body.code !== "unavailable") wrong.push(JSON.stringify(answer.body));
-        await delay(20);
-      }
+      else if (answer && answer.body.code !== "unavailable") wrong.push(JSON.stringify(answer.body));
+      // A steady stream of events is what the readers need, not a service at its limit.
+      await delay(answer ? 15 : 100);
     }
   })();
   return {

@@ -30,6 +30,8 @@ export type Stage<W extends World = World> = {
   strike(hit: () => Promise<unknown>, mend?: () => Promise<unknown>, from?: "strike" | "mending"): Promise<void>;
   /** What is looked at when everything is settled; broken promises come back in words. */
   atRest(look: () => Promise<string[]> | string[]): void;
+  /** What is ended before the world is, also after a failure. */
+  atEnd(end: () => Promise<unknown>): void;
 };
 
 export type UnderLoad<W extends World> = {
@@ -50,6 +52,7 @@ export async function underLoad<W extends World = World>(
   const broken: string[] = [];
   const recoveries: number[] = [];
   const looks: (() => Promise<string[]> | string[])[] = [];
+  const ends: (() => Promise<unknown>)[] = [];
   let injected = 0;
   let onTheirWay = 0;
   const strike: Stage["strike"] = async (hit, mend, from = "strike") => {
@@ -64,7 +67,7 @@ export async function underLoad<W extends World = World>(
   };
   try {
     await load.untilAcknowledged(10);
-    await work({ world, load, strike, atRest: (look) => void looks.push(look) });
+    await work({ world, load, strike, atRest: (look) => void looks.push(look), atEnd: (end) => void ends.push(end) });
     await load.stop();
     // What never settles is told as lost by the audit.
     await untilSettled(world, options.settleWithinMs).catch((error: Error) => broken.push(error.message));
@@ -78,6 +81,7 @@ export async function underLoad<W extends World = World>(
     };
   } finally {
     load.giveUp();
+    for (const end of ends) await end();
     await world.stop();
   }
 }

@@ -1,6 +1,10 @@
 /** Two workspaces of one program, each with a key of every permission: what one may not see of the other is what tests ask. */
+import type { Sql } from "../../src/store/db.ts";
+import { makeUuid } from "../../src/store/ids.ts";
+import { insertKey, makeKeySecret } from "../../src/store/keys.ts";
+import { createWorkspace } from "../../src/store/workspaces.ts";
+import type { WireDomain } from "./customer.ts";
 import type { RunningProgram } from "./program.ts";
-import { runCommand } from "./program.ts";
 
 export const permissions = ["full", "send", "read"] as const;
 export type Keys = Record<(typeof permissions)[number], string>;
@@ -12,19 +16,28 @@ export type World = {
   theirDomain: string;
 };
 
-export async function twoWorkspaces(program: RunningProgram, databaseUrl: string): Promise<World> {
-  const run = async (...args: string[]) => {
-    const done = await runCommand(args, { dataDir: program.dataDir, databaseUrl });
-    if (done.code !== 0) throw new Error(`posthorn ${args.join(" ")}: ${done.stderr}`);
-    return done.stdout.trim();
-  };
-  await run("workspaces", "create", "Their workspace");
-  const theirFirst = await run("keys", "create", "--workspace", "Their workspace");
+export async function twoWorkspaces(program: RunningProgram, sql: Sql): Promise<World> {
+  const theirFirst = await makeWorkspace(sql, "Their workspace");
   const theirDomain = "their-own.test";
-  for (const verb of ["domains add", "dns publish", "domains verify"])
-    await run(...verb.split(" "), theirDomain, "--workspace", "Their workspace");
+  const call = async (method: string, request: object) => {
+    const { status, body } = await program.call(`DomainService/${method}`, request, { key: theirFirst });
+    if (status !== 200) throw new Error(`${method}: ${JSON.stringify(body)}`);
+    return body.domain as WireDomain;
+  };
+  const { id } = await call("AddDomain", { domain: theirDomain });
+  const { summary } = await call("PublishToLocalDns", { id });
+  if (!summary.canSend) throw new Error(`${theirDomain} cannot send`);
   const ours = await allKeys(program, program.key);
   return { program, ours, theirs: await allKeys(program, theirFirst), theirDomain };
+}
+
+/** Another workspace with a full key, as `workspaces create` and `keys create` make them, without two starts of the command line. */
+export async function makeWorkspace(sql: Sql, name: string): Promise<string> {
+  const { id: workspaceId } = await createWorkspace(sql, { id: makeUuid(Date.now()), name });
+  const { secret } = makeKeySecret(false);
+  const id = makeUuid(Date.now());
+  await insertKey(sql, { id, workspaceId, name: "made by a test", secret, permission: "full", test: false });
+  return secret;
 }
 
 async function allKeys(program: RunningProgram, full: string): Promise<Keys> {

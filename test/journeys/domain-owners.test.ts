@@ -9,8 +9,8 @@ import {
   type WireDomain,
   withoutPeers,
 } from "../harness/customer.ts";
-import { runCommand } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
+import { makeWorkspace } from "../harness/workspaces.ts";
 
 describe("a name that two workspaces register", { skip: withoutPeers }, () => {
   let world: CustomerWorld;
@@ -19,9 +19,7 @@ describe("a name that two workspaces register", { skip: withoutPeers }, () => {
   let theirs: WireDomain;
   before(async () => {
     world = await startCustomerWorld(["shop.test"]);
-    const at = { dataDir: world.program.dataDir, databaseUrl: world.database.url };
-    await runCommand(["workspaces", "create", "Them"], at);
-    theirKey = (await runCommand(["keys", "create", "--workspace", "Them"], at)).stdout.trim();
+    theirKey = await makeWorkspace(world.database.sql, "Them");
     ours = await world.add("shop.test");
     theirs = await world.add("shop.test", theirKey);
   });

@@ -16,11 +16,11 @@ after(async () => await cluster?.stop());
 test("no node holds more than its pool and one session, whatever is asked of it", async () => {
   const watch = watchSessions(cluster);
   const reader = startReader({ url: () => cluster.nextUrl(), key: cluster.program.key }, { messages: 50 });
-  const load = startLoad(cluster, { name: "c", senders: 24, pauseMs: 60 });
-  await load.untilAcknowledged(150);
+  const load = startLoad(cluster, { name: "c", senders: 24, pauseMs: 150 });
+  await load.untilAcknowledged(96);
   assert.equal(await cluster.node("c").stop(), 0);
   await cluster.restart("c");
-  await load.untilAcknowledged(50);
+  await load.untilAcknowledged(24);
   await load.stop();
   await untilSettled(cluster);
   await reader.stop();

@@ -1,21 +1,34 @@
 /** Who may sign up where: off this machine, behind a proxy, in an open and in a closed house; and the way back in after a lost password. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
-import { describe, it, type TestContext } from "node:test";
+import { after, before, describe, it } from "node:test";
 import PostalMime from "postal-mime";
 import { createTestDatabase } from "../harness/database.ts";
 import { capturedMail, joinAs, openBrowser, password, type Session, signUpFirst, tokenIn } from "../harness/people.ts";
 import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
-import { startWorld } from "../harness/world.ts";
+import { startWorld, type World } from "../harness/world.ts";
 
-async function start(t: TestContext, env: Record<string, string> = {}) {
+async function start(t: { after(end: () => Promise<void>): void }, env: Record<string, string> = {}) {
   const database = await createTestDatabase();
   t.after(database.drop);
   const program = await startProgram({ databaseUrl: database.url, env });
   t.after(program.remove);
   const run = (...args: string[]) => runCommand(args, { dataDir: program.dataDir, databaseUrl: database.url, env });
   return { program, database, run };
+}
+
+/** One program for all that its settings allow. */
+function shared(env: Record<string, string> = {}): () => Awaited<ReturnType<typeof start>> {
+  let house: Awaited<ReturnType<typeof start>>;
+  const ends: (() => Promise<void>)[] = [];
+  before(async () => {
+    house = await start({ after: (end) => void ends.unshift(end) }, env);
+  });
+  after(async () => {
+    for (const end of ends) await end();
+  });
+  return () => house;
 }
 
 const newcomer = { email: "olga@there.test", name: "Olga", password };
@@ -73,22 +86,6 @@ describe("the first person", () => {
     const keys = await browser.rpc("KeyService/ListKeys", {}, workspaces[0]!.id, fromOutside);
     assert.equal(keys.status, 200, JSON.stringify(keys.body));
   });
-
-  it("on loopback is not anybody whom a proxy or a strange host name brings", async (t) => {
-    const { program } = await start(t);
-    const port = program.ports.http;
-    const ways: Record<string, string>[] = [
-      { "x-forwarded-for": "203.0.113.9" },
-      { via: "1.1 proxy" },
-      // A name of an attacker's that leads to 127.0.0.1: its page passes for one of the same origin.
-      { host: `rebound.example:${port}`, origin: `http://rebound.example:${port}` },
-    ];
-    for (const headers of ways) {
-      const { status } = await rawPost(program, "/auth/sign-up", newcomer, headers);
-      assert.equal(status, 403, JSON.stringify(headers));
-    }
-    assert.equal((await rawPost(program, "/auth/sign-up", newcomer, {})).status, 200);
-  });
 });
 
 describe("POSTHORN_SIGNUP=closed", () => {
@@ -115,9 +112,22 @@ describe("POSTHORN_SIGNUP=closed", () => {
   });
 });
 
-describe("POSTHORN_SIGNUP=open", () => {
-  it("proves the address by mail, with one answer for known and unknown ones", async (t) => {
-    const { program } = await start(t, { POSTHORN_SIGNUP: "open" });
+describe("mail that really leaves", () => {
+  let world: World;
+  before(async () => {
+    const from = "Our Posthorn <no-reply@sender.test>";
+    world = await startWorld({ env: { POSTHORN_SIGNUP: "open", POSTHORN_SYSTEM_FROM: from } });
+  });
+  after(async () => await world?.stop());
+
+  const mailTo = async (address: string, subject: RegExp) =>
+    await until(`a mail to ${address}`, async () => {
+      const mails = await Promise.all(world.sink.received(address).map(({ data }) => PostalMime.parse(data)));
+      return mails.find((mail) => subject.test(mail.subject ?? ""));
+    });
+
+  it("POSTHORN_SIGNUP=open proves the address by mail, with one answer for known and unknown ones", async () => {
+    const { program } = world;
     await signUpFirst(program);
     assert.deepEqual(await signUpState(program).then(({ by, first }) => [by, first]), ["mail", false]);
     const ask = async (email: string) => {
@@ -125,8 +135,8 @@ describe("POSTHORN_SIGNUP=open", () => {
       return [status, body];
     };
     assert.deepEqual(await ask("nina@there.test"), await ask("owner@there.test"));
-    await capturedMail(program, "owner@there.test", /have a Posthorn account already/);
-    const token = tokenIn(await capturedMail(program, "nina@there.test", /^Sign up/));
+    await mailTo("owner@there.test", /have a Posthorn account already/);
+    const token = tokenIn((await mailTo("nina@there.test", /^Sign up/)).text ?? "");
     const browser = openBrowser(program);
     assert.deepEqual((await browser.post("/auth/link", { token })).body, { kind: "sign_up", email: "nina@there.test" });
     // The address is the one that was proved, whatever the form says.
@@ -140,19 +150,43 @@ describe("POSTHORN_SIGNUP=open", () => {
     assert.equal((await browser.post("/auth/sign-up", { token, name: "Nina", password })).status, 404, "used up");
   });
 
-  it("takes the form where no mail can be sent", async (t) => {
-    const { program } = await start(t, { POSTHORN_SIGNUP: "open", POSTHORN_DELIVERY: "direct" });
-    await signUpFirst(program);
-    assert.equal((await signUpState(program)).by, "form");
-    assert.equal((await openBrowser(program).post("/auth/sign-up", newcomer)).status, 200);
-    assert.equal((await openBrowser(program).post("/auth/sign-up", newcomer)).body.code, "already_exists");
+  it("a lost password is set anew by one, from the sender that the operator named", async () => {
+    const browser = openBrowser(world.program);
+    assert.equal((await browser.get("/auth/state")).body.passwordReset, "mail");
+    await browser.post("/auth/request-password-reset", { email: "owner@there.test" });
+    const mail = await mailTo("owner@there.test", /new password/);
+    assert.deepEqual([mail.from?.name, mail.from?.address], ["Our Posthorn", "no-reply@sender.test"]);
+    assert.ok(mail.headers.some(({ key, value }) => key === "auto-submitted" && value === "auto-generated"));
+    assert.ok(mail.headers.some(({ key }) => key === "dkim-signature"));
+    const answer = await browser.post("/auth/link", { token: tokenIn(mail.text ?? "") });
+    assert.deepEqual(answer.body, { kind: "reset", email: "owner@there.test" });
   });
 });
 
-describe("a lost password", () => {
-  it("is set anew by a link in a mail that nobody reads by the API; every session ends", async (t) => {
-    const { program } = await start(t);
-    const owner = await signUpFirst(program);
+describe("on loopback", () => {
+  const house = shared();
+
+  it("the first person is not anybody whom a proxy or a strange host name brings", async () => {
+    const { program } = house();
+    const port = program.ports.http;
+    const ways: Record<string, string>[] = [
+      { "x-forwarded-for": "203.0.113.9" },
+      { via: "1.1 proxy" },
+      // A name of an attacker's that leads to 127.0.0.1: its page passes for one of the same origin.
+      { host: `rebound.example:${port}`, origin: `http://rebound.example:${port}` },
+    ];
+    for (const headers of ways) {
+      const { status } = await rawPost(program, "/auth/sign-up", newcomer, headers);
+      assert.equal(status, 403, JSON.stringify(headers));
+    }
+    assert.equal((await rawPost(program, "/auth/sign-up", { ...newcomer, email: "owner@there.test" }, {})).status, 200);
+  });
+
+  it("a lost password is set anew by a link in a mail that nobody reads by the API; every session ends", async () => {
+    const { program } = house();
+    const browserOfOwner = openBrowser(program);
+    const signedIn = await browserOfOwner.post("/auth/sign-in", { email: "owner@there.test", password });
+    const owner = { browser: browserOfOwner, workspace: (signedIn.body as Session).workspaces[0]!.id };
     const dev = await joinAs(owner, program, { email: "dev@there.test", role: "developer" });
     const asked = await openBrowser(program).post("/auth/request-password-reset", { email: "Owner@there.test" });
     assert.equal(asked.status, 200);
@@ -186,32 +220,29 @@ describe("a lost password", () => {
     assert.equal((await signIn(newPassword)).status, 200);
   });
 
-  it("is set anew by a mail that really leaves, from the sender that the operator named", async (t) => {
-    const world = await startWorld({ env: { POSTHORN_SYSTEM_FROM: "Our Posthorn <no-reply@sender.test>" } });
-    t.after(world.stop);
-    const { browser } = await signUpFirst(world.program);
-    assert.equal((await browser.get("/auth/state")).body.passwordReset, "mail");
-    await browser.post("/auth/request-password-reset", { email: "owner@there.test" });
-    const sent = await until("the mail", () => world.sink.received("owner@there.test")[0]);
-    const mail = await PostalMime.parse(sent.data);
-    assert.deepEqual([mail.from?.name, mail.from?.address], ["Our Posthorn", "no-reply@sender.test"]);
-    assert.ok(mail.headers.some(({ key, value }) => key === "auto-submitted" && value === "auto-generated"));
-    assert.ok(mail.headers.some(({ key }) => key === "dkim-signature"));
-    const answer = await browser.post("/auth/link", { token: tokenIn(mail.text ?? "") });
-    assert.deepEqual(answer.body, { kind: "reset", email: "owner@there.test" });
-  });
-
-  it("does not flood a mailbox", async (t) => {
-    const { program, database } = await start(t);
-    await signUpFirst(program);
+  it("links for lost passwords do not flood a mailbox", async () => {
+    const { program, database } = house();
     for (let i = 0; i < 8; i++)
-      await openBrowser(program).post("/auth/request-password-reset", { email: "owner@there.test" });
-    await until("the links", async () => (await database.sql`select 1 from people_links`).length === 3);
+      await openBrowser(program).post("/auth/request-password-reset", { email: "dev@there.test" });
+    const links = () => database.sql`select 1 from people_links where kind = 'reset' and email = 'dev@there.test'`;
+    await until("the links", async () => (await links()).length === 3);
+  });
+});
+
+describe("where no mail can be sent", () => {
+  const house = shared({ POSTHORN_SIGNUP: "open", POSTHORN_DELIVERY: "direct" });
+
+  it("POSTHORN_SIGNUP=open takes the form", async () => {
+    const { program } = house();
+    await signUpFirst(program);
+    assert.equal((await signUpState(program)).by, "form");
+    assert.equal((await openBrowser(program).post("/auth/sign-up", newcomer)).status, 200);
+    assert.equal((await openBrowser(program).post("/auth/sign-up", newcomer)).body.code, "already_exists");
   });
 
-  it("is set anew by the operator's command where no mail can be sent", async (t) => {
-    const { program, run } = await start(t, { POSTHORN_DELIVERY: "direct" });
-    const { browser } = await signUpFirst(program);
+  it("a lost password is set anew by the operator's command", async () => {
+    const { program, run } = house();
+    const browser = openBrowser(program);
     assert.equal((await browser.get("/auth/state")).body.passwordReset, "command");
     const asked = await browser.post("/auth/request-password-reset", { email: "owner@there.test" });
     assert.match(asked.body.message as string, /posthorn people reset-password/);

@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import { runCommand } from "../harness/program.ts";
 import { accepted, getEmail, makeDue, untilFinished, untilTold, violationsOf } from "../harness/sending.ts";
 import { until } from "../harness/wait.ts";
+import { makeWorkspace } from "../harness/workspaces.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 let world: World;
@@ -45,14 +46,8 @@ test("a paused destination holds its mail and no other's, and lets it go when it
 test("pausing holds on every node and is the workspace's own: another workspace's mail goes", async () => {
   const second = await world.startNode();
   assert.equal((await queue("Pause", "THERE.test.")).status, 200);
-  const made = await runCommand(["workspaces", "create", "Theirs"], {
-    ...{ dataDir: second.dataDir, databaseUrl: world.database.url },
-  });
-  assert.equal(made.code, 0, made.stderr);
-  const key = await runCommand(["keys", "create", "--workspace", "Theirs"], {
-    ...{ dataDir: second.dataDir, databaseUrl: world.database.url },
-  });
-  const theirs = await second.call("QueueService/ListDestinations", {}, { key: key.stdout.trim() });
+  const key = await makeWorkspace(world.database.sql, "Theirs");
+  const theirs = await second.call("QueueService/ListDestinations", {}, { key });
   assert.deepEqual(theirs.body.data, []);
   const held = await accepted(world, { to: ["two@there.test"], async: true });
   const free = await accepted(world, { to: ["two@other.test"], async: true });

@@ -78,7 +78,7 @@ async function postUntilTaken(bytes: Buffer): Promise<{ id: string; refusals: Re
       refusals.push(reply);
       return undefined;
     },
-    { withinMs: 120_000, everyMs: 1000 },
+    { withinMs: 120_000, everyMs: 2000 },
   );
   return { id: taken.body.id as string, refusals };
 }
@@ -88,7 +88,7 @@ test("ten emails of 29 MiB at once: bounded memory, clear refusals, small mail p
   let small = 0;
   let done = false;
   const passers = (async () => {
-    for (; !done; small++, await delay(30)) await accepted(world, { to: [`small-${small}@other.test`], async: true });
+    for (; !done; small++, await delay(250)) await accepted(world, { to: [`small-${small}@other.test`], async: true });
   })();
   const large = await Promise.all(Array.from({ length: 10 }, () => postUntilTaken(body)));
   done = true;

@@ -54,7 +54,7 @@ test("one of two nodes dies: the other takes its work over, and nothing is lost 
   await world.database.sql`truncate emails, recipients, email_contents, events, idempotency`;
   await world.database.sql`update event_counters set last = 0`;
   world.sink.deliveries.length = 0;
-  const load = startLoad(world, { name: "pair", senders: 4, pauseMs: 10 });
+  const load = startLoad(world, { name: "pair", senders: 4, pauseMs: 30 });
   await load.untilAcknowledged(20);
   await first.kill();
   await world.database.sql`update workers set seen_at = seen_at - interval '1 minute' where pid = ${first.pid}`;
@@ -69,7 +69,7 @@ test("a node that is told to stop while much is in hand settles it or gives it b
   await world.database.sql`update event_counters set last = 0`;
   world.sink.deliveries.length = 0;
   const third = await world.startNode();
-  const load = startLoad(world, { name: "stop", senders: 4, pauseMs: 10 });
+  const load = startLoad(world, { name: "stop", senders: 4, pauseMs: 30 });
   await load.untilAcknowledged(20);
   assert.equal(await second.stop(), 0);
   const leases = await world.database.sql`select r.lease >> 32 as worker from recipients r

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { openFiles } from "../harness/process-stats.ts";
+import type { RunningProgram } from "../harness/program.ts";
 import {
   type OpenStream,
   openStream,
@@ -14,8 +15,10 @@ import { until } from "../harness/wait.ts";
 import { createKey } from "../harness/workspaces.ts";
 
 let world: StreamWorld;
+let second: RunningProgram;
 before(async () => {
   world = await startStreamWorld({ POSTHORN_STREAM_HEARTBEAT_MS: "300" });
+  second = await world.startNode();
 });
 after(async () => await world?.stop());
 
@@ -55,12 +58,11 @@ test("connections that are cut leave no stream and no open file behind", async (
 });
 
 test("a revoked key ends its streams with unauthenticated, on this node and on another, and no one else's", async () => {
-  const other = await world.startNode();
   const key = await createKey(world.program, { permission: "READ" });
   const mine = await Promise.all(
-    [world.program.url, other.url].flatMap((url) => forms.map((form) => openStream(url, { key: key.secret, form }))),
+    [world.program.url, second.url].flatMap((url) => forms.map((form) => openStream(url, { key: key.secret, form }))),
   );
-  const others = await openStream(other.url, { key: world.program.key });
+  const others = await openStream(second.url, { key: world.program.key });
   await Promise.all([...mine, others].map(begun));
   const { status } = await world.program.call("KeyService/RevokeKey", { id: key.id });
   assert.equal(status, 200);
@@ -72,11 +74,9 @@ test("a revoked key ends its streams with unauthenticated, on this node and on a
   const seen = others.messages.length;
   await others.until("the other stream to go on", ({ messages }) => messages.length > seen + 1);
   others.leave();
-  await other.remove();
 });
 
 test("a node that stops ends its streams with unavailable, and they go on elsewhere with nothing missing", async () => {
-  const second = await world.startNode();
   const streams = await Promise.all(forms.map((form) => openStream(second.url, { key: second.key, form })));
   await Promise.all(streams.map(begun));
   await world.send("delivered");

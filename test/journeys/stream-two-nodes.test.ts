@@ -5,7 +5,7 @@ import { startReader, startWriter } from "../harness/stream-readers.ts";
 import { numbers, type StreamWorld, startStreamWorld } from "../harness/streams.ts";
 import { until } from "../harness/wait.ts";
 
-const wanted = 300;
+const wanted = 150;
 let world: StreamWorld;
 before(async () => {
   world = await startStreamWorld();
@@ -26,7 +26,7 @@ test("readers of two nodes, some of whom move between them, see the table", asyn
   const targets = [...urls.map((url) => ({ url: () => url, key })), { url: () => urls[turn++ % 2]!, key }];
   const writers = targets.map(startWriter);
   // The last one goes on at the other node each time it comes back.
-  const readers = targets.map((target) => startReader(target, { messages: 80 }));
+  const readers = targets.map((target) => startReader(target, { messages: 40 }));
   running.push(...writers, ...readers);
   await until("both nodes to have written", () => writers.every((writer) => writer.accepted() >= wanted / 3), {
     withinMs: 60_000,

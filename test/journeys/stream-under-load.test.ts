@@ -27,12 +27,12 @@ test("what each reader saw, joined, is the log", async () => {
   const target = { url: () => program.url, key: made.body.secret as string };
 
   const writers = Array.from({ length: 3 }, () => startWriter(target));
-  const readers = Array.from({ length: 3 }, () => startReader(target, { messages: 60 }));
+  const readers = Array.from({ length: 3 }, () => startReader(target, { messages: 40 }));
   running.push(...writers, ...readers);
   const wrong = () => [...writers, ...readers].flatMap((one) => one.wrong);
   const moreSeen = async (when: string) => {
     const had = readers.map(({ seen }) => seen.length);
-    const enough = () => wrong().length > 0 || readers.every(({ seen }, i) => seen.length >= had[i]! + 60);
+    const enough = () => wrong().length > 0 || readers.every(({ seen }, i) => seen.length >= had[i]! + 40);
     await until(`all readers to see more ${when}`, enough, { withinMs: 60_000 });
     assert.deepEqual(wrong(), []);
   };

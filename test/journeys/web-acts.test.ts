@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { follow, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
 import { accepted, getEmail } from "../harness/sending.ts";
 import { until } from "../harness/wait.ts";
 import { startWebWorld } from "../harness/web-data.ts";
@@ -79,7 +79,7 @@ test("events appear while they are watched, and a pause loses none", { skip: wit
 });
 
 test("a webhook is made, tested, changed, given a new secret, and deleted", { skip: withoutBrowser }, async () => {
-  await page.goto("/webhooks");
+  await follow(page, "/webhooks");
   await press("Create webhook");
   await dialog().getByLabel("Address").fill("not an address");
   await dialog().getByLabel("Address").fill(`${world.receiver.url}/by-hand`);
@@ -136,7 +136,7 @@ test("a webhook is made, tested, changed, given a new secret, and deleted", { sk
 });
 
 test("addresses are suppressed, imported, exported and removed", { skip: withoutBrowser }, async () => {
-  await page.goto("/suppressions");
+  await follow(page, "/suppressions");
   await press("Suppress an address");
   await dialog().getByLabel("Address").fill("no address");
   await confirm("Suppress address");
@@ -168,7 +168,7 @@ test("addresses are suppressed, imported, exported and removed", { skip: without
 });
 
 test("a domain is added, its keys are replaced, and it is deleted", { skip: withoutBrowser }, async () => {
-  await page.goto("/domains");
+  await follow(page, "/domains");
   await press("Add domain");
   await dialog().getByLabel("Domain", { exact: true }).fill("co.uk");
   await confirm("Add domain");
@@ -201,7 +201,7 @@ test("a domain is added, its keys are replaced, and it is deleted", { skip: with
 
 test("mail for a destination is held, released and given up", { skip: withoutBrowser }, async () => {
   await accepted(world, { to: ["a@later.test"], scheduledAt: new Date(Date.now() + 3_600_000).toISOString() });
-  await page.goto("/queue");
+  await follow(page, "/queue");
   await press("Pause later.test");
   await press("Resume later.test");
   await page.getByRole("button", { name: "Pause later.test" }).waitFor();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { follow, inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
 
@@ -90,7 +90,7 @@ test("makes a workspace of their own and is led through every step", { skip: wit
 });
 
 test("changes the password, signs out, and comes back to the page they wanted", { skip: withoutBrowser }, async () => {
-  await page.goto("/account");
+  await follow(page, "/account");
   await settled(page, /olga@there\.test/);
   await inspect(page, "account");
   await page.getByRole("textbox", { name: "Current password" }).fill("wrong");

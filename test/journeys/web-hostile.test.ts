@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { follow, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
 import { bring, type InboundWorld, startInboundWorld } from "../harness/inbound.ts";
 import { accepted, untilFinished } from "../harness/sending.ts";
 import { until } from "../harness/wait.ts";
@@ -95,8 +95,9 @@ async function untouched(where: string): Promise<void> {
 
 test("subjects, senders, metadata and file names are only ever text", { skip: withoutBrowser }, async () => {
   const { page } = tab;
+  await page.goto("/");
   for (const path of ["/", "/emails", "/events", "/inbound"]) {
-    await page.goto(path);
+    await follow(page, path);
     await settled(page, path === "/events" ? /Mallory/ : path === "/inbound" ? /hello/ : /globalThis\.hacked/);
     assert.equal(await page.evaluate("document.documentElement.scrollWidth - innerWidth <= 0"), true, `${path} fits`);
     await untouched(path);

@@ -2,7 +2,16 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Route } from "playwright-core";
-import { findings, inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import {
+  findings,
+  follow,
+  inspect,
+  openBrowser,
+  openTab,
+  settled,
+  type Tab,
+  withoutBrowser,
+} from "../harness/browser.ts";
 import { fill, startWebWorld, type WebData } from "../harness/web-data.ts";
 import type { WebhookWorld } from "../harness/webhook-world.ts";
 
@@ -16,6 +25,7 @@ before(async () => {
   browser = await openBrowser();
   data = await fill(world);
   tab = await openTab(browser, world.program.url, { key: world.program.key });
+  await tab.page.goto("/");
 });
 after(async () => {
   await browser?.close();
@@ -43,7 +53,8 @@ const pages: [name: string, path: (data: WebData) => string, shows: RegExp][] = 
 
 for (const [name, path, shows] of pages) {
   test(`the page ${name}`, { skip: withoutBrowser }, async () => {
-    await tab.page.goto(path(data));
+    // Each of them opened by its address: web-states.test.ts.
+    await follow(tab.page, path(data));
     await settled(tab.page, shows);
     await inspect(tab.page, name);
   });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { follow, inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { capturedMail, password, tokenIn } from "../harness/people.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
@@ -71,7 +71,7 @@ test("the viewer sees what happened, but no content, and is offered no act", { s
   await settled(page, /Live[\s\S]*delivered@there\.test/);
   const acts = /Add domain|Create|Send a test|Suppress an address|Import|Resend|Invite|Rename|Revoke|Remove/;
   for (const path of ["/emails", "/domains", "/webhooks", "/suppressions", "/keys", "/workspace"]) {
-    await page.goto(path);
+    await follow(page, path);
     await settled(page, /./);
     await page.getByRole("heading", { level: 1 }).waitFor();
     const offered = await page.locator("main").getByRole("button", { name: acts }).allInnerTexts();
@@ -82,7 +82,7 @@ test("the viewer sees what happened, but no content, and is offered no act", { s
     );
   }
   // What the page does not offer, the server refuses: a page of an old version is no way around.
-  await page.goto("/send");
+  await follow(page, "/send");
   await page.getByLabel("To", { exact: true }).fill("delivered@there.test");
   await page.getByRole("button", { name: "Send email" }).click();
   await page.getByText("You may not do that").waitFor();
@@ -90,9 +90,9 @@ test("the viewer sees what happened, but no content, and is offered no act", { s
 
 test("a workspace of one's own is another world", { skip: withoutBrowser }, async () => {
   const { page } = viewer;
-  await page.goto("/emails");
+  await follow(page, "/emails");
   await settled(page, /A test from Posthorn/);
-  await page.goto("/workspace");
+  await follow(page, "/workspace");
   await page.getByRole("button", { name: "Create another workspace" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("Vera's own");
   await page.getByRole("dialog").getByRole("button", { name: "Create workspace" }).click();
@@ -109,7 +109,7 @@ test("a workspace of one's own is another world", { skip: withoutBrowser }, asyn
 
 test("the owner changes a role, but never the last owner's", { skip: withoutBrowser }, async () => {
   const { page } = owner;
-  await page.goto("/workspace");
+  await follow(page, "/workspace");
   await page.getByLabel("Role of olga@there.test").selectOption("Viewer");
   await page.locator(".mantine-InputWrapper-error").waitFor();
   await page.getByLabel("Role of vera@there.test").selectOption("Developer");
@@ -120,7 +120,7 @@ test("the owner changes a role, but never the last owner's", { skip: withoutBrow
 
 test("a member who is removed sees nothing any more", { skip: withoutBrowser }, async () => {
   const { page } = owner;
-  await page.goto("/workspace");
+  await follow(page, "/workspace");
   await page.getByRole("button", { name: "Remove vera@there.test" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();
   await until("one member", async () => (await page.getByText("vera@there.test").count()) === 0);

@@ -4,7 +4,7 @@ import { until } from "../harness/wait.ts";
 import { startWebhookWorld, type WebhookWorld } from "../harness/webhook-world.ts";
 import { addManyEvents } from "../harness/webhooks.ts";
 
-const events = 1000;
+const events = 400;
 
 let world: WebhookWorld;
 before(async () => {
