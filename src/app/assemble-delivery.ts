@@ -46,7 +46,7 @@ export type DeliveryDeps = {
 
 /** Emails composed and signed at once: enough to keep every core busy while others are handed over, and few enough that the next
  * workspace's turn comes soon. */
-const composedAtOnce = 6 * Math.max(2, availableParallelism());
+const composedAtOnce = 4 * Math.max(2, availableParallelism());
 /** Content under way on this node; three emails of 30 MiB in different stages, or some thousand ordinary ones. */
 const memoryBytes = { small: 48 * 1024 * 1024, large: 80 * 1024 * 1024 };
 

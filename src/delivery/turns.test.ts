@@ -42,3 +42,29 @@ test("who stops waiting leaves no gap, and a place given back twice is one place
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(second, true);
 });
+
+test("alone a key has every place; beside another one that came lately it has a part of them", async () => {
+  let now = 0;
+  const turns = createTurns(8, () => now);
+  const backs = await Promise.all(Array.from({ length: 8 }, () => turns.take("flood", signal)));
+  let served = 0;
+  const ask = async (key: string) => {
+    const back = await turns.take(key, signal);
+    served++;
+    return back;
+  };
+  const calm = ask("calm");
+  const flood = Array.from({ length: 4 }, () => ask("flood"));
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  for (const back of backs.slice(0, 4)) back();
+  await turn();
+  assert.equal(served, 1, "the calm one alone: the flood still holds more than its part");
+  (await calm)();
+  for (const back of backs.slice(4)) back();
+  await turn();
+  assert.equal(served, 2, "one place for the flood while the calm one was here lately");
+  now = 2000;
+  (await flood[0]!)();
+  await turn();
+  assert.equal(served, 5, "and all that it wants when it is alone again");
+});

@@ -6,39 +6,75 @@ export type Turns = {
   take(key: string, signal: AbortSignal): Promise<() => void>;
 };
 
-export function createTurns(places: number): Turns {
+/** Who took a place within this time is one of those who share. */
+const recentMs = 1000;
+
+/**
+ * Alone, a key may have every place. Beside others nobody gets more than a quarter of an equal share: the processor then has idle moments, in which
+ * the few emails of a workspace that sends little are answered as if nobody flooded.
+ */
+export function createTurns(places: number, nowMs = () => performance.now()): Turns {
   /** In the order of turns. */
   const waiting = new Map<string, (() => void)[]>();
+  const held = new Map<string, number>();
+  const seenMs = new Map<string, number>();
   let free = places;
 
-  function give(): void {
-    const [next] = waiting;
-    if (!next) {
-      free += 1;
-      return;
-    }
-    const [key, line] = next;
-    waiting.delete(key);
-    const go = line.shift()!;
-    if (line.length > 0) waiting.set(key, line);
-    go();
+  function share(): number {
+    const sinceMs = nowMs() - recentMs;
+    for (const [key, atMs] of seenMs) if (atMs < sinceMs && !held.has(key)) seenMs.delete(key);
+    return seenMs.size <= 1 ? places : Math.max(1, Math.floor(places / (4 * seenMs.size)));
   }
 
-  const once = () => {
+  const mayTake = (key: string) => free > 0 && (held.get(key) ?? 0) < share();
+
+  function take(key: string): void {
+    free -= 1;
+    held.set(key, (held.get(key) ?? 0) + 1);
+    // To the end: the oldest stand first.
+    seenMs.delete(key);
+    seenMs.set(key, nowMs());
+  }
+
+  function give(key: string): void {
+    free += 1;
+    const left = held.get(key)! - 1;
+    if (left > 0) held.set(key, left);
+    else held.delete(key);
+    serve();
+  }
+
+  /** One each, round after round, while there is a place that somebody may have. */
+  function serve(): void {
+    for (let served = true; served; ) {
+      served = false;
+      for (const [key, line] of [...waiting]) {
+        if (!mayTake(key)) continue;
+        const go = line.shift()!;
+        waiting.delete(key);
+        if (line.length > 0) waiting.set(key, line);
+        take(key);
+        go();
+        served = true;
+      }
+    }
+  }
+
+  const once = (key: string) => {
     let given = false;
     return () => {
       if (given) return;
       given = true;
-      give();
+      give(key);
     };
   };
 
   return {
     async take(key, signal) {
       signal.throwIfAborted();
-      if (free > 0) {
-        free -= 1;
-        return once();
+      if (!waiting.has(key) && mayTake(key)) {
+        take(key);
+        return once(key);
       }
       await new Promise<void>((resolve, reject) => {
         const line = waiting.get(key) ?? [];
@@ -58,7 +94,7 @@ export function createTurns(places: number): Turns {
         waiting.set(key, line);
         signal.addEventListener("abort", leave, { once: true });
       });
-      return once();
+      return once(key);
     },
   };
 }

@@ -5,7 +5,7 @@ import { getPriority, setPriority } from "node:os";
 import { promisify } from "node:util";
 
 /** As `nice` counts: still all of a core that nobody else wants, and little of one that the event loop or the database does. */
-const niceness = 10;
+const niceness = 19;
 
 /**
  * On Linux, where a thread has a priority of its own; elsewhere, and where it is not allowed, everything goes on as it was. Without it a

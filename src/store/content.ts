@@ -3,15 +3,10 @@ import type { Sql } from "./db.ts";
 
 export type ContentKey = { workspaceId: string; emailId: string; day: string };
 
-/** Parts by email id; an email whose content is gone is missing, one that is asked for twice (for two destinations) comes once.
- * The day leads straight to its partition. */
+/** Parts by email id; an email whose content is gone is missing, one that is asked for twice (for two destinations) comes once. */
 export async function readContents(sql: Sql, keys: readonly ContentKey[]): Promise<Map<string, string[]>> {
-  const rows = await sql<{ emailId: string; part: number; data: string }[]>`
-    select c.email_id as "emailId", c.part, c.data
-    from (select distinct * from unnest(${keys.map((k) => k.workspaceId)}::uuid[], ${keys.map((k) => k.emailId)}::uuid[], ${keys.map((k) => k.day)}::date[])
-      as u(workspace_id, email_id, day)) k
-    join email_contents c using (workspace_id, email_id, day)
-    order by c.email_id, c.part, c.piece`;
+  const days = Map.groupBy(keys, ({ day }) => day);
+  const rows = (await Promise.all([...days].map(([day, some]) => readDay(sql, day, some)))).flat();
   const parts = new Map<string, string[][]>();
   for (const row of rows) {
     const email = parts.get(row.emailId) ?? [];
@@ -21,4 +16,13 @@ export async function readContents(sql: Sql, keys: readonly ContentKey[]): Promi
   return new Map(
     [...parts].map(([id, pieces]) => [id, pieces.map((piece) => (piece.length === 1 ? piece[0]! : piece.join("")))]),
   );
+}
+
+/** The day stands alone, so that PostgreSQL opens its partition only: with days out of a list it made ready for all seventy, in five times the time. */
+async function readDay(sql: Sql, day: string, keys: readonly ContentKey[]) {
+  return await sql<{ emailId: string; part: number; data: string }[]>`
+    select email_id as "emailId", part, data from email_contents
+    where day = ${day}::date and (workspace_id, email_id) in (
+      select * from unnest(${keys.map((k) => k.workspaceId)}::uuid[], ${keys.map((k) => k.emailId)}::uuid[]))
+    order by email_id, part, piece`;
 }

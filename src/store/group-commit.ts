@@ -17,6 +17,8 @@ export type GroupOptions<In, Out> = {
   /** Under load a batch that is not full waits until this long after the one before: its fixed cost is then shared by more items. The
    * first after a pause never waits. */
   restMs?: number;
+  /** Whom an item is for. Somebody who was in no batch lately waits a fifth of the rest: it is there for those who fill the batches. */
+  ownerOf?(item: In): string;
   /** An item that must not share a batch with another one of the same key. */
   keyOf?(item: In): string | undefined;
   /** True when a failed batch may be tried again item by item: one bad row must fail alone. */
@@ -51,7 +53,24 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
       batch.push(waiting);
     }
     queue = later;
+    hurried = false;
+    if (options.ownerOf) for (const { item } of batch) noteServed(options.ownerOf(item));
     return batch;
+  }
+
+  /** When each owner was last in a batch; only those of the last rest are of interest. */
+  const servedAt = new Map<string, number>();
+  let hurried = false;
+
+  function noteServed(owner: string): void {
+    if (servedAt.size > 1000) servedAt.clear();
+    servedAt.set(owner, startedAt);
+  }
+
+  function hurry(item: In): void {
+    const owner = options.ownerOf?.(item);
+    if (owner === undefined) return;
+    hurried ||= (servedAt.get(owner) ?? Number.NEGATIVE_INFINITY) < performance.now() - (options.restMs ?? 0);
   }
 
   async function commit(batch: Waiting<In, Out>[]): Promise<void> {
@@ -68,19 +87,20 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
   }
 
   let startedAt = Number.NEGATIVE_INFINITY;
-  let resting = false;
+  let resting: { timer: NodeJS.Timeout; untilMs: number } | undefined;
 
   /** True: the next batch is better made later, and will be. */
   function rests(): boolean {
-    const leftMs = startedAt + (options.restMs ?? 0) - performance.now();
+    const untilMs = startedAt + (options.restMs ?? 0) / (hurried ? 5 : 1);
+    const leftMs = untilMs - performance.now();
     if (leftMs <= 0 || queue.length >= options.maxItems) return false;
-    if (!resting) {
-      resting = true;
-      setTimeout(() => {
-        resting = false;
-        pump();
-      }, leftMs);
-    }
+    if (resting && resting.untilMs <= untilMs) return true;
+    clearTimeout(resting?.timer);
+    const wake = () => {
+      resting = undefined;
+      pump();
+    };
+    resting = { timer: setTimeout(wake, leftMs), untilMs };
     return true;
   }
 
@@ -102,6 +122,7 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
     add(item, bytes) {
       return new Promise((resolve, reject) => {
         queue.push({ item, bytes, resolve, reject });
+        hurry(item);
         if (scheduled) return;
         scheduled = true;
         // Callers of the same turn of the event loop share the first batch already.

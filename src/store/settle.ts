@@ -39,6 +39,7 @@ export function createSettler(
     lanes: options.lanes ?? 2,
     // bench/send: at 230 emails a second a batch held 4, and its fixed cost was half of what settling costs.
     restMs: 20,
+    ownerOf: ({ workspaceId }) => workspaceId,
     splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
   });
 }
