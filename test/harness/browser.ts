@@ -7,7 +7,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from "playwrig
 import { skipWithout } from "./peer.ts";
 import { until } from "./wait.ts";
 
-export const withoutBrowser = skipWithout({ name: "chromium", package: "chromium" });
+export const withoutBrowser = skipWithout({ name: "chromium-headless-shell", package: "chromium-headless-shell" });
 
 const web = fileURLToPath(new URL("../../web/", import.meta.url));
 const shots = `${web}screenshots/`;
@@ -31,7 +31,7 @@ export type TabOptions = {
 export async function openBrowser(): Promise<Browser> {
   requireFreshBuild();
   return await chromium.launch({
-    executablePath: "/usr/bin/chromium",
+    executablePath: "/usr/bin/chromium-headless-shell",
     args: [
       // A page lives for seconds here: what an optimising compiler makes of its script is hardly used.
       "--js-flags=--no-opt --no-maglev",
