@@ -6,8 +6,8 @@ export type Turns = {
   take(key: string, signal: AbortSignal): Promise<() => void>;
 };
 
-/** Who took a place within this time is one of those who share. */
-const recentMs = 1000;
+/** Who took a place within this time is one of those who share: as long as the rest of an email's way takes, to its receiver and into the log. */
+const recentMs = 100;
 
 /**
  * Alone, a key may have every place. Beside others nobody gets more than a quarter of an equal share: the processor then has idle moments, in which
