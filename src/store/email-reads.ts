@@ -1,6 +1,7 @@
 /** Emails as people and programs look at them: one with its recipients, lists by keyset, and the cancelling of what still waits. */
 import type { Sql } from "./db.ts";
 import type { Envelope, RecipientKind } from "./emails.ts";
+import { firstUuidAt } from "./ids.ts";
 
 export type EmailState = "queued" | "processing" | "sent" | "failed";
 
@@ -69,7 +70,15 @@ export type EmailFilter = {
   search?: { emailId?: string; text: string };
 };
 
-/** Newest first by id, which is by time: the primary key serves the plain list, the other indexes their filters. */
+/** An id is made a moment before its email is committed, by the same clock. */
+const idSlackMs = 3_600_000;
+
+/** Ids know the years 1970 to 10889; whoever asks for others gets the first or the last of these. */
+function idAt(time: Date, slackMs: number): string {
+  return firstUuidAt(Math.min(Math.max(time.getTime() + slackMs, 0), 2 ** 48 - 1));
+}
+
+/** Newest first by id, which is by time: the primary key serves the plain list and spans of time, the other indexes their filters. */
 export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailRow[]> {
   const { metadataKey: key, metadataValue: value, search } = filter;
   const like = search && `%${search.text.replace(/[\\%_]/g, "\\$&")}%`;
@@ -80,8 +89,8 @@ export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailRo
     ${filter.domain ? sql`and e.domain = ${filter.domain}` : sql``}
     ${filter.recipient ? sql`and e.id in (select email_id from recipients where workspace_id = ${filter.workspaceId} and lower(address) = lower(${filter.recipient}))` : sql``}
     ${key !== undefined ? sql`and e.metadata <> '{}' and ${value === undefined ? sql`e.metadata ? ${key}` : sql`e.metadata @> ${JSON.stringify({ [key]: value })}::text::jsonb`}` : sql``}
-    ${filter.createdAfter ? sql`and e.created_at >= ${filter.createdAfter}` : sql``}
-    ${filter.createdBefore ? sql`and e.created_at < ${filter.createdBefore}` : sql``}
+    ${filter.createdAfter ? sql`and e.created_at >= ${filter.createdAfter} and e.id >= ${idAt(filter.createdAfter, -idSlackMs)}` : sql``}
+    ${filter.createdBefore ? sql`and e.created_at < ${filter.createdBefore} and e.id < ${idAt(filter.createdBefore, idSlackMs)}` : sql``}
     ${
       search && like
         ? sql`and (${search.emailId ? sql`e.id = ${search.emailId}` : sql`false`} or e.message_id = ${search.text} or e.subject ilike ${like}

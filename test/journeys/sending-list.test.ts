@@ -60,6 +60,10 @@ describe("the log of emails", () => {
   it("is filtered by time", async () => {
     assert.deepEqual((await list({ createdAfter: between })).names, ["gone", "later", "third"]);
     assert.deepEqual((await list({ createdBefore: between })).names, ["second", "first"]);
+    // Times that no id can have.
+    const [ever, never] = ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"];
+    assert.equal((await list({ createdAfter: ever, createdBefore: never })).names.length, 5);
+    assert.deepEqual((await list({ createdBefore: ever })).names, []);
   });
 
   it("is searched by id and by Message-ID", async () => {
