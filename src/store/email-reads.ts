@@ -146,7 +146,7 @@ export async function cancelEmail(
 function columns(sql: Sql) {
   return sql`e.id, e.key_id as "keyId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.metadata, e.test, ${statusOf(sql)} as status,
     e.status_message as "statusMessage", e.size_bytes as "sizeBytes", e.content_day::text as "contentDay",
-    exists (select 1 from email_contents c where c.workspace_id = e.workspace_id and c.email_id = e.id and c.day = e.content_day) as "hasContent",
+    exists (select 1 from email_contents c where c.workspace_id = e.workspace_id and c.email_id = e.id and c.day = e.content_day offset 0) as "hasContent",
     e.scheduled_at as "scheduledAt", e.expires_at as "expiresAt", e.created_at as "createdAt", e.updated_at as "updatedAt"`;
 }
 
@@ -163,5 +163,6 @@ function statusIs(sql: Sql, status: EmailState | undefined) {
 }
 
 function inHand(sql: Sql) {
-  return sql`exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.lease is not null)`;
+  // The offset keeps PostgreSQL from reading all recipients into a table first, where it expects many emails and a page has fifty.
+  return sql`exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.lease is not null offset 0)`;
 }
