@@ -90,18 +90,6 @@ test("connections that are cut under load fail what they carried, and the pool g
   );
 });
 
-test("a statement that asks for it is planned anew each time, all others are prepared", async () => {
-  const texts = await sql.begin(async (tx) => {
-    for (const n of [1, 2]) {
-      await tx`select ${n}::int as kept`;
-      await tx`/* planned anew */ select ${n}::int as fresh`;
-    }
-    return await tx<{ statement: string }[]>`select statement from pg_prepared_statements where ${true}`;
-  });
-  assert.ok(texts.some(({ statement }) => statement.includes("as kept")));
-  assert.ok(!texts.some(({ statement }) => statement.includes("as fresh")));
-});
-
 test("a listener that loses its connection listens again, and looks once for what it missed", async () => {
   let heard = 0;
   const { unlisten } = await sql.listen("posthorn_test", () => heard++);

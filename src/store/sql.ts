@@ -148,15 +148,12 @@ function render(statement: Statement<unknown>, values: unknown[]): string {
   return text;
 }
 
-/** A statement that begins with this is planned each time, for the values and the tables of that moment. */
-const plannedAnew = "/* planned anew */";
-
 /** Statements are few and recur; a text made anew each time would fill the server's memory, so after many they stay unnamed. */
 function createNames(): (text: string) => string | undefined {
   const names = new Map<string, string>();
   return (text) => {
     const known = names.get(text);
-    if (known || names.size >= 500 || text.startsWith(plannedAnew)) return known;
+    if (known || names.size >= 500) return known;
     const name = `s${names.size + 1}`;
     names.set(text, name);
     return name;
