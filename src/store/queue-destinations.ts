@@ -139,7 +139,8 @@ export async function purgeSome(sql: Sql, purge: Purge): Promise<number> {
         and r.email_id <= ${purge.upTo} and (r.lease is null or r.lease >> 32 <> all (live.ids))
       order by r.due_at limit ${purge.eventIds.length} for update of r skip locked
     ), held as (
-      select p.*, row_number() over (order by p.email_id, p.position) as ord from picked p
+      -- The condition is always true; it makes the planner expect few rows, so that what follows goes through primary keys.
+      select p.*, row_number() over (order by p.email_id, p.position) as ord from picked p where p.position + 0 = p.position
     ), mail as materialized (
       select e.* from (select distinct email_id from held order by email_id offset 0) h cross join lateral (
         select id, message_id, metadata from emails where workspace_id = ${workspaceId} and id = h.email_id limit 1 for update) e

@@ -82,7 +82,7 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
         select 1 from recipients r where r.workspace_id = i.workspace_id and r.email_id = i.email_id and r.position = i.position
           and r.lease = i.lease and r.status || '' in ('queued', 'delayed') limit 1 for update) r
     ), mail as materialized (
-      -- One by one as well: PostgreSQL 18.4 loses rows of a sorted join that it has to look at again (docs/decisions/0015).
+      -- One by one as well, in order.
       select e.* from (select distinct workspace_id, email_id from held order by email_id offset 0) h cross join lateral (
         select workspace_id, id, message_id, metadata from emails where workspace_id = h.workspace_id and id = h.email_id limit 1 for update) e
     ), counter as materialized (
