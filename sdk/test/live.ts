@@ -14,7 +14,7 @@ const letter = { from: "a@example.test", to: ["b@example.test"], subject: "", bo
 
 /** `nodes` by their versions, as project.ts finds them. */
 export async function followThroughKill(project: string, nodes: Map<string, string>): Promise<void> {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase({ example: true });
   let program: RunningProgram | undefined;
   const clients: Client[] = [];
   try {

@@ -1,7 +1,6 @@
 /** Everything an operator can set, read once from the environment and flags; every mistake is reported at once with its fix. */
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
-import { z } from "zod";
 import {
   choice,
   cidrList,
@@ -10,12 +9,16 @@ import {
   ipList,
   listen,
   listenList,
+  matching,
   millisList,
   quote,
+  type Shape,
   sender,
   siteLimits,
   sources,
+  text,
   url,
+  WrongText,
   whole,
 } from "./config-shapes.ts";
 
@@ -29,7 +32,7 @@ export const settings = {
     help: "An external PostgreSQL (15 or newer). Unset: Posthorn runs its own in the data directory.",
   },
   POSTHORN_DATA_DIR: {
-    shape: z.string(),
+    shape: text,
     value: "./data",
     help: "Where the embedded database, the secret, the first key and ports.json live.",
   },
@@ -63,16 +66,14 @@ export const settings = {
     help: "The addresses mail leaves from and inbound mail arrives at, comma list, for SPF and host records.",
   },
   POSTHORN_API_KEY: {
-    shape: z
-      .string()
-      .regex(
-        /^[\x21-\x7e]{32,512}$/,
-        "must have 32 to 512 printable characters without spaces; make one with: openssl rand -hex 24",
-      ),
+    shape: matching(
+      /^[\x21-\x7e]{32,512}$/,
+      "must have 32 to 512 printable characters without spaces; make one with: openssl rand -hex 24",
+    ),
     help: "The first key of the first workspace, instead of a made one.",
   },
   POSTHORN_SECRET: {
-    shape: z.string().min(32, "must have at least 32 characters; make one with: openssl rand -hex 32"),
+    shape: matching(/^.{32,}$/s, "must have at least 32 characters; make one with: openssl rand -hex 32"),
     help: "Encrypts keys at rest and signs tokens. Unset: made on first start, kept in the data directory.",
   },
   POSTHORN_TRUSTED_PROXIES: { shape: cidrList, value: "", help: "CIDR list of proxies whose X-Forwarded-For counts." },
@@ -127,7 +128,7 @@ export const settings = {
     value: "",
     help: "CIDR list of private ranges that webhooks may go to, http included.",
   },
-  POSTHORN_REGION: { shape: z.string().min(1), value: "local", help: "The region name shown on domains." },
+  POSTHORN_REGION: { shape: text, value: "local", help: "The region name shown on domains." },
   POSTHORN_SIGNUP: {
     shape: choice("first", "open", "closed"),
     value: "first",
@@ -137,8 +138,8 @@ export const settings = {
     shape: sender,
     help: "The sender of mails to people about their accounts, a domain of the first workspace. Default in capture mode: posthorn@example.test.",
   },
-  POSTHORN_TLS_CERT: { shape: z.string(), help: "Certificate file (PEM) for STARTTLS." },
-  POSTHORN_TLS_KEY: { shape: z.string(), help: "Key file (PEM) for STARTTLS." },
+  POSTHORN_TLS_CERT: { shape: text, help: "Certificate file (PEM) for STARTTLS." },
+  POSTHORN_TLS_KEY: { shape: text, help: "Key file (PEM) for STARTTLS." },
   POSTHORN_RETRY_SCHEDULE_MS: {
     shape: millisList,
     value: "30000,120000,300000,900000,1800000,3600000,7200000,14400000",
@@ -218,7 +219,7 @@ export const settings = {
     help: "How long a stopping process waits for work in hand.",
   },
   POSTHORN_METRICS_TOKEN: {
-    shape: z.string().min(16, "must have at least 16 characters"),
+    shape: matching(/^.{16,}$/s, "must have at least 16 characters"),
     help: "Bearer token for /metrics. Without it, /metrics answers only on loopback.",
   },
   POSTHORN_LOG_LEVEL: {
@@ -231,11 +232,11 @@ export const settings = {
     value: "auto",
     help: "auto: readable on a terminal, JSON elsewhere.",
   },
-} as const satisfies Record<string, { shape: z.ZodType<unknown, string>; value?: string; help: string }>;
+} as const satisfies Record<string, { shape: Shape<unknown>; value?: string; help: string }>;
 
 type Settings = typeof settings;
 type Value<K extends keyof Settings> =
-  | z.output<Settings[K]["shape"]>
+  | ReturnType<Settings[K]["shape"]>
   | (Settings[K] extends { value: string } ? never : undefined);
 type Values = { [K in keyof Settings]: Value<K> };
 
@@ -257,12 +258,15 @@ export class ConfigError extends Error {
 export function readConfig(env: Record<string, string | undefined>): Config {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
-  for (const [name, setting] of Object.entries(settings) as [string, { shape: z.ZodType; value?: string }][]) {
+  for (const [name, setting] of Object.entries(settings) as [string, { shape: Shape<unknown>; value?: string }][]) {
     const text = env[name]?.trim() || setting.value;
     if (text === undefined) continue;
-    const read = setting.shape.safeParse(text);
-    if (read.success) values[name] = read.data;
-    else problems.push(`${name}: ${read.error.issues.map((issue) => issue.message).join(", ")}`);
+    try {
+      values[name] = setting.shape(text);
+    } catch (error) {
+      if (!(error instanceof WrongText)) throw error;
+      problems.push(`${name}: ${error.message}`);
+    }
   }
   for (const name of Object.keys(env)) {
     if (name.startsWith("POSTHORN_") && !(name in settings) && !elsewhere.has(name)) {

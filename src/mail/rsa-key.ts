@@ -20,7 +20,7 @@ export async function makeRsaKey(): Promise<KeyObject> {
   }
 }
 
-/** Undefined: these primes make no key, about every second time because the product is a bit short. */
+/** Undefined: these primes make no key, about every fortieth time, because the product is a bit short. */
 export function keyOf(p: bigint, q: bigint, r: bigint): KeyObject | undefined {
   const primes = [p, q, r];
   const modulus = p * q * r;

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { z } from "zod";
+import { parseAddress } from "../mail/address.ts";
 import { judgeName, readEmail } from "./input.ts";
 import { judgePassword } from "./password.ts";
 
@@ -21,6 +23,48 @@ describe("an address that a person types", () => {
     `${"x".repeat(250)}@there.test`,
   ])
     it(`is refused: ${JSON.stringify(text.slice(0, 30))}`, () => assert.equal(readEmail(text), undefined));
+});
+
+describe("an address that the sign-in would not take", () => {
+  const locals = [
+    "a",
+    "a.b",
+    "a..b",
+    ".a",
+    "a.",
+    "a'b",
+    "a'",
+    "a+b",
+    "a_",
+    "-",
+    "a!b",
+    "a/b",
+    "{a}",
+    "a.'",
+    "'.a",
+    "a-.-b",
+  ];
+  const domains = [
+    "x.test",
+    "x",
+    "x.t",
+    "-x.test",
+    "x-.test",
+    "x.1test",
+    "x.xn--p1ai",
+    "1.2.3.4",
+    "x.y.z.test",
+    "x_y.test",
+  ];
+  it("is refused before it gets there, and no other", () => {
+    for (const local of locals)
+      for (const domain of domains) {
+        const email = `${local}@${domain}`;
+        const { success } = z.email().safeParse(email);
+        const mail = parseAddress(email).ok;
+        assert.equal(readEmail(email), success && mail ? email : undefined, email);
+      }
+  });
 });
 
 describe("a name", () => {

@@ -17,7 +17,7 @@ const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
 let database: TestDatabase;
 let program: RunningProgram;
 before(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase({ example: true });
   program = await startProgram({ databaseUrl: database.url });
 });
 after(async () => {

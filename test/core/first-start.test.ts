@@ -123,7 +123,7 @@ describe("the program with its own database", async () => {
 });
 
 it("off loopback the key is in its file alone, and metrics need their token", async (t) => {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase({ example: true });
   t.after(database.drop);
   // A path that a careless command line would break on.
   const place = await newDataDir();
@@ -154,7 +154,7 @@ describe("with POSTHORN_API_KEY", () => {
   let database: TestDatabase;
   const running: RunningProgram[] = [];
   before(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ example: true });
   });
   after(async () => {
     for (const program of running) await program.remove();

@@ -154,7 +154,7 @@ export type StreamWorld = {
 };
 
 export async function startStreamWorld(env: Record<string, string> = {}): Promise<StreamWorld> {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase({ example: true });
   const nodes: RunningProgram[] = [];
   const startNode = async (more: Record<string, string> = {}) => {
     const node = await startProgram({

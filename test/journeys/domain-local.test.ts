@@ -10,7 +10,7 @@ import { makeWorkspace } from "../harness/workspaces.ts";
 let database: TestDatabase;
 let program: RunningProgram;
 before(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase({ example: true });
   program = await startProgram({ databaseUrl: database.url });
 });
 after(async () => {

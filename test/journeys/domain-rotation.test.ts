@@ -20,7 +20,7 @@ describe("a DKIM key that is replaced under load", async () => {
     program = await startProgram({ dataDir, databaseUrl: database.url });
   };
   before(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ example: true });
     await start();
     const { body } = await program.call("DomainService/ListDomains");
     id = (body.data as { id: string }[])[0]!.id;

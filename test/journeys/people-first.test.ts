@@ -12,7 +12,7 @@ describe("the first person on this machine", () => {
   let browser: Browser;
   let workspace: string;
   before(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ example: true });
     program = await startProgram({ databaseUrl: database.url });
     browser = openBrowser(program);
   });

@@ -9,8 +9,10 @@ import { type RunningProgram, runCommand, startProgram } from "../harness/progra
 import { until } from "../harness/wait.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
-async function start(t: { after(end: () => Promise<void>): void }, env: Record<string, string> = {}) {
-  const database = await createTestDatabase();
+type Settings = { env?: Record<string, string>; example?: boolean };
+
+async function start(t: { after(end: () => Promise<void>): void }, { env = {}, example }: Settings = {}) {
+  const database = await createTestDatabase({ example });
   t.after(database.drop);
   const program = await startProgram({ databaseUrl: database.url, env });
   t.after(program.remove);
@@ -19,11 +21,11 @@ async function start(t: { after(end: () => Promise<void>): void }, env: Record<s
 }
 
 /** One program for all that its settings allow. */
-function shared(env: Record<string, string> = {}): () => Awaited<ReturnType<typeof start>> {
+function shared(settings: Settings): () => Awaited<ReturnType<typeof start>> {
   let house: Awaited<ReturnType<typeof start>>;
   const ends: (() => Promise<void>)[] = [];
   before(async () => {
-    house = await start({ after: (end) => void ends.unshift(end) }, env);
+    house = await start({ after: (end) => void ends.unshift(end) }, settings);
   });
   after(async () => {
     for (const end of ends) await end();
@@ -38,7 +40,7 @@ const signUpState = async (program: RunningProgram) =>
 
 describe("the first person", () => {
   it("off loopback needs the link that the program printed, and it is good once", async (t) => {
-    const { program, database } = await start(t, { POSTHORN_HTTP: "0.0.0.0:0" });
+    const { program, database } = await start(t, { env: { POSTHORN_HTTP: "0.0.0.0:0" } });
     const browser = openBrowser(program);
     assert.deepEqual((await signUpState(program)).by, "link");
     const without = await browser.post("/auth/sign-up", newcomer);
@@ -66,7 +68,7 @@ describe("the first person", () => {
   });
 
   it("behind a proxy on the same machine needs the link too", async (t) => {
-    const { program } = await start(t, { POSTHORN_PUBLIC_URL: "https://mail.example.com" });
+    const { program } = await start(t, { env: { POSTHORN_PUBLIC_URL: "https://mail.example.com" } });
     assert.equal((await signUpState(program)).by, "link");
     const link = await until(
       "the link",
@@ -90,7 +92,7 @@ describe("the first person", () => {
 
 describe("POSTHORN_SIGNUP=closed", () => {
   it("lets in nobody but the invited, whom the command line can invite", async (t) => {
-    const { program, run } = await start(t, { POSTHORN_SIGNUP: "closed" });
+    const { program, run } = await start(t, { env: { POSTHORN_SIGNUP: "closed" } });
     assert.deepEqual((await signUpState(program)).by, "closed");
     await until("the welcome", () => /Posthorn is running[\s\S]*curl/.test(program.output()));
     assert.doesNotMatch(program.output(), /sign-up/);
@@ -164,7 +166,7 @@ describe("mail that really leaves", () => {
 });
 
 describe("on loopback", () => {
-  const house = shared();
+  const house = shared({ example: true });
 
   it("the first person is not anybody whom a proxy or a strange host name brings", async () => {
     const { program } = house();
@@ -230,7 +232,7 @@ describe("on loopback", () => {
 });
 
 describe("where no mail can be sent", () => {
-  const house = shared({ POSTHORN_SIGNUP: "open", POSTHORN_DELIVERY: "direct" });
+  const house = shared({ env: { POSTHORN_SIGNUP: "open", POSTHORN_DELIVERY: "direct" } });
 
   it("POSTHORN_SIGNUP=open takes the form", async () => {
     const { program } = house();

@@ -21,7 +21,7 @@ describe("workspaces", () => {
   let stranger: { browser: Browser; workspace: string };
 
   before(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ example: true });
     program = await startProgram({ databaseUrl: database.url });
     owner = await signUpFirst(program);
     developer = await joinAs(owner, program, { email: "dev@there.test", role: "developer" });
