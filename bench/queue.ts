@@ -70,7 +70,6 @@ export const benchQueue: Bench = async (say) => {
   say(`filling ${queued} rows …`);
   await emptyQueue(sql);
   await fill("many.test", queued, 1000, false, 7200);
-  await sql`analyze recipients`;
   await beside2(queued);
 
   await node.remove();
@@ -89,6 +88,9 @@ export const benchQueue: Bench = async (say) => {
       ...{ workspaceId: theirs, count, dueInSeconds, content },
       destinations: { name, count: destinations },
     });
+    // What so many rows at once leave to be done is not what is measured.
+    await sql.unsafe("vacuum (analyze) emails, recipients, email_contents");
+    await sql.unsafe("checkpoint");
   }
   async function beside2(count: number): Promise<void> {
     say("delivering beside them …");

@@ -10,26 +10,28 @@ import { callHeaders, longestPauseMs, type Stage } from "./stage.ts";
 export type Delivering = { count: number; connections?: number; body: (i: number) => string };
 export type Delivered = { perSecond: number; peakMiB: number; pauseMs: number; cost: Cost };
 
-/** On a stage on which nothing was delivered before. Accepting is part of the time. */
+/** Accepting is part of the time. */
 export async function deliverAll(stage: Stage, node: RunningProgram, mail: Delivering): Promise<Delivered> {
   const { sql } = stage;
   const { count, connections = 64, body } = mail;
   const settled = async () =>
     Number((await sql<{ last: string }[]>`select sum(last)::text as last from event_counters`)[0]!.last);
+  const before = await settled();
   await longestPauseMs(node.url);
   const costSince = await startCost(stage, node.pid);
   const began = performance.now();
   const load = { url: node.url, path: "/v1.EmailService/SendEmail", headers: callHeaders };
   const { failures } = await runLoad({ ...load, count, connections, body });
   if (failures.length > 0) throw new Error(`${failures.length} were not accepted: ${failures[0]}`);
-  await until("every email to be settled", async () => (await settled()) >= count, {
+  await until("every email to be settled", async () => (await settled()) >= before + count, {
     ...{ withinMs: 60_000, everyMs: 20 },
   });
   const seconds = (performance.now() - began) / 1000;
   const cost = await costSince();
   const [outcome] = await sql<{ delivered: number }[]>`
     select count(*) filter (where type = 'email.delivered')::int as delivered from events`;
-  if (outcome!.delivered !== count) throw new Error(`${outcome!.delivered} of ${count} were delivered`);
+  if (outcome!.delivered !== before + count)
+    throw new Error(`${outcome!.delivered} of ${before + count} were delivered`);
   const pauseMs = await longestPauseMs(node.url);
   return { perSecond: count / seconds, peakMiB: memoryMiB(node.pid).peak, pauseMs, cost };
 }

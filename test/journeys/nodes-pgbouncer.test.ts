@@ -13,7 +13,7 @@ describe("PgBouncer", { skip: withoutPgbouncer }, () => {
   let database: TestDatabase;
   let dataDir: string;
   before(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ example: true });
     dataDir = await newDataDir();
   });
   after(async () => {

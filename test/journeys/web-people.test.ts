@@ -15,7 +15,7 @@ let owner: Tab;
 let viewer: Tab;
 before(async () => {
   if (withoutBrowser) return;
-  database = await createTestDatabase();
+  database = await createTestDatabase({ example: true });
   program = await startProgram({ databaseUrl: database.url });
   browser = await openBrowser();
   owner = await openTab(browser, program.url);
