@@ -43,7 +43,7 @@ process.on("SIGTERM", () => {
   child?.kill("SIGTERM");
 });
 
-const first = await run(await byFolder(files), 6);
+const first = await run(await byFolder(files), 5);
 let { code } = first;
 if (code !== 0 && !interrupted && first.failed.length > 0 && first.failed.length <= mayBeUnsteady) {
   // Real processes, sockets and clocks on a busy machine: what fails beside others and passes alone is told, and is still a bug.

@@ -5,7 +5,7 @@ import { complainedPayload, repliedPayload } from "../rules/inbound-events.ts";
 import type { Clock } from "../store/clock.ts";
 import { isDatabaseAway, type Sql } from "../store/db.ts";
 import { appendEvent, type NewEvent } from "../store/events.ts";
-import { type FollowUp, takeFollowUps } from "../store/follow-ups.ts";
+import { areFollowUpsDue, type FollowUp, takeFollowUps } from "../store/follow-ups.ts";
 import { makeUuid, toWireId } from "../store/ids.ts";
 import type { Wake } from "../store/wake.ts";
 
@@ -17,10 +17,11 @@ export function createFollowUps(deps: { sql: Sql; log: Log; clock: Clock; wake: 
 
   async function round(): Promise<void> {
     try {
+      // Nearly always there is none: asked for by itself, without a transaction around it.
+      if (!(await areFollowUpsDue(deps.sql))) return;
       const done = await deps.sql.begin(async (tx) => {
-        const sql = tx;
-        const due = await takeFollowUps(sql, 100);
-        for (const followUp of due) await appendEvent(sql, eventOf(followUp, deps.clock.nowMs()));
+        const due = await takeFollowUps(tx, 100);
+        for (const followUp of due) await appendEvent(tx, eventOf(followUp, deps.clock.nowMs()));
         return due.length;
       });
       if (done > 0) deps.wake.tell("events");

@@ -5,7 +5,7 @@ import { createTurns } from "./turns.ts";
 const { signal } = new AbortController();
 
 test("a thousand of one key wait behind each other, one of another key is next", async () => {
-  const turns = createTurns(1);
+  const turns = createTurns(1, () => 0);
   const order: string[] = [];
   let give = await turns.take("flood", signal);
   const ask = (key: string, name: string) =>
@@ -24,7 +24,7 @@ test("a thousand of one key wait behind each other, one of another key is next",
 });
 
 test("who stops waiting leaves no gap, and a place given back twice is one place", async () => {
-  const turns = createTurns(1);
+  const turns = createTurns(1, () => 0);
   const give = await turns.take("a", signal);
   const tired = new AbortController();
   const left = turns.take("a", tired.signal);
@@ -67,4 +67,21 @@ test("alone a key has every place; beside another one that came lately it has a 
   (await flood[0]!)();
   await turn();
   assert.equal(served, 5, "and all that it wants when it is alone again");
+});
+
+test("beside another one a place rests as long as it was held, and alone not at all", async () => {
+  let now = 0;
+  const turns = createTurns(8, () => now);
+  const pass = async (key: string, heldMs: number) => {
+    const back = await turns.take(key, signal);
+    now += heldMs;
+    back();
+  };
+  const beganMs = performance.now();
+  await pass("flood", 50);
+  await pass("flood", 50);
+  assert.ok(performance.now() - beganMs < 50, "alone: at once");
+  await pass("calm", 50);
+  await pass("calm", 1);
+  assert.ok(performance.now() - beganMs >= 49, "beside the flood: after a rest");
 });

@@ -8,10 +8,12 @@ export type Turns = {
 
 /** Who took a place within this time is one of those who share: as long as the rest of an email's way takes, to its receiver and into the log. */
 const recentMs = 100;
+/** How long a place rests, beside others, for the time it was held. */
+const restShare = 1;
 
 /**
- * Alone, a key may have every place. Beside others nobody gets more than a quarter of an equal share: the processor then has idle moments, in which
- * the few emails of a workspace that sends little are answered as if nobody flooded.
+ * Alone, a key may have every place. Beside others nobody gets more than a quarter of an equal share, and a place rests as long as it was held: the
+ * processor then has idle moments, in which the few emails of a workspace that sends little are answered as if nobody flooded.
  */
 export function createTurns(places: number, nowMs = () => performance.now()): Turns {
   /** In the order of turns. */
@@ -61,11 +63,14 @@ export function createTurns(places: number, nowMs = () => performance.now()): Tu
   }
 
   const once = (key: string) => {
+    const sinceMs = nowMs();
     let given = false;
     return () => {
       if (given) return;
       given = true;
-      give(key);
+      const restMs = share() < places ? restShare * (nowMs() - sinceMs) : 0;
+      if (restMs > 0) setTimeout(give, restMs, key);
+      else give(key);
     };
   };
 

@@ -136,6 +136,8 @@ random_page_cost = 1.1
 max_parallel_workers_per_gather = 0
 jit = off
 autovacuum_naptime = 15s
+# Samples a fifth of the rows: a full analysis of new mail held up whoever sent some in that second, and no plan here needs more.
+default_statistics_target = 20
 client_connection_check_interval = 10s
 timezone = 'UTC'
 log_timezone = 'UTC'

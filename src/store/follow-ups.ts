@@ -12,6 +12,11 @@ export type FollowUp = {
   metadata: Record<string, string>;
 };
 
+/** Index follow_ups_due. */
+export async function areFollowUpsDue(sql: Sql): Promise<boolean> {
+  return (await sql`select 1 from follow_ups where due_at <= now() limit 1`).length > 0;
+}
+
 /** Due rows, locked until the caller's transaction ends; other nodes pass them by. Index follow_ups_due. */
 export async function takeFollowUps(tx: Sql, limit: number): Promise<FollowUp[]> {
   return await tx<FollowUp[]>`
