@@ -7,7 +7,7 @@ import { type DomainRow, deleteDomain, listDomains } from "../store/domains.ts";
 import { fromWireId } from "../store/ids.ts";
 import { domainOnWire } from "./domain-wire.ts";
 import { pageSizeOf } from "./paging.ts";
-import { serve } from "./router.ts";
+import { serve } from "./service.ts";
 
 export type DomainServiceDeps = {
   sql: Sql;

@@ -19,7 +19,7 @@ import { listEvents } from "./events.ts";
 import type { FirstAttempt } from "./first-attempt.ts";
 import type { Follower } from "./follower.ts";
 import { cutPage, keysetPage } from "./paging.ts";
-import { serve } from "./router.ts";
+import { serve } from "./service.ts";
 import { streamEvents } from "./stream.ts";
 
 export type EmailServiceDeps = {

@@ -10,7 +10,7 @@ import { getInbound, type InboundRow, listInbound, readInboundRaw } from "../sto
 import type { Call } from "./call.ts";
 import { openInbound } from "./inbound-open.ts";
 import { cutPage, keysetPage } from "./paging.ts";
-import { serve } from "./router.ts";
+import { serve } from "./service.ts";
 
 export function createInboundService({ sql }: { sql: Sql }) {
   return serve(InboundService, {

@@ -9,7 +9,7 @@ import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
 import { insertKey, type Key, listKeys, makeKeySecret, revokeKey, workspaceHasDomain } from "../store/keys.ts";
 import { permissionOnWire } from "./gate.ts";
 import { cutPage, keysetPage } from "./paging.ts";
-import { serve } from "./router.ts";
+import { serve } from "./service.ts";
 
 const maxNameLength = 100;
 

@@ -18,7 +18,7 @@ import {
 } from "../store/queue-destinations.ts";
 import type { Wake } from "../store/wake.ts";
 import { pageSizeOf } from "./paging.ts";
-import { serve } from "./router.ts";
+import { serve } from "./service.ts";
 
 export type QueueDeps = { sql: Sql; clock: Clock; wake: Wake };
 

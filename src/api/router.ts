@@ -1,6 +1,6 @@
 /** Puts the handlers behind Connect, gRPC and gRPC-Web: the gate (key, rate, permission) before a body is read, the deadline
  * and the error funnel around every handler. The handlers know nothing of this. */
-import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, createConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
@@ -11,26 +11,8 @@ import { type Call, type Caller, withinDeadline } from "./call.ts";
 import { codeName, toConnectError } from "./errors.ts";
 import { admit, type GateDeps } from "./gate.ts";
 import { createJsonReader } from "./read-json.ts";
+import type { ServiceEntry } from "./service.ts";
 import { maxTimeoutMs } from "./timeout.ts";
-
-export type Handlers<S extends DescService> = {
-  [K in keyof S["method"]]?: S["method"][K] extends { methodKind: "server_streaming" }
-    ? (
-        request: MessageShape<S["method"][K]["input"]>,
-        call: Call,
-      ) => AsyncIterable<MessageInitShape<S["method"][K]["output"]>>
-    : (
-        request: MessageShape<S["method"][K]["input"]>,
-        call: Call,
-      ) => Promise<MessageInitShape<S["method"][K]["output"]>>;
-};
-
-/** A service of the contract and the methods of it that are built; the others answer `unimplemented`. */
-export type ServiceEntry = { service: DescService; handlers: Record<string, unknown> };
-
-export function serve<S extends DescService>(service: S, handlers: Handlers<S>): ServiceEntry {
-  return { service, handlers: handlers as Record<string, unknown> };
-}
 
 export type RouterDeps = GateDeps & {
   log: Log;

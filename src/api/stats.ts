@@ -9,7 +9,7 @@ import { quantile } from "../rules/stats-times.ts";
 import type { Clock } from "../store/clock.ts";
 import type { Sql } from "../store/db.ts";
 import { countedUntil, statsByBucket, statsBySite } from "../store/stats.ts";
-import { serve } from "./router.ts";
+import { serve } from "./service.ts";
 
 const hoursOf: Partial<Record<StatsBucketSize, BucketHours>> = {
   [StatsBucketSize.HOUR]: 1,

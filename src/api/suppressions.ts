@@ -22,7 +22,7 @@ import {
   type SuppressionRow,
 } from "../store/suppressions.ts";
 import { pageSizeOf } from "./paging.ts";
-import { serve } from "./router.ts";
+import { serve } from "./service.ts";
 
 const exportPage = 100_000;
 const importBatch = 5000;

@@ -8,7 +8,8 @@ import { codeName, toConnectError } from "./errors.ts";
 import { admit } from "./gate.ts";
 import { lingerMs, type Request, type Response } from "./http.ts";
 import { createRequestReader } from "./read-json.ts";
-import type { RouterDeps, ServiceEntry } from "./router.ts";
+import type { RouterDeps } from "./router.ts";
+import type { ServiceEntry } from "./service.ts";
 import { maxTimeoutMs } from "./timeout.ts";
 
 export type ShortCall = (request: Request, response: Response, requestId: string) => Promise<void>;

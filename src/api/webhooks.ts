@@ -20,7 +20,7 @@ import {
 } from "../store/webhooks.ts";
 import type { Call } from "./call.ts";
 import { cutPage, keysetPage } from "./paging.ts";
-import { serve } from "./router.ts";
+import { serve } from "./service.ts";
 import { listWebhookDeliveries, redeliverWebhook } from "./webhook-deliveries.ts";
 import { type SendTest, sendTestWebhook } from "./webhook-test-event.ts";
 import { descriptionFrom, eventTypesFrom, webhookOnWire } from "./webhook-wire.ts";

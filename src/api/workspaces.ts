@@ -21,7 +21,7 @@ import {
 import { getWorkspace, renameWorkspace, type Workspace } from "../store/workspaces.ts";
 import type { Call, Caller } from "./call.ts";
 import { cutPage, keysetPage, pageSizeOf } from "./paging.ts";
-import { serve } from "./router.ts";
+import { serve } from "./service.ts";
 import { noSuchWorkspace } from "./session-caller.ts";
 
 const maxNameLength = 100;

@@ -1,6 +1,6 @@
 /** The wiring of DNS and domains: our DNS server, the one resolver of the program, registration and checks. Called by assemble and by commands. */
 import { createDomainService } from "../api/domains.ts";
-import type { ServiceEntry } from "../api/router.ts";
+import type { ServiceEntry } from "../api/service.ts";
 import { type Authoritative, createAuthoritative } from "../dns/authoritative.ts";
 import { createAuthority } from "../dns/authority.ts";
 import { createDomainCheck } from "../dns/domain-check.ts";

@@ -2,7 +2,7 @@
 import type { Accept } from "../accept/accept.ts";
 import type { Page } from "../api/dispatch.ts";
 import { peoplePages } from "../api/people-pages.ts";
-import type { ServiceEntry } from "../api/router.ts";
+import type { ServiceEntry } from "../api/service.ts";
 import { createSessionCallers, type SessionCallers } from "../api/session-caller.ts";
 import { createWorkspaceService } from "../api/workspaces.ts";
 import type { Log } from "../ops/log.ts";

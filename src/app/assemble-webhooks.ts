@@ -1,5 +1,5 @@
 /** The wiring of webhooks: the service that manages them, and the role that follows the log and posts. */
-import type { ServiceEntry } from "../api/router.ts";
+import type { ServiceEntry } from "../api/service.ts";
 import { eventJson } from "../api/webhook-wire.ts";
 import { createWebhookService } from "../api/webhooks.ts";
 import type { Log } from "../ops/log.ts";

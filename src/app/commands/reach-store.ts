@@ -5,7 +5,7 @@ import type { Call } from "../../api/call.ts";
 import { createEmailService } from "../../api/emails.ts";
 import { createFirstAttempt } from "../../api/first-attempt.ts";
 import { createFollower } from "../../api/follower.ts";
-import type { Handlers } from "../../api/router.ts";
+import type { Handlers } from "../../api/service.ts";
 import {
   type EmailService,
   SendEmailRequestSchema,
