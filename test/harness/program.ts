@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 import { until } from "./wait.ts";
 
 const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
+/** As bin/posthorn.js starts itself anew; given at once, one start is enough. */
+const startedWith = ["--max-semi-space-size=16"];
 
 export type ProgramOptions = {
   /** Undefined: the program runs its own PostgreSQL in its data directory. */
@@ -49,7 +51,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => 
 
 export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
   const dataDir = options.dataDir ?? (await newDataDir());
-  const child = spawn(process.execPath, [bin, "start"], {
+  const child = spawn(process.execPath, [...startedWith, bin, "start"], {
     env: programEnv(dataDir, options),
     stdio: ["ignore", "pipe", "pipe"],
   });
