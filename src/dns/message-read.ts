@@ -5,10 +5,14 @@ import { type Edns, type Message, type Question, typeCodes } from "./message.ts"
 import { MalformedMessage, readName } from "./name-wire.ts";
 
 export const headerBytes = 12;
+/** Questions and records of one message, more than any answer needs: 64 KiB hold eleven thousand short ones, which nobody asked for. */
+const mostEntries = 1000;
 
 /** Throws MalformedMessage, and nothing else, on bytes that are not exactly one message. */
 export function readMessage(bytes: Buffer): Message {
   const message = readHeader(bytes);
+  const entries = [4, 6, 8, 10].reduce((sum, offset) => sum + bytes.readUInt16BE(offset), 0);
+  if (entries > mostEntries) throw new MalformedMessage(`the message has ${entries} questions and records`);
   let at = headerBytes;
   for (let i = bytes.readUInt16BE(4); i > 0; i--) {
     const question = readQuestion(bytes, at);

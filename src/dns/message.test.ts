@@ -116,6 +116,17 @@ test("any bytes are read or refused", () => {
   );
 });
 
+test("a thousand questions and records are read, one more is refused unread", () => {
+  const questions = (count: number) => {
+    const one = Buffer.from([0, 0, 1, 0, 1]);
+    const header = Buffer.alloc(12);
+    header.writeUInt16BE(count, 4);
+    return Buffer.concat([header, ...Array.from({ length: count }, () => one)]);
+  };
+  assert.equal(readMessage(questions(1000)).questions.length, 1000);
+  assert.throws(() => readMessage(questions(1001)), /1001 questions and records/);
+});
+
 test("names keep odd bytes and inner dots, and only real names are written", () => {
   const wire = Buffer.from([3, 0x61, 0x2e, 0x62, 2, 0x5c, 0x00, 1, 0xe9, 0]);
   const { name: shown, end } = readName(wire, 0);
