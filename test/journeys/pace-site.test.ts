@@ -108,13 +108,13 @@ test("a dead receiver costs one probe and then waits without being asked, while 
   const [tried] = await sql<{ untried: number; attempts: number }[]>`
     select count(*) filter (where attempts = 0)::int as untried, sum(attempts)::int as attempts from recipients where destination = 'dead.test'`;
   assert.ok(tried!.untried >= 20, `${tried!.untried} of 30 were never claimed, ${tried!.attempts} attempts`);
-  // What DNS said is shared with the next look at the store.
+  // What DNS said is shared with the next look at the store; until that look one more may have been tried.
   const shown = await until("the site to be known", async () => {
     const { body } = await world.call("QueueService/ListDestinations", { search: "dead.test" });
     const [one] = body.data as { state: string; queued: number; failures: number; mxSite: string }[];
-    return one!.mxSite === "dead.test" ? one : undefined;
+    return one!.mxSite === "dead.test" && one!.queued === 30 ? one : undefined;
   });
-  assert.deepEqual([shown.state, shown.queued], ["DESTINATION_STATE_BACKING_OFF", 30]);
+  assert.equal(shown.state, "DESTINATION_STATE_BACKING_OFF");
   // It comes back; RetryDestination brings the next probe forward, and one success lets the rest go.
   world.dns.set("mx.dead.test", "A", "127.0.0.1");
   await sql`update recipients set due_at = now() where status = 'delayed'`;
