@@ -19,18 +19,23 @@ export async function readContents(sql: Sql, keys: readonly ContentKey[]): Promi
   );
 }
 
-/** From the day's own partition: asked for through the table, PostgreSQL would make ready for all seventy days, in five times the time. */
+/** From the day's own partition: asked for through the table, PostgreSQL would make ready for all seventy days, in five times the time. Where
+ * there is none of that name the table itself is asked: content is called lost by nothing less. */
 async function readDay(sql: Sql, day: string, keys: readonly ContentKey[]) {
-  const { name } = partitionAt("email_contents", Date.parse(day));
-  return await sql<{ emailId: string; part: number; data: string }[]>`
-    select email_id as "emailId", part, data from ${sql.unsafe(name)}
-    where (workspace_id, email_id) in (
-      select * from unnest(${keys.map((k) => k.workspaceId)}::uuid[], ${keys.map((k) => k.emailId)}::uuid[]))
-    order by email_id, part, piece`.catch((error) => {
-    if ((error as { code?: string }).code === undefinedTable) return [];
-    throw error;
-  });
+  try {
+    return await readFrom(sql, partitionAt("email_contents", Date.parse(day)).name, day, keys);
+  } catch (error) {
+    if ((error as { code?: string }).code !== undefinedTable) throw error;
+    return await readFrom(sql, "email_contents", day, keys);
+  }
 }
 
-/** The day's partition was dropped, and its content with it. */
 const undefinedTable = "42P01";
+
+async function readFrom(sql: Sql, table: string, day: string, keys: readonly ContentKey[]) {
+  return await sql<{ emailId: string; part: number; data: string }[]>`
+    select email_id as "emailId", part, data from ${sql.unsafe(table)}
+    where day = ${day}::date and (workspace_id, email_id) in (
+      select * from unnest(${keys.map((k) => k.workspaceId)}::uuid[], ${keys.map((k) => k.emailId)}::uuid[]))
+    order by email_id, part, piece`;
+}

@@ -83,18 +83,18 @@ async function postUntilTaken(bytes: Buffer): Promise<{ id: string; refusals: Re
   return { id: taken.body.id as string, refusals };
 }
 
-test("six emails of 29 MiB at once: bounded memory, clear refusals, small mail passes, all arrive in the end", async () => {
+test("ten emails of 29 MiB at once: bounded memory, clear refusals, small mail passes, all arrive in the end", async () => {
   const idle = memoryMiB(world.program.pid).now;
   let small = 0;
   let done = false;
   const passers = (async () => {
     for (; !done; small++, await delay(250)) await accepted(world, { to: [`small-${small}@other.test`], async: true });
   })();
-  const large = await Promise.all(Array.from({ length: 6 }, () => postUntilTaken(body)));
+  const large = await Promise.all(Array.from({ length: 10 }, () => postUntilTaken(body)));
   done = true;
   await passers;
   const refusals = large.flatMap((one) => one.refusals);
-  assert.ok(refusals.length > 0, "six bodies of 39 MiB do not fit at once");
+  assert.ok(refusals.length > 0, "ten bodies of 39 MiB do not fit at once");
   for (const { status, retryAfter, body: error } of refusals) {
     assert.equal(status, 429);
     assert.equal(error.code, "resource_exhausted");
