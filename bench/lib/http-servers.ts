@@ -57,10 +57,11 @@ const servers: Record<string, () => Promise<number>> = {
     };
     const services = [serve(EmailService, { sendEmail: async () => answer })];
     const rpcs = createRouter(router, services);
-    const shortWay = createShortWay(router, services);
+    const bodies = createBodyRoom(256 * 1024 * 1024);
+    const shortWay = createShortWay({ ...router, bodies }, services);
     const handle = createDispatch({
       ...{ log, metrics, rpcs, shortWay, pages: new Map(), files: () => {}, corsOrigins: [], streamStallMs: 60_000 },
-      bodies: createBodyRoom(256 * 1024 * 1024),
+      ...{ bodies, maxBodyBytes: router.maxBodyBytes },
     });
     return (await createHttp({ host: "127.0.0.1", port: 0, log, metrics, handle }).start()).port;
   },

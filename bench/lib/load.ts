@@ -25,12 +25,12 @@ export async function runLoad(load: Load): Promise<{ seconds: number; perSecond:
     Array.from({ length: load.connections }, async () => {
       const socket = connect(Number(port), hostname);
       socket.setNoDelay(true);
-      const answers = readAnswers(socket);
+      const answer = answersOf(socket);
       while (next < load.count) {
-        const body = Buffer.from(load.body(next++));
-        socket.write(Buffer.concat([Buffer.from(`${head}\r\nContent-Length: ${body.length}\r\n\r\n`), body]));
-        const answer = await answers();
-        if (!answer.startsWith("HTTP/1.1 200")) failures.push(answer.slice(0, 600));
+        const body = load.body(next++);
+        socket.write(`${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+        const text = await answer();
+        if (!text.startsWith("HTTP/1.1 200")) failures.push(text.slice(0, 600));
       }
       socket.destroy();
     }),
@@ -39,30 +39,30 @@ export async function runLoad(load: Load): Promise<{ seconds: number; perSecond:
   return { seconds, perSecond: load.count / seconds, failures };
 }
 
-function readAnswers(socket: Socket): () => Promise<string> {
-  let seen = Buffer.alloc(0) as Buffer;
-  let waiting: ((answer: string) => void) | undefined;
-  const look = () => {
+/** One answer after the other, each with its body. */
+function answersOf(socket: Socket): () => Promise<string> {
+  let seen = "";
+  let give = (_answer: string) => {};
+  socket.setEncoding("latin1");
+  socket.on("data", (text: string) => {
+    seen += text;
     const end = seen.indexOf("\r\n\r\n");
-    if (end < 0 || !waiting) return;
-    const head = seen.subarray(0, end).toString("latin1");
-    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
-    if (seen.length < end + 4 + length) return;
-    const answer = seen.subarray(0, end + 4 + length).toString();
-    seen = seen.subarray(end + 4 + length);
-    const resolve = waiting;
-    waiting = undefined;
-    resolve(answer);
-  };
-  socket.on("data", (chunk) => {
-    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
-    look();
+    if (end < 0) return;
+    const whole = end + 4 + bodyLength(seen, end);
+    if (seen.length < whole) return;
+    const answer = seen.slice(0, whole);
+    seen = seen.slice(whole);
+    give(answer);
   });
-  socket.on("error", (error) => waiting?.(`error ${error.message}`));
-  socket.on("close", () => waiting?.("closed"));
+  socket.on("error", (error) => give(`error ${error.message}`));
+  socket.on("close", () => give("closed"));
   return () =>
     new Promise((resolve) => {
-      waiting = resolve;
-      look();
+      give = resolve;
     });
+}
+
+function bodyLength(answer: string, end: number): number {
+  const at = answer.search(/content-length: /i);
+  return at < 0 || at > end ? 0 : Number.parseInt(answer.slice(at + 16, end), 10);
 }

@@ -72,9 +72,11 @@ export const letter = {
   html: `<p>${text}</p><p>${text.slice(0, 800)}</p>`,
 };
 
-/** The request that sends it. */
+const [beforeTo, afterTo] = JSON.stringify({ ...letter, to: [":TO:"], async: true }).split(":TO:") as [string, string];
+
+/** The request that sends it, put together by hand: who makes the load must not take the cores from what is measured. */
 export function sendBody(to: string): string {
-  return JSON.stringify({ ...letter, to: [to], async: true });
+  return `${beforeTo}${to}${afterTo}`;
 }
 
 export const callHeaders = {

@@ -1,16 +1,15 @@
-/** The one door into the queue: check, domain, thread, store. Whoever lets an email in (the API, later SMTP submission) comes through here. */
+/** The one door into the queue: check, thread, store where the domain may send. Whoever lets an email in (the API, later SMTP submission) comes through here. */
 import { makeMessageId, readMessageId } from "../mail/message-id.ts";
 import { invalid, Problem } from "../rules/problem.ts";
 import type { Clock } from "../store/clock.ts";
 import type { Sql } from "../store/db.ts";
 import { createEmailStore, findAccepted, type NewEmail } from "../store/emails.ts";
 import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
-import { createLoader } from "../store/loader.ts";
-import { findSendingDomains, type SendingDomain } from "../store/sending-domains.ts";
 import { findThread } from "../store/threads.ts";
 import type { Wake } from "../store/wake.ts";
 import { type AcceptBatch, createAcceptBatch } from "./batch.ts";
 import { type CheckedEmail, check } from "./check.ts";
+import { domainRefused, keyRefused } from "./domain.ts";
 import { checkKey, hashOf, keyKeptForMs, keyUsed } from "./idempotency.ts";
 import { tellMail } from "./lanes.ts";
 import type { SendLimits, SendRequest } from "./request.ts";
@@ -39,10 +38,7 @@ export type AcceptOptions = {
 export type AcceptDeps = { sql: Sql; clock: Clock; wake: Wake; limits: SendLimits; retryForMs: number };
 
 export function createAccept(deps: AcceptDeps): Accept {
-  const emails = createEmailStore(deps.sql);
-  const domainOf = createLoader((asked: { workspaceId: string; domain: string }[]) =>
-    findSendingDomains(deps.sql, asked),
-  );
+  const emails = createEmailStore(deps.sql, { onStored: (stored) => tellMail(deps.wake, stored) });
 
   return {
     async accept(request, sender, options) {
@@ -59,28 +55,23 @@ export function createAccept(deps: AcceptDeps): Accept {
     idle: emails.idle,
   };
 
-  /** The email as it will be stored, or the problem that keeps it out. Writes nothing. */
+  /** The email as it will be stored, or a problem that keeps it out; its domain is judged by whoever stores it. Writes nothing. */
   async function prepare(request: SendRequest, sender: Sender, idempotencyKey?: string): Promise<NewEmail> {
     const checked = check(request, deps.limits, deps.clock.nowMs());
     if (!checked.ok) throw invalid(checked.violations);
     const { email } = checked;
-    const domain = judgeDomain(
-      email.from.domain,
-      sender,
-      await domainOf({ workspaceId: sender.workspaceId, domain: email.from.domain }),
-    );
+    if (sender.domain !== undefined && sender.domain !== email.from.domain)
+      throw keyRefused(sender.domain, email.from.domain);
     const thread = await threadOf(deps.sql, sender.workspaceId, request, email);
-    return toRow({ deps, request, sender, email, domain, thread, idempotencyKey });
+    return toRow({ deps, request, sender, email, thread, idempotencyKey });
   }
 
   async function acceptNew(request: SendRequest, sender: Sender, options: AcceptOptions): Promise<AcceptedEmail> {
     const row = await prepare(request, sender, options.idempotencyKey);
     options.beginWrite();
     const answer = await emails.accept(row);
-    if (answer.stored) {
-      tellMail(deps.wake, [row]);
-      return { id: row.id, messageId: row.messageId, repeated: false };
-    }
+    if (answer.stored) return { id: row.id, messageId: row.messageId, repeated: false };
+    if (answer.emailId === undefined) throw domainRefused(row.domain, answer.domain);
     if (answer.requestHash !== row.idempotency!.requestHash) throw keyUsed();
     const messageId = makeMessageId(toWireId("email", answer.emailId), row.domain);
     return { id: answer.emailId, messageId, repeated: true };
@@ -97,25 +88,6 @@ export function createAccept(deps: AcceptDeps): Accept {
     if (first.requestHash !== hashOf(request)) throw keyUsed();
     return { id: first.emailId, messageId: first.messageId, repeated: true };
   }
-}
-
-function judgeDomain(name: string, sender: Sender, domain: SendingDomain | undefined): SendingDomain {
-  if (sender.domain !== undefined && sender.domain !== name) {
-    throw new Problem("permission_denied", `This key may send from ${sender.domain} only, not from ${name}.`);
-  }
-  if (!domain) {
-    throw new Problem(
-      "failed_precondition",
-      `${name} is not a domain of this workspace. Register it with AddDomain, publish its DNS records, then send.`,
-    );
-  }
-  if (!domain.canSend) {
-    throw new Problem(
-      "failed_precondition",
-      `${name} cannot send yet (status ${domain.status}). ${domain.note || "Publish its DKIM records, then call VerifyDomain."}`,
-    );
-  }
-  return domain;
 }
 
 type Thread = { inReplyTo: string | undefined; references: string[] };
@@ -150,22 +122,20 @@ type RowInput = {
   request: SendRequest;
   sender: Sender;
   email: CheckedEmail;
-  domain: SendingDomain;
   thread: Thread;
   idempotencyKey: string | undefined;
 };
 
-function toRow({ deps, request, sender, email, domain, thread, idempotencyKey }: RowInput): NewEmail {
+function toRow({ deps, request, sender, email, thread, idempotencyKey }: RowInput): NewEmail {
   const id = makeUuid(deps.clock.nowMs());
   const { from, to, cc, bcc, replyTo, headers, requireTls } = email;
   return {
     id,
     workspaceId: sender.workspaceId,
     keyId: sender.keyId,
-    domainId: domain.id,
-    domain: domain.domain,
+    domain: from.domain,
     subject: email.subject,
-    messageId: makeMessageId(toWireId("email", id), domain.domain),
+    messageId: makeMessageId(toWireId("email", id), from.domain),
     envelope: {
       from,
       to,

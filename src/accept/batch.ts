@@ -3,8 +3,10 @@ import { Problem, type Violation } from "../rules/problem.ts";
 import type { Sql } from "../store/db.ts";
 import { storeBatch } from "../store/email-batches.ts";
 import type { NewEmail } from "../store/emails.ts";
+import { findSendingDomains } from "../store/sending-domains.ts";
 import type { Wake } from "../store/wake.ts";
 import type { AcceptOptions, Sender } from "./accept.ts";
+import { domainRefused } from "./domain.ts";
 import { checkKey, hashOfBatch, keyKeptForMs, keyUsed } from "./idempotency.ts";
 import { tellMail } from "./lanes.ts";
 import type { SendRequest } from "./request.ts";
@@ -30,7 +32,8 @@ export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
   return async (requests, sender, options) => {
     const key = options.idempotencyKey;
     checkKey(key);
-    const judged = await Promise.all(requests.map((request) => judge(request, sender)));
+    const read = await Promise.all(requests.map((request) => prepare(request, sender)));
+    const judged = await judgeDomains(sender.workspaceId, read);
     const rows = judged.flatMap(({ row }) => row ?? []);
     const results = judged.map(({ result }) => result);
     const idempotency =
@@ -50,17 +53,33 @@ export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
     return results;
   };
 
-  async function judge(request: SendRequest, sender: Sender): Promise<{ row?: NewEmail; result: BatchResult }> {
+  async function prepare(request: SendRequest, sender: Sender): Promise<NewEmail | Problem> {
     try {
       const row = await deps.prepare(request, sender);
       refuseNul(row);
-      return { row, result: { id: row.id, messageId: row.messageId } };
+      return row;
     } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      const { code, message, violations } = error;
-      return { result: { error: { code, message, violations } } };
+      if (error instanceof Problem) return error;
+      throw error;
     }
   }
+
+  async function judgeDomains(workspaceId: string, read: readonly (NewEmail | Problem)[]): Promise<Judged[]> {
+    const names = new Set(read.flatMap((one) => (one instanceof Problem ? [] : one.domain)));
+    const domains = await findSendingDomains(deps.sql, workspaceId, [...names]);
+    return read.map((one) => {
+      if (one instanceof Problem) return refused(one);
+      const domain = domains.get(one.domain);
+      if (!domain?.canSend) return refused(domainRefused(one.domain, domain));
+      return { row: one, result: { id: one.id, messageId: one.messageId } };
+    });
+  }
+}
+
+type Judged = { row?: NewEmail; result: BatchResult };
+
+function refused({ code, message, violations }: Problem): Judged {
+  return { result: { error: { code, message, violations } } };
 }
 
 /** PostgreSQL would refuse the whole batch for it. Part 0 is JSON, in which it is escaped. */

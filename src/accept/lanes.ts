@@ -5,10 +5,10 @@ import type { Wake } from "../store/wake.ts";
 
 /** A scheduled one is found by the poll in its time. */
 export function tellMail(wake: Wake, emails: readonly NewEmail[]): void {
-  const hints = emails
-    .filter(({ scheduledAt }) => scheduledAt === undefined)
-    .flatMap(({ workspaceId, recipients }) =>
-      recipients.map(({ destination }) => laneHint({ destination, workspaceId })),
-    );
-  if (hints.length > 0) wake.tell("mail", [...new Set(hints)]);
+  const hints = new Set<string>();
+  for (const { scheduledAt, workspaceId, recipients } of emails) {
+    if (scheduledAt !== undefined) continue;
+    for (const { destination } of recipients) hints.add(laneHint({ destination, workspaceId }));
+  }
+  if (hints.size > 0) wake.tell("mail", [...hints]);
 }

@@ -3,11 +3,14 @@
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../rules/problem.ts";
 import type { Sql } from "../store/db.ts";
-import { findKeys, type Key, touchKeys } from "../store/keys.ts";
+import { type FoundKey, findKeys, touchKeys } from "../store/keys.ts";
 
-export type Authenticator = { authenticate(authorization: string | undefined): Promise<Key>; stop(): Promise<void> };
+export type Authenticator = {
+  authenticate(authorization: string | undefined): Promise<FoundKey>;
+  stop(): Promise<void>;
+};
 
-type Waiter = { secret: string; resolve(key: Key | undefined): void; reject(error: unknown): void };
+type Waiter = { secret: string; resolve(key: FoundKey | undefined): void; reject(error: unknown): void };
 
 const touchEveryMs = 5_000;
 const touchedForMs = 60_000;
@@ -52,7 +55,7 @@ export function createAuthenticator(deps: { sql: Sql; log: Log }): Authenticator
     async authenticate(authorization) {
       const secret = bearer(authorization);
       if (secret === undefined) throw unauthenticated();
-      const key = await new Promise<Key | undefined>((resolve, reject) => {
+      const key = await new Promise<FoundKey | undefined>((resolve, reject) => {
         waiting.push({ secret, resolve, reject });
         if (!asking) void askAll();
       });

@@ -1,5 +1,5 @@
 /** Room for request bodies in memory: many large requests at once are refused with a time to come back, small ones never wait for them.
- * Only callers with a valid key hold any of it. Used by dispatch (who comes in) and by the router's gate (who may stay). */
+ * Only callers with a valid key hold any of it. Used by dispatch and unary-json (who comes in) and by the router's gate (who may stay). */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";

@@ -1,7 +1,7 @@
 /** One API call as a handler sees it: who asks, until when, and under which id. Nothing of Connect in it. */
-import { Problem } from "../rules/problem.ts";
-import type { Key, Permission } from "../store/keys.ts";
+import type { FoundKey, Permission } from "../store/keys.ts";
 import type { Role } from "../store/members.ts";
+import { beforeEnd, type Life } from "./life.ts";
 
 export type Caller = {
   workspaceId: string;
@@ -17,7 +17,7 @@ export type Caller = {
 export type Call = {
   caller: Caller;
   requestId: string;
-  signal: AbortSignal;
+  life: Life;
   /** Milliseconds left until the caller's own deadline, if it set one. */
   timeLeftMs(): number | undefined;
   header(name: string): string | undefined;
@@ -28,7 +28,7 @@ export type Call = {
   beginWrite(): void;
 };
 
-export function callerOf(key: Key): Caller {
+export function callerOf(key: FoundKey): Caller {
   return {
     workspaceId: key.workspaceId,
     keyId: key.id,
@@ -39,40 +39,18 @@ export function callerOf(key: Key): Caller {
 }
 
 /** Runs a handler against the caller's deadline, honouring what `beginWrite` promised. */
-export async function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: Call) => Promise<T>): Promise<T> {
-  if (call.signal.aborted) throw ended(call.signal);
+export function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: Call) => Promise<T>): Promise<T> {
+  const { caller, requestId, life, timeLeftMs, header } = call;
+  requireAlive(life);
   let writing = false;
   const beginWrite = () => {
-    if (call.signal.aborted) throw ended(call.signal);
+    requireAlive(life);
     writing = true;
   };
-  return await beforeEnd(call.signal, work({ ...call, beginWrite }), () => writing);
+  return beforeEnd(life, work({ caller, requestId, life, timeLeftMs, header, beginWrite }), () => writing);
 }
 
-/** The work's own answer, or the reason why nobody waits for it any more; while `always` says so, only the former. */
-export async function beforeEnd<T>(signal: AbortSignal, work: Promise<T>, always = () => false): Promise<T> {
-  let giveUp = () => {};
-  const over = new Promise<never>((_, reject) => {
-    giveUp = () => {
-      if (!always()) reject(ended(signal));
-    };
-  });
-  signal.addEventListener("abort", giveUp, { once: true });
-  if (signal.aborted) giveUp();
-  try {
-    return await Promise.race([work, over]);
-  } finally {
-    signal.removeEventListener("abort", giveUp);
-  }
-}
-
-/** Connect aborts with an error of its own that tells a passed deadline (code 4) from a caller that went away. */
-export function ended(signal: AbortSignal): Problem {
-  const code = (signal.reason as { code?: unknown } | undefined)?.code;
-  if (code === 4)
-    return new Problem(
-      "deadline_exceeded",
-      "The deadline of the call passed before it was carried out; nothing was changed. Give it more time.",
-    );
-  return new Problem("canceled", "The call was canceled by its caller; nothing was changed.");
+function requireAlive(life: Life): void {
+  const reason = life.over();
+  if (reason) throw reason;
 }

@@ -7,12 +7,14 @@ import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import { createStreamWriter } from "./answer-stream.ts";
 import { type BodyHold, type BodyRoom, bodyHoldKey } from "./body-room.ts";
-import { type Listener, lingerMs, type Request, type Response } from "./http.ts";
+import type { Listener, Request, Response } from "./http.ts";
 import { answerPlain, plainForm } from "./plain-stream.ts";
 import { blameCaller, refuseUnknownMethod } from "./refuse.ts";
 import { requestIdKey } from "./router.ts";
+import { safeHeaders } from "./safe-headers.ts";
 import { tameTimeout } from "./timeout.ts";
 import { type ShortCall, suitsShortWay } from "./unary-json.ts";
+import { closeAfterUnreadBody, dropRest } from "./unread-body.ts";
 
 export type Page = (request: Request, response: Response) => Promise<void> | void;
 
@@ -26,6 +28,7 @@ export type DispatchDeps = {
   /** Everything else that may be asked with GET: the dashboard's files. */
   files: Page;
   corsOrigins: readonly string[];
+  maxBodyBytes: number;
   /** Memory for the bodies of requests. */
   bodies: BodyRoom;
   /** A stream that is not read for this long is ended. */
@@ -37,18 +40,40 @@ export function createDispatch(deps: DispatchDeps): Listener {
 
   return (request, response) => {
     const requestId = randomUUID();
-    secure(response, requestId);
-    request.on("error", () => {});
-    response.on("error", () => {});
+    request.on("error", ignore);
+    response.on("error", ignore);
     try {
-      route(request, response, requestId);
+      if (!takesShortWay(request, response, requestId)) route(request, response, requestId);
     } catch (error) {
       deps.log.error({ err: error, requestId }, "a request failed before it reached its place");
       plain(response, 500, "internal error\n");
     }
   };
 
+  /** Nearly every request; whatever is not plainly of this kind is looked at closely. */
+  function takesShortWay(request: Request, response: Response, requestId: string): boolean {
+    const short = request.method === "POST" ? deps.shortWay.get(request.url!) : undefined;
+    if (
+      !short ||
+      request.headers.origin !== undefined ||
+      !suitsShortWay(request, deps.maxBodyBytes) ||
+      !isHost(hostOf(request))
+    )
+      return false;
+    goShort(short, request, response, requestId);
+    return true;
+  }
+
+  function goShort(short: ShortCall, request: Request, response: Response, requestId: string): void {
+    short(request, response, requestId).catch((error) => {
+      deps.log.error({ err: error, requestId }, "a call failed where failures are told");
+      response.destroy();
+    });
+  }
+
   function route(request: Request, response: Response, requestId: string): void {
+    const safe = safeHeaders(requestId);
+    for (let i = 0; i < safe.length; i += 2) response.setHeader(safe[i]!, safe[i + 1]!);
     const problem = brokenHead(request);
     if (problem) {
       deps.metrics.refusedConnections.inc({ reason: "head" });
@@ -74,7 +99,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
     const handler = deps.rpcs.get(path);
     if (!handler) return refuseUnknownMethod(request, response, path);
     const short = deps.shortWay.get(path);
-    if (short && suitsShortWay(request)) return void short(request, response, requestId);
+    if (short && suitsShortWay(request, deps.maxBodyBytes)) return goShort(short, request, response, requestId);
     void callRpc(handler, request, response, requestId);
   }
 
@@ -123,6 +148,9 @@ export function createDispatch(deps: DispatchDeps): Listener {
     });
   }
 }
+
+/** A peer that goes away in the middle is told of elsewhere. */
+function ignore(): void {}
 
 const unsupportedType =
   "Say what the body is: Content-Type: application/json for a call, application/connect+json for a stream, or the binary, gRPC and gRPC-Web forms of these.\n";
@@ -179,54 +207,26 @@ function pathOf(request: Request): string {
 
 /** What would make the layers above throw: no authority, one that is no host, or a target that is no path. */
 function brokenHead(request: Request): string | undefined {
-  const host = "authority" in request ? request.authority : request.headers.host;
-  if (!host || !URL.canParse(`http://${host}/`) || /[\s/\\?#@]/.test(host))
-    return "The Host header is missing or is no host name.\n";
+  if (!isHost(hostOf(request))) return "The Host header is missing or is no host name.\n";
   if (!request.url?.startsWith("/") || !URL.canParse(request.url, "http://localhost"))
     return "The request target is no path.\n";
   return undefined;
 }
 
-/** A small rest of a body is read and dropped by Node; a large or endless one ends the connection. */
-const droppedBytes = 64 * 1024;
-
-/** A client that is still writing a small body when the connection or the HTTP/2 stream closes loses our answer to the reset: its rest
- * is awaited. */
-async function dropRest(request: Request): Promise<void> {
-  if (request.complete || request.destroyed) return;
-  if (Number(request.headers["content-length"] ?? 0) > droppedBytes) return;
-  await new Promise<void>((resolve) => {
-    let seen = 0;
-    const timer = setTimeout(resolve, lingerMs);
-    const done = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    request.on("data", (chunk: Buffer) => {
-      seen += chunk.length;
-      if (seen > droppedBytes) done();
-    });
-    request.once("end", done).once("close", done);
-  });
+function hostOf(request: Request): string | undefined {
+  return "authority" in request ? request.authority : request.headers.host;
 }
 
-/** An answer to a request whose body was not read ends the connection: else the peer could go on sending for ever. */
-function closeAfterUnreadBody(request: Request, response: Response): void {
-  if (request.complete || "stream" in request) return;
-  if (Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY) <= droppedBytes) return;
-  response.setHeader("connection", "close");
-  // Taken now, and from the answer: a request whose body was given up has let go of its socket.
-  const { socket } = response;
-  response.once("finish", () => setTimeout(() => socket?.destroy(), lingerMs).unref());
-}
+/** Reading a URL takes longer than all other looks at a head, and the hosts of a service are few. */
+const knownHosts = new Set<string>();
 
-function secure(response: Response, requestId: string): void {
-  response.setHeader("x-request-id", requestId);
-  response.setHeader("x-content-type-options", "nosniff");
-  response.setHeader("x-frame-options", "DENY");
-  response.setHeader("referrer-policy", "no-referrer");
-  response.setHeader("cross-origin-resource-policy", "same-origin");
-  response.setHeader("cache-control", "no-store");
+function isHost(host: string | undefined): boolean {
+  if (!host) return false;
+  if (knownHosts.has(host)) return true;
+  if (!URL.canParse(`http://${host}/`) || /[\s/\\?#@]/.test(host)) return false;
+  if (knownHosts.size >= 100) knownHosts.clear();
+  knownHosts.add(host);
+  return true;
 }
 
 /** CORS only for origins the operator named; true when the request was a preflight and is answered. */

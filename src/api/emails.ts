@@ -58,7 +58,7 @@ export function createEmailService(deps: EmailServiceDeps) {
       const progress = await deps.firstAttempt(
         { workspaceId: caller.workspaceId, id: accepted.id },
         waitMs,
-        call.signal,
+        call.life.signal,
       );
       const { status, statusMessage } = progress ?? { status: "queued" as const, statusMessage: "" };
       return { ...answer, status: statusOnWire[status], statusMessage: statusText(status, statusMessage) };

@@ -4,7 +4,8 @@ import { KeyPermission, type MethodPolicy, policy } from "../gen/v1/options_pb.t
 import { Problem } from "../rules/problem.ts";
 import type { Role } from "../store/members.ts";
 import type { Authenticator } from "./authenticate.ts";
-import { beforeEnd, type Caller, callerOf } from "./call.ts";
+import { type Caller, callerOf } from "./call.ts";
+import { beforeEnd, type Life } from "./life.ts";
 import type { createRateLimit } from "./rate-limit.ts";
 import type { SessionCallers } from "./session-caller.ts";
 import { requireSaneTimeout } from "./timeout.ts";
@@ -22,13 +23,13 @@ export type Asked = {
   protocol: string;
   header(name: string): string | undefined;
   timeoutMs(): number | undefined;
-  signal: AbortSignal;
+  life: Life;
 };
 
 export async function admit(deps: GateDeps, asked: Asked): Promise<Caller> {
   requireProtocolHeader(asked);
   requireSaneTimeout(asked);
-  const caller = await beforeEnd(asked.signal, identify(deps, asked));
+  const caller = await beforeEnd(asked.life, identify(deps, asked));
   deps.rateLimit.take(caller.person?.id ?? caller.keyId, performance.now());
   if (caller.person) requireRole(asked.method, caller.person.role);
   else requirePermission(asked.method, caller.permission);

@@ -1,38 +1,54 @@
 /** Reads the JSON of requests more strictly and more helpfully than Connect does by itself. One reader per method. */
 import { type DescMessage, fromJson, fromJsonString, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
+import { freeNow } from "../ops/free.ts";
 import { invalid, type Problem, type Violation } from "../rules/problem.ts";
 import { fromProblem } from "./errors.ts";
-import { calendarProblems, jsonProblems } from "./json-problems.ts";
+import { calendarProblems, jsonProblems, mostProblems } from "./json-problems.ts";
+import { mayRepeatKeys } from "./json-text.ts";
 
-/** Larger requests are read once, by Connect: its words name one field, and a second look would hold everybody up. */
-const lookTwiceBytes = 1024 * 1024;
+/** In larger requests the library's own words name one field: a look at each would hold everybody up. */
+const lookTwiceBytes = 256 * 1024;
 
 // RFC 8259 §8.1: JSON between systems is UTF-8.
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The request that these bytes are, or a problem that names every field at fault. */
+/** The request that these bytes are, or a problem that names every field at fault. The bytes are given away. */
 export function createRequestReader<D extends DescMessage>(request: D): (bytes: Uint8Array) => MessageShape<D> {
   return (bytes) => {
     const text = decode(bytes);
-    const times = dayInText.test(text) ? calendarProblems(request, parse(text)) : [];
+    freeNow(bytes);
+    const json = parse(text);
+    const times = calendarProblems(request, json);
+    const repeats = mayRepeatKeys(text, json);
+    const readAll = (ignoreUnknownFields: boolean) =>
+      repeats
+        ? fromJsonString(request, text, { ignoreUnknownFields })
+        : fromJson(request, json, { ignoreUnknownFields });
     try {
-      if (times.length === 0) return fromJsonString(request, text, { ignoreUnknownFields: false });
+      if (times.length === 0) return readAll(false);
     } catch {
       // Looked at closely below.
     }
-    const problems = [...jsonProblems(request, parse(text)), ...times];
-    if (problems.length > 0) throw invalid(problems);
+    const problems = [...(text.length > lookTwiceBytes ? [] : jsonProblems(request, json)), ...times];
+    if (problems.length > 0) throw invalid(problems.slice(0, mostProblems));
     try {
-      return fromJsonString(request, text, { ignoreUnknownFields: true });
+      return readAll(true);
     } catch (error) {
-      const [, reason] = /^cannot decode message \S+ from JSON: (.*)$/s.exec((error as Error).message) ?? [];
-      throw invalid([whole(reason ?? "does not fit this method")]);
+      throw invalid([inWordsOf(error as Error)]);
     }
   };
 }
 
-/** Only a text with a day in it can hold a time. */
-const dayInText = /\d{4}-\d\d-\d\d/;
+/** What the library says, under the name of its field, and never more than a line of the request. */
+function inWordsOf({ message }: Error): Violation {
+  const [, field, reason] = /^cannot decode (?:message|field \S*?(\w+)) .*?from JSON: (.*)$/s.exec(message) ?? [];
+  const description = (reason ?? "does not fit this method").slice(0, 200);
+  return field === undefined ? whole(description) : { field: inCamelCase(field), description };
+}
+
+function inCamelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
 
 /**
  * Takes the place of Connect's text decoder, the one step of its decoding that can be replaced. Connect names only the

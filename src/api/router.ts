@@ -10,6 +10,7 @@ import { bodyHoldKey, countUnpacked } from "./body-room.ts";
 import { type Call, type Caller, withinDeadline } from "./call.ts";
 import { codeName, toConnectError } from "./errors.ts";
 import { admit, type GateDeps } from "./gate.ts";
+import { lifeOf } from "./life.ts";
 import { createJsonReader } from "./read-json.ts";
 import type { ServiceEntry } from "./service.ts";
 import { maxTimeoutMs } from "./timeout.ts";
@@ -59,7 +60,7 @@ async function gate(deps: RouterDeps, context: HandlerContext): Promise<void> {
       protocol: context.protocolName,
       header: (name) => context.requestHeader.get(name) ?? undefined,
       timeoutMs: () => context.timeoutMs(),
-      signal: context.signal,
+      life: lifeOf(context.signal),
     });
     context.values.set(callerKey, caller);
     context.values.get(bodyHoldKey)?.admit(caller.workspaceId);
@@ -86,8 +87,8 @@ function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
   return async function* (request: unknown, context: HandlerContext) {
     try {
       const call = callFrom(context);
-      const signal = AbortSignal.any([call.signal, deps.shutdown]);
-      yield* handler(request, { ...call, signal, beginWrite() {} }) as AsyncIterable<unknown>;
+      const life = lifeOf(AbortSignal.any([call.life.signal, deps.shutdown]));
+      yield* handler(request, { ...call, life, beginWrite() {} }) as AsyncIterable<unknown>;
       deps.metrics.requests.inc({ method: `${method.parent.name}/${method.name}`, code: "ok" });
     } catch (error) {
       throw counted(deps, context, error);
@@ -99,7 +100,7 @@ function callFrom(context: HandlerContext): Omit<Call, "beginWrite"> {
   return {
     caller: context.values.get(callerKey) as Caller,
     requestId: context.values.get(requestIdKey),
-    signal: context.signal,
+    life: lifeOf(context.signal),
     timeLeftMs: () => context.timeoutMs(),
     header: (name) => context.requestHeader.get(name) ?? undefined,
   };

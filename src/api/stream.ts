@@ -46,12 +46,12 @@ export async function* streamEvents(
     let position = after;
     let saidAt = performance.now();
     for (;;) {
-      refuseEnded(subscription, deps.stopping, call.signal);
+      refuseEnded(subscription, deps.stopping, call.life.signal);
       const { events, reached } = await readOn(log, position);
       for (const event of events) {
         yield { cursor: event.number, event: eventOnWire(event, { inboundText: permission === "full" }) };
         saidAt = performance.now();
-        refuseEnded(subscription, deps.stopping, call.signal);
+        refuseEnded(subscription, deps.stopping, call.life.signal);
       }
       position = reached;
       if (log.end !== undefined && position >= log.end) return;
@@ -59,7 +59,7 @@ export async function* streamEvents(
       if (quietMs >= deps.heartbeatMs) {
         yield { cursor: position.toString() };
         saidAt = performance.now();
-      } else if (position >= subscription.head()) await subscription.news(deps.heartbeatMs - quietMs, call.signal);
+      } else if (position >= subscription.head()) await subscription.news(deps.heartbeatMs - quietMs, call.life.signal);
     }
   } finally {
     subscription.close();

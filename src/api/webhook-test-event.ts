@@ -39,7 +39,7 @@ export async function sendTestWebhook(
     ...{ eventId: makeUuid(nowMs), eventType: type, eventAt: new Date(nowMs) },
     emailId: type.startsWith("email.") ? makeUuid(nowMs) : null,
   });
-  const attempted = await deps.sendTest(signer, event, call.signal);
+  const attempted = await deps.sendTest(signer, event, call.life.signal);
   // Whoever asked is gone: the deadline's own error was the answer.
   if (!attempted) throw new Problem("canceled", "The call ended before the endpoint had answered.");
   const { outcome, error, responseStatus, responseHead, durationMs } = attempted;

@@ -113,7 +113,7 @@ export function createWebhookService(deps: WebhookServiceDeps) {
   });
 
   async function checkUrl(text: string, call: Call, problems: Violation[]): Promise<string> {
-    const checked = await deps.check(text, call.signal);
+    const checked = await deps.check(text, call.life.signal);
     if ("url" in checked) return checked.url;
     problems.push({ field: "url", description: checked.problem });
     return text;

@@ -47,8 +47,8 @@ export type DeliveryDeps = {
 /** Emails composed and signed at once: enough to keep every core busy while others are handed over, and few enough that the next
  * workspace's turn comes soon. */
 const composedAtOnce = 4 * Math.max(2, availableParallelism());
-/** Content under way on this node: two or three emails of 5 MiB being composed (a larger one goes alone), or some thousand ordinary ones. */
-const memoryBytes = { small: 48 * 1024 * 1024, large: 80 * 1024 * 1024 };
+/** Content under way on this node: two emails of 5 MiB being composed (a larger one goes alone), or some thousand ordinary ones. */
+const memoryBytes = { small: 48 * 1024 * 1024, large: 48 * 1024 * 1024 };
 
 export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promise<void> }> {
   const { config, log, clock, wake, store } = deps;

@@ -177,7 +177,8 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
       shutdown: stopping,
     };
     const rpcs = createRouter(router, services);
-    const shortWay = createShortWay(router, services);
+    const bodies = createBodyRoom(4 * config.limits.bodyBytes);
+    const shortWay = createShortWay({ ...router, bodies }, services);
     const pages = healthPages({
       metrics,
       metricsToken: config.metricsToken,
@@ -205,7 +206,8 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
         pages: new Map([...pages, ...people.pages, ...openapi]),
         files,
         corsOrigins: config.corsOrigins,
-        bodies: createBodyRoom(4 * config.limits.bodyBytes),
+        bodies,
+        maxBodyBytes: config.limits.bodyBytes,
         streamStallMs: config.stream.stallMs,
       }),
     });

@@ -29,10 +29,15 @@ export type AttemptDeps = {
   turns: Turns;
 };
 
+/** Let go of when the message is composed: while it is sent, it is in memory once. */
+type Content = { parts: string[] | undefined };
+
 /** Recipients of one email that travel in one transaction, and what is needed for it. */
 type Load = {
   email: LeasedEmail;
-  parts: string[];
+  content: Content;
+  /** Nobody composes this email after it. */
+  last: boolean;
   signer: Signer;
   rows: readonly Leased[];
   utf8: boolean;
@@ -75,11 +80,11 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     rows: readonly Leased[],
     { memory, signal, site }: { memory: Held; signal: AbortSignal; site: string | undefined },
   ): Promise<Map<Leased, Settlement | undefined>> {
-    const [parts, signer] = await Promise.all([
-      contentOf({ workspaceId: email.workspaceId, emailId: email.id, day: email.contentDay }),
+    const [content, signer] = await Promise.all([
+      contentOf({ workspaceId: email.workspaceId, emailId: email.id, day: email.contentDay }).then(held),
       deps.signing.signerOf(email.workspaceId, email.domainId),
     ]);
-    if (!parts) return failAll(rows, "content_lost", "The content of this email is past the time it is kept.");
+    if (!content) return failAll(rows, "content_lost", "The content of this email is past the time it is kept.");
     if (!signer)
       return failAll(
         rows,
@@ -87,9 +92,11 @@ export function createAttempt(deps: AttemptDeps): Attempt {
         `${email.domain} has no DKIM key any more, so that the email cannot be signed.`,
       );
     const settled = new Map<Leased, Settlement | undefined>();
-    for (const { utf8, group } of byHeaderForm(rows)) {
+    const groups = byHeaderForm(rows);
+    for (const { utf8, group } of groups) {
+      const last = group === groups.at(-1)!.group;
       // What the first group came to must not be lost with the second.
-      const outcomes = await carryOrExplain({ email, parts, signer, rows: group, utf8, memory, signal, site });
+      const outcomes = await carryOrExplain({ email, content, last, signer, rows: group, utf8, memory, signal, site });
       for (const [i, row] of group.entries()) settled.set(row, outcomes[i]);
     }
     return settled;
@@ -112,11 +119,12 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   }
 
   async function carry(input: Load, progress: { handedOver: boolean }): Promise<(Settlement | undefined)[]> {
-    const { email, parts, signer, rows, utf8, signal } = input;
+    const { email, content, signer, rows, utf8, signal } = input;
     const giveBack = await deps.turns.take(email.workspaceId, signal);
     const { raw } = await deps.composer
-      .compose({ email: toOutgoing(email, parts), signer: signer.source, smtputf8: utf8, signal })
+      .compose({ email: toOutgoing(email, content.parts!), signer: signer.source, smtputf8: utf8, signal })
       .finally(giveBack);
+    if (input.last) content.parts = undefined;
     input.memory.shrink();
     const returnPath = deps.signing.returnPath(email.id, signer.returnPathDomain);
     if (email.test || !deps.transport)
@@ -139,6 +147,10 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     deps.log.warn({ emailId: rows[0]!.emailId, category }, reason);
     return new Map(rows.map((row) => [row, judge.fail(row, category, reason)]));
   }
+}
+
+function held(parts: string[] | undefined): Content | undefined {
+  return parts && { parts };
 }
 
 function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {

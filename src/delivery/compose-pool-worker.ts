@@ -1,6 +1,7 @@
 /** The worker thread of the compose pool: one job in, one message or error out, in order. */
 
 import { parentPort } from "node:worker_threads";
+import { freeNow } from "../ops/free.ts";
 import { type ComposeJob, composeSigned, transferable } from "./compose-pool-job.ts";
 
 export type WorkerAnswer = { ok: true; raw: Uint8Array } | { ok: false; error: unknown };
@@ -12,5 +13,6 @@ parentPort?.on("message", async (job: ComposeJob) => {
   } catch (error) {
     answer = { ok: false, error };
   }
+  for (const { base64 } of job.email.attachments ?? []) if (typeof base64 !== "string") freeNow(base64);
   parentPort?.postMessage(answer, answer.ok ? transferable(answer.raw) : []);
 });

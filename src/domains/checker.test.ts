@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { type ScriptedDns, startScriptedDns } from "../../test/harness/dns.ts";
 import { newDomain } from "../../test/harness/domains.ts";
-import { makeWorkspace } from "../../test/harness/mail.ts";
+import { makeBareWorkspace } from "../../test/harness/mail.ts";
 import { until } from "../../test/harness/wait.ts";
 import { createAuthoritative } from "../dns/authoritative.ts";
 import { createDomainCheck, type DomainCheck } from "../dns/domain-check.ts";
@@ -41,7 +41,7 @@ function check(): DomainCheck {
 }
 
 async function add(domain: string, extra: Parameters<typeof newDomain>[2] = {}): Promise<DomainRow> {
-  const row = await addDomain(database.sql, newDomain(await makeWorkspace(database.sql), domain, extra));
+  const row = await addDomain(database.sql, newDomain(await makeBareWorkspace(database.sql), domain, extra));
   return row ?? assert.fail();
 }
 

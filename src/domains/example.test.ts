@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
-import { makeWorkspace } from "../../test/harness/mail.ts";
+import { makeBareWorkspace } from "../../test/harness/mail.ts";
 import { createAuthoritative } from "../dns/authoritative.ts";
 import { createAuthority } from "../dns/authority.ts";
 import { createDomainCheck } from "../dns/domain-check.ts";
@@ -57,7 +57,7 @@ after(async () => {
 beforeEach(() => database.sql`delete from settings where name = 'example_domain'`);
 
 test("a fresh local instance can send from example.test at once, also when several nodes start together", async () => {
-  const workspaceId = await makeWorkspace(database.sql);
+  const workspaceId = await makeBareWorkspace(database.sql);
   const names = await Promise.all([1, 2].map(() => ensureExampleDomain({ ...deps, workspaceId, local: true })));
   assert.deepEqual(new Set(names), new Set(["example.test"]));
   const row = await findDomain(database.sql, workspaceId, "example.test");
@@ -72,7 +72,7 @@ test("a fresh local instance can send from example.test at once, also when sever
 
 test("an instance that is not local, or not fresh, never gets one", async () => {
   const { sql } = database;
-  const workspaceId = await makeWorkspace(sql);
+  const workspaceId = await makeBareWorkspace(sql);
   assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: false }), undefined);
   assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: true }), undefined);
   await sql`delete from settings where name = 'example_domain'`;
@@ -82,7 +82,7 @@ test("an instance that is not local, or not fresh, never gets one", async () => 
 });
 
 test("what was interrupted before its check is checked at the next start; a failure fails no start", async () => {
-  const workspaceId = await makeWorkspace(database.sql);
+  const workspaceId = await makeBareWorkspace(database.sql);
   const broken = { ...deps.checker, refresh: () => Promise.reject(new Error("broken")) };
   assert.equal(await ensureExampleDomain({ ...deps, checker: broken, workspaceId, local: true }), undefined);
   assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: true }), "example.test");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
-import { makeWorkspace } from "../../test/harness/mail.ts";
+import { makeBareWorkspace } from "../../test/harness/mail.ts";
 import { Problem } from "../rules/problem.ts";
 import { readPublicKeys } from "../store/dkim-keys.ts";
 import { createSecrets } from "../store/secrets.ts";
@@ -24,7 +24,7 @@ const registrarOf = () =>
   });
 
 async function refused(request: { domain: string; mailFromLabel?: string }): Promise<Problem> {
-  const workspaceId = await makeWorkspace(database.sql);
+  const workspaceId = await makeBareWorkspace(database.sql);
   try {
     await registrarOf().register({ workspaceId, mailFromLabel: "", ...request });
   } catch (error) {
@@ -36,7 +36,7 @@ async function refused(request: { domain: string; mailFromLabel?: string }): Pro
 
 test("a registration has its own token and two keys, sealed, whose halves belong together", async () => {
   const { sql } = database;
-  const workspaceId = await makeWorkspace(sql);
+  const workspaceId = await makeBareWorkspace(sql);
   let wrote = 0;
   const row = await registrarOf().register(
     { workspaceId, domain: " Bücher.Example. ", mailFromLabel: "Returns" },
@@ -63,7 +63,7 @@ test("a registration has its own token and two keys, sealed, whose halves belong
 });
 
 test("a caller whose time is over leaves nothing behind", async () => {
-  const workspaceId = await makeWorkspace(database.sql);
+  const workspaceId = await makeBareWorkspace(database.sql);
   const tooLate = () => {
     throw new Problem("deadline_exceeded", "too late");
   };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { newDomain } from "../../test/harness/domains.ts";
-import { makeWorkspace } from "../../test/harness/mail.ts";
+import { makeBareWorkspace } from "../../test/harness/mail.ts";
 import { silentLog } from "../ops/log.ts";
 import { openDb } from "../store/db.ts";
 import { addDomain, deleteDomain } from "../store/domains.ts";
@@ -18,7 +18,7 @@ test("a key is served from the moment of its registration, and a minute longer t
   const { sql } = database;
   let nowMs = 0;
   const served = createServedKeys({ sql, nowMs: () => nowMs });
-  const domain = newDomain(await makeWorkspace(sql), "served.test");
+  const domain = newDomain(await makeBareWorkspace(sql), "served.test");
   const { label, publicKey } = domain.keys[0]!;
   assert.equal(await served(label), undefined);
   await addDomain(sql, domain);
@@ -34,7 +34,7 @@ test("a key that was asked for before is still served when the database is away"
   const sql = openDb({ url: database.url, pool: 1, log: silentLog() });
   let nowMs = 0;
   const served = createServedKeys({ sql, nowMs: () => nowMs });
-  const domain = newDomain(await makeWorkspace(sql), "outage.test");
+  const domain = newDomain(await makeBareWorkspace(sql), "outage.test");
   const [known, unknown] = domain.keys;
   await addDomain(sql, domain);
   assert.equal(await served(known!.label), known!.publicKey);

@@ -122,7 +122,7 @@ function checkLocal(local: string): string | undefined {
   if (/^\.|\.$|\.\./.test(local))
     return "The part before the @ may not start or end with a dot or hold two dots in a row";
   // A receiver that normalises must not arrive at another mailbox: full-width @ and the like are refused with the rest.
-  for (const form of [local, local.normalize("NFKC")]) {
+  for (const form of isAscii(local) ? [local] : [local, local.normalize("NFKC")]) {
     if (!DOT_STRING.test(form))
       return `The part before the @ holds ${oddCharacter(form)}, which a mailbox name cannot hold`;
   }

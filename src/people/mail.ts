@@ -24,8 +24,8 @@ export function createSystemMail({ sql, accept, workspaceId, from }: SystemMailD
   return {
     async canSend() {
       if (!sender?.ok) return false;
-      const [domain] = await findSendingDomains(sql, [{ workspaceId, domain: sender.address.domain }]);
-      return domain?.canSend ?? false;
+      const { domain } = sender.address;
+      return (await findSendingDomains(sql, workspaceId, [domain])).get(domain)?.canSend ?? false;
     },
     async send({ to, subject, body }) {
       const request = { ...empty, from: from ?? "", to: [to], subject, body };

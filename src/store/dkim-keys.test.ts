@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { newDomain } from "../../test/harness/domains.ts";
-import { makeWorkspace } from "../../test/harness/mail.ts";
+import { makeBareWorkspace } from "../../test/harness/mail.ts";
 import { findServedKeys, forgetDeletedDomains, listServedKeys, readPublicKeys } from "./dkim-keys.ts";
 import { addDomain, deleteDomain } from "./domains.ts";
 import { noteSigned, readSigning } from "./sending-domains.ts";
@@ -14,7 +14,7 @@ before(async () => {
 after(async () => await database.drop());
 
 async function add(name: string) {
-  const domain = newDomain(await makeWorkspace(database.sql), name);
+  const domain = newDomain(await makeBareWorkspace(database.sql), name);
   assert.ok(await addDomain(database.sql, domain));
   return domain;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { checkResult, newDomain } from "../../test/harness/domains.ts";
-import { makeWorkspace } from "../../test/harness/mail.ts";
+import { makeBareWorkspace } from "../../test/harness/mail.ts";
 import { claimDue, claimStale, claimVerify, recheckRivals, recordCheck, releaseCheck } from "./domain-checks.ts";
 import { addDomain, type DomainRow, deleteDomain, getDomain } from "./domains.ts";
 import { readEvents } from "./events.ts";
@@ -16,7 +16,7 @@ before(async () => {
 after(async () => await database.drop());
 
 async function add(domain: string, extra: Parameters<typeof newDomain>[2] = {}): Promise<DomainRow> {
-  const row = await addDomain(database.sql, newDomain(await makeWorkspace(database.sql), domain, extra));
+  const row = await addDomain(database.sql, newDomain(await makeBareWorkspace(database.sql), domain, extra));
   return row ?? assert.fail();
 }
 

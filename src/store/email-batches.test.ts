@@ -54,3 +54,15 @@ test("one bad email leaves nothing behind, its key included", async () => {
   await assert.rejects(storeBatch(database.sql, { workspaceId, emails, answer: [], idempotency }));
   assert.deepEqual(await counted(workspaceId), { emails: 0, content: 0, keys: 0 });
 });
+
+test("a domain that is gone by the time of the commit leaves nothing behind either", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const emails = [
+    newEmail(workspaceId, ["a@there.test"]),
+    newEmail(workspaceId, ["b@there.test"], { domain: "no.test" }),
+  ];
+  const idempotency = { key: "k", requestHash: "h", keptForMs: 60_000 };
+  await assert.rejects(storeBatch(sql, { workspaceId, emails, answer: [], idempotency }), { code: "55P03" });
+  assert.deepEqual(await counted(workspaceId), { emails: 0, content: 0, keys: 0 });
+});

@@ -18,7 +18,9 @@ export async function storeBatch(
   return await sql.begin(async (tx) => {
     if (batch.idempotency && !(await claimKey(tx, batch))) return await keyOf(tx, batch);
     if (batch.emails.length === 0) return undefined;
-    await insertEmails(tx, batch.emails, []);
+    const leftOut = await insertEmails(tx, batch.emails, []);
+    // A domain was there when the batch was judged: who tries again gets it judged anew.
+    if (leftOut.length > 0) throw Object.assign(new Error("a sending domain vanished"), { code: "55P03" });
     let slice: Piece[] = [];
     let length = 0;
     for (const piece of batch.emails.flatMap((email) => [...piecesOf(email)])) {

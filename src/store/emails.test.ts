@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
 import { readContents } from "./content.ts";
+import type { Sql } from "./db.ts";
 import { createEmailStore } from "./emails.ts";
 
 let database: TestDatabase;
@@ -59,6 +60,56 @@ test("an idempotency key that has run out is free again", async () => {
   await store.accept(newEmail(workspaceId, ["a@there.test"], { idempotency }));
   await database.sql`update idempotency set expires_at = now() - interval '1 second' where workspace_id = ${workspaceId}`;
   assert.deepEqual(await store.accept(newEmail(workspaceId, ["a@there.test"], { idempotency })), { stored: true });
+});
+
+test("a domain that may not send keeps its own emails out, with the reason, and nobody else's", async () => {
+  const { sql } = database;
+  const [workspaceId, waiting, bare] = await Promise.all(["A", "B", "C"].map((name) => makeWorkspace(sql, name)));
+  await sql`update domains set can_send = false, status = 'pending', note = 'publish it' where workspace_id = ${waiting!}`;
+  await sql`update domains set deleted_at = now() where workspace_id = ${bare!}`;
+  const store = createEmailStore(sql);
+  const idempotency = { key: "k", requestHash: "h", keptForMs: 86_400_000 };
+  const answers = await Promise.all([
+    store.accept(newEmail(waiting!, ["a@there.test"], { idempotency })),
+    store.accept(newEmail(workspaceId!, ["a@there.test"], { idempotency })),
+    store.accept(newEmail(bare!, ["a@there.test"])),
+    store.accept(newEmail(bare!, ["a@there.test"], { parts: ["{}", "A".repeat(2_000_000)] })),
+  ]);
+  const noDomain = { stored: false, emailId: undefined, domain: undefined };
+  const mute = { ...noDomain, domain: { status: "pending", note: "publish it" } };
+  assert.deepEqual(answers, [mute, { stored: true }, noDomain, noDomain]);
+  const rows = await sql`
+    select (select count(*)::int from emails where workspace_id = w.id) as emails,
+      (select count(*)::int from idempotency where workspace_id = w.id) as keys,
+      (select count(*)::int from email_contents where workspace_id = w.id) as contents
+    from unnest(${[workspaceId, waiting, bare]}::uuid[]) with ordinality as w(id, ord) order by ord`;
+  const none = { emails: 0, keys: 0, contents: 0 };
+  assert.deepEqual(rows, [{ emails: 1, keys: 1, contents: 1 }, none, none]);
+  // Once it may send, the key is free for it.
+  await sql`update domains set can_send = true where workspace_id = ${waiting!}`;
+  assert.deepEqual(await store.accept(newEmail(waiting!, ["a@there.test"], { idempotency })), { stored: true });
+});
+
+test("what is stored is answered so, whatever becomes of the look at a key that was used before", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const idempotency = { key: "k", requestHash: "h", keptForMs: 86_400_000 };
+  await createEmailStore(sql).accept(newEmail(workspaceId, ["a@there.test"], { idempotency }));
+  // The connection is lost between the two statements.
+  const cut = ((strings: TemplateStringsArray, ...values: unknown[]) =>
+    strings.join("").includes("join idempotency i")
+      ? Promise.reject(new Error("lost"))
+      : sql(strings, ...values)) as Sql;
+  const told: string[] = [];
+  const store = createEmailStore(cut, { onStored: (emails) => told.push(...emails.map(({ id }) => id)) });
+  const good = newEmail(workspaceId, ["a@there.test"]);
+  const answers = await Promise.allSettled([
+    store.accept(good),
+    store.accept(newEmail(workspaceId, ["a@there.test"], { idempotency })),
+  ]);
+  assert.deepEqual(answers[0], { status: "fulfilled", value: { stored: true } });
+  assert.equal(answers[1].status, "rejected");
+  assert.deepEqual(told, [good.id]);
 });
 
 test("a row that cannot be stored fails alone", async () => {

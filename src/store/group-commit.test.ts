@@ -58,6 +58,46 @@ test("a batch is bounded in items and in bytes, but one item always fits", async
   );
 });
 
+test("more than go whole go by halves, up to what a batch may hold", async () => {
+  const { group, batches } = stage({ maxItems: 6, wholeItems: 2 });
+  for (let i = 0; i < 19; i++) void group.add(`i${i}`, 1);
+  for (let i = 0; i < 5; i++) {
+    await settle();
+    batches[i]!.done();
+  }
+  await group.idle();
+  assert.deepEqual(
+    batches.map(({ items }) => items.length),
+    [6, 6, 4, 2, 1],
+  );
+});
+
+test("a second lane opens for a full batch at once, for fewer only when the first has taken its time", async () => {
+  const { group, batches } = stage({ lanes: 2, nextLaneMs: 30 });
+  const first = group.add("a", 1);
+  await settle();
+  const second = group.add("b", 1);
+  await settle();
+  assert.equal(batches.length, 1, "it waits for the first");
+  const more = [group.add("c", 1), group.add("d", 1)];
+  await settle();
+  assert.deepEqual(batches[1]!.items, ["b", "c", "d"], "a full one does not");
+  batches[1]!.done();
+  await Promise.all([second, ...more]);
+  // The first is stuck: who comes now is held up for a moment and no longer.
+  const late = group.add("e", 1);
+  while (batches.length < 3) await turn();
+  batches[2]!.done();
+  assert.equal(await late, "e!");
+  const soon = group.add("f", 1);
+  await settle();
+  assert.equal(batches.length, 4, "beside a stuck one there is no wait at all");
+  batches[3]!.done();
+  await soon;
+  batches[0]!.done();
+  await first;
+});
+
 test("items of one key never share a batch, and keep their order", async () => {
   const { group, batches } = stage({ keyOf: (item) => item[0], maxItems: 9 });
   for (const item of ["a1", "a2", "b1", "a3"]) void group.add(item, 1);

@@ -8,12 +8,17 @@ export type GroupCommit<In, Out> = {
 };
 
 export type GroupOptions<In, Out> = {
-  /** Commits all items of a batch in one statement and gives one answer per item, in order. */
-  run(items: In[]): Promise<Out[]>;
+  /** Commits all items of a batch in one statement and gives one answer per item, in order; one that takes longer is a promise. */
+  run(items: In[]): Promise<(Out | PromiseLike<Out>)[]>;
   maxItems: number;
   maxBytes: number;
+  /** More than this many go by halves: all at once, they would all wait for the store and then the store for all of them. */
+  wholeItems?: number;
   /** How many batches may be under way at once, each on a connection of its own. */
   lanes: number;
+  /** A lane beside others opens when the youngest of them has taken this long, or a full batch waits: at once it would take the few who
+   * just came, and pay for each of them what a batch shares. Zero: at once. */
+  nextLaneMs?: number;
   /** Under load a batch that is not full waits until this long after the one before: its fixed cost is then shared by more items. The
    * first after a pause never waits. */
   restMs?: number;
@@ -25,11 +30,17 @@ export type GroupOptions<In, Out> = {
   splitOn?(error: unknown): boolean;
 };
 
-type Waiting<In, Out> = { item: In; bytes: number; resolve(out: Out): void; reject(error: unknown): void };
+type Waiting<In, Out> = {
+  item: In;
+  bytes: number;
+  resolve(out: Out | PromiseLike<Out>): void;
+  reject(error: unknown): void;
+};
 
 export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): GroupCommit<In, Out> {
   let queue: Waiting<In, Out>[] = [];
-  let running = 0;
+  /** When each batch that is under way began. */
+  const running = new Set<{ atMs: number }>();
   let onIdle: (() => void)[] = [];
 
   function takeBatch(): Waiting<In, Out>[] {
@@ -37,9 +48,13 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
     const later: Waiting<In, Out>[] = [];
     const keys = new Set<string>();
     let bytes = 0;
+    const most = Math.min(
+      options.maxItems,
+      Math.max(options.wholeItems ?? options.maxItems, Math.ceil(queue.length / 2)),
+    );
     for (const [i, waiting] of queue.entries()) {
       const key = options.keyOf?.(waiting.item);
-      const full = batch.length > 0 && (batch.length >= options.maxItems || bytes + waiting.bytes > options.maxBytes);
+      const full = batch.length > 0 && (batch.length >= most || bytes + waiting.bytes > options.maxBytes);
       if (full) {
         later.push(...queue.slice(i));
         break;
@@ -91,9 +106,11 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
 
   /** True: the next batch is better made later, and will be. */
   function rests(): boolean {
-    const untilMs = startedAt + (options.restMs ?? 0) / (hurried ? 5 : 1);
+    const restedAt = startedAt + (options.restMs ?? 0) / (hurried ? 5 : 1);
+    const youngest = Math.max(...[...running].map(({ atMs }) => atMs));
+    const untilMs = Math.max(restedAt, youngest + (options.nextLaneMs ?? 0));
     const leftMs = untilMs - performance.now();
-    if (leftMs <= 0 || queue.length >= options.maxItems) return false;
+    if (leftMs <= 0 || queue.length >= options.maxItems || queuedBytes() >= options.maxBytes) return false;
     if (resting && resting.untilMs <= untilMs) return true;
     clearTimeout(resting?.timer);
     const wake = () => {
@@ -104,15 +121,20 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
     return true;
   }
 
+  function queuedBytes(): number {
+    return queue.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
   function pump(): void {
-    while (running < options.lanes && queue.length > 0 && !rests()) {
+    while (running.size < options.lanes && queue.length > 0 && !rests()) {
       startedAt = performance.now();
       const batch = takeBatch();
-      running++;
+      const lane = { atMs: startedAt };
+      running.add(lane);
       void commit(batch).finally(() => {
-        running--;
+        running.delete(lane);
         pump();
-        if (running === 0 && queue.length === 0) for (const done of onIdle.splice(0)) done();
+        if (running.size === 0 && queue.length === 0) for (const done of onIdle.splice(0)) done();
       });
     }
   }
@@ -133,7 +155,7 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
       });
     },
     async idle() {
-      if (running === 0 && queue.length === 0) return;
+      if (running.size === 0 && queue.length === 0) return;
       await new Promise<void>((resolve) => {
         onIdle = [...onIdle, resolve];
       });

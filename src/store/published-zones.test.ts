@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { newDomain } from "../../test/harness/domains.ts";
-import { makeWorkspace } from "../../test/harness/mail.ts";
+import { makeBareWorkspace } from "../../test/harness/mail.ts";
 import { addDomain, deleteDomain } from "./domains.ts";
 import { findPublishedZone, publishZone } from "./published-zones.ts";
 
@@ -15,7 +15,7 @@ after(async () => await database.drop());
 const text = (name: string, value: string) => ({ name, ttl: 60, type: "TXT" as const, strings: [value] });
 
 async function publish(origin: string, value: string) {
-  const domain = newDomain(await makeWorkspace(database.sql), origin);
+  const domain = newDomain(await makeBareWorkspace(database.sql), origin);
   await addDomain(database.sql, domain);
   const zone = { origin, workspaceId: domain.workspaceId, domainId: domain.id, records: [text(origin, value)] };
   const again = async (takeOver: boolean) => await publishZone(database.sql, zone, { takeOver });

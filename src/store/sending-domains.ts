@@ -1,20 +1,18 @@
 /** What sending needs of a domain: may mail leave from it at accept, and how is it signed at delivery. */
 import type { Sql } from "./db.ts";
 
-export type SendingDomain = { id: string; domain: string; canSend: boolean; status: string; note: string };
+export type SendingDomain = { domain: string; canSend: boolean; status: string; note: string };
 
-/** Many (workspace, name) pairs in one statement, index domains_by_name; undefined where the workspace has no such domain. */
+/** By name, index domains_by_name; those that the workspace does not have are missing. */
 export async function findSendingDomains(
   sql: Sql,
-  asked: readonly { workspaceId: string; domain: string }[],
-): Promise<(SendingDomain | undefined)[]> {
-  const rows = await sql<(SendingDomain & { ord: number })[]>`
-    select k.ord::int, d.id, d.domain, d.can_send as "canSend", d.status, d.note
-    from unnest(${asked.map((a) => a.workspaceId)}::uuid[], ${asked.map((a) => a.domain)}::text[]) with ordinality as k(workspace_id, domain, ord)
-    join domains d on d.workspace_id = k.workspace_id and d.domain = k.domain and d.deleted_at is null`;
-  const found: (SendingDomain | undefined)[] = asked.map(() => undefined);
-  for (const { ord, ...domain } of rows) found[ord - 1] = domain;
-  return found;
+  workspaceId: string,
+  names: readonly string[],
+): Promise<Map<string, SendingDomain>> {
+  const rows = await sql<SendingDomain[]>`
+    select domain, can_send as "canSend", status, note from domains
+    where workspace_id = ${workspaceId} and domain = any(${names as string[]}::text[]) and deleted_at is null`;
+  return new Map(rows.map((row) => [row.domain, row]));
 }
 
 export type Signing = {

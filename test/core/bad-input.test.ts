@@ -6,7 +6,7 @@ import type { SendRequest } from "../../src/accept/request.ts";
 import { readFilter } from "../../src/api/events.ts";
 import { createRequestReader } from "../../src/api/read-json.ts";
 import { eventTypesFrom } from "../../src/api/webhook-wire.ts";
-import { SendEmailRequestSchema } from "../../src/gen/v1/email_pb.ts";
+import { SendEmailBatchRequestSchema, SendEmailRequestSchema } from "../../src/gen/v1/email_pb.ts";
 import { parseAddress } from "../../src/mail/address.ts";
 import { parseDkimRecord } from "../../src/mail/dkim-record.ts";
 import { parseDmarc } from "../../src/mail/dmarc.ts";
@@ -124,6 +124,39 @@ test("lists without end make no answers without end, and little work", () => {
     () => readFilter({ cursor: "", types: many }),
     (error: Problem) => error.violations.length <= 50,
   );
+});
+
+test("JSON without end is read or refused in a moment, and the refusal is short", () => {
+  const many = Array.from({ length: 200_000 }, (_, i) => `a${i}@there.test`);
+  const [one, batch] = [SendEmailRequestSchema, SendEmailBatchRequestSchema].map((desc) => createRequestReader(desc));
+  const key = JSON.stringify("k".repeat(300_000));
+  const texts: [name: string, text: string, read: (bytes: Uint8Array) => unknown, refused: RegExp | undefined][] = [
+    ["a long list", JSON.stringify({ to: many }), one!, undefined],
+    ["beside a field that nobody knows", JSON.stringify({ to: many, nope: 1 }), one!, undefined],
+    ["beside what looks like a key", JSON.stringify({ to: many, subject: 'he said "no": yes' }), one!, undefined],
+    ["with something else at its end", JSON.stringify({ replyToAddresses: [...many, 7] }), one!, /^replyToAddresses: /],
+    [
+      "days that do not exist",
+      JSON.stringify({ emails: many.map(() => ({ scheduledAt: "2026-02-30" })) }),
+      batch!,
+      /emails\[49\]/,
+    ],
+    ["a long key twice", `{${key}:1,${key}:2}`, one!, /duplicate object key/],
+  ];
+  for (const [name, text, read, refused] of texts) {
+    let error: Problem | undefined;
+    const ms = cpuMs(() => {
+      try {
+        read(Buffer.from(text));
+      } catch (thrown) {
+        error = thrown as Problem;
+      }
+    });
+    assert.ok(ms < 1000, `${name}: ${ms} ms`);
+    if (refused) assert.match(error?.message ?? "", refused, name);
+    else assert.equal(error, undefined, name);
+    assert.ok((error?.violations.length ?? 0) <= 50 && (error?.message.length ?? 0) < 10_000, name);
+  }
 });
 
 test("a time that is none is a mistake of the caller, whatever it looks like", () => {

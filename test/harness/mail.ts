@@ -6,9 +6,18 @@ import type { NewEmail } from "../../src/store/emails.ts";
 import { makeUuid } from "../../src/store/ids.ts";
 import { createWorkspace } from "../../src/store/workspaces.ts";
 
-export async function makeWorkspace(sql: Sql, name = "test"): Promise<string> {
+/** One that has no domain. */
+export async function makeBareWorkspace(sql: Sql, name = "test"): Promise<string> {
   const id = makeUuid(Date.now());
   await createWorkspace(sql, { id, name });
+  return id;
+}
+
+/** One that may send from sender.test. */
+export async function makeWorkspace(sql: Sql, name = "test"): Promise<string> {
+  const id = await makeBareWorkspace(sql, name);
+  await sql`insert into domains (workspace_id, id, domain, token, mail_from_label, region, status, can_send, next_check_at)
+    values (${id}, ${makeUuid(Date.now())}, 'sender.test', ${randomWord()}, 'bounce', 'test', 'ready', true, 'infinity')`;
   return id;
 }
 
@@ -19,7 +28,6 @@ export function newEmail(workspaceId: string, to: readonly string[], extra: Part
     id,
     workspaceId,
     keyId: makeUuid(Date.now()),
-    domainId: makeUuid(Date.now()),
     domain: "sender.test",
     subject: "Hello",
     messageId: `<${id}@sender.test>`,

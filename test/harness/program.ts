@@ -9,6 +9,7 @@ import { until } from "./wait.ts";
 const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
 /** As bin/posthorn.js starts itself anew; given at once, one start is enough. */
 const startedWith = ["--max-semi-space-size=16"];
+const startedIn = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "1048576" };
 
 export type ProgramOptions = {
   /** Undefined: the program runs its own PostgreSQL in its data directory. */
@@ -155,6 +156,7 @@ function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv
     ),
   );
   return {
+    ...startedIn,
     ...inherited,
     // Most of a start is reading our own files: kept for the next start, keyed by their content.
     NODE_COMPILE_CACHE: fileURLToPath(new URL("../../node_modules/.cache/posthorn-test", import.meta.url)),

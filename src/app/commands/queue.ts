@@ -1,6 +1,7 @@
 /** posthorn queue: the outgoing mail of a workspace by destination, and its hastening, holding and giving up. */
 import { create, fromJson, type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import type { Call } from "../../api/call.ts";
+import { CallLife } from "../../api/life.ts";
 import { createQueueService } from "../../api/queue.ts";
 import { QueueService } from "../../gen/v1/queue_pb.ts";
 import { silentLog } from "../../ops/log.ts";
@@ -114,7 +115,7 @@ async function withQueue(
     const call: Call = {
       caller: { workspaceId, keyId: "", permission: "full", domain: undefined, test: false },
       requestId: "",
-      signal: new AbortController().signal,
+      life: new CallLife(),
       timeLeftMs: () => undefined,
       header: () => undefined,
       beginWrite() {},

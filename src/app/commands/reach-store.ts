@@ -5,6 +5,7 @@ import type { Call } from "../../api/call.ts";
 import { createEmailService } from "../../api/emails.ts";
 import { createFirstAttempt } from "../../api/first-attempt.ts";
 import { createFollower } from "../../api/follower.ts";
+import { lifeOf } from "../../api/life.ts";
 import type { Handlers } from "../../api/service.ts";
 import {
   type EmailService,
@@ -46,7 +47,7 @@ export async function reachStore<T>(
     const call = (signal: AbortSignal, extra: Partial<Call> = {}): Call => ({
       caller: { workspaceId, keyId: noKey, permission: "full", domain: undefined, test: false },
       requestId: "",
-      signal,
+      life: lifeOf(signal),
       timeLeftMs: () => undefined,
       header: () => undefined,
       beginWrite() {},

@@ -29,7 +29,7 @@ export function isCanonicalBase64(text: string | Uint8Array): boolean {
     if (slice.includes("-") || slice.includes("_") || Buffer.byteLength(slice) !== slice.length) return false;
     const isLast = at + SLICE >= text.length;
     const padding = isLast ? paddingOf(slice) : 0;
-    if (Buffer.from(slice, "base64").length !== (slice.length / 4) * 3 - padding) return false;
+    if (scratch().write(slice, "base64") !== (slice.length / 4) * 3 - padding) return false;
   }
   return true;
 }
@@ -61,7 +61,16 @@ export function writeBase64Lines(content: string | Uint8Array, target: Buffer, o
 }
 
 const LINE = 76;
-const SLICE = 1 << 20;
+/** Of octets a slice is made into a text: one that is short-lived and small costs next to nothing, a large one lies about for long. */
+const SLICE = 1 << 16;
+
+/** What slices are decoded into and nobody reads: 40 MB would else leave 30 behind. */
+let unread: Buffer | undefined;
+
+function scratch(): Buffer {
+  unread ??= Buffer.allocUnsafeSlow((SLICE / 4) * 3);
+  return unread;
+}
 
 function textOf(text: string | Uint8Array, from: number, to: number): string {
   if (typeof text === "string") return text.slice(from, to);
