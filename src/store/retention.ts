@@ -23,7 +23,9 @@ export async function dropOldPartitions(sql: Sql, retention: Retention): Promise
       const startMs = startOf(table, name);
       if (startMs === undefined || partitionAt(table, startMs).endMs > nowMs - keptDays(table, retention) * dayMs)
         continue;
-      if (await dropIfFinished(sql, table, name, startMs)) dropped.push(name);
+      if (!(await dropIfFinished(sql, table, name, startMs))) continue;
+      dropped.push(name);
+      await delay(betweenDropsMs);
     }
   }
   return dropped;
@@ -33,6 +35,9 @@ export async function dropOldPartitions(sql: Sql, retention: Retention): Promise
 const lockWaitMs = 50;
 const lockTries = 6;
 const betweenTriesMs = 250;
+
+/** What a drop leaves to do, plans made anew in every session and blocks given back to the disk, is over before the next. */
+const betweenDropsMs = 250;
 
 async function dropIfFinished(sql: Sql, table: PartitionedTable, name: string, startMs: number): Promise<boolean> {
   if (await isNeeded(sql, table, name, startMs)) return false;
