@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
-import { until } from "../harness/wait.ts";
+import { patienceMs, until } from "../harness/wait.ts";
 
 /** The curls of the welcome, each as a person would paste it. */
 async function pasteCurls(program: RunningProgram, env: Record<string, string>): Promise<Record<string, unknown>[]> {
@@ -19,7 +19,7 @@ async function pasteCurls(program: RunningProgram, env: Record<string, string>):
   const answers: Record<string, unknown>[] = [];
   for (const command of commands) {
     const { stdout } = await promisify(execFile)("bash", ["-c", command], {
-      timeout: 20_000,
+      timeout: patienceMs,
       env: { ...process.env, ...env },
     });
     answers.push(JSON.parse(stdout) as Record<string, unknown>);

@@ -27,9 +27,7 @@ before(async () => {
   env = { ...process.env, POSTHORN_DATA_DIR: dataDir, POSTHORN_HTTP: any, POSTHORN_SMTP: any, POSTHORN_DNS: any };
   npm = spawn("npm", ["start"], { cwd: root, env });
   for (const stream of [npm.stdout, npm.stderr]) stream!.on("data", (chunk) => (output += chunk));
-  await until("the welcome", () => output.includes("Posthorn is running") || npm.exitCode !== null, {
-    withinMs: 60_000,
-  });
+  await until("the welcome", () => output.includes("Posthorn is running") || npm.exitCode !== null);
   assert.equal(npm.exitCode, null, output);
   const { http } = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as { http: number };
   url = `http://127.0.0.1:${http}`;
@@ -112,7 +110,7 @@ async function firstLines(child: ChildProcess, count: number): Promise<string[]>
   for (const stream of [child.stdout, child.stderr]) stream!.on("data", (chunk) => (output += chunk));
   const gone = new Promise((resolve) => child.once("exit", resolve));
   try {
-    await until(`${count} lines`, () => output.split("\n").length > count, { withinMs: 30_000 });
+    await until(`${count} lines`, () => output.split("\n").length > count);
   } catch (error) {
     throw new Error(`${(error as Error).message}:\n${output}`);
   } finally {

@@ -30,7 +30,7 @@ export async function fillDisk(times: number, say: Say): Promise<Findings> {
     try {
       const letters = { taken: [] as string[], putOff: [] as string[] };
       const found = await underLoad<InboundWorld>(
-        { start, load: { pauseMs: 100, body: randomBytes(bodyBytes / 2).toString("hex") }, settleWithinMs: 120_000 },
+        { start, load: { pauseMs: 100, body: randomBytes(bodyBytes / 2).toString("hex") } },
         async ({ world, load, strike, atRest }) => {
           atRest(() => lostLetters(world, letters.taken));
           for (let i = 1; i <= times; i++) {
@@ -42,19 +42,15 @@ export async function fillDisk(times: number, say: Say): Promise<Findings> {
               },
               async () => {
                 const before = { refusals: load.refusals(), putOff: letters.putOff.length };
-                await until(
-                  "calls and mail that are turned away",
-                  async () => {
-                    await fill(ballast);
-                    const subject = `letter ${i} ${letters.taken.length + letters.putOff.length}`;
-                    await bring(world, { to: `us@${senderDomain}`, raw: letter(subject) }).then(
-                      () => letters.taken.push(subject),
-                      (error: Error) => letters.putOff.push(error.message),
-                    );
-                    return load.refusals() >= before.refusals + 5 && letters.putOff.length >= before.putOff + 3;
-                  },
-                  { withinMs: 120_000 },
-                );
+                await until("calls and mail that are turned away", async () => {
+                  await fill(ballast);
+                  const subject = `letter ${i} ${letters.taken.length + letters.putOff.length}`;
+                  await bring(world, { to: `us@${senderDomain}`, raw: letter(subject) }).then(
+                    () => letters.taken.push(subject),
+                    (error: Error) => letters.putOff.push(error.message),
+                  );
+                  return load.refusals() >= before.refusals + 5 && letters.putOff.length >= before.putOff + 3;
+                });
                 say(`${i} of ${times}: ${load.refusals() - before.refusals} calls answered with unavailable`);
                 await rm(ballast);
               },
@@ -85,15 +81,12 @@ export async function fillDisk(times: number, say: Say): Promise<Findings> {
 /** Tables without room fail one statement; a write-ahead log without room ends the server, which cannot come back before there is some. */
 async function endLogSegment(world: World, server: TestServer): Promise<void> {
   const pid = server.pid();
-  await until(
-    "the server to give up",
-    async () => {
-      await world.database
-        .sql`select pg_switch_wal(), pg_logical_emit_message(true, 'fault', repeat('x', 10000))`.catch(() => {});
-      return server.pid() !== pid;
-    },
-    { withinMs: 60_000 },
-  );
+  await until("the server to give up", async () => {
+    await world.database.sql`select pg_switch_wal(), pg_logical_emit_message(true, 'fault', repeat('x', 10000))`.catch(
+      () => {},
+    );
+    return server.pid() !== pid;
+  });
 }
 
 async function lostLetters(world: World, taken: readonly string[]): Promise<string[]> {

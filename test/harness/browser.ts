@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { skipWithout } from "./peer.ts";
-import { until } from "./wait.ts";
+import { patienceMs, until } from "./wait.ts";
 
 export const withoutBrowser = skipWithout({ name: "chromium-headless-shell", package: "chromium-headless-shell" });
 
@@ -58,7 +58,7 @@ export async function openTab(browser: Browser, url: string, options: TabOptions
     ...{ baseURL: url, colorScheme, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" },
     viewport: { width, height: 900 },
   });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(patienceMs);
   if (key) await context.addInitScript((secret) => sessionStorage.setItem("posthorn.key", secret), key);
   const page = await context.newPage();
   const complaints: string[] = [];

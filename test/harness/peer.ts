@@ -6,6 +6,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { patienceMs } from "./wait.ts";
 
 /** Debian keeps servers out of a plain user's path. */
 const path = [process.env.PATH, "/usr/sbin", "/usr/local/sbin", "/sbin"].join(delimiter);
@@ -86,7 +87,7 @@ export async function freePort(): Promise<number> {
 }
 
 async function waitFor(name: string, ready: () => Promise<boolean>, output: () => string): Promise<void> {
-  for (const end = Date.now() + 15_000; Date.now() < end; ) {
+  for (const end = performance.now() + patienceMs; performance.now() < end; ) {
     if (await ready().catch(() => false)) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

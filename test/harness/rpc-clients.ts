@@ -15,6 +15,7 @@ import { codeToString } from "@connectrpc/connect/protocol-connect";
 import * as node from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
 import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
+import { patienceMs } from "./wait.ts";
 
 /** The answer in its canonical JSON, or what the caller learns of an error. */
 export type Told = { ok: JsonValue } | { error: { code: string; message: string; violations: JsonValue } };
@@ -148,7 +149,7 @@ function canonical(method: DescMethodUnary, json: JsonValue): JsonValue {
 /** These programs say by their exit code that a call failed, and what failed on stderr: both are an outcome here. */
 export function run(file: string, args: string[]): Promise<{ stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
-    execFile(file, args, { cwd: root, timeout: 30_000 }, (error, stdout, stderr) => {
+    execFile(file, args, { cwd: root, timeout: patienceMs }, (error, stdout, stderr) => {
       if (error && stdout === "" && stderr === "") reject(error);
       else resolve({ stdout, stderr });
     });

@@ -1,6 +1,7 @@
 /** Transcripts in the docs: the commands of a page's console blocks, run against a real program, and the page with what they really say. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { patienceMs } from "./wait.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -29,7 +30,7 @@ function commandsIn(block: string): string[] {
 
 function shell(command: string, env: Record<string, string>): Promise<string> {
   return new Promise((resolve, reject) => {
-    const options = { cwd: root, env: { ...process.env, ...env }, timeout: 30_000 };
+    const options = { cwd: root, env: { ...process.env, ...env }, timeout: patienceMs };
     execFile("bash", ["-c", command], options, (error, stdout, stderr) => {
       // A stream that is left after --max-time ends curl with 28, a refused one with 22: both are part of the story.
       if (error && ![22, 28].includes(Number(error.code))) reject(new Error(`${command}\n${stdout}${stderr}`));
