@@ -11,7 +11,7 @@ export default async function* unfinishedTests(source: AsyncIterable<TestEvent>)
   const running = new Map<string, Started>();
   const limitMs = Number(process.env.TEST_RUN_LIMIT_MS);
   const timer = setTimeout(() => {
-    process.stderr.write(`\nThe run had not ended after ${limitMs / 60_000} minutes. Unfinished:\n${list(running)}`);
+    process.stderr.write(`\nThe run had not ended after ${limitMs / 60_000} min. Unfinished:\n${list(running)}`);
   }, limitMs);
   timer.unref();
   for await (const { type, data } of source) {
