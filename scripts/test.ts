@@ -7,13 +7,15 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeRsaKey } from "../src/mail/rsa-key.ts";
 import { startTestServer } from "../test/harness/database.ts";
+import { foreignFiles } from "./foreign-files.ts";
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("-"));
-const flags = process.argv.slice(2).filter((arg) => arg.startsWith("-"));
-const files = ["src", "scripts", "test", "sdk/src", "sdk/test", "web/src", "bench"]
+const flags = process.argv.slice(2).filter((arg) => arg.startsWith("-") && arg !== "--foreign");
+const matching = ["src", "scripts", "test", "sdk/src", "sdk/test", "web/src", "bench"]
   .flatMap((folder) => globSync(`${folder}/**/*.test.ts`))
   .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
   .sort();
+const files = process.argv.includes("--foreign") ? foreignFiles(matching) : matching;
 if (files.length === 0) {
   process.stderr.write(`No test file matches ${wanted.join(" ")}.\n`);
   process.exit(1);
@@ -70,15 +72,18 @@ async function byFolder(all: readonly string[]): Promise<string[]> {
 
 async function run(these: readonly string[], atOnce: number): Promise<{ code: number; failed: string[] }> {
   const list = join(place, "failed");
+  const skipped = join(place, "skipped");
   const reporters = [
     ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
     ...["--test-reporter=./scripts/failed-files.ts", `--test-reporter-destination=${list}`],
+    ...["--test-reporter=./scripts/skipped-programs.ts", `--test-reporter-destination=${skipped}`],
   ];
   const limits = [`--test-concurrency=${atOnce}`, "--test-timeout=200000", "--import=./test/harness/deadline.ts"];
   child = spawn(process.execPath, ["--test", ...limits, ...reporters, ...flags, ...these], { stdio: "inherit", env });
   const late = setTimeout(() => child!.kill("SIGTERM"), longestRunMs);
   const code = await new Promise<number>((resolve) => child!.once("exit", (status) => resolve(status ?? 1)));
   clearTimeout(late);
+  process.stdout.write(await readFile(skipped, "utf8").catch(() => ""));
   const failed = (await readFile(list, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
   return { code, failed };
 }
