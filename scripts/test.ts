@@ -1,19 +1,21 @@
 /** npm test: one PostgreSQL for the whole run, then node's own test runner over every *.test.ts. Arguments narrow it: npm test -- src/mail */
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeRsaKey } from "../src/mail/rsa-key.ts";
 import { startTestServer } from "../test/harness/database.ts";
+import { foreignFiles } from "./foreign-files.ts";
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("-"));
-const flags = process.argv.slice(2).filter((arg) => arg.startsWith("-"));
-const files = ["src", "scripts", "test", "sdk/src", "sdk/test", "web/src", "bench"]
+const flags = process.argv.slice(2).filter((arg) => arg.startsWith("-") && arg !== "--foreign");
+const matching = ["src", "scripts", "test", "sdk/src", "sdk/test", "web/src", "bench"]
   .flatMap((folder) => globSync(`${folder}/**/*.test.ts`))
   .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
   .sort();
+const files = process.argv.includes("--foreign") ? foreignFiles(matching) : matching;
 if (files.length === 0) {
   process.stderr.write(`No test file matches ${wanted.join(" ")}.\n`);
   process.exit(1);
@@ -64,15 +66,18 @@ async function groupByFolder(all: readonly string[]): Promise<string[]> {
 }
 
 async function run(these: readonly string[]): Promise<number> {
-  const reporters = ["spec", "./scripts/unfinished-tests.ts"].flatMap((reporter) => [
-    `--test-reporter=${reporter}`,
-    "--test-reporter-destination=stdout",
-  ]);
+  const skipped = join(place, "skipped");
+  const reporters = [
+    ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
+    ...["--test-reporter=./scripts/unfinished-tests.ts", "--test-reporter-destination=stdout"],
+    ...["--test-reporter=./scripts/skipped-programs.ts", `--test-reporter-destination=${skipped}`],
+  ];
   const limits = ["--test-concurrency=5", `--test-timeout=${longestTestMs}`, "--import=./test/harness/deadline.ts"];
   child = spawn(process.execPath, ["--test", ...limits, ...reporters, ...flags, ...these], { stdio: "inherit", env });
   // The reporter names what hangs first.
   const late = setTimeout(() => child!.kill("SIGTERM"), longestRunMs + 1000);
   const code = await new Promise<number>((resolve) => child!.once("exit", (status) => resolve(status ?? 1)));
   clearTimeout(late);
+  process.stdout.write(await readFile(skipped, "utf8").catch(() => ""));
   return code;
 }

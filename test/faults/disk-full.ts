@@ -5,6 +5,7 @@ import { chmod, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestServer, type TestServer } from "../harness/database.ts";
+import { needs, pathOf } from "../harness/foreign.ts";
 import { bring, type InboundWorld, receives, told } from "../harness/inbound.ts";
 import { type Findings, type Say, underLoad } from "../harness/under-load.ts";
 import { until } from "../harness/wait.ts";
@@ -12,7 +13,9 @@ import { senderDomain, startWorld, type World } from "../harness/world.ts";
 
 /** False to run, or the reason why it cannot be done. */
 export const withoutMount: string | false =
-  process.platform === "linux" && process.getuid?.() === 0 ? false : "only root may mount a small disk (tmpfs)";
+  process.platform === "linux" && process.getuid?.() === 0
+    ? needs("mount")
+    : "only root may mount a small disk (tmpfs)";
 
 const diskMiB = 224;
 /** More than the free room in pages that are there already. */
@@ -103,7 +106,7 @@ ${`${"A line of a longer letter. ".repeat(3)}\n`.repeat(3000)}`;
 
 async function mountSmallDisk(): Promise<string> {
   const place = await mkdtemp(join(tmpdir(), "posthorn-small-disk-"));
-  const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${diskMiB}m`, "tmpfs", place], {
+  const { status, stderr } = spawnSync(pathOf("mount"), ["-t", "tmpfs", "-o", `size=${diskMiB}m`, "tmpfs", place], {
     encoding: "utf8",
   });
   if (status !== 0) throw new Error(`cannot mount a small disk: ${stderr}`);
