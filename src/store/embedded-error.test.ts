@@ -14,10 +14,12 @@ test("a failure of the file system says where, why and what to do", async () => 
     const told = (await explain(failure(code, "/data/postgres"), "/data")) as EmbeddedError;
     assert.ok(told instanceof EmbeddedError);
     assert.equal(told.code, trouble);
-    assert.match(told.message, /\/data\/postgres/);
+    assert.match(told.message, /the data directory \/data\b/);
     assert.match(told.message, remedy);
   }
-  assert.match(((await explain(failure("EACCES"), "/data")) as Error).message, /cannot use \/data:/);
+  const elsewhere = (await explain(failure("ENOSPC", "/var/lib/posthorn/postgresql-18"), "/data")) as Error;
+  assert.match(elsewhere.message, /^The disk of \/var\/lib\/posthorn\/postgresql-18 is full/);
+  assert.match(((await explain(failure("EACCES"), "/data")) as Error).message, /cannot use the data directory \/data:/);
 });
 
 test("what is not known passes through unchanged", async () => {
@@ -31,7 +33,10 @@ test("a database that found no disk space says so in one sentence, however deep 
   for (const error of [cause, new EmbeddedError("failed", "refused", { cause }), failure("EDQUOT")]) {
     const told = (await explain(error, "/data")) as EmbeddedError;
     assert.equal(told.code, "disk");
-    assert.match(told.message, /^The disk of \/data is full\. Free some space .* and start again\.$/);
+    assert.match(
+      told.message,
+      /^The disk of the data directory \/data is full\. Free some space .* and start again\.$/,
+    );
   }
 });
 

@@ -20,13 +20,14 @@ export class EmbeddedError extends Error {
 export async function explain(error: unknown, dataDir: string): Promise<unknown> {
   if (!(error instanceof Error)) return error;
   if (error instanceof EmbeddedError && error.code !== "failed") return error;
-  const { code, path, syscall } = error as NodeJS.ErrnoException;
-  if (saysFull(error)) return diskFull(path ?? dataDir, error);
-  const known = code === undefined || sockets.has(syscall ?? "") ? undefined : remedies[code];
+  const { code = "", path = dataDir, syscall = "" } = error as NodeJS.ErrnoException;
+  const place = path.startsWith(dataDir) || dataDir.startsWith(path) ? `the data directory ${dataDir}` : path;
+  if (saysFull(error)) return diskFull(place, error);
+  const known = sockets.has(syscall) || (code === "ENOENT" && syscall !== "mkdir") ? undefined : remedies[code];
   if (known !== undefined)
-    return new EmbeddedError(known.code, `Posthorn cannot use ${path ?? dataDir}: ${known.why}`, { cause: error });
+    return new EmbeddedError(known.code, `Posthorn cannot use ${place}: ${known.why}`, { cause: error });
   // A server that finds no space for its log can neither write why it ended nor say so to a session.
-  if (blamesDatabase(error) && (await isFull(dataDir))) return diskFull(dataDir, error);
+  if (blamesDatabase(error) && (await isFull(dataDir))) return diskFull(`the data directory ${dataDir}`, error);
   return error;
 }
 
@@ -89,11 +90,19 @@ const remedies: Record<string, Remedy> = {
   },
   ENOTDIR: {
     code: "permission",
-    why: "a part of this path is a file. Set POSTHORN_DATA_DIR to a directory.",
+    why: "it is a file, or a part of its path is. Set POSTHORN_DATA_DIR to a directory.",
   },
   EEXIST: {
     code: "permission",
-    why: "a file is in the way. Set POSTHORN_DATA_DIR to a directory.",
+    why: "a file or a broken link is in the way. Set POSTHORN_DATA_DIR to a directory.",
+  },
+  ENOENT: {
+    code: "permission",
+    why: "a directory on this path cannot be created: a link leads nowhere, or the file system is read-only. Set POSTHORN_DATA_DIR to a directory that can be written.",
+  },
+  ENAMETOOLONG: {
+    code: "permission",
+    why: "the path is too long. Set POSTHORN_DATA_DIR to a shorter one.",
   },
 };
 

@@ -68,7 +68,11 @@ export function holdsCluster(home: string): boolean {
 /** Made with mode 0700, so that no other account looks inside before its files are there. */
 export async function makeDataDir(wanted: string): Promise<string> {
   await mkdir(dirname(wanted), { recursive: true });
-  await mkdir(wanted, { recursive: true, mode: 0o700 });
+  // Not recursive: that way Node calls a read-only file system a missing directory.
+  await mkdir(wanted, { mode: 0o700 }).catch(async (error: NodeJS.ErrnoException) => {
+    const found = await stat(wanted).catch(() => undefined);
+    if (error.code !== "EEXIST" || !found?.isDirectory()) throw error;
+  });
   return realpath(wanted);
 }
 

@@ -71,7 +71,7 @@ export async function startServer({ home, binaries, log, signal, settings = [] }
       await server.stop();
       throw signal.reason;
     }
-    if (ended !== undefined) throw explainOutput(`Starting PostgreSQL (${ended})`, log.since(mark), home.cluster);
+    if (ended !== undefined) throw explainOutput(`Starting PostgreSQL (${ended})`, log.since(mark), home.home);
     await delay(pollMs);
   }
   return server;
