@@ -154,10 +154,16 @@ async function likeItsFolder(path: string): Promise<void> {
 }
 
 /** Puts a copy in place of a database that must not be there yet. */
-export async function placeEmbedded(options: { dataDir: string; from: string; password: string }): Promise<void> {
+export async function placeEmbedded(options: {
+  dataDir: string;
+  from: string;
+  password: string;
+  /** Called when the copy is complete and before it counts, for the files that belong to it. */
+  placeOthers: () => Promise<unknown>;
+}): Promise<void> {
   try {
     const home = await findHome(options.dataDir);
-    if (existsSync(home.cluster) || (await readFacts(home.dataDir)) !== undefined) {
+    if (existsSync(home.cluster)) {
       const message = `There is a database in ${home.cluster} already. Restore into another data directory, or move that one away.`;
       throw new EmbeddedError("failed", message);
     }
@@ -170,6 +176,7 @@ export async function placeEmbedded(options: { dataDir: string; from: string; pa
       await copyOne(join(options.from, "postgres/backup_label"), join(draft, "backup_label"), copied);
       await syncAll(copied.paths);
       if (home.runAs !== undefined) await giveTo(draft, home.runAs);
+      await options.placeOthers();
       const facts: Facts = { password: options.password, url: socketUrl(home.socketDir, options.password) };
       if (home.home !== home.dataDir) facts.home = home.home;
       await writeFacts(home.dataDir, facts);

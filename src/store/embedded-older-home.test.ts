@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, chown, cp, mkdir, readdir, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { describe, it, type TestContext } from "node:test";
+import { after, describe, it, type TestContext } from "node:test";
+import { promisify } from "node:util";
 import { openEmbedded, startEmbedded } from "./embedded.ts";
 import { findHome, olderHome, readFacts, writeFacts } from "./embedded-home.ts";
 import { takeLock } from "./embedded-lock.ts";
@@ -99,19 +101,28 @@ describe("a cluster that an older release put under /var/lib/posthorn", { skip: 
   });
 });
 
+let template: Promise<string> | undefined;
+
+/** One cluster for all tests, each of which has a copy of it. */
+async function makeTemplate(): Promise<string> {
+  const place = await newPlace({ after });
+  const server = await startEmbedded({ dataDir: join(place, "data"), log: recorder() });
+  await query(server.url, (sql) => sql`create table kept as select 1 as value`);
+  await server.stop();
+  return join(place, "data");
+}
+
 /** As an older release left it: below a closed home, with the cluster in a place of its own. */
 async function olderInstance(t: TestContext): Promise<{ dataDir: string; home: string }> {
+  template ??= makeTemplate();
   const place = await newPlace(t);
   await chmod(place, 0o700);
   const dataDir = join(place, "data");
-  const server = await start(t, { dataDir });
-  await query(server.url, (sql) => sql`create table kept as select 1 as value`);
-  await server.stop();
+  await promisify(execFile)("cp", ["-a", await template, dataDir]);
   const home = olderHome(dataDir);
-  await mkdir(home, { recursive: true, mode: 0o710 });
+  await mkdir(home, { recursive: true });
   t.after(() => rm(home, { recursive: true, force: true }));
   const { gid } = await stat(join(dataDir, "postgres"));
-
   await chown(home, 0, gid);
   await chmod(home, 0o710);
   for (const name of ["postgres", "postgres.conf"]) await rename(join(dataDir, name), join(home, name));
