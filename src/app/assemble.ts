@@ -37,7 +37,7 @@ import { type Ports, writePorts } from "./files.ts";
 import { ensureFirst, type FirstStart } from "./first-start.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { createHousekeeping } from "./housekeeping.ts";
-import { openStore } from "./open-store.ts";
+import { explainStart, openStore } from "./open-store.ts";
 import { version } from "./version.ts";
 
 export type Program = {
@@ -63,7 +63,7 @@ export async function assemble(config: Config, log: Log): Promise<Program> {
     return await startAll(config, log, running, stopAll);
   } catch (error) {
     await stopAll();
-    throw error;
+    throw await explainStart(error, config);
   }
 }
 

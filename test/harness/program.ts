@@ -1,6 +1,6 @@
 /** Runs the real program as a child process, as an operator would, on a database of the test's own. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -97,11 +97,8 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   };
 }
 
-/** A directory that every account may enter: as root, the database of a closed one would live elsewhere and stay behind. */
 export async function newDataDir(): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-run-"));
-  await chmod(dataDir, 0o711);
-  return dataDir;
+  return await mkdtemp(join(tmpdir(), "posthorn-run-"));
 }
 
 /** Runs a command to its end: posthorn keys create and the like. */
