@@ -77,6 +77,22 @@ async function buildPartitions(own: Sql, { index, watched, report }: Parts): Pro
       if ((await partitionsWithout(own, index)).includes(partition)) throw error;
     }
   }
+  await validateParent(own, index, onWait([table]));
+}
+
+/** When the last partition without the index is dropped instead of attached, the parent's stays invalid. Attaching a part once more makes
+ * PostgreSQL 18 look again; older ones leave it so, which harms no query: plans use the partitions' own indexes. */
+async function validateParent(
+  own: Sql,
+  { name, table }: IndexDefinition,
+  onWait: (blocker: Blocker | undefined) => void,
+): Promise<void> {
+  const [part] = await own<{ child: string }[]>`
+    select h.inhrelid::regclass::text as child from pg_index x join pg_inherits h on h.inhparent = x.indexrelid
+    where x.indexrelid = to_regclass(${name}) and not x.indisvalid limit 1`;
+  if (!part) return;
+  const attach = (tx: Sql) => tx.unsafe(`alter index ${name} attach partition ${part.child}`);
+  await briefly(own, attach, { tables: [table], onWait });
 }
 
 type One = IndexDefinition & Omit<Parts, "index"> & { step: number; of: number };

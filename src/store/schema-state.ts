@@ -5,8 +5,10 @@ import type { AppliedMigration } from "./schema-verdict.ts";
 
 /** Version 1 stands in the table that the program of version 1 reads, later ones in a table of their own. */
 export async function readApplied(sql: Sql): Promise<AppliedMigration[]> {
+  // Not by to_regclass: inside a transaction it may answer from a cache that does not know yet what another node has just committed.
   const [there] = await sql<{ first: boolean; later: boolean }[]>`
-    select to_regclass('schema_migrations') is not null as first, to_regclass('schema_versions') is not null as later`;
+    select coalesce(bool_or(relname = 'schema_migrations'), false) as first, coalesce(bool_or(relname = 'schema_versions'), false) as later
+    from pg_class where relname in ('schema_migrations', 'schema_versions') and pg_table_is_visible(oid)`;
   if (!there!.first) return [];
   // A row that only the old table has came from a program that knew no `serves`: it serves none but its own version.
   if (!there!.later)
