@@ -67,6 +67,7 @@ const refusals: [text: string, why: RegExp][] = [
   ["alter table emails add constraint x check (a > 0)", /not valid/],
   ["alter table emails add primary key (a)", /locks the table/],
   ["alter table emails validate constraint x; create table b (id int)", /file of its own/],
+  ["alter table stats add column opened integer not null default 0", /Let it be null/],
   ["create index emails_by_a on emails (a)", /concurrently/],
   ["create index concurrently a on emails (a); create table b (id int)", /file of its own/],
   ["create index concurrently a on only emails (a)", /without schema/],

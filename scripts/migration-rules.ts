@@ -122,9 +122,16 @@ function actionFaults(action: string, table: string, { before, alone }: Context,
   if (/^rename /i.test(action)) return says("older programs still use the old name. Add a new column or table.");
   if (/^drop /i.test(action))
     return says("older programs still use it. Leave it until no served release needs it (-- serves: N).");
+  if (writesWholeRows.has(table) && /\bnot null\b/i.test(action))
+    return says(
+      "older programs write whole rows of this table, with null in columns that they do not know. Let it be null.",
+    );
   if (/^add (?!constraint|primary|unique|foreign|check|exclude)/i.test(action)) return columnFaults(action, says);
   return says("it locks the table for long, or older programs may not work with it.");
 }
+
+/** `insert into stats select *` from rows of the table's own type (src/store/stats-fold.ts), from schema version 1 on. */
+const writesWholeRows = new Set(["stats"]);
 
 /** A validated check lets PostgreSQL skip the scan. */
 function isProved(table: string, column: string, before: readonly string[]): boolean {
