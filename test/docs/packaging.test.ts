@@ -1,6 +1,6 @@
 /** The files that put Posthorn on a machine fit the checkout: what they copy is there, and what the server imports is installed. */
 import assert from "node:assert/strict";
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { needs, pathOf } from "../harness/foreign.ts";
 import { root } from "../harness/pages.ts";
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -62,9 +63,7 @@ test("the image's health check asks where the program listens, and is content wi
   assert.equal(await exitCode({ pid: process.pid }), 0, "a node for delivery alone");
 });
 
-const systemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
-
-test("systemd reads the unit without a complaint", { skip: !systemd && "systemd-analyze is not here" }, () => {
+test("systemd reads the unit without a complaint", { skip: needs("systemd-analyze") }, () => {
   const place = mkdtempSync(join(tmpdir(), "posthorn-unit-"));
   try {
     const unit = read("deploy/posthorn.service");
@@ -75,7 +74,7 @@ test("systemd reads the unit without a complaint", { skip: !systemd && "systemd-
       path,
       unit.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`).replace(/^(User|Group)=.*\n/gm, ""),
     );
-    const said = execFileSync("systemd-analyze", ["verify", path], {
+    const said = execFileSync(pathOf("systemd-analyze"), ["verify", path], {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "pipe"],
     });
