@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { afterEach, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { laterMigrations } from "../../test/harness/migrations.ts";
 import { until } from "../../test/harness/wait.ts";
@@ -156,6 +159,22 @@ test("an ended connection leaves an invalid index, which the next start drops an
   );
   await close();
   assert.deepEqual((await migrate(sql, log, { folder })).applied, [name]);
+  assert.deepEqual([...(await indexesOf(database))], whole(["things", "things_p1", "things_p2", "things_p3"]));
+});
+
+test("kill -9 during a build: the next start waits for the build that goes on in the server, and completes the rest", async () => {
+  const { database, folder, name, sql } = await filled();
+  const close = await openSnapshot(database);
+  const script = fileURLToPath(new URL("../../test/upgrade/migrate-child.ts", import.meta.url));
+  const child = spawn(process.execPath, [script, database.url, folder.href], { stdio: "ignore" });
+  await untilBuilding(database);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  const told: Progress[] = [];
+  const next = migrate(sql, log, { folder, tell: (progress) => told.push(progress) });
+  await until("the next start to wait", () => told.some(({ kind }) => kind === "queued"));
+  await close();
+  assert.deepEqual((await next).applied, [name]);
   assert.deepEqual([...(await indexesOf(database))], whole(["things", "things_p1", "things_p2", "things_p3"]));
 });
 

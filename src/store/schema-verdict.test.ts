@@ -60,7 +60,7 @@ test("another 0001 is data from before the first release: the cause and the ways
     one,
     /made by a development version from before the first release \(commit 5c4cebe runs on it\), whose 0001_core\.sql differed/,
   );
-  assert.match(one, /start commit 5c4cebe on \/srv\/posthorn, let it send what is queued/);
+  assert.match(one, /start commit 5c4cebe \(git worktree add .*\) on \/srv\/posthorn, let it send what is queued/);
   assert.match(one, /set POSTHORN_DATA_DIR to a new directory\. \/srv\/posthorn stays as it is/);
   assert.doesNotMatch(one, /node|DATABASE_URL/);
   const several = refusal([{ ...rows[0]!, checksum: "x" }], external);

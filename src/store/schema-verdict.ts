@@ -57,7 +57,9 @@ function beforeRelease(row: AppliedMigration, place: Place): string {
   const cause = `The likely cause: this data was made by a development version from before the first release${
     commit ? ` (commit ${commit} runs on it)` : ""
   }, whose ${row.name} differed.`;
-  const older = commit ? `commit ${commit}` : "the commit that made it";
+  const older = commit
+    ? `commit ${commit} (git worktree add ../posthorn-older ${commit}, npm ci in it)`
+    : "the commit that made it";
   return place.kind === "embedded"
     ? `${cause}
 To keep what is in it: start ${older} on ${place.dataDir}, let it send what is queued, and read what you need.
