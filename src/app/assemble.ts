@@ -77,7 +77,9 @@ async function startAll(config: Config, log: Log, running: Part[], stopAll: () =
   running.push({ name: "store", stop: store.close });
   const { sql } = store;
 
-  const heartbeat = createHeartbeat({ sql, log, clock, roles: [...config.roles], version, alone: store.embedded });
+  const { schemaVersion } = store;
+  const roles = [...config.roles];
+  const heartbeat = createHeartbeat({ sql, log, clock, roles, version, schemaVersion, alone: store.embedded });
   running.push({ name: "heartbeat", stop: heartbeat.stop });
   await heartbeat.start();
   const first = await ensureFirst({ sql, clock, config });

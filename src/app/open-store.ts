@@ -1,17 +1,32 @@
 /** Opens the store for the program or for a command: the embedded server or DATABASE_URL, migrated, with the right secret. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
+import { reopenBackfills } from "../store/backfill.ts";
 import { examineServer, isDatabaseAway, openDb, type ServerFacts, type Sql } from "../store/db.ts";
 import { openEmbedded, startEmbedded } from "../store/embedded.ts";
 import { explain } from "../store/embedded-error.ts";
-import { migrate } from "../store/migrate.ts";
+import { migrate, type Progress } from "../store/migrate.ts";
 import { checkSecret, createSecrets, type Secrets } from "../store/secrets.ts";
 import type { Config } from "./config.ts";
 import { readSecret } from "./files.ts";
 
-export type Store = { sql: Sql; url: string; secrets: Secrets; embedded: boolean; close(): Promise<void> };
+export type Store = {
+  sql: Sql;
+  url: string;
+  secrets: Secrets;
+  embedded: boolean;
+  /** The schema version that this program was written for. The database may be ahead of it. */
+  schemaVersion: number;
+  close(): Promise<void>;
+};
 
-export type StoreOptions = { config: Config; log: Log; for: "program" | "command" };
+export type StoreOptions = {
+  config: Config;
+  log: Log;
+  for: "program" | "command";
+  /** Where each step of a migration is reported; the log otherwise. */
+  onMigration?: (progress: Progress) => void;
+};
 
 /** An external server may start after us: it is waited for this long before giving up. */
 const waitForServerMs = 30_000;
@@ -42,9 +57,14 @@ async function open(options: StoreOptions): Promise<Store> {
   try {
     judge(await waitForServer(server.url, { log, own: config.databaseUrl === undefined }));
     sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
-    await migrate(sql, log);
+    const embedded = config.databaseUrl === undefined;
+    const { version, known } = await migrate(sql, log, {
+      place: embedded ? { kind: "embedded", dataDir: config.dataDir } : { kind: "external" },
+      tell: options.onMigration,
+    });
+    if (options.for === "program" && version > known) await reopenBackfills(sql, known);
     await checkSecret(sql, secrets);
-    return { sql, url: server.url, secrets, embedded: config.databaseUrl === undefined, close };
+    return { sql, url: server.url, secrets, embedded, schemaVersion: known, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;

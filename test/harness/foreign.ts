@@ -56,7 +56,8 @@ export function needs(...names: ForeignName[]): string | false {
   if (missing.length === 0) return false;
   const reason = missing.map((name) => `needs ${name} (apt-get install ${foreign[name].package})`).join(", ");
   const required = missing.some((name) => !("optional" in foreign[name]));
-  if (required && process.env.TEST_REQUIRE_FOREIGN) throw new Error(`TEST_REQUIRE_FOREIGN is set, and this test ${reason}`);
+  if (required && process.env.TEST_REQUIRE_FOREIGN)
+    throw new Error(`TEST_REQUIRE_FOREIGN is set, and this test ${reason}`);
   return reason;
 }
 

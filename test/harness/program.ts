@@ -16,6 +16,8 @@ export type ProgramOptions = {
   databaseUrl?: string;
   dataDir?: string;
   env?: Record<string, string>;
+  /** The program of another commit, with the settings that it knows; this one's otherwise. */
+  checkout?: { bin: string; settings: ReadonlySet<string> };
 };
 
 export type Answer = { status: number; headers: Headers; body: Record<string, unknown> };
@@ -52,8 +54,8 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => 
 
 export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
   const dataDir = options.dataDir ?? (await newDataDir());
-  const child = spawn(process.execPath, [...startedWith, bin, "start"], {
-    env: programEnv(dataDir, options),
+  const child = spawn(process.execPath, [...startedWith, options.checkout?.bin ?? bin, "start"], {
+    env: knownTo(options.checkout, programEnv(dataDir, options)),
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.add(child);
@@ -106,8 +108,8 @@ export async function runCommand(
   args: string[],
   options: ProgramOptions & { dataDir: string },
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [bin, ...args], {
-    env: programEnv(options.dataDir, options),
+  const child = spawn(process.execPath, [options.checkout?.bin ?? bin, ...args], {
+    env: knownTo(options.checkout, programEnv(options.dataDir, options)),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let stdout = "";
@@ -161,6 +163,14 @@ function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv
     ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl } : {}),
     ...options.env,
   };
+}
+
+/** An older program refuses settings that came after it. */
+function knownTo(checkout: ProgramOptions["checkout"], env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (!checkout) return env;
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !name.startsWith("POSTHORN_") || checkout.settings.has(name)),
+  );
 }
 
 /** Longer than any drain: a program that has not ended by then never will. */

@@ -7,7 +7,7 @@ import { makeUuid } from "../../src/store/ids.ts";
 import { createSecrets } from "../../src/store/secrets.ts";
 import { createTestDatabase, type TestDatabase, type TestServer } from "./database.ts";
 import { type ScriptedDns, startScriptedDns } from "./dns.ts";
-import { type Answer, type RunningProgram, startProgram, testSecret } from "./program.ts";
+import { type Answer, type ProgramOptions, type RunningProgram, startProgram, testSecret } from "./program.ts";
 import { type Sink, type SinkOptions, startSink } from "./sink.ts";
 import { until } from "./wait.ts";
 
@@ -39,8 +39,8 @@ export type World = {
   events(): Promise<WireEvent[]>;
   /** Waits until the log holds what `enough` wants, and gives the whole log. */
   untilEvents(what: string, enough: (events: WireEvent[]) => boolean): Promise<WireEvent[]>;
-  /** Another node of the same service, or the same one again after a kill. */
-  startNode(env?: Record<string, string>): Promise<RunningProgram>;
+  /** Another node of the same service, or the same one again after a kill; of another commit by its checkout. */
+  startNode(env?: Record<string, string>, checkout?: ProgramOptions["checkout"]): Promise<RunningProgram>;
   stop(): Promise<void>;
 };
 
@@ -50,17 +50,20 @@ export type WorldOptions = {
   domains?: readonly string[];
   /** Where the database is made; the run's server otherwise. */
   server?: TestServer;
+  /** The first node is that of another commit, which makes the schema itself. */
+  checkout?: ProgramOptions["checkout"];
 };
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const database = await createTestDatabase({ server: options.server });
+  const database = await createTestDatabase({ server: options.server, migrated: options.checkout === undefined });
   const dns = await startScriptedDns();
   const sink = await startSink(options.sink);
   for (const domain of options.domains ?? ["there.test", "other.test"]) mailDomain(dns, domain);
   const nodes: RunningProgram[] = [];
-  const startNode = async (env: Record<string, string> = {}) => {
+  const startNode = async (env: Record<string, string> = {}, checkout?: ProgramOptions["checkout"]) => {
     const node = await startProgram({
       databaseUrl: database.url,
+      checkout,
       env: {
         POSTHORN_API_KEY: "the-api-key-of-every-test-world-0123456789",
         POSTHORN_DELIVERY: "direct",
@@ -82,7 +85,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     await database.drop();
   };
   const begin = async () => {
-    const program = await startNode();
+    const program = await startNode({}, options.checkout);
     const [row] = await database.sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
     await addSendingDomain(database.sql, row!.value, senderDomain);
     return { program, workspaceId: row!.value };
