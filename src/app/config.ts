@@ -52,6 +52,10 @@ export const settings = {
     value: "127.0.0.1:5354",
     help: "Where the DNS server for the zone listens, UDP and TCP.",
   },
+  POSTHORN_OPS: {
+    shape: listen,
+    help: "Where every node serves /healthz, /readyz with details and /metrics. Default: 127.0.0.1:8826, or a free port while another program has that one.",
+  },
   POSTHORN_PUBLIC_URL: {
     shape: url("http:", "https:"),
     help: "The address people and programs reach this service under. Default: the HTTP listener.",
@@ -220,7 +224,7 @@ export const settings = {
   },
   POSTHORN_METRICS_TOKEN: {
     shape: matching(/^.{16,}$/s, "must have at least 16 characters"),
-    help: "Bearer token for /metrics. Without it, /metrics answers only on loopback.",
+    help: "Bearer token for /metrics on POSTHORN_HTTP, and for details and /metrics on a POSTHORN_OPS beyond loopback.",
   },
   POSTHORN_LOG_LEVEL: {
     shape: choice("trace", "debug", "info", "warn", "error", "silent"),
@@ -300,6 +304,12 @@ function shapeConfig(values: Values, problems: string[]) {
   if (!values.POSTHORN_TLS_CERT !== !values.POSTHORN_TLS_KEY) {
     problems.push("POSTHORN_TLS_CERT and POSTHORN_TLS_KEY: set both or neither");
   }
+  const ops = values.POSTHORN_OPS ?? { host: "127.0.0.1", port: 8826 };
+  if (!isLoopback(ops.host) && values.POSTHORN_METRICS_TOKEN === undefined) {
+    problems.push(
+      "POSTHORN_OPS: an address beyond loopback needs POSTHORN_METRICS_TOKEN; make one with: openssl rand -hex 24",
+    );
+  }
   return {
     databaseUrl: values.DATABASE_URL,
     databasePool: values.POSTHORN_DATABASE_POOL,
@@ -308,6 +318,7 @@ function shapeConfig(values: Values, problems: string[]) {
     http,
     smtp: values.POSTHORN_SMTP,
     dns: values.POSTHORN_DNS,
+    ops: { ...ops, chosen: values.POSTHORN_OPS !== undefined },
     onLoopback: isLoopback(http.host),
     publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ""),
     zone: values.POSTHORN_ZONE,

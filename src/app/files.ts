@@ -31,7 +31,7 @@ export async function readSecret(config: Pick<Config, "secret" | "dataDir">): Pr
   return secret;
 }
 
-export type Ports = { pid: number; http?: number; smtp?: number; dns?: number };
+export type Ports = { pid: number; http?: number; smtp?: number; dns?: number; ops?: number };
 
 export async function writePorts(dataDir: string, ports: Ports): Promise<void> {
   await writePrivate(join(dataDir, "ports.json"), `${JSON.stringify(ports)}\n`);
