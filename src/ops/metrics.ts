@@ -33,11 +33,19 @@ export function createMetrics() {
     labelNames: ["outcome"],
     registers,
   });
-  // There from the start: an alert on a ratio of them needs all.
+  const inboundMessages = new Counter({
+    name: "posthorn_inbound_messages_total",
+    help: "Messages brought to the SMTP server, by its answer: taken (2xx), deferred (4xx) or refused (5xx).",
+    labelNames: ["answer"],
+    registers,
+  });
+  // There from the start: a ratio of them needs all, and the first one counts as an increase.
   for (const outcome of ["delivered", "retry", "gone"]) webhookAttempts.inc({ outcome }, 0);
+  for (const answer of ["taken", "deferred", "refused"]) inboundMessages.inc({ answer }, 0);
   return {
     registry,
     webhookAttempts,
+    inboundMessages,
     /** All outcomes of a site appear together: a ratio of them then has a value from the first attempt on. */
     countSite(name: string, outcome: SiteOutcome, nowMs: number): void {
       const site = sites.labelOf(name, nowMs);
@@ -85,12 +93,6 @@ export function createMetrics() {
       name: "posthorn_source_messages_total",
       help: "Transactions by the local address they went from: accepted for somebody, refused for all, or failed before an answer.",
       labelNames: ["address", "result"],
-      registers,
-    }),
-    inboundMessages: new Counter({
-      name: "posthorn_inbound_messages_total",
-      help: "Messages brought to the SMTP server, by its answer: taken (2xx), deferred (4xx) or refused (5xx).",
-      labelNames: ["answer"],
       registers,
     }),
     inboundSessions: new Gauge({

@@ -105,7 +105,8 @@ test("while the database hangs every question is answered, few are passed on, an
 });
 
 test("as soon as a stop begins both ports say not ready, and the operations port answers until the end", async (t) => {
-  const program = await startProgram({ databaseUrl: database.url, env: { POSTHORN_DRAIN_MS: "60000" } });
+  const env = { POSTHORN_DRAIN_MS: "60000", POSTHORN_API_KEY: "k".repeat(32) };
+  const program = await startProgram({ databaseUrl: database.url, env });
   t.after(program.remove);
   // A call whose body is still on its way keeps the node draining.
   const upload = connect(program.ports.http, "127.0.0.1");
