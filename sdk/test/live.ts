@@ -72,7 +72,7 @@ async function startClient(options: {
     version,
     async said(what) {
       const there = () => output.includes(what) || child.exitCode !== null;
-      await until(`${what} from the client on ${version}`, there, { withinMs: 60_000 });
+      await until(`${what} from the client on ${version}`, there);
       assert.equal(child.exitCode, null, `${output}\n${program.output()}`);
     },
     async end() {

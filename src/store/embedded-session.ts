@@ -24,7 +24,7 @@ export async function teachPassword(run: StartServer, facts: Facts): Promise<voi
   const rules = join(run.home.home, "postgres.hba.conf");
   await replaceFile(rules, `local all ${user} trust\n`, 0o644);
   try {
-    const server = await startServer({ ...run, settings: [`hba_file=${rules}`] });
+    const server = await startServer({ ...run, settings: [...(run.settings ?? []), `hba_file=${rules}`] });
     try {
       // alter role takes no parameters; the password is base64url.
       await inSession(run.home, "", (session) => session.query(`alter role ${user} password '${facts.password}'`));

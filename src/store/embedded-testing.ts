@@ -90,9 +90,9 @@ export function runProgram(t: TestContext, dataDir: string, runAs: { uid?: numbe
 }
 
 export async function until(condition: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + 15_000;
+  const deadline = performance.now() + 120_000;
   while (!condition()) {
-    assert.ok(performance.now() < deadline, `waited 15 s: ${what}`);
+    assert.ok(performance.now() < deadline, `waited 120 s: ${what}`);
     await delay(10);
   }
 }

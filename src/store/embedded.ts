@@ -17,6 +17,8 @@ export type EmbeddedOptions = {
   log: EmbeddedLog;
   /** A command that has the database for a moment makes a starting program wait; a program makes it refuse. */
   role?: Role;
+  /** Settings that win over those of the cluster, as `name=value`. */
+  settings?: string[];
 };
 
 export type Embedded = {
@@ -40,7 +42,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   try {
     const home = await findHome(options.dataDir);
     lock = await lockOrRefuse(home, options.role ?? "program");
-    return await startLocked(home, lock, options.log);
+    return await startLocked(home, lock, options);
   } catch (error) {
     await lock?.release();
     throw explain(error, options.dataDir);
@@ -73,7 +75,7 @@ export function socketOptions(url: string): { path?: string } {
   return directory.startsWith("/") ? { path: `${directory}/.s.PGSQL.${port || "5432"}` } : {};
 }
 
-async function startLocked(home: Home, lock: Lock, log: EmbeddedLog): Promise<Embedded> {
+async function startLocked(home: Home, lock: Lock, { log, settings }: EmbeddedOptions): Promise<Embedded> {
   const began = performance.now();
   const leftover = await stopLeftover(home);
   if (leftover !== undefined) log.warn({ pid: leftover }, "stopped the PostgreSQL that a killed program left behind");
@@ -81,7 +83,7 @@ async function startLocked(home: Home, lock: Lock, log: EmbeddedLog): Promise<Em
   const binaries = await prepareBinaries(home.runAs, spare);
   const { facts, created, passwordIsNew } = await prepareCluster(home, binaries);
   const serverLog = createServerLog(home.dataDir);
-  const run = { home, binaries, log: serverLog };
+  const run = { home, binaries, log: serverLog, settings };
   let first: Server | undefined;
   try {
     if (passwordIsNew) await teachPassword(run, facts);

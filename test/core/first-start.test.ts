@@ -1,12 +1,11 @@
 /** What an operator sees and types in the first minutes: the welcome, the first key, keys create, and clear words for mistakes. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { promisify } from "node:util";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
+import { shell } from "../harness/shell.ts";
 import { until } from "../harness/wait.ts";
 
 /** The curls of the welcome, each as a person would paste it. */
@@ -18,10 +17,7 @@ async function pasteCurls(program: RunningProgram, env: Record<string, string>):
   });
   const answers: Record<string, unknown>[] = [];
   for (const command of commands) {
-    const { stdout } = await promisify(execFile)("bash", ["-c", command], {
-      timeout: 20_000,
-      env: { ...process.env, ...env },
-    });
+    const { stdout } = await shell(command, { env: { ...process.env, ...env } });
     answers.push(JSON.parse(stdout) as Record<string, unknown>);
   }
   return answers;

@@ -8,14 +8,15 @@ import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createTestDatabase } from "../harness/database.ts";
+import { needs, pathOf } from "../harness/foreign.ts";
 import { root } from "../harness/pages.ts";
-import { freePort, skipWithout, startPeer } from "../harness/peer.ts";
+import { freePort, startPeer } from "../harness/peer.ts";
 import { startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
 const key = "the-key-of-the-proxy-test-0123456789";
 
-test("the proxy of three nodes", { skip: skipWithout({ name: "caddy", package: "caddy" }) }, async (t) => {
+test("the proxy of three nodes", { skip: needs("caddy") }, async (t) => {
   const database = await createTestDatabase();
   t.after(database.drop);
   const env = { POSTHORN_API_KEY: key, POSTHORN_ROLES: "api", POSTHORN_STREAM_HEARTBEAT_MS: "200" };
@@ -42,7 +43,10 @@ test("the proxy of three nodes", { skip: skipWithout({ name: "caddy", package: "
       await mkdir(join(directory, "home"));
       await writeFile(join(directory, "Caddyfile"), config);
       const home = join(directory, "home");
-      return ["-c", `HOME=${home} XDG_DATA_HOME=${home} exec caddy run --config ${join(directory, "Caddyfile")}`];
+      return [
+        "-c",
+        `HOME=${home} XDG_DATA_HOME=${home} exec ${pathOf("caddy")} run --config ${join(directory, "Caddyfile")}`,
+      ];
     },
     ready: async () => (await ask("GET", "/readyz")).status === 200,
   });

@@ -9,8 +9,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { needs, pathOf } from "../harness/foreign.ts";
 import { root } from "../harness/pages.ts";
-import { skipWithout } from "../harness/peer.ts";
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 
@@ -91,16 +91,14 @@ test("the image's health check asks the operations port of the node, wherever th
   assert.equal(await exitCode({ pid: process.pid, ops: 1 }), 1, "gone");
 });
 
-const systemd = skipWithout({ name: "systemd-analyze", package: "systemd" });
-
-test("systemd finds the unit well closed", { skip: systemd }, () => {
+test("systemd finds the unit well closed", { skip: needs("systemd-analyze") }, () => {
   const place = mkdtempSync(join(tmpdir(), "posthorn-unit-"));
   try {
     const path = join(place, "posthorn.service");
     writeFileSync(path, read("deploy/posthorn.service"));
     // Exposure in tenths: below 2.5 of 10. The network, a port below 1024 and V8's compiler cost what is left.
     const args = ["security", "--offline=true", "--threshold=25", "--no-pager", path];
-    const { status, stdout, stderr } = spawnSync("systemd-analyze", args, { encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync(pathOf("systemd-analyze"), args, { encoding: "utf8" });
     // Releases before 250 cannot judge a file.
     if (/unrecognized option|Unknown option/.test(stderr)) return;
     assert.equal(status, 0, stdout.split("\n").slice(-4).join("\n") + stderr);
@@ -109,7 +107,7 @@ test("systemd finds the unit well closed", { skip: systemd }, () => {
   }
 });
 
-test("systemd reads the unit without a complaint", { skip: systemd }, () => {
+test("systemd reads the unit without a complaint", { skip: needs("systemd-analyze") }, () => {
   const place = mkdtempSync(join(tmpdir(), "posthorn-unit-"));
   try {
     const unit = read("deploy/posthorn.service");
@@ -120,7 +118,7 @@ test("systemd reads the unit without a complaint", { skip: systemd }, () => {
       path,
       unit.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`).replace(/^(User|Group)=.*\n/gm, ""),
     );
-    const said = execFileSync("systemd-analyze", ["verify", path], {
+    const said = execFileSync(pathOf("systemd-analyze"), ["verify", path], {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "pipe"],
     });

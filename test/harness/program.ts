@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { until } from "./wait.ts";
+import { patienceMs, until } from "./wait.ts";
 
 const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
 /** As bin/posthorn.js starts itself anew; given at once, one start is enough. */
@@ -63,21 +63,17 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   let output = "";
   child.stdout.on("data", (chunk) => (output += chunk));
   child.stderr.on("data", (chunk) => (output += chunk));
-  const ports = await until(
-    "the program to write its ports",
-    async () => {
-      if (child.exitCode !== null) return { ended: child.exitCode };
-      const read = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as {
-        pid: number;
-        http: number;
-        ops: number;
-        smtp?: number;
-        dns?: number;
-      };
-      return read.pid === child.pid ? read : undefined;
-    },
-    { withinMs: 90_000 },
-  ).catch((error) => {
+  const ports = await until("the program to write its ports", async () => {
+    if (child.exitCode !== null) return { ended: child.exitCode };
+    const read = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as {
+      pid: number;
+      http: number;
+      ops: number;
+      smtp?: number;
+      dns?: number;
+    };
+    return read.pid === child.pid ? read : undefined;
+  }).catch((error) => {
     child.kill("SIGKILL");
     throw new Error(`${error.message}\n${output}`);
   });
@@ -176,7 +172,7 @@ function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv
 }
 
 /** Longer than any drain: a program that has not ended by then never will. */
-const endsWithinMs = 45_000;
+const endsWithinMs = patienceMs;
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
   if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;

@@ -38,7 +38,7 @@ export type World = {
   call: RunningProgram["call"];
   events(): Promise<WireEvent[]>;
   /** Waits until the log holds what `enough` wants, and gives the whole log. */
-  untilEvents(what: string, enough: (events: WireEvent[]) => boolean, withinMs?: number): Promise<WireEvent[]>;
+  untilEvents(what: string, enough: (events: WireEvent[]) => boolean): Promise<WireEvent[]>;
   /** Another node of the same service, or the same one again after a kill. */
   startNode(env?: Record<string, string>): Promise<RunningProgram>;
   stop(): Promise<void>;
@@ -122,15 +122,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         cursor = body.nextCursor as string;
       }
     },
-    async untilEvents(what, enough, withinMs) {
-      return await until(
-        what,
-        async () => {
-          const events = await world.events();
-          return enough(events) ? events : undefined;
-        },
-        { withinMs },
-      );
+    async untilEvents(what, enough) {
+      return await until(what, async () => {
+        const events = await world.events();
+        return enough(events) ? events : undefined;
+      });
     },
     stop,
   };

@@ -21,7 +21,7 @@ test("nodes share the work: each event is posted once, whichever node has it", a
   ];
   await Promise.all(["/1", "/2"].map((path) => world.createWebhook({ url: receiver.url + path })));
   for (let i = 0; i < 4; i++) await addManyEvents(database.sql, world.workspaceId, events / 4, "email.delivered");
-  await receiver.until("every event at both", ({ requests }) => requests.length >= events * 2, 90_000);
+  await receiver.until("every event at both", ({ requests }) => requests.length >= events * 2);
   const open = () => database.sql`select 1 from webhook_deliveries where status = 'queued' limit 1`;
   await until("an empty queue", async () => (await open()).length === 0);
   for (const path of ["/1", "/2"]) {
