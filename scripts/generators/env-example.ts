@@ -33,6 +33,7 @@ POSTGRES_PASSWORD=
 #HTTP_PUBLISH=127.0.0.1:8825
 #SMTP_PUBLISH=127.0.0.1:2525
 #DNS_PUBLISH=127.0.0.1:5354
+#OPS_PUBLISH=127.0.0.1:8826
 
 # A directory with the certificate and the key for STARTTLS, mounted at /tls. Account 1000 must be able to read the files.
 # Set POSTHORN_TLS_CERT=/tls/fullchain.pem and POSTHORN_TLS_KEY=/tls/privkey.pem below.

@@ -2,7 +2,7 @@
 import type { HealthDeps } from "../api/health.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
-import type { Config } from "./config.ts";
+import { type Config, defaultOpsPort } from "./config.ts";
 import { createMeasure } from "./measure.ts";
 import { createOpsListener } from "./ops-listener.ts";
 import { createReadiness, type NodeState } from "./readiness.ts";
@@ -37,10 +37,10 @@ export async function startOps({ config, log, metrics, node }: OpsDeps): Promise
     },
     beforeScrape: measure.beforeScrape,
     announce() {
-      if (config.ops.chosen || port === config.ops.port) return;
+      if (config.ops.chosen || port === defaultOpsPort) return;
       log.warn(
-        { port, taken: config.ops.port },
-        `port ${config.ops.port} is taken: health and metrics of this node are on ${config.ops.host}:${port}; set POSTHORN_OPS to choose`,
+        { port, taken: defaultOpsPort },
+        `port ${defaultOpsPort} is taken: health and metrics of this node are on ${config.ops.host}:${port}; set POSTHORN_OPS to choose`,
       );
     },
     stop: listener.stop,

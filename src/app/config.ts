@@ -285,6 +285,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 /** Names that clients and tests of ours use in the same environment. */
 const elsewhere = new Set(["POSTHORN_URL", "POSTHORN_KEY"]);
 
+export const defaultOpsPort = 8826;
+
 function shapeConfig(values: Values, problems: string[]) {
   const http = values.POSTHORN_HTTP;
   const chosen = values.POSTHORN_ROLES.includes("all") ? [...roles] : values.POSTHORN_ROLES;
@@ -304,7 +306,9 @@ function shapeConfig(values: Values, problems: string[]) {
   if (!values.POSTHORN_TLS_CERT !== !values.POSTHORN_TLS_KEY) {
     problems.push("POSTHORN_TLS_CERT and POSTHORN_TLS_KEY: set both or neither");
   }
-  const ops = values.POSTHORN_OPS ?? { host: "127.0.0.1", port: 8826 };
+  // A listener that an operator gave this port keeps it.
+  const used = [http, values.POSTHORN_SMTP, values.POSTHORN_DNS].some(({ port }) => port === defaultOpsPort);
+  const ops = values.POSTHORN_OPS ?? { host: "127.0.0.1", port: used ? 0 : defaultOpsPort };
   if (!isLoopback(ops.host) && values.POSTHORN_METRICS_TOKEN === undefined) {
     problems.push(
       "POSTHORN_OPS: an address beyond loopback needs POSTHORN_METRICS_TOKEN; make one with: openssl rand -hex 24",

@@ -94,6 +94,11 @@ test("on loopback, only local names and addresses are answered: a browser can be
     assert.equal(await statusFor(host), 200, host);
   for (const host of ["evil.example", "localhost.evil.example:80", "127.0.0.1.evil.example", "[evil]", "a:b:c"])
     assert.equal(await statusFor(host), 403, host);
+  assert.match(
+    await say(port, "GET /readyz HTTP/1.0\r\n\r\n"),
+    /^HTTP\/1\.1 200 /,
+    "a check in HTTP/1.0 names no host",
+  );
 });
 
 test("beyond loopback, details and metrics need the token; the status does not", async (t) => {

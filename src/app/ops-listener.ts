@@ -142,8 +142,10 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) !== 0;
 }
 
+/** Browsers always name the host; simple health checks in HTTP/1.0 do not. */
 function isLocalName(host: string | undefined): boolean {
-  const name = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host ?? "");
+  if (host === undefined) return true;
+  const name = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host);
   const bare = name?.[1] ?? name?.[2] ?? "";
   return bare.toLowerCase() === "localhost" || isIP(bare) !== 0;
 }
