@@ -43,7 +43,7 @@ export async function readSecret(config: Pick<Config, "secret" | "dataDir">): Pr
   return secret;
 }
 
-export type Ports = { pid: number; http?: number; smtp?: number; dns?: number };
+export type Ports = { pid: number; http?: number; smtp?: number; dns?: number; ops?: number };
 
 /** What proves that the file is the program's own: the start of its process, and the file that it wrote. */
 type Proof = { start?: string; file?: string };

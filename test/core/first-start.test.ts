@@ -69,14 +69,19 @@ describe("the program with its own database", async () => {
     assert.equal((await program.call("KeyService/ListKeys")).status, 200);
   });
 
-  it("answers /healthz, /readyz and, on loopback, /metrics", async () => {
-    const get = (path: string) => fetch(program.url + path);
-    assert.equal((await get("/healthz")).status, 200);
-    assert.deepEqual(await (await get("/readyz")).json(), { ready: true, checks: { database: "ok" } });
-    const metrics = await (await get("/metrics")).text();
+  it("answers /healthz and /readyz, and /metrics on the operations port", async () => {
+    assert.equal((await fetch(`${program.url}/healthz`)).status, 200);
+    assert.deepEqual(await (await fetch(`${program.url}/readyz`)).json(), { ready: true });
+    const metrics = await (await fetch(`${program.opsUrl}/metrics`)).text();
     assert.match(metrics, /^posthorn_requests_total\{method="KeyService\/ListKeys",code="ok"\} \d+$/m);
     for (const name of ["request_duration_seconds_count", "queue_recipients", "database_connections"])
       assert.match(metrics, new RegExp(`^posthorn_${name}\\{`, "m"));
+  });
+
+  it("gives no metrics on the API's port without a token, also on loopback", async () => {
+    const answer = await fetch(`${program.url}/metrics`);
+    assert.equal(answer.status, 401);
+    assert.match(await answer.text(), /POSTHORN_METRICS_TOKEN.*POSTHORN_OPS/);
   });
 
   it("serves its contract at /openapi.json", async () => {

@@ -50,7 +50,8 @@ async function paste(block: string): Promise<string> {
 }
 
 function settings(): Record<string, string> {
-  const ports = { POSTHORN_HTTP: "127.0.0.1:0", POSTHORN_SMTP: "127.0.0.1:0", POSTHORN_DNS: "127.0.0.1:0" };
+  const any = "127.0.0.1:0";
+  const ports = { POSTHORN_HTTP: any, POSTHORN_SMTP: any, POSTHORN_DNS: any, POSTHORN_OPS: any };
   return { POSTHORN_DATA_DIR: program.dataDir, POSTHORN_SECRET: testSecret, ...ports };
 }
 

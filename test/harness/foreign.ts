@@ -16,6 +16,7 @@ type Foreign = {
 };
 
 export const foreign = {
+  caddy: { command: "caddy", package: "caddy" },
   chromium: { command: "chromium-headless-shell", package: "chromium-headless-shell" },
   curl: { command: "curl", package: "curl" },
   dig: { command: "dig", package: "bind9-dnsutils" },
@@ -27,6 +28,7 @@ export const foreign = {
   openssl: { command: "openssl", package: "openssl" },
   pgbouncer: { command: "pgbouncer", package: "pgbouncer" },
   postfix: { command: "postfix", package: "postfix" },
+  promtool: { command: "promtool", package: "prometheus" },
   python3: { command: "python3", package: "python3" },
   "python3-dkim": { command: "python3", package: "python3-dkim python3-dnspython", modules: ["dkim"] },
   "python3-grpcio": {

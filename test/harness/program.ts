@@ -25,9 +25,11 @@ export type Answer = { status: number; headers: Headers; body: Record<string, un
 export type RunningProgram = {
   pid: number;
   url: string;
+  /** The base URL of the operations port: /healthz, /readyz with details, /metrics. */
+  opsUrl: string;
   key: string;
   dataDir: string;
-  ports: { http: number; smtp?: number; dns?: number };
+  ports: { http: number; ops: number; smtp?: number; dns?: number };
   output(): string;
   /** One Connect call with JSON, as curl would make it. */
   call(
@@ -68,6 +70,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
     const read = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as {
       pid: number;
       http: number;
+      ops: number;
       smtp?: number;
       dns?: number;
     };
@@ -83,6 +86,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   return {
     pid: child.pid!,
     url,
+    opsUrl: `http://127.0.0.1:${ports.ops}`,
     key,
     dataDir,
     ports,
@@ -159,6 +163,7 @@ function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv
     POSTHORN_HTTP: "127.0.0.1:0",
     POSTHORN_SMTP: "127.0.0.1:0",
     POSTHORN_DNS: "127.0.0.1:0",
+    POSTHORN_OPS: "127.0.0.1:0",
     POSTHORN_SECRET: testSecret,
     ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl } : {}),
     ...options.env,
