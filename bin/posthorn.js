@@ -2,6 +2,7 @@
 // Starts the command line on the Node that the project brings along, whatever Node the machine has.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 
 // Two things about memory that a process can be told at its start only. V8 lets its young generation grow to 128 MiB on a machine with much
@@ -19,8 +20,12 @@ if (major >= 24 && startsAnew && process.platform !== "win32") {
   const args = [...process.execArgv, ...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)];
   process.execve(process.execPath, [process.execPath, ...args], leanEnv);
 } else if (major >= 24) {
+  // Before the rest is read, which takes most of a second: a signal in that time must end the command as cleanly as a later one.
+  const { listenForStop } = await import("../src/app/stop-signal.ts");
+  const drains = ["start", "demo", "events"].includes(process.argv[2]);
+  const stop = drains ? listenForStop() : new AbortController().signal;
   const { main } = await import("../src/app/cli.ts");
-  await main(process.argv.slice(2));
+  await main(process.argv.slice(2), stop);
 } else {
   const own = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
   if (!existsSync(own)) {
@@ -31,8 +36,13 @@ if (major >= 24 && startsAnew && process.platform !== "win32") {
   }
   const args = [...(startsAnew ? flags : []), fileURLToPath(import.meta.url), ...process.argv.slice(2)];
   const child = spawn(own, args, { stdio: "inherit", env: startsAnew ? leanEnv : process.env });
-  // A service manager tells us; a terminal's Ctrl-C reaches the child by itself.
-  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-  process.on("SIGINT", () => {});
-  child.on("exit", (code) => process.exit(code ?? 1));
+  // Each signal goes on to the child, also one that its terminal or its group sent it already: the child counts repeats once.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("error", (error) => {
+    process.stderr.write(
+      `${own} cannot be run: ${error.message}. Run npm ci in ${fileURLToPath(new URL("..", import.meta.url))}\n`,
+    );
+    process.exit(1);
+  });
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
 }

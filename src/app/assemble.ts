@@ -51,8 +51,10 @@ export type Program = {
 };
 
 type Part = { name: string; stop(): Promise<void> };
+type Start = { config: Config; log: Log; running: Part[]; stopAll: () => Promise<void>; stop?: AbortSignal };
 
-export async function assemble(config: Config, log: Log): Promise<Program> {
+/** `stop` ends the wait for a database that does not answer; everything else of a start is short and is finished first. */
+export async function assemble(config: Config, log: Log, stop?: AbortSignal): Promise<Program> {
   const running: Part[] = [];
   const stopAll = async () => {
     for (const part of running.splice(0).reverse()) {
@@ -60,7 +62,7 @@ export async function assemble(config: Config, log: Log): Promise<Program> {
     }
   };
   try {
-    return await startAll(config, log, running, stopAll);
+    return await startAll({ config, log, running, stopAll, stop });
   } catch (error) {
     await stopAll();
     throw error;
@@ -68,12 +70,12 @@ export async function assemble(config: Config, log: Log): Promise<Program> {
 }
 
 /** Parts are stopped in the reverse order of their start: listeners first, the store last. */
-async function startAll(config: Config, log: Log, running: Part[], stopAll: () => Promise<void>): Promise<Program> {
+async function startAll({ config, log, running, stopAll, stop }: Start): Promise<Program> {
   const metrics = createMetrics();
   const clock = createClock();
   const shutdown = new AbortController();
 
-  const store = await openStore({ config, log, for: "program" });
+  const store = await openStore({ config, log, for: "program", stop });
   running.push({ name: "store", stop: store.close });
   const { sql } = store;
 

@@ -29,9 +29,9 @@ export async function allCommands(): Promise<Command[]> {
 }
 
 /** Exit codes: 0 done, 1 failed, 2 the command or the configuration is wrong. */
-export async function main(args: string[]): Promise<void> {
+export async function main(args: string[], stop: AbortSignal): Promise<void> {
   try {
-    await dispatch(args);
+    await dispatch(args, stop);
   } catch (error) {
     const wrong = error instanceof UsageError || error instanceof ConfigError;
     process.stderr.write(
@@ -41,7 +41,7 @@ export async function main(args: string[]): Promise<void> {
   }
 }
 
-async function dispatch(args: string[]): Promise<void> {
+async function dispatch(args: string[], stop: AbortSignal): Promise<void> {
   const [first] = args;
   if (first === undefined || first === "help" || first === "--help" || first === "-h")
     return void process.stdout.write(overview(await allCommands()));
@@ -55,7 +55,7 @@ async function dispatch(args: string[]): Promise<void> {
       `posthorn has no command ${JSON.stringify(args.filter((a) => !a.startsWith("-")).join(" "))}. ${hint}`,
     );
   }
-  await runCommand(command, args.slice(command.name.split(" ").length), process.env);
+  await runCommand(command, args.slice(command.name.split(" ").length), { env: process.env, stop });
 }
 
 function overview(commands: Command[]): string {

@@ -22,6 +22,8 @@ export type Command = {
     /** The values of options that may be given several times. */
     lists: Record<string, string[]>;
     config: () => Config;
+    /** Aborted when the user or the service manager asks a command that stays up to stop. */
+    stop: AbortSignal;
   }): Promise<void>;
 };
 
@@ -38,7 +40,11 @@ export const settingFlags = Object.fromEntries(
   ]),
 );
 
-export async function runCommand(command: Command, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+export async function runCommand(
+  command: Command,
+  args: string[],
+  { env, stop }: { env: NodeJS.ProcessEnv; stop: AbortSignal },
+): Promise<void> {
   const options: Record<string, Option> = { ...command.options, help: { type: "boolean", help: "show this" } };
   const flags = Object.keys(settingFlags).filter((flag) => !(flag in options));
   let parsed: { values: Record<string, unknown>; positionals: string[] };
@@ -71,6 +77,7 @@ export async function runCommand(command: Command, args: string[], env: NodeJS.P
     lists: Object.fromEntries(many.map((name) => [name, (parsed.values[name] as string[] | undefined) ?? []])),
     options: parsed.values as Record<string, string | boolean | undefined>,
     config: () => readConfig(merged),
+    stop,
   });
 }
 

@@ -10,7 +10,7 @@ import { readSecret } from "./files.ts";
 
 export type Store = { sql: Sql; url: string; secrets: Secrets; embedded: boolean; close(): Promise<void> };
 
-export type StoreOptions = { config: Config; log: Log; for: "program" | "command" };
+export type StoreOptions = { config: Config; log: Log; for: "program" | "command"; stop?: AbortSignal };
 
 /** An external server may start after us: it is waited for this long before giving up. */
 const waitForServerMs = 30_000;
@@ -25,7 +25,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     await server.stop();
   };
   try {
-    judge(await waitForServer(server.url, log));
+    judge(await waitForServer(server.url, options));
     sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
     await migrate(sql, log);
     await checkSecret(sql, secrets);
@@ -46,7 +46,7 @@ async function startServer({
   return purpose === "program" ? await startEmbedded(options) : await openEmbedded(options);
 }
 
-async function waitForServer(url: string, log: Log): Promise<ServerFacts> {
+async function waitForServer(url: string, { log, stop }: StoreOptions): Promise<ServerFacts> {
   const until = Date.now() + waitForServerMs;
   for (let said = false; ; ) {
     try {
@@ -56,7 +56,8 @@ async function waitForServer(url: string, log: Log): Promise<ServerFacts> {
         throw new Error(`PostgreSQL does not answer: ${(error as Error).message}`, { cause: error });
       if (!said) log.warn({ reason: (error as Error).message }, "waiting for PostgreSQL");
       said = true;
-      await delay(500);
+      stop?.throwIfAborted();
+      await delay(500, undefined, { signal: stop }).catch(() => stop?.throwIfAborted());
     }
   }
 }
