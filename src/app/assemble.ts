@@ -45,7 +45,7 @@ export type Program = {
   first: FirstStart;
   /** A domain that can send from the first moment on, if there is one. */
   exampleDomain: string | undefined;
-  /** Where the first person signs up, while there is nobody. */
+  /** How the first person signs up, until a person exists. */
   firstSignUp: FirstSignUp | undefined;
   stop(): Promise<void>;
 };

@@ -366,7 +366,7 @@ function readFallback(words: readonly string[]): { afterFailures: number; sites:
   return { afterFailures: Math.min(Number.POSITIVE_INFINITY, ...numbers), sites: new Set(sites) };
 }
 
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === "localhost" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback");
 }
 

@@ -1,13 +1,21 @@
-/** The small files in the data directory: the secret, the first key, the ports. Written whole or not at all, readable by their owner only. */
+/** The small files in the data directory: the secret, the first key, the first sign-up, the ports. Written whole or not at all, readable by their owner only. */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Config } from "./config.ts";
 
+/** Closed to other accounts from the moment it exists. A folder that exists keeps its mode: the operator chose it. */
+export async function makePrivateFolder(folder: string): Promise<void> {
+  await mkdir(dirname(folder), { recursive: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+}
+
 export async function writePrivate(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  await makePrivateFolder(dirname(path));
   const draft = `${path}.${process.pid}.tmp`;
-  const file = await open(draft, "w", 0o600);
+  // Never through a file or a link that was there before, whose mode and owner would stay.
+  await rm(draft, { force: true });
+  const file = await open(draft, "wx", 0o600);
   try {
     await file.writeFile(text);
     await file.sync();
@@ -54,6 +62,9 @@ function isRunning(pid: number): boolean {
 }
 
 export const firstKeyFile = (dataDir: string) => join(dataDir, "first-key");
+
+/** Holds the one-time link of the first person, until a person has signed up. */
+export const firstSignUpFile = (dataDir: string) => join(dataDir, "first-sign-up");
 
 /** Where captured mail lies. */
 export const mailboxFolder = (dataDir: string) => join(dataDir, "mailbox");

@@ -6,7 +6,7 @@ import { openEmbedded, startEmbedded } from "../store/embedded.ts";
 import { migrate } from "../store/migrate.ts";
 import { checkSecret, createSecrets, type Secrets } from "../store/secrets.ts";
 import type { Config } from "./config.ts";
-import { readSecret } from "./files.ts";
+import { makePrivateFolder, readSecret } from "./files.ts";
 
 export type Store = { sql: Sql; url: string; secrets: Secrets; embedded: boolean; close(): Promise<void> };
 
@@ -17,6 +17,7 @@ const waitForServerMs = 30_000;
 
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { config, log } = options;
+  await makePrivateFolder(config.dataDir);
   const secrets = createSecrets(await readSecret(config));
   const server = await startServer(options);
   let sql: Sql | undefined;

@@ -42,12 +42,15 @@ function welcome(config: Config, program: Program): string {
   lines.push("");
   if (config.delivery === "capture")
     lines.push("  Mail is captured: nothing leaves this machine. Set POSTHORN_DELIVERY=direct to deliver.", "");
-  if (program.firstSignUp)
-    lines.push(`  The first person signs up here${program.firstSignUp.once ? ", with this link, once" : ""}:`, "");
-  if (program.firstSignUp) lines.push(`    ${program.firstSignUp.link}`, "");
-  const show = first.newKey !== undefined && config.onLoopback;
+  // Elsewhere than on a terminal, the output ends in a journal or a log file, which more people read than the data directory.
+  const mayShow = process.stdout.isTTY === true && config.onLoopback;
+  const { firstSignUp } = program;
+  if (firstSignUp && mayShow)
+    lines.push(`  Sign up with this one-time link (also in ${firstSignUp.file}):`, "", `    ${firstSignUp.link}`, "");
+  else if (firstSignUp) lines.push(`  The one-time link to sign up is in ${firstSignUp.file}`, "");
+  const show = first.newKey !== undefined && mayShow;
   if (show)
-    lines.push(`  Your first API key, shown this once (kept in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
+    lines.push(`  Your first API key, shown this once (also in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
   else if (first.keyFile) lines.push(`  The first API key is in ${first.keyFile}`, "");
   const key = show ? first.newKey : first.keyFile ? `$(cat ${quoted(first.keyFile)})` : "$POSTHORN_API_KEY";
   lines.push(
