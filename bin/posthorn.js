@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-// Starts the command line on the Node that the project brings along, whatever Node the machine has.
+// Starts the command line on the Node that the project brings along, whatever Node the machine has. Help needs neither.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
+import { answer } from "./help.js";
 
 // Two things about memory that a process can be told at its start only. V8 lets its young generation grow to 128 MiB on a machine with much
 // memory, and does no better for it. And glibc, once it has seen large pieces come and go, keeps their memory for itself: 50 to 90 MiB of it.
@@ -15,7 +16,14 @@ const flags = told ? [] : [lean];
 const startsAnew = staysUp && (flags.length > 0 || process.env.MALLOC_MMAP_THRESHOLD_ === undefined);
 
 const major = Number(process.versions.node.split(".")[0]);
-if (major >= 24 && startsAnew && process.platform !== "win32") {
+const said = answer(process.argv.slice(2));
+if (said) {
+  const stream = said.code === 0 ? process.stdout : process.stderr;
+  // A reader that closes the pipe early, such as head, is no failure.
+  stream.on("error", () => {});
+  stream.write(said.text);
+  process.exitCode = said.code;
+} else if (major >= 24 && startsAnew && process.platform !== "win32") {
   // The same process goes on, under the same number.
   const args = [...process.execArgv, ...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)];
   process.execve(process.execPath, [process.execPath, ...args], leanEnv);

@@ -23,6 +23,10 @@ export const olderNode = (process.env.PATH ?? "")
   .find((path) => Number(spawnSync(path, ["-p", "process.versions.node.split('.')[0]"]).stdout) < 24);
 export const withoutOlderNode = olderNode ? false : "no Node older than 24 is on the PATH";
 
+/** A test that is ended early must not leave programs behind. */
+const children = new Set<ChildProcess>();
+process.once("exit", () => children.forEach(endGroup));
+
 export type Started = {
   child: ChildProcess;
   dataDir: string;
@@ -51,7 +55,7 @@ export async function startAs(command: string, args: string[], options: StartOpt
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
     child.once("close", (code, signal) => resolve(signal ?? code)),
   );
-  process.once("exit", () => endGroup(child));
+  children.add(child);
   return {
     child,
     dataDir,
@@ -71,6 +75,7 @@ export async function startAs(command: string, args: string[], options: StartOpt
       ),
     async remove() {
       endGroup(child);
+      children.delete(child);
       await ended;
       await rm(dataDir, { recursive: true, force: true });
     },
