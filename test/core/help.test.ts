@@ -174,6 +174,23 @@ describe("completions", () => {
     assert.deepEqual(offered("posthorn", "nonsense", ""), []);
   });
 
+  it("complete commands, groups, options and settings in fish", {
+    skip: skipWithout({ name: "fish", package: "fish" }),
+  }, () => {
+    const offers = (line: string) => {
+      const input = `${script("fish")}\ncomplete -C '${line}'`;
+      const { status, stdout, stderr } = spawnSync("fish", ["--no-config"], { input, encoding: "utf8" });
+      assert.deepEqual([status, stderr], [0, ""]);
+      return stdout
+        .trim()
+        .split("\n")
+        .map((offer) => offer.split("\t")[0]);
+    };
+    assert.deepEqual(offers("posthorn do"), ["doctor", "domains"]);
+    assert.deepEqual(offers("posthorn keys "), ["create", "list", "revoke"]);
+    assert.deepEqual(offers("posthorn keys create --test --log-"), ["--log-format", "--log-level"]);
+  });
+
   it("know whether an option takes a value: no name means both", () => {
     const types = new Map<string, string>();
     for (const { name, options } of commands) {

@@ -1,6 +1,7 @@
 /** One request to stop, by every path on which it arrives: the program drains, ends its database last and exits 0. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { call } from "../harness/program.ts";
@@ -109,6 +110,18 @@ describe("one request to stop, while the receiver's answer is outstanding", () =
       world.sink.hangUp();
     });
   }
+});
+
+it("an older Node's wrapper ends with the signal that ended a command, as a shell reports it", {
+  skip: withoutOlderNode,
+}, async (t) => {
+  // Waits for its text on standard input.
+  const started = await startAs(olderNode!, [bin, "send", "--from", "a@example.test", "b@example.test"]);
+  t.after(started.remove);
+  const { pid } = started.child;
+  await until("the command to run", async () => (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8")) !== "");
+  started.child.kill("SIGTERM");
+  assert.equal(await started.ended, 128 + constants.signals.SIGTERM, started.output());
 });
 
 describe("with the database that the program runs itself", () => {
