@@ -130,10 +130,22 @@ describe("help", () => {
 describe("completions", () => {
   const script = (shell: string) => posthorn(["completion", shell]).stdout;
 
+  /** The output of a script, in a file: fish cannot read one from a socket. */
+  function inShell(shell: string, flags: string[], text: string): string {
+    const place = mkdtempSync(join(tmpdir(), "posthorn-completion-"));
+    try {
+      writeFileSync(join(place, "script"), text);
+      const { status, stdout, stderr } = spawnSync(shell, [...flags, join(place, "script")], { encoding: "utf8" });
+      assert.deepEqual([status, stderr], [0, ""]);
+      return stdout;
+    } finally {
+      rmSync(place, { recursive: true });
+    }
+  }
+
   for (const shell of shells) {
     it(`for ${shell} are a valid script`, { skip: skipWithout({ name: shell, package: shell }) }, () => {
-      const { status, stderr } = spawnSync(shell, ["-n"], { input: script(shell), encoding: "utf8" });
-      assert.deepEqual([status, stderr], [0, ""]);
+      assert.equal(inShell(shell, ["-n"], script(shell)), "");
     });
   }
 
@@ -153,9 +165,9 @@ describe("completions", () => {
   function offered(...words: string[]): string[] {
     const line = words.map((word) => `'${word}'`).join(" ");
     const input = `${script("bash")}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _posthorn; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { status, stdout, stderr } = spawnSync("bash", ["--norc"], { input, encoding: "utf8" });
-    assert.deepEqual([status, stderr], [0, ""]);
-    return stdout.split("\n").filter((word) => word !== "");
+    return inShell("bash", ["--norc"], input)
+      .split("\n")
+      .filter((word) => word !== "");
   }
 
   it("complete commands, groups, options and settings in bash", {
@@ -179,9 +191,7 @@ describe("completions", () => {
   }, () => {
     const offers = (line: string) => {
       const input = `${script("fish")}\ncomplete -C '${line}'`;
-      const { status, stdout, stderr } = spawnSync("fish", ["--no-config"], { input, encoding: "utf8" });
-      assert.deepEqual([status, stderr], [0, ""]);
-      return stdout
+      return inShell("fish", ["--no-config"], input)
         .trim()
         .split("\n")
         .map((offer) => offer.split("\t")[0]);
