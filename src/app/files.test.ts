@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -55,4 +55,17 @@ test("ports of an ended process, of another process with its number, and torn on
   assert.equal((await runningPorts(folder))?.http, 1, "as an older release wrote them");
   await writeFile(join(folder, "ports.json"), '{"pid":');
   assert.equal(await runningPorts(folder), undefined);
+});
+
+test("a private file is never written through a draft or a link that was there before", async (t) => {
+  const folder = await newFolder(t);
+  const target = join(await newFolder(t), "target");
+  await writeFile(target, "untouched", { mode: 0o644 });
+  await symlink(target, join(folder, "key"));
+  await symlink(target, join(folder, `key.${process.pid}.tmp`));
+  await writePrivate(join(folder, "key"), "secret");
+  assert.equal(await readFile(target, "utf8"), "untouched");
+  assert.equal(await readFile(join(folder, "key"), "utf8"), "secret");
+  assert.equal((await stat(join(folder, "key"))).mode & 0o777, 0o600);
+  assert.deepEqual(await readdir(folder), ["key"]);
 });

@@ -1,4 +1,4 @@
-/** The small files in the data directory: the secret, the first key, the ports. Written whole or not at all, readable by their owner only. */
+/** The small files in the data directory: the secret, the first key, the first sign-up, the ports. Written whole or not at all, readable by their owner only. */
 import { randomBytes } from "node:crypto";
 import { open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -10,8 +10,10 @@ import type { Config } from "./config.ts";
 export async function writePrivate(path: string, write: string | ((identity: string) => string)): Promise<void> {
   await makeDataDir(dirname(path));
   const draft = `${path}.${process.pid}.tmp`;
+  // Never through a file or a link that was there before, whose mode and owner would stay.
+  await rm(draft, { force: true });
   try {
-    const file = await open(draft, "w", 0o600);
+    const file = await open(draft, "wx", 0o600);
     try {
       await file.writeFile(typeof write === "string" ? write : write(identityOf(await file.stat())));
       await file.sync();
@@ -73,6 +75,9 @@ export async function readPorts(dataDir: string): Promise<{ ports: Ports; runnin
 }
 
 export const firstKeyFile = (dataDir: string) => join(dataDir, "first-key");
+
+/** Holds the one-time link of the first person, until a person has signed up. */
+export const firstSignUpFile = (dataDir: string) => join(dataDir, "first-sign-up");
 
 /** Where captured mail lies. */
 export const mailboxFolder = (dataDir: string) => join(dataDir, "mailbox");

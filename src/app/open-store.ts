@@ -5,6 +5,7 @@ import { reopenBackfills } from "../store/backfill.ts";
 import { examineServer, isDatabaseAway, openDb, type ServerFacts, type Sql } from "../store/db.ts";
 import { openEmbedded, startEmbedded } from "../store/embedded.ts";
 import { explain } from "../store/embedded-error.ts";
+import { makeDataDir } from "../store/embedded-home.ts";
 import { migrate, type Progress } from "../store/migrate.ts";
 import { checkSecret, createSecrets, type Secrets } from "../store/secrets.ts";
 import type { Config } from "./config.ts";
@@ -26,6 +27,8 @@ export type StoreOptions = {
   for: "program" | "command";
   /** Where each step of a migration is reported; the log otherwise. */
   onMigration?: (progress: Progress) => void;
+  /** Ends the wait for a server that does not answer. */
+  stop?: AbortSignal;
 };
 
 /** An external server may start after us: it is waited for this long before giving up. */
@@ -47,6 +50,7 @@ export async function explainStart(error: unknown, { dataDir, databaseUrl }: Con
 
 async function open(options: StoreOptions): Promise<Store> {
   const { config, log } = options;
+  await makeDataDir(config.dataDir);
   const secrets = createSecrets(await readSecret(config));
   const server = await startServer(options);
   let sql: Sql | undefined;
@@ -55,7 +59,7 @@ async function open(options: StoreOptions): Promise<Store> {
     await server.stop();
   };
   try {
-    judge(await waitForServer(server.url, { log, own: config.databaseUrl === undefined }));
+    judge(await waitForServer(server.url, options));
     sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
     const embedded = config.databaseUrl === undefined;
     const { version, known } = await migrate(sql, log, {
@@ -81,19 +85,21 @@ async function startServer({
   return purpose === "program" ? await startEmbedded(options) : await openEmbedded(options);
 }
 
-async function waitForServer(url: string, { log, own }: { log: Log; own: boolean }): Promise<ServerFacts> {
+async function waitForServer(url: string, { config, log, stop }: StoreOptions): Promise<ServerFacts> {
   const until = Date.now() + waitForServerMs;
   for (let said = false; ; ) {
     try {
       return await examineServer(url);
     } catch (error) {
       // A command may join our own server in its first second, before the program has created its database (3D000).
-      const soon = isDatabaseAway(error) || (own && (error as { code?: string }).code === "3D000");
+      const soon =
+        isDatabaseAway(error) || (config.databaseUrl === undefined && (error as { code?: string }).code === "3D000");
       if (!soon || Date.now() > until)
         throw new Error(`PostgreSQL does not answer: ${(error as Error).message}`, { cause: error });
       if (!said) log.warn({ reason: (error as Error).message }, "waiting for PostgreSQL");
       said = true;
-      await delay(500);
+      stop?.throwIfAborted();
+      await delay(500, undefined, { signal: stop }).catch(() => stop?.throwIfAborted());
     }
   }
 }

@@ -18,8 +18,10 @@ type Foreign = {
 export const foreign = {
   caddy: { command: "caddy", package: "caddy" },
   chromium: { command: "chromium-headless-shell", package: "chromium-headless-shell" },
+  bash: { command: "bash", package: "bash" },
   curl: { command: "curl", package: "curl" },
   dig: { command: "dig", package: "bind9-dnsutils" },
+  fish: { command: "fish", package: "fish", optional: true },
   mount: { command: "mount", package: "mount" },
   named: { command: "named", package: "bind9" },
   "named-checkzone": { command: "named-checkzone", package: "bind9-utils" },
@@ -36,8 +38,10 @@ export const foreign = {
     package: "python3-grpcio python3-protobuf",
     modules: ["grpc", "google.protobuf"],
   },
+  script: { command: "script", package: "bsdutils" },
   swaks: { command: "swaks", package: "swaks libnet-ssleay-perl libio-socket-ssl-perl" },
   "systemd-analyze": { command: "systemd-analyze", package: "systemd", optional: true },
+  zsh: { command: "zsh", package: "zsh", optional: true },
   unbound: { command: "unbound", package: "unbound" },
   "unbound-control": { command: "unbound-control", package: "unbound" },
 } as const satisfies Record<string, Foreign>;

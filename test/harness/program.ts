@@ -148,7 +148,7 @@ export async function call(
   };
 }
 
-function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv {
+export function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv {
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !name.startsWith("POSTHORN_") && name !== "DATABASE_URL" && name !== "NODE_TEST_CONTEXT",

@@ -1,10 +1,12 @@
 /** posthorn people …: lists people, invites them and gives them a way back in, on a running or a stopped instance. */
 import { readEmail } from "../../people/input.ts";
 import { createInvitations } from "../../people/invitations.ts";
+import { firstToken, linkTo } from "../../people/links.ts";
 import { makeResetLink } from "../../people/resets.ts";
+import { Problem } from "../../rules/problem.ts";
 import { toWireId } from "../../store/ids.ts";
 import { type Role, roles } from "../../store/members.ts";
-import { findPerson, listPeople } from "../../store/people.ts";
+import { findPerson, hasPeople, listPeople } from "../../store/people.ts";
 import { baseUrl } from "../base-url.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
@@ -29,6 +31,26 @@ const peopleList: Command = {
         ]);
         process.stdout.write(table([["EMAIL", "NAME", "LAST SIGNED IN", "WORKSPACES"], ...rows], ""));
       }
+    });
+  },
+};
+
+const peopleFirstLink: Command = {
+  name: "people first-link",
+  summary: "Print the one-time link, alone, with which the first person signs up.",
+  options: {},
+  async run({ config: read }) {
+    const config = read();
+    if (config.signup === "closed")
+      throw new UsageError("POSTHORN_SIGNUP is closed. Invite the first person with: posthorn people invite EMAIL");
+    const base = await baseNow(config);
+    await withStore(config, async ({ sql, secrets }) => {
+      if (await hasPeople(sql))
+        throw new Problem(
+          "failed_precondition",
+          "A person has signed up already. Invite others with: posthorn people invite EMAIL",
+        );
+      process.stdout.write(`${linkTo(base, "first", firstToken(secrets))}\n`);
     });
   },
 };
@@ -86,4 +108,4 @@ async function baseNow(config: Config): Promise<string> {
   return baseUrl(config, (await readPorts(config.dataDir))?.ports.http ?? config.http.port);
 }
 
-export const people = [peopleList, peopleInvite, peopleResetPassword];
+export const people = [peopleList, peopleFirstLink, peopleInvite, peopleResetPassword];
