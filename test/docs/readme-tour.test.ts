@@ -28,7 +28,7 @@ before(async () => {
   npm = spawn("npm", ["start"], { cwd: root, env });
   for (const stream of [npm.stdout, npm.stderr]) stream!.on("data", (chunk) => (output += chunk));
   await until("the welcome", () => output.includes("Posthorn is running") || npm.exitCode !== null, {
-    withinMs: 60_000,
+    withinMs: 180_000,
   });
   assert.equal(npm.exitCode, null, output);
   const { http } = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as { http: number };
