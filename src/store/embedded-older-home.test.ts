@@ -3,12 +3,27 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, chown, cp, mkdir, readdir, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { after, describe, it, type TestContext } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { openEmbedded, startEmbedded } from "./embedded.ts";
 import { findHome, olderHome, readFacts, writeFacts } from "./embedded-home.ts";
 import { takeLock } from "./embedded-lock.ts";
-import { needsRoot, newPlace, query, recorder, start } from "./embedded-testing.ts";
+import { isRoot, needsRoot, newPlace, query, recorder, start } from "./embedded-testing.ts";
+
+/** One cluster for all tests, each of which has a copy of it. */
+let template = "";
+const cleanUp: (() => Promise<void>)[] = [];
+before(async () => {
+  if (!isRoot) return;
+  // A hook that is added inside another one would run after the first test.
+  template = join(await newPlace({ after: (work) => cleanUp.push(work) }), "data");
+  const server = await startEmbedded({ dataDir: template, log: recorder() });
+  await query(server.url, (sql) => sql`create table kept as select 1 as value`);
+  await server.stop();
+});
+after(async () => {
+  for (const work of cleanUp) await work();
+});
 
 describe("a cluster that an older release put under /var/lib/posthorn", { skip: needsRoot }, () => {
   it("is brought into the data directory by the next start", async (t) => {
@@ -101,24 +116,12 @@ describe("a cluster that an older release put under /var/lib/posthorn", { skip: 
   });
 });
 
-let template: Promise<string> | undefined;
-
-/** One cluster for all tests, each of which has a copy of it. */
-async function makeTemplate(): Promise<string> {
-  const place = await newPlace({ after });
-  const server = await startEmbedded({ dataDir: join(place, "data"), log: recorder() });
-  await query(server.url, (sql) => sql`create table kept as select 1 as value`);
-  await server.stop();
-  return join(place, "data");
-}
-
 /** As an older release left it: below a closed home, with the cluster in a place of its own. */
 async function olderInstance(t: TestContext): Promise<{ dataDir: string; home: string }> {
-  template ??= makeTemplate();
   const place = await newPlace(t);
   await chmod(place, 0o700);
   const dataDir = join(place, "data");
-  await promisify(execFile)("cp", ["-a", await template, dataDir]);
+  await promisify(execFile)("cp", ["-a", template, dataDir]);
   const home = olderHome(dataDir);
   await mkdir(home, { recursive: true });
   t.after(() => rm(home, { recursive: true, force: true }));

@@ -11,8 +11,13 @@ import { isRoot, newPlace, query, recorder, runProgram, start, until } from "./e
 
 /** One cluster for most tests, each of which leaves it stopped and whole. */
 let dataDir = "";
+const cleanUp: (() => Promise<void>)[] = [];
 before(async () => {
-  dataDir = join(await newPlace({ after }), "data");
+  // A hook that is added inside another one would run after the first test.
+  dataDir = join(await newPlace({ after: (work) => cleanUp.push(work) }), "data");
+});
+after(async () => {
+  for (const work of cleanUp) await work();
 });
 
 describe("the embedded PostgreSQL", () => {
