@@ -40,8 +40,10 @@ export function exchangeUdp<T>(input: {
     signal.addEventListener("abort", onAbort, { once: true });
     socket.on("error", () => once({ kind: "unreachable" }));
     // RFC 5452 §9.1: connected, the socket hears the asked address and port only, and learns of a closed port at once.
-    socket.connect(server.port, server.host, () => {
+    const onConnect = (failed?: Error): void => {
       if (done) return;
+      // On a machine without a route, Node calls back with the error and emits no event.
+      if (failed) return once({ kind: "unreachable" });
       socket.on("message", (reply) => {
         const taken = accept(reply);
         if (taken !== undefined) once({ kind: "reply", reply: taken });
@@ -49,6 +51,7 @@ export function exchangeUdp<T>(input: {
       socket.send(query, (error) => {
         if (error) once({ kind: "unreachable" });
       });
-    });
+    };
+    socket.connect(server.port, server.host, onConnect);
   });
 }

@@ -49,3 +49,11 @@ export async function aliveRoles(sql: Sql): Promise<Set<string>> {
     select distinct unnest(roles) as role from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
   return new Set(rows.map(({ role }) => role));
 }
+
+/** How many living programs do each role. One program has several rows while it renews its id, so processes are counted. */
+export async function nodesByRole(sql: Sql): Promise<Map<string, number>> {
+  const rows = await sql<{ role: string; nodes: number }[]>`
+    select role, count(distinct (host, pid))::int as nodes from workers, unnest(roles) as role
+    where seen_at > now() - make_interval(secs => ${deadAfterSeconds}) group by role`;
+  return new Map(rows.map(({ role, nodes }) => [role, nodes]));
+}

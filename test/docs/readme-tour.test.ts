@@ -24,7 +24,14 @@ let env: NodeJS.ProcessEnv;
 before(async () => {
   dataDir = await newDataDir();
   const any = "127.0.0.1:0";
-  env = { ...process.env, POSTHORN_DATA_DIR: dataDir, POSTHORN_HTTP: any, POSTHORN_SMTP: any, POSTHORN_DNS: any };
+  env = {
+    ...process.env,
+    POSTHORN_DATA_DIR: dataDir,
+    POSTHORN_HTTP: any,
+    POSTHORN_SMTP: any,
+    POSTHORN_DNS: any,
+    POSTHORN_OPS: any,
+  };
   npm = spawn("npm", ["start"], { cwd: root, env });
   for (const stream of [npm.stdout, npm.stderr]) stream!.on("data", (chunk) => (output += chunk));
   await until("the welcome", () => output.includes("Posthorn is running") || npm.exitCode !== null);

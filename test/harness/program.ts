@@ -1,6 +1,6 @@
 /** Runs the real program as a child process, as an operator would, on a database of the test's own. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -25,9 +25,11 @@ export type Answer = { status: number; headers: Headers; body: Record<string, un
 export type RunningProgram = {
   pid: number;
   url: string;
+  /** The base URL of the operations port: /healthz, /readyz with details, /metrics. */
+  opsUrl: string;
   key: string;
   dataDir: string;
-  ports: { http: number; smtp?: number; dns?: number };
+  ports: { http: number; ops: number; smtp?: number; dns?: number };
   output(): string;
   /** One Connect call with JSON, as curl would make it. */
   call(
@@ -68,6 +70,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
     const read = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as {
       pid: number;
       http: number;
+      ops: number;
       smtp?: number;
       dns?: number;
     };
@@ -83,6 +86,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   return {
     pid: child.pid!,
     url,
+    opsUrl: `http://127.0.0.1:${ports.ops}`,
     key,
     dataDir,
     ports,
@@ -99,11 +103,8 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   };
 }
 
-/** A directory that every account may enter: as root, the database of a closed one would live elsewhere and stay behind. */
 export async function newDataDir(): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-run-"));
-  await chmod(dataDir, 0o711);
-  return dataDir;
+  return await mkdtemp(join(tmpdir(), "posthorn-run-"));
 }
 
 /** Runs a command to its end: posthorn keys create and the like. */
@@ -147,7 +148,7 @@ export async function call(
   };
 }
 
-function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv {
+export function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv {
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !name.startsWith("POSTHORN_") && name !== "DATABASE_URL" && name !== "NODE_TEST_CONTEXT",
@@ -162,6 +163,7 @@ function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv
     POSTHORN_HTTP: "127.0.0.1:0",
     POSTHORN_SMTP: "127.0.0.1:0",
     POSTHORN_DNS: "127.0.0.1:0",
+    POSTHORN_OPS: "127.0.0.1:0",
     POSTHORN_SECRET: testSecret,
     ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl } : {}),
     ...options.env,

@@ -32,6 +32,8 @@ export type World = {
   sink: Sink;
   program: RunningProgram;
   workspaceId: string;
+  /** The settings of every node, for a test that starts one by other means. */
+  nodeEnv: Record<string, string>;
   /** SendEmail from news@sender.test with a subject and a text, unless the request says otherwise. */
   send(request: Record<string, unknown>, headers?: Record<string, string>): Promise<Answer>;
   /** Any call, of the newest node; whoever puts another way here sends everything along it. */
@@ -60,21 +62,17 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const sink = await startSink(options.sink);
   for (const domain of options.domains ?? ["there.test", "other.test"]) mailDomain(dns, domain);
   const nodes: RunningProgram[] = [];
+  const nodeEnv = {
+    POSTHORN_API_KEY: "the-api-key-of-every-test-world-0123456789",
+    POSTHORN_DELIVERY: "direct",
+    POSTHORN_MX_PORT: String(sink.port),
+    POSTHORN_RESOLVERS: `${dns.host}:${dns.port}`,
+    POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8",
+    POSTHORN_RETRY_SCHEDULE_MS: "200",
+    ...options.env,
+  };
   const startNode = async (env: Record<string, string> = {}, checkout?: ProgramOptions["checkout"]) => {
-    const node = await startProgram({
-      databaseUrl: database.url,
-      checkout,
-      env: {
-        POSTHORN_API_KEY: "the-api-key-of-every-test-world-0123456789",
-        POSTHORN_DELIVERY: "direct",
-        POSTHORN_MX_PORT: String(sink.port),
-        POSTHORN_RESOLVERS: `${dns.host}:${dns.port}`,
-        POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8",
-        POSTHORN_RETRY_SCHEDULE_MS: "200",
-        ...options.env,
-        ...env,
-      },
-    });
+    const node = await startProgram({ databaseUrl: database.url, checkout, env: { ...nodeEnv, ...env } });
     nodes.push(node);
     return node;
   };
@@ -102,6 +100,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     sink,
     program,
     workspaceId,
+    nodeEnv,
     startNode,
     send: (request, headers) =>
       world.call(

@@ -53,7 +53,7 @@ test("the others go direct, from one of our addresses, always the same for a sit
   assert.equal(helos.size, 1);
   assert.match([...helos][0]!, /^(one|two)\.example\.test$/);
   const counted = await until("the counters", async () => {
-    const text = await (await fetch(`${world.program.url}/metrics`)).text();
+    const text = await (await fetch(`${world.program.opsUrl}/metrics`)).text();
     return /posthorn_source_messages_total\{address="127\.0\.0\.4[12]",result="accepted"\} 3/.exec(text);
   });
   assert.ok(counted);

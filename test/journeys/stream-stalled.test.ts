@@ -52,7 +52,7 @@ function stalledOverHttp2(): Promise<Readable> {
 }
 
 async function openStreams(): Promise<number> {
-  const text = await (await fetch(`${world.program.url}/metrics`)).text();
+  const text = await (await fetch(`${world.program.opsUrl}/metrics`)).text();
   return Number(/^posthorn_event_streams (\d+)/m.exec(text)?.[1]);
 }
 

@@ -28,12 +28,12 @@ test("nodes share the work: each event is posted once, whichever node has it", a
     assert.equal(receiver.at(path).length, events);
     assert.equal(new Set(receiver.at(path).map(({ event }) => event.id)).size, events);
   }
-  const counts = await Promise.all(nodes.map(({ url }) => attemptsOf(url)));
+  const counts = await Promise.all(nodes.map(({ opsUrl }) => attemptsOf(opsUrl)));
   assert.equal(counts[1], 0, "a node without the role posts nothing");
   assert.equal(counts[0]! + counts[2]!, events * 2, "the metric counts every attempt");
 });
 
-async function attemptsOf(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+async function attemptsOf(opsUrl: string): Promise<number> {
+  const text = await (await fetch(`${opsUrl}/metrics`)).text();
   return Number(/^posthorn_webhook_attempts_total\{outcome="delivered"\} (\d+)$/m.exec(text)?.[1] ?? 0);
 }
