@@ -18,7 +18,7 @@ afterEach(async () => await database.drop());
 
 const finished = async () => (await outstandingBackfills(database.sql, [uppers])).length === 0;
 
-test("connections that end again and again cost nothing but time: every row is filled once", async () => {
+test("a backfill whose connections end again and again fills every row once", async () => {
   const sql = openDb({ url: database.url, pool: 3, log, name: "backfilling" });
   const deps = { sql, log, backfills: [uppers], batchRows: 50, shortestPauseMs: 1, lookAgainMs: 5 };
   let loop = createBackfills(deps);

@@ -30,7 +30,7 @@ test("a backfill goes batch by batch, its position in the same transaction, and 
   assert.equal(await missing(sql), 0);
 });
 
-test("one node at a time: while a batch is in hand, another node passes on", async () => {
+test("one node at a time: while one runs a batch, another does nothing", async () => {
   let goOn = () => {};
   const held = new Promise<void>((resolve) => (goOn = resolve));
   let inHand = false;

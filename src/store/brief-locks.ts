@@ -14,7 +14,7 @@ const longestHoldMs = 3_200;
 /** A machine too slow for `holdMs` must still get its change through: after so many tries the time doubles. */
 const triesPerHold = 10;
 const firstPauseMs = 100;
-const longestPauseMs = 5_000;
+const longestPauseMs = 1_500;
 
 /** Waited too long for a lock, took too long, or met a session that locks in another order (a deadlock). */
 const tryAgain = new Set(["55P03", "57014", "40P01"]);

@@ -102,7 +102,7 @@ test("a pool of one connection is enough, and a table without partitions gets it
   assert.equal(row!.valid, true);
 });
 
-test("reads, writes and new partitions go on while an index is built, and a dropped partition is no obstacle", async () => {
+test("reads, writes and new partitions go on while an index is built, and one partition is dropped", async () => {
   const { database, folder, name, sql } = await filled();
   const close = await openSnapshot(database);
   const running = migrate(sql, log, { folder });

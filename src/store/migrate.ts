@@ -65,7 +65,7 @@ export async function migrate(sql: Sql, log: Log, options: MigrateOptions = {}):
   }
 }
 
-/** True when this call applied it, false when another node did or is at it. */
+/** True when this call applied it, false when another node did or is applying it. */
 async function applyFile(sql: Sql, step: Migration, tell: (progress: Progress) => void): Promise<boolean> {
   const change = async (tx: Sql) => {
     if (!(await takeLock(tx))) return "busy";

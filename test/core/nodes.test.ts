@@ -98,7 +98,7 @@ it("a schema newer than the program is refused, with the way out", async () => {
   assert.doesNotMatch(stderr, /\n\s+at /, "a stack helps nobody here");
 });
 
-it("a newer schema that still serves the program is no obstacle", async () => {
+it("the program starts on a newer schema that still serves it", async () => {
   const database = await newDatabase();
   const own = (await readMigrations()).length;
   await database.sql`insert into schema_versions (version, name, checksum, serves) values (${own + 1}, 'future.sql', 'x', ${own})`;

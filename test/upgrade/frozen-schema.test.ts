@@ -1,9 +1,10 @@
 /** Data made by the frozen first schema, with rows in every table, is the same after all later migrations. Needs no change for a new one. */
 import assert from "node:assert/strict";
 import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, test } from "node:test";
 import { silentLog } from "../../src/ops/log.ts";
-import type { Sql } from "../../src/store/db.ts";
+import { openDb, type Sql } from "../../src/store/db.ts";
 import { migrate, readMigrations } from "../../src/store/migrate.ts";
 import { ensurePartitions } from "../../src/store/partitions.ts";
 import { schemaState } from "../../src/store/schema-state.ts";
@@ -97,5 +98,24 @@ test("posthorn migrate says what it does file by file, and the program starts on
       [],
       table,
     );
+  }
+});
+
+test("data of a development version in the embedded database is refused with the cause and the ways out, without mentioning other nodes", async () => {
+  const dataDir = await newDataDir();
+  ends.push(() => rm(dataDir, { recursive: true, force: true }));
+  const program = await startProgram({ dataDir });
+  const { url } = JSON.parse(await readFile(join(dataDir, "postgres.json"), "utf8")) as { url: string };
+  const sql = openDb({ url, pool: 1, log: silentLog() });
+  await sql`update schema_migrations set checksum = 'of a development version' where version = 1`;
+  await sql.end();
+  assert.equal(await program.stop(), 0);
+  for (const command of ["start", "migrate"]) {
+    const { code, stderr } = await runCommand([command], { dataDir });
+    assert.equal(code, 1);
+    assert.match(stderr, /this data was made by a development version from before the first release/);
+    assert.ok(stderr.includes(`start the commit that made it on ${dataDir}, let it send what is queued`), stderr);
+    assert.ok(stderr.includes(`set POSTHORN_DATA_DIR to a new directory. ${dataDir} stays as it is.`), stderr);
+    assert.doesNotMatch(stderr, /node|DATABASE_URL|\n\s+at /);
   }
 });

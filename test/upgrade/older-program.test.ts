@@ -8,13 +8,16 @@ import { schemaState } from "../../src/store/schema-state.ts";
 import { type Load, reckon, startLoad, untilSettled } from "../harness/ledger.ts";
 import { laterMigrations } from "../harness/migrations.ts";
 import { checkOut, type OlderCheckout } from "../harness/older-checkout.ts";
-import { newDataDir, type RunningProgram, runCommand } from "../harness/program.ts";
+import { newDataDir, type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 /** The last commit of schema version 1. */
 const olderCommit = "8e1c90549fe626eda94e3d877052539a04514f10";
 const made = await checkOut(olderCommit);
 const skip = typeof made === "string" ? made : false;
+after(async () => {
+  if (typeof made !== "string") await made.remove();
+});
 
 describe("an older program and the new one on one database", { skip }, () => {
   const checkout = made as OlderCheckout;
@@ -28,7 +31,6 @@ describe("an older program and the new one on one database", { skip }, () => {
   const version = async () => (await schemaState(world.database.sql)).version;
 
   before(async () => {
-    ends.push(checkout.remove);
     world = await startWorld({ checkout });
     ends.push(world.stop);
     older = world.program;
@@ -126,3 +128,31 @@ const busyTables = [
   ...["emails", "recipients", "email_contents", "events", "event_counters", "idempotency", "stats", "stats_marks"],
   ...["domains", "dkim_keys", "keys", "destinations", "sites", "workspaces", "settings", "workers", "follow_ups"],
 ];
+
+describe("one node with the embedded database", { skip }, () => {
+  let dataDir: string;
+  before(async () => {
+    dataDir = await newDataDir();
+  });
+  after(async () => await rm(dataDir, { recursive: true, force: true }));
+
+  it("posthorn migrate of the new release runs while the older one serves; then either of them starts", async () => {
+    const older = made as OlderCheckout;
+    const serves = async (program: RunningProgram) => {
+      assert.equal((await program.call("KeyService/ListKeys")).status, 200);
+    };
+    const first = await startProgram({ dataDir, checkout: older });
+    await serves(first);
+    const migrated = await runCommand(["migrate"], { dataDir });
+    assert.equal(migrated.code, 0, migrated.stderr);
+    assert.match(migrated.stdout, /0002_versions\.sql: applied in \d+ ms/);
+    await serves(first);
+    assert.equal(await first.stop(), 0);
+    for (const which of [undefined, older, undefined]) {
+      const next = await startProgram({ dataDir, checkout: which });
+      assert.doesNotMatch(next.output(), /schema migrated/);
+      await serves(next);
+      assert.equal(await next.stop(), 0);
+    }
+  });
+});
