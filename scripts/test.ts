@@ -69,7 +69,6 @@ async function run(these: readonly string[]): Promise<number> {
   const skipped = join(place, "skipped");
   const reporters = [
     ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
-    ...["--test-reporter=./scripts/unfinished-tests.ts", "--test-reporter-destination=stdout"],
     ...["--test-reporter=./scripts/skipped-programs.ts", `--test-reporter-destination=${skipped}`],
   ];
   const limits = ["--test-concurrency=5", `--test-timeout=${longestTestMs}`, "--import=./test/harness/deadline.ts"];

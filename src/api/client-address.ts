@@ -24,25 +24,6 @@ export function behindProxies(peer: string, told: string, trusted: readonly stri
   return at;
 }
 
-/** Whether the request came from this very machine without anybody between: whoever made it can read our files anyway. */
-export function isFromHere(request: Request): boolean {
-  const { headers } = request;
-  const between = ["x-forwarded-for", "forwarded", "x-real-ip", "via", "x-forwarded-host"];
-  if (between.some((name) => headers[name] !== undefined)) return false;
-  // A name of somebody else's that leads here: a page of theirs would pass for one of ours.
-  return isLocalHost(headers.host) && isLoopback(request.socket?.remoteAddress ?? "");
-}
-
-function isLocalHost(host: string | undefined): boolean {
-  if (!URL.canParse(`http://${host}`)) return false;
-  const { hostname } = new URL(`http://${host}`);
-  return hostname === "localhost" || isLoopback(hostname.replace(/^\[|\]$/g, ""));
-}
-
-function isLoopback(text: string): boolean {
-  return ipaddr.isValid(text) && ipaddr.process(text).range() === "loopback";
-}
-
 function isWithin(text: string, ranges: readonly string[]): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text);

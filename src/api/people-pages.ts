@@ -8,7 +8,7 @@ import type { People, SignedIn, Visitor } from "../people/people.ts";
 import { waysInWords } from "../people/sign-up.ts";
 import { Problem } from "../rules/problem.ts";
 import { toWireId } from "../store/ids.ts";
-import { clientAddress, isFromHere } from "./client-address.ts";
+import { clientAddress } from "./client-address.ts";
 import type { Page } from "./dispatch.ts";
 import { codeName, toConnectError } from "./errors.ts";
 import type { Request, Response } from "./http.ts";
@@ -20,8 +20,6 @@ export type PeoplePagesDeps = {
   log: Log;
   publicUrl: string | undefined;
   trustedProxies: readonly string[];
-  /** Bound to this machine, and known to the world under no other name. */
-  localOnly: boolean;
 };
 
 type Reply = { status?: number; body: object; cookies?: readonly string[] };
@@ -69,7 +67,6 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
     cookie: request.headers.cookie,
     userAgent: request.headers["user-agent"],
     address: clientAddress(request, deps.trustedProxies),
-    local: deps.localOnly && isFromHere(request),
   });
 
   async function act(request: Request, action: Action): Promise<Reply> {

@@ -1,4 +1,5 @@
 /** The wiring of people: the room itself, its pages, its callers at the API's gate, and the service of workspaces. Called by assemble. */
+import { rm } from "node:fs/promises";
 import type { Accept } from "../accept/accept.ts";
 import type { Page } from "../api/dispatch.ts";
 import { peoplePages } from "../api/people-pages.ts";
@@ -14,16 +15,17 @@ import type { Clock } from "../store/clock.ts";
 import type { Sql } from "../store/db.ts";
 import type { Secrets } from "../store/secrets.ts";
 import { baseUrl } from "./base-url.ts";
-import { type Config, isLoopback } from "./config.ts";
+import type { Config } from "./config.ts";
+import { firstSignUpFile, writePrivate } from "./files.ts";
 
-/** `once`: the link itself lets its holder in. */
-export type FirstSignUp = { link: string; once: boolean };
+/** The one-time link of the first person, and the file that holds it. */
+export type FirstSignUp = { link: string; file: string };
 
 export type PeopleParts = {
   service: ServiceEntry;
   sessions: SessionCallers;
   pages: Map<string, Page>;
-  /** Links lead to the real port as soon as it is known. Gives the first person's, while there is nobody. */
+  /** Links lead to the real port as soon as it is known. Gives the first person's, until a person exists. */
   listensOn(port: number): Promise<FirstSignUp | undefined>;
   stop(): Promise<void>;
 };
@@ -48,24 +50,25 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
   const from = config.systemFrom ?? (wiring.exampleDomain && `Posthorn <posthorn@${wiring.exampleDomain}>`);
   const mail = createSystemMail({ sql, accept: wiring.accept, workspaceId: wiring.workspaceId, from });
   const secure = publicUrl?.startsWith("https:") ?? false;
-  const people = createPeople({ sql, log, secrets, mode: config.signup, mail, secure, base, nowMs: clock.nowMs });
+  const linkFile = firstSignUpFile(config.dataDir);
+  const removeLink = () =>
+    rm(linkFile, { force: true }).catch((error) => log.warn({ err: error }, `cannot remove ${linkFile}`));
+  const people = createPeople({
+    ...{ sql, log, secrets, mode: config.signup, mail, secure, base, nowMs: clock.nowMs },
+    onPerson: removeLink,
+  });
   const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mail });
-  const localOnly = isLocalOnly(config);
   return {
     service: createWorkspaceService({ sql, clock, invitations }),
     sessions: createSessionCallers({ people, publicUrl }),
-    pages: peoplePages({ people, log, publicUrl, trustedProxies, localOnly }),
+    pages: peoplePages({ people, log, publicUrl, trustedProxies }),
     async listensOn(at) {
       port = at;
-      if (config.signup === "closed" || (await people.hasPeople())) return undefined;
-      if (localOnly) return { link: `${base()}/sign-up`, once: false };
-      return { link: linkTo(base(), "first", firstToken(secrets)), once: true };
+      if (config.signup === "closed" || (await people.hasPeople())) return void (await removeLink());
+      const link = linkTo(base(), "first", firstToken(secrets));
+      await writePrivate(linkFile, `${link}\n`);
+      return { link, file: linkFile };
     },
     stop: people.stop,
   };
-}
-
-/** A public address means that somebody passes the world's requests on to us: then loopback proves nothing. */
-function isLocalOnly({ onLoopback, publicUrl }: Config): boolean {
-  return onLoopback && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname.replace(/^\[|\]$/g, "")));
 }

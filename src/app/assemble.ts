@@ -36,7 +36,7 @@ import { type Ports, writePorts } from "./files.ts";
 import { ensureFirst, type FirstStart } from "./first-start.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { createHousekeeping } from "./housekeeping.ts";
-import { openStore } from "./open-store.ts";
+import { explainStart, openStore } from "./open-store.ts";
 import type { NodeState } from "./readiness.ts";
 import { version } from "./version.ts";
 
@@ -45,14 +45,23 @@ export type Program = {
   first: FirstStart;
   /** A domain that can send from the first moment on, if there is one. */
   exampleDomain: string | undefined;
-  /** Where the first person signs up, while there is nobody. */
+  /** How the first person signs up, until a person exists. */
   firstSignUp: FirstSignUp | undefined;
   stop(): Promise<void>;
 };
 
 type Part = { name: string; stop(): Promise<void> };
+type Start = {
+  config: Config;
+  log: Log;
+  running: Part[];
+  node: NodeState;
+  stopAll: () => Promise<void>;
+  stop?: AbortSignal;
+};
 
-export async function assemble(config: Config, log: Log): Promise<Program> {
+/** `stop` ends the wait for a database that does not answer; everything else of a start is short and is finished first. */
+export async function assemble(config: Config, log: Log, stop?: AbortSignal): Promise<Program> {
   const running: Part[] = [];
   const ports: Ports = { pid: process.pid };
   const node: NodeState = { phase: "starting", version, roles: [...config.roles], ports, sql: undefined };
@@ -63,30 +72,30 @@ export async function assemble(config: Config, log: Log): Promise<Program> {
     }
   };
   try {
-    return await startAll(config, log, { running, node, stopAll });
+    return await startAll({ config, log, running, node, stopAll, stop });
   } catch (error) {
     await stopAll();
-    throw error;
+    throw await explainStart(error, config);
   }
 }
 
-type Life = { running: Part[]; node: NodeState; stopAll: () => Promise<void> };
-
 /** Parts are stopped in the reverse order of their start: listeners first, then the store, the operations port last. */
-async function startAll(config: Config, log: Log, { running, node, stopAll }: Life): Promise<Program> {
+async function startAll({ config, log, running, node, stopAll, stop }: Start): Promise<Program> {
   const metrics = createMetrics();
   const clock = createClock();
   const shutdown = new AbortController();
 
   const ops = await startOps({ config, log, metrics, node });
   running.push({ name: "operations", stop: ops.stop });
-  const store = await openStore({ config, log, for: "program" });
+  const store = await openStore({ config, log, for: "program", stop });
   running.push({ name: "store", stop: store.close });
   const { sql } = store;
   node.sql = sql;
   ops.announce();
 
-  const heartbeat = createHeartbeat({ sql, log, clock, roles: [...config.roles], version, alone: store.embedded });
+  const { schemaVersion } = store;
+  const roles = [...config.roles];
+  const heartbeat = createHeartbeat({ sql, log, clock, roles, version, schemaVersion, alone: store.embedded });
   running.push({ name: "heartbeat", stop: heartbeat.stop });
   await heartbeat.start();
   const first = await ensureFirst({ sql, clock, config });

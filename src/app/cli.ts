@@ -1,7 +1,7 @@
-/** The command line: finds the command by its words, runs it, and turns mistakes into a sentence and an exit code. */
-import { type Command, runCommand, table, UsageError } from "./command.ts";
+/** The command line: finds the command by its words, runs it, and turns mistakes into a sentence and an exit code.
+ * bin/help.js has answered --help and unknown commands before. */
+import { type Command, runCommand, UsageError } from "./command.ts";
 import { ConfigError } from "./config.ts";
-import { version } from "./version.ts";
 
 /**
  * By their first word, in the order of --help. Each is loaded when it is asked for: what the server stands on takes most of a second to
@@ -29,9 +29,9 @@ export async function allCommands(): Promise<Command[]> {
 }
 
 /** Exit codes: 0 done, 1 failed, 2 the command or the configuration is wrong. */
-export async function main(args: string[]): Promise<void> {
+export async function main(args: string[], stop: AbortSignal): Promise<void> {
   try {
-    await dispatch(args);
+    await dispatch(args, stop);
   } catch (error) {
     const wrong = error instanceof UsageError || error instanceof ConfigError;
     process.stderr.write(
@@ -41,26 +41,12 @@ export async function main(args: string[]): Promise<void> {
   }
 }
 
-async function dispatch(args: string[]): Promise<void> {
+async function dispatch(args: string[], stop: AbortSignal): Promise<void> {
   const [first] = args;
-  if (first === undefined || first === "help" || first === "--help" || first === "-h")
-    return void process.stdout.write(overview(await allCommands()));
-  if (first === "--version" || first === "-v") return void process.stdout.write(`${version}\n`);
-  const near = Object.hasOwn(commands, first) ? await commands[first]!() : [];
+  const near = first !== undefined && Object.hasOwn(commands, first) ? await commands[first]!() : [];
   const command = near.find((c) => c.name === args.slice(0, c.name.split(" ").length).join(" "));
-  if (!command) {
-    const names = near.map((c) => `posthorn ${c.name}`).join(", ");
-    const hint = near.length > 0 ? `There is: ${names}.` : "See: posthorn --help";
-    throw new UsageError(
-      `posthorn has no command ${JSON.stringify(args.filter((a) => !a.startsWith("-")).join(" "))}. ${hint}`,
-    );
-  }
-  await runCommand(command, args.slice(command.name.split(" ").length), process.env);
-}
-
-function overview(commands: Command[]): string {
-  const rows = commands.map((command) => [command.name + (command.words ? ` ${command.words}` : ""), command.summary]);
-  return `Posthorn ${version}: self-hosted transactional email.\n\nCommands:\n${table(rows)}\nposthorn COMMAND --help says more. From a checkout: npx posthorn COMMAND\n`;
+  if (!command) throw new UsageError(`posthorn has no command ${JSON.stringify(args.join(" "))}. See: posthorn --help`);
+  await runCommand(command, args.slice(command.name.split(" ").length), { env: process.env, stop });
 }
 
 /** Failures whose own words are enough: a stack would only frighten. */

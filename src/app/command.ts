@@ -1,4 +1,4 @@
-/** What a command of the command line is, and how its words are read: one table of options gives parsing and --help alike. */
+/** What a command of the command line is, and how its words are read. The same table of options gives --help (help.ts) and completions. */
 import { parseArgs } from "node:util";
 import { type Config, readConfig, settings } from "./config.ts";
 
@@ -22,6 +22,8 @@ export type Command = {
     /** The values of options that may be given several times. */
     lists: Record<string, string[]>;
     config: () => Config;
+    /** Aborted when the user or the service manager asks a command that stays up to stop. */
+    stop: AbortSignal;
   }): Promise<void>;
 };
 
@@ -38,9 +40,12 @@ export const settingFlags = Object.fromEntries(
   ]),
 );
 
-export async function runCommand(command: Command, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const options: Record<string, Option> = { ...command.options, help: { type: "boolean", help: "show this" } };
-  const flags = Object.keys(settingFlags).filter((flag) => !(flag in options));
+export async function runCommand(
+  command: Command,
+  args: string[],
+  { env, stop }: { env: NodeJS.ProcessEnv; stop: AbortSignal },
+): Promise<void> {
+  const flags = Object.keys(settingFlags).filter((flag) => !(flag in command.options));
   let parsed: { values: Record<string, unknown>; positionals: string[] };
   try {
     parsed = parseArgs({
@@ -48,7 +53,7 @@ export async function runCommand(command: Command, args: string[], env: NodeJS.P
       allowPositionals: command.words !== undefined,
       options: {
         ...Object.fromEntries(
-          Object.entries(options).map(([name, option]) => [
+          Object.entries(command.options).map(([name, option]) => [
             name,
             { type: option.type, multiple: option.many === true },
           ]),
@@ -59,7 +64,6 @@ export async function runCommand(command: Command, args: string[], env: NodeJS.P
   } catch (error) {
     throw new UsageError(`${(error as Error).message.split(". To specify")[0]}\nSee: posthorn ${command.name} --help`);
   }
-  if (parsed.values.help) return void process.stdout.write(helpOf(command));
   const merged = { ...env };
   for (const flag of flags) {
     const value = parsed.values[flag];
@@ -71,25 +75,8 @@ export async function runCommand(command: Command, args: string[], env: NodeJS.P
     lists: Object.fromEntries(many.map((name) => [name, (parsed.values[name] as string[] | undefined) ?? []])),
     options: parsed.values as Record<string, string | boolean | undefined>,
     config: () => readConfig(merged),
+    stop,
   });
-}
-
-export function helpOf(command: Command): string {
-  const rows = Object.entries({ ...command.options, help: { type: "boolean", help: "show this" } as Option }).map(
-    ([name, option]) => [
-      `--${name}${option.type === "string" ? ` ${name.toUpperCase()}` : ""}`,
-      option.help + (option.value ? ` (default ${option.value})` : ""),
-    ],
-  );
-  const text = `${command.summary}\n\nUsage: posthorn ${command.name}${command.words ? ` ${command.words}` : ""} [options]\n\nOptions:\n${table(rows)}`;
-  if (command.name !== "start")
-    return `${text}\nEvery setting of posthorn start --help works here too, as a flag or in the environment.\n`;
-  const flags = Object.entries(settingFlags).map(([flag, setting]) => [
-    `--${flag}`,
-    `${setting.name}`,
-    setting.help + (setting.value ? ` (default ${setting.value})` : ""),
-  ]);
-  return `${text}\nSettings, as a flag or in the environment:\n${table(flags)}`;
 }
 
 export function table(rows: (string | undefined)[][], indent = "  "): string {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -30,6 +30,27 @@ test("a message lies whole in new/, under a name no address can lead astray, and
     await readFile(path, "utf8"),
     "Return-Path: <rp-x@bounce.test>\r\nDelivered-To: a/../../b@there.test\r\nSubject: hi\r\n\r\nhello\r\n",
   );
+});
+
+test("the mailbox and its mail are closed to other accounts, also a mailbox that was open before", async () => {
+  const made = join(folder, "made");
+  const path = await (await openMailbox(made)).deliver(message);
+  const modeOf = async (one: string) => (await stat(one)).mode & 0o777;
+  const folders = [made, ...["tmp", "new", "cur"].map((part) => join(made, part))];
+  for (const one of folders) assert.equal(await modeOf(one), 0o700, one);
+  assert.equal(await modeOf(path), 0o600);
+  for (const one of folders) await chmod(one, 0o755);
+  await openMailbox(made);
+  for (const one of folders) assert.equal(await modeOf(one), 0o700, one);
+});
+
+test("a mailbox that is a link to another folder is left as it is", async () => {
+  const shared = join(folder, "shared");
+  await mkdir(shared);
+  await chmod(shared, 0o750);
+  await symlink(shared, join(folder, "link"));
+  await openMailbox(join(folder, "link"));
+  assert.equal((await stat(shared)).mode & 0o777, 0o750);
 });
 
 test("old mail is swept, new mail stays", async () => {

@@ -1,5 +1,5 @@
 /** The local mailbox of capture mode: a Maildir in the data directory that any mail program can open. Nothing leaves the machine. */
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { chmod, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../ops/log.ts";
 
@@ -11,7 +11,7 @@ export type Mailbox = {
 };
 
 export async function openMailbox(folder: string): Promise<Mailbox> {
-  for (const part of ["tmp", "new", "cur"]) await mkdir(join(folder, part), { recursive: true });
+  for (const one of [folder, ...["tmp", "new", "cur"].map((part) => join(folder, part))]) await openPrivate(one);
   return {
     async deliver({ emailId, returnPath, recipient, raw }) {
       const name = `${emailId}.${Buffer.from(recipient).toString("base64url").slice(0, 80)}.eml`;
@@ -42,6 +42,13 @@ export async function openMailbox(folder: string): Promise<Mailbox> {
       return removed;
     },
   };
+}
+
+/** Mail is for its owner alone. A folder of ours from an earlier release is closed; a link or another account's folder is left alone. */
+async function openPrivate(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const facts = await lstat(folder);
+  if (facts.isDirectory() && facts.uid === process.getuid?.() && (facts.mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
 const sweepEveryMs = 3_600_000;

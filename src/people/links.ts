@@ -11,7 +11,7 @@ export function linkTo(base: string, kind: keyof typeof pages, token: string): s
   return `${base}/${pages[kind]}#token=${token}`;
 }
 
-/** Follows from the secret, so that every node prints the same one; it is good while there is nobody. */
+/** Derived from the secret: every node and every restart gives the same one. It is valid until a person exists. */
 export function firstToken(secrets: Pick<Secrets, "mac">): string {
   return secrets.mac("first sign-up", "one-time link").toString("base64url");
 }

@@ -19,7 +19,7 @@ import { createResets } from "./resets.ts";
 import { createSignUp, noLink, type SignUpInput, type SignUpMode } from "./sign-up.ts";
 
 /** Who asks, as far as the request tells. */
-export type Visitor = { cookie: string | undefined; userAgent: string | undefined; address: string; local: boolean };
+export type Visitor = { cookie: string | undefined; userAgent: string | undefined; address: string };
 export type SignedIn = { person: Person; workspaces: { id: string; name: string; role: Role }[] };
 /** What to answer, and the cookies to set with it. */
 export type Answer<T> = { value: T; cookies: string[] };
@@ -35,6 +35,8 @@ export type PeopleDeps = {
   /** Where links lead to. */
   base(): string;
   nowMs(): number;
+  /** A person was added. */
+  onPerson(): Promise<void>;
 };
 
 export type People = ReturnType<typeof createPeople>;
@@ -107,7 +109,7 @@ export function createPeople(deps: PeopleDeps) {
 
     async state(visitor: Visitor) {
       const live = await session(visitor.cookie);
-      const { by, first } = await signUps.waysIn(visitor.local);
+      const { by, first } = await signUps.waysIn();
       const passwordReset = (await deps.mail.canSend()) ? ("mail" as const) : ("command" as const);
       const who = live && (await signedIn({ id: live.personId, email: live.email, name: live.name }));
       return { value: { who, by, first, passwordReset }, cookies: live ? await renew(auth.get, live, visitor) : [] };

@@ -25,8 +25,7 @@ export type SignUpMode = "first" | "open" | "closed";
 export type SignUpBy = "form" | "mail" | "link" | "closed";
 
 export type SignUpInput = { email: string; name: string; password: string; token: string };
-/** `local`: from this very machine, straight to a program that is bound to it. */
-export type Newcomer = { address: string; local: boolean };
+export type Newcomer = { address: string };
 
 export type SignUpDeps = {
   sql: Sql;
@@ -38,6 +37,8 @@ export type SignUpDeps = {
   nowMs(): number;
   /** Work that nobody waits for, but a stopping program does. */
   later(work: Promise<void>): void;
+  /** A person was added: from now on the first person's link is void. */
+  onPerson(): Promise<void>;
 };
 
 export function createSignUp(deps: SignUpDeps) {
@@ -45,10 +46,11 @@ export function createSignUp(deps: SignUpDeps) {
   const tries = createCounter({ burst: 50, perMs: 20_000 });
   const letters = createCounter({ burst: 3, perMs: 600_000 });
 
-  async function waysIn(local: boolean): Promise<{ by: SignUpBy; first: boolean }> {
+  async function waysIn(): Promise<{ by: SignUpBy; first: boolean }> {
     const first = !(await hasPeople(sql));
     if (deps.mode === "closed") return { by: "closed", first };
-    if (first) return { by: local ? "form" : "link", first };
+    // On loopback too: every account of the machine and every page in its browsers can reach that.
+    if (first) return { by: "link", first };
     if (deps.mode === "first") return { by: "closed", first };
     return { by: (await deps.mail.canSend()) ? "mail" : "form", first };
   }
@@ -57,8 +59,8 @@ export function createSignUp(deps: SignUpDeps) {
   async function signUp(input: SignUpInput, newcomer: Newcomer): Promise<Person | undefined> {
     tries.check(newcomer.address, deps.nowMs());
     tries.take(newcomer.address, deps.nowMs());
-    if (input.token !== "") return await byToken(input);
-    const { by, first } = await waysIn(newcomer.local);
+    if (input.token !== "") return await announced(byToken(input));
+    const { by } = await waysIn();
     if (by === "closed" || by === "link") throw refused(by);
     const email = readEmail(input.email);
     if (by === "mail") {
@@ -69,7 +71,13 @@ export function createSignUp(deps: SignUpDeps) {
     const problems = judge(input);
     if (!email) problems.unshift(noAddress);
     if (!email || problems.length > 0) throw invalid(problems);
-    return first ? await addFirst(email, input) : found(await addPerson(sql, { ...(await prepare(input)), email }));
+    return await announced(prepare(input).then(async (person) => found(await addPerson(sql, { ...person, email }))));
+  }
+
+  async function announced(adding: Promise<Person>): Promise<Person> {
+    const person = await adding;
+    await deps.onPerson();
+    return person;
   }
 
   async function byToken(input: SignUpInput): Promise<Person> {
@@ -142,6 +150,6 @@ function refused(by: "closed" | "link"): Problem {
 export const waysInWords: Record<SignUpBy, string> = {
   form: "Sign up with your address, your name and a password.",
   mail: "Sign up with your address: a link to go on is sent there.",
-  link: "The first person signs up with the one-time link that the program printed when it started.",
+  link: "The first person signs up with a one-time link. It is in the file first-sign-up in the server's data directory; the command posthorn people first-link prints it too. Open it in this browser.",
   closed: "Sign-up is closed here. Ask an owner of a workspace for an invitation.",
 };

@@ -14,7 +14,7 @@ import { type Embedded, type EmbeddedOptions, startEmbedded } from "./embedded.t
 export const isRoot = process.getuid?.() === 0;
 export const needsRoot = isRoot ? false : "needs root to act as two users";
 
-/** A directory that every account may enter; mkdtemp's 0700 would, as root, be the case of the closed home. */
+/** A directory that every account may enter, so that a test closes it on purpose; mkdtemp's 0700 would, as root, be the closed home. */
 export async function newPlace(t: { after(work: () => Promise<void>): void }): Promise<string> {
   const place = await mkdtemp(join(tmpdir(), "posthorn-embedded-"));
   await chmod(place, 0o755);

@@ -6,10 +6,18 @@ export const deadAfterSeconds = 30;
 
 export async function registerWorker(
   sql: Sql,
-  worker: { host: string; pid: number; roles: string[]; version: string },
+  worker: {
+    host: string;
+    pid: number;
+    roles: string[];
+    version: string;
+    /** The schema version that the program was written for. */
+    schemaVersion?: number;
+  },
 ): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
-    insert into workers (host, pid, roles, version) values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}) returning id`;
+    insert into workers (host, pid, roles, version, schema_version)
+    values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}, ${worker.schemaVersion ?? null}) returning id`;
   return row!.id;
 }
 

@@ -100,14 +100,39 @@ test("events --follow brings what happens later, by the store and by the API, an
     child.stdout.on("data", (chunk) => (output += chunk));
     // The tail is found only when the command is there: emails are sent until one is seen.
     await until("a followed event", async () => {
-      const email = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "" };
+      const email = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "Hi" };
       await program.call("EmailService/SendEmail", email);
       return output.includes("\n");
     });
     const ended = once(child, "exit");
-    child.kill("SIGINT");
+    // Twice, as when npx passes on what the terminal sent already.
+    for (const signal of ["SIGINT", "SIGINT"] as const) child.kill(signal);
     assert.deepEqual(await ended, [0, null]);
     assert.equal(lines(output)[0]!.event.type, "email.delivered");
+  }
+});
+
+/** Signals the process itself while it loads the command line, before any command runs. */
+const signalWhileLoading = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from "node:module";
+  const load = (url, context, next) => {
+    if (url.endsWith("/src/app/cli.ts")) process.kill(process.pid, "SIGINT");
+    return next(url, context);
+  };
+  registerHooks({ load });
+`)}`;
+
+test("a Ctrl-C that arrives while the command still loads ends it cleanly too", async () => {
+  const env = {
+    ...process.env,
+    ...{ POSTHORN_DATA_DIR: join(program.dataDir, "early"), DATABASE_URL: database.url, POSTHORN_SECRET: testSecret },
+    ...{ POSTHORN_HTTP: "127.0.0.1:0", POSTHORN_SMTP: "127.0.0.1:0", POSTHORN_DNS: "127.0.0.1:0" },
+  };
+  for (const args of [["events", "--follow"], ["start"]]) {
+    const child = spawn(process.execPath, ["--import", signalWhileLoading, bin, ...args], { env });
+    const output = await outputOf(child);
+    assert.deepEqual([child.exitCode, child.signalCode], [0, null], output);
+    if (args[0] === "start") assert.match(output, /"msg":"stopped"/);
   }
 });
 

@@ -1,11 +1,13 @@
 /** What an operator sees and types in the first minutes: the welcome, the first key, keys create, and clear words for mistakes. */
 import assert from "node:assert/strict";
-import { mkdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { firstLink, openBrowser, password, tokenIn } from "../harness/people.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
 import { shell } from "../harness/shell.ts";
+import { bin, ctrlC, startInTerminal, withoutTerminal } from "../harness/started.ts";
 import { until } from "../harness/wait.ts";
 
 /** The curls of the welcome, each as a person would paste it. */
@@ -46,12 +48,11 @@ describe("the program with its own database", async () => {
   after(async () => await program?.remove());
   const options = { dataDir };
 
-  it("welcomes with a key and a curl that works as it is", async () => {
+  it("welcomes with the file of the first key and a curl that works as it is", async () => {
     program = await startProgram(options);
     assert.match(program.key, /^ph_[0-9A-Za-z]{8}_[0-9A-Za-z]{32}$/);
-    assert.equal((await stat(join(dataDir, "first-key"))).mode & 0o777, 0o600);
     await tryWelcome(program);
-    assert.ok(program.output().includes(program.key));
+    for (const name of ["first-key", "first-sign-up"]) assert.ok(program.output().includes(join(dataDir, name)), name);
     assert.match(program.output(), /nothing leaves this machine/);
   });
 
@@ -104,8 +105,7 @@ describe("the program with its own database", async () => {
     assert.equal((await program.call("KeyService/ListKeys", {}, { key: made })).status, 200);
   });
 
-  it("does not show the key again, but its curl still works", async () => {
-    assert.ok(!program.output().includes(program.key));
+  it("gives a curl that works after the restart too", async () => {
     await tryWelcome(program);
   });
 
@@ -122,6 +122,71 @@ describe("the program with its own database", async () => {
     }
   });
 });
+
+describe("keys and links", () => {
+  it("stay out of every line of output without a terminal, and every file is closed to other accounts", async (t) => {
+    const place = await newDataDir();
+    t.after(() => rm(place, { recursive: true, force: true }));
+    // The program makes the data directory itself, and its secret: none is set.
+    const env = { POSTHORN_SECRET: "", POSTHORN_LOG_LEVEL: "trace", POSTHORN_LOG_FORMAT: "json" };
+    const program = await startProgram({ dataDir: join(place, "data"), env });
+    t.after(program.remove);
+    await tryWelcome(program);
+    const { mode } = await stat(program.dataDir);
+    // PostgreSQL refuses root: its account must pass through, and no other.
+    assert.equal(mode & 0o777, process.getuid?.() === 0 ? 0o710 : 0o700);
+    const secrets = [program.key, tokenIn(await firstLink(program))];
+    secrets.push((await readFile(join(program.dataDir, "secret"), "utf8")).trim());
+    const facts = JSON.parse(await readFile(join(program.dataDir, "postgres.json"), "utf8")) as { url: string };
+    secrets.push(new URL(facts.url).password);
+    const browser = openBrowser(program);
+    const person = { email: "olga@there.test", name: "Olga", password, token: secrets[1] };
+    assert.equal((await browser.post("/auth/sign-up", person)).status, 200);
+    secrets.push(password, ...[...browser.cookies.values()].map((value) => decodeURIComponent(value).split(".")[0]!));
+    assert.deepEqual(await openToOthers(program.dataDir), []);
+    assert.equal(await program.stop(), 0);
+    for (const secret of secrets) {
+      assert.ok(secret.length >= 16, "a secret to look for");
+      assert.ok(!program.output().includes(secret), `a secret is in the output: ${secret}`);
+    }
+  });
+
+  it("are shown once on a terminal", { skip: withoutTerminal }, async (t) => {
+    const database = await createTestDatabase({ example: true });
+    t.after(database.drop);
+    const options = { databaseUrl: database.url };
+    const started = await startInTerminal(`${process.execPath} ${bin} start`, options);
+    t.after(started.remove);
+    await started.ports();
+    const key = (await readFile(join(started.dataDir, "first-key"), "utf8")).trim();
+    const link = await firstLink(started);
+    assert.equal((await stat(started.dataDir)).mode & 0o777, 0o711, "a directory that was there keeps its mode");
+    await until("the welcome", () => started.output().includes("ListEvents"));
+    assert.ok(started.output().includes(key), started.output());
+    assert.ok(started.output().includes(link), started.output());
+    started.child.stdin!.write(ctrlC);
+    assert.equal(await started.ended, 0, started.output());
+    const again = await startInTerminal(`${process.execPath} ${bin} start`, { ...options, dataDir: started.dataDir });
+    t.after(again.remove);
+    await again.ports();
+    await until("the welcome", () => again.output().includes("ListEvents"));
+    assert.ok(!again.output().includes(key), again.output());
+    // The port is another one; the token is the same until it is used.
+    assert.ok(again.output().includes(`#token=${tokenIn(link)}`), again.output());
+  });
+});
+
+/** Files and folders that other accounts may read or enter. PostgreSQL's own account reads its settings, and they hold no secret. */
+async function openToOthers(dataDir: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(dataDir, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (["postgres/", "postgres.conf", "postgres.lock"].some((own) => path.startsWith(join(dataDir, own)))) continue;
+    const { mode } = await stat(path);
+    if ((mode & 0o077) !== 0) found.push(`${path} ${(mode & 0o777).toString(8)}`);
+  }
+  return found;
+}
 
 it("off loopback the key is in its file alone, and metrics need their token", async (t) => {
   const database = await createTestDatabase({ example: true });

@@ -6,9 +6,10 @@ import { test } from "node:test";
 import { allCommands } from "../../src/app/cli.ts";
 import { settingFlags } from "../../src/app/command.ts";
 import { settings } from "../../src/app/config.ts";
+import { completion } from "../../src/app/help.ts";
 import { codeOf, pages, root } from "../harness/pages.ts";
 
-const commands = await allCommands();
+const commands = [...(await allCommands()), completion];
 const code = pages().flatMap(({ path, text }) => codeOf(text).map((snippet) => ({ path, snippet })));
 
 /** Lines that call the program: `npx posthorn domains add shop.test`, `$ npx posthorn …`, `posthorn keys create`. */

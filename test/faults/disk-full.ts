@@ -104,7 +104,7 @@ Message-ID: <${subject.replaceAll(" ", ".")}@there.test>
 
 ${`${"A line of a longer letter. ".repeat(3)}\n`.repeat(3000)}`;
 
-async function mountSmallDisk(): Promise<string> {
+export async function mountSmallDisk(): Promise<string> {
   const place = await mkdtemp(join(tmpdir(), "posthorn-small-disk-"));
   const { status, stderr } = spawnSync(pathOf("mount"), ["-t", "tmpfs", "-o", `size=${diskMiB}m`, "tmpfs", place], {
     encoding: "utf8",
@@ -116,7 +116,7 @@ async function mountSmallDisk(): Promise<string> {
   return place;
 }
 
-function unmount(place: string): void {
+export function unmount(place: string): void {
   spawnSync("umount", ["-l", place]);
 }
 

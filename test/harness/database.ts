@@ -1,6 +1,6 @@
 /** One PostgreSQL per test run, a database cloned from a migrated template per test file. Real settings, real fsync. */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { silentLog } from "../../src/ops/log.ts";
@@ -27,8 +27,6 @@ export type TestServer = {
 /** Starts a server in a directory of its own and makes the template every test database is cloned from. */
 export async function startTestServer(place = tmpdir()): Promise<TestServer> {
   const dataDir = await mkdtemp(join(place, "posthorn-test-"));
-  // As root, the database of a directory that its account cannot enter would live elsewhere and stay behind.
-  await chmod(dataDir, 0o711);
   const server = await startEmbedded({ dataDir, log: silentLog(), settings: [`max_connections=${connections}`] });
   const admin = openDb({ url: server.url, pool: 1, log: silentLog() });
   await admin.unsafe(`create database ${templateName}`);

@@ -46,6 +46,8 @@ test("with TEST_REQUIRE_FOREIGN a missing program is a failure", (t) => {
   const { status, stderr } = inFolder(t, {}, 'needs("curl")', { TEST_REQUIRE_FOREIGN: "1" });
   assert.notEqual(status, 0);
   assert.match(stderr, /TEST_REQUIRE_FOREIGN is set, and this test needs curl \(apt-get install curl\)/);
+  const optional = inFolder(t, {}, 'console.log(needs("systemd-analyze"))', { TEST_REQUIRE_FOREIGN: "1" });
+  assert.match(optional.stdout, /^needs systemd-analyze/);
 });
 
 test("a test names every program that it starts, or starts one that is on every machine", () => {

@@ -1,5 +1,6 @@
 /** Foreign programs: the one table of everything outside the checkout that a test may run. A test names what it needs; where a program is
- * missing, the test is skipped with a reason that scripts/skipped-programs.ts counts. With TEST_REQUIRE_FOREIGN=1 it fails instead, unless the program is optional. */
+ * missing, the test is skipped with a reason that scripts/skipped-programs.ts counts. With TEST_REQUIRE_FOREIGN=1 it fails instead, unless
+ * the program is optional. */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -11,15 +12,17 @@ type Foreign = {
   package: string;
   /** Python modules that the interpreter must have. */
   modules?: readonly string[];
-  /** Not installed by .ci/run, because only a bench needs it or a container cannot run it. */
+  /** Not installed by .ci/run, and never required: only a bench needs it, or a container may lack it. */
   optional?: true;
 };
 
 export const foreign = {
   caddy: { command: "caddy", package: "caddy" },
   chromium: { command: "chromium-headless-shell", package: "chromium-headless-shell" },
+  bash: { command: "bash", package: "bash" },
   curl: { command: "curl", package: "curl" },
   dig: { command: "dig", package: "bind9-dnsutils" },
+  fish: { command: "fish", package: "fish", optional: true },
   mount: { command: "mount", package: "mount" },
   named: { command: "named", package: "bind9" },
   "named-checkzone": { command: "named-checkzone", package: "bind9-utils" },
@@ -36,8 +39,10 @@ export const foreign = {
     package: "python3-grpcio python3-protobuf",
     modules: ["grpc", "google.protobuf"],
   },
+  script: { command: "script", package: "bsdutils" },
   swaks: { command: "swaks", package: "swaks libnet-ssleay-perl libio-socket-ssl-perl" },
   "systemd-analyze": { command: "systemd-analyze", package: "systemd", optional: true },
+  zsh: { command: "zsh", package: "zsh", optional: true },
   unbound: { command: "unbound", package: "unbound" },
   "unbound-control": { command: "unbound-control", package: "unbound" },
 } as const satisfies Record<string, Foreign>;
@@ -58,7 +63,7 @@ export function needs(...names: ForeignName[]): string | false {
   if (missing.length === 0) return false;
   const reason = missing.map((name) => `needs ${name} (apt-get install ${foreign[name].package})`).join(", ");
   const required = missing.some((name) => !("optional" in foreign[name]));
-  if (required && process.env.TEST_REQUIRE_FOREIGN)
+  if (process.env.TEST_REQUIRE_FOREIGN && required)
     throw new Error(`TEST_REQUIRE_FOREIGN is set, and this test ${reason}`);
   return reason;
 }

@@ -74,13 +74,20 @@ export type Session = {
   workspaces: { id: string; name: string; role: string }[];
 };
 
-/** The first person of a program on loopback, owner of its first workspace. */
+/** The one-time link of the first person, as the operator finds it. */
+export async function firstLink(program: Pick<RunningProgram, "dataDir">): Promise<string> {
+  const file = join(program.dataDir, "first-sign-up");
+  return await until(`the link in ${file}`, async () => (await readFile(file, "utf8")).trim());
+}
+
+/** The first person, owner of the first workspace. */
 export async function signUpFirst(
   program: RunningProgram,
   email = "owner@there.test",
 ): Promise<{ browser: Browser; session: Session; workspace: string }> {
   const browser = openBrowser(program);
-  const answer = await browser.post("/auth/sign-up", { email, name: "Olga Owner", password });
+  const token = tokenIn(await firstLink(program));
+  const answer = await browser.post("/auth/sign-up", { email, name: "Olga Owner", password, token });
   if (answer.status !== 200) throw new Error(`sign-up: ${JSON.stringify(answer.body)}`);
   const session = answer.body as Session;
   return { browser, session, workspace: session.workspaces[0]!.id };

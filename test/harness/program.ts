@@ -1,6 +1,6 @@
 /** Runs the real program as a child process, as an operator would, on a database of the test's own. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,6 +16,8 @@ export type ProgramOptions = {
   databaseUrl?: string;
   dataDir?: string;
   env?: Record<string, string>;
+  /** The program of another commit, with the settings that it knows; this one's otherwise. */
+  checkout?: { bin: string; settings: ReadonlySet<string> };
 };
 
 export type Answer = { status: number; headers: Headers; body: Record<string, unknown> };
@@ -54,8 +56,8 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => 
 
 export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
   const dataDir = options.dataDir ?? (await newDataDir());
-  const child = spawn(process.execPath, [...startedWith, bin, "start"], {
-    env: programEnv(dataDir, options),
+  const child = spawn(process.execPath, [...startedWith, options.checkout?.bin ?? bin, "start"], {
+    env: knownTo(options.checkout, programEnv(dataDir, options)),
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.add(child);
@@ -101,11 +103,8 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   };
 }
 
-/** A directory that every account may enter: as root, the database of a closed one would live elsewhere and stay behind. */
 export async function newDataDir(): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-run-"));
-  await chmod(dataDir, 0o711);
-  return dataDir;
+  return await mkdtemp(join(tmpdir(), "posthorn-run-"));
 }
 
 /** Runs a command to its end: posthorn keys create and the like. */
@@ -113,8 +112,8 @@ export async function runCommand(
   args: string[],
   options: ProgramOptions & { dataDir: string },
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [bin, ...args], {
-    env: programEnv(options.dataDir, options),
+  const child = spawn(process.execPath, [options.checkout?.bin ?? bin, ...args], {
+    env: knownTo(options.checkout, programEnv(options.dataDir, options)),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let stdout = "";
@@ -149,7 +148,7 @@ export async function call(
   };
 }
 
-function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv {
+export function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv {
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !name.startsWith("POSTHORN_") && name !== "DATABASE_URL" && name !== "NODE_TEST_CONTEXT",
@@ -169,6 +168,14 @@ function programEnv(dataDir: string, options: ProgramOptions): NodeJS.ProcessEnv
     ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl } : {}),
     ...options.env,
   };
+}
+
+/** An older program refuses settings that came after it. */
+function knownTo(checkout: ProgramOptions["checkout"], env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (!checkout) return env;
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !name.startsWith("POSTHORN_") || checkout.settings.has(name)),
+  );
 }
 
 /** Longer than any drain: a program that has not ended by then never will. */

@@ -7,7 +7,7 @@ import { makeUuid } from "../../src/store/ids.ts";
 import { createSecrets } from "../../src/store/secrets.ts";
 import { createTestDatabase, type TestDatabase, type TestServer } from "./database.ts";
 import { type ScriptedDns, startScriptedDns } from "./dns.ts";
-import { type Answer, type RunningProgram, startProgram, testSecret } from "./program.ts";
+import { type Answer, type ProgramOptions, type RunningProgram, startProgram, testSecret } from "./program.ts";
 import { type Sink, type SinkOptions, startSink } from "./sink.ts";
 import { until } from "./wait.ts";
 
@@ -32,6 +32,8 @@ export type World = {
   sink: Sink;
   program: RunningProgram;
   workspaceId: string;
+  /** The settings of every node, for a test that starts one by other means. */
+  nodeEnv: Record<string, string>;
   /** SendEmail from news@sender.test with a subject and a text, unless the request says otherwise. */
   send(request: Record<string, unknown>, headers?: Record<string, string>): Promise<Answer>;
   /** Any call, of the newest node; whoever puts another way here sends everything along it. */
@@ -39,8 +41,8 @@ export type World = {
   events(): Promise<WireEvent[]>;
   /** Waits until the log holds what `enough` wants, and gives the whole log. */
   untilEvents(what: string, enough: (events: WireEvent[]) => boolean): Promise<WireEvent[]>;
-  /** Another node of the same service, or the same one again after a kill. */
-  startNode(env?: Record<string, string>): Promise<RunningProgram>;
+  /** Another node of the same service, or the same one again after a kill; of another commit by its checkout. */
+  startNode(env?: Record<string, string>, checkout?: ProgramOptions["checkout"]): Promise<RunningProgram>;
   stop(): Promise<void>;
 };
 
@@ -50,28 +52,27 @@ export type WorldOptions = {
   domains?: readonly string[];
   /** Where the database is made; the run's server otherwise. */
   server?: TestServer;
+  /** The first node is that of another commit, which makes the schema itself. */
+  checkout?: ProgramOptions["checkout"];
 };
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const database = await createTestDatabase({ server: options.server });
+  const database = await createTestDatabase({ server: options.server, migrated: options.checkout === undefined });
   const dns = await startScriptedDns();
   const sink = await startSink(options.sink);
   for (const domain of options.domains ?? ["there.test", "other.test"]) mailDomain(dns, domain);
   const nodes: RunningProgram[] = [];
-  const startNode = async (env: Record<string, string> = {}) => {
-    const node = await startProgram({
-      databaseUrl: database.url,
-      env: {
-        POSTHORN_API_KEY: "the-api-key-of-every-test-world-0123456789",
-        POSTHORN_DELIVERY: "direct",
-        POSTHORN_MX_PORT: String(sink.port),
-        POSTHORN_RESOLVERS: `${dns.host}:${dns.port}`,
-        POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8",
-        POSTHORN_RETRY_SCHEDULE_MS: "200",
-        ...options.env,
-        ...env,
-      },
-    });
+  const nodeEnv = {
+    POSTHORN_API_KEY: "the-api-key-of-every-test-world-0123456789",
+    POSTHORN_DELIVERY: "direct",
+    POSTHORN_MX_PORT: String(sink.port),
+    POSTHORN_RESOLVERS: `${dns.host}:${dns.port}`,
+    POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8",
+    POSTHORN_RETRY_SCHEDULE_MS: "200",
+    ...options.env,
+  };
+  const startNode = async (env: Record<string, string> = {}, checkout?: ProgramOptions["checkout"]) => {
+    const node = await startProgram({ databaseUrl: database.url, checkout, env: { ...nodeEnv, ...env } });
     nodes.push(node);
     return node;
   };
@@ -82,7 +83,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     await database.drop();
   };
   const begin = async () => {
-    const program = await startNode();
+    const program = await startNode({}, options.checkout);
     const [row] = await database.sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
     await addSendingDomain(database.sql, row!.value, senderDomain);
     return { program, workspaceId: row!.value };
@@ -99,6 +100,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     sink,
     program,
     workspaceId,
+    nodeEnv,
     startNode,
     send: (request, headers) =>
       world.call(

@@ -144,7 +144,7 @@ describe("a domain at a real provider", () => {
     domain = await world.verify(domain.id);
     assert.deepEqual(seen(domain), ["FAILED", "CONFIGURE_DNS", false, false]);
     const sent = await world.program.call("EmailService/SendEmail", {
-      ...{ from: "a@shop.test", to: ["b@there.test"], subject: "" },
+      ...{ from: "a@shop.test", to: ["b@there.test"], subject: "", body: "Hi" },
     });
     assert.equal(sent.body.code, "failed_precondition");
   });

@@ -55,7 +55,7 @@ describe("a name that two workspaces register", () => {
     assert.equal(await owner(), ours.id);
     const sent = await world.program.call(
       "EmailService/SendEmail",
-      { from: "a@shop.test", to: ["b@there.test"], subject: "" },
+      { from: "a@shop.test", to: ["b@there.test"], subject: "", body: "Hi" },
       { key: theirKey },
     );
     assert.equal(sent.body.code, "failed_precondition");

@@ -1,9 +1,12 @@
 /** From nothing to a sent email, as a person: sign-up, workspace, key; then sign-out, sign-in and change of password. */
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { type Browser, openBrowser, password, type Session } from "../harness/people.ts";
-import { type RunningProgram, startProgram } from "../harness/program.ts";
+import { type Browser, firstLink, openBrowser, password, type Session, tokenIn } from "../harness/people.ts";
+import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
 describe("the first person on this machine", () => {
@@ -11,6 +14,8 @@ describe("the first person on this machine", () => {
   let program: RunningProgram;
   let browser: Browser;
   let workspace: string;
+  let token: string;
+  const run = (...args: string[]) => runCommand(args, { dataDir: program.dataDir, databaseUrl: database.url });
   before(async () => {
     database = await createTestDatabase({ example: true });
     program = await startProgram({ databaseUrl: database.url });
@@ -22,18 +27,47 @@ describe("the first person on this machine", () => {
   });
 
   it("is told how to sign up", async () => {
-    await until("the welcome", () => program.output().includes(`${program.url}/sign-up\n`));
+    await until("the welcome", () => program.output().includes(join(program.dataDir, "first-sign-up")));
+    const link = await firstLink(program);
+    assert.ok(link.startsWith(`${program.url}/sign-up#token=`), link);
+    token = tokenIn(link);
+    assert.equal((await stat(join(program.dataDir, "first-sign-up"))).mode & 0o777, 0o600);
+    assert.ok(!program.output().includes(token), "the link is in the output");
+    const printed = await run("people", "first-link");
+    assert.deepEqual([printed.code, printed.stdout.trim(), printed.stderr], [0, link, ""]);
     const { body } = await browser.get("/auth/state");
     assert.equal(body.person, null);
     assert.deepEqual(body.workspaces, []);
     assert.deepEqual(body.password, { minLength: 10, maxLength: 128 });
-    const { by, first } = body.signUp as Record<string, unknown>;
-    assert.deepEqual([by, first], ["form", true]);
+    const { by, first, message } = body.signUp as Record<string, unknown>;
+    assert.deepEqual([by, first], ["link", true]);
+    assert.match(String(message), /first-sign-up in the server's data directory/);
     assert.equal(body.passwordReset, "mail");
   });
 
+  it("needs the link, on loopback too", async () => {
+    const newcomer = { email: "eve@there.test", name: "Eve", password };
+    const without = await browser.post("/auth/sign-up", newcomer);
+    assert.deepEqual([without.status, without.body.code], [403, "permission_denied"]);
+    assert.match(String(without.body.message), /first-sign-up/);
+    const guessed = await browser.post("/auth/sign-up", { ...newcomer, token: "A".repeat(43) });
+    assert.equal(guessed.status, 404);
+    assert.equal(browser.cookies.size, 0);
+  });
+
+  it("keeps the link through a restart, and every node has the same one", async () => {
+    await program.stop();
+    program = await startProgram({ databaseUrl: database.url, dataDir: program.dataDir });
+    browser = openBrowser(program);
+    assert.equal(tokenIn(await firstLink(program)), token);
+    const other = await startProgram({ databaseUrl: database.url });
+    assert.equal(tokenIn(await firstLink(other)), token);
+    await other.remove();
+  });
+
   it("hears of every mistake at once", async () => {
-    const { status, body } = await browser.post("/auth/sign-up", { email: "nobody", name: "", password: "short" });
+    const mistaken = { email: "nobody", name: "", password: "short", token };
+    const { status, body } = await browser.post("/auth/sign-up", mistaken);
     assert.equal(status, 400);
     const violations = body.violations as { field: string }[];
     assert.deepEqual(
@@ -47,7 +81,7 @@ describe("the first person on this machine", () => {
     const { status, body } = await browser.post("/auth/sign-up", {
       email: " Olga@There.test ",
       name: "Olga Owner",
-      password,
+      ...{ password, token },
     });
     assert.equal(status, 200, JSON.stringify(body));
     const { person, workspaces } = body as Session;
@@ -66,6 +100,15 @@ describe("the first person on this machine", () => {
     assert.match(line!, /; Path=\//i);
     assert.match(line!, /; Max-Age=2592000/i);
     assert.doesNotMatch(line!, /; Secure|; Domain/i);
+  });
+
+  it("uses the link up: its file is removed, and the command has none to print", async () => {
+    assert.equal(existsSync(join(program.dataDir, "first-sign-up")), false);
+    const { code, stdout, stderr } = await run("people", "first-link");
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, /signed up already.*people invite/);
+    const newcomer = { email: "eve@there.test", name: "Eve", password, token };
+    assert.equal((await openBrowser(program).post("/auth/sign-up", newcomer)).status, 404);
   });
 
   it("is known by the next question", async () => {

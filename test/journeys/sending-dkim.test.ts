@@ -14,7 +14,7 @@ before(async () => {
   const requests = [
     { to: ["plain@there.test"] },
     { to: ["both@there.test"], html: "<p>Grüße</p>", body: "Grüße \t\r\n\r\n\r\n" },
-    { to: ["empty@there.test"], subject: "", body: "" },
+    { to: ["empty@there.test"], subject: "", body: " " },
     {
       to: ["dots@there.test"],
       body: ".\n..\nx".repeat(500),

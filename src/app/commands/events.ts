@@ -21,7 +21,7 @@ export const events: Command = {
   async run(input) {
     const { options } = input;
     const follow = options.follow === true;
-    const ended = endedByReader();
+    const ended = AbortSignal.any([input.stop, endedByReader()]);
     const print = (message: StreamAnswer) => {
       if (message.event)
         process.stdout.write(
@@ -59,10 +59,9 @@ function passes(error: unknown): boolean {
   return error instanceof Problem && ["unavailable", "resource_exhausted", "canceled"].includes(error.code);
 }
 
-/** Ctrl-C, or a reader such as head that has seen enough, is no failure. */
+/** A reader that closes the pipe early, such as head, is no failure. */
 function endedByReader(): AbortSignal {
   const ended = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => ended.abort());
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
     ended.abort();

@@ -1,16 +1,16 @@
 /** posthorn people …: lists people, invites them and gives them a way back in, on a running or a stopped instance. */
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { readEmail } from "../../people/input.ts";
 import { createInvitations } from "../../people/invitations.ts";
+import { firstToken, linkTo } from "../../people/links.ts";
 import { makeResetLink } from "../../people/resets.ts";
+import { Problem } from "../../rules/problem.ts";
 import { toWireId } from "../../store/ids.ts";
 import { type Role, roles } from "../../store/members.ts";
-import { findPerson, listPeople } from "../../store/people.ts";
+import { findPerson, hasPeople, listPeople } from "../../store/people.ts";
 import { baseUrl } from "../base-url.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
-import type { Ports } from "../files.ts";
+import { readPorts } from "../files.ts";
 import { workspaceFrom, workspaceOption } from "./keys.ts";
 import { withStore } from "./with-store.ts";
 
@@ -31,6 +31,26 @@ const peopleList: Command = {
         ]);
         process.stdout.write(table([["EMAIL", "NAME", "LAST SIGNED IN", "WORKSPACES"], ...rows], ""));
       }
+    });
+  },
+};
+
+const peopleFirstLink: Command = {
+  name: "people first-link",
+  summary: "Print the one-time link, alone, with which the first person signs up.",
+  options: {},
+  async run({ config: read }) {
+    const config = read();
+    if (config.signup === "closed")
+      throw new UsageError("POSTHORN_SIGNUP is closed. Invite the first person with: posthorn people invite EMAIL");
+    const base = await baseNow(config);
+    await withStore(config, async ({ sql, secrets }) => {
+      if (await hasPeople(sql))
+        throw new Problem(
+          "failed_precondition",
+          "A person has signed up already. Invite others with: posthorn people invite EMAIL",
+        );
+      process.stdout.write(`${linkTo(base, "first", firstToken(secrets))}\n`);
     });
   },
 };
@@ -85,9 +105,7 @@ function oneEmail(words: readonly string[]): string {
 
 /** Where the program listens, as it wrote down when it started; else where it would. */
 async function baseNow(config: Config): Promise<string> {
-  const text = await readFile(join(config.dataDir, "ports.json"), "utf8").catch(() => "{}");
-  const { http } = JSON.parse(text) as Partial<Ports>;
-  return baseUrl(config, http ?? config.http.port);
+  return baseUrl(config, (await readPorts(config.dataDir))?.ports.http ?? config.http.port);
 }
 
-export const people = [peopleList, peopleInvite, peopleResetPassword];
+export const people = [peopleList, peopleFirstLink, peopleInvite, peopleResetPassword];

@@ -5,39 +5,32 @@ import { baseUrl } from "../base-url.ts";
 import type { Command } from "../command.ts";
 import type { Config } from "../config.ts";
 import { mailboxFolder } from "../files.ts";
+import { untilAborted } from "../stop-signal.ts";
 
 export const start: Command = {
   name: "start",
   summary: "Run Posthorn: API, queue, delivery, inbound mail, DNS, webhooks and dashboard in one process.",
   options: {},
-  async run({ config: read }) {
+  async run({ config: read, stop }) {
     const config = read();
     const pretty = config.logFormat === "pretty" || (config.logFormat === "auto" && process.stdout.isTTY === true);
     const log = createLog({ level: config.logLevel, pretty });
-    const program = await assemble(config, log);
-    process.stdout.write(welcome(config, program));
-    await stopSignal();
-    log.info("stopping: no new work, finishing what is in hand");
-    await program.stop();
+    const program = await assemble(config, log, stop).catch((error) => {
+      if (!stop.aborted) throw error;
+      log.info({ err: error === stop.reason ? undefined : error }, "the start was interrupted");
+      return undefined;
+    });
+    if (program) {
+      if (!stop.aborted) process.stdout.write(welcome(config, program));
+      await untilAborted(stop);
+      log.info("stopping: no new work, finishing what is in hand");
+      await program.stop();
+    }
     log.info("stopped");
     // Everything of ours is closed; whatever a library may still hold must not keep the process alive.
     process.exit(0);
   },
 };
-
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    let asked = false;
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      process.on(signal, () => {
-        // A second Ctrl-C means now: what was accepted is committed and goes on at the next start.
-        if (asked) process.exit(1);
-        asked = true;
-        resolve();
-      });
-    }
-  });
-}
 
 function welcome(config: Config, program: Program): string {
   const { ports, first } = program;
@@ -51,12 +44,15 @@ function welcome(config: Config, program: Program): string {
   lines.push("");
   if (config.delivery === "capture")
     lines.push("  Mail is captured: nothing leaves this machine. Set POSTHORN_DELIVERY=direct to deliver.", "");
-  if (program.firstSignUp)
-    lines.push(`  The first person signs up here${program.firstSignUp.once ? ", with this link, once" : ""}:`, "");
-  if (program.firstSignUp) lines.push(`    ${program.firstSignUp.link}`, "");
-  const show = first.newKey !== undefined && config.onLoopback;
+  // Elsewhere than on a terminal, the output ends in a journal or a log file, which more people read than the data directory.
+  const mayShow = process.stdout.isTTY === true && config.onLoopback;
+  const { firstSignUp } = program;
+  if (firstSignUp && mayShow)
+    lines.push(`  Sign up with this one-time link (also in ${firstSignUp.file}):`, "", `    ${firstSignUp.link}`, "");
+  else if (firstSignUp) lines.push(`  The one-time link to sign up is in ${firstSignUp.file}`, "");
+  const show = first.newKey !== undefined && mayShow;
   if (show)
-    lines.push(`  Your first API key, shown this once (kept in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
+    lines.push(`  Your first API key, shown this once (also in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
   else if (first.keyFile) lines.push(`  The first API key is in ${first.keyFile}`, "");
   const key = show ? first.newKey : first.keyFile ? `$(cat ${quoted(first.keyFile)})` : "$POSTHORN_API_KEY";
   lines.push(

@@ -10,7 +10,7 @@ export type Session = { person: Person; workspaces: WorkspaceOfPerson[] };
 export interface AuthState {
   person: Person | null;
   workspaces: WorkspaceOfPerson[];
-  /** How an account comes to be: by a form at once, by a link in a mail, by the link printed at the start, or only by invitation. */
+  /** How an account comes to be: by a form at once, by a link in a mail, by the first person's one-time link, or only by invitation. */
   signUp: { by: "form" | "mail" | "link" | "closed"; first: boolean; message: string };
   passwordReset: "mail" | "command";
   password: { minLength: number; maxLength: number };

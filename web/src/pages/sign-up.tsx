@@ -40,7 +40,7 @@ function WithoutLink() {
   const { state } = useSession();
   const signUp = state.data?.signUp;
   const title = signUp?.first ? "Create the first account" : "Create your account";
-  const intro = signUp?.first ? "Nobody has signed up yet. The first person owns the first workspace." : undefined;
+  const intro = signUp?.first ? "The first person who signs up owns the first workspace." : undefined;
   return (
     <AuthCard title={title} intro={intro}>
       {state.isPending && <Loading what="how to sign up" rows={3} />}

@@ -4,11 +4,21 @@ import { useEffect, useState } from "react";
 import { auth, type LinkKind } from "../api/auth.ts";
 
 export function useLinkToken(): string | undefined {
-  const [token] = useState(() => new URLSearchParams(location.hash.slice(1)).get("token") ?? undefined);
+  const [token, setToken] = useState(tokenInAddress);
+  useEffect(() => {
+    // A link opened in the tab that shows this page already changes the fragment alone.
+    const look = () => setToken((before) => tokenInAddress() ?? before);
+    addEventListener("hashchange", look);
+    return () => removeEventListener("hashchange", look);
+  }, []);
   useEffect(() => {
     if (token) history.replaceState(history.state, "", location.pathname);
   }, [token]);
   return token;
+}
+
+function tokenInAddress(): string | undefined {
+  return new URLSearchParams(location.hash.slice(1)).get("token") ?? undefined;
 }
 
 /** What a link is for. */

@@ -6,7 +6,6 @@ import { AnchorLink } from "../parts/links.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
 import { KeyForm } from "../people/key-form.tsx";
 import { SignInForm } from "../people/sign-in-form.tsx";
-import { SignUpForm } from "../people/sign-up-form.tsx";
 import { ReadinessCard } from "./readiness-card.tsx";
 
 export function Welcome() {
@@ -27,23 +26,27 @@ export function Welcome() {
 function WaysIn() {
   const { state, farewell } = useSession();
   const [byKey, setByKey] = useState(false);
-  const isFirst = state.data?.signUp.first === true && state.data.signUp.by === "form";
+  const isFirst = state.data?.signUp.first === true && state.data.signUp.by === "link";
   // A server whose people cannot be asked for still knows its keys.
   const onlyKey = state.data === undefined;
   const title = byKey || onlyKey ? "Sign in with an API key" : isFirst ? "Create the first account" : "Sign in";
   return (
     <AuthCard
       title={title}
-      intro={
-        title === "Create the first account" && "Nobody has signed up yet. The first person owns the first workspace."
-      }
+      intro={title === "Create the first account" && "The first person who signs up owns the first workspace."}
     >
       {farewell && (
         <Alert color="yellow" role="status">
           {farewell}
         </Alert>
       )}
-      {byKey || onlyKey ? <KeyForm /> : isFirst ? <SignUpForm /> : <SignInForm />}
+      {byKey || onlyKey ? (
+        <KeyForm />
+      ) : isFirst ? (
+        <Alert color="blue">{state.data.signUp.message}</Alert>
+      ) : (
+        <SignInForm />
+      )}
       {!onlyKey && (
         <Group justify="space-between" gap="xs">
           <Button variant="subtle" size="compact-sm" onClick={() => setByKey(!byKey)}>
