@@ -26,7 +26,7 @@ export function healthPages(deps: HealthDeps): Map<string, Page> {
     [
       "/metrics",
       async (request, response) => {
-        // Also on loopback: behind a proxy on this machine, every stranger comes from there.
+        // Also on loopback: requests through a proxy on this machine come from loopback too.
         if (!hasToken(request, deps.metricsToken)) {
           response.setHeader("www-authenticate", 'Bearer realm="metrics"');
           return plain(response, 401, noToken);

@@ -14,7 +14,7 @@ export type Ops = {
   health: HealthDeps;
   /** Sets figures that another part knows, before each scrape. */
   beforeScrape(set: () => void): void;
-  /** Says so where the port is not the expected one. Later than the start: a program that refuses to run says only why. */
+  /** Warns where the port is not the default one. Called after the store is open: a program that refuses to start prints only the reason. */
   announce(): void;
   stop(): Promise<void>;
 };

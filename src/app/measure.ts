@@ -24,7 +24,7 @@ export function createMeasure({ config, log, metrics, node, readiness }: Measure
   metrics.buildInfo.set({ version: node.version }, 1);
   metrics.poolConnections.set({ state: "limit" }, config.databasePool);
 
-  /** One reading at a time, however many scrapes wait for it. */
+  /** All scrapes share one reading. */
   function readCluster(sql: Sql): Promise<Cluster | undefined> {
     reading ??= Promise.all([queueDepth(sql), nodesByRole(sql)])
       .then(
@@ -39,7 +39,7 @@ export function createMeasure({ config, log, metrics, node, readiness }: Measure
 
   async function measureDatabase(): Promise<void> {
     const { sql } = node;
-    // A pool that is being closed refuses every question: nothing is known then.
+    // A pool that is being closed refuses every statement.
     const open = sql !== undefined && node.phase !== "stopping";
     const up = open && (await readiness.database()) === "ok";
     metrics.databaseUp.set(up ? 1 : 0);

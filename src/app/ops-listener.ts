@@ -57,7 +57,7 @@ export function createOpsListener(deps: OpsListenerDeps) {
   server.setTimeout(limits.idleMs);
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Nothing here reads a body: what comes of one is not taken for the next request.
+    // No page reads a body. The connection closes, so that a body is never parsed as the next request.
     if (hasBody(request)) response.shouldKeepAlive = false;
     const page = pages.get((request.url ?? "").split("?", 1)[0]!);
     if (!page) return say(response, 404, `There is /healthz, /readyz and /metrics.\n`);
@@ -65,7 +65,7 @@ export function createOpsListener(deps: OpsListenerDeps) {
       response.setHeader("allow", "GET, HEAD");
       return say(response, 405, "Use GET.\n");
     }
-    // A page in a browser on this machine can reach loopback under a name of its own (DNS rebinding), and a proxy brings strangers.
+    // A web page can reach loopback under its own name (DNS rebinding), and a proxy may forward strangers under a public name.
     if (local && !isLocalName(request.headers.host))
       return say(response, 403, "This port answers to localhost and to IP addresses only.\n");
     await page(request, response);

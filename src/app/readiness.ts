@@ -28,7 +28,7 @@ const withinMs = 2_000;
 export function createReadiness(node: NodeState): Readiness {
   let asking: Promise<string> | undefined;
 
-  /** One question at a time, whoever asks: a database that hangs must not collect them. */
+  /** All callers share one ping: a database that hangs must not collect statements. */
   function database(): Promise<string> {
     const { sql } = node;
     if (!sql) return Promise.resolve("not open yet");

@@ -128,7 +128,7 @@ test("every metric, label and value in the dashboard is served", () => {
   for (const [, name] of JSON.stringify(dashboard).matchAll(/\$\{?(\w+)/g)) assert.ok(variables.has(name!), name);
 });
 
-test("there is an alert for each thing that must wake someone, and each says what to do", () => {
+test("every condition that needs an operator has an alert, and each alert says what to do", () => {
   const watched = {
     "age of the oldest due email": /posthorn_queue_oldest_due_seconds/,
     "failures by site": /sum by \(site\).*posthorn_delivery_site_attempts_total/,
