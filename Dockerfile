@@ -1,13 +1,24 @@
 # Posthorn as an image: the server with its built dashboard, under an ordinary account, on a Debian with glibc (the PostgreSQL that
 # comes along needs it). Alone it runs its own database in /data; with DATABASE_URL it uses yours.
 
-FROM node:24-bookworm-slim AS build
-WORKDIR /posthorn
-COPY . .
-# With the tools: the dashboard and the SDK are built at the end of the install.
-RUN npm ci --no-audit --no-fund
+# For builds that can be repeated, name the image by its digest as well:
+#   docker build --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:… .
+# "docker buildx imagetools inspect node:24-bookworm-slim" prints the digest.
+ARG NODE_IMAGE=node:24-bookworm-slim
 
-FROM node:24-bookworm-slim
+FROM ${NODE_IMAGE} AS build
+WORKDIR /posthorn
+# Packages first: this layer is built again only when a manifest or the lock file changes.
+COPY package.json package-lock.json ./
+COPY sdk/package.json sdk/
+COPY web/package.json web/
+# Without install scripts: this stage only builds the dashboard, and runs neither PostgreSQL nor the server.
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY src src
+COPY web web
+RUN npm run build -w web
+
+FROM ${NODE_IMAGE}
 WORKDIR /posthorn
 COPY package.json package-lock.json ./
 COPY sdk/package.json sdk/
@@ -17,18 +28,18 @@ RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
 COPY bin bin
 COPY src src
 COPY docs/openapi.json docs/
+COPY deploy/healthcheck.js deploy/
 COPY --from=build /posthorn/web/dist web/dist
-RUN mkdir /data && chown node:node /data
+RUN mkdir -m 700 /data && chown node:node /data
 USER node
 VOLUME /data
+# POSTHORN_OPS stays on the container's own loopback until it is set together with POSTHORN_METRICS_TOKEN.
 ENV POSTHORN_DATA_DIR=/data \
     POSTHORN_HTTP=0.0.0.0:8825 \
     POSTHORN_SMTP=0.0.0.0:2525 \
     POSTHORN_DNS=0.0.0.0:5354
-EXPOSE 8825 2525 5354/udp 5354/tcp
+EXPOSE 8825 8826 2525 5354/udp 5354/tcp
 STOPSIGNAL SIGTERM
-# Where it really listens; a node without the role api has no page to ask, and is well while it runs.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
-  CMD ["node", "-e", "const { pid, http } = require(process.env.POSTHORN_DATA_DIR + '/ports.json'); process.kill(pid, 0); if (http) fetch(`http://127.0.0.1:${http}/readyz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "deploy/healthcheck.js"]
 ENTRYPOINT ["node", "bin/posthorn.js"]
 CMD ["start"]

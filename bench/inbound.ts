@@ -19,14 +19,14 @@ export const benchInbound: Bench = async (say) => {
   const load = { port: node.ports.smtp!, to: `us@${senderDomain}`, message: letter, connections };
   say(`bringing ${messages} messages of 3 kB …`);
   await runSmtpLoad({ ...load, message: (i) => letter(i + 1_000_000), count: 300 });
-  await longestPauseMs(node.url);
+  await longestPauseMs(node.opsUrl);
   const taken = await runSmtpLoad({ ...load, count: messages });
   const [stored] = await stage.sql<
     { n: number }[]
   >`select count(*)::int as n from events where type = 'email.received'`;
   if (stored!.n !== messages + 300) throw new Error(`${stored!.n} events for ${messages + 300} messages`);
   const memory = await residentMiB(node.pid);
-  const pause = await longestPauseMs(node.url);
+  const pause = await longestPauseMs(node.opsUrl);
   await node.remove();
   await stage.clear();
   const peer = await postfix(say);

@@ -34,14 +34,14 @@ export const benchStream: Bench = async (say) => {
   const began = performance.now();
   const sockets = await openIdle(node.url, keys);
   const openSeconds = (performance.now() - began) / 1000;
-  await until("the node to count them", async () => (await countStreams(node.url)) === idleStreams);
+  await until("the node to count them", async () => (await countStreams(node.opsUrl)) === idleStreams);
   const perStreamKiB = ((await residentMiB(node.pid)) - before) * (1024 / idleStreams);
 
   say(`${wakeUps} wake-ups beside them …`);
   await measureWakeUps(active, 50);
   const beside = await measureWakeUps(active, wakeUps);
   for (const socket of sockets) socket.destroy();
-  await until("the node to let go of them", async () => (await countStreams(node.url)) === 0, { withinMs: 30_000 });
+  await until("the node to let go of them", async () => (await countStreams(node.opsUrl)) === 0, { withinMs: 30_000 });
   await wake.stop();
   await node.remove();
   await stage.clear();
@@ -132,8 +132,8 @@ async function openIdle(url: string, keys: readonly string[]): Promise<Socket[]>
   return sockets;
 }
 
-async function countStreams(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+async function countStreams(opsUrl: string): Promise<number> {
+  const text = await (await fetch(`${opsUrl}/metrics`)).text();
   return Number(/^posthorn_event_streams (\d+)/m.exec(text)?.[1]);
 }
 

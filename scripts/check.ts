@@ -11,6 +11,7 @@ const steps: [name: string, command: string, args: string[]][] = [
   ["contract lint", "buf", ["lint"]],
   ["contract breaking changes", "buf", ["breaking", "--against", "proto/image.binpb"]],
   ["generated files", node, ["scripts/generate.ts", "--check"]],
+  ["migrations", node, ["scripts/migrations.ts"]],
   ["schema dump", node, ["scripts/schema.ts", "--check"]],
 ];
 

@@ -6,12 +6,13 @@ import { BufError, buf, root } from "./generators/buf.ts";
 import { applyChanges, findChanges, type Generator } from "./generators/changes.ts";
 import * as commandLine from "./generators/command-line.ts";
 import * as contract from "./generators/contract.ts";
+import * as envExample from "./generators/env-example.ts";
 import * as openapi from "./generators/openapi.ts";
 import * as reference from "./generators/reference.ts";
 import * as sdkGen from "./generators/sdk-gen.ts";
 import * as states from "./generators/states.ts";
 
-const generators: Generator[] = [contract, openapi, reference, sdkGen, states, commandLine];
+const generators: Generator[] = [contract, commandLine, envExample, openapi, reference, sdkGen, states];
 
 const done = { missing: "written", differs: "rewritten", stale: "removed" };
 

@@ -17,7 +17,7 @@ export async function deliverAll(stage: Stage, node: RunningProgram, mail: Deliv
   const settled = async () =>
     Number((await sql<{ last: string }[]>`select sum(last)::text as last from event_counters`)[0]!.last);
   const before = await settled();
-  await longestPauseMs(node.url);
+  await longestPauseMs(node.opsUrl);
   const costSince = await startCost(stage, node.pid);
   const began = performance.now();
   const load = { url: node.url, path: "/v1.EmailService/SendEmail", headers: callHeaders };
@@ -32,6 +32,6 @@ export async function deliverAll(stage: Stage, node: RunningProgram, mail: Deliv
     select count(*) filter (where type = 'email.delivered')::int as delivered from events`;
   if (outcome!.delivered !== before + count)
     throw new Error(`${outcome!.delivered} of ${before + count} were delivered`);
-  const pauseMs = await longestPauseMs(node.url);
+  const pauseMs = await longestPauseMs(node.opsUrl);
   return { perSecond: count / seconds, peakMiB: memoryMiB(node.pid).peak, pauseMs, cost };
 }

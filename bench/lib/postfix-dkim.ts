@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { parseAddress } from "../../src/mail/address.ts";
 import { compose } from "../../src/mail/compose.ts";
 import { makeUuid } from "../../src/store/ids.ts";
-import { freePort, type Peer, skipWithout, startPeer } from "../../test/harness/peer.ts";
+import { needs } from "../../test/harness/foreign.ts";
+import { freePort, type Peer, startPeer } from "../../test/harness/peer.ts";
 import { startPostfix, withoutPostfix } from "../../test/harness/postfix.ts";
 import { startSink } from "../../test/harness/sink.ts";
 import { until } from "../../test/harness/wait.ts";
@@ -16,7 +17,7 @@ import { runSmtpLoad } from "./smtp-load.ts";
 import { letter, type Stage } from "./stage.ts";
 
 const messages = 1500;
-const without = withoutPostfix || skipWithout({ name: "opendkim", package: "opendkim" });
+const without = withoutPostfix || needs("opendkim");
 
 /** Messages per second from the first that is brought to the last that the sink has; undefined where a program is missing. */
 export async function postfixWithDkim(stage: Stage, say: Say): Promise<number | undefined> {

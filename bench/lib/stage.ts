@@ -86,8 +86,8 @@ export const callHeaders = {
 };
 
 /** The longest time in which the program's event loop did nothing else, since it was last asked. */
-export async function longestPauseMs(url: string): Promise<number> {
-  const metrics = await (await fetch(`${url}/metrics`)).text();
+export async function longestPauseMs(opsUrl: string): Promise<number> {
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text();
   const seconds = /^posthorn_nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1];
   if (seconds === undefined) throw new Error("/metrics tells no event loop lag");
   return Number(seconds) * 1000;

@@ -124,7 +124,7 @@ const limits = { recipients: 50, messageBytes: 41_943_040, attachments: 100 };
 const send = target("send", emails, (email) => {
   const request = refusing(() => readEmailRequest(Buffer.from(JSON.stringify(email)))) as SendEmailRequest | undefined;
   if (!request) return;
-  const checked = check(sendRequestFrom(request), limits, Date.parse("2026-11-16T00:00:00Z"));
+  const checked = check(sendRequestFrom(request), { limits, nowMs: Date.parse("2026-11-16T00:00:00Z") });
   if (!checked.ok) assert.ok(checked.violations.length > 0);
   else assert.doesNotMatch(checked.email.subject + checked.email.headers.flat().join(""), /[\r\n\0]/);
 });

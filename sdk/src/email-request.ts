@@ -66,7 +66,14 @@ const known: ReadonlySet<string> = new Set<keyof Plain>([
 ]);
 
 const otherNames: Record<string, string> = {
+  attachment: "attachments",
+  content: "body",
+  html_body: "html",
+  htmlBody: "html",
+  message: "body",
   text: "body",
+  text_body: "body",
+  textBody: "body",
   reply_to: "replyToAddresses",
   replyToEmailId: "replyTo",
   scheduled_at: "scheduledAt",

@@ -10,7 +10,7 @@ import { until } from "../../test/harness/wait.ts";
 import { consumer } from "./project.ts";
 
 const env = { POSTHORN_API_KEY: "the-key-of-the-packed-client-0123456789" };
-const letter = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "" };
+const letter = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "Hi" };
 
 /** `nodes` by their versions, as project.ts finds them. */
 export async function followThroughKill(project: string, nodes: Map<string, string>): Promise<void> {
@@ -72,7 +72,7 @@ async function startClient(options: {
     version,
     async said(what) {
       const there = () => output.includes(what) || child.exitCode !== null;
-      await until(`${what} from the client on ${version}`, there, { withinMs: 60_000 });
+      await until(`${what} from the client on ${version}`, there);
       assert.equal(child.exitCode, null, `${output}\n${program.output()}`);
     },
     async end() {

@@ -45,6 +45,18 @@ test("a refusal names every field and carries the request id of the server's log
   assert.match(error.requestId!, /^[0-9a-f-]{36}$/);
 });
 
+test("an email without content is refused, alone and in a batch, with the field to fill", async () => {
+  const blank = { from: "shop@nowhere.example", to: "ada@example.net", subject: "Hello" };
+  const error = await rejection<PosthornError>(posthorn.emails.send(blank));
+  assert.equal(error.code, "invalid_argument");
+  const violations = [{ field: "body", description: "is required: an email needs body, html or an attachment" }];
+  assert.deepEqual(error.violations, violations);
+  assert.match(error.message, /an email needs body, html or an attachment/);
+  const { data, refused } = await posthorn.emails.sendBatch([blank]);
+  assert.equal(refused, 1);
+  assert.deepEqual([data[0]!.error!.code, data[0]!.error!.violations], ["invalid_argument", violations]);
+});
+
 test("a send from a domain that is not registered tells the next step", async () => {
   const email = { from: "shop@nowhere.example", to: "ada@example.net", subject: "Hello", body: "Hello" };
   const error = await rejection<PosthornError>(posthorn.emails.send(email));

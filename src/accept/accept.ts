@@ -33,7 +33,12 @@ export type AcceptOptions = {
   idempotencyKey: string | undefined;
   /** Called just before the statement is sent: the last moment at which a passed deadline leaves nothing behind. */
   beginWrite(): void;
+  /** Names in the request, or in the i-th email of a batch, that the contract does not have. */
+  unknownFields?(i: number): readonly string[];
 };
+
+/** What one email of a call is prepared with. */
+export type Prepare = { idempotencyKey?: string; unknownFields?: () => readonly string[] };
 
 export type AcceptDeps = { sql: Sql; clock: Clock; wake: Wake; limits: SendLimits; retryForMs: number };
 
@@ -56,8 +61,12 @@ export function createAccept(deps: AcceptDeps): Accept {
   };
 
   /** The email as it will be stored, or a problem that keeps it out; its domain is judged by whoever stores it. Writes nothing. */
-  async function prepare(request: SendRequest, sender: Sender, idempotencyKey?: string): Promise<NewEmail> {
-    const checked = check(request, deps.limits, deps.clock.nowMs());
+  async function prepare(
+    request: SendRequest,
+    sender: Sender,
+    { idempotencyKey, unknownFields }: Prepare,
+  ): Promise<NewEmail> {
+    const checked = check(request, { limits: deps.limits, nowMs: deps.clock.nowMs(), unknownFields });
     if (!checked.ok) throw invalid(checked.violations);
     const { email } = checked;
     if (sender.domain !== undefined && sender.domain !== email.from.domain)
@@ -67,7 +76,10 @@ export function createAccept(deps: AcceptDeps): Accept {
   }
 
   async function acceptNew(request: SendRequest, sender: Sender, options: AcceptOptions): Promise<AcceptedEmail> {
-    const row = await prepare(request, sender, options.idempotencyKey);
+    const row = await prepare(request, sender, {
+      idempotencyKey: options.idempotencyKey,
+      unknownFields: () => options.unknownFields?.(0) ?? [],
+    });
     options.beginWrite();
     const answer = await emails.accept(row);
     if (answer.stored) return { id: row.id, messageId: row.messageId, repeated: false };

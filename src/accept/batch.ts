@@ -5,7 +5,7 @@ import { storeBatch } from "../store/email-batches.ts";
 import type { NewEmail } from "../store/emails.ts";
 import { findSendingDomains } from "../store/sending-domains.ts";
 import type { Wake } from "../store/wake.ts";
-import type { AcceptOptions, Sender } from "./accept.ts";
+import type { AcceptOptions, Prepare, Sender } from "./accept.ts";
 import { domainRefused } from "./domain.ts";
 import { checkKey, hashOfBatch, keyKeptForMs, keyUsed } from "./idempotency.ts";
 import { tellMail } from "./lanes.ts";
@@ -25,14 +25,16 @@ export type AcceptBatch = (
 export type BatchDeps = {
   sql: Sql;
   wake: Wake;
-  prepare(request: SendRequest, sender: Sender): Promise<NewEmail>;
+  prepare(request: SendRequest, sender: Sender, options: Prepare): Promise<NewEmail>;
 };
 
 export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
   return async (requests, sender, options) => {
     const key = options.idempotencyKey;
     checkKey(key);
-    const read = await Promise.all(requests.map((request) => prepare(request, sender)));
+    const read = await Promise.all(
+      requests.map((request, i) => prepare(request, sender, { unknownFields: () => options.unknownFields?.(i) ?? [] })),
+    );
     const judged = await judgeDomains(sender.workspaceId, read);
     const rows = judged.flatMap(({ row }) => row ?? []);
     const results = judged.map(({ result }) => result);
@@ -53,9 +55,9 @@ export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
     return results;
   };
 
-  async function prepare(request: SendRequest, sender: Sender): Promise<NewEmail | Problem> {
+  async function prepare(request: SendRequest, sender: Sender, options: Prepare): Promise<NewEmail | Problem> {
     try {
-      const row = await deps.prepare(request, sender);
+      const row = await deps.prepare(request, sender, options);
       refuseNul(row);
       return row;
     } catch (error) {

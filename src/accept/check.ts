@@ -8,6 +8,7 @@ import { checkAttachment } from "../mail/mime/attachment.ts";
 import { canonicalBase64 } from "../mail/mime/base64.ts";
 import type { Violation } from "../rules/problem.ts";
 import type { RecipientKind } from "../store/emails.ts";
+import { blankReason, isBlank } from "./blank.ts";
 import type { SendLimits, SendRequest } from "./request.ts";
 
 export type CheckedEmail = {
@@ -41,7 +42,11 @@ const dayMs = 86_400_000;
 const maxAheadMs = 30 * dayMs;
 const maxPastMs = 5 * 60_000;
 
-export function check(request: SendRequest, limits: SendLimits, nowMs: number): CheckResult {
+/** `unknownFields`: names in the request that the contract does not have, asked for where the email is blank. */
+export function check(
+  request: SendRequest,
+  { limits, nowMs, unknownFields }: { limits: SendLimits; nowMs: number; unknownFields?: () => readonly string[] },
+): CheckResult {
   const violations: Violation[] = [];
   const wrong = (field: string, description: string) => violations.push({ field, description });
 
@@ -70,6 +75,7 @@ export function check(request: SendRequest, limits: SendLimits, nowMs: number): 
   }
 
   checkSubject(request.subject, wrong);
+  if (isBlank(request)) wrong("body", blankReason(unknownFields?.() ?? []));
   checkText("body", request.body, wrong);
   checkText("html", request.html, wrong);
   checkMetadata(request.metadata, wrong);

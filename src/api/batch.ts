@@ -1,11 +1,17 @@
 /** SendEmailBatch: up to 500 emails in one call. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Accept } from "../accept/accept.ts";
-import { EmailStatus, type SendEmailBatchRequest, type SendEmailBatchResponseSchema } from "../gen/v1/email_pb.ts";
+import {
+  EmailStatus,
+  type SendEmailBatchRequest,
+  type SendEmailBatchResponseSchema,
+  SendEmailRequestSchema,
+} from "../gen/v1/email_pb.ts";
 import { invalid } from "../rules/problem.ts";
 import { toWireId } from "../store/ids.ts";
 import type { Call } from "./call.ts";
 import { senderOf, sendRequestFrom } from "./email-wire.ts";
+import { unknownFields } from "./written.ts";
 
 const maxEmails = 500;
 
@@ -23,6 +29,7 @@ export async function sendBatch(
   const results = await accept.acceptBatch(request.emails.map(sendRequestFrom), senderOf(call.caller), {
     idempotencyKey: call.header("idempotency-key"),
     beginWrite: () => call.beginWrite(),
+    unknownFields: (i) => unknownFields(request, SendEmailRequestSchema, ["emails", i]),
   });
   const refused = results.filter((result) => "error" in result).length;
   const data = results.map((result) => {

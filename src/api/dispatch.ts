@@ -15,6 +15,7 @@ import { safeHeaders } from "./safe-headers.ts";
 import { tameTimeout } from "./timeout.ts";
 import { type ShortCall, suitsShortWay } from "./unary-json.ts";
 import { closeAfterUnreadBody, dropRest } from "./unread-body.ts";
+import { withWritten } from "./written.ts";
 
 export type Page = (request: Request, response: Response) => Promise<void> | void;
 
@@ -100,7 +101,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
     if (!handler) return refuseUnknownMethod(request, response, path);
     const short = deps.shortWay.get(path);
     if (short && suitsShortWay(request, deps.maxBodyBytes)) return goShort(short, request, response, requestId);
-    void callRpc(handler, request, response, requestId);
+    void withWritten(() => callRpc(handler, request, response, requestId));
   }
 
   async function callRpc(

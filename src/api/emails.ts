@@ -2,7 +2,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Accept } from "../accept/accept.ts";
 import { toOutgoing } from "../accept/outgoing.ts";
-import { EmailService, EmailStatus } from "../gen/v1/email_pb.ts";
+import { EmailService, EmailStatus, SendEmailRequestSchema } from "../gen/v1/email_pb.ts";
 import { compose } from "../mail/compose.ts";
 import { invalid, notFound, Problem, type Violation } from "../rules/problem.ts";
 import type { Clock } from "../store/clock.ts";
@@ -21,6 +21,7 @@ import type { Follower } from "./follower.ts";
 import { cutPage, keysetPage } from "./paging.ts";
 import { serve } from "./service.ts";
 import { streamEvents } from "./stream.ts";
+import { unknownFields } from "./written.ts";
 
 export type EmailServiceDeps = {
   sql: Sql;
@@ -47,6 +48,7 @@ export function createEmailService(deps: EmailServiceDeps) {
       const accepted = await deps.accept.accept(send, senderOf(caller), {
         idempotencyKey: call.header("idempotency-key"),
         beginWrite: () => call.beginWrite(),
+        unknownFields: () => unknownFields(request, SendEmailRequestSchema),
       });
       const answer = { id: toWireId("email", accepted.id), messageId: accepted.messageId };
       const later = send.scheduledAt !== undefined && send.scheduledAt.getTime() > deps.clock.nowMs();

@@ -1,18 +1,14 @@
-/** /healthz says that the process runs, /readyz that it can serve, /metrics what it did. */
+/** What the API's own port says about the node: /healthz and /readyz give a status and no reasons, /metrics needs its token. The
+ * operations port (src/app/ops-listener.ts) has the details. */
 import { timingSafeEqual } from "node:crypto";
-import type { Metrics } from "../ops/metrics.ts";
 import { type Page, plain } from "./dispatch.ts";
 import type { Request } from "./http.ts";
 
 export type HealthDeps = {
-  metrics: Metrics;
   metricsToken: string | undefined;
-  /** Without a token, metrics are for this machine only. */
-  onLoopback: boolean;
-  /** Resolves when the database answers; each check has its own deadline. */
-  ready(): Promise<Record<string, string>>;
-  /** Brings gauges up to date before they are shown. */
-  measure(): Promise<void>;
+  ready(): Promise<boolean>;
+  /** The metrics as Prometheus reads them. */
+  metrics(): Promise<{ contentType: string; text: string }>;
 };
 
 export function healthPages(deps: HealthDeps): Map<string, Page> {
@@ -21,33 +17,35 @@ export function healthPages(deps: HealthDeps): Map<string, Page> {
     [
       "/readyz",
       async (_request, response) => {
-        const checks = await deps.ready();
-        const good = Object.values(checks).every((state) => state === "ok");
-        const body = JSON.stringify({ ready: good, checks }) + "\n";
-        response.statusCode = good ? 200 : 503;
+        const ready = await deps.ready();
+        response.statusCode = ready ? 200 : 503;
         response.setHeader("content-type", "application/json");
-        response.end(body);
+        response.end(`${JSON.stringify({ ready })}\n`);
       },
     ],
     [
       "/metrics",
       async (request, response) => {
-        if (!mayRead(deps, request)) {
+        // Also on loopback: behind a proxy on this machine, every stranger comes from there.
+        if (!hasToken(request, deps.metricsToken)) {
           response.setHeader("www-authenticate", 'Bearer realm="metrics"');
-          return plain(response, 401, "Set POSTHORN_METRICS_TOKEN and send it as Authorization: Bearer.\n");
+          return plain(response, 401, noToken);
         }
-        await deps.measure();
-        const text = await deps.metrics.registry.metrics();
-        response.setHeader("content-type", deps.metrics.registry.contentType);
+        const { contentType, text } = await deps.metrics();
+        response.setHeader("content-type", contentType);
         response.end(text);
       },
     ],
   ]);
 }
 
-function mayRead(deps: HealthDeps, request: Request): boolean {
-  if (deps.metricsToken === undefined) return deps.onLoopback;
+export const noToken =
+  "Send POSTHORN_METRICS_TOKEN as Authorization: Bearer. Without a token set, read the metrics at POSTHORN_OPS, on the machine itself.\n";
+
+/** Whether the request carries this token; never where there is none. */
+export function hasToken(request: Pick<Request, "headers">, token: string | undefined): boolean {
+  if (token === undefined) return false;
   const given = Buffer.from(request.headers.authorization ?? "");
-  const wanted = Buffer.from(`Bearer ${deps.metricsToken}`);
+  const wanted = Buffer.from(`Bearer ${token}`);
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }

@@ -5,6 +5,7 @@ import { invalid, type Problem, type Violation } from "../rules/problem.ts";
 import { fromProblem } from "./errors.ts";
 import { calendarProblems, jsonProblems, mostProblems } from "./json-problems.ts";
 import { mayRepeatKeys } from "./json-text.ts";
+import { keepWritten, noteWritten } from "./written.ts";
 
 /** In larger requests the library's own words name one field: a look at each would hold everybody up. */
 const lookTwiceBytes = 256 * 1024;
@@ -32,7 +33,9 @@ export function createRequestReader<D extends DescMessage>(request: D): (bytes: 
     const problems = [...(text.length > lookTwiceBytes ? [] : jsonProblems(request, json)), ...times];
     if (problems.length > 0) throw invalid(problems.slice(0, mostProblems));
     try {
-      return readAll(true);
+      const message = readAll(true);
+      keepWritten(message, json);
+      return message;
     } catch (error) {
       throw invalid([inWordsOf(error as Error)]);
     }
@@ -59,11 +62,10 @@ export function createJsonReader(request: DescMessage, refused: () => void) {
     const text = decode(bytes);
     if (text.length > lookTwiceBytes) return text;
     const json = parse(text);
-    const problems = [
-      ...(decodes(request, json) ? [] : jsonProblems(request, json)),
-      ...calendarProblems(request, json),
-    ];
+    const fits = decodes(request, json) !== undefined;
+    const problems = [...(fits ? [] : jsonProblems(request, json)), ...calendarProblems(request, json)];
     if (problems.length > 0) throw invalid(problems);
+    if (!fits) noteWritten(json);
     return text;
   }
 

@@ -14,6 +14,7 @@ import { lifeOf } from "./life.ts";
 import { createJsonReader } from "./read-json.ts";
 import type { ServiceEntry } from "./service.ts";
 import { maxTimeoutMs } from "./timeout.ts";
+import { keepNoted } from "./written.ts";
 
 export type RouterDeps = GateDeps & {
   log: Log;
@@ -73,6 +74,7 @@ function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
   if (method.methodKind === "unary") {
     return async (request: unknown, context: HandlerContext) => {
       try {
+        keepNoted(request as object);
         const answer = await withinDeadline(
           callFrom(context),
           async (call) => await (handler(request, call) as Promise<unknown>),

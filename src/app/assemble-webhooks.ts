@@ -39,7 +39,7 @@ export type Webhooks = {
 
 export function createWebhooks(deps: WebhookDeps): Webhooks {
   const { config, log, clock, wake } = deps;
-  const { sql, secrets } = deps.store;
+  const { sql, secrets, schemaVersion } = deps.store;
   const { scheduleMs, timeoutMs, disableAfterMs } = config.webhooks;
   const guard = createWebhookGuard({ allowCidrs: openedRanges(config) });
   const finder = createTargetFinder({ resolver: deps.resolver, guard });
@@ -49,7 +49,7 @@ export function createWebhooks(deps: WebhookDeps): Webhooks {
 
   const settler = createWebhookSettler(sql, { disableAfterMs, onDisabled: () => wake.tell("events") });
   // A worker of its own: each loop gives up its worker's id when it has lost sight of a lease, and must not take the other's with it.
-  const heartbeat = createHeartbeat({ sql, log, clock, roles: ["webhooks"], version, alone: false });
+  const heartbeat = createHeartbeat({ sql, log, clock, roles: ["webhooks"], version, schemaVersion, alone: false });
   const loop = createWebhookLoop({
     sql,
     log,

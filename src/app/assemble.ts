@@ -23,12 +23,11 @@ import { ensureExampleDomain } from "../domains/example.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
 import { createClock } from "../store/clock.ts";
-import { ping } from "../store/db.ts";
-import { queueDepth } from "../store/queue.ts";
 import { createWake } from "../store/wake.ts";
 import { startDelivery } from "./assemble-delivery.ts";
 import { asksItself, createDomains, startDns } from "./assemble-domains.ts";
 import { startInbound } from "./assemble-inbound.ts";
+import { startOps } from "./assemble-ops.ts";
 import { createPeopleParts, type FirstSignUp } from "./assemble-people.ts";
 import { createWebhooks } from "./assemble-webhooks.ts";
 import type { Config } from "./config.ts";
@@ -37,7 +36,8 @@ import { type Ports, writePorts } from "./files.ts";
 import { ensureFirst, type FirstStart } from "./first-start.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { createHousekeeping } from "./housekeeping.ts";
-import { openStore } from "./open-store.ts";
+import { explainStart, openStore } from "./open-store.ts";
+import type { NodeState } from "./readiness.ts";
 import { version } from "./version.ts";
 
 export type Program = {
@@ -51,35 +51,51 @@ export type Program = {
 };
 
 type Part = { name: string; stop(): Promise<void> };
-type Start = { config: Config; log: Log; running: Part[]; stopAll: () => Promise<void>; stop?: AbortSignal };
+type Start = {
+  config: Config;
+  log: Log;
+  running: Part[];
+  node: NodeState;
+  stopAll: () => Promise<void>;
+  stop?: AbortSignal;
+};
 
 /** `stop` ends the wait for a database that does not answer; everything else of a start is short and is finished first. */
 export async function assemble(config: Config, log: Log, stop?: AbortSignal): Promise<Program> {
   const running: Part[] = [];
+  const ports: Ports = { pid: process.pid };
+  const node: NodeState = { phase: "starting", version, roles: [...config.roles], ports, sql: undefined };
   const stopAll = async () => {
+    node.phase = "stopping";
     for (const part of running.splice(0).reverse()) {
       await part.stop().catch((error) => log.error({ err: error, part: part.name }, "a part did not stop cleanly"));
     }
   };
   try {
-    return await startAll({ config, log, running, stopAll, stop });
+    return await startAll({ config, log, running, node, stopAll, stop });
   } catch (error) {
     await stopAll();
-    throw error;
+    throw await explainStart(error, config);
   }
 }
 
-/** Parts are stopped in the reverse order of their start: listeners first, the store last. */
-async function startAll({ config, log, running, stopAll, stop }: Start): Promise<Program> {
+/** Parts are stopped in the reverse order of their start: listeners first, then the store, the operations port last. */
+async function startAll({ config, log, running, node, stopAll, stop }: Start): Promise<Program> {
   const metrics = createMetrics();
   const clock = createClock();
   const shutdown = new AbortController();
 
+  const ops = await startOps({ config, log, metrics, node });
+  running.push({ name: "operations", stop: ops.stop });
   const store = await openStore({ config, log, for: "program", stop });
   running.push({ name: "store", stop: store.close });
   const { sql } = store;
+  node.sql = sql;
+  ops.announce();
 
-  const heartbeat = createHeartbeat({ sql, log, clock, roles: [...config.roles], version, alone: store.embedded });
+  const { schemaVersion } = store;
+  const roles = [...config.roles];
+  const heartbeat = createHeartbeat({ sql, log, clock, roles, version, schemaVersion, alone: store.embedded });
   running.push({ name: "heartbeat", stop: heartbeat.stop });
   await heartbeat.start();
   const first = await ensureFirst({ sql, clock, config });
@@ -88,7 +104,7 @@ async function startAll({ config, log, running, stopAll, stop }: Start): Promise
   running.push({ name: "wake-ups", stop: wake.stop });
   await wake.start();
 
-  const ports: Ports = { pid: process.pid };
+  const { ports } = node;
   const dns = await startDns({ config, sql, log, nowMs: clock.nowMs, serve: config.roles.has("dns") });
   running.push({ name: "dns", stop: dns.stop });
   ports.dns = dns.listening?.port;
@@ -181,19 +197,8 @@ async function startAll({ config, log, running, stopAll, stop }: Start): Promise
     const rpcs = createRouter(router, services);
     const bodies = createBodyRoom(4 * config.limits.bodyBytes);
     const shortWay = createShortWay({ ...router, bodies }, services);
-    const pages = healthPages({
-      metrics,
-      metricsToken: config.metricsToken,
-      onLoopback: config.onLoopback,
-      ready: async () => ({ database: await answers(ping(sql)) }),
-      measure: async () => {
-        metrics.eventStreams.set(follower.size());
-        metrics.poolConnections.set({ state: "limit" }, config.databasePool);
-        const depth = await queueDepth(sql);
-        metrics.poolConnections.set({ state: "open" }, sql.pool.totalCount);
-        for (const state of ["due", "later", "leased"] as const) metrics.queueDepth.set({ state }, depth[state]);
-      },
-    });
+    ops.beforeScrape(() => metrics.eventStreams.set(follower.size()));
+    const pages = healthPages(ops.health);
     const openapi = await openapiPages(fileURLToPath(new URL("../../docs/openapi.json", import.meta.url)));
     const files = await createFiles(fileURLToPath(new URL("../../web/dist", import.meta.url)));
     const http = createHttp({
@@ -224,12 +229,8 @@ async function startAll({ config, log, running, stopAll, stop }: Start): Promise
     ports.http = (await http.start()).port;
     firstSignUp = await people.listensOn(ports.http);
   }
+  node.phase = "running";
   await writePorts(config.dataDir, ports);
   log.info({ version, roles: [...config.roles], ports }, "Posthorn is ready");
   return { ports, first, exampleDomain, firstSignUp, stop: stopAll };
-}
-
-async function answers(question: Promise<unknown>): Promise<string> {
-  const late = new Promise<string>((resolve) => setTimeout(() => resolve("no answer within 2 s"), 2000).unref());
-  return await Promise.race([question.then(() => "ok").catch((error: Error) => error.message), late]);
 }

@@ -33,3 +33,15 @@ test("every mistake is told at once, by name, with how to write it", () => {
 test("a role that does not exist is named beside those that do", () => {
   assert.throws(() => readConfig({ POSTHORN_ROLES: "api,cooking" }), /POSTHORN_ROLES: "cooking" is none of all, api/);
 });
+
+test("the operations port is on loopback, and beyond it only with a token", () => {
+  assert.deepEqual(readConfig({}).ops, { host: "127.0.0.1", port: 8826, chosen: false });
+  assert.deepEqual(readConfig({ POSTHORN_OPS: "[::1]:0" }).ops, { host: "::1", port: 0, chosen: true });
+  assert.equal(readConfig({ POSTHORN_HTTP: "127.0.0.1:8826" }).ops.port, 0, "a listener that has the port keeps it");
+  const POSTHORN_OPS = "0.0.0.0:8826";
+  assert.throws(
+    () => readConfig({ POSTHORN_OPS }),
+    /POSTHORN_OPS: an address beyond loopback needs POSTHORN_METRICS_TOKEN/,
+  );
+  assert.equal(readConfig({ POSTHORN_OPS, POSTHORN_METRICS_TOKEN: "0123456789abcdef" }).ops.host, "0.0.0.0");
+});

@@ -52,6 +52,10 @@ export const settings = {
     value: "127.0.0.1:5354",
     help: "Where the DNS server for the zone listens, UDP and TCP.",
   },
+  POSTHORN_OPS: {
+    shape: listen,
+    help: "Where every node serves /healthz, /readyz with details and /metrics. Default: 127.0.0.1:8826, or a free port while another program has that one.",
+  },
   POSTHORN_PUBLIC_URL: {
     shape: url("http:", "https:"),
     help: "The address people and programs reach this service under. Default: the HTTP listener.",
@@ -220,7 +224,7 @@ export const settings = {
   },
   POSTHORN_METRICS_TOKEN: {
     shape: matching(/^.{16,}$/s, "must have at least 16 characters"),
-    help: "Bearer token for /metrics. Without it, /metrics answers only on loopback.",
+    help: "Bearer token for /metrics on POSTHORN_HTTP, and for details and /metrics on a POSTHORN_OPS beyond loopback.",
   },
   POSTHORN_LOG_LEVEL: {
     shape: choice("trace", "debug", "info", "warn", "error", "silent"),
@@ -281,6 +285,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 /** Names that clients and tests of ours use in the same environment. */
 const elsewhere = new Set(["POSTHORN_URL", "POSTHORN_KEY"]);
 
+export const defaultOpsPort = 8826;
+
 function shapeConfig(values: Values, problems: string[]) {
   const http = values.POSTHORN_HTTP;
   const chosen = values.POSTHORN_ROLES.includes("all") ? [...roles] : values.POSTHORN_ROLES;
@@ -300,6 +306,14 @@ function shapeConfig(values: Values, problems: string[]) {
   if (!values.POSTHORN_TLS_CERT !== !values.POSTHORN_TLS_KEY) {
     problems.push("POSTHORN_TLS_CERT and POSTHORN_TLS_KEY: set both or neither");
   }
+  // A listener that an operator gave this port keeps it.
+  const used = [http, values.POSTHORN_SMTP, values.POSTHORN_DNS].some(({ port }) => port === defaultOpsPort);
+  const ops = values.POSTHORN_OPS ?? { host: "127.0.0.1", port: used ? 0 : defaultOpsPort };
+  if (!isLoopback(ops.host) && values.POSTHORN_METRICS_TOKEN === undefined) {
+    problems.push(
+      "POSTHORN_OPS: an address beyond loopback needs POSTHORN_METRICS_TOKEN; make one with: openssl rand -hex 24",
+    );
+  }
   return {
     databaseUrl: values.DATABASE_URL,
     databasePool: values.POSTHORN_DATABASE_POOL,
@@ -308,6 +322,7 @@ function shapeConfig(values: Values, problems: string[]) {
     http,
     smtp: values.POSTHORN_SMTP,
     dns: values.POSTHORN_DNS,
+    ops: { ...ops, chosen: values.POSTHORN_OPS !== undefined },
     onLoopback: isLoopback(http.host),
     publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ""),
     zone: values.POSTHORN_ZONE,
@@ -366,7 +381,7 @@ function readFallback(words: readonly string[]): { afterFailures: number; sites:
   return { afterFailures: Math.min(Number.POSITIVE_INFINITY, ...numbers), sites: new Set(sites) };
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === "localhost" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback");
 }
 

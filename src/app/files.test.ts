@@ -1,38 +1,71 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { makePrivateFolder, writePrivate } from "./files.ts";
+import { test } from "node:test";
+import { readPorts, runningPorts, writePorts, writePrivate } from "./files.ts";
 
-let place: string;
-before(async () => {
-  place = await mkdtemp(join(tmpdir(), "posthorn-files-"));
-});
-after(() => rm(place, { recursive: true, force: true }));
+async function newFolder(t: { after(work: () => Promise<void>): void }): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "posthorn-files-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
 
-const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
-
-test("a private file and its folder are closed to other accounts, and an existing folder keeps its mode", async () => {
-  const folder = join(place, "parent/data");
-  await writePrivate(join(folder, "first-key"), "secret\n");
-  assert.deepEqual([await modeOf(folder), await modeOf(join(folder, "first-key"))], [0o700, 0o600]);
-  assert.equal(await modeOf(join(place, "parent")), 0o777 & ~process.umask(), "folders above are the operator's");
-  const before = await modeOf(place);
-  await makePrivateFolder(place);
-  assert.equal(await modeOf(place), before);
+test("a private file is written whole, readable by its owner alone, in a directory closed to others", async (t) => {
+  const folder = await newFolder(t);
+  const path = join(folder, "data", "secret");
+  await writePrivate(path, "first");
+  await writePrivate(path, "second");
+  assert.equal(await readFile(path, "utf8"), "second");
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  assert.equal((await stat(join(folder, "data"))).mode & 0o777, 0o700);
 });
 
-test("a private file is never written through a draft or a link that was there before", async () => {
-  const folder = join(place, "links");
-  await makePrivateFolder(folder);
-  const target = join(place, "target");
+test("a private file that cannot be written leaves no draft", async (t) => {
+  const folder = await newFolder(t);
+  await mkdir(join(folder, "secret", "full"), { recursive: true });
+  await assert.rejects(writePrivate(join(folder, "secret"), "text"));
+  assert.deepEqual(await readdir(folder), ["secret"]);
+});
+
+test("ports are those of a living process on this very directory", async (t) => {
+  const folder = await newFolder(t);
+  assert.equal(await runningPorts(folder), undefined);
+  const ports = { pid: process.pid, http: 8825 };
+  await writePorts(folder, ports);
+  assert.deepEqual(await runningPorts(folder), ports);
+
+  const copy = await newFolder(t);
+  await copyFile(join(folder, "ports.json"), join(copy, "ports.json"));
+  assert.equal(await readPorts(copy), undefined, "a copied data directory");
+
+  const moved = join(copy, "moved");
+  await rename(folder, moved);
+  assert.deepEqual(await runningPorts(moved), ports, "a moved data directory");
+});
+
+test("ports of an ended process, of another process with its number, and torn ones are not running", async (t) => {
+  const folder = await newFolder(t);
+  await writePorts(folder, { pid: 2 ** 22 + 1, http: 8825 });
+  assert.equal(await runningPorts(folder), undefined);
+  assert.equal((await readPorts(folder))?.ports.http, 8825, "the last known ones");
+  await writeFile(join(folder, "ports.json"), JSON.stringify({ pid: process.pid, start: "1", http: 1 }));
+  assert.equal(await runningPorts(folder), undefined);
+  await writeFile(join(folder, "ports.json"), JSON.stringify({ pid: process.pid, http: 1 }));
+  assert.equal((await runningPorts(folder))?.http, 1, "as an older release wrote them");
+  await writeFile(join(folder, "ports.json"), '{"pid":');
+  assert.equal(await runningPorts(folder), undefined);
+});
+
+test("a private file is never written through a draft or a link that was there before", async (t) => {
+  const folder = await newFolder(t);
+  const target = join(await newFolder(t), "target");
   await writeFile(target, "untouched", { mode: 0o644 });
   await symlink(target, join(folder, "key"));
   await symlink(target, join(folder, `key.${process.pid}.tmp`));
   await writePrivate(join(folder, "key"), "secret");
   assert.equal(await readFile(target, "utf8"), "untouched");
   assert.equal(await readFile(join(folder, "key"), "utf8"), "secret");
-  assert.equal(await modeOf(join(folder, "key")), 0o600);
+  assert.equal((await stat(join(folder, "key"))).mode & 0o777, 0o600);
   assert.deepEqual(await readdir(folder), ["key"]);
 });

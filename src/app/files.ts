@@ -1,28 +1,34 @@
 /** The small files in the data directory: the secret, the first key, the first sign-up, the ports. Written whole or not at all, readable by their owner only. */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeDataDir } from "../store/embedded-home.ts";
+import { pidTaken, processStart } from "../store/embedded-process.ts";
 import type { Config } from "./config.ts";
 
-/** Closed to other accounts from the moment it exists. A folder that exists keeps its mode: the operator chose it. */
-export async function makePrivateFolder(folder: string): Promise<void> {
-  await mkdir(dirname(folder), { recursive: true });
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-}
-
-export async function writePrivate(path: string, text: string): Promise<void> {
-  await makePrivateFolder(dirname(path));
+/** `write` may ask for the identity of the file, which a copy of it does not have. */
+export async function writePrivate(path: string, write: string | ((identity: string) => string)): Promise<void> {
+  await makeDataDir(dirname(path));
   const draft = `${path}.${process.pid}.tmp`;
   // Never through a file or a link that was there before, whose mode and owner would stay.
   await rm(draft, { force: true });
-  const file = await open(draft, "wx", 0o600);
   try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
+    const file = await open(draft, "wx", 0o600);
+    try {
+      await file.writeFile(typeof write === "string" ? write : write(identityOf(await file.stat())));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => {});
+    throw error;
   }
-  await rename(draft, path);
+}
+
+function identityOf({ dev, ino }: { dev: number; ino: number }): string {
+  return `${dev}:${ino}`;
 }
 
 /** The configured secret, or the one made on first start. Losing it makes sealed keys unreadable: it belongs into the back-up. */
@@ -39,25 +45,32 @@ export async function readSecret(config: Pick<Config, "secret" | "dataDir">): Pr
   return secret;
 }
 
-export type Ports = { pid: number; http?: number; smtp?: number; dns?: number };
+export type Ports = { pid: number; http?: number; smtp?: number; dns?: number; ops?: number };
+
+/** What proves that the file is the program's own: the start of its process, and the file that it wrote. */
+type Proof = { start?: string; file?: string };
 
 export async function writePorts(dataDir: string, ports: Ports): Promise<void> {
-  await writePrivate(join(dataDir, "ports.json"), `${JSON.stringify(ports)}\n`);
+  const start = processStart(ports.pid);
+  const text = (file: string) => `${JSON.stringify({ ...ports, start, file })}\n`;
+  await writePrivate(join(dataDir, "ports.json"), text);
 }
 
 /** The ports of the program that runs on this data directory; undefined when none does. */
 export async function runningPorts(dataDir: string): Promise<Ports | undefined> {
-  const text = await readFile(join(dataDir, "ports.json"), "utf8").catch(() => undefined);
-  const ports = text === undefined ? undefined : (JSON.parse(text) as Ports);
-  return ports && isRunning(ports.pid) ? ports : undefined;
+  const found = await readPorts(dataDir);
+  return found?.running ? found.ports : undefined;
 }
 
-function isRunning(pid: number): boolean {
+/** The ports of the program that runs here or ran here last; undefined when the file came with a copy of another data directory. */
+export async function readPorts(dataDir: string): Promise<{ ports: Ports; running: boolean } | undefined> {
+  const path = join(dataDir, "ports.json");
   try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    const { start, file, ...ports } = JSON.parse(await readFile(path, "utf8")) as Ports & Proof;
+    if (file !== undefined && file !== identityOf(await stat(path))) return undefined;
+    return { ports, running: start === undefined ? pidTaken(ports.pid) : processStart(ports.pid) === start };
+  } catch {
+    return undefined;
   }
 }
 

@@ -21,6 +21,7 @@ export type HeartbeatDeps = {
   clock: Clock;
   roles: string[];
   version: string;
+  schemaVersion: number;
   /** The database is ours alone (the embedded one, under our lock): whoever was registered before is dead. */
   alone: boolean;
 };
@@ -36,6 +37,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
       pid: process.pid,
       roles: deps.roles,
       version: deps.version,
+      schemaVersion: deps.schemaVersion,
     });
   };
   const once = async () => {

@@ -9,6 +9,7 @@ import { dropExpiredKeys, dropOldPartitions, type Retention } from "../store/ret
 import { forgetSites } from "../store/sites.ts";
 import { forgetStats } from "../store/stats.ts";
 import { forgetDeadWorkers } from "../store/workers.ts";
+import { createBackfills } from "./backfills.ts";
 
 const everyMs = 10 * 60_000;
 
@@ -16,6 +17,7 @@ const everyMs = 10 * 60_000;
 export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retention }) {
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
+  const backfills = createBackfills(deps);
   const work = async () => {
     try {
       await ensurePartitions(deps.sql);
@@ -34,6 +36,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
   };
   return {
     start() {
+      backfills.start();
       round = work();
       timer = setInterval(() => {
         round = round.then(work);
@@ -41,6 +44,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
     },
     async stop() {
       clearInterval(timer);
+      await backfills.stop();
       await round;
     },
   };

@@ -1,23 +1,56 @@
 /** Opens the store for the program or for a command: the embedded server or DATABASE_URL, migrated, with the right secret. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
+import { reopenBackfills } from "../store/backfill.ts";
 import { examineServer, isDatabaseAway, openDb, type ServerFacts, type Sql } from "../store/db.ts";
 import { openEmbedded, startEmbedded } from "../store/embedded.ts";
-import { migrate } from "../store/migrate.ts";
+import { explain } from "../store/embedded-error.ts";
+import { makeDataDir } from "../store/embedded-home.ts";
+import { migrate, type Progress } from "../store/migrate.ts";
 import { checkSecret, createSecrets, type Secrets } from "../store/secrets.ts";
 import type { Config } from "./config.ts";
-import { makePrivateFolder, readSecret } from "./files.ts";
+import { readSecret } from "./files.ts";
 
-export type Store = { sql: Sql; url: string; secrets: Secrets; embedded: boolean; close(): Promise<void> };
+export type Store = {
+  sql: Sql;
+  url: string;
+  secrets: Secrets;
+  embedded: boolean;
+  /** The schema version that this program was written for. The database may be ahead of it. */
+  schemaVersion: number;
+  close(): Promise<void>;
+};
 
-export type StoreOptions = { config: Config; log: Log; for: "program" | "command"; stop?: AbortSignal };
+export type StoreOptions = {
+  config: Config;
+  log: Log;
+  for: "program" | "command";
+  /** Where each step of a migration is reported; the log otherwise. */
+  onMigration?: (progress: Progress) => void;
+  /** Ends the wait for a server that does not answer. */
+  stop?: AbortSignal;
+};
 
 /** An external server may start after us: it is waited for this long before giving up. */
 const waitForServerMs = 30_000;
 
 export async function openStore(options: StoreOptions): Promise<Store> {
+  return await open(options).catch(async (error) => {
+    throw await explainStart(error, options.config);
+  });
+}
+
+/** A start that fails for the data directory's sake says so in one sentence: no space, no permission, no directory. */
+export async function explainStart(error: unknown, { dataDir, databaseUrl }: Config): Promise<unknown> {
+  const { path, syscall } = error as NodeJS.ErrnoException;
+  const about = path === undefined || path.startsWith(dataDir) || dataDir.startsWith(path);
+  const ours = databaseUrl === undefined || syscall !== undefined;
+  return about && ours ? await explain(error, dataDir) : error;
+}
+
+async function open(options: StoreOptions): Promise<Store> {
   const { config, log } = options;
-  await makePrivateFolder(config.dataDir);
+  await makeDataDir(config.dataDir);
   const secrets = createSecrets(await readSecret(config));
   const server = await startServer(options);
   let sql: Sql | undefined;
@@ -28,9 +61,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   try {
     judge(await waitForServer(server.url, options));
     sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
-    await migrate(sql, log);
+    const embedded = config.databaseUrl === undefined;
+    const { version, known } = await migrate(sql, log, {
+      place: embedded ? { kind: "embedded", dataDir: config.dataDir } : { kind: "external" },
+      tell: options.onMigration,
+    });
+    if (options.for === "program" && version > known) await reopenBackfills(sql, known);
     await checkSecret(sql, secrets);
-    return { sql, url: server.url, secrets, embedded: config.databaseUrl === undefined, close };
+    return { sql, url: server.url, secrets, embedded, schemaVersion: known, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
@@ -47,13 +85,16 @@ async function startServer({
   return purpose === "program" ? await startEmbedded(options) : await openEmbedded(options);
 }
 
-async function waitForServer(url: string, { log, stop }: StoreOptions): Promise<ServerFacts> {
+async function waitForServer(url: string, { config, log, stop }: StoreOptions): Promise<ServerFacts> {
   const until = Date.now() + waitForServerMs;
   for (let said = false; ; ) {
     try {
       return await examineServer(url);
     } catch (error) {
-      if (!isDatabaseAway(error) || Date.now() > until)
+      // A command may join our own server in its first second, before the program has created its database (3D000).
+      const soon =
+        isDatabaseAway(error) || (config.databaseUrl === undefined && (error as { code?: string }).code === "3D000");
+      if (!soon || Date.now() > until)
         throw new Error(`PostgreSQL does not answer: ${(error as Error).message}`, { cause: error });
       if (!said) log.warn({ reason: (error as Error).message }, "waiting for PostgreSQL");
       said = true;

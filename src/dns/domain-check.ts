@@ -1,5 +1,6 @@
 /** One check of a domain: asks for all its records at once within one deadline, and what is not right asks at the source. */
 import type { Lookup, LookupFunction, LookupType } from "../mail/dns-record.ts";
+import { setDeadline } from "../ops/deadline.ts";
 import { checkTimes, misplacedName } from "../rules/check-plan.ts";
 import type { AskedRecord, RecordKey } from "../rules/dns-records.ts";
 import { judgeView, type RecordFinding } from "../rules/record-judge.ts";
@@ -23,7 +24,7 @@ export function createDomainCheck(deps: {
   return async (records, signal) => {
     const ended = new AbortController();
     const end = (): void => ended.abort();
-    const timer = setTimeout(end, timeoutMs);
+    const deadline = setDeadline(timeoutMs, end);
     signal?.addEventListener("abort", end, { once: true });
     try {
       // Most of the time belongs to the resolver; the rest is for the domain's own servers.
@@ -61,7 +62,7 @@ export function createDomainCheck(deps: {
         if (judgeView(record, view).status === "found") finding.misplacedAt = name;
       }
     } finally {
-      clearTimeout(timer);
+      deadline.clear();
       signal?.removeEventListener("abort", end);
       ended.abort();
     }

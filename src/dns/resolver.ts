@@ -7,6 +7,7 @@ import {
   type ServfailReason,
   sameName,
 } from "../mail/dns-record.ts";
+import { setDeadline } from "../ops/deadline.ts";
 import { createLookupCache } from "./cache.ts";
 import { exchange } from "./exchange.ts";
 import { createGate } from "./gate.ts";
@@ -78,7 +79,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   async function withDeadline<T extends LookupType>(name: string, type: T, wanted: LookupOptions): Promise<Lookup<T>> {
     const ended = new AbortController();
     const end = (): void => ended.abort();
-    const timer = setTimeout(end, wanted.timeoutMs ?? totalTimeoutMs);
+    const deadline = setDeadline(wanted.timeoutMs ?? totalTimeoutMs, end);
     wanted.signal?.addEventListener("abort", end, { once: true });
     stopped.signal.addEventListener("abort", end, { once: true });
     if (stopped.signal.aborted) end();
@@ -88,7 +89,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
       cache.put(name, type, result);
       return result;
     } finally {
-      clearTimeout(timer);
+      deadline.clear();
       wanted.signal?.removeEventListener("abort", end);
       stopped.signal.removeEventListener("abort", end);
     }
@@ -189,12 +190,12 @@ async function unlessEnded<T extends LookupType>(
   if (signal === undefined && timeoutMs === undefined) return running;
   const { promise, resolve, reject } = Promise.withResolvers<Lookup<T>>();
   const onAbort = (): void => reject(signal?.reason);
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => resolve({ kind: "timeout" }), timeoutMs);
+  const deadline = timeoutMs === undefined ? undefined : setDeadline(timeoutMs, () => resolve({ kind: "timeout" }));
   signal?.addEventListener("abort", onAbort, { once: true });
   try {
     return await Promise.race([running, promise]);
   } finally {
-    clearTimeout(timer);
+    deadline?.clear();
     signal?.removeEventListener("abort", onAbort);
   }
 }

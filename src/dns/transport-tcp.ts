@@ -1,5 +1,6 @@
 /** One question over TCP, for answers that do not fit a datagram; also the length framing that client and server share. */
 import { connect } from "node:net";
+import { setDeadline } from "../ops/deadline.ts";
 import { largestMessage } from "./message.ts";
 import type { ServerAddress } from "./servers.ts";
 import type { Exchanged } from "./transport-udp.ts";
@@ -17,13 +18,13 @@ export function exchangeTcp<T>(input: {
     const socket = connect({ host: server.host, port: server.port, noDelay: true });
     const reader = createFrameReader(largestMessage);
     const finish = (result: Exchanged<T>): void => {
-      clearTimeout(timer);
+      deadline.clear();
       signal.removeEventListener("abort", onAbort);
       socket.destroy();
       resolve(result);
     };
     const onAbort = (): void => finish({ kind: "timeout" });
-    const timer = setTimeout(onAbort, timeoutMs);
+    const deadline = setDeadline(timeoutMs, onAbort);
     signal.addEventListener("abort", onAbort, { once: true });
     socket.on("connect", () => socket.write(frame(query)));
     socket.on("data", (chunk) => {

@@ -1,6 +1,7 @@
 /** One question over UDP: a socket of its own with a fresh source port, and only an answer that fits is taken. */
 import { createSocket } from "node:dgram";
 import { isIP } from "node:net";
+import { setDeadline } from "../ops/deadline.ts";
 import type { ServerAddress } from "./servers.ts";
 
 export type Exchanged<T> = { kind: "reply"; reply: T } | { kind: "timeout" } | { kind: "unreachable" };
@@ -22,7 +23,7 @@ export function exchangeUdp<T>(input: {
     // RFC 5452 §9.2: the kernel binds an unpredictable port for each question.
     const socket = createSocket({ type: isIP(server.host) === 6 ? "udp6" : "udp4" });
     const finish = (result: Exchanged<T>): void => {
-      clearTimeout(timer);
+      deadline.clear();
       signal.removeEventListener("abort", onAbort);
       socket.removeAllListeners("message");
       socket.close();
@@ -35,12 +36,14 @@ export function exchangeUdp<T>(input: {
       finish(result);
     };
     const onAbort = (): void => once({ kind: "timeout" });
-    const timer = setTimeout(() => once({ kind: "timeout" }), timeoutMs);
+    const deadline = setDeadline(timeoutMs, () => once({ kind: "timeout" }));
     signal.addEventListener("abort", onAbort, { once: true });
     socket.on("error", () => once({ kind: "unreachable" }));
     // RFC 5452 §9.1: connected, the socket hears the asked address and port only, and learns of a closed port at once.
-    socket.connect(server.port, server.host, () => {
+    const onConnect = (failed?: Error): void => {
       if (done) return;
+      // On a machine without a route, Node calls back with the error and emits no event.
+      if (failed) return once({ kind: "unreachable" });
       socket.on("message", (reply) => {
         const taken = accept(reply);
         if (taken !== undefined) once({ kind: "reply", reply: taken });
@@ -48,6 +51,7 @@ export function exchangeUdp<T>(input: {
       socket.send(query, (error) => {
         if (error) once({ kind: "unreachable" });
       });
-    });
+    };
+    socket.connect(server.port, server.host, onConnect);
   });
 }

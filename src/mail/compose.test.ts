@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
+import { needs, pathOf } from "../../test/harness/foreign.ts";
 import { type Address, parseAddress } from "./address.ts";
 import { compose, composedSizeAtMost, type OutgoingEmail } from "./compose.ts";
 
@@ -179,13 +180,9 @@ test("any email is composed into 7-bit lines of at most 998 octets that end in C
   );
 });
 
-test("Python's parser reads back everything that was put in", (t) => {
+test("Python's parser reads back everything that was put in", { skip: needs("python3") }, () => {
   const emails = fc.sample(anyEmail, { numRuns: 150, seed: 4 });
-  const parsed = parseWithPython(
-    t,
-    emails.map((email) => compose(email)),
-  );
-  if (parsed === undefined) return;
+  const parsed = parseWithPython(emails.map((email) => compose(email)));
   for (const [index, email] of emails.entries()) {
     const message: Parsed = parsed[index]!;
     assert.deepEqual(message.defects, []);
@@ -224,7 +221,7 @@ test("Python's parser reads back everything that was put in", (t) => {
   }
 });
 
-test("Python sees the shape that mail readers expect", (t) => {
+test("Python sees the shape that mail readers expect", { skip: needs("python3") }, () => {
   const logo = file("png", { contentId: "logo", contentType: "image/png", filename: "logo.png" });
   const shapes: [Partial<OutgoingEmail>, string][] = [
     [{}, "text/plain"],
@@ -241,11 +238,7 @@ test("Python sees the shape that mail readers expect", (t) => {
       "multipart/mixed(multipart/alternative(text/plain multipart/related(text/html image/png)) application/octet-stream application/octet-stream)",
     ],
   ];
-  const parsed = parseWithPython(
-    t,
-    shapes.map(([part]) => compose({ ...plain, ...part })),
-  );
-  if (parsed === undefined) return;
+  const parsed = parseWithPython(shapes.map(([part]) => compose({ ...plain, ...part })));
   assert.deepEqual(
     parsed.map(({ shape }) => shape),
     shapes.map(([, shape]) => shape),
@@ -304,14 +297,10 @@ for raw in json.load(sys.stdin):
 json.dump(out, sys.stdout)
 `;
 
-/** An independent reading of the messages; undefined, and a skipped test, where there is no Python outside of CI. */
-function parseWithPython(t: TestContext, messages: Buffer[]): Parsed[] | undefined {
+/** An independent reading of the messages. */
+function parseWithPython(messages: Buffer[]): Parsed[] {
   const input = JSON.stringify(messages.map((raw) => raw.toString("base64")));
-  const child = spawnSync("python3", ["-c", SCRIPT], { input, encoding: "utf8", maxBuffer: 1 << 28 });
-  if (child.error !== undefined && process.env.CI === undefined) {
-    t.skip("python3 is not installed");
-    return undefined;
-  }
+  const child = spawnSync(pathOf("python3"), ["-c", SCRIPT], { input, encoding: "utf8", maxBuffer: 1 << 28 });
   assert.equal(child.status, 0, child.error?.message ?? child.stderr);
   return JSON.parse(child.stdout);
 }

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { type DatabaseProxy, startDatabaseProxy } from "../../test/harness/database-proxy.ts";
 import { until } from "../../test/harness/wait.ts";
@@ -63,10 +62,11 @@ describe("a connection that is lost", () => {
     });
 
     it(`fails the next statement of a transaction that did something else meanwhile (${how})`, async () => {
+      const lost = new Promise((resolve) => sql.pool.once("connect", (client) => client.once("end", resolve)));
       const done = sql.begin(async (tx) => {
         await tx`select 1`;
         proxy.cut(how);
-        await setTimeout(50);
+        await lost;
         await tx`select 2`;
       });
       await assert.rejects(done, away);

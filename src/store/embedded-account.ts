@@ -55,13 +55,17 @@ function accounts(): { name: string; uid: number; gid: number }[] {
 }
 
 /** Whether the account may pass through every directory down to this one, by their mode bits. */
-export async function canEnter(directory: string, { uid, gid }: RunAs): Promise<boolean> {
+export async function canEnter(directory: string, account: RunAs): Promise<boolean> {
   for (let path = directory; ; path = dirname(path)) {
-    const { mode, uid: owner, gid: group } = await stat(path);
-    const shift = owner === uid ? 6 : group === gid ? 3 : 0;
-    if (((mode >> shift) & 1) === 0) return false;
+    if (!maySearch(await stat(path), account)) return false;
     if (path === dirname(path)) return true;
   }
+}
+
+/** Whether the mode bits of this one directory let the account through. */
+export function maySearch(found: { mode: number; uid: number; gid: number }, { uid, gid }: RunAs): boolean {
+  const shift = found.uid === uid ? 6 : found.gid === gid ? 3 : 0;
+  return ((found.mode >> shift) & 1) === 1;
 }
 
 /** chown -R from the top, so that the account that had the tree is shut out before anything below changes hands. */

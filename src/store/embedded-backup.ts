@@ -1,13 +1,23 @@
 /** A copy of the embedded database while it runs, and the way back. PostgreSQL's own tools for this are not in the package, so the
  * steps are those of its manual's low-level backup. Called by the commands backup and restore. */
 import { existsSync } from "node:fs";
-import { chmod, chown, lstat, mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, open, readdir, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { openEmbedded } from "./embedded.ts";
 import { giveTo } from "./embedded-account.ts";
 import { EmbeddedError, explain } from "./embedded-error.ts";
-import { database, type Facts, findHome, readFacts, socketUrl, syncPath, user, writeFacts } from "./embedded-home.ts";
+import {
+  database,
+  type Facts,
+  findHome,
+  homeOf,
+  readFacts,
+  socketUrl,
+  syncPath,
+  user,
+  writeFacts,
+} from "./embedded-home.ts";
 import type { EmbeddedLog } from "./embedded-log.ts";
 
 export type CopiedCluster = { bytes: number; files: number; password: string };
@@ -23,10 +33,10 @@ export async function copyEmbedded(options: {
   const server = await openEmbedded(options);
   try {
     const facts = (await readFacts(options.dataDir))!;
-    const cluster = join(facts.home ?? options.dataDir, "postgres");
-    const session = new pg.Client({
-      ...{ host: decodeURIComponent(new URL(facts.url).hostname), user, password: facts.password, database },
-    });
+    const cluster = join(homeOf(await realpath(options.dataDir), facts), "postgres");
+    // The URL of the server that was opened, and not the one in the facts.
+    const host = decodeURIComponent(new URL(server.url).hostname);
+    const session = new pg.Client({ host, user, password: facts.password, database });
     session.on("error", () => {});
     await session.connect();
     try {
@@ -144,10 +154,16 @@ async function likeItsFolder(path: string): Promise<void> {
 }
 
 /** Puts a copy in place of a database that must not be there yet. */
-export async function placeEmbedded(options: { dataDir: string; from: string; password: string }): Promise<void> {
+export async function placeEmbedded(options: {
+  dataDir: string;
+  from: string;
+  password: string;
+  /** Called when the copy is complete and before it counts, for the files that belong to it. */
+  placeOthers: () => Promise<unknown>;
+}): Promise<void> {
   try {
     const home = await findHome(options.dataDir);
-    if (existsSync(home.cluster) || (await readFacts(home.dataDir)) !== undefined) {
+    if (existsSync(home.cluster)) {
       const message = `There is a database in ${home.cluster} already. Restore into another data directory, or move that one away.`;
       throw new EmbeddedError("failed", message);
     }
@@ -160,6 +176,7 @@ export async function placeEmbedded(options: { dataDir: string; from: string; pa
       await copyOne(join(options.from, "postgres/backup_label"), join(draft, "backup_label"), copied);
       await syncAll(copied.paths);
       if (home.runAs !== undefined) await giveTo(draft, home.runAs);
+      await options.placeOthers();
       const facts: Facts = { password: options.password, url: socketUrl(home.socketDir, options.password) };
       if (home.home !== home.dataDir) facts.home = home.home;
       await writeFacts(home.dataDir, facts);
@@ -169,6 +186,6 @@ export async function placeEmbedded(options: { dataDir: string; from: string; pa
       await rm(draft, { recursive: true, force: true });
     }
   } catch (error) {
-    throw explain(error, options.dataDir);
+    throw await explain(error, options.dataDir);
   }
 }

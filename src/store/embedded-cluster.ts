@@ -1,5 +1,4 @@
 /** Makes the cluster on the first start and keeps its settings ours on every later one. Called by embedded.ts under its lock. */
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chown, constants, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -19,6 +18,7 @@ import {
   user,
   writeFacts,
 } from "./embedded-home.ts";
+import { innerPath, spawnFor } from "./embedded-spawn.ts";
 
 export type Prepared = {
   facts: Facts;
@@ -31,13 +31,11 @@ export type Prepared = {
 /** Leaves a cluster that can be started, and facts that say how to open it. */
 export async function prepareCluster(home: Home, binaries: Binaries): Promise<Prepared> {
   const known = await readFacts(home.dataDir);
-  // The data directory that this one served was removed: its owner starts over, and nothing is ever deleted here.
-  if (known === undefined && home.home !== home.dataDir) await setAside(home.cluster);
   const password = known?.password ?? randomBytes(24).toString("base64url");
   const facts: Facts = { password, url: socketUrl(home.socketDir, password) };
   if (home.home !== home.dataDir) facts.home = home.home;
   // Beside the cluster and not in it: as root we write nothing where PostgreSQL's account could have put a link.
-  await replaceFile(join(home.home, "postgres.conf"), settings(home.socketDir), 0o644);
+  await replaceFile(join(home.home, "postgres.conf"), settings(innerPath(home, home.socketDir)), 0o644);
   const created = !existsSync(join(home.cluster, "PG_VERSION"));
   if (created) await createCluster(home, binaries, facts);
   else await checkCluster(home, binaries);
@@ -48,15 +46,12 @@ export async function prepareCluster(home: Home, binaries: Binaries): Promise<Pr
   return { facts, created, passwordIsNew };
 }
 
-async function setAside(cluster: string): Promise<void> {
-  if (existsSync(cluster)) await rename(cluster, `${cluster}-of-a-removed-data-directory-${Date.now()}`);
-}
-
 /** Tried again for five seconds: an initdb that outlived its program makes files in a draft while it is being removed. */
 const wholeDraft = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
 
 /** Built under another name and renamed when complete and on disk, so that an initdb killed half-way is simply done again. */
-async function createCluster({ dataDir, home, cluster, runAs }: Home, binaries: Binaries, facts: Facts): Promise<void> {
+async function createCluster(ground: Home, binaries: Binaries, facts: Facts): Promise<void> {
+  const { dataDir, home, cluster, runAs } = ground;
   // A name of its own each time: the initdb of a killed program may still be writing under the last one.
   const draft = join(home, `postgres.new-${randomBytes(4).toString("hex")}`);
   const passwordFile = `${draft}.password`;
@@ -71,9 +66,15 @@ async function createCluster({ dataDir, home, cluster, runAs }: Home, binaries: 
     if (maker !== undefined) await chown(passwordFile, maker.uid, maker.gid);
     // Written and synced by initdb itself: 0.04 s more than --no-sync, against a cluster that a power cut would spoil.
     const locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
-    const access = ["-U", user, "--auth-local=scram-sha-256", "--auth-host=reject", `--pwfile=${passwordFile}`];
-    const args = ["-D", draft, ...access, ...locale, "--no-instructions"];
-    const { code, output } = await run(binaries.initdb, args, maker);
+    const access = [
+      "-U",
+      user,
+      "--auth-local=scram-sha-256",
+      "--auth-host=reject",
+      `--pwfile=${innerPath(ground, passwordFile)}`,
+    ];
+    const args = ["-D", innerPath(ground, draft), ...access, ...locale, "--no-instructions"];
+    const { code, output } = await run(ground, { program: binaries.initdb, args, runAs: maker });
     if (code !== 0) throw explainOutput("Making the database (initdb)", output, home);
     if (runAs !== undefined && maker?.uid !== runAs.uid) await giveTo(draft, runAs);
     await appendSettings(join(draft, "postgresql.conf"));
@@ -150,23 +151,13 @@ log_error_verbosity = terse
 `;
 }
 
-/** PostgreSQL's programs must not see PGDATA, PGPORT and their like, which the operator set for others. */
-export const cleanEnvironment = { PATH: process.env.PATH, LC_ALL: "C", TZ: "UTC" };
-
 type Ended = { code: number | null; output: string };
 
-function run(program: string, args: string[], runAs: RunAs | undefined): Promise<Ended> {
+function run(ground: Home, what: { program: string; args: string[]; runAs: RunAs | undefined }): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {
-      ...runAs,
-      cwd: "/",
-      env: cleanEnvironment,
-      // In a session of its own: a Ctrl-C meant for the program would leave it half done.
-      detached: true,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+    const child = spawnFor(ground, { ...what, output: "ignore", errors: "pipe" });
     let output = "";
-    child.stderr.on("data", (chunk) => {
+    child.stderr?.on("data", (chunk) => {
       output += chunk;
     });
     child.on("error", reject);

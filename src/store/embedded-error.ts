@@ -1,6 +1,7 @@
-/** What can go wrong with the embedded PostgreSQL, as one error whose message says what to do next. */
+/** What can go wrong with the data directory and the embedded PostgreSQL, as one error whose message says what to do next. */
+import { statfs } from "node:fs/promises";
 
-export type EmbeddedTrouble = "locked" | "version" | "permission" | "disk" | "unsupported" | "failed";
+export type EmbeddedTrouble = "locked" | "copied" | "version" | "permission" | "disk" | "unsupported" | "failed";
 
 export class EmbeddedError extends Error {
   readonly code: EmbeddedTrouble;
@@ -12,18 +13,59 @@ export class EmbeddedError extends Error {
   }
 }
 
-/** Turns a file system failure into a sentence with its remedy; anything else passes through unchanged. */
-export function explain(error: unknown, dataDir: string): unknown {
-  if (error instanceof EmbeddedError || !(error instanceof Error)) return error;
-  const { code, path } = error as NodeJS.ErrnoException;
-  const known = code === undefined ? undefined : remedies[code];
-  if (known === undefined) return error;
-  const message = `The embedded database cannot use ${path ?? dataDir}: ${known.why}`;
-  return new EmbeddedError(known.code, message, { cause: error });
+/**
+ * Turns a failure of the file system or of a database without disk space into a sentence with its remedy; anything else passes
+ * through unchanged.
+ */
+export async function explain(error: unknown, dataDir: string): Promise<unknown> {
+  if (!(error instanceof Error)) return error;
+  if (error instanceof EmbeddedError && error.code !== "failed") return error;
+  const { code = "", path = dataDir, syscall = "" } = error as NodeJS.ErrnoException;
+  const place = path.startsWith(dataDir) || dataDir.startsWith(path) ? `the data directory ${dataDir}` : path;
+  if (saysFull(error)) return diskFull(place, error);
+  const known = sockets.has(syscall) || (code === "ENOENT" && syscall !== "mkdir") ? undefined : remedies[code];
+  if (known !== undefined)
+    return new EmbeddedError(known.code, `Posthorn cannot use ${place}: ${known.why}`, { cause: error });
+  // A server that finds no space for its log can neither write why it ended nor say so to a session.
+  if (blamesDatabase(error) && (await isFull(dataDir))) return diskFull(`the data directory ${dataDir}`, error);
+  return error;
 }
+
+/** A listener that may not bind its port fails with the same codes. */
+const sockets = new Set(["listen", "bind", "connect"]);
+
+const noSpace = /No space left on device|Disk quota exceeded|Check free disk space/i;
+
+function saysFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code = "" } = error as NodeJS.ErrnoException;
+  return ["ENOSPC", "EDQUOT", "53100"].includes(code) || noSpace.test(error.message) || saysFull(error.cause);
+}
+
+function blamesDatabase(error: Error): boolean {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  const lost = /^(CONNECTION_LOST|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|(08|53|57|58|XX)\w{3})$/.test(code);
+  const words = /Connection terminated|PostgreSQL does not answer|connect/i;
+  return error instanceof EmbeddedError || lost || words.test(error.message);
+}
+
+/** Less than one segment of PostgreSQL's write-ahead log. */
+const segmentBytes = 16 * 2 ** 20;
+
+async function isFull(directory: string): Promise<boolean> {
+  const found = await statfs(directory).catch(() => undefined);
+  return found !== undefined && found.bavail * found.bsize < segmentBytes;
+}
+
+function diskFull(place: string, cause?: Error): EmbeddedError {
+  return new EmbeddedError("disk", `The disk of ${place} is full. ${freeSpace}`, { cause });
+}
+
+const freeSpace = "Free some space (a new data directory needs about 150 MB) and start again.";
 
 /** Finds the reason in PostgreSQL's own words (its log, or initdb's stderr) and adds the remedy. */
 export function explainOutput(doing: string, output: string, place: string): EmbeddedError {
+  if (noSpace.test(output)) return diskFull(place);
   const found = outputs.find(({ pattern }) => pattern.test(output));
   const lines = output.trim().split("\n").slice(-6).join("\n");
   const words = lines === "" ? "It printed nothing." : `It said:\n${lines}`;
@@ -36,7 +78,7 @@ type Remedy = { code: EmbeddedTrouble; why: string };
 const remedies: Record<string, Remedy> = {
   EACCES: {
     code: "permission",
-    why: "permission denied. Run Posthorn as the owner of the data directory, or give it the directory with chown -R.",
+    why: "permission denied. Run Posthorn as the owner of the data directory, give it the directory with chown -R, or set POSTHORN_DATA_DIR to another directory.",
   },
   EPERM: {
     code: "permission",
@@ -48,21 +90,23 @@ const remedies: Record<string, Remedy> = {
   },
   ENOTDIR: {
     code: "permission",
-    why: "a part of this path is a file. Set POSTHORN_DATA_DIR to a directory.",
+    why: "it is a file, or a part of its path is. Set POSTHORN_DATA_DIR to a directory.",
   },
   EEXIST: {
     code: "permission",
-    why: "a file is in the way. Set POSTHORN_DATA_DIR to a directory.",
+    why: "a file or a broken link is in the way. Set POSTHORN_DATA_DIR to a directory.",
   },
-  ENOSPC: { code: "disk", why: "the disk is full. Free some space (about 150 MB are needed) and start again." },
-  EDQUOT: {
-    code: "disk",
-    why: "the disk quota is used up. Free some space (about 150 MB are needed) and start again.",
+  ENOENT: {
+    code: "permission",
+    why: "a directory on this path cannot be created: a link leads nowhere, or the file system is read-only. Set POSTHORN_DATA_DIR to a directory that can be written.",
+  },
+  ENAMETOOLONG: {
+    code: "permission",
+    why: "the path is too long. Set POSTHORN_DATA_DIR to a shorter one.",
   },
 };
 
 const outputs: (Remedy & { pattern: RegExp })[] = [
-  { pattern: /No space left on device|Disk quota exceeded|Check free disk space/i, ...remedies.ENOSPC! },
   {
     pattern: /GLIBC_|error while loading shared libraries|cannot open shared object file/,
     code: "unsupported",

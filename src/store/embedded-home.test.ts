@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { chmod, lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { openEmbedded, socketOptions, startEmbedded } from "./embedded.ts";
 import { findHome, readFacts, replaceFile } from "./embedded-home.ts";
-import { needsRoot, newPlace, query, recorder, runProgram, start } from "./embedded-testing.ts";
+import { processStart } from "./embedded-process.ts";
+import { needsRoot, newPlace, query, recorder, runProgram, start, until } from "./embedded-testing.ts";
 
 describe("the place of the cluster", () => {
   it("may be a data directory with a long and odd name", async (t) => {
@@ -17,12 +18,12 @@ describe("the place of the cluster", () => {
     assert.equal((await stat(socketDir)).mode & 0o777, 0o700);
   });
 
-  it("is never a short socket directory that somebody else has made", async (t) => {
+  it("is never a short socket directory that another account may enter", async (t) => {
     const dataDir = join(await newPlace(t), "long".repeat(30));
     const { socketDir } = await findHome(dataDir);
     t.after(() => rm(socketDir, { recursive: true }));
     await chmod(socketDir, 0o777);
-    await assert.rejects(findHome(dataDir), { code: "permission", message: /belongs to somebody else/ });
+    await assert.rejects(findHome(dataDir), { code: "permission", message: /belongs to another account/ });
   });
 
   it("is named when it is a file", async (t) => {
@@ -41,38 +42,47 @@ describe("the place of the cluster", () => {
     assert.deepEqual({ mode: mode & 0o777, uid, gid }, { mode: 0o710, uid: 0, gid: home.runAs!.gid });
   });
 
-  it("is under /var/lib/posthorn when root's data directory is in a 0700 home", { skip: needsRoot }, async (t) => {
-    const place = await newPlace(t);
-    await chmod(place, 0o700);
-    const dataDir = join(place, "data");
+  it("is inside root's data directory below a 0700 home too, with all that a server does", {
+    skip: needsRoot,
+  }, async (t) => {
+    const dataDir = await closedPlace(t);
     const first = await start(t, { dataDir });
-    const home = (await readFacts(dataDir))!.home!;
-    t.after(() => rm(home, { recursive: true }));
-    assert.match(home, /^\/var\/lib\/posthorn\/\w+$/);
+    assert.equal((await readFacts(dataDir))!.home, undefined);
+    assert.equal((await stat(`/proc/${first.pid()}`)).uid, (await findHome(dataDir)).runAs!.uid);
     await query(first.url, (sql) => sql`create table kept as select 1 as value`);
+    const killed = first.pid()!;
+    process.kill(killed, "SIGKILL");
+    await until(() => first.pid() !== undefined && first.pid() !== killed, "the server is back");
+    await assertKept(first.url);
     await first.stop();
 
-    // Opening the home later must not make an empty database appear in the data directory.
-    await chmod(place, 0o755);
+    const program = runProgram(t, dataDir);
+    const { serverPid } = await program.ready;
+    const command = await openEmbedded({ dataDir, log: recorder() });
+    assert.equal(command.owned, false);
+    await assertKept(command.url);
+    program.child.kill("SIGKILL");
+    await until(() => processStart(serverPid) === undefined, "the guard has stopped the server");
+
+    await rm(join(dataDir, "postgres.json"));
     const second = await start(t, { dataDir });
-    assert.equal((await query(second.url, (sql) => sql`select value from kept`)).length, 1);
+    await assertKept(second.url);
     await second.stop();
 
-    await chmod(place, 0o700);
-    await rm(dataDir, { recursive: true });
-    const third = await start(t, { dataDir });
-    const gone = query(third.url, (sql) => sql`select value from kept`);
-    await assert.rejects(gone, { code: "42P01" });
-    const aside = (await readdir(home)).filter((name) => name.startsWith("postgres-of-a-removed"));
-    assert.equal(aside.length, 1, "starting over deletes nothing");
+    // The same cluster serves when the home is opened, and when it is closed again.
+    for (const mode of [0o755, 0o700]) {
+      await chmod(dirname(dataDir), mode);
+      const later = await start(t, { dataDir });
+      await assertKept(later.url);
+      await later.stop();
+    }
   });
 
-  it("never moves when a home that was open is closed later", { skip: needsRoot }, async (t) => {
-    const place = await newPlace(t);
-    const dataDir = join(place, "data");
-    await mkdir(join(dataDir, "postgres"), { recursive: true });
-    await chmod(place, 0o700);
-    await assert.rejects(findHome(dataDir), { code: "permission", message: /chmod o\+x/ });
+  it("is refused when the mode of root's data directory keeps the server out", { skip: needsRoot }, async (t) => {
+    const dataDir = join(await newPlace(t), "data");
+    await mkdir(dataDir);
+    await chmod(dataDir, 0o750);
+    await assert.rejects(findHome(dataDir), { code: "permission", message: /chmod o\+x \S+data$/ });
   });
 
   it("belongs to the ordinary user who starts it, also after root has helped out", { skip: needsRoot }, async (t) => {
@@ -90,6 +100,17 @@ describe("the place of the cluster", () => {
     for (const name of await readdir(dataDir)) assert.equal((await stat(join(dataDir, name))).uid, 65534, name);
   });
 });
+
+/** A data directory whose parent only root may enter. */
+async function closedPlace(t: TestContext): Promise<string> {
+  const place = await newPlace(t);
+  await chmod(place, 0o700);
+  return join(place, "data");
+}
+
+async function assertKept(url: string): Promise<void> {
+  assert.equal((await query(url, (sql) => sql`select value from kept`)).length, 1);
+}
 
 describe("replaceFile", () => {
   it("replaces a link instead of writing through it, with the mode it was given", async (t) => {

@@ -3,23 +3,26 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { chmod, chown, lstat, mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { canEnter, chooseAccount, type RunAs } from "./embedded-account.ts";
+import { canEnter, chooseAccount, maySearch, type RunAs } from "./embedded-account.ts";
 import { EmbeddedError } from "./embedded-error.ts";
+import { canInherit } from "./embedded-spawn.ts";
 
 export type Home = {
   dataDir: string;
-  /** Holds the cluster and the lock: the data directory, or, where PostgreSQL's account cannot enter that, one under /var/lib/posthorn. */
+  /** Holds the cluster and the lock: the data directory. Older releases put both under /var/lib/posthorn where PostgreSQL's account cannot enter that. */
   home: string;
   cluster: string;
   socketDir: string;
   runAs: RunAs | undefined;
+  /** The account cannot enter the directories above `home`: PostgreSQL gets an open descriptor instead of a path. */
+  closed: boolean;
 };
 
 /** `postgres.json` in the data directory, readable by its owner alone. */
 export type Facts = {
   password: string;
   url: string;
-  /** Only where it is not the data directory itself, which may be moved or copied. */
+  /** Only where an older release put the cluster elsewhere. */
   home?: string;
 };
 
@@ -33,33 +36,52 @@ const longestSocket = 103;
 
 export async function findHome(wanted: string): Promise<Home> {
   const dataDir = await makeDataDir(wanted);
-  const facts = await readFacts(dataDir);
-  let home = facts?.home ?? dataDir;
+  const home = homeOf(dataDir, await readFacts(dataDir));
   const runAs = await chooseAccount(join(home, "postgres"), dataDir);
-  if (runAs !== undefined) await letPass(dataDir, runAs);
-  if (runAs !== undefined && home === dataDir && !(await canEnter(dataDir, runAs))) {
-    // Only a new database may move: an empty one in another place would look like lost mail.
-    if (existsSync(join(dataDir, "postgres"))) throw shutOut(dataDir, runAs);
-    home = join(rootPlace, shortHash(dataDir));
-    await makeOpen(rootPlace);
-    await mkdir(home, { recursive: true, mode: 0o700 });
-    await letPass(home, runAs);
-  }
+  if (runAs !== undefined) await letPass(home, runAs);
+  const closed = runAs !== undefined && !(await canEnter(home, runAs));
+  if (closed && !canInherit()) throw shutOut(dataDir, runAs);
   const cluster = join(home, "postgres");
-  return { dataDir, home, cluster, runAs, socketDir: await chooseSocketDir(cluster, runAs) };
+  return { dataDir, home, cluster, runAs, closed, socketDir: await chooseSocketDir(cluster, runAs) };
 }
 
-async function makeDataDir(wanted: string): Promise<string> {
+/** The place that an older release chose: its name follows from the real path of the data directory. */
+export function olderHome(dataDir: string): string {
+  return join(rootPlace, shortHash(dataDir));
+}
+
+/**
+ * Where the cluster of this data directory is. A cluster inside wins: a start that was killed while it moved one leaves facts that
+ * still name the old place. Facts that name another instance's place were copied or moved with their directory.
+ */
+export function homeOf(dataDir: string, facts: Facts | undefined): string {
+  if (facts?.home === undefined || holdsCluster(dataDir)) return dataDir;
+  if (facts.home !== olderHome(dataDir)) throw foreign(dataDir, facts.home);
+  if (!holdsCluster(facts.home)) throw missing(dataDir, facts.home);
+  return facts.home;
+}
+
+export function holdsCluster(home: string): boolean {
+  return existsSync(join(home, "postgres", "PG_VERSION"));
+}
+
+/** Made with mode 0700, so that no other account looks inside before its files are there. */
+export async function makeDataDir(wanted: string): Promise<string> {
   await mkdir(dirname(wanted), { recursive: true });
-  await mkdir(wanted, { recursive: true, mode: 0o700 });
+  // Not recursive: that way Node calls a read-only file system a missing directory.
+  await mkdir(wanted, { mode: 0o700 }).catch(async (error: NodeJS.ErrnoException) => {
+    const found = await stat(wanted).catch(() => undefined);
+    if (error.code !== "EEXIST" || !found?.isDirectory()) throw error;
+  });
   return realpath(wanted);
 }
 
-/** Opens a directory of root's that was closed to all, for the server's account to pass through, and for nobody else. */
-async function letPass(directory: string, account: RunAs): Promise<void> {
-  const { uid: owner, mode } = await stat(directory);
-  if (owner !== 0 || (mode & 0o077) !== 0 || !(await canEnter(dirname(directory), account))) return;
-  await chown(directory, owner, account.gid);
+/** Lets the server's group, and no other account, pass through a directory of root's. */
+export async function letPass(directory: string, account: RunAs): Promise<void> {
+  const found = await stat(directory);
+  if (maySearch(found, account)) return;
+  if (found.uid !== 0 || (found.mode & 0o077) !== 0) throw notSearchable(directory, account);
+  await chown(directory, found.uid, account.gid);
   await chmod(directory, 0o710);
 }
 
@@ -69,23 +91,46 @@ export async function makeOpen(directory: string): Promise<void> {
 }
 
 function shutOut(dataDir: string, { uid }: RunAs): EmbeddedError {
-  const message = `PostgreSQL runs under uid ${uid} because it refuses root, and that account can no longer enter ${dataDir}. Give the directories on that path the mode o+x (chmod o+x), or run Posthorn as the owner of ${join(dataDir, "postgres")}.`;
+  const message = `PostgreSQL runs under uid ${uid} because it refuses root, and that account cannot enter ${dataDir}. Set POSTHORN_DATA_DIR to a directory that every account may pass through (chmod o+x on each directory above it), or run Posthorn as an ordinary user.`;
   return new EmbeddedError("permission", message);
+}
+
+function notSearchable(directory: string, { uid }: RunAs): EmbeddedError {
+  const message = `PostgreSQL runs under uid ${uid} because it refuses root, and the mode of ${directory} keeps that account out. Run: chmod o+x ${directory}`;
+  return new EmbeddedError("permission", message);
+}
+
+function foreign(dataDir: string, home: string): EmbeddedError {
+  const move = holdsCluster(home)
+    ? `If you moved this directory, move its database too: mv ${home}/postgres ${dataDir}/postgres. If you copied it, the copy holds no database: `
+    : "This directory holds no database: ";
+  const message = `${dataDir} was copied or moved from another data directory, whose database is in ${home}. ${move}run posthorn backup on the original, and posthorn restore into a new directory.`;
+  return new EmbeddedError("copied", message);
+}
+
+function missing(dataDir: string, home: string): EmbeddedError {
+  const message = `The database of ${dataDir} was in ${home}/postgres (so says postgres.json) and is not there. Put it back, or restore a backup into a new directory with posthorn restore. To start with an empty database, remove ${dataDir}/postgres.json.`;
+  return new EmbeddedError("failed", message);
 }
 
 /** Beside the data where the path fits a socket address and PostgreSQL's list syntax, else under a short name. */
 async function chooseSocketDir(cluster: string, runAs: RunAs | undefined): Promise<string> {
-  if (Buffer.byteLength(socketPath(cluster)) <= longestSocket && /^[\w./+@=-]+$/.test(cluster)) return cluster;
   const uid = runAs?.uid ?? process.getuid?.() ?? 0;
-  const directory = join("/tmp", `posthorn-${uid}-${shortHash(cluster)}`);
+  const directory = socketDirOf(cluster, uid);
+  if (directory === cluster) return cluster;
   const made = await mkdir(directory, { recursive: true, mode: 0o700 });
   if (made !== undefined && runAs !== undefined) await chown(directory, runAs.uid, runAs.gid);
   const found = await lstat(directory);
   if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o077) !== 0) {
-    const message = `${directory} belongs to somebody else. Set POSTHORN_DATA_DIR to a shorter path, or remove that directory.`;
+    const message = `${directory} belongs to another account. Set POSTHORN_DATA_DIR to a shorter path, or remove that directory.`;
     throw new EmbeddedError("permission", message);
   }
   return directory;
+}
+
+export function socketDirOf(cluster: string, uid: number): string {
+  if (Buffer.byteLength(socketPath(cluster)) <= longestSocket && /^[\w./+@=-]+$/.test(cluster)) return cluster;
+  return join("/tmp", `posthorn-${uid}-${shortHash(cluster)}`);
 }
 
 export function socketPath(directory: string): string {
@@ -142,14 +187,19 @@ export async function syncPath(path: string): Promise<void> {
 
 /** The pid and the state that a PostgreSQL wrote into its cluster, if one did. */
 export function readPidFile(cluster: string): { pid: number; ready: boolean } | undefined {
+  return readLockFile(join(cluster, "postmaster.pid"));
+}
+
+/** PostgreSQL's pid file, or the lock file next to its socket, which begins in the same way. */
+export function readLockFile(path: string): { pid: number; ready: boolean } | undefined {
   try {
-    const lines = readFileSync(join(cluster, "postmaster.pid"), "utf8").split("\n");
+    const lines = readFileSync(path, "utf8").split("\n");
     return { pid: Number(lines[0]), ready: lines[7]?.trim() === "ready" };
   } catch {
     return undefined;
   }
 }
 
-function shortHash(path: string): string {
+export function shortHash(path: string): string {
   return createHash("sha256").update(path).digest("hex").slice(0, 16);
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
+import { copyFile, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
@@ -15,10 +15,10 @@ describe("the lock of a data directory", () => {
   it("has one holder at a time, who is named to the others", async (t) => {
     const request = await newRequest(t);
     const lock = await take(request);
-    assert.deepEqual(await takeLock(request), { holder: await lockHolder(request.home) });
-    assert.equal((await lockHolder(request.home))?.pid, process.pid);
+    assert.deepEqual(await takeLock(request), { holder: await lockHolder(request) });
+    assert.equal((await lockHolder(request))?.pid, process.pid);
     await lock.release();
-    assert.equal(await lockHolder(request.home), undefined);
+    assert.equal(await lockHolder(request), undefined);
     await (await take(request)).release();
     assert.deepEqual(await readdir(request.home), []);
   });
@@ -49,7 +49,7 @@ describe("the lock of a data directory", () => {
     const pid = Number(line);
     const start = processStart(pid)!;
     await leaveBehind(request, { pid, start });
-    assert.equal((await lockHolder(request.home))?.pid, pid);
+    assert.equal((await lockHolder(request))?.pid, pid);
     process.kill(pid, "SIGKILL");
     await until("the process to be a zombie", () => / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8")));
     const taken = await take(request);
@@ -86,6 +86,50 @@ describe("the lock of a data directory", () => {
   });
 });
 
+describe("the lock in a copied data directory", () => {
+  const copyOf = async (request: Request, t: TestContext) => {
+    const copy = await newRequest(t);
+    for (const name of await readdir(request.home)) await copyFile(join(request.home, name), join(copy.home, name));
+    return copy;
+  };
+
+  it("is known for a copy while its holder runs on the original", async (t) => {
+    const request = await newRequest(t);
+    const lock = await take(request);
+    const copy = await copyOf(request, t);
+    const taken = await takeLock(copy);
+    assert.ok("copied" in taken);
+    assert.deepEqual([taken.copied.dataDir, taken.path], [request.dataDir, join(copy.home, "postgres.lock.1")]);
+    assert.equal(await lockHolder(copy), undefined, "a command does not join the original's server");
+    await lock.release();
+  });
+
+  it("is known for a copy also when the original has stopped, until the operator removes it", async (t) => {
+    const request = await newRequest(t);
+    await leaveBehind(request, { start: "1" });
+    const copy = await copyOf(request, t);
+    const taken = await takeLock(copy);
+    assert.ok("copied" in taken);
+    await rm(taken.path);
+    await (await take(copy)).release();
+  });
+
+  it("stays the holder's when the directory is moved", async (t) => {
+    const request = await newRequest(t);
+    const lock = await take(request);
+    const moved = { ...request, home: join(await newPlace(t), "moved") };
+    await rename(request.home, moved.home);
+    assert.ok("holder" in (await takeLock({ ...moved, dataDir: moved.home })));
+    await lock.release();
+  });
+
+  it("of an older release says nothing about copies and is believed", async (t) => {
+    const request = await newRequest(t);
+    await leaveBehind(request, { file: undefined });
+    assert.equal((await lockHolder(request))?.pid, process.pid);
+  });
+});
+
 type Request = Parameters<typeof takeLock>[0];
 
 async function newRequest(t: TestContext): Promise<Request> {
@@ -106,6 +150,8 @@ async function leaveBehind(request: Request, change: Partial<Holder>): Promise<s
   const ours = JSON.parse(await readFile(join(request.home, name!), "utf8")) as Holder;
   await lock.release();
   const path = join(request.home, "postgres.lock.5");
-  await writeFile(path, JSON.stringify({ ...ours, ...change }));
+  await writeFile(path, "");
+  const { dev, ino } = await stat(path);
+  await writeFile(path, JSON.stringify({ ...ours, file: `${dev}:${ino}`, ...change }));
   return path;
 }

@@ -1,6 +1,6 @@
 /** One program per data directory: a lock that a kill -9 leaves behind but never leaves closed. Taken by embedded.ts. */
 import { randomBytes } from "node:crypto";
-import { link, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { type FileHandle, link, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -17,6 +17,8 @@ export type Holder = {
   role: Role;
   dataDir: string;
   socket: string;
+  /** Device and inode of the lock file itself, which a copy of it does not have. Older releases left it out. */
+  file?: string;
 };
 
 export type Lock = { release(): Promise<void> };
@@ -27,45 +29,52 @@ const silentMs = 6000;
 
 export type LockRequest = { home: string; dataDir: string; role: Role; socket: string };
 
+/** `copied`: the lock came along with a copy of the holder's data directory, made while it ran or after it was killed. */
+export type Taken = Lock | { holder: Holder } | { copied: Holder; path: string };
+
 /**
  * Node has no flock, so the lock is a file that names its holder, one generation after another: `postgres.lock.7` is taken by
  * creating it with link(2), which one of many callers can do, and only when the holder of generation 6 is gone. Nobody ever
  * removes the newest generation of somebody else, so two programs that find the same dead holder cannot both win.
  */
-export async function takeLock(request: LockRequest): Promise<Lock | { holder: Holder }> {
+export async function takeLock(request: LockRequest): Promise<Taken> {
   const { home } = request;
   for (;;) {
     const newest = await newestLock(home);
-    if (newest?.holder !== undefined && (await isAlive(newest.holder, newest.path, request.socket)))
-      return { holder: newest.holder };
+    const state = await judge(newest, request);
+    if (newest?.holder !== undefined && state === "alive") return { holder: newest.holder };
+    if (newest?.holder !== undefined && state === "copied") return { copied: newest.holder, path: newest.path };
     const generation = (newest?.generation ?? 0) + 1;
     const path = lockPath(home, generation);
-    if (!(await createOnce(path, JSON.stringify(describeSelf(request))))) continue;
+    const file = await createOnce(path, describeSelf(request));
+    if (file === undefined) continue;
     const after = await generations(home);
     // Someone passed us while we slept between reading and linking: theirs is newer, so ours counts for nothing.
     if (after.some((other) => other > generation)) {
       await rm(path, { force: true });
+      await file.close();
       continue;
     }
     for (const older of after) if (older < generation) await rm(lockPath(home, older), { force: true });
-    return keep(path);
+    return keep(path, file);
   }
 }
 
 /** Who runs on this data directory now, without asking for the lock. */
-export async function lockHolder(home: string): Promise<Holder | undefined> {
-  const newest = await newestLock(home);
-  if (newest?.holder === undefined) return undefined;
-  return (await isAlive(newest.holder, newest.path, newest.holder.socket)) ? newest.holder : undefined;
+export async function lockHolder(request: Omit<LockRequest, "role">): Promise<Holder | undefined> {
+  const newest = await newestLock(request.home);
+  return (await judge(newest, request)) === "alive" ? newest?.holder : undefined;
 }
 
-function keep(path: string): Lock {
-  const beat = setInterval(() => void utimes(path, new Date(), new Date()).catch(() => {}), beatMs);
+/** The file stays open, so that no file system gives its inode number to another file. */
+function keep(path: string, file: FileHandle): Lock {
+  const beat = setInterval(() => void file.utimes(new Date(), new Date()).catch(() => {}), beatMs);
   beat.unref();
   return {
     async release() {
       clearInterval(beat);
       await rm(path, { force: true });
+      await file.close().catch(() => {});
     },
   };
 }
@@ -75,7 +84,28 @@ function describeSelf({ dataDir, role, socket }: LockRequest): Holder {
   return { pid: process.pid, start, boot: bootId(), pidNamespace: pidNamespace(), role, dataDir, socket };
 }
 
-async function isAlive(holder: Holder, path: string, socket: string): Promise<boolean> {
+type State = "free" | "alive" | "copied";
+
+async function judge(found: Found | undefined, { dataDir, socket }: Omit<LockRequest, "role">): Promise<State> {
+  if (found?.holder === undefined) return "free";
+  const { holder, path } = found;
+  const file = await stat(path).catch(() => undefined);
+  if (file === undefined) return "free";
+  if (await isRunning(holder, path, socket)) {
+    // The process of this number runs, and this is not the file that it holds: it runs on the original.
+    const held = holder.pidNamespace !== pidNamespace() || holder.file === undefined || holder.file === identity(file);
+    return held ? "alive" : "copied";
+  }
+  // A device number may change when the machine restarts, so a lock that a power cut left behind is judged by less.
+  const sameInode = holder.file === undefined || holder.file.split(":")[1] === identity(file).split(":")[1];
+  return sameInode || holder.dataDir === dataDir ? "free" : "copied";
+}
+
+function identity({ dev, ino }: { dev: number; ino: number }): string {
+  return `${dev}:${ino}`;
+}
+
+async function isRunning(holder: Holder, path: string, socket: string): Promise<boolean> {
   if (holder.boot !== bootId()) return false;
   if (holder.pidNamespace === pidNamespace()) return processStart(holder.pid) === holder.start;
   // Another container on the same volume: its processes cannot be seen from here, but its server and its beats can.
@@ -114,15 +144,17 @@ function lockPath(home: string, generation: number): string {
   return join(home, `postgres.lock.${generation}`);
 }
 
-/** Writes the whole file under another name first, so that a reader never sees half of it. */
-async function createOnce(path: string, text: string): Promise<boolean> {
+/** Writes the whole file under another name first, so that a reader never sees half of it. Undefined when the name is taken. */
+async function createOnce(path: string, holder: Holder): Promise<FileHandle | undefined> {
   const draft = `${path}.${randomBytes(6).toString("hex")}`;
-  await writeFile(draft, text, { mode: 0o644, flag: "wx" });
+  const file = await open(draft, "wx", 0o644);
   try {
+    await file.writeFile(JSON.stringify({ ...holder, file: identity(await file.stat()) }));
     await link(draft, path);
-    return true;
+    return file;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    await file.close();
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined;
     throw error;
   } finally {
     await rm(draft, { force: true });

@@ -1,6 +1,6 @@
 /** Tells processes apart beyond their number: a pid is reused, a pid with its start time is not. Used by the lock and by the server. */
 import { execFileSync } from "node:child_process";
-import { readFileSync, readlinkSync } from "node:fs";
+import { readFileSync, readlinkSync, statSync } from "node:fs";
 import { basename } from "node:path";
 
 /** A value that no other process of this machine has had or will have under this pid; undefined when nobody runs under it. */
@@ -38,14 +38,15 @@ export function pidNamespace(): string {
   }
 }
 
-/** Whether this pid is a PostgreSQL that serves that cluster: its working directory, which follows a directory that is moved. */
+/** Whether this pid is a PostgreSQL that serves that cluster: its working directory, which follows a directory that is moved and not one that is copied. */
 export function serves(pid: number, cluster: string): boolean {
   if (processStart(pid) === undefined) return false;
   try {
     if (process.platform !== "linux") return ps(pid, "command=").includes(`postgres -D ${cluster}`);
-    const [program, ...args] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    const [program] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
     if (program === undefined || basename(program) !== "postgres") return false;
-    return args.includes(cluster) || readlinkSync(`/proc/${pid}/cwd`) === cluster;
+    const [theirs, ours] = [statSync(`/proc/${pid}/cwd`), statSync(cluster)];
+    return theirs.dev === ours.dev && theirs.ino === ours.ino;
   } catch {
     return false;
   }

@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunAs } from "./embedded-account.ts";
 import type { Binaries } from "./embedded-binaries.ts";
-import { cleanEnvironment } from "./embedded-cluster.ts";
 import { EmbeddedError, explainOutput } from "./embedded-error.ts";
-import { type Home, readPidFile, socketPath } from "./embedded-home.ts";
+import { type Home, readLockFile, readPidFile, socketPath } from "./embedded-home.ts";
 import { accepts } from "./embedded-lock.ts";
 import type { ServerLog } from "./embedded-log.ts";
 import { pidTaken, processStart, serves } from "./embedded-process.ts";
+import { cleanEnvironment, innerPath, spawnFor } from "./embedded-spawn.ts";
 
 export type Server = {
   pid: number;
@@ -44,13 +44,12 @@ export async function startServer({ home, binaries, log, signal, settings = [] }
   await clearStale(home);
   const mark = log.mark();
   const file = log.open();
-  // In a session of its own: a Ctrl-C in the terminal reaches the program alone, which drains while the database still runs.
-  const child = spawn(binaries.postgres, ["-D", home.cluster, ...settings.flatMap((setting) => ["-c", setting])], {
-    ...home.runAs,
-    cwd: "/",
-    env: cleanEnvironment,
-    detached: true,
-    stdio: ["ignore", file, file],
+  const child = spawnFor(home, {
+    program: binaries.postgres,
+    args: ["-D", innerPath(home, home.cluster), ...settings.flatMap((setting) => ["-c", setting])],
+    runAs: home.runAs,
+    output: file,
+    errors: file,
   });
   closeSync(file);
   const exited = new Promise<string>((resolve) => {
@@ -72,7 +71,7 @@ export async function startServer({ home, binaries, log, signal, settings = [] }
       await server.stop();
       throw signal.reason;
     }
-    if (ended !== undefined) throw explainOutput(`Starting PostgreSQL (${ended})`, log.since(mark), home.cluster);
+    if (ended !== undefined) throw explainOutput(`Starting PostgreSQL (${ended})`, log.since(mark), home.home);
     await delay(pollMs);
   }
   return server;
@@ -94,13 +93,22 @@ export async function stopLeftover({ cluster }: Home): Promise<number | undefine
   throw new EmbeddedError("locked", message);
 }
 
-/** PostgreSQL believes its pid file while any process of its user, even a zombie, has that number. What it can judge is left to it. */
+/**
+ * PostgreSQL believes its lock files while any process has the number in them: a zombie, a stranger, or the server of the data
+ * directory that this one was copied from. What it can judge is left to it.
+ */
 async function clearStale({ cluster, socketDir }: Home): Promise<void> {
-  const pid = readPidFile(cluster)?.pid;
-  if (pid === undefined || !pidTaken(pid) || serves(pid, cluster)) return;
-  await rm(join(cluster, "postmaster.pid"), { force: true });
-  await rm(socketPath(socketDir), { force: true });
-  await rm(`${socketPath(socketDir)}.lock`, { force: true });
+  const [pidFile, socket] = [join(cluster, "postmaster.pid"), socketPath(socketDir)];
+  if (isStale(pidFile, cluster)) await rm(pidFile, { force: true });
+  // A moved instance may still listen on the short path that follows from its old place.
+  if (!isStale(`${socket}.lock`, cluster) || (await accepts(socket))) return;
+  await rm(socket, { force: true });
+  await rm(`${socket}.lock`, { force: true });
+}
+
+function isStale(lockFile: string, cluster: string): boolean {
+  const pid = readLockFile(lockFile)?.pid;
+  return pid !== undefined && pidTaken(pid) && !serves(pid, cluster);
 }
 
 function isReady(cluster: string, pid: number): boolean {
@@ -113,11 +121,11 @@ function isReady(cluster: string, pid: number): boolean {
  * server to stop. Without it a killed program leaves a database running that nobody owns.
  */
 function watch(pid: number, { cluster, runAs }: { cluster: string; runAs: RunAs | undefined }): ChildProcess {
-  const script =
-    'trap "" HUP INT TERM; read -r _; read -r pid < "$2/postmaster.pid"; [ "$pid" = "$1" ] && kill -INT "$1"';
-  const guard = spawn("/bin/sh", ["-c", script, "posthorn-guard", String(pid), cluster], {
+  const script = 'trap "" HUP INT TERM; read -r _; read -r pid < postmaster.pid; [ "$pid" = "$1" ] && kill -INT "$1"';
+  const guard = spawn("/bin/sh", ["-c", script, "posthorn-guard", String(pid)], {
     ...runAs,
-    cwd: "/",
+    // Entered before the account changes, so that it works below a closed directory too.
+    cwd: cluster,
     env: cleanEnvironment,
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],

@@ -5,6 +5,7 @@ import pg from "pg";
 import { EmbeddedError } from "./embedded-error.ts";
 import { database, type Facts, type Home, replaceFile, user, writeFacts } from "./embedded-home.ts";
 import { type StartServer, startServer } from "./embedded-server.ts";
+import { innerPath } from "./embedded-spawn.ts";
 
 /** Also the proof that the password in our facts opens this server. */
 export async function ensureDatabase(home: Home, password: string): Promise<void> {
@@ -24,7 +25,10 @@ export async function teachPassword(run: StartServer, facts: Facts): Promise<voi
   const rules = join(run.home.home, "postgres.hba.conf");
   await replaceFile(rules, `local all ${user} trust\n`, 0o644);
   try {
-    const server = await startServer({ ...run, settings: [`hba_file=${rules}`] });
+    const server = await startServer({
+      ...run,
+      settings: [...(run.settings ?? []), `hba_file=${innerPath(run.home, rules)}`],
+    });
     try {
       // alter role takes no parameters; the password is base64url.
       await inSession(run.home, "", (session) => session.query(`alter role ${user} password '${facts.password}'`));

@@ -14,7 +14,7 @@ import { type Embedded, type EmbeddedOptions, startEmbedded } from "./embedded.t
 export const isRoot = process.getuid?.() === 0;
 export const needsRoot = isRoot ? false : "needs root to act as two users";
 
-/** A directory that every account may enter; mkdtemp's 0700 would, as root, be the case of the closed home. */
+/** A directory that every account may enter, so that a test closes it on purpose; mkdtemp's 0700 would, as root, be the closed home. */
 export async function newPlace(t: { after(work: () => Promise<void>): void }): Promise<string> {
   const place = await mkdtemp(join(tmpdir(), "posthorn-embedded-"));
   await chmod(place, 0o755);
@@ -90,9 +90,9 @@ export function runProgram(t: TestContext, dataDir: string, runAs: { uid?: numbe
 }
 
 export async function until(condition: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + 15_000;
+  const deadline = performance.now() + 120_000;
   while (!condition()) {
-    assert.ok(performance.now() < deadline, `waited 15 s: ${what}`);
+    assert.ok(performance.now() < deadline, `waited 120 s: ${what}`);
     await delay(10);
   }
 }

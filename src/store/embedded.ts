@@ -1,11 +1,23 @@
 /** The PostgreSQL of the default install, inside the data directory: started with the program, kept alive, stopped with it. Called by db.ts. */
+import { realpath, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { prepareBinaries } from "./embedded-binaries.ts";
 import { prepareCluster } from "./embedded-cluster.ts";
 import { EmbeddedError, explain } from "./embedded-error.ts";
-import { findHome, type Home, readFacts, rootPlace, socketPath } from "./embedded-home.ts";
+import {
+  findHome,
+  type Home,
+  homeOf,
+  readFacts,
+  rootPlace,
+  socketDirOf,
+  socketPath,
+  socketUrl,
+} from "./embedded-home.ts";
 import { accepts, type Holder, type Lock, lockHolder, type Role, takeLock } from "./embedded-lock.ts";
 import { createServerLog, type EmbeddedLog } from "./embedded-log.ts";
+import { bringHome } from "./embedded-older-home.ts";
 import { type Server, startServer, stopLeftover } from "./embedded-server.ts";
 import { ensureDatabase, teachPassword } from "./embedded-session.ts";
 import { keepAlive } from "./embedded-supervise.ts";
@@ -17,6 +29,8 @@ export type EmbeddedOptions = {
   log: EmbeddedLog;
   /** A command that has the database for a moment makes a starting program wait; a program makes it refuse. */
   role?: Role;
+  /** Settings that win over those of the cluster, as `name=value`. */
+  settings?: string[];
 };
 
 export type Embedded = {
@@ -38,12 +52,12 @@ const joinLimitMs = 30_000;
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   let lock: Lock | undefined;
   try {
-    const home = await findHome(options.dataDir);
-    lock = await lockOrRefuse(home, options.role ?? "program");
-    return await startLocked(home, lock, options.log);
+    const found = await lockHome(options);
+    lock = found.lock;
+    return await startLocked(found.home, lock, options);
   } catch (error) {
     await lock?.release();
-    throw explain(error, options.dataDir);
+    throw await explain(error, options.dataDir);
   }
 }
 
@@ -73,7 +87,7 @@ export function socketOptions(url: string): { path?: string } {
   return directory.startsWith("/") ? { path: `${directory}/.s.PGSQL.${port || "5432"}` } : {};
 }
 
-async function startLocked(home: Home, lock: Lock, log: EmbeddedLog): Promise<Embedded> {
+async function startLocked(home: Home, lock: Lock, { log, settings }: EmbeddedOptions): Promise<Embedded> {
   const began = performance.now();
   const leftover = await stopLeftover(home);
   if (leftover !== undefined) log.warn({ pid: leftover }, "stopped the PostgreSQL that a killed program left behind");
@@ -81,7 +95,7 @@ async function startLocked(home: Home, lock: Lock, log: EmbeddedLog): Promise<Em
   const binaries = await prepareBinaries(home.runAs, spare);
   const { facts, created, passwordIsNew } = await prepareCluster(home, binaries);
   const serverLog = createServerLog(home.dataDir);
-  const run = { home, binaries, log: serverLog };
+  const run = { home, binaries, log: serverLog, settings };
   let first: Server | undefined;
   try {
     if (passwordIsNew) await teachPassword(run, facts);
@@ -114,11 +128,27 @@ async function startLocked(home: Home, lock: Lock, log: EmbeddedLog): Promise<Em
   };
 }
 
+/** Under the lock of the place where the cluster is. One that an older release put elsewhere is brought into the data directory first. */
+async function lockHome({ dataDir, role = "program", log }: EmbeddedOptions): Promise<{ home: Home; lock: Lock }> {
+  for (;;) {
+    const home = await findHome(dataDir);
+    const lock = await lockOrRefuse(home, role);
+    try {
+      if (home.home === home.dataDir || !(await bringHome(home, log))) return { home, lock };
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+    await lock.release();
+  }
+}
+
 async function lockOrRefuse(home: Home, role: Role): Promise<Lock> {
   const until = performance.now() + commandWaitMs;
   for (;;) {
     const taken = await takeLock({ ...home, role, socket: socketPath(home.socketDir) });
     if ("release" in taken) return taken;
+    if ("copied" in taken) throw copiedWhileRunning(taken, home.dataDir);
     if (taken.holder.role === "program" || performance.now() > until) throw refusal(taken.holder, home.dataDir);
     await delay(50);
   }
@@ -130,16 +160,25 @@ function refusal({ pid, dataDir }: Holder, wanted: string): EmbeddedError {
   return new EmbeddedError("locked", message);
 }
 
+function copiedWhileRunning({ copied, path }: { copied: Holder; path: string }, dataDir: string): EmbeddedError {
+  const message = `${dataDir} is a copy of ${copied.dataDir}, made while Posthorn (process ${copied.pid}) ran on it or after it was killed, so its database may be damaged. Copy again after a clean stop, or use posthorn backup and posthorn restore. If the copy is an atomic snapshot, or nothing ran when it was made, remove ${path} and start again.`;
+  return new EmbeddedError("copied", message);
+}
+
 /** Waits while the program that holds the lock is still starting its server. */
-async function joinRunning(dataDir: string, until: number): Promise<Embedded | undefined> {
+async function joinRunning(wanted: string, until: number): Promise<Embedded | undefined> {
+  const dataDir = await realpath(wanted).catch(() => undefined);
+  if (dataDir === undefined) return undefined;
   for (;;) {
-    const facts = await readFacts(dataDir).catch((error) => {
-      throw explain(error, dataDir);
+    const found = await lookFor(dataDir).catch(async (error) => {
+      throw await explain(error, dataDir);
     });
-    const holder = await lockHolder(facts?.home ?? dataDir).catch(() => undefined);
-    if (holder?.role !== "program") return undefined;
-    if (facts !== undefined && (await accepts(holder.socket))) {
-      return { url: facts.url, owned: false, pid: () => undefined, onExit: () => {}, stop: async () => {} };
+    if (found === undefined) return undefined;
+    const { holder, socketDir, password } = found;
+    // Never by the URL in the facts, which in a copied directory is the original's.
+    if (password !== undefined && (await accepts(socketPath(socketDir)))) {
+      const url = socketUrl(socketDir, password);
+      return { url, owned: false, pid: () => undefined, onExit: () => {}, stop: async () => {} };
     }
     if (performance.now() > until) {
       const message = `Posthorn (process ${holder.pid}) runs on ${dataDir} but its database does not answer. Look into ${dataDir}/postgres.log.`;
@@ -147,4 +186,17 @@ async function joinRunning(dataDir: string, until: number): Promise<Embedded | u
     }
     await delay(50);
   }
+}
+
+type Found = { holder: Holder; socketDir: string; password: string | undefined };
+
+/** The program that runs on this data directory, and where its server listens. */
+async function lookFor(dataDir: string): Promise<Found | undefined> {
+  const facts = await readFacts(dataDir);
+  const home = homeOf(dataDir, facts);
+  const cluster = join(home, "postgres");
+  const owner = await stat(cluster).catch(() => undefined);
+  const socketDir = socketDirOf(cluster, owner?.uid ?? process.getuid?.() ?? 0);
+  const holder = await lockHolder({ home, dataDir, socket: socketPath(socketDir) }).catch(() => undefined);
+  return holder?.role === "program" ? { holder, socketDir, password: facts?.password } : undefined;
 }

@@ -5,14 +5,20 @@ import { createLoader } from "./loader.ts";
 
 test("keys asked for at once, or while a look-up is under way, share one, each with its own answer", async () => {
   const batches: number[][] = [];
+  let answer = () => {};
+  const answering = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
   const load = createLoader<number, string>(async (keys) => {
     batches.push(keys);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await answering;
     return keys.map((key) => `value ${key}`);
   });
   const first = [1, 2].map((key) => load(key));
   await until("the first look-up", () => batches.length === 1);
-  const answers = await Promise.all([...first, load(3), load(4)]);
+  const second = [3, 4].map((key) => load(key));
+  answer();
+  const answers = await Promise.all([...first, ...second]);
   assert.deepEqual(answers, ["value 1", "value 2", "value 3", "value 4"]);
   assert.deepEqual(batches, [
     [1, 2],

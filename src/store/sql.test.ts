@@ -90,6 +90,40 @@ test("connections that are cut under load fail what they carried, and the pool g
   );
 });
 
+test("a statement with `select *` goes on after another program has added a column, also one in a transaction", async () => {
+  await sql.unsafe("create table grows (n int); insert into grows values (1)");
+  const one = openDb({ url: database.url, pool: 1, log: silentLog() });
+  const read = async (by: Sql) => await by`select * from grows where n = ${1}`;
+  assert.deepEqual(await read(one), [{ n: 1 }]);
+  await sql.unsafe("alter table grows add column note text");
+  assert.deepEqual(await read(one), [{ n: 1, note: null }]);
+  await sql.unsafe("alter table grows add column more text");
+  // Nothing of a transaction can be repeated here; its caller begins it again.
+  await assert.rejects(one.begin(read), { code: "0A000" });
+  assert.deepEqual(await one.begin(read), [{ n: 1, note: null, more: null }]);
+  await one.end();
+});
+
+test("a session keeps its settings and locks to itself", async () => {
+  const one = openDb({ url: database.url, pool: 1, log: silentLog() });
+  const inside = await one.session(async (own) => {
+    await own`select pg_advisory_lock(${77})`;
+    const [settings] = await own`select current_setting('statement_timeout') as limit, pg_backend_pid() as pid`;
+    const [within] = await own.begin(async (tx) => await tx`select pg_backend_pid() as pid`);
+    assert.equal(within!.pid, settings!.pid, "one connection");
+    return settings!;
+  });
+  assert.equal(inside.limit, "0");
+  const [after] = await one`select current_setting('statement_timeout') as limit, pg_backend_pid() as pid`;
+  assert.notEqual(after!.limit, "0");
+  assert.notEqual(after!.pid, inside.pid);
+  await until("the lock to be free", async () => {
+    const [row] = await one`select pg_try_advisory_lock(${77}) as taken`;
+    return row!.taken;
+  });
+  await one.end();
+});
+
 test("a listener that loses its connection listens again, and looks once for what it missed", async () => {
   let heard = 0;
   const { unlisten } = await sql.listen("posthorn_test", () => heard++);

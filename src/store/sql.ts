@@ -47,6 +47,8 @@ export interface Sql {
   <T extends readonly object[] = Row[]>(strings: TemplateStringsArray, ...values: unknown[]): Statement<T>;
   /** All or nothing. The function's own `sql` speaks inside the transaction. */
   begin<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /** One connection for work that takes long: without time limits, closed afterwards, so that its settings and locks end with it. */
+  session<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** A text without parameters that nobody outside had a hand in; may hold several statements. */
   unsafe<T extends readonly object[] = Row[]>(text: string): Statement<T>;
   /** Calls back for every notice on a channel. All channels share one connection beside the pool's. */
@@ -69,19 +71,22 @@ export class ConnectionLost extends Error {
 }
 
 export function createSql({ pool, connect }: SqlDeps): Sql {
-  const nameOf = createNames();
-  const query = async (client: Pool | PoolClient, text: string, values: unknown[]) => {
+  const names = createNames();
+  const query = async (client: Pool | PoolClient, text: string, values: unknown[], limit?: object): Promise<Row[]> => {
     try {
-      const result = await client.query(values.length > 0 ? { name: nameOf(text), text, values } : { text });
+      const named = values.length > 0 ? { name: names.of(text), values } : {};
+      const result = await client.query({ text, ...named, ...limit });
       // Several statements in one text give a list of results; the last one's rows are the answer.
       return Array.isArray(result) ? result.at(-1).rows : result.rows;
     } catch (error) {
+      // A newer program's migration added a column to what `select *` gives. Under a new name it is prepared again, on every connection.
+      if (isStalePlan(error) && names.renew(text) && client === pool) return await query(client, text, values, limit);
       throw withCode(error);
     }
   };
 
-  function speaking(client: Pool | PoolClient, extra: Omit<Sql, "unsafe">): Sql {
-    const run = <T>(text: string, values: unknown[]) => query(client, text, values) as Promise<T>;
+  function speaking(client: Pool | PoolClient, extra: Omit<Sql, "unsafe">, limit?: object): Sql {
+    const run = <T>(text: string, values: unknown[]) => query(client, text, values, limit) as Promise<T>;
     const tag = <T extends readonly object[]>(strings: TemplateStringsArray, ...values: unknown[]) =>
       new Statement<T>(strings, values, run);
     return Object.assign(tag, extra, {
@@ -89,14 +94,23 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
     }) as Sql;
   }
 
-  async function begin<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    const client = await pool.connect().catch((error) => {
+  async function take(): Promise<PoolClient> {
+    return await pool.connect().catch((error) => {
       throw withCode(error);
     });
+  }
+
+  /** Calls `ended` with whether the connection is broken. */
+  async function transact<T>(
+    client: PoolClient,
+    work: (sql: Sql) => Promise<T>,
+    ended: (broken: boolean) => void,
+    limit?: object,
+  ): Promise<T> {
     let broken = true;
     try {
       await query(client, "begin", []);
-      const result = await work(speaking(client, { ...inTransaction, pool }));
+      const result = await work(speaking(client, { ...inTransaction, pool }, limit));
       await query(client, "commit", []);
       broken = false;
       return result;
@@ -108,13 +122,31 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
       );
       throw error;
     } finally {
-      client.release(broken);
+      ended(broken);
+    }
+  }
+
+  async function begin<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const client = await take();
+    return await transact(client, work, (broken) => client.release(broken));
+  }
+
+  async function session<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const client = await take();
+    const limit = { query_timeout: longestMs };
+    const beginHere = <R>(inner: (sql: Sql) => Promise<R>) => transact(client, inner, () => {}, limit);
+    try {
+      await query(client, "set statement_timeout = 0; set lock_timeout = 0", []);
+      return await work(speaking(client, { ...inTransaction, pool, begin: beginHere }, limit));
+    } finally {
+      client.release(true);
     }
   }
 
   const listening = createListening(connect);
   return speaking(pool, {
     begin,
+    session,
     listen: listening.listen,
     async notify(notices) {
       // A hint need not reach the disk: without this it would wait for a flush, as any transaction with a number does.
@@ -130,8 +162,12 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
   } as Omit<Sql, "unsafe">);
 }
 
+/** node-postgres takes a limit for each query, and no limit only where the pool has none. */
+const longestMs = 7 * 86_400_000;
+
 const inTransaction = {
   begin: () => Promise.reject(new Error("a transaction inside a transaction")),
+  session: () => Promise.reject(new Error("a session inside a transaction")),
   listen: () => Promise.reject(new Error("listening inside a transaction")),
   notify: () => Promise.reject(new Error("notify inside a transaction")),
   end: () => Promise.reject(new Error("end inside a transaction")),
@@ -149,15 +185,24 @@ function render(statement: Statement<unknown>, values: unknown[]): string {
 }
 
 /** Statements are few and recur; a text made anew each time would fill the server's memory, so after many they stay unnamed. */
-function createNames(): (text: string) => string | undefined {
+function createNames() {
   const names = new Map<string, string>();
-  return (text) => {
-    const known = names.get(text);
-    if (known || names.size >= 500) return known;
-    const name = `s${names.size + 1}`;
+  let given = 0;
+  const give = (text: string) => {
+    const name = `s${++given}`;
     names.set(text, name);
     return name;
   };
+  return {
+    of: (text: string): string | undefined => names.get(text) ?? (names.size < 500 ? give(text) : undefined),
+    /** False when the text has no name. */
+    renew: (text: string): boolean => names.has(text) && give(text) !== undefined,
+  };
+}
+
+function isStalePlan(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  return code === "0A000" && message === "cached plan must not change result type";
 }
 
 /** node-postgres gives connection failures a sentence and no code. */

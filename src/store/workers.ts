@@ -6,10 +6,18 @@ export const deadAfterSeconds = 30;
 
 export async function registerWorker(
   sql: Sql,
-  worker: { host: string; pid: number; roles: string[]; version: string },
+  worker: {
+    host: string;
+    pid: number;
+    roles: string[];
+    version: string;
+    /** The schema version that the program was written for. */
+    schemaVersion?: number;
+  },
 ): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
-    insert into workers (host, pid, roles, version) values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}) returning id`;
+    insert into workers (host, pid, roles, version, schema_version)
+    values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}, ${worker.schemaVersion ?? null}) returning id`;
   return row!.id;
 }
 
@@ -40,4 +48,12 @@ export async function aliveRoles(sql: Sql): Promise<Set<string>> {
   const rows = await sql<{ role: string }[]>`
     select distinct unnest(roles) as role from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
   return new Set(rows.map(({ role }) => role));
+}
+
+/** How many living programs do each role. One program has several rows while it renews its id, so processes are counted. */
+export async function nodesByRole(sql: Sql): Promise<Map<string, number>> {
+  const rows = await sql<{ role: string; nodes: number }[]>`
+    select role, count(distinct (host, pid))::int as nodes from workers, unnest(roles) as role
+    where seen_at > now() - make_interval(secs => ${deadAfterSeconds}) group by role`;
+  return new Map(rows.map(({ role, nodes }) => [role, nodes]));
 }

@@ -18,7 +18,6 @@ test("a copy made under load opens elsewhere with every email that was answered 
     string,
     string,
   ];
-  await mkdir(dataDir, { mode: 0o711 });
   let sending = true;
   const running: RunningProgram[] = [];
   const start = async (on: string) => {

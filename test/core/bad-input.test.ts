@@ -17,12 +17,12 @@ import { Problem, type Violation } from "../../src/rules/problem.ts";
 const limits = { recipients: 50, messageBytes: 41_943_040, attachments: 100 };
 const file = { filename: "a.txt", contentType: "text/plain", base64Content: "AA==", contentId: "" };
 const good: SendRequest = {
-  ...{ from: "news@sender.test", to: ["a@there.test"], cc: [], bcc: [], subject: "Hello", body: "", html: "" },
+  ...{ from: "news@sender.test", to: ["a@there.test"], cc: [], bcc: [], subject: "Hello", body: "Hi", html: "" },
   ...{ metadata: {}, scheduledAt: undefined, expiresAt: undefined, attachments: [], inReplyTo: "", references: [] },
   ...{ headers: {}, replyToEmailId: "", replyToAddresses: [], requireTls: false },
 };
 const fieldsOf = (request: Partial<SendRequest>) => {
-  const checked = check({ ...good, ...request }, limits, Date.now());
+  const checked = check({ ...good, ...request }, { limits, nowMs: Date.now() });
   return checked.ok ? [] : checked.violations.map(({ field }) => field);
 };
 

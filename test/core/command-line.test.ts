@@ -100,7 +100,7 @@ test("events --follow brings what happens later, by the store and by the API, an
     child.stdout.on("data", (chunk) => (output += chunk));
     // The tail is found only when the command is there: emails are sent until one is seen.
     await until("a followed event", async () => {
-      const email = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "" };
+      const email = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "Hi" };
       await program.call("EmailService/SendEmail", email);
       return output.includes("\n");
     });

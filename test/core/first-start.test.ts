@@ -1,13 +1,12 @@
 /** What an operator sees and types in the first minutes: the welcome, the first key, keys create, and clear words for mistakes. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { promisify } from "node:util";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { firstLink, openBrowser, password, tokenIn } from "../harness/people.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
+import { shell } from "../harness/shell.ts";
 import { bin, ctrlC, startInTerminal, withoutTerminal } from "../harness/started.ts";
 import { until } from "../harness/wait.ts";
 
@@ -20,10 +19,7 @@ async function pasteCurls(program: RunningProgram, env: Record<string, string>):
   });
   const answers: Record<string, unknown>[] = [];
   for (const command of commands) {
-    const { stdout } = await promisify(execFile)("bash", ["-c", command], {
-      timeout: 20_000,
-      env: { ...process.env, ...env },
-    });
+    const { stdout } = await shell(command, { env: { ...process.env, ...env } });
     answers.push(JSON.parse(stdout) as Record<string, unknown>);
   }
   return answers;
@@ -74,14 +70,19 @@ describe("the program with its own database", async () => {
     assert.equal((await program.call("KeyService/ListKeys")).status, 200);
   });
 
-  it("answers /healthz, /readyz and, on loopback, /metrics", async () => {
-    const get = (path: string) => fetch(program.url + path);
-    assert.equal((await get("/healthz")).status, 200);
-    assert.deepEqual(await (await get("/readyz")).json(), { ready: true, checks: { database: "ok" } });
-    const metrics = await (await get("/metrics")).text();
+  it("answers /healthz and /readyz, and /metrics on the operations port", async () => {
+    assert.equal((await fetch(`${program.url}/healthz`)).status, 200);
+    assert.deepEqual(await (await fetch(`${program.url}/readyz`)).json(), { ready: true });
+    const metrics = await (await fetch(`${program.opsUrl}/metrics`)).text();
     assert.match(metrics, /^posthorn_requests_total\{method="KeyService\/ListKeys",code="ok"\} \d+$/m);
     for (const name of ["request_duration_seconds_count", "queue_recipients", "database_connections"])
       assert.match(metrics, new RegExp(`^posthorn_${name}\\{`, "m"));
+  });
+
+  it("gives no metrics on the API's port without a token, also on loopback", async () => {
+    const answer = await fetch(`${program.url}/metrics`);
+    assert.equal(answer.status, 401);
+    assert.match(await answer.text(), /POSTHORN_METRICS_TOKEN.*POSTHORN_OPS/);
   });
 
   it("serves its contract at /openapi.json", async () => {

@@ -10,7 +10,7 @@ import { settingFlags } from "../../src/app/command.ts";
 import { shells } from "../../src/app/completion.ts";
 import { completion, groupsOf } from "../../src/app/help.ts";
 import { version } from "../../src/app/version.ts";
-import { skipWithout } from "../harness/peer.ts";
+import { needs } from "../harness/foreign.ts";
 import { bin, olderNode, withoutOlderNode } from "../harness/started.ts";
 
 const commands = [...(await allCommands()), completion];
@@ -144,7 +144,7 @@ describe("completions", () => {
   }
 
   for (const shell of shells) {
-    it(`for ${shell} are a valid script`, { skip: skipWithout({ name: shell, package: shell }) }, () => {
+    it(`for ${shell} are a valid script`, { skip: needs(shell) }, () => {
       assert.equal(inShell(shell, ["-n"], script(shell)), "");
     });
   }
@@ -171,7 +171,7 @@ describe("completions", () => {
   }
 
   it("complete commands, groups, options and settings in bash", {
-    skip: skipWithout({ name: "bash", package: "bash" }),
+    skip: needs("bash"),
   }, () => {
     assert.deepEqual(offered("posthorn", ""), [...new Set(commands.map(({ name }) => name.split(" ")[0]!))]);
     assert.deepEqual(offered("posthorn", "do"), ["domains", "doctor"]);
@@ -187,7 +187,7 @@ describe("completions", () => {
   });
 
   it("complete commands, groups, options and settings in fish", {
-    skip: skipWithout({ name: "fish", package: "fish" }),
+    skip: needs("fish"),
   }, () => {
     const offers = (line: string) => {
       const input = `${script("fish")}\ncomplete -C '${line}'`;

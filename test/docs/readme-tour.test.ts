@@ -1,14 +1,14 @@
 /** The README's tour, followed literally: `npm start`, then each code block as a person would paste it, against what it says will come. */
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { promisify } from "node:util";
 import { pidTaken } from "../../src/store/embedded-process.ts";
 import { blocksOf, root } from "../harness/pages.ts";
 import { newDataDir } from "../harness/program.ts";
+import { shell, startShell } from "../harness/shell.ts";
 import { until } from "../harness/wait.ts";
 
 const readme = await readFile(join(root, "README.md"), "utf8");
@@ -24,12 +24,17 @@ let env: NodeJS.ProcessEnv;
 before(async () => {
   dataDir = await newDataDir();
   const any = "127.0.0.1:0";
-  env = { ...process.env, POSTHORN_DATA_DIR: dataDir, POSTHORN_HTTP: any, POSTHORN_SMTP: any, POSTHORN_DNS: any };
+  env = {
+    ...process.env,
+    POSTHORN_DATA_DIR: dataDir,
+    POSTHORN_HTTP: any,
+    POSTHORN_SMTP: any,
+    POSTHORN_DNS: any,
+    POSTHORN_OPS: any,
+  };
   npm = spawn("npm", ["start"], { cwd: root, env });
   for (const stream of [npm.stdout, npm.stderr]) stream!.on("data", (chunk) => (output += chunk));
-  await until("the welcome", () => output.includes("Posthorn is running") || npm.exitCode !== null, {
-    withinMs: 60_000,
-  });
+  await until("the welcome", () => output.includes("Posthorn is running") || npm.exitCode !== null);
   assert.equal(npm.exitCode, null, output);
   const { http } = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as { http: number };
   url = `http://127.0.0.1:${http}`;
@@ -61,7 +66,7 @@ const steady = (text: string) =>
 
 test("the first blocks send an email, with the answer that the page shows", async () => {
   const [define, send] = of("sh") as [string, string];
-  const { stdout } = await promisify(execFile)("bash", ["-c", here(`${define}\n${send}`)], { env });
+  const { stdout } = await shell(here(`${define}\n${send}`), { env });
   assert.equal(steady(stdout), steady(of("json")[0]!));
 });
 
@@ -69,7 +74,7 @@ test("the stream shows the events that the page shows", async () => {
   const [define, , follow] = of("sh") as [string, string, string];
   const wanted = of("json")[1]!.trim().split("\n");
   // A person ends it with Ctrl-C when all is seen.
-  const lines = await firstLines(spawn("bash", ["-c", here(`${define}\nexec ${follow}`)], { env }), wanted.length);
+  const lines = await firstLines(startShell(here(`${define}\nexec ${follow}`), { env }), wanted.length);
   for (const [i, line] of wanted.entries()) assertShown(steady(line), steady(lines[i]!));
 });
 
@@ -79,7 +84,7 @@ test("the commands print what the page shows", async () => {
     assert.ok(steps.length > 0);
     for (const step of steps) {
       const [command = "", ...shown] = step.trimEnd().split("\n");
-      const { stdout } = await promisify(execFile)("bash", ["-c", command], { cwd: root, env });
+      const { stdout } = await shell(command, { cwd: root, env });
       assertShown(steady(shown.join("\n")), steady(stdout.trimEnd()));
     }
   }
@@ -112,7 +117,7 @@ async function firstLines(child: ChildProcess, count: number): Promise<string[]>
   for (const stream of [child.stdout, child.stderr]) stream!.on("data", (chunk) => (output += chunk));
   const gone = new Promise((resolve) => child.once("exit", resolve));
   try {
-    await until(`${count} lines`, () => output.split("\n").length > count, { withinMs: 30_000 });
+    await until(`${count} lines`, () => output.split("\n").length > count);
   } catch (error) {
     throw new Error(`${(error as Error).message}:\n${output}`);
   } finally {

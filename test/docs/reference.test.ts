@@ -1,15 +1,14 @@
 /** Every curl of the API reference, pasted into a shell as it is printed: the program understands each of them, and what it answers is what
  * docs/openapi.json promises. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { promisify } from "node:util";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { fitsSchema, type Schema } from "../harness/openapi.ts";
 import { blocksOf, pages, root } from "../harness/pages.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
+import { shell } from "../harness/shell.ts";
 
 const curls = pages()
   .filter(({ path }) => path.startsWith("docs/reference/"))
@@ -53,7 +52,7 @@ for (const { path, method, text } of curls) {
       .replace(/^curl/, streams ? "curl --max-time 2" : "curl")
       .replace("http://127.0.0.1:8825", program.url);
     const env = { ...process.env, POSTHORN_API_KEY: program.key };
-    const said = await promisify(execFile)("bash", ["-c", script], { env }).catch((error) => {
+    const said = await shell(script, { env }).catch((error) => {
       if (error.code === 28) return error as { stdout: string };
       throw error;
     });

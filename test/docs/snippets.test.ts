@@ -6,11 +6,13 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { needs } from "../harness/foreign.ts";
 import { blocksOf, root } from "../harness/pages.ts";
 import { openBrowser, password, tokenIn } from "../harness/people.ts";
 import { newDataDir, type RunningProgram, startProgram, testSecret } from "../harness/program.ts";
 import { python } from "../harness/python.ts";
 import { type Received, type Receiver, startReceiver } from "../harness/receiver.ts";
+import { shell } from "../harness/shell.ts";
 import { until } from "../harness/wait.ts";
 
 const run = promisify(execFile);
@@ -43,12 +45,13 @@ async function paste(block: string): Promise<string> {
     .replaceAll("http://127.0.0.1:8825", program.url)
     .replaceAll("127.0.0.1:2525", `127.0.0.1:${program.ports.smtp}`);
   const env = { ...process.env, ...settings(), POSTHORN_KEY: program.key };
-  const { stdout } = await run("bash", ["-euo", "pipefail", "-c", npx + script], { cwd: folder, env });
+  const { stdout } = await shell(npx + script, { cwd: folder, env });
   return stdout;
 }
 
 function settings(): Record<string, string> {
-  const ports = { POSTHORN_HTTP: "127.0.0.1:0", POSTHORN_SMTP: "127.0.0.1:0", POSTHORN_DNS: "127.0.0.1:0" };
+  const any = "127.0.0.1:0";
+  const ports = { POSTHORN_HTTP: any, POSTHORN_SMTP: any, POSTHORN_DNS: any, POSTHORN_OPS: any };
   return { POSTHORN_DATA_DIR: program.dataDir, POSTHORN_SECRET: testSecret, ...ports };
 }
 
@@ -66,7 +69,13 @@ const delivery = () => {
   taken ??= (async () => {
     const url = `${receiver.url}/hook`;
     const made = await program.call("WebhookService/CreateWebhook", { url, eventTypes: ["email.delivered"] });
-    const email = { from: "shop@example.test", to: ["anna@example.com"], subject: "", metadata: { order: "4711" } };
+    const email = {
+      from: "shop@example.test",
+      to: ["anna@example.com"],
+      subject: "",
+      body: "Hi",
+      metadata: { order: "4711" },
+    };
     await program.call("EmailService/SendEmail", email);
     await receiver.until("the event", ({ requests }) => requests.length === 1);
     return { request: receiver.requests[0]!, secret: made.body.signingSecret as string };
@@ -129,7 +138,7 @@ test("docs/webhooks.md: the TypeScript checks compile, and take a real delivery"
   await until("its word", () => output === `delivered ${request.event.emailId}\n`);
 });
 
-test("docs/webhooks.md: the Python check takes a real delivery, and no other", async () => {
+test("docs/webhooks.md: the Python check takes a real delivery, and no other", { skip: needs("python3") }, async () => {
   const [check] = await blocks("docs/webhooks.md", "python", 1);
   const { request, secret } = await delivery();
   const script = `${check}
@@ -174,7 +183,7 @@ test("docs/people.md: a person is invited, joins by the link, and gets a new pas
 test("docs/delivery.md: the queue is shown, hastened, held, let go and given up", async () => {
   const [queue] = await blocks("docs/delivery.md", "sh", 1);
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
-  const later = { from: "shop@example.test", to: ["anna@example.com"], subject: "", scheduledAt };
+  const later = { from: "shop@example.test", to: ["anna@example.com"], subject: "", body: "Hi", scheduledAt };
   assert.equal((await program.call("EmailService/SendEmail", later)).status, 200);
   const said = (await paste(queue!)).trim().split("\n");
   // The list has a head; each of the others says one sentence.
@@ -185,9 +194,13 @@ test("docs/delivery.md: the queue is shown, hastened, held, let go and given up"
 test("docs/operate.md: a first email, and a back-up that is restored", async () => {
   const [, send, backup] = (await blocks("docs/operate.md", "sh", 3)) as [string, string, string];
   // The page's own domain is the reader's; --follow stays until Ctrl-C (test/core/command-line.test.ts).
-  const said = await paste(send.replace("you@example.com", "you@example.test").replace(" --follow", ""));
-  assert.match(said, /^em_\S+ {2}SENT/);
-  assert.match(said, /email\.delivered .*you@example\.net/);
+  const script = send.replace("you@example.com", "you@example.test").replace(" --follow", "");
+  const said = await paste(script);
+  // A busy machine answers before the first attempt is over.
+  assert.match(said, /^em_\S+ {2}(SENT|PROCESSING|QUEUED) /);
+  const events = script.trim().split("\n").at(-1)!;
+  const told = async () => /email\.delivered .*you@example\.net/.test(await paste(events));
+  await until("the event that the page shows", told, { withinMs: 60_000 });
   await paste(backup);
   // That such a copy opens with everything in it is shown by test/core/backup.test.ts.
   for (const made of ["backups/today", "data-restored"])

@@ -5,6 +5,7 @@ import { chmod, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestServer, type TestServer } from "../harness/database.ts";
+import { needs, pathOf } from "../harness/foreign.ts";
 import { bring, type InboundWorld, receives, told } from "../harness/inbound.ts";
 import { type Findings, type Say, underLoad } from "../harness/under-load.ts";
 import { until } from "../harness/wait.ts";
@@ -12,7 +13,9 @@ import { senderDomain, startWorld, type World } from "../harness/world.ts";
 
 /** False to run, or the reason why it cannot be done. */
 export const withoutMount: string | false =
-  process.platform === "linux" && process.getuid?.() === 0 ? false : "only root may mount a small disk (tmpfs)";
+  process.platform === "linux" && process.getuid?.() === 0
+    ? needs("mount")
+    : "only root may mount a small disk (tmpfs)";
 
 const diskMiB = 224;
 /** More than the free room in pages that are there already. */
@@ -30,7 +33,7 @@ export async function fillDisk(times: number, say: Say): Promise<Findings> {
     try {
       const letters = { taken: [] as string[], putOff: [] as string[] };
       const found = await underLoad<InboundWorld>(
-        { start, load: { pauseMs: 100, body: randomBytes(bodyBytes / 2).toString("hex") }, settleWithinMs: 120_000 },
+        { start, load: { pauseMs: 100, body: randomBytes(bodyBytes / 2).toString("hex") } },
         async ({ world, load, strike, atRest }) => {
           atRest(() => lostLetters(world, letters.taken));
           for (let i = 1; i <= times; i++) {
@@ -42,19 +45,15 @@ export async function fillDisk(times: number, say: Say): Promise<Findings> {
               },
               async () => {
                 const before = { refusals: load.refusals(), putOff: letters.putOff.length };
-                await until(
-                  "calls and mail that are turned away",
-                  async () => {
-                    await fill(ballast);
-                    const subject = `letter ${i} ${letters.taken.length + letters.putOff.length}`;
-                    await bring(world, { to: `us@${senderDomain}`, raw: letter(subject) }).then(
-                      () => letters.taken.push(subject),
-                      (error: Error) => letters.putOff.push(error.message),
-                    );
-                    return load.refusals() >= before.refusals + 5 && letters.putOff.length >= before.putOff + 3;
-                  },
-                  { withinMs: 120_000 },
-                );
+                await until("calls and mail that are turned away", async () => {
+                  await fill(ballast);
+                  const subject = `letter ${i} ${letters.taken.length + letters.putOff.length}`;
+                  await bring(world, { to: `us@${senderDomain}`, raw: letter(subject) }).then(
+                    () => letters.taken.push(subject),
+                    (error: Error) => letters.putOff.push(error.message),
+                  );
+                  return load.refusals() >= before.refusals + 5 && letters.putOff.length >= before.putOff + 3;
+                });
                 say(`${i} of ${times}: ${load.refusals() - before.refusals} calls answered with unavailable`);
                 await rm(ballast);
               },
@@ -85,15 +84,12 @@ export async function fillDisk(times: number, say: Say): Promise<Findings> {
 /** Tables without room fail one statement; a write-ahead log without room ends the server, which cannot come back before there is some. */
 async function endLogSegment(world: World, server: TestServer): Promise<void> {
   const pid = server.pid();
-  await until(
-    "the server to give up",
-    async () => {
-      await world.database
-        .sql`select pg_switch_wal(), pg_logical_emit_message(true, 'fault', repeat('x', 10000))`.catch(() => {});
-      return server.pid() !== pid;
-    },
-    { withinMs: 60_000 },
-  );
+  await until("the server to give up", async () => {
+    await world.database.sql`select pg_switch_wal(), pg_logical_emit_message(true, 'fault', repeat('x', 10000))`.catch(
+      () => {},
+    );
+    return server.pid() !== pid;
+  });
 }
 
 async function lostLetters(world: World, taken: readonly string[]): Promise<string[]> {
@@ -108,9 +104,9 @@ Message-ID: <${subject.replaceAll(" ", ".")}@there.test>
 
 ${`${"A line of a longer letter. ".repeat(3)}\n`.repeat(3000)}`;
 
-async function mountSmallDisk(): Promise<string> {
+export async function mountSmallDisk(): Promise<string> {
   const place = await mkdtemp(join(tmpdir(), "posthorn-small-disk-"));
-  const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${diskMiB}m`, "tmpfs", place], {
+  const { status, stderr } = spawnSync(pathOf("mount"), ["-t", "tmpfs", "-o", `size=${diskMiB}m`, "tmpfs", place], {
     encoding: "utf8",
   });
   if (status !== 0) throw new Error(`cannot mount a small disk: ${stderr}`);
@@ -120,7 +116,7 @@ async function mountSmallDisk(): Promise<string> {
   return place;
 }
 
-function unmount(place: string): void {
+export function unmount(place: string): void {
   spawnSync("umount", ["-l", place]);
 }
 

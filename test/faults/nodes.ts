@@ -160,7 +160,7 @@ export async function freezeNode(
   }
   const alive = () =>
     world.database.sql`select 1 from workers where pid = ${pid} and seen_at > now() - interval '3 seconds'`;
-  await until("a sign of life", async () => (await alive()).length > 0, { withinMs: 60_000 });
+  await until("a sign of life", async () => (await alive()).length > 0);
   await load.untilDelivering();
   return tookMs;
 }
@@ -175,7 +175,7 @@ async function untilInHand(world: Cluster, name: NodeName): Promise<number> {
         const leased = await world.leasedBy(name);
         return leased >= 3 ? leased : undefined;
       },
-      { withinMs: 60_000, everyMs: 10 },
+      { everyMs: 10 },
     );
   } finally {
     world.sink.script = () => undefined;
@@ -185,7 +185,7 @@ async function untilInHand(world: Cluster, name: NodeName): Promise<number> {
 async function untilTakenOver(world: Cluster, name: NodeName, hurry: boolean): Promise<number> {
   const since = performance.now();
   if (hurry) await world.passDeadline(name);
-  await until("its work to be taken over", async () => (await world.leasedBy(name)) === 0, { withinMs: 90_000 });
+  await until("its work to be taken over", async () => (await world.leasedBy(name)) === 0);
   return performance.now() - since;
 }
 
@@ -211,7 +211,7 @@ async function untilSettledSoFar(world: World): Promise<void> {
   const ids = open.map(({ id }) => id);
   const left = () =>
     sql`select 1 from recipients where status in ('queued', 'delayed') and email_id = any (${ids}::uuid[]) limit 1`;
-  await until("what was accepted to be settled", async () => (await left()).length === 0, { withinMs: 60_000 });
+  await until("what was accepted to be settled", async () => (await left()).length === 0);
 }
 
 function secondCopies(world: World): string[] {

@@ -4,12 +4,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort, runPeer, startPeer } from "./peer.ts";
 
-export const bindPrograms = [
-  { name: "named", package: "bind9" },
-  { name: "nsupdate", package: "bind9-dnsutils" },
-  { name: "dig", package: "bind9-dnsutils" },
-];
-
 export type BindRecord = { name: string; type: string; value: string; priority?: number };
 
 export type Bind = {

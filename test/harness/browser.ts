@@ -4,10 +4,10 @@ import { existsSync, globSync, mkdirSync, readFileSync, statSync } from "node:fs
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { skipWithout } from "./peer.ts";
-import { until } from "./wait.ts";
+import { needs, pathOf } from "./foreign.ts";
+import { patienceMs, until } from "./wait.ts";
 
-export const withoutBrowser = skipWithout({ name: "chromium-headless-shell", package: "chromium-headless-shell" });
+export const withoutBrowser = needs("chromium");
 
 const web = fileURLToPath(new URL("../../web/", import.meta.url));
 const shots = `${web}screenshots/`;
@@ -31,7 +31,7 @@ export type TabOptions = {
 export async function openBrowser(): Promise<Browser> {
   requireFreshBuild();
   return await chromium.launch({
-    executablePath: "/usr/bin/chromium-headless-shell",
+    executablePath: pathOf("chromium"),
     args: [
       // A page lives for seconds here: what an optimising compiler makes of its script is hardly used.
       "--js-flags=--no-opt --no-maglev",
@@ -58,7 +58,7 @@ export async function openTab(browser: Browser, url: string, options: TabOptions
     ...{ baseURL: url, colorScheme, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" },
     viewport: { width, height: 900 },
   });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(patienceMs);
   if (key) await context.addInitScript((secret) => sessionStorage.setItem("posthorn.key", secret), key);
   const page = await context.newPage();
   const complaints: string[] = [];

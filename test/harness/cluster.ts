@@ -28,7 +28,9 @@ export type Cluster = World & {
 };
 
 export async function startCluster(options: WorldOptions = {}): Promise<Cluster> {
-  const world = await startWorld({ ...options, env: { ...options.env, POSTHORN_ROLES: splitRoles.a } });
+  // Nothing but a death leaves work in doubt, so a node that stops on a busy machine gets the time that it needs.
+  const env = { POSTHORN_DRAIN_MS: "60000", ...options.env };
+  const world = await startWorld({ ...options, env: { ...env, POSTHORN_ROLES: splitRoles.a } });
   const nodes = new Map<NodeName, RunningProgram>([["a", world.program]]);
   const sessionName = (name: NodeName) => (name === "a" ? "posthorn" : `posthorn-${name}`);
   const start = async (name: NodeName) => {

@@ -1,13 +1,14 @@
 /** The world of domain journeys: the real program, a real BIND where customers publish, a real Unbound between them. */
 import assert from "node:assert/strict";
-import { type Bind, bindPrograms, startBind } from "./bind.ts";
+import { type Bind, startBind } from "./bind.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
-import { freePort, runPeer, skipWithout } from "./peer.ts";
+import { needs } from "./foreign.ts";
+import { freePort, runPeer } from "./peer.ts";
 import { type Answer, type RunningProgram, startProgram } from "./program.ts";
-import { startUnbound, type Unbound, unboundPrograms } from "./unbound.ts";
+import { startUnbound, type Unbound } from "./unbound.ts";
 
 export const zone = "mail.posthorn.test";
-export const withoutPeers = skipWithout(...bindPrograms, ...unboundPrograms);
+export const withoutPeers = needs("named", "nsupdate", "dig", "unbound", "unbound-control");
 
 export type WireRecord = {
   type: string;

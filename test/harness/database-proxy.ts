@@ -6,6 +6,9 @@ export type DatabaseProxy = {
   url: string;
   /** Ends every connection that is open now: in good order, or with a reset. */
   cut(how: "end" | "reset"): void;
+  /** Keeps every connection open and passes nothing on, as when a machine hangs. */
+  freeze(): void;
+  thaw(): void;
   close(): Promise<void>;
 };
 
@@ -14,14 +17,19 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
   const { path } = socketOptions(url);
   if (!path) throw new Error("the proxy is for a server on a socket");
   const clients = new Set<Socket>();
+  const pairs = new Map<Socket, Socket>();
+  let frozen = false;
+  const join = (client: Socket, upstream: Socket) => void client.pipe(upstream).pipe(client);
   const server = createServer((client) => {
     const upstream = connect(path);
     clients.add(client);
+    pairs.set(client, upstream);
     client.on("close", () => clients.delete(client));
+    client.on("close", () => pairs.delete(client));
     client.on("close", () => upstream.destroy());
     upstream.on("close", () => client.destroy());
     for (const socket of [client, upstream]) socket.on("error", () => socket.destroy());
-    client.pipe(upstream).pipe(client);
+    if (!frozen) join(client, upstream);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
@@ -32,6 +40,17 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
         if (how === "reset") client.resetAndDestroy();
         else client.destroy();
       }
+    },
+    freeze() {
+      frozen = true;
+      for (const [client, upstream] of pairs) {
+        client.unpipe(upstream);
+        upstream.unpipe(client);
+      }
+    },
+    thaw() {
+      frozen = false;
+      for (const [client, upstream] of pairs) join(client, upstream);
     },
     async close() {
       for (const client of clients) client.destroy();

@@ -1,8 +1,8 @@
 /** One PostgreSQL per test run, a database cloned from a migrated template per test file. Real settings, real fsync. */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { silentLog } from "../../src/ops/log.ts";
 import { openDb, type Sql } from "../../src/store/db.ts";
 import { startEmbedded } from "../../src/store/embedded.ts";
@@ -12,19 +12,22 @@ import { migrate } from "../../src/store/migrate.ts";
 const variable = "TEST_DATABASE_URL";
 export const templateName = "posthorn_template";
 
+/** All files of a run open their databases on one server, each with a pool of its own. */
+const connections = 600;
+
 export type TestServer = {
   url: string;
   /** Undefined while it is down; it is started again by itself. */
   pid(): number | undefined;
+  /** Databases that tests made and did not drop. */
+  leftovers(): Promise<string[]>;
   stop(): Promise<void>;
 };
 
 /** Starts a server in a directory of its own and makes the template every test database is cloned from. */
 export async function startTestServer(place = tmpdir()): Promise<TestServer> {
   const dataDir = await mkdtemp(join(place, "posthorn-test-"));
-  // As root, the database of a directory that its account cannot enter would live elsewhere and stay behind.
-  await chmod(dataDir, 0o711);
-  const server = await startEmbedded({ dataDir, log: silentLog() });
+  const server = await startEmbedded({ dataDir, log: silentLog(), settings: [`max_connections=${connections}`] });
   const admin = openDb({ url: server.url, pool: 1, log: silentLog() });
   await admin.unsafe(`create database ${templateName}`);
   await admin.end();
@@ -35,6 +38,13 @@ export async function startTestServer(place = tmpdir()): Promise<TestServer> {
   return {
     url: server.url,
     pid: server.pid,
+    async leftovers() {
+      const sql = openDb({ url: server.url, pool: 1, log: silentLog() });
+      const rows = await sql<{ name: string }[]>`
+        select datname as name from pg_database where starts_with(datname, 't_') order by 1`;
+      await sql.end();
+      return rows.map(({ name }) => name);
+    },
     async stop() {
       await server.stop();
       await rm(dataDir, { recursive: true, force: true });
@@ -70,7 +80,7 @@ export async function createTestDatabase(
 ): Promise<TestDatabase> {
   const url = options.server?.url ?? (await serverUrl());
   if (!options.server) inUse++;
-  const name = `t_${randomBytes(6).toString("hex")}`;
+  const name = `t_${testFileName()}_${randomBytes(6).toString("hex")}`;
   const admin = openDb({ url, pool: 1, log: silentLog() });
   await admin.unsafe(`create database ${name}${options.migrated === false ? "" : ` template ${templateName}`}`);
   const cloned = withDatabase(url, name);
@@ -90,6 +100,14 @@ export async function createTestDatabase(
       await server.stop();
     },
   };
+}
+
+/** So that a database which is left behind, or a session in the server's list, names its test. */
+function testFileName(): string {
+  return basename(process.argv[1] ?? "", ".test.ts")
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "_")
+    .slice(0, 40);
 }
 
 /** postgres://user:password@%2Fsocket%2Fdir/name with another name. */

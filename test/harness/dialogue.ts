@@ -16,11 +16,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { until } from "./wait.ts";
+import { patienceMs, until } from "./wait.ts";
 
 export type DialogueDeps = { port: number; countStored(): Promise<number> };
-
-const waitMs = 15_000;
 
 export async function playDialogue(text: string, deps: DialogueDeps): Promise<void> {
   const before = await deps.countStored();
@@ -84,7 +82,7 @@ function startTalk(socket: Socket): Talk {
     send: (bytes) => void socket.write(bytes),
     /** Undefined: the connection has ended. */
     async reply() {
-      const end = Date.now() + waitMs;
+      const end = performance.now() + patienceMs;
       for (;;) {
         const whole = /^(?:\d{3}-.*\r\n)*\d{3}(?: .*)?\r\n/.exec(text)?.[0];
         if (whole) {
@@ -92,7 +90,8 @@ function startTalk(socket: Socket): Talk {
           return whole.trimEnd().split("\r\n").join(" | ");
         }
         if (ended) return undefined;
-        if (Date.now() > end) throw new Error(`no reply within ${waitMs} ms; so far ${JSON.stringify(text)}`);
+        if (performance.now() > end)
+          throw new Error(`no reply within ${patienceMs} ms; so far ${JSON.stringify(text)}`);
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, 500);
           wake = () => {

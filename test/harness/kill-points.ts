@@ -117,7 +117,7 @@ async function atSink(world: World, verbs: readonly string[]): Promise<() => Pro
   const meant = (verb: string) => [...meantFor.values()].filter((one) => one === verb).length;
   // A node that has just started tries each receiver with one message, and with more once it has answered.
   const { accepted } = world.sink;
-  await world.sink.until((sink) => sink.accepted > accepted + 5, 30_000);
+  await world.sink.until((sink) => sink.accepted > accepted + 5);
   // Warm sessions are past some of the points.
   world.sink.hangUp();
   world.sink.script = ({ verb, connection }) => {
@@ -128,7 +128,7 @@ async function atSink(world: World, verbs: readonly string[]): Promise<() => Pro
     return heldBy[verb];
   };
   const enough = verbs.length > 1 ? 2 : 3;
-  await world.sink.until(() => [...held.values()].every(({ size }) => size >= enough), 30_000);
+  await world.sink.until(() => [...held.values()].every(({ size }) => size >= enough));
   return async () => world.sink.release();
 }
 

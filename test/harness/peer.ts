@@ -1,23 +1,13 @@
-/** Other people's programs that tests talk to: found on this machine or the test is skipped, run in a directory of their own. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+/** Foreign programs that tests talk to, each in a directory of its own. test/harness/foreign.ts says which of them are installed. */
+import { type ChildProcess, spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-
-/** Debian keeps servers out of a plain user's path. */
-const path = [process.env.PATH, "/usr/sbin", "/usr/local/sbin", "/sbin"].join(delimiter);
-
-/** False to run, or the reason to skip. In CI nothing is skipped: what is missing fails there by itself. */
-export function skipWithout(...programs: { name: string; package: string }[]): string | false {
-  const missing = programs.filter(
-    ({ name }) => spawnSync("sh", ["-c", `command -v ${name}`], { env: { PATH: path } }).status !== 0,
-  );
-  if (missing.length === 0 || process.env.CI) return false;
-  return missing.map((one) => `${one.name} is not installed (package ${one.package})`).join(", ");
-}
+import { join } from "node:path";
+import { searchPath as path } from "./foreign.ts";
+import { patienceMs } from "./wait.ts";
 
 export type Peer = { directory: string; output(): string; stop(): Promise<void> };
 
@@ -86,7 +76,7 @@ export async function freePort(): Promise<number> {
 }
 
 async function waitFor(name: string, ready: () => Promise<boolean>, output: () => string): Promise<void> {
-  for (const end = Date.now() + 15_000; Date.now() < end; ) {
+  for (const end = performance.now() + patienceMs; performance.now() < end; ) {
     if (await ready().catch(() => false)) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

@@ -3,9 +3,10 @@ import { stat, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { socketOptions } from "../../src/store/embedded.ts";
-import { freePort, type Peer, skipWithout, startPeer } from "./peer.ts";
+import { needs } from "./foreign.ts";
+import { freePort, type Peer, startPeer } from "./peer.ts";
 
-export const withoutPgbouncer = skipWithout({ name: "pgbouncer", package: "pgbouncer" });
+export const withoutPgbouncer = needs("pgbouncer");
 
 export type Pgbouncer = Peer & { url: string };
 

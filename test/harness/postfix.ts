@@ -3,11 +3,10 @@ import { readFileSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { freePort, type Peer, runPeer, skipWithout, startPeer } from "./peer.ts";
+import { needs } from "./foreign.ts";
+import { freePort, type Peer, runPeer, startPeer } from "./peer.ts";
 
-export const withoutPostfix =
-  skipWithout({ name: "postfix", package: "postfix" }) ||
-  (process.getuid?.() === 0 || process.env.CI ? false : "Postfix starts as root only");
+export const withoutPostfix = needs("postfix") || (process.getuid?.() === 0 ? false : "Postfix starts as root only");
 
 const daemons = "/usr/lib/postfix/sbin";
 

@@ -1,10 +1,10 @@
 /** Runs the real program as a child process, as an operator would, on a database of the test's own. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { until } from "./wait.ts";
+import { patienceMs, until } from "./wait.ts";
 
 const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
 /** As bin/posthorn.js starts itself anew; given at once, one start is enough. */
@@ -16,6 +16,8 @@ export type ProgramOptions = {
   databaseUrl?: string;
   dataDir?: string;
   env?: Record<string, string>;
+  /** The program of another commit, with the settings that it knows; this one's otherwise. */
+  checkout?: { bin: string; settings: ReadonlySet<string> };
 };
 
 export type Answer = { status: number; headers: Headers; body: Record<string, unknown> };
@@ -23,9 +25,11 @@ export type Answer = { status: number; headers: Headers; body: Record<string, un
 export type RunningProgram = {
   pid: number;
   url: string;
+  /** The base URL of the operations port: /healthz, /readyz with details, /metrics. */
+  opsUrl: string;
   key: string;
   dataDir: string;
-  ports: { http: number; smtp?: number; dns?: number };
+  ports: { http: number; ops: number; smtp?: number; dns?: number };
   output(): string;
   /** One Connect call with JSON, as curl would make it. */
   call(
@@ -52,8 +56,8 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => 
 
 export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
   const dataDir = options.dataDir ?? (await newDataDir());
-  const child = spawn(process.execPath, [...startedWith, bin, "start"], {
-    env: programEnv(dataDir, options),
+  const child = spawn(process.execPath, [...startedWith, options.checkout?.bin ?? bin, "start"], {
+    env: knownTo(options.checkout, programEnv(dataDir, options)),
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.add(child);
@@ -61,20 +65,17 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   let output = "";
   child.stdout.on("data", (chunk) => (output += chunk));
   child.stderr.on("data", (chunk) => (output += chunk));
-  const ports = await until(
-    "the program to write its ports",
-    async () => {
-      if (child.exitCode !== null) return { ended: child.exitCode };
-      const read = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as {
-        pid: number;
-        http: number;
-        smtp?: number;
-        dns?: number;
-      };
-      return read.pid === child.pid ? read : undefined;
-    },
-    { withinMs: 90_000 },
-  ).catch((error) => {
+  const ports = await until("the program to write its ports", async () => {
+    if (child.exitCode !== null) return { ended: child.exitCode };
+    const read = JSON.parse(await readFile(join(dataDir, "ports.json"), "utf8")) as {
+      pid: number;
+      http: number;
+      ops: number;
+      smtp?: number;
+      dns?: number;
+    };
+    return read.pid === child.pid ? read : undefined;
+  }).catch((error) => {
     child.kill("SIGKILL");
     throw new Error(`${error.message}\n${output}`);
   });
@@ -85,6 +86,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   return {
     pid: child.pid!,
     url,
+    opsUrl: `http://127.0.0.1:${ports.ops}`,
     key,
     dataDir,
     ports,
@@ -101,11 +103,8 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
   };
 }
 
-/** A directory that every account may enter: as root, the database of a closed one would live elsewhere and stay behind. */
 export async function newDataDir(): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-run-"));
-  await chmod(dataDir, 0o711);
-  return dataDir;
+  return await mkdtemp(join(tmpdir(), "posthorn-run-"));
 }
 
 /** Runs a command to its end: posthorn keys create and the like. */
@@ -113,8 +112,8 @@ export async function runCommand(
   args: string[],
   options: ProgramOptions & { dataDir: string },
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [bin, ...args], {
-    env: programEnv(options.dataDir, options),
+  const child = spawn(process.execPath, [options.checkout?.bin ?? bin, ...args], {
+    env: knownTo(options.checkout, programEnv(options.dataDir, options)),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let stdout = "";
@@ -164,14 +163,23 @@ export function programEnv(dataDir: string, options: ProgramOptions): NodeJS.Pro
     POSTHORN_HTTP: "127.0.0.1:0",
     POSTHORN_SMTP: "127.0.0.1:0",
     POSTHORN_DNS: "127.0.0.1:0",
+    POSTHORN_OPS: "127.0.0.1:0",
     POSTHORN_SECRET: testSecret,
     ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl } : {}),
     ...options.env,
   };
 }
 
+/** An older program refuses settings that came after it. */
+function knownTo(checkout: ProgramOptions["checkout"], env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (!checkout) return env;
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !name.startsWith("POSTHORN_") || checkout.settings.has(name)),
+  );
+}
+
 /** Longer than any drain: a program that has not ended by then never will. */
-const endsWithinMs = 45_000;
+const endsWithinMs = patienceMs;
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
   if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;

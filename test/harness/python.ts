@@ -1,14 +1,10 @@
 /** Asks Python about a message: a parser and a DKIM verifier that share no code with ours. */
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import type { TestContext } from "node:test";
-
-/** Debian's own comes first: its packages, python3-dkim among them, are installed for no other. */
-const interpreter = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
+import { pathOf } from "./foreign.ts";
 
 /** Runs a script with bytes on its standard input and reads the JSON that it prints. */
 export async function python<T>(script: string, input: Buffer, args: readonly string[] = []): Promise<T> {
-  const child = spawn(interpreter, ["-c", script, ...args], { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(pathOf("python3"), ["-c", script, ...args], { stdio: ["pipe", "pipe", "pipe"] });
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (chunk) => (stdout += chunk));
@@ -19,19 +15,6 @@ export async function python<T>(script: string, input: Buffer, args: readonly st
   child.stdin.end(input);
   if ((await code) !== 0) throw new Error(`python ended with ${await code}: ${stderr}`);
   return JSON.parse(stdout) as T;
-}
-
-/** False, with the test skipped, where the machine lacks a module; on CI that is a failure. */
-export async function hasPython(t: TestContext, module: string, hint: string): Promise<boolean> {
-  const found = await python(`import json, ${module}; print("true")`, Buffer.alloc(0)).then(
-    () => true,
-    () => false,
-  );
-  if (found) return true;
-  const missing = `Python's module ${module} is not installed: ${hint}`;
-  if (process.env.CI) throw new Error(missing);
-  t.skip(missing);
-  return false;
 }
 
 export type ParsedPart = {

@@ -3,6 +3,7 @@ import { EventEmitter } from "node:events";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import https from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { patienceMs } from "./wait.ts";
 
 export type Received = {
   path: string;
@@ -100,7 +101,7 @@ export class Receiver extends EventEmitter {
   }
 
   /** Resolves when the condition holds; it is looked at after everything that happens here. */
-  async until(what: string, condition: (receiver: this) => boolean, deadlineMs = 15_000): Promise<void> {
+  async until(what: string, condition: (receiver: this) => boolean, deadlineMs = patienceMs): Promise<void> {
     if (condition(this)) return;
     await new Promise<void>((resolve, reject) => {
       const look = () => {

@@ -15,6 +15,8 @@ import { codeToString } from "@connectrpc/connect/protocol-connect";
 import * as node from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
 import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
+import { type ForeignName, pathOf } from "./foreign.ts";
+import { patienceMs } from "./wait.ts";
 
 /** The answer in its canonical JSON, or what the caller learns of an error. */
 export type Told = { ok: JsonValue } | { error: { code: string; message: string; violations: JsonValue } };
@@ -24,26 +26,19 @@ export type Call = { url: string; method: DescMethodUnary; request: JsonValue; k
 export type RpcClient = {
   name: string;
   /** A program that may be missing from this machine. */
-  needs?: { what: string; there(): boolean };
+  needs?: ForeignName;
   call(call: Call): Promise<Told>;
 };
 
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 export const buf = fileURLToPath(new URL("../../node_modules/.bin/buf", import.meta.url));
-export const python = "/usr/bin/python3";
 export const pythonClient = fileURLToPath(new URL("./grpc_client.py", import.meta.url));
-
-export const curl = { what: "curl", there: () => runs("curl", "--version") };
-export const grpcio = {
-  what: "Debian's python3-grpcio and python3-protobuf",
-  there: () => runs(python, "-c", "import grpc, google.protobuf"),
-};
 
 /** `image` is a file with the contract's descriptors, as buf builds it. */
 export function rpcClients(image: string): RpcClient[] {
   return [
-    { name: "curl", needs: curl, call: (call) => withCurl(call, "--http1.1") },
-    { name: "curl over HTTP/2", needs: curl, call: (call) => withCurl(call, "--http2-prior-knowledge") },
+    { name: "curl", needs: "curl", call: (call) => withCurl(call, "--http1.1") },
+    { name: "curl over HTTP/2", needs: "curl", call: (call) => withCurl(call, "--http2-prior-knowledge") },
     { name: "buf curl, Connect", call: (call) => withBuf(call, "--protocol", "connect") },
     { name: "buf curl, gRPC", call: (call) => withBuf(call, "--protocol", "grpc", "--http2-prior-knowledge") },
     { name: "buf curl, gRPC-Web", call: (call) => withBuf(call, "--protocol", "grpcweb") },
@@ -61,7 +56,7 @@ export function rpcClients(image: string): RpcClient[] {
     ),
     transport("connect-node, gRPC", (baseUrl) => node.createGrpcTransport({ baseUrl })),
     transport("connect-node, gRPC-Web", (baseUrl) => node.createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
-    { name: "python3-grpcio", needs: grpcio, call: (call) => withPython(call, image) },
+    { name: "python3-grpcio", needs: "python3-grpcio", call: (call) => withPython(call, image) },
   ];
 }
 
@@ -93,7 +88,7 @@ function transport(name: string, create: (baseUrl: string) => Transport): RpcCli
 }
 
 async function withCurl({ url, method, request, key }: Call, version: string): Promise<Told> {
-  const { stdout } = await run("curl", [
+  const { stdout } = await run(pathOf("curl"), [
     ...["-s", version, `${url}/${method.parent.typeName}/${method.name}`, "-d", JSON.stringify(request)],
     ...["-H", "Content-Type: application/json", "-H", "Connect-Protocol-Version: 1"],
     ...(key ? ["-H", `Authorization: Bearer ${key}`] : []),
@@ -113,7 +108,7 @@ async function withBuf({ url, method, request, key }: Call, ...flags: string[]):
 async function withPython({ url, method, request, key }: Call, image: string): Promise<Told> {
   const name = `${method.parent.typeName}/${method.name}`;
   const address = new URL(url).host;
-  const { stdout, stderr } = await run(python, [
+  const { stdout, stderr } = await run(pathOf("python3-grpcio"), [
     pythonClient,
     address,
     image,
@@ -148,13 +143,9 @@ function canonical(method: DescMethodUnary, json: JsonValue): JsonValue {
 /** These programs say by their exit code that a call failed, and what failed on stderr: both are an outcome here. */
 export function run(file: string, args: string[]): Promise<{ stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
-    execFile(file, args, { cwd: root, timeout: 30_000 }, (error, stdout, stderr) => {
+    execFile(file, args, { cwd: root, timeout: patienceMs }, (error, stdout, stderr) => {
       if (error && stdout === "" && stderr === "") reject(error);
       else resolve({ stdout, stderr });
     });
   });
-}
-
-function runs(file: string, ...args: string[]): boolean {
-  return spawnSync(file, args).status === 0;
 }

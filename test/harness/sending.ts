@@ -17,15 +17,11 @@ export async function tellOf(world: World, emailId: string): Promise<Told[]> {
 }
 
 /** Waits until the email's events include one of this type, and gives all of them. */
-export async function untilTold(world: World, emailId: string, type: string, withinMs?: number): Promise<Told[]> {
-  return await until(
-    `${type} of ${emailId}`,
-    async () => {
-      const told = await tellOf(world, emailId);
-      return told.some((one) => one.type === type) ? told : undefined;
-    },
-    { withinMs },
-  );
+export async function untilTold(world: World, emailId: string, type: string): Promise<Told[]> {
+  return await until(`${type} of ${emailId}`, async () => {
+    const told = await tellOf(world, emailId);
+    return told.some((one) => one.type === type) ? told : undefined;
+  });
 }
 
 export type WireEmail = Record<string, unknown> & {
@@ -42,15 +38,11 @@ export async function getEmail(world: World, id: string): Promise<WireEmail> {
 }
 
 /** Waits until nothing of the email is open. */
-export async function untilFinished(world: World, id: string, withinMs?: number): Promise<WireEmail> {
-  return await until(
-    `the end of ${id}`,
-    async () => {
-      const email = await getEmail(world, id);
-      return /_(SENT|FAILED)$/.test(email.status) ? email : undefined;
-    },
-    { withinMs },
-  );
+export async function untilFinished(world: World, id: string): Promise<WireEmail> {
+  return await until(`the end of ${id}`, async () => {
+    const email = await getEmail(world, id);
+    return /_(SENT|FAILED)$/.test(email.status) ? email : undefined;
+  });
 }
 
 /** SendEmail that must be accepted; gives the new email's id. */

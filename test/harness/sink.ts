@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import net from "node:net";
 import tls from "node:tls";
 import { SinkConnection } from "./sink-connection.ts";
+import { patienceMs } from "./wait.ts";
 
 /** A moment at which the script may step in. `dot` comes after the whole message, `bytes` with each chunk of it. */
 export interface Step {
@@ -140,7 +141,7 @@ export class Sink extends EventEmitter {
   }
 
   /** Resolves when the condition holds; it is looked at after everything that happens here. */
-  async until(condition: (sink: this) => boolean, deadlineMs = 10_000): Promise<void> {
+  async until(condition: (sink: this) => boolean, deadlineMs = patienceMs): Promise<void> {
     if (condition(this)) return;
     await new Promise<void>((resolve, reject) => {
       const look = () => {

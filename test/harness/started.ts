@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { skipWithout } from "./peer.ts";
+import { needs, pathOf } from "./foreign.ts";
 import { newDataDir, programEnv } from "./program.ts";
 import { until } from "./wait.ts";
 
@@ -12,8 +12,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 export const bin = join(root, "bin/posthorn.js");
 
 /** util-linux's script runs a command in a pseudo-terminal; its namesake elsewhere has other options. */
-export const withoutTerminal =
-  process.platform === "linux" ? skipWithout({ name: "script", package: "bsdutils" }) : "needs script of util-linux";
+export const withoutTerminal = process.platform === "linux" ? needs("script") : "needs script of util-linux";
 
 /** A Node older than the one that the project brings along, if the machine has one. */
 export const olderNode = (process.env.PATH ?? "")
@@ -62,17 +61,11 @@ export async function startAs(command: string, args: string[], options: StartOpt
     output: () => output,
     ended,
     ports: () =>
-      until(
-        "the program to serve",
-        async () => {
-          if (child.exitCode !== null || child.signalCode !== null) return { pid: 0, http: 0 };
-          const text = await readFile(join(dataDir, "ports.json"), "utf8");
-          return output.includes("Posthorn is running")
-            ? (JSON.parse(text) as { pid: number; http: number })
-            : undefined;
-        },
-        { withinMs: 90_000 },
-      ),
+      until("the program to serve", async () => {
+        if (child.exitCode !== null || child.signalCode !== null) return { pid: 0, http: 0 };
+        const text = await readFile(join(dataDir, "ports.json"), "utf8");
+        return output.includes("Posthorn is running") ? (JSON.parse(text) as { pid: number; http: number }) : undefined;
+      }),
     async remove() {
       endGroup(child);
       children.delete(child);
@@ -84,7 +77,7 @@ export async function startAs(command: string, args: string[], options: StartOpt
 
 /** As at a terminal: what is written to its standard input is typed there, and byte 3 is Ctrl-C. */
 export async function startInTerminal(command: string, options: StartOptions = {}): Promise<Started> {
-  return await startAs("script", ["--quiet", "--return", "--command", command, "/dev/null"], options);
+  return await startAs(pathOf("script"), ["--quiet", "--return", "--command", command, "/dev/null"], options);
 }
 
 export const ctrlC = "\u0003";

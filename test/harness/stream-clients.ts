@@ -5,7 +5,8 @@ import { codeToString } from "@connectrpc/connect/protocol-connect";
 import * as node from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
 import { EmailService } from "../../src/gen/v1/email_pb.ts";
-import { buf, curl, grpcio, python, pythonClient, root, run } from "./rpc-clients.ts";
+import { type ForeignName, pathOf } from "./foreign.ts";
+import { buf, pythonClient, root, run } from "./rpc-clients.ts";
 import { readStream, type StreamForm } from "./streams.ts";
 
 export type ToldStream = { messages: JsonValue[]; code: string; message: string };
@@ -13,7 +14,7 @@ export type StreamAsk = { url: string; key: string; request: JsonValue };
 export type StreamClient = {
   name: string;
   /** A program that may be missing from this machine. */
-  needs?: { what: string; there(): boolean };
+  needs?: ForeignName;
   read(ask: StreamAsk): Promise<ToldStream>;
 };
 
@@ -25,8 +26,8 @@ export function streamClients(image: string): StreamClient[] {
     plain("JSON lines", "lines"),
     plain("server-sent events", "sse"),
     plain("Connect envelopes by hand", "connect"),
-    { name: "curl -N", needs: curl, read: (ask) => withCurl(ask, "--http1.1") },
-    { name: "curl -N over HTTP/2", needs: curl, read: (ask) => withCurl(ask, "--http2-prior-knowledge") },
+    { name: "curl -N", needs: "curl", read: (ask) => withCurl(ask, "--http1.1") },
+    { name: "curl -N over HTTP/2", needs: "curl", read: (ask) => withCurl(ask, "--http2-prior-knowledge") },
     { name: "buf curl, Connect", read: (ask) => withBuf(ask, "--protocol", "connect") },
     { name: "buf curl, gRPC", read: (ask) => withBuf(ask, "--protocol", "grpc", "--http2-prior-knowledge") },
     { name: "buf curl, gRPC-Web", read: (ask) => withBuf(ask, "--protocol", "grpcweb") },
@@ -42,7 +43,7 @@ export function streamClients(image: string): StreamClient[] {
     ),
     transport("connect-node, gRPC", (baseUrl) => node.createGrpcTransport({ baseUrl })),
     transport("connect-node, gRPC-Web", (baseUrl) => node.createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
-    { name: "python3-grpcio", needs: grpcio, read: (ask) => withPython(ask, image) },
+    { name: "python3-grpcio", needs: "python3-grpcio", read: (ask) => withPython(ask, image) },
   ];
 }
 
@@ -76,7 +77,7 @@ function transport(name: string, create: (baseUrl: string) => Transport): Stream
 }
 
 async function withCurl({ url, key, request }: StreamAsk, version: string): Promise<ToldStream> {
-  const { stdout } = await run("curl", [
+  const { stdout } = await run(pathOf("curl"), [
     ...["-sN", version, `${url}/v1.EmailService/StreamEvents`, "-d", JSON.stringify(request)],
     ...["-H", "Content-Type: application/json", "-H", "Connect-Protocol-Version: 1"],
     ...["-H", `Authorization: Bearer ${key}`],
@@ -96,7 +97,7 @@ async function withBuf({ url, key, request }: StreamAsk, ...flags: string[]): Pr
 
 async function withPython({ url, key, request }: StreamAsk, image: string): Promise<ToldStream> {
   const words = [pythonClient, new URL(url).host, image, "v1.EmailService/StreamEvents", JSON.stringify(request), key];
-  const { stdout, stderr } = await run(python, words);
+  const { stdout, stderr } = await run(pathOf("python3-grpcio"), words);
   if (stdout === "") throw new Error(stderr);
   const { stream, error } = JSON.parse(stdout) as {
     stream: JsonValue[];

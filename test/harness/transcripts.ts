@@ -1,6 +1,6 @@
 /** Transcripts in the docs: the commands of a page's console blocks, run against a real program, and the page with what they really say. */
-import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { shell as inShell } from "./shell.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -23,19 +23,19 @@ export async function rerun(page: string, env: Record<string, string>): Promise<
 }
 
 /** A command goes on over lines that end with a backslash. */
-function commandsIn(block: string): string[] {
+export function commandsIn(block: string): string[] {
   return block.match(/^\$ (?:.*\\\n)*.*$/gm) ?? [];
 }
 
-function shell(command: string, env: Record<string, string>): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const options = { cwd: root, env: { ...process.env, ...env }, timeout: 30_000 };
-    execFile("bash", ["-c", command], options, (error, stdout, stderr) => {
-      // A stream that is left after --max-time ends curl with 28, a refused one with 22: both are part of the story.
-      if (error && ![22, 28].includes(Number(error.code))) reject(new Error(`${command}\n${stdout}${stderr}`));
-      else resolve(stdout);
-    });
-  });
+async function shell(command: string, env: Record<string, string>): Promise<string> {
+  try {
+    return (await inShell(command, { cwd: root, env: { ...process.env, ...env } })).stdout;
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: unknown; stdout: string; stderr: string };
+    // A stream that is left after --max-time ends curl with 28, a refused one with 22: both are part of the story.
+    if (code === 22 || code === 28) return stdout;
+    throw new Error(`${command}\n${stdout}${stderr}`);
+  }
 }
 
 /** Ids keep their order and their sameness, times become one moment, and the environment's values their names. */

@@ -4,11 +4,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort, runPeer, startPeer } from "./peer.ts";
 
-export const unboundPrograms = [
-  { name: "unbound", package: "unbound" },
-  { name: "unbound-control", package: "unbound" },
-];
-
 export type Unbound = {
   host: string;
   port: number;

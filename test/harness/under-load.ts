@@ -39,8 +39,6 @@ export type UnderLoad<W extends World> = {
   world?: WorldOptions;
   load?: Partial<LoadOptions>;
   expected?: Expected;
-  /** How long the rest may take when the load is over. */
-  settleWithinMs?: number;
 };
 
 export async function underLoad<W extends World = World>(
@@ -70,7 +68,7 @@ export async function underLoad<W extends World = World>(
     await work({ world, load, strike, atRest: (look) => void looks.push(look), atEnd: (end) => void ends.push(end) });
     await load.stop();
     // What never settles is told as lost by the audit.
-    await untilSettled(world, options.settleWithinMs).catch((error: Error) => broken.push(error.message));
+    await untilSettled(world).catch((error: Error) => broken.push(error.message));
     broken.push(...load.wrong);
     const { emails, lost, duplicates, flagged, gaps, wrong } = await audit(world, load.ledger, options.expected);
     broken.push(...wrong);

@@ -36,7 +36,7 @@ export async function killWebhooks(times: number, say: Say = () => {}): Promise<
       holding = true;
       const before = receiver.requests.length;
       await send(`k${kill}`);
-      await receiver.until("requests under way", ({ requests }) => requests.length >= before + 3, 30_000);
+      await receiver.until("requests under way", ({ requests }) => requests.length >= before + 3);
       const [open] = await database.sql<{ n: number }[]>`
         select count(*)::int as n from webhook_deliveries where status = 'queued'`;
       onTheirWay += open!.n;
@@ -48,29 +48,18 @@ export async function killWebhooks(times: number, say: Say = () => {}): Promise<
       const seen = taken.size;
       program = await world.startNode();
       await send(`after-${kill}`);
-      await until("events at the endpoint again", () => taken.size >= seen + 5, { withinMs: 60_000 });
+      await until("events at the endpoint again", () => taken.size >= seen + 5);
       recoveryMs = Math.max(recoveryMs, performance.now() - killedAt);
       say(`${kill} of ${times}`);
     }
     const emails = times * emailsEachTime * 2;
     const isDelivered = ({ event }: { event: { type: string } }) => event.type === "email.delivered";
-    const events = await world.untilEvents(
-      "every email's event",
-      (all) => all.filter(isDelivered).length >= emails,
-      60_000,
-    );
+    const events = await world.untilEvents("every email's event", (all) => all.filter(isDelivered).length >= emails);
     const missing = () => events.filter(({ event }) => !isTaken(event.id));
-    await until("every event at the endpoint", () => missing().length === 0, { withinMs: 60_000 }).catch(
-      (error: Error) => broken.push(error.message),
+    await until("every event at the endpoint", () => missing().length === 0).catch((error: Error) =>
+      broken.push(error.message),
     );
-    const log = await world.untilDeliveries(
-      ...([
-        "all settled",
-        webhook.id,
-        (all: { settledAt?: string }[]) => all.every((one) => one.settledAt),
-        60_000,
-      ] as const),
-    );
+    const log = await world.untilDeliveries("all settled", webhook.id, (all) => all.every((one) => one.settledAt));
     if (log.length !== events.length) broken.push(`${log.length} deliveries for ${events.length} events`);
     const other = log.filter(({ status }) => status !== "WEBHOOK_DELIVERY_STATUS_DELIVERED").length;
     if (other > 0) broken.push(`${other} deliveries did not end as delivered`);

@@ -48,7 +48,6 @@ export type WebhookWorld = World & {
     what: string,
     webhookId: string,
     enough: (deliveries: WireDelivery[]) => boolean,
-    withinMs?: number,
   ): Promise<WireDelivery[]>;
   /** A call of WebhookService that must succeed. */
   ask(method: string, request: unknown): Promise<Record<string, unknown>>;
@@ -83,15 +82,11 @@ export async function startWebhookWorld(options: WorldOptions = {}): Promise<Web
       return { ...(body.webhook as WireWebhook), secret: body.signingSecret as string };
     },
     getWebhook: async (id) => (await ask("GetWebhook", { id })).webhook as WireWebhook,
-    untilDeliveries: async (what, webhookId, enough, withinMs) =>
-      await until(
-        what,
-        async () => {
-          const found = await deliveries(webhookId);
-          return enough(found) ? found : undefined;
-        },
-        { withinMs },
-      ),
+    untilDeliveries: async (what, webhookId, enough) =>
+      await until(what, async () => {
+        const found = await deliveries(webhookId);
+        return enough(found) ? found : undefined;
+      }),
     async stop() {
       await world.stop();
       await receiver.close();

@@ -7,7 +7,7 @@ import { makeUuid } from "../../src/store/ids.ts";
 import { createSecrets } from "../../src/store/secrets.ts";
 import { createTestDatabase, type TestDatabase, type TestServer } from "./database.ts";
 import { type ScriptedDns, startScriptedDns } from "./dns.ts";
-import { type Answer, type RunningProgram, startProgram, testSecret } from "./program.ts";
+import { type Answer, type ProgramOptions, type RunningProgram, startProgram, testSecret } from "./program.ts";
 import { type Sink, type SinkOptions, startSink } from "./sink.ts";
 import { until } from "./wait.ts";
 
@@ -40,9 +40,9 @@ export type World = {
   call: RunningProgram["call"];
   events(): Promise<WireEvent[]>;
   /** Waits until the log holds what `enough` wants, and gives the whole log. */
-  untilEvents(what: string, enough: (events: WireEvent[]) => boolean, withinMs?: number): Promise<WireEvent[]>;
-  /** Another node of the same service, or the same one again after a kill. */
-  startNode(env?: Record<string, string>): Promise<RunningProgram>;
+  untilEvents(what: string, enough: (events: WireEvent[]) => boolean): Promise<WireEvent[]>;
+  /** Another node of the same service, or the same one again after a kill; of another commit by its checkout. */
+  startNode(env?: Record<string, string>, checkout?: ProgramOptions["checkout"]): Promise<RunningProgram>;
   stop(): Promise<void>;
 };
 
@@ -52,10 +52,12 @@ export type WorldOptions = {
   domains?: readonly string[];
   /** Where the database is made; the run's server otherwise. */
   server?: TestServer;
+  /** The first node is that of another commit, which makes the schema itself. */
+  checkout?: ProgramOptions["checkout"];
 };
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const database = await createTestDatabase({ server: options.server });
+  const database = await createTestDatabase({ server: options.server, migrated: options.checkout === undefined });
   const dns = await startScriptedDns();
   const sink = await startSink(options.sink);
   for (const domain of options.domains ?? ["there.test", "other.test"]) mailDomain(dns, domain);
@@ -69,8 +71,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     POSTHORN_RETRY_SCHEDULE_MS: "200",
     ...options.env,
   };
-  const startNode = async (env: Record<string, string> = {}) => {
-    const node = await startProgram({ databaseUrl: database.url, env: { ...nodeEnv, ...env } });
+  const startNode = async (env: Record<string, string> = {}, checkout?: ProgramOptions["checkout"]) => {
+    const node = await startProgram({ databaseUrl: database.url, checkout, env: { ...nodeEnv, ...env } });
     nodes.push(node);
     return node;
   };
@@ -81,7 +83,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     await database.drop();
   };
   const begin = async () => {
-    const program = await startNode();
+    const program = await startNode({}, options.checkout);
     const [row] = await database.sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
     await addSendingDomain(database.sql, row!.value, senderDomain);
     return { program, workspaceId: row!.value };
@@ -122,15 +124,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         cursor = body.nextCursor as string;
       }
     },
-    async untilEvents(what, enough, withinMs) {
-      return await until(
-        what,
-        async () => {
-          const events = await world.events();
-          return enough(events) ? events : undefined;
-        },
-        { withinMs },
-      );
+    async untilEvents(what, enough) {
+      return await until(what, async () => {
+        const events = await world.events();
+        return enough(events) ? events : undefined;
+      });
     },
     stop,
   };

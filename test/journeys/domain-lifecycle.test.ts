@@ -14,10 +14,13 @@ import {
 
 const needed: RecordName[] = ["dkim1", "dkim2", "dmarc", "mailFromMx", "mailFromSpf"];
 
-describe("a domain at a real provider", { skip: withoutPeers }, () => {
+const skip = withoutPeers;
+
+describe("a domain at a real provider", () => {
   let world: CustomerWorld;
   let domain: WireDomain;
   before(async () => {
+    if (skip) return;
     world = await startCustomerWorld(["shop.test"]);
   });
   after(async () => await world?.stop());
@@ -35,7 +38,7 @@ describe("a domain at a real provider", { skip: withoutPeers }, () => {
       .sql`update domains set created_at = created_at - ${hours} * interval '1 hour', ready_at = ready_at - ${hours} * interval '1 hour',
       dkim_seen_at = dkim_seen_at - ${hours} * interval '1 hour', incomplete_since = incomplete_since - ${hours} * interval '1 hour' where domain = 'shop.test'`;
 
-  it("is registered with everything a person needs to publish it", async () => {
+  it("is registered with everything a person needs to publish it", { skip }, async () => {
     domain = await world.add("Shop.test.");
     assert.deepEqual(seen(domain), ["PENDING", "CONFIGURE_DNS", false, false]);
     assert.equal(domain.domain, "shop.test");
@@ -55,14 +58,14 @@ describe("a domain at a real provider", { skip: withoutPeers }, () => {
     assert.deepEqual([again.status, again.body.code], [409, "already_exists"]);
   });
 
-  it("finds nothing in an empty zone", async () => {
+  it("finds nothing in an empty zone", { skip }, async () => {
     domain = await world.verify(domain.id);
     assert.equal(statusesOf(domain), "MISSING MISSING MISSING MISSING MISSING MISSING MISSING");
     assert.deepEqual(seen(domain), ["PENDING", "CONFIGURE_DNS", false, false]);
     assert.match(domain.summary.message, /ph1\._domainkey/);
   });
 
-  it("waits while the provider has it right and the resolver still holds that it is absent", async () => {
+  it("waits while the provider has it right and the resolver still holds that it is absent", { skip }, async () => {
     await publish(...needed);
     const { name, value } = recordOf(domain, "dkim1");
     assert.equal(await world.dig(world.bind, name, "CNAME", "+short"), `${value}.\n`);
@@ -77,7 +80,7 @@ describe("a domain at a real provider", { skip: withoutPeers }, () => {
     assert.deepEqual(seen(domain), ["PENDING", "CONFIGURE_DNS", false, false]);
   });
 
-  it("moves record by record: one DKIM key lets mail leave, all that is needed makes it ready", async () => {
+  it("moves record by record: one DKIM key lets mail leave, all that is needed makes it ready", { skip }, async () => {
     await publish("dkim1");
     domain = await world.verifyLater(domain.id);
     assert.equal(statusesOf(domain), "FOUND MISSING MISSING MISSING MISSING MISSING MISSING");
@@ -112,7 +115,7 @@ describe("a domain at a real provider", { skip: withoutPeers }, () => {
     assert.deepEqual([domain.summary.recordsPending, domain.summary.recordsConfigured], [0, 7]);
   });
 
-  it("stays as it is while only the resolver says that a record is gone", async () => {
+  it("stays as it is while only the resolver says that a record is gone", { skip }, async () => {
     await withdraw("dmarc");
     await world.unbound.flush("shop.test");
     assert.equal(await world.dig(world.unbound, recordOf(domain, "dmarc").name, "TXT", "+short"), "");
@@ -122,7 +125,7 @@ describe("a domain at a real provider", { skip: withoutPeers }, () => {
     assert.deepEqual(seen(domain), ["READY", "NONE", true, true]);
   });
 
-  it("is degraded when a needed record goes, and sends on", async () => {
+  it("is degraded when a needed record goes, and sends on", { skip }, async () => {
     await withdraw("dmarc");
     domain = await world.verifyLater(domain.id);
     assert.equal(recordOf(domain, "dmarc").status, "RECORD_STATUS_MISSING");
@@ -130,7 +133,7 @@ describe("a domain at a real provider", { skip: withoutPeers }, () => {
     assert.match(domain.summary.message, /_dmarc/);
   });
 
-  it("cannot send without DKIM, and has failed after three days of it", async () => {
+  it("cannot send without DKIM, and has failed after three days of it", { skip }, async () => {
     await withdraw("dkim1", "dkim2");
     domain = await world.verifyLater(domain.id);
     assert.deepEqual(seen(domain), ["DEGRADED", "CONFIGURE_DNS", false, false]);
@@ -141,12 +144,12 @@ describe("a domain at a real provider", { skip: withoutPeers }, () => {
     domain = await world.verify(domain.id);
     assert.deepEqual(seen(domain), ["FAILED", "CONFIGURE_DNS", false, false]);
     const sent = await world.program.call("EmailService/SendEmail", {
-      ...{ from: "a@shop.test", to: ["b@there.test"], subject: "" },
+      ...{ from: "a@shop.test", to: ["b@there.test"], subject: "", body: "Hi" },
     });
     assert.equal(sent.body.code, "failed_precondition");
   });
 
-  it("recovers by itself when the records are back", async () => {
+  it("recovers by itself when the records are back", { skip }, async () => {
     await publish("dkim1", "dkim2", "dmarc");
     await world.unbound.flush("shop.test");
     // Stale: GetDomain looks again.
@@ -156,7 +159,7 @@ describe("a domain at a real provider", { skip: withoutPeers }, () => {
     assert.deepEqual(seen(domain), ["READY", "NONE", true, true]);
   });
 
-  it("has told each change once, in order", async () => {
+  it("has told each change once, in order", { skip }, async () => {
     const { body } = await world.program.call("EmailService/ListEvents", { types: ["domain.updated"] });
     const events = (body.data as { event: { domainUpdated: Record<string, unknown> } }[]).map(({ event }) => event);
     assert.deepEqual(
@@ -177,7 +180,7 @@ describe("a domain at a real provider", { skip: withoutPeers }, () => {
     );
   });
 
-  it("keeps all it knows when the provider's servers are down", async () => {
+  it("keeps all it knows when the provider's servers are down", { skip }, async () => {
     await world.bind.stop();
     const before = domain.lastCheckedAt ?? assert.fail();
     domain = await world.verifyLater(domain.id);

@@ -7,11 +7,13 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type ScriptedDns, startScriptedDns } from "../harness/dns.ts";
 import { checkResult, newDomain } from "../harness/domains.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
+import { patienceMs } from "../harness/wait.ts";
 
 let database: TestDatabase;
 let silent: ScriptedDns;
 let program: RunningProgram;
 let row: DomainRow;
+let verifiedAfter: number;
 
 before(async () => {
   database = await createTestDatabase();
@@ -43,7 +45,7 @@ const silenced = [
 ];
 
 const call = (method: string, request: unknown) =>
-  program.call(`DomainService/${method}`, request, { signal: AbortSignal.timeout(6_000) });
+  program.call(`DomainService/${method}`, request, { signal: AbortSignal.timeout(patienceMs) });
 
 function assertKept(domain: WireDomain): void {
   assert.equal(domain.status, "DOMAIN_STATUS_READY");
@@ -52,11 +54,12 @@ function assertKept(domain: WireDomain): void {
   assert.match(domain.summary.message, /DNS could not be asked in the last check; what was known before is kept/);
 }
 
-test("the methods that look up answer within 6 seconds with what was known", async () => {
+test("the methods that look up answer with what was known", async () => {
   const before = new Date(Date.now() - 60_000).toISOString();
   const got = domainOf(await call("GetDomain", { id: `dom_${row.id}` }));
   assertKept(got);
   assert.ok((got.lastCheckedAt ?? "") > before, "the check counts, so that nobody waits again at once");
+  verifiedAfter = Date.now();
   const verified = await call("VerifyDomain", { id: `dom_${row.id}` });
   assertKept(domainOf(verified));
   assert.equal(verified.body.wasRefreshed, true);
@@ -68,7 +71,7 @@ test("asked again too soon, VerifyDomain shows the stored state and when it may 
   assert.equal(status, 200);
   assert.equal(body.wasRefreshed, false);
   const until = new Date(String(body.nextRetryAt)).getTime();
-  assert.ok(until > Date.now() - 5_000 && until <= Date.now() + 30_000, String(body.nextRetryAt));
+  assert.ok(until > verifiedAfter && until <= Date.now() + 30_000, String(body.nextRetryAt));
   assert.match(String(body.message), /this is the last known state/);
 });
 

@@ -12,12 +12,15 @@ import {
 import { until } from "../harness/wait.ts";
 import { makeWorkspace } from "../harness/workspaces.ts";
 
-describe("a name that two workspaces register", { skip: withoutPeers }, () => {
+const skip = withoutPeers;
+
+describe("a name that two workspaces register", () => {
   let world: CustomerWorld;
   let theirKey: string;
   let ours: WireDomain;
   let theirs: WireDomain;
   before(async () => {
+    if (skip) return;
     world = await startCustomerWorld(["shop.test"]);
     theirKey = await makeWorkspace(world.database.sql, "Them");
     ours = await world.add("shop.test");
@@ -35,14 +38,14 @@ describe("a name that two workspaces register", { skip: withoutPeers }, () => {
     summary.canReceive,
   ];
 
-  it("has records of its own for each", () => {
+  it("has records of its own for each", { skip }, () => {
     assert.notEqual(ours.id, theirs.id);
     for (const [i, record] of ours.records.dkimRecords.entries())
       assert.notEqual(record.value, theirs.records.dkimRecords[i]?.value);
     assert.equal(ours.records.mxRecords[0]?.value, theirs.records.mxRecords[0]?.value);
   });
 
-  it("is verified for the one whose records are there, and not for the other", async () => {
+  it("is verified for the one whose records are there, and not for the other", { skip }, async () => {
     await world.bind.add(...recordsOf(ours));
     assert.deepEqual(state(await world.verifyLater(ours.id)), ["READY", true, true]);
     const other = await world.verify(theirs.id, theirKey);
@@ -52,13 +55,13 @@ describe("a name that two workspaces register", { skip: withoutPeers }, () => {
     assert.equal(await owner(), ours.id);
     const sent = await world.program.call(
       "EmailService/SendEmail",
-      { from: "a@shop.test", to: ["b@there.test"], subject: "" },
+      { from: "a@shop.test", to: ["b@there.test"], subject: "", body: "Hi" },
       { key: theirKey },
     );
     assert.equal(sent.body.code, "failed_precondition");
   });
 
-  it("changes hands when the records do, without waiting for the old owner's next turn", async () => {
+  it("changes hands when the records do, without waiting for the old owner's next turn", { skip }, async () => {
     await world.bind.remove(...ours.records.dkimRecords);
     await world.bind.add(...theirs.records.dkimRecords);
     assert.deepEqual(state(await world.verifyLater(theirs.id, theirKey)), ["READY", true, true]);
@@ -70,7 +73,9 @@ describe("a name that two workspaces register", { skip: withoutPeers }, () => {
     assert.deepEqual(state(lost), ["DEGRADED", false, false]);
   });
 
-  it("returns to nobody when its owner deletes it, and can be registered anew with other records", async () => {
+  it("returns to nobody when its owner deletes it, and can be registered anew with other records", {
+    skip,
+  }, async () => {
     const deleted = await world.program.call("DomainService/DeleteDomain", { id: theirs.id }, { key: theirKey });
     assert.equal(deleted.status, 200);
     assert.equal(await owner(), undefined);

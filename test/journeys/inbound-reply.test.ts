@@ -3,8 +3,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { needs } from "../harness/foreign.ts";
 import { type InboundWorld, startInboundWorld, told } from "../harness/inbound.ts";
-import { runPeer, skipWithout } from "../harness/peer.ts";
+import { runPeer } from "../harness/peer.ts";
 
 let world: InboundWorld;
 let directory: string;
@@ -17,7 +18,7 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const skip = skipWithout({ name: "swaks", package: "swaks" });
+const skip = needs("swaks");
 
 test("swaks answers over STARTTLS with attachments, and the answer is told with its thread", { skip }, async () => {
   const sent = (await world.send({ metadata: { order: "42" } })).body as { id: string; messageId: string };

@@ -36,7 +36,7 @@ test("no node holds more than its pool and one session, whatever is asked of it"
 test("the metric of a node counts its own sessions, not those of others", async () => {
   await until("figures of both", async () => {
     const texts = await Promise.all(
-      (["a", "b"] as const).map(async (name) => await (await fetch(`${cluster.node(name).url}/metrics`)).text()),
+      (["a", "b"] as const).map(async (name) => await (await fetch(`${cluster.node(name).opsUrl}/metrics`)).text()),
     );
     return texts.every((text) => {
       const open = Number(/^posthorn_database_connections\{state="open"\} (\d+)/m.exec(text)?.[1]);

@@ -9,16 +9,19 @@ import { newDataDir, runCommand, startProgram } from "../harness/program.ts";
 import { sendFrom } from "../harness/streams.ts";
 import { until } from "../harness/wait.ts";
 
-describe("PgBouncer", { skip: withoutPgbouncer }, () => {
+const skip = withoutPgbouncer;
+
+describe("PgBouncer", () => {
   let database: TestDatabase;
-  let dataDir: string;
+  let dataDir = "";
   before(async () => {
+    if (skip) return;
     database = await createTestDatabase({ example: true });
     dataDir = await newDataDir();
   });
   after(async () => {
     await database?.drop();
-    await rm(dataDir, { recursive: true, force: true });
+    if (dataDir) await rm(dataDir, { recursive: true, force: true });
   });
 
   for (const [mode, size, roundRobin] of [
@@ -27,7 +30,9 @@ describe("PgBouncer", { skip: withoutPgbouncer }, () => {
     ["transaction", 20, true],
     ["statement", 20, false],
   ] as const) {
-    test(`pool_mode ${mode}, ${size} sessions${roundRobin ? " in turn" : ""}: refused at the start, with what to do`, async () => {
+    test(`pool_mode ${mode}, ${size} sessions${roundRobin ? " in turn" : ""}: refused at the start, with what to do`, {
+      skip,
+    }, async () => {
       const bouncer = await startPgbouncer(database.url, { mode, size, roundRobin });
       try {
         await useSessions(bouncer, Math.min(size, 3));
@@ -66,7 +71,7 @@ describe("PgBouncer", { skip: withoutPgbouncer }, () => {
     }
   }
 
-  test("pool_mode session: works, wake-ups included", async () => {
+  test("pool_mode session: works, wake-ups included", { skip }, async () => {
     const bouncer = await startPgbouncer(database.url, { mode: "session", size: 20 });
     const program = await startProgram({ databaseUrl: bouncer.url });
     try {

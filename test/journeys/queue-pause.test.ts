@@ -61,7 +61,7 @@ test("expiry goes on while a destination is paused", async () => {
   await queue("Pause", "there.test");
   const id = await accepted(world, { to: ["late@there.test"], async: true });
   await world.database.sql`update emails set expires_at = now() - interval '1 second' where open > 0`;
-  const told = await untilTold(world, id, "email.bounced", 30_000);
+  const told = await untilTold(world, id, "email.bounced");
   assert.deepEqual(
     told.map(({ payload }) => [payload.category, payload.bounceType, payload.attempts]),
     [["expired", "BOUNCE_TYPE_TRANSIENT", 0]],

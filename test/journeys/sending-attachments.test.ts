@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
-import { hasPython, leaves, parseWithPython } from "../harness/python.ts";
+import { needs } from "../harness/foreign.ts";
+import { leaves, parseWithPython } from "../harness/python.ts";
 import { accepted, getEmail, untilFinished } from "../harness/sending.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
@@ -14,8 +15,7 @@ after(async () => await world.stop());
 const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 const base64 = (bytes: Buffer) => bytes.toString("base64");
 
-test("attachments of every kind arrive byte-true, under their own names", async (t) => {
-  if (!(await hasPython(t, "email", "install python3"))) return;
+test("attachments of every kind arrive byte-true, under their own names", { skip: needs("python3") }, async () => {
   const files = [
     { filename: "plain.bin", contentType: "application/octet-stream", content: randomBytes(1000) },
     { filename: "Angebot für Ärzte – №7.pdf", contentType: "application/pdf", content: randomBytes(70_001) },
@@ -50,8 +50,7 @@ test("attachments of every kind arrive byte-true, under their own names", async 
   );
 });
 
-test("an image with a content id stands beside the html that shows it", async (t) => {
-  if (!(await hasPython(t, "email", "install python3"))) return;
+test("an image with a content id stands beside the html that shows it", { skip: needs("python3") }, async () => {
   const logo = randomBytes(3000);
   await accepted(world, {
     to: ["inline@there.test"],
@@ -76,8 +75,9 @@ test("an image with a content id stands beside the html that shows it", async (t
   assert.equal(image!.sha256, sha256(logo));
 });
 
-test("an attachment of 12 MiB arrives byte-true, and small emails pass it on the way", async (t) => {
-  if (!(await hasPython(t, "email", "install python3"))) return;
+test("an attachment of 12 MiB arrives byte-true, and small emails pass it on the way", {
+  skip: needs("python3"),
+}, async () => {
   const large = randomBytes(12 * 1024 * 1024 + 1);
   const attachments = [{ filename: "large.bin", contentType: "application/zip", base64Content: base64(large) }];
   const [id] = await Promise.all([

@@ -12,7 +12,7 @@ after(async () => await world.stop());
 
 async function outcome(domain: string, type: string): Promise<Record<string, unknown>> {
   const id = await accepted(world, { to: [`a@${domain}`], async: true });
-  const told = await untilTold(world, id, type, 60_000);
+  const told = await untilTold(world, id, type);
   assert.deepEqual(
     told.map((one) => one.type),
     [type],

@@ -31,7 +31,7 @@ test("an email that our own program trips over is put off like another, fails wh
 });
 
 test("what attempts came to stands in /metrics", async () => {
-  const text = await (await fetch(`${world.program.url}/metrics`)).text();
+  const text = await (await fetch(`${world.program.opsUrl}/metrics`)).text();
   assert.match(text, /^posthorn_delivery_attempts_total\{outcome="delivered"\} 1$/m);
   assert.match(text, /^posthorn_delivery_attempts_total\{outcome="delayed"\} 1$/m);
   assert.match(text, /^posthorn_delivery_attempts_total\{outcome="failed"\} 1$/m);

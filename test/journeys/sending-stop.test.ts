@@ -8,7 +8,7 @@ import { startWorld, type World } from "../harness/world.ts";
 let world: World;
 let node: RunningProgram;
 before(async () => {
-  world = await startWorld({ env: { POSTHORN_DRAIN_MS: "1500" } });
+  world = await startWorld({ env: { POSTHORN_DRAIN_MS: "8000" } });
 });
 after(async () => await world?.stop());
 

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { curl } from "../harness/rpc-clients.ts";
 import { type StreamWorld, startStreamWorld } from "../harness/streams.ts";
 import { rerun } from "../harness/transcripts.ts";
 
@@ -13,9 +12,7 @@ before(async () => {
 });
 after(async () => await world?.stop());
 
-test("the transcripts of docs/events.md", {
-  skip: !curl.there() && !process.env.CI && "curl is not here",
-}, async () => {
+test("the transcripts of docs/events.md", async () => {
   const page = await readFile(file, "utf8");
   const renewed = await rerun(page, { API: world.program.url, KEY: world.program.key });
   if (process.env.UPDATE_DOCS) await writeFile(file, renewed);

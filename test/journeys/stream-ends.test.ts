@@ -25,22 +25,22 @@ after(async () => await world?.stop());
 const forms: StreamForm[] = ["lines", "sse", "connect"];
 const begun = (stream: OpenStream) => stream.until("the first message", ({ messages }) => messages.length > 0);
 
-async function openOn(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+async function openOn(opsUrl: string): Promise<number> {
+  const text = await (await fetch(`${opsUrl}/metrics`)).text();
   return Number(/^posthorn_event_streams (\d+)/m.exec(text)?.[1]);
 }
 
 test("readers that leave are let go of, in every form", async () => {
-  const { url } = world.program;
+  const { opsUrl } = world.program;
   const streams = await Promise.all(Array.from({ length: 45 }, (_, i) => world.open({}, { form: forms[i % 3] })));
   await Promise.all(streams.map(begun));
-  assert.equal(await openOn(url), 45);
+  assert.equal(await openOn(opsUrl), 45);
   for (const stream of streams) stream.leave();
-  await until("the follower to let go of all", async () => (await openOn(url)) === 0);
+  await until("the follower to let go of all", async () => (await openOn(opsUrl)) === 0);
 });
 
 test("connections that are cut leave no stream and no open file behind", async () => {
-  const { url, key, pid, ports } = world.program;
+  const { opsUrl, key, pid, ports } = world.program;
   // Sockets by hand: fetch opens new ones in place of those it was made to leave.
   const cut = async () => {
     const socket = connect(ports.http, "127.0.0.1");
@@ -54,7 +54,7 @@ test("connections that are cut leave no stream and no open file behind", async (
   await Promise.all(Array.from({ length: 50 }, cut));
   const before = openFiles(pid);
   for (let round = 0; round < 4; round++) await Promise.all(Array.from({ length: 50 }, cut));
-  await until("all to be let go", async () => (await openOn(url)) === 0 && openFiles(pid) <= before);
+  await until("all to be let go", async () => (await openOn(opsUrl)) === 0 && openFiles(pid) <= before);
 });
 
 test("a revoked key ends its streams with unauthenticated, on this node and on another, and no one else's", async () => {

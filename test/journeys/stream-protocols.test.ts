@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { needs } from "../harness/foreign.ts";
 import { newDataDir } from "../harness/program.ts";
 import { buildImage } from "../harness/rpc-clients.ts";
 import { streamClients } from "../harness/stream-clients.ts";
@@ -34,8 +35,7 @@ after(async () => {
 
 let reference: unknown;
 for (const client of streamClients(image)) {
-  const missing = client.needs && !client.needs.there() ? client.needs.what : undefined;
-  test(client.name, { skip: missing && !process.env.CI && `${missing} is not on this machine` }, async () => {
+  test(client.name, { skip: client.needs && needs(client.needs) }, async () => {
     const { url, key } = world.program;
     const whole = await client.read({ url, key, request: { cursor: "0", follow: false } });
     assert.equal(whole.code, "ok", whole.message);

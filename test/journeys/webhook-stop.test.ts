@@ -5,7 +5,7 @@ import { startWebhookWorld, type WebhookWorld } from "../harness/webhook-world.t
 
 let world: WebhookWorld;
 before(async () => {
-  world = await startWebhookWorld({ env: { POSTHORN_DRAIN_MS: "3000" } });
+  world = await startWebhookWorld({ env: { POSTHORN_DRAIN_MS: "8000" } });
 });
 after(async () => await world.stop());
 

@@ -102,7 +102,7 @@ export interface SendEmailRequest {
   bcc?: string[];
   /** Subject line. Required, may be empty. At most 998 characters, no line breaks. */
   subject: string;
-  /** Plain-text content. Always recommended: it helps mail to be delivered. */
+  /** Plain-text content. Always recommended: it helps mail to be delivered. An email needs `body`, `html` or an attachment; an empty text counts as none. */
   body?: string;
   /** HTML content. */
   html?: string;

@@ -3,7 +3,8 @@ import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { silentLog } from "../../ops/log.ts";
 import { serverVersion } from "../../store/db.ts";
-import { copyEmbedded, placeEmbedded } from "../../store/embedded-backup.ts";
+import { type CopiedCluster, copyEmbedded, placeEmbedded } from "../../store/embedded-backup.ts";
+import { EmbeddedError } from "../../store/embedded-error.ts";
 import { countAll } from "../../store/workspaces.ts";
 import { type Command, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
@@ -26,16 +27,10 @@ export const backup: Command = {
     const draft = `${folder}.incomplete`;
     await rm(draft, { recursive: true, force: true });
     await refuseExisting(folder);
-    await mkdir(draft, { recursive: true, mode: 0o700 });
-    const onProgress = progressOn(process.stderr);
-    const copied = await copyEmbedded({ dataDir: config.dataDir, log: silentLog(), to: draft, onProgress });
-    onProgress?.(undefined);
-    const { password } = copied;
-    const label: Label = { posthorn: version, postgres, madeAt: new Date().toISOString(), password };
-    const kept = await copySmallFiles(config.dataDir, draft);
-    await writePrivate(join(draft, "backup.json"), `${JSON.stringify(label, null, 2)}\n`);
-    // Under its name only when it is whole.
-    await rename(draft, folder);
+    const { copied, kept } = await fillFolder(config, { draft, folder, postgres }).catch(async (error) => {
+      await rm(draft, { recursive: true, force: true });
+      throw explainFolder(error, folder);
+    });
     const { bytes, files } = copied;
     if (options.json) return void process.stdout.write(`${JSON.stringify({ folder, bytes, files })}\n`);
     const lines = [`${folder} holds ${files} files of the database, ${(bytes / 1024 ** 2).toFixed(0)} MB.`];
@@ -48,6 +43,36 @@ export const backup: Command = {
   },
 };
 
+type Filled = { copied: CopiedCluster; kept: string[] };
+
+async function fillFolder(
+  config: Config,
+  { draft, folder, postgres }: { draft: string; folder: string; postgres: string },
+): Promise<Filled> {
+  await mkdir(draft, { recursive: true, mode: 0o700 });
+  const onProgress = progressOn(process.stderr);
+  const copied = await copyEmbedded({ dataDir: config.dataDir, log: silentLog(), to: draft, onProgress });
+  onProgress?.(undefined);
+  const { password } = copied;
+  const label: Label = { posthorn: version, postgres, madeAt: new Date().toISOString(), password };
+  const kept = await copySmallFiles(config.dataDir, draft);
+  await writePrivate(join(draft, "backup.json"), `${JSON.stringify(label, null, 2)}\n`);
+  // Under its name only when it is whole.
+  await rename(draft, folder);
+  return { copied, kept };
+}
+
+function explainFolder(error: NodeJS.ErrnoException, folder: string): Error {
+  if (error.code === "ENOSPC" || error.code === "EDQUOT")
+    return new EmbeddedError(
+      "disk",
+      `The disk of ${folder} is full, and nothing was kept. Free some space, or name a folder on another disk.`,
+      { cause: error },
+    );
+  if (error.path === undefined || !error.path.startsWith(folder)) return error;
+  return new UsageError(`${folder} cannot be written: ${error.message}. Name another folder.`);
+}
+
 export const restore: Command = {
   name: "restore",
   summary: "Make a new data directory from a folder that posthorn backup wrote.",
@@ -58,8 +83,9 @@ export const restore: Command = {
     requireEmbedded(config, "pg_restore");
     const from = resolve(oneFolder(words));
     const label = await readLabel(from);
-    await placeEmbedded({ dataDir: config.dataDir, from, password: label.password });
-    await copySmallFiles(from, config.dataDir);
+    const { dataDir } = config;
+    const placeOthers = () => copySmallFiles(from, dataDir);
+    await placeEmbedded({ dataDir, from, password: label.password, placeOthers });
     const count = await withStore(config, async ({ sql }) => await countAll(sql));
     process.stdout.write(
       `${config.dataDir} is as it was on ${label.madeAt}: ${count.workspaces} workspaces, ${count.domains} domains, ${count.emails} emails, ${count.events} events.\nStart it with: npm start\n`,

@@ -56,7 +56,13 @@ async function start(stage: Stage): Promise<void> {
   const { world, dataDir } = stage;
   const local = "127.0.0.1:0";
   const config = readConfig({
-    ...{ POSTHORN_DATA_DIR: dataDir, POSTHORN_HTTP: local, POSTHORN_SMTP: local, POSTHORN_DNS: local },
+    ...{
+      POSTHORN_DATA_DIR: dataDir,
+      POSTHORN_HTTP: local,
+      POSTHORN_SMTP: local,
+      POSTHORN_DNS: local,
+      POSTHORN_OPS: local,
+    },
     ...{ POSTHORN_ZONE: zone, POSTHORN_PUBLIC_IPS: "127.0.0.1", POSTHORN_DELIVERY: "direct" },
     ...{ POSTHORN_RESOLVERS: `127.0.0.1:${world.dnsPort}`, POSTHORN_NS_PORT: String(world.dnsPort) },
     ...{ POSTHORN_MX_PORT: String(world.mailPort), POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8" },

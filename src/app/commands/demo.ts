@@ -1,8 +1,7 @@
 /** posthorn demo: the whole loop on one machine without the internet, told as a story. All of it is real: DNS, SMTP, TLS, PostgreSQL. */
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readFacts } from "../../store/embedded-home.ts";
 import { type Command, table } from "../command.ts";
 import { untilAborted } from "../stop-signal.ts";
 import { colour } from "../terminal.ts";
@@ -18,15 +17,13 @@ export const demo: Command = {
     say("");
     say(`${colour("bold", "Posthorn, from nothing to a reply.")} It needs no internet and leaves nothing behind.`);
     const dataDir = await mkdtemp(join(tmpdir(), "posthorn-demo-"));
-    // As root, the database's own account must pass through.
-    await chmod(dataDir, 0o711);
     const world = await startDemoWorld();
     const stage: Stage = { world, dataDir, events: [], say: tell };
     const done = await play(stage, stop).finally(async () => {
       await stage.stream?.stop();
       await (await stage.starting?.catch(() => undefined))?.stop();
       await world.stop();
-      await removeData(dataDir);
+      await rm(dataDir, { recursive: true, force: true });
     });
     say(`\n${table([["", "STEP", "TIME", ""], ...done.map(row)], "")}`);
     const good = done.every(({ result }) => result === "done");
@@ -42,12 +39,6 @@ export const demo: Command = {
     process.exit(good ? 0 : 1);
   },
 };
-
-/** With the database, where that had to live elsewhere. */
-async function removeData(dataDir: string): Promise<void> {
-  const home = (await readFacts(dataDir))?.home;
-  for (const path of [home, dataDir]) if (path) await rm(path, { recursive: true, force: true });
-}
 
 type Done = { title: string; result: "done" | "failed"; tookMs: number };
 
@@ -70,8 +61,8 @@ async function play(stage: Stage, interrupted: AbortSignal): Promise<Done[]> {
   return done;
 }
 
-/** No chapter takes this long: waiting on would only hide what is wrong. */
-const chapterMs = 20_000;
+/** A chapter takes a second or two. On a machine that is busy with other work it may take a hundred times that; longer means a fault. */
+const chapterMs = 120_000;
 
 function failure(interrupted: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {

@@ -4,7 +4,7 @@ import { access, constants, mkdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { databaseNowMs, ping, serverVersion } from "../../store/db.ts";
-import { readMigrations } from "../../store/migrate.ts";
+import { schemaState } from "../../store/schema-state.ts";
 import { aliveRoles } from "../../store/workers.ts";
 import { type Config, roles } from "../config.ts";
 import type { Finding } from "./doctor.ts";
@@ -56,13 +56,13 @@ export async function databaseChecks(config: Config): Promise<Finding[]> {
     await ping(sql);
     const tookMs = performance.now() - began;
     const { text } = await serverVersion(sql);
-    const steps = await readMigrations();
+    const schema = await schemaState(sql);
     const where = embedded ? "our own" : "DATABASE_URL";
     const found: Finding[] = [
       {
         check: "database",
         result: tookMs < 50 ? "ok" : "warn",
-        found: `PostgreSQL ${text} (${where}), schema ${steps.length}, answers in ${tookMs.toFixed(1)} ms`,
+        found: `PostgreSQL ${text} (${where}), schema ${schema.version}, answers in ${tookMs.toFixed(1)} ms`,
         ...(tookMs < 50 ? {} : { fix: "Every email waits for its commit: bring the database nearer." }),
       },
     ];

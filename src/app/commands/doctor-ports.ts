@@ -12,7 +12,8 @@ import { greetingOf } from "./doctor-network.ts";
 type Listener = {
   check: string;
   setting: string;
-  role: Role;
+  /** Undefined: every node has it. */
+  role?: Role;
   listen: Listen;
   port: number | undefined;
   udp?: true;
@@ -41,7 +42,10 @@ export async function portChecks(config: Config): Promise<Finding[]> {
       ask: (at) => askDns(at, config.zone),
     },
   ];
-  const mine = listeners.filter(({ role }) => config.roles.has(role));
+  // A default port that is taken is no problem: the program takes another.
+  if (running || config.ops.chosen)
+    listeners.push({ check: "ops", setting: "POSTHORN_OPS", listen: config.ops, port: running?.ops, ask: askHttp });
+  const mine = listeners.filter(({ role }) => role === undefined || config.roles.has(role));
   return await Promise.all(mine.map((listener) => (running ? answering(listener) : free(listener))));
 }
 

@@ -1,6 +1,4 @@
 /** posthorn people …: lists people, invites them and gives them a way back in, on a running or a stopped instance. */
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { readEmail } from "../../people/input.ts";
 import { createInvitations } from "../../people/invitations.ts";
 import { firstToken, linkTo } from "../../people/links.ts";
@@ -12,7 +10,7 @@ import { findPerson, hasPeople, listPeople } from "../../store/people.ts";
 import { baseUrl } from "../base-url.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
-import type { Ports } from "../files.ts";
+import { readPorts } from "../files.ts";
 import { workspaceFrom, workspaceOption } from "./keys.ts";
 import { withStore } from "./with-store.ts";
 
@@ -107,9 +105,7 @@ function oneEmail(words: readonly string[]): string {
 
 /** Where the program listens, as it wrote down when it started; else where it would. */
 async function baseNow(config: Config): Promise<string> {
-  const text = await readFile(join(config.dataDir, "ports.json"), "utf8").catch(() => "{}");
-  const { http } = JSON.parse(text) as Partial<Ports>;
-  return baseUrl(config, http ?? config.http.port);
+  return baseUrl(config, (await readPorts(config.dataDir))?.ports.http ?? config.http.port);
 }
 
 export const people = [peopleList, peopleFirstLink, peopleInvite, peopleResetPassword];

@@ -34,7 +34,9 @@ export const start: Command = {
 
 function welcome(config: Config, program: Program): string {
   const { ports, first } = program;
-  if (ports.http === undefined) return `\nPosthorn runs as ${[...config.roles].join(", ")}.\n\n`;
+  const ops = `http://${config.ops.host.includes(":") ? `[${config.ops.host}]` : config.ops.host}:${ports.ops}`;
+  if (ports.http === undefined)
+    return `\nPosthorn runs as ${[...config.roles].join(", ")}.\n\n  Health     ${ops}/readyz\n  Metrics    ${ops}/metrics\n\n`;
   const base = baseUrl(config, ports.http);
   const lines = ["", "Posthorn is running.", "", `  API        ${base}`, `  Dashboard  ${base}/`];
   if (ports.smtp !== undefined) lines.push(`  SMTP       ${config.smtp.host}:${ports.smtp}`);

@@ -371,7 +371,7 @@ export type SendEmailRequest = Message<"v1.SendEmailRequest"> & {
   subject?: string | undefined;
 
   /**
-   * Plain-text content. Always recommended: it helps mail to be delivered.
+   * Plain-text content. Always recommended: it helps mail to be delivered. An email needs `body`, `html` or an attachment; an empty text counts as none.
    *
    * @generated from field: string body = 6;
    */
@@ -1220,7 +1220,7 @@ export const EmailService: GenService<{
    * same request returns the first answer and sends nothing again.
    *
    * Errors:
-   * - invalid_argument: a field is missing, malformed or past its limit. Every problem is listed in one `google.rpc.BadRequest` detail.
+   * - invalid_argument: a field is missing, malformed or past its limit. Every problem is listed in one `google.rpc.BadRequest` detail. An email with neither `body`, `html` nor an attachment is refused: where its JSON has an unknown field, such as `text`, the message names it and the likely right one.
    * - failed_precondition: the domain of `from` is not registered in this workspace or cannot send yet; the message names the next step.
    * - permission_denied: the key is pinned to another sending domain.
    * - already_exists: the `Idempotency-Key` was used with another request.

@@ -3,8 +3,6 @@ import { useQuery } from "@tanstack/react-query";
 
 export interface Readiness {
   ready: boolean;
-  /** The parts of the server, each `ok` or what is wrong with it. */
-  checks: Record<string, string>;
 }
 
 export function useReadiness() {
@@ -12,7 +10,7 @@ export function useReadiness() {
     queryKey: ["readyz"],
     queryFn: async ({ signal }): Promise<Readiness> => {
       const response = await fetch("/readyz", { signal });
-      // 503 is an answer too: it says which part is not ready.
+      // 503 is an answer too: not ready.
       if (response.status !== 200 && response.status !== 503) throw new Error(`HTTP ${response.status}`);
       return (await response.json()) as Readiness;
     },

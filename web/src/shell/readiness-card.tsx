@@ -1,6 +1,6 @@
-/** Whether this instance can serve: ready, not ready and why, or out of reach. */
-import { Badge, Card, Group, List, Skeleton, Stack, Text, Title } from "@mantine/core";
-import { type Readiness, useReadiness } from "../api/readiness.ts";
+/** Whether this instance can serve: ready, not ready, or out of reach. The reasons are for operators, on the operations port. */
+import { Badge, Card, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { useReadiness } from "../api/readiness.ts";
 
 export function ReadinessCard() {
   const { data, isPending, isError } = useReadiness();
@@ -21,7 +21,6 @@ export function ReadinessCard() {
           )}
         </Group>
         <Text role="status">{isPending ? "Asking the server…" : state.text}</Text>
-        {data && !isError && <Checks checks={data.checks} />}
         <Text size="sm" c="dimmed">
           {location.host}
         </Text>
@@ -34,29 +33,10 @@ const ready = { word: "Ready", color: "green", text: "All parts are in order. Ma
 const notReady = {
   word: "Not ready",
   color: "red",
-  text: "A part of the server has a problem. Calls are answered with “unavailable” until it is solved; nothing accepted is lost.",
+  text: "A part of the server has a problem. Calls are answered with “unavailable” until it is solved; nothing accepted is lost. Operators find the reason with “posthorn doctor”.",
 };
 const away = {
   word: "Out of reach",
   color: "red",
   text: "The server does not answer. It may be stopped or starting; this page asks again by itself.",
 };
-
-function Checks({ checks }: { checks: Readiness["checks"] }) {
-  return (
-    <List spacing={4} size="sm" listStyleType="none" aria-label="Parts">
-      {Object.entries(checks).map(([part, state]) => (
-        <List.Item key={part}>
-          <Group gap="xs" wrap="nowrap">
-            <Badge size="xs" variant="dot" color={state === "ok" ? "green" : "red"} miw={64}>
-              {state === "ok" ? "ok" : "problem"}
-            </Badge>
-            <Text size="sm" span style={{ overflowWrap: "anywhere" }}>
-              {state === "ok" ? part : `${part}: ${state}`}
-            </Text>
-          </Group>
-        </List.Item>
-      ))}
-    </List>
-  );
-}

@@ -1,0 +1,182 @@
+/** The rules for a migration after 0001: it only adds, its locks last a moment, and older programs keep working on its schema. */
+import { createdBy, indexOf, type Migration, statementsOf } from "../src/store/migration-files.ts";
+
+/** 0001 as it was when the rules began. */
+const frozen = "3aab15063a3b79e49e7f24ccf7f8252e74d9e19d4242317af7b3fba1fdc7b8c6";
+
+/** What is wrong with the folder: changed or unlisted files, and statements that the rules refuse. */
+export function faultsOfFolder(migrations: readonly Migration[], released: string): string[] {
+  const listed = new Map(
+    released.split("\n").flatMap((line) => {
+      const match = /^([0-9a-f]{64}) {2}(\S+\.sql)$/.exec(line);
+      return match ? [[match[2]!, match[1]!] as const] : [];
+    }),
+  );
+  const faults: string[] = [];
+  if (migrations[0]?.checksum !== frozen)
+    faults.push("0001_core.sql is frozen byte for byte: restore it, and write the change as a new file.");
+  for (const { name, checksum } of migrations) {
+    const known = listed.get(name);
+    if (known === undefined)
+      faults.push(`${name} is not in released.txt. When the file is final, add this line:\n  ${checksum}  ${name}`);
+    else if (known !== checksum)
+      faults.push(
+        `${name} has changed since it was listed in released.txt. Databases have it already: restore it, and write the change as a new file.`,
+      );
+  }
+  for (const name of listed.keys())
+    if (!migrations.some((one) => one.name === name))
+      faults.push(`${name} is listed in released.txt and missing. Databases have it already: restore it.`);
+  for (const [i, migration] of migrations.entries())
+    if (i > 0)
+      faults.push(...faultsOf(migration, migrations.slice(0, i)).map((fault) => `${migration.name}: ${fault}`));
+  return faults;
+}
+
+/** What is wrong with one file. `earlier` are the files before it. */
+export function faultsOf(migration: Migration, earlier: readonly Migration[]): string[] {
+  const statements = statementsOf(migration.text);
+  const created = createdBy(statements);
+  const before = earlier.flatMap(({ text }) => statementsOf(text));
+  const faults = statements.flatMap((one) =>
+    faultsOfStatement(one, { created, before, alone: statements.length === 1 }),
+  );
+  if (migration.serves !== undefined && (migration.serves > migration.version || migration.serves < 1))
+    faults.push(`"-- serves: ${migration.serves}" must name a version from 1 to ${migration.version}.`);
+  if (migration.touches.length > 1)
+    faults.push(
+      `it locks ${migration.touches.join(" and ")}: it would hold the first lock while it waits for the next. Write a file for each existing table.`,
+    );
+  return faults;
+}
+
+type Context = { created: Set<string>; before: readonly string[]; alone: boolean };
+
+function faultsOfStatement(statement: string, context: Context): string[] {
+  const says = (why: string) => [`"${statement.slice(0, 60)}": ${why}`];
+  if (/^create table /i.test(statement) && !/^create table .* as /i.test(statement)) return [];
+  if (/^comment on /i.test(statement)) return [];
+  if (/^create (unique )?index /i.test(statement)) return indexFaults(statement, context, says);
+  if (/^alter table /i.test(statement)) return alterFaults(statement, context, says);
+  if (/^insert into \w+ ?\([^)]*\) ?values/i.test(statement)) return [];
+  for (const [pattern, why] of refused) if (pattern.test(statement)) return says(why);
+  return says(
+    "a migration may create tables, add columns and constraints, create indexes and insert single rows. Do the rest in a backfill (src/store/backfill.ts) or in the program.",
+  );
+}
+
+const refused: [RegExp, string][] = [
+  [
+    /^(update|delete|insert|with|merge|truncate|copy)\b/i,
+    "it works on existing rows, which takes long on a large table. Register a backfill (src/store/backfill.ts).",
+  ],
+  [
+    /^drop /i,
+    "older programs still use it. Leave it, or stop using it and drop it once no served release needs it (-- serves: N).",
+  ],
+  [/^(begin|commit|rollback|savepoint)\b/i, "each file is one transaction already."],
+  [/^(do|call|select)\b/i, "what runs inside cannot be checked. Register a backfill, or do it in the program."],
+  [/^(vacuum|cluster|reindex|refresh|lock)\b/i, "it locks or rewrites a table."],
+];
+
+type Says = (why: string) => string[];
+
+function indexFaults(statement: string, { created, alone }: Context, says: Says): string[] {
+  if (indexOf(statement)) return alone ? [] : says("an index that is built concurrently needs a file of its own.");
+  if (/^create (unique )?index concurrently/i.test(statement))
+    return says("write: create index concurrently NAME on TABLE (COLUMNS) …, without schema, quotes or ONLY.");
+  const table = /^create (?:unique )?index \w+ on (\w+)/i.exec(statement)?.[1];
+  if (table && created.has(table)) return [];
+  return says(
+    "it blocks writes until it is built. Write `create index concurrently NAME on TABLE (…)` in a file of its own; it is then built for each partition and attached.",
+  );
+}
+
+function alterFaults(statement: string, context: Context, says: Says): string[] {
+  const match = /^alter table (?:if exists )?(?:only )?(\w+) (.*)$/is.exec(statement);
+  if (!match) return says("write: alter table NAME ACTION, without schema or quotes.");
+  if (context.created.has(match[1]!)) return [];
+  return actionsOf(match[2]!).flatMap((action) => actionFaults(action, match[1]!, context, says));
+}
+
+function actionFaults(action: string, table: string, { before, alone }: Context, says: Says): string[] {
+  if (/^validate constraint /i.test(action))
+    return alone
+      ? []
+      : says("validating reads the whole table. It needs a file of its own, so that no other lock is held meanwhile.");
+  if (/^add constraint /i.test(action))
+    return / not valid$/i.test(action)
+      ? []
+      : says("it reads the whole table under a lock. Add `not valid`, and validate it in a file of its own.");
+  if (/^drop constraint \w+_check$/i.test(action) || /^set \(/i.test(action)) return [];
+  if (/^alter (column )?\w+ (set default|drop default|drop not null)/i.test(action)) return [];
+  const notNull = /^alter (?:column )?(\w+) set not null$/i.exec(action)?.[1];
+  if (notNull)
+    return isProved(table, notNull, before)
+      ? []
+      : says(
+          `it reads the whole table under a lock. First \`add constraint NAME check (${notNull} is not null) not valid\` and \`validate constraint NAME\`, in files of their own.`,
+        );
+  if (/^alter (column )?\w+ (set data )?type /i.test(action))
+    return says("it rewrites the table and breaks older programs. Add a new column, and backfill it.");
+  if (/^rename /i.test(action)) return says("older programs still use the old name. Add a new column or table.");
+  if (/^drop /i.test(action))
+    return says("older programs still use it. Leave it until no served release needs it (-- serves: N).");
+  if (writesWholeRows.has(table) && /\bnot null\b/i.test(action))
+    return says(
+      "older programs write whole rows of this table, with null in columns that they do not know. Let it be null.",
+    );
+  if (/^add (?!constraint|primary|unique|foreign|check|exclude)/i.test(action)) return columnFaults(action, says);
+  return says("it locks the table for long, or older programs may not work with it.");
+}
+
+/** `insert into stats select *` from rows of the table's own type (src/store/stats-fold.ts), from schema version 1 on. */
+const writesWholeRows = new Set(["stats"]);
+
+/** A validated check lets PostgreSQL skip the scan. */
+function isProved(table: string, column: string, before: readonly string[]): boolean {
+  const added = new RegExp(
+    `^alter table ${table} add constraint (\\w+) check ?\\( ?${column} is not null ?\\) not valid$`,
+    "i",
+  );
+  const name = before.flatMap((one) => added.exec(one)?.[1] ?? []).at(-1);
+  return (
+    name !== undefined &&
+    before.some((one) => one.toLowerCase() === `alter table ${table} validate constraint ${name}`.toLowerCase())
+  );
+}
+
+/** Defaults that PostgreSQL keeps once in the catalogue instead of writing them into every row. */
+const plainDefault =
+  /^default (?:'(?:[^']|'')*'|-?[\d.]+|true|false|null|now\(\)|current_timestamp)(?:::[\w ]+(?:\[\])?)?(?: not null| null)?$/i;
+
+function columnFaults(action: string, says: Says): string[] {
+  const rest = action.replace(/^add (column )?(if not exists )?\w+ /i, "");
+  if (/\b(generated|serial|bigserial|smallserial)\b/i.test(rest))
+    return says("the value of every row is written anew. Add a plain column, and backfill it.");
+  if (/\b(primary key|unique|references|check)\b/i.test(rest))
+    return says("its constraint reads the whole table. Add the column alone, then the constraint with `not valid`.");
+  const text = /\bdefault .*$/i.exec(rest)?.[0];
+  if (text === undefined)
+    return /\bnot null\b/i.test(rest)
+      ? says("older programs insert rows without it. Give it a default, or let it be null.")
+      : [];
+  return plainDefault.test(text)
+    ? []
+    : says(
+        "its default is not a constant: every row would be written anew. Add the column without it, and backfill it.",
+      );
+}
+
+/** The actions of an ALTER TABLE: split at commas outside parentheses and texts. */
+function actionsOf(text: string): string[] {
+  const actions = [""];
+  let depth = 0;
+  for (const [part] of text.matchAll(/'(?:[^']|'')*'|[(),]|[^'(),]+/g)) {
+    if (part === "(") depth++;
+    if (part === ")") depth--;
+    if (part === "," && depth === 0) actions.push("");
+    else actions[actions.length - 1] += part;
+  }
+  return actions.map((action) => action.trim());
+}

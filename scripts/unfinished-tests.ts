@@ -1,0 +1,32 @@
+/** Names the tests and files that have started and not ended when the run passes its deadline; scripts/test.ts ends the run a moment later. */
+import { relative } from "node:path";
+import type { TestEvent } from "node:test/reporters";
+
+type Started = { name: string; file?: string };
+
+/** `note` takes every event of the run. Prints to standard error at the deadline, and nothing before it. */
+export function watchUnfinished(limitMs: number): { note(event: TestEvent): void; stop(): void } {
+  const running = new Map<string, Started>();
+  const timer = setTimeout(() => {
+    process.stderr.write(`\nThe run had not ended after ${limitMs / 60_000} min. Unfinished:\n${list(running)}`);
+  }, limitMs);
+  timer.unref();
+  return {
+    note({ type, data }) {
+      if (type === "test:dequeue") running.set(keyOf(data), data);
+      else if (type === "test:complete") running.delete(keyOf(data));
+    },
+    stop: () => clearTimeout(timer),
+  };
+}
+
+function keyOf({ name, file, nesting, line }: Started & { nesting: number; line?: number }): string {
+  return [file, nesting, line, name].join("\0");
+}
+
+function list(running: ReadonlyMap<string, Started>): string {
+  if (running.size === 0) return "  nothing; the runner itself does not end\n";
+  return [...running.values()]
+    .map(({ name, file }) => `  ${file === undefined ? name : `${relative(process.cwd(), file)}: ${name}`}\n`)
+    .join("");
+}

@@ -1,0 +1,48 @@
+/** The wiring of what operators look at: readiness, metrics and the port that serves them. */
+import type { HealthDeps } from "../api/health.ts";
+import type { Log } from "../ops/log.ts";
+import type { Metrics } from "../ops/metrics.ts";
+import { type Config, defaultOpsPort } from "./config.ts";
+import { createMeasure } from "./measure.ts";
+import { createOpsListener } from "./ops-listener.ts";
+import { createReadiness, type NodeState } from "./readiness.ts";
+
+export type OpsDeps = { config: Config; log: Log; metrics: Metrics; node: NodeState };
+
+export type Ops = {
+  /** For the API's own port. */
+  health: HealthDeps;
+  /** Sets figures that another part knows, before each scrape. */
+  beforeScrape(set: () => void): void;
+  /** Says so where the port is not the expected one. Later than the start: a program that refuses to run says only why. */
+  announce(): void;
+  stop(): Promise<void>;
+};
+
+export async function startOps({ config, log, metrics, node }: OpsDeps): Promise<Ops> {
+  const readiness = createReadiness(node);
+  const measure = createMeasure({ config, log, metrics, node, readiness });
+  const { details } = readiness;
+  const listener = createOpsListener({
+    ...config.ops,
+    ...{ log, token: config.metricsToken, details, metrics: measure.metrics },
+  });
+  const port = await listener.start();
+  node.ports.ops = port;
+  return {
+    health: {
+      metricsToken: config.metricsToken,
+      ready: async () => (await details()).ready,
+      metrics: measure.metrics,
+    },
+    beforeScrape: measure.beforeScrape,
+    announce() {
+      if (config.ops.chosen || port === defaultOpsPort) return;
+      log.warn(
+        { port, taken: defaultOpsPort },
+        `port ${defaultOpsPort} is taken: health and metrics of this node are on ${config.ops.host}:${port}; set POSTHORN_OPS to choose`,
+      );
+    },
+    stop: listener.stop,
+  };
+}

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { foreignFiles } from "../../scripts/foreign-files.ts";
+import { always, type ForeignName, foreign, missingIn } from "./foreign.ts";
+
+const table = fileURLToPath(new URL("./foreign.ts", import.meta.url));
+
+/** Runs lines in a process of their own, whose PATH is a folder with these executables alone. */
+function inFolder(t: { after(fn: () => void): void }, programs: Record<string, string>, lines: string, env = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "posthorn-foreign-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [name, script] of Object.entries(programs)) writeFileSync(join(folder, name), script, { mode: 0o755 });
+  const source = `import { needs, locate } from ${JSON.stringify(table)}; ${lines}`;
+  return spawnSync(process.execPath, ["--input-type=module", "-e", source], {
+    encoding: "utf8",
+    env: { PATH: folder, TEST_PATH_ONLY: "1", ...env },
+  });
+}
+
+test("a missing program gives a reason to skip, from which its name and its package are read", (t) => {
+  const { stdout } = inFolder(t, {}, 'console.log(needs("curl", "named"))');
+  assert.deepEqual(missingIn(stdout), [
+    { program: "curl", install: "apt-get install curl" },
+    { program: "named", install: "apt-get install bind9" },
+  ]);
+  assert.deepEqual(missingIn("Linux only"), []);
+});
+
+test("a program in PATH is found, a file without the right to run is not", (t) => {
+  const { stdout } = inFolder(t, { curl: "#!/bin/sh\n" }, 'console.log(needs("curl"), locate("dig") === undefined)');
+  assert.equal(stdout, "false true\n");
+});
+
+test("a Python without the module counts as missing", (t) => {
+  const python3 = '#!/bin/sh\ncase "$2" in *grpc*) exit 1;; esac\n';
+  const { stdout } = inFolder(t, { python3 }, 'console.log(needs("python3-dkim"), Boolean(needs("python3-grpcio")))');
+  assert.equal(stdout, "false true\n");
+});
+
+test("with TEST_REQUIRE_FOREIGN a missing program is a failure", (t) => {
+  const { status, stderr } = inFolder(t, {}, 'needs("curl")', { TEST_REQUIRE_FOREIGN: "1" });
+  assert.notEqual(status, 0);
+  assert.match(stderr, /TEST_REQUIRE_FOREIGN is set, and this test needs curl \(apt-get install curl\)/);
+  const optional = inFolder(t, {}, 'console.log(needs("systemd-analyze"))', { TEST_REQUIRE_FOREIGN: "1" });
+  assert.match(optional.stdout, /^needs systemd-analyze/);
+});
+
+test("a test names every program that it starts, or starts one that is on every machine", () => {
+  const files = ["src", "scripts", "test", "sdk/src", "sdk/test", "web/src", "bench"]
+    .flatMap((folder) => globSync(`${folder}/**/*.ts`))
+    .filter(
+      (file) => !/node_modules|^test\/output/.test(file) && (file.startsWith("test/") || file.endsWith(".test.ts")),
+    );
+  const touching = new Set(foreignFiles(files));
+  const commands = new Set((Object.keys(foreign) as ForeignName[]).map((name) => foreign[name].command as string));
+  const undeclared: string[] = [];
+  for (const file of files) {
+    const starts = /\b(?:spawn|spawnSync|execFile|execFileSync|runPeer|promisify\(execFile\))\(\s*"([^"]+)"/g;
+    for (const [, program] of readFileSync(file, "utf8").matchAll(starts)) {
+      const name = program!.replace(/^\/bin\//, "");
+      if (!always.includes(name) && !(commands.has(name) && touching.has(file))) undeclared.push(`${file}: ${name}`);
+    }
+  }
+  assert.deepEqual(undeclared, [], "declare them in test/harness/foreign.ts");
+});

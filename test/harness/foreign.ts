@@ -1,0 +1,114 @@
+/** Foreign programs: the one table of everything outside the checkout that a test may run. A test names what it needs; where a program is
+ * missing, the test is skipped with a reason that scripts/skipped-programs.ts counts. With TEST_REQUIRE_FOREIGN=1 it fails instead, unless
+ * the program is optional. */
+import { spawnSync } from "node:child_process";
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+type Foreign = {
+  /** The name of the executable file. */
+  command: string;
+  /** The Debian package that installs it. */
+  package: string;
+  /** Python modules that the interpreter must have. */
+  modules?: readonly string[];
+  /** Not installed by .ci/run, and never required: only a bench needs it, or a container may lack it. */
+  optional?: true;
+};
+
+export const foreign = {
+  caddy: { command: "caddy", package: "caddy" },
+  chromium: { command: "chromium-headless-shell", package: "chromium-headless-shell" },
+  bash: { command: "bash", package: "bash" },
+  curl: { command: "curl", package: "curl" },
+  dig: { command: "dig", package: "bind9-dnsutils" },
+  fish: { command: "fish", package: "fish", optional: true },
+  mount: { command: "mount", package: "mount" },
+  named: { command: "named", package: "bind9" },
+  "named-checkzone": { command: "named-checkzone", package: "bind9-utils" },
+  nsupdate: { command: "nsupdate", package: "bind9-dnsutils" },
+  opendkim: { command: "opendkim", package: "opendkim", optional: true },
+  openssl: { command: "openssl", package: "openssl" },
+  pgbouncer: { command: "pgbouncer", package: "pgbouncer" },
+  postfix: { command: "postfix", package: "postfix" },
+  promtool: { command: "promtool", package: "prometheus" },
+  python3: { command: "python3", package: "python3" },
+  "python3-dkim": { command: "python3", package: "python3-dkim python3-dnspython", modules: ["dkim"] },
+  "python3-grpcio": {
+    command: "python3",
+    package: "python3-grpcio python3-protobuf",
+    modules: ["grpc", "google.protobuf"],
+  },
+  script: { command: "script", package: "bsdutils" },
+  swaks: { command: "swaks", package: "swaks libnet-ssleay-perl libio-socket-ssl-perl" },
+  "systemd-analyze": { command: "systemd-analyze", package: "systemd", optional: true },
+  zsh: { command: "zsh", package: "zsh", optional: true },
+  unbound: { command: "unbound", package: "unbound" },
+  "unbound-control": { command: "unbound-control", package: "unbound" },
+} as const satisfies Record<string, Foreign>;
+
+export type ForeignName = keyof typeof foreign;
+
+/** What a machine with a shell has, and what tests may run without a declaration. */
+export const always = ["sh", "node", "npm", "npx", "git", "sleep", "cat", "cp", "chown", "umount"];
+
+/** Debian installs servers into sbin, which is not in an ordinary user's PATH. TEST_PATH_ONLY=1 leaves sbin out. */
+export const searchPath = process.env.TEST_PATH_ONLY
+  ? (process.env.PATH ?? "")
+  : [process.env.PATH, "/usr/sbin", "/usr/local/sbin", "/sbin"].join(delimiter);
+
+/** False where every program is there. Otherwise the reason to skip, in the form that `missingIn` reads. */
+export function needs(...names: ForeignName[]): string | false {
+  const missing = names.filter((name) => locate(name) === undefined);
+  if (missing.length === 0) return false;
+  const reason = missing.map((name) => `needs ${name} (apt-get install ${foreign[name].package})`).join(", ");
+  const required = missing.some((name) => !("optional" in foreign[name]));
+  if (process.env.TEST_REQUIRE_FOREIGN && required)
+    throw new Error(`TEST_REQUIRE_FOREIGN is set, and this test ${reason}`);
+  return reason;
+}
+
+/** The programs that a skip reason names. */
+export function missingIn(reason: string): { program: string; install: string }[] {
+  return [...reason.matchAll(/\bneeds (\S+) \((apt-get install [^)]+)\)/g)].map((match) => ({
+    program: match[1]!,
+    install: match[2]!,
+  }));
+}
+
+/** The path of the executable, or undefined where it is missing. */
+export function locate(name: ForeignName): string | undefined {
+  if (!located.has(name)) located.set(name, look(foreign[name]));
+  return located.get(name);
+}
+
+/** The path of the executable; throws where it is missing. */
+export function pathOf(name: ForeignName): string {
+  const path = locate(name);
+  if (path === undefined) throw new Error(`${name} is missing: apt-get install ${foreign[name].package}`);
+  return path;
+}
+
+const located = new Map<ForeignName, string | undefined>();
+
+function look({ command, modules = [] }: Foreign): string | undefined {
+  const folders = searchPath.split(delimiter).filter((folder) => folder !== "");
+  // Debian's Python modules are installed for /usr/bin/python3 alone, which may not be the first one in PATH.
+  if (command === "python3") folders.sort((a, b) => Number(b === "/usr/bin") - Number(a === "/usr/bin"));
+  return folders
+    .map((folder) => join(folder, command))
+    .find((path) => isProgram(path) && (modules.length === 0 || hasModules(path, modules)));
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function hasModules(python: string, modules: readonly string[]): boolean {
+  return spawnSync(python, ["-c", `import ${modules.join(", ")}`]).status === 0;
+}

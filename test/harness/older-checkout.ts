@@ -1,0 +1,80 @@
+/** The program of an older commit: a git worktree in a temporary directory, with the packages that are installed here. */
+import { execFile } from "node:child_process";
+import { rmSync } from "node:fs";
+import { access, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const run = promisify(execFile);
+
+export type OlderCheckout = { bin: string; settings: ReadonlySet<string>; remove(): Promise<void> };
+
+/** Gives the reason in words where it cannot be made: no git, no history, other packages. */
+export async function checkOut(commit: string): Promise<OlderCheckout | string> {
+  const objects = await git(root, "rev-parse", "--git-path", "objects").catch(() => undefined);
+  if (objects === undefined) return "this is no git checkout, or git is not installed";
+  const type = await git(root, "cat-file", "-t", commit).catch(() => "");
+  if (type !== "commit")
+    return `commit ${commit.slice(0, 7)} is not in the history of this checkout (git fetch --unshallow)`;
+  const place = await mkdtemp(join(tmpdir(), "posthorn-older-"));
+  const remove = () => rm(place, { recursive: true, force: true });
+  // For a test that ends early.
+  process.once("exit", () => rmSync(place, { recursive: true, force: true }));
+  try {
+    const checkout = join(place, "checkout");
+    await addWorktree({ place, checkout, commit, objects: resolve(root, objects) });
+    const packages = await linkPackages(checkout);
+    if (packages !== undefined) {
+      await remove();
+      return packages;
+    }
+    const config = await readFile(join(checkout, "src/app/config.ts"), "utf8");
+    const settings = new Set([...config.matchAll(/\bPOSTHORN_[A-Z_]+\b/g)].map(([name]) => name));
+    return { bin: join(checkout, "bin/posthorn.js"), settings, remove };
+  } catch (error) {
+    await remove();
+    return `commit ${commit.slice(0, 7)} could not be checked out: ${(error as Error).message.split("\n").slice(0, 2).join(" ")}`;
+  }
+}
+
+/** Of a repository of its own that borrows this one's objects: nothing is written into this one's .git, even when the test is killed. */
+async function addWorktree(to: { place: string; checkout: string; commit: string; objects: string }): Promise<void> {
+  const repository = join(to.place, "repository.git");
+  await git(to.place, "init", "--quiet", "--bare", repository);
+  await mkdir(join(repository, "objects/info"), { recursive: true });
+  await writeFile(join(repository, "objects/info/alternates"), `${to.objects}\n`);
+  const shallow = resolve(root, await git(root, "rev-parse", "--git-path", "shallow"));
+  await copyFile(shallow, join(repository, "shallow")).catch(() => {});
+  await git(repository, "worktree", "add", "--quiet", "--detach", to.checkout, to.commit);
+}
+
+/** The same packages where the lock files agree; else those of here, if they have every package that the older one names. */
+async function linkPackages(checkout: string): Promise<string | undefined> {
+  const [own, older] = await Promise.all(
+    [root, checkout].map((folder) => readFile(join(folder, "package-lock.json"), "utf8")),
+  );
+  if (own !== older) {
+    const { dependencies } = JSON.parse(await readFile(join(checkout, "package.json"), "utf8")) as {
+      dependencies: Record<string, string>;
+    };
+    for (const name of Object.keys(dependencies)) {
+      const there = await access(join(root, "node_modules", name)).then(
+        () => true,
+        () => false,
+      );
+      if (!there) return `the older program needs the package ${name}, which is not installed here`;
+    }
+  }
+  await symlink(join(root, "node_modules"), join(checkout, "node_modules"));
+  return undefined;
+}
+
+async function git(folder: string, ...args: string[]): Promise<string> {
+  // A git hook that runs the tests sets these for its own repository.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_")));
+  const { stdout } = await run("git", args, { cwd: folder, env, timeout: 60_000 });
+  return stdout.trim();
+}
