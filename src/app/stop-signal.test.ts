@@ -5,7 +5,7 @@ import { until } from "../../test/harness/wait.ts";
 
 const module = new URL("./stop-signal.ts", import.meta.url).href;
 
-/** Listens as the program does, and runs on whatever it is told. */
+/** Listens as the program does, and keeps running until a second signal ends it. */
 const script = `
   const { listenForStop, untilAborted } = await import(${JSON.stringify(module)});
   const stop = listenForStop();

@@ -167,7 +167,9 @@ test("docs/inbound.md: suppressions are imported, and a reply to an email become
 });
 
 test("docs/people.md: a person is invited, joins by the link, and gets a new password by another", async () => {
-  const [invite, reset] = await blocks("docs/people.md", "sh", 2);
+  const [firstLink, invite, reset] = await blocks("docs/people.md", "sh", 3);
+  const first = await openBrowser(program).post("/auth/link", { token: tokenIn(await paste(firstLink!)) });
+  assert.deepEqual(first.body, { kind: "first" });
   const token = tokenIn(await paste(invite!));
   const joined = await openBrowser(program).post("/auth/sign-up", { token, name: "Ann", password });
   assert.equal(joined.status, 200, JSON.stringify(joined.body));
