@@ -1,51 +1,15 @@
 /** The world of domain journeys: the real program, a real BIND where customers publish, a real Unbound between them. */
-import assert from "node:assert/strict";
 import { type Bind, startBind } from "./bind.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { domainOf, type WireDomain, zone } from "./domain-answers.ts";
 import { needs } from "./foreign.ts";
 import { freePort, runPeer } from "./peer.ts";
-import { type Answer, type RunningProgram, startProgram } from "./program.ts";
+import { type RunningProgram, startProgram } from "./program.ts";
 import { startUnbound, type Unbound } from "./unbound.ts";
 
-export const zone = "mail.posthorn.test";
+export * from "./domain-answers.ts";
+
 export const withoutPeers = needs("named", "nsupdate", "dig", "unbound", "unbound-control");
-
-export type WireRecord = {
-  type: string;
-  name: string;
-  value: string;
-  priority?: number;
-  recordType: string;
-  status: string;
-  nameShort: string;
-  discoveredValue: string;
-  instructions: string;
-};
-
-export type WireDomain = {
-  id: string;
-  domain: string;
-  status: string;
-  region: string;
-  createdAt: string;
-  updatedAt: string;
-  lastCheckedAt?: string;
-  summary: {
-    message: string;
-    nextAction: string;
-    recordsPending: number;
-    recordsConfigured: number;
-    canSend: boolean;
-    canReceive: boolean;
-  };
-  records: {
-    dkimRecords: WireRecord[];
-    spfRecord: WireRecord;
-    dmarcRecord: WireRecord;
-    mxRecords: WireRecord[];
-    mailFromRecords: WireRecord[];
-  };
-};
 
 export type CustomerWorld = {
   database: TestDatabase;
@@ -98,29 +62,4 @@ export async function startCustomerWorld(zones: readonly string[]): Promise<Cust
       await database.drop();
     },
   };
-}
-
-export function domainOf({ status, body }: Answer): WireDomain {
-  assert.equal(status, 200, JSON.stringify(body));
-  return body.domain as WireDomain;
-}
-
-/** All records in the order that they are shown. */
-export function recordsOf({ records }: WireDomain): WireRecord[] {
-  const { dkimRecords, spfRecord, dmarcRecord, mxRecords, mailFromRecords } = records;
-  return [...dkimRecords, spfRecord, dmarcRecord, ...mxRecords, ...mailFromRecords];
-}
-
-export type RecordName = "dkim1" | "dkim2" | "spf" | "dmarc" | "mx" | "mailFromMx" | "mailFromSpf";
-
-export function recordOf(domain: WireDomain, name: RecordName): WireRecord {
-  const names: RecordName[] = ["dkim1", "dkim2", "spf", "dmarc", "mx", "mailFromMx", "mailFromSpf"];
-  return recordsOf(domain)[names.indexOf(name)] ?? assert.fail(name);
-}
-
-/** The statuses of all records in the order of `recordsOf`, in short. */
-export function statusesOf(domain: WireDomain): string {
-  return recordsOf(domain)
-    .map(({ status }) => status.replace("RECORD_STATUS_", ""))
-    .join(" ");
 }

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { Resolver } from "node:dns/promises";
 import { after, before, test } from "node:test";
-import { domainOf, statusesOf, type WireDomain } from "../harness/customer.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { domainOf, statusesOf, type WireDomain } from "../harness/domain-answers.ts";
 import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { makeWorkspace } from "../harness/workspaces.ts";
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { addDomain, type DomainRow } from "../../src/store/domains.ts";
-import { domainOf, statusesOf, type WireDomain } from "../harness/customer.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type ScriptedDns, startScriptedDns } from "../harness/dns.ts";
+import { domainOf, statusesOf, type WireDomain } from "../harness/domain-answers.ts";
 import { checkResult, newDomain } from "../harness/domains.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
 import { patienceMs } from "../harness/wait.ts";
