@@ -96,6 +96,11 @@ it("a full disk at any moment of the first start is one sentence, and the next s
     const program = await startProgram({ dataDir, env });
     const email = { from: "a@example.test", to: ["b@example.test"], subject: "Hello", body: "It works." };
     assert.equal((await program.call("EmailService/SendEmail", email)).body.status, "EMAIL_STATUS_SENT");
+    await leave(disk, 20 * 2 ** 20);
+    const { code, stderr } = await runCommand(["backup", join(disk, "saved")], { dataDir, env });
+    assert.equal(code, 1);
+    assert.match(stderr, /^The disk of \S+saved is full, and nothing was kept\. Free some space, .*\.\n$/);
+    assert.deepEqual((await readdir(disk)).sort(), ["ballast", "data"]);
     await program.stop();
   } finally {
     unmount(disk);
