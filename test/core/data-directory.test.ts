@@ -31,7 +31,10 @@ describe("a data directory that cannot be used", () => {
   it("is named when it is a file", async () => {
     await writeFile(join(place, "file"), "");
     for (const dataDir of [join(place, "file"), join(place, "file", "data")])
-      assert.match(await refusal(dataDir), /the data directory \S+: it is a file.* Set POSTHORN_DATA_DIR/);
+      assert.match(
+        await refusal(dataDir),
+        /the data directory \S+: a file or a broken link is in the way\. Set POSTHORN_DATA_DIR/,
+      );
   });
 
   it("is named when it may not be written", { skip: isRoot && "root may write everywhere" }, async () => {
