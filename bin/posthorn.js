@@ -43,9 +43,10 @@ if (said) {
     process.exit(1);
   }
   const args = [...(startsAnew ? flags : []), fileURLToPath(import.meta.url), ...process.argv.slice(2)];
-  const child = spawn(own, args, { stdio: "inherit", env: startsAnew ? leanEnv : process.env });
   // Each signal goes on to the child, also one that its terminal or its group sent it already: the child counts repeats once.
+  // Listening comes first: a signal between the two would end this process and leave the child behind.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  const child = spawn(own, args, { stdio: "inherit", env: startsAnew ? leanEnv : process.env });
   child.on("error", (error) => {
     process.stderr.write(
       `${own} cannot be run: ${error.message}. Run npm ci in ${fileURLToPath(new URL("..", import.meta.url))}\n`,

@@ -49,6 +49,8 @@ function inWordsOf({ message }: Error): Violation {
   return field === undefined ? whole(description) : { field: inCamelCase(field), description };
 }
 
+const contentNames = /"(?:body|html|attachments)"/;
+
 function inCamelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -58,9 +60,14 @@ function inCamelCase(name: string): string {
  * first mistake, without its path, drops enum values that it does not know, and turns bad UTF-8 into question marks.
  */
 export function createJsonReader(request: DescMessage, refused: () => void) {
+  const isEmail = request.fields.some(({ name }) => name === "html");
   function check(bytes: Uint8Array | undefined): string {
     const text = decode(bytes);
-    if (text.length > lookTwiceBytes) return text;
+    if (text.length > lookTwiceBytes) {
+      // Without any content in it, the email will be refused, and the refusal names the unknown fields.
+      if (isEmail && !contentNames.test(text)) noteWritten(parse(text));
+      return text;
+    }
     const json = parse(text);
     const fits = decodes(request, json) !== undefined;
     const problems = [...(fits ? [] : jsonProblems(request, json)), ...calendarProblems(request, json)];

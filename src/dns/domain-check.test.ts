@@ -6,7 +6,7 @@ import { askedRecords, type RecordKey } from "../rules/dns-records.ts";
 import { type Judgement, judgeRecord, type RecordState } from "../rules/record-judge.ts";
 import { createAuthoritative } from "./authoritative.ts";
 import { createDomainCheck } from "./domain-check.ts";
-import { createResolver } from "./resolver.ts";
+import { createResolver, type Resolver } from "./resolver.ts";
 
 const asked = askedRecords({ domain: "shop.test", token: "tok", zone: "mail.test" });
 let recursive: ScriptedDns;
@@ -90,6 +90,25 @@ test("a silent resolver: every record keeps its status, and the check ends in it
   const judged = await check({ dkim1: found }, 400);
   assert.deepEqual([judged.dkim1.status, judged.dkim1.unanswered], ["found", true]);
   assert.deepEqual([judged.dkim2.status, judged.dkim2.unanswered], ["pending", true]);
+});
+
+test("a check ends after five seconds, whatever does not answer", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  // As the real one with a dead server and no limit of its own: it gives up with the check's signal.
+  const lookup = async (_name: string, _type: string, { signal }: { signal?: AbortSignal } = {}) => {
+    await new Promise((resolve) => signal?.addEventListener("abort", resolve, { once: true }));
+    return { kind: "timeout" };
+  };
+  const silent = { lookup: lookup as Resolver["lookup"], stop: () => {} };
+  const authoritative = createAuthoritative({ resolver: silent, allowAddress: () => false });
+  let ended = false;
+  const running = createDomainCheck({ resolver: silent, authoritative })(asked).then(() => (ended = true));
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  t.mock.timers.tick(4_999);
+  for (let i = 0; i < 10; i++) await turn();
+  assert.equal(ended, false);
+  t.mock.timers.tick(1);
+  await running;
 });
 
 test("silent servers of the domain do not hold up the check", async () => {

@@ -132,7 +132,9 @@ for (const method of methods) {
       const unknown = { noSuchField: { deep: [1, null] }, "[v1.extension]": 5 };
       const nulls = Object.fromEntries(method.input.fields.map((field) => [field.jsonName, null]));
       const answer = await call({ ...unknown, ...nulls }, { key: ours() });
-      assert.deepEqual([answer.code, answer.message], [plain.code, plain.message]);
+      // The one error that names them is that of a blank email (test/journeys/sending-blank.test.ts).
+      const message = answer.message.replace(/\. The request has unknown fields: .*$/, "");
+      assert.deepEqual([answer.code, message], [plain.code, plain.message]);
     });
 
     it("survives any text in any field", async () => {

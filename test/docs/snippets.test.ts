@@ -192,7 +192,7 @@ test("docs/delivery.md: the queue is shown, hastened, held, let go and given up"
 });
 
 test("docs/operate.md: a first email, and a back-up that is restored", async () => {
-  const [, send, backup] = (await blocks("docs/operate.md", "sh", 3)) as [string, string, string];
+  const [, send, backup] = (await blocks("docs/operate.md", "sh", 4)) as [string, string, string, string];
   // The page's own domain is the reader's; --follow stays until Ctrl-C (test/core/command-line.test.ts).
   const script = send.replace("you@example.com", "you@example.test").replace(" --follow", "");
   const said = await paste(script);
@@ -200,9 +200,9 @@ test("docs/operate.md: a first email, and a back-up that is restored", async () 
   assert.match(said, /^em_\S+ {2}(SENT|PROCESSING|QUEUED) /);
   const events = script.trim().split("\n").at(-1)!;
   const told = async () => /email\.delivered .*you@example\.net/.test(await paste(events));
-  await until("the event that the page shows", told, { withinMs: 60_000 });
+  await until("the event that the page shows", told);
   await paste(backup);
-  // That such a copy opens with everything in it is shown by test/core/backup.test.ts.
+  // That such a copy opens with everything in it is shown by test/core/backup.test.ts; data-copy.test.ts runs the fourth block.
   for (const made of ["backups/today", "data-restored"])
     assert.ok((await readdir(join(folder, made))).includes("first-key"), made);
 });

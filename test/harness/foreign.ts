@@ -22,7 +22,7 @@ export const foreign = {
   bash: { command: "bash", package: "bash" },
   curl: { command: "curl", package: "curl" },
   dig: { command: "dig", package: "bind9-dnsutils" },
-  fish: { command: "fish", package: "fish", optional: true },
+  fish: { command: "fish", package: "fish" },
   mount: { command: "mount", package: "mount" },
   named: { command: "named", package: "bind9" },
   "named-checkzone": { command: "named-checkzone", package: "bind9-utils" },
@@ -42,7 +42,7 @@ export const foreign = {
   script: { command: "script", package: "bsdutils" },
   swaks: { command: "swaks", package: "swaks libnet-ssleay-perl libio-socket-ssl-perl" },
   "systemd-analyze": { command: "systemd-analyze", package: "systemd", optional: true },
-  zsh: { command: "zsh", package: "zsh", optional: true },
+  zsh: { command: "zsh", package: "zsh" },
   unbound: { command: "unbound", package: "unbound" },
   "unbound-control": { command: "unbound-control", package: "unbound" },
 } as const satisfies Record<string, Foreign>;

@@ -14,8 +14,13 @@ export type OlderCheckout = { bin: string; settings: ReadonlySet<string>; remove
 
 /** Gives the reason in words where it cannot be made: no git, no history, other packages. */
 export async function checkOut(commit: string): Promise<OlderCheckout | string> {
-  const objects = await git(root, "rev-parse", "--git-path", "objects").catch(() => undefined);
-  if (objects === undefined) return "this is no git checkout, or git is not installed";
+  let objects: string;
+  try {
+    objects = await git(root, "rev-parse", "--git-path", "objects");
+  } catch (error) {
+    // No git, no repository, or one of another account.
+    return `git cannot read this checkout: ${(error as Error).message.trim().split("\n").slice(0, 2).join(" ")}`;
+  }
   const type = await git(root, "cat-file", "-t", commit).catch(() => "");
   if (type !== "commit")
     return `commit ${commit.slice(0, 7)} is not in the history of this checkout (git fetch --unshallow)`;

@@ -21,6 +21,7 @@ export const olderNode = (process.env.PATH ?? "")
   .filter((path) => existsSync(path))
   .find((path) => Number(spawnSync(path, ["-p", "process.versions.node.split('.')[0]"]).stdout) < 24);
 export const withoutOlderNode = olderNode ? false : "no Node older than 24 is on the PATH";
+if (withoutOlderNode && process.env.TEST_REQUIRE_FOREIGN) throw new Error(withoutOlderNode);
 
 /** A test that is ended early must not leave programs behind. */
 const children = new Set<ChildProcess>();
