@@ -37,6 +37,7 @@ POSTGRES_PASSWORD=
 
 # A directory with the certificate and the key for STARTTLS, mounted at /tls. Account 1000 must be able to read the files.
 # Set POSTHORN_TLS_CERT=/tls/fullchain.pem and POSTHORN_TLS_KEY=/tls/privkey.pem below.
+# The path counts from the compose file: ./deploy/tls is the default in .env, ./tls the default in deploy/.env.
 #TLS_DIR=./deploy/tls
 
 # Only for deploy/compose.three-nodes.yaml: the name of the API, for which the proxy gets a certificate.

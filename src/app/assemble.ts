@@ -23,6 +23,7 @@ import { ensureExampleDomain } from "../domains/example.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
 import { createClock } from "../store/clock.ts";
+import type { Sql } from "../store/db.ts";
 import { createWake } from "../store/wake.ts";
 import { startDelivery } from "./assemble-delivery.ts";
 import { asksItself, createDomains, startDns } from "./assemble-domains.ts";
@@ -87,10 +88,14 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
 
   const ops = await startOps({ config, log, metrics, node });
   running.push({ name: "operations", stop: ops.stop });
-  const store = await openStore({ config, log, for: "program", stop });
+  const onOpen = (sql: Sql) => {
+    node.sql = sql;
+    node.phase = "migrating";
+  };
+  const store = await openStore({ config, log, for: "program", onOpen, stop });
+  node.phase = "starting";
   running.push({ name: "store", stop: store.close });
   const { sql } = store;
-  node.sql = sql;
   ops.announce();
 
   const { schemaVersion } = store;

@@ -1,41 +1,45 @@
 /** Brings the gauges up to date before a scrape and renders all metrics. Each part has a limit: what the process knows by itself is served also
  * while the database, or the disk, does not answer. */
-import { X509Certificate } from "node:crypto";
 import { readFile, statfs } from "node:fs/promises";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
+import { expirySeconds } from "../smtp/certificate.ts";
 import type { Sql } from "../store/db.ts";
 import { queueDepth } from "../store/queue.ts";
 import { nodesByRole } from "../store/workers.ts";
 import { type Config, roles } from "./config.ts";
 import { type NodeState, orAfter, type Readiness } from "./readiness.ts";
+import { createReading } from "./reading.ts";
 
-export type MeasureDeps = { config: Config; log: Log; metrics: Metrics; node: NodeState; readiness: Readiness };
+export type MeasureDeps = {
+  config: Config;
+  log: Log;
+  metrics: Metrics;
+  node: NodeState;
+  readiness: Readiness;
+  /** How long a scrape waits for a figure; for tests. */
+  withinMs?: number;
+};
 
 /** Shorter than Prometheus waits for an answer (10 s). */
-const withinMs = 5_000;
+const scrapeWithinMs = 5_000;
+/** A queue that takes long to count keeps its last figures for this long. */
+const keepMs = 600_000;
 
-type Cluster = { depth: Awaited<ReturnType<typeof queueDepth>>; nodes: Map<string, number> };
-
-export function createMeasure({ config, log, metrics, node, readiness }: MeasureDeps) {
+export function createMeasure({ config, log, metrics, node, readiness, withinMs = scrapeWithinMs }: MeasureDeps) {
   const others: (() => void)[] = [];
-  let reading: Promise<Cluster | undefined> | undefined;
   let rendering: Promise<string> | undefined;
   metrics.buildInfo.set({ version: node.version }, 1);
   metrics.poolConnections.set({ state: "limit" }, config.databasePool);
 
-  /** All scrapes share one reading. */
-  function readCluster(sql: Sql): Promise<Cluster | undefined> {
-    reading ??= Promise.all([queueDepth(sql), nodesByRole(sql)])
-      .then(
-        ([depth, nodes]) => ({ depth, nodes }),
-        (error: Error) => void log.debug({ reason: error.message }, "the queue could not be measured"),
-      )
-      .finally(() => {
-        reading = undefined;
-      });
-    return reading;
-  }
+  const fromDatabase = <T>(read: (sql: Sql) => Promise<T>, what: string) =>
+    createReading({
+      ...{ withinMs, keepMs, nowMs: () => performance.now() },
+      read: async () => await read(node.sql!),
+      onProblem: (error) => log.debug({ reason: error.message }, `cannot read ${what} for the metrics`),
+    });
+  const queue = fromDatabase(queueDepth, "the queue");
+  const nodes = fromDatabase(nodesByRole, "the running nodes");
 
   async function measureDatabase(): Promise<void> {
     const { sql } = node;
@@ -45,19 +49,38 @@ export function createMeasure({ config, log, metrics, node, readiness }: Measure
     metrics.databaseUp.set(up ? 1 : 0);
     metrics.poolConnections.set({ state: "open" }, sql?.pool.totalCount ?? 0);
     metrics.poolConnections.set({ state: "waiting" }, sql?.pool.waitingCount ?? 0);
-    const cluster = up ? await orAfter(withinMs, readCluster(sql), undefined) : undefined;
-    // Absent rather than stale: an old figure would look like a queue that stands still.
-    if (!cluster) return forgetCluster();
-    const { depth, nodes } = cluster;
-    for (const state of ["due", "later", "leased"] as const) metrics.queueDepth.set({ state }, depth[state]);
-    metrics.oldestDue.set(depth.oldestDueSeconds);
-    for (const role of roles) metrics.roleNodes.set({ role }, nodes.get(role) ?? 0);
+    if (!up) return forgetCluster();
+    await Promise.all([measureQueue(), measureNodes()]);
   }
 
-  function forgetCluster(): void {
+  async function measureQueue(): Promise<void> {
+    const taken = await queue.take();
+    if (!taken) return forgetQueue();
+    const { value, ageSeconds } = taken;
+    for (const state of ["due", "later", "leased"] as const) metrics.queueDepth.set({ state }, value[state]);
+    // Mail that waited at the last reading counts as waiting until the next one.
+    const grown = (seconds: number) => (seconds > 0 ? seconds + ageSeconds : 0);
+    metrics.oldestDue.set(grown(value.oldestDueSeconds));
+    metrics.oldestBackingOff.set(grown(value.oldestBackingOffSeconds));
+  }
+
+  async function measureNodes(): Promise<void> {
+    const taken = await nodes.take();
+    if (!taken) return metrics.roleNodes.reset();
+    for (const role of roles) metrics.roleNodes.set({ role }, taken.value.get(role) ?? 0);
+  }
+
+  function forgetQueue(): void {
     metrics.queueDepth.reset();
-    metrics.roleNodes.reset();
     metrics.oldestDue.remove();
+    metrics.oldestBackingOff.remove();
+  }
+
+  /** Absent rather than stale while the database is away. */
+  function forgetCluster(): void {
+    forgetQueue();
+    metrics.roleNodes.reset();
+    for (const reading of [queue, nodes]) reading.forget();
   }
 
   async function measureDisk(): Promise<void> {
@@ -77,12 +100,13 @@ export function createMeasure({ config, log, metrics, node, readiness }: Measure
 
   async function measureCertificate(): Promise<void> {
     if (!config.tls || !config.roles.has("inbound")) return metrics.certificateExpiry.remove();
-    const pem = await orAfter(
+    const pair = [config.tls.certFile, config.tls.keyFile].map((file) => readFile(file));
+    const [cert, key] = await orAfter(
       withinMs,
-      readFile(config.tls.certFile).catch(() => undefined),
-      undefined,
+      Promise.all(pair).catch(() => []),
+      [],
     );
-    metrics.certificateExpiry.set(expirySeconds(pem));
+    metrics.certificateExpiry.set(cert && key ? expirySeconds({ cert, key }) : 0);
   }
 
   return {
@@ -103,13 +127,4 @@ export function createMeasure({ config, log, metrics, node, readiness }: Measure
       return { contentType: metrics.registry.contentType, text: await rendering };
     },
   };
-}
-
-/** The end of the certificate that is presented, which is the first one of the file. */
-function expirySeconds(pem: Buffer | undefined): number {
-  try {
-    return pem ? Math.floor(Date.parse(new X509Certificate(pem).validTo) / 1000) : 0;
-  } catch {
-    return 0;
-  }
 }

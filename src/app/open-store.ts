@@ -27,6 +27,8 @@ export type StoreOptions = {
   for: "program" | "command";
   /** Where each step of a migration is reported; the log otherwise. */
   onMigration?: (progress: Progress) => void;
+  /** Called when PostgreSQL has answered, before the migration. */
+  onOpen?: (sql: Sql) => void;
   /** Ends the wait for a server that does not answer. */
   stop?: AbortSignal;
 };
@@ -61,6 +63,7 @@ async function open(options: StoreOptions): Promise<Store> {
   try {
     judge(await waitForServer(server.url, options));
     sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
+    options.onOpen?.(sql);
     const embedded = config.databaseUrl === undefined;
     const { version, known } = await migrate(sql, log, {
       place: embedded ? { kind: "embedded", dataDir: config.dataDir } : { kind: "external" },

@@ -1,9 +1,9 @@
 /** Whether this node can serve, and what keeps it from that: asked by /readyz on both ports and before each scrape. */
-import { pingWithin, type Sql } from "../store/db.ts";
+import type { Sql } from "../store/db.ts";
 import type { Role } from "./config.ts";
 import type { Ports } from "./files.ts";
 
-export type Phase = "starting" | "running" | "stopping";
+export type Phase = "starting" | "migrating" | "running" | "stopping";
 
 /** What this node is, as the wiring knows it. */
 export type NodeState = { phase: Phase; version: string; roles: readonly Role[]; ports: Ports; sql: Sql | undefined };
@@ -32,7 +32,8 @@ export function createReadiness(node: NodeState): Readiness {
   function database(): Promise<string> {
     const { sql } = node;
     if (!sql) return Promise.resolve("not open yet");
-    asking ??= pingWithin(sql, withinMs)
+    asking ??= sql
+      .ping(withinMs)
       .then(
         () => "ok",
         (error: Error) => error.message,

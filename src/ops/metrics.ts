@@ -140,13 +140,13 @@ function createNodeGauges(registers: Registry[]) {
     }),
     certificateExpiry: new Gauge({
       name: "posthorn_tls_certificate_expiry_timestamp_seconds",
-      help: "When the certificate in POSTHORN_TLS_CERT expires, in Unix time; 0 when the file cannot be read, absent when it is not set.",
+      help: "When the certificate in POSTHORN_TLS_CERT expires, in Unix time; 0 when the certificate and its key cannot be used, absent when it is not set.",
       registers,
     }),
   };
 }
 
-/** About all nodes together, read from the database at each scrape; absent while it is away. */
+/** About all nodes together, read from the database at each scrape; absent while it is away or has not answered for minutes. */
 function createClusterGauges(registers: Registry[]) {
   return {
     queueDepth: new Gauge({
@@ -158,6 +158,11 @@ function createClusterGauges(registers: Registry[]) {
     oldestDue: new Gauge({
       name: "posthorn_queue_oldest_due_seconds",
       help: `How long the oldest waiting recipient has been due; 0 while none waits. Paused destinations and sites that are backing off do not count. ${shared}`,
+      registers,
+    }),
+    oldestBackingOff: new Gauge({
+      name: "posthorn_queue_oldest_backing_off_seconds",
+      help: `How long the oldest recipient has been due at a receiver that does not answer; 0 while none waits. ${shared}`,
       registers,
     }),
     roleNodes: new Gauge({

@@ -1,4 +1,5 @@
 /** The certificate of our SMTP server: from files, read again when they change, or made for itself where there are none. */
+import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { makeSelfSigned } from "./self-signed.ts";
@@ -40,6 +41,18 @@ export function createCertificate({ files, hostname, nowMs, onProblem }: Certifi
   };
 }
 
-function contextOf(pair: { cert: string | Buffer; key: string | Buffer }): SecureContext {
+type Pair = { cert: string | Buffer; key: string | Buffer };
+
+/** When the certificate that is presented (the first one of the file) expires, in Unix time; 0 where the pair cannot be used. */
+export function expirySeconds(pair: Pair): number {
+  try {
+    contextOf(pair);
+    return Math.floor(Date.parse(new X509Certificate(pair.cert).validTo) / 1000);
+  } catch {
+    return 0;
+  }
+}
+
+function contextOf(pair: Pair): SecureContext {
   return createSecureContext({ ...pair, minVersion: "TLSv1.2" });
 }

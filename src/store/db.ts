@@ -66,13 +66,6 @@ export async function ping(sql: Sql): Promise<void> {
   await sql`select 1`;
 }
 
-/** A ping that gives up after `withinMs` and closes the connection that stayed silent, so that the next one takes another. */
-export async function pingWithin(sql: Sql, withinMs: number): Promise<void> {
-  // node-postgres reads a time limit of one statement, but its types do not name it.
-  const query = { text: "select 1", query_timeout: withinMs };
-  await sql.pool.query(query);
-}
-
 export type ServerFacts = {
   version: { number: number; text: string };
   /** A pooler lends two connections of ours the same session in turns: nothing that is said in one can be relied on. */

@@ -1,4 +1,5 @@
-/** One connection that listens on every channel of a process, opened anew when it is lost. Made by sql.ts. */
+/** One connection that listens on every channel of a process, opened anew when it is lost. It also carries pings: no other statement
+ * keeps it busy. Made by sql.ts. */
 import type { Client } from "pg";
 
 /** Gets what was said along; nothing where something may have been missed. */
@@ -6,6 +7,8 @@ export type Heard = (words: string) => void;
 
 export type Listening = {
   listen(channel: string, heard: Heard): Promise<{ unlisten(): Promise<void> }>;
+  /** Rejects when the server does not answer in time. A connection that stayed silent is closed and opened anew. */
+  ping(withinMs: number): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -87,6 +90,16 @@ export function createListening(connect: () => Promise<Client>): Listening {
           if (!channels.has(channel)) await (await current)?.query(`unlisten ${channel}`);
         },
       };
+    },
+    async ping(withinMs) {
+      if (closed) throw new Error("the connection to the database is closed");
+      const session = await client();
+      // node-postgres reads a time limit of one statement, but its types do not name it.
+      const query = { text: "select 1", query_timeout: withinMs };
+      await session.query(query).catch((error) => {
+        void session.end().catch(() => {});
+        throw error;
+      });
     },
     async close() {
       closed = true;

@@ -22,30 +22,44 @@ async function add(destination: string, dueSecondsAgo: number, more: { status?: 
 }
 
 test("an empty queue has no age", async () => {
-  assert.deepEqual(await queueDepth(sql), { due: 0, later: 0, leased: 0, oldestDueSeconds: 0 });
+  assert.deepEqual(await queueDepth(sql), {
+    due: 0,
+    later: 0,
+    leased: 0,
+    oldestDueSeconds: 0,
+    oldestBackingOffSeconds: 0,
+  });
 });
 
 test("the age is that of the oldest recipient that could go out now", async () => {
   await add("later.test", -3600);
   await add("leased.test", 5000, { lease: 1 });
   await add("done.test", 9000, { status: "delivered" });
-  assert.deepEqual(await queueDepth(sql), { due: 0, later: 1, leased: 1, oldestDueSeconds: 0 });
+  const none = { oldestDueSeconds: 0, oldestBackingOffSeconds: 0 };
+  assert.deepEqual(await queueDepth(sql), { due: 0, later: 1, leased: 1, ...none });
   await add("due.test", 100);
   await add("due.test", 200, { status: "delayed" });
-  const { oldestDueSeconds, ...counts } = await queueDepth(sql);
-  assert.deepEqual(counts, { due: 2, later: 1, leased: 1 });
+  const { oldestDueSeconds, ...others } = await queueDepth(sql);
+  assert.deepEqual(others, { due: 2, later: 1, leased: 1, oldestBackingOffSeconds: 0 });
   assert.ok(oldestDueSeconds >= 200 && oldestDueSeconds < 800, String(oldestDueSeconds));
 });
 
-test("what is held back on purpose is counted and has no age", async () => {
+test("a paused destination has no age, a site that is backing off has an age of its own", async () => {
   await add("paused.test", 3000);
   await sql`insert into paused_destinations (workspace_id, destination) values (${workspace}, 'paused.test')`;
   await add("broken.test", 4000);
   await sql`insert into destinations (domain, site, resolved_at, expires_at) values ('broken.test', 'mx.test', now(), now() + interval '1 hour')`;
-  await sql`insert into sites (site, back_off_until) values ('mx.test', now() + interval '1 hour')`;
+  await sql`insert into sites (site, failures, back_off_until) values ('mx.test', 1, now() + interval '1 hour')`;
   const held = await queueDepth(sql);
   assert.equal(held.due, 4);
   assert.ok(held.oldestDueSeconds < 3000, String(held.oldestDueSeconds));
+  assert.ok(held.oldestBackingOffSeconds >= 4000, String(held.oldestBackingOffSeconds));
+  // While the site is tried again its mail could go out, and the site has not answered yet.
   await sql`update sites set back_off_until = now() - interval '1 second'`;
-  assert.ok((await queueDepth(sql)).oldestDueSeconds >= 4000);
+  const tried = await queueDepth(sql);
+  assert.ok(tried.oldestDueSeconds >= 4000 && tried.oldestBackingOffSeconds >= 4000);
+  await sql`update sites set failures = 0, back_off_until = null`;
+  const well = await queueDepth(sql);
+  assert.ok(well.oldestDueSeconds >= 4000);
+  assert.equal(well.oldestBackingOffSeconds, 0);
 });

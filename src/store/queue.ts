@@ -7,6 +7,8 @@ export type QueueDepth = {
   leased: number;
   /** Seconds since the oldest waiting recipient became due; 0 while none waits. Paused destinations and sites that are backing off do not count. */
   oldestDueSeconds: number;
+  /** The same for recipients at sites that do not answer, from a site's first failure until it answers again. */
+  oldestBackingOffSeconds: number;
 };
 
 /** Index recipients_due; reads open rows only, grouped by lane so that the joins cost per lane. */
@@ -21,10 +23,11 @@ export async function queueDepth(sql: Sql): Promise<QueueDepth> {
       from recipients where status in ('queued', 'delayed') group by destination, workspace_id
     )
     select coalesce(sum(due), 0)::int as due, coalesce(sum(later), 0)::int as later, coalesce(sum(leased), 0)::int as leased,
-      coalesce(extract(epoch from now() - min(oldest) filter (where p.destination is null and s.site is null)), 0)::float8 as "oldestDueSeconds"
+      coalesce(extract(epoch from now() - min(oldest) filter (where p.destination is null and coalesce(s.back_off_until <= now(), true))), 0)::float8 as "oldestDueSeconds",
+      coalesce(extract(epoch from now() - min(oldest) filter (where p.destination is null and (s.failures > 0 or s.back_off_until > now()))), 0)::float8 as "oldestBackingOffSeconds"
     from lane l
       left join paused_destinations p on p.workspace_id = l.workspace_id and p.destination = l.destination
       left join destinations d on d.domain = l.destination
-      left join sites s on s.site = d.site and s.back_off_until > now()`;
+      left join sites s on s.site = d.site`;
   return row!;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { startDatabaseProxy } from "../../test/harness/database-proxy.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
 import { isDatabaseAway, openDb, type Sql } from "./db.ts";
@@ -136,4 +137,29 @@ test("a listener that loses its connection listens again, and looks once for wha
   await sql.notify([{ channel: "posthorn_test", words: "" }]);
   await until("the next notice", () => heard > again);
   await unlisten();
+});
+
+test("a ping needs no connection of the pool; a silent one is replaced, and the listener hears again", async (t) => {
+  const proxy = await startDatabaseProxy(database.url);
+  const pinged = openDb({ url: proxy.url, pool: 1, log: silentLog() });
+  t.after(async () => {
+    // A second end is refused.
+    await pinged.end().catch(() => {});
+    await proxy.close();
+  });
+  await pinged.begin(async () => await pinged.ping(60_000));
+  let heard = 0;
+  const { unlisten } = await pinged.listen("posthorn_ping", () => heard++);
+  proxy.freeze();
+  await assert.rejects(pinged.ping(50), /timeout/);
+  const before = heard;
+  proxy.thaw();
+  await until("a ping", async () => {
+    await pinged.ping(60_000);
+    return true;
+  });
+  await until("the listener to look again", () => heard > before);
+  await unlisten();
+  await pinged.end();
+  await assert.rejects(pinged.ping(60_000), /closed/);
 });

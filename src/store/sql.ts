@@ -54,6 +54,8 @@ export interface Sql {
   /** Calls back for every notice on a channel. All channels share one connection beside the pool's. */
   listen(channel: string, heard: Heard): Promise<{ unlisten(): Promise<void> }>;
   notify(notices: readonly { channel: string; words: string }[]): Promise<void>;
+  /** Whether the server answers, on the connection that listens: a pool whose connections are all busy is not a server that is away. */
+  ping(withinMs: number): Promise<void>;
   end(): Promise<void>;
   /** For a library that brings statements of its own (better-auth); ours go through the template. */
   readonly pool: Pool;
@@ -61,7 +63,7 @@ export interface Sql {
 
 export type SqlDeps = {
   pool: Pool;
-  /** For listening. */
+  /** For listening and pings. */
   connect(): Promise<Client>;
 };
 
@@ -154,6 +156,7 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
         "select set_config('synchronous_commit', 'off', true), pg_notify(channel, words) from unnest($1::text[], $2::text[]) as n(channel, words)";
       await query(pool, text, [notices.map(({ channel }) => channel), notices.map(({ words }) => words)]);
     },
+    ping: listening.ping,
     async end() {
       await listening.close();
       await pool.end();
@@ -170,6 +173,7 @@ const inTransaction = {
   session: () => Promise.reject(new Error("a session inside a transaction")),
   listen: () => Promise.reject(new Error("listening inside a transaction")),
   notify: () => Promise.reject(new Error("notify inside a transaction")),
+  ping: () => Promise.reject(new Error("a ping inside a transaction")),
   end: () => Promise.reject(new Error("end inside a transaction")),
 };
 

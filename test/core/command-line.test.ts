@@ -127,6 +127,7 @@ test("a Ctrl-C that arrives while the command still loads ends it cleanly too", 
     ...process.env,
     ...{ POSTHORN_DATA_DIR: join(program.dataDir, "early"), DATABASE_URL: database.url, POSTHORN_SECRET: testSecret },
     ...{ POSTHORN_HTTP: "127.0.0.1:0", POSTHORN_SMTP: "127.0.0.1:0", POSTHORN_DNS: "127.0.0.1:0" },
+    POSTHORN_OPS: "127.0.0.1:0",
   };
   for (const args of [["events", "--follow"], ["start"]]) {
     const child = spawn(process.execPath, ["--import", signalWhileLoading, bin, ...args], { env });

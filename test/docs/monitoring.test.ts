@@ -130,7 +130,9 @@ test("every metric, label and value in the dashboard is served", () => {
 
 test("every condition that needs an operator has an alert, and each alert says what to do", () => {
   const watched = {
-    "age of the oldest due email": /posthorn_queue_oldest_due_seconds/,
+    "age of the oldest due email": /posthorn_queue_oldest_due_seconds\) >/,
+    "receiver down": /posthorn_queue_oldest_backing_off_seconds/,
+    "queue not measured": /unless on\(\) max\(posthorn_queue_oldest_due_seconds\)/,
     "failures by site": /sum by \(site\).*posthorn_delivery_site_attempts_total/,
     "database away": /posthorn_database_up == 0/,
     disk: /posthorn_data_directory_free_bytes/,
@@ -156,7 +158,10 @@ test("every condition that needs an operator has an alert, and each alert says w
 });
 
 test("figures of all nodes together say so", () => {
-  for (const name of ["posthorn_queue_recipients", "posthorn_queue_oldest_due_seconds", "posthorn_role_nodes"])
+  for (const name of [
+    ...["posthorn_queue_recipients", "posthorn_queue_oldest_due_seconds"],
+    ...["posthorn_queue_oldest_backing_off_seconds", "posthorn_role_nodes"],
+  ])
     assert.match(text, new RegExp(`^# HELP ${name} .*Every node reports the same value`, "m"));
 });
 

@@ -129,7 +129,9 @@ for (const path of files) {
     for (const node of nodes) {
       assert.deepEqual(node.env_file, [{ path: ".env", required: false }]);
       const fixed = Object.fromEntries(
-        Object.entries(node.environment!).map(([name, value]) => [name, interpolate(value!, needed)]),
+        Object.entries(node.environment!).flatMap(([name, value]) =>
+          value === null ? [] : [[name, interpolate(value, needed)]],
+        ),
       );
       // An entry of "environment" wins over .env: only those that the file must decide may be there.
       const unreachable = Object.keys(fixed).filter(
@@ -161,6 +163,27 @@ for (const path of files) {
       );
   });
 }
+
+test("one node: four settings can come from the shell, as in earlier releases, and the shell wins over .env", () => {
+  const { environment } = compose("compose.yaml").services.posthorn!;
+  const passedOn = Object.entries(environment!).filter(([, value]) => value === null);
+  /** As Compose does it: an entry without a value is that of the shell, else that of .env, else absent. */
+  const reaching = (shell: Record<string, string>, file: Record<string, string>) =>
+    Object.fromEntries(
+      passedOn.map(([name]) => [name, shell[name] ?? file[name]]).filter(([, value]) => value !== undefined),
+    );
+  const shell = {
+    ...{ POSTHORN_DELIVERY: "direct", POSTHORN_ZONE: "mail.example.com" },
+    ...{ POSTHORN_PUBLIC_IPS: "203.0.113.10", POSTHORN_PUBLIC_URL: "https://posthorn.example.com" },
+  };
+  assert.deepEqual(reaching(shell, { POSTHORN_DELIVERY: "capture" }), shell);
+  assert.deepEqual(reaching({}, { POSTHORN_DELIVERY: "relay" }), { POSTHORN_DELIVERY: "relay" });
+  const config = readConfig(reaching(shell, {}));
+  assert.deepEqual(
+    [config.delivery, config.zone, config.publicUrl],
+    ["direct", shell.POSTHORN_ZONE, shell.POSTHORN_PUBLIC_URL],
+  );
+});
 
 test("three nodes: every role has a node, those that must not pause have two, and the proxy is trusted", () => {
   const { services, networks } = compose("deploy/compose.three-nodes.yaml");

@@ -1,10 +1,12 @@
 /** The operations port on real nodes: whatever their roles, while the database hangs, and while they stop. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { startDatabaseProxy } from "../harness/database-proxy.ts";
+import { freePort } from "../harness/peer.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
@@ -48,18 +50,28 @@ test("a node without the API tells its state and its metrics, and says where", a
   assert.ok(free > 0 && free <= total);
   await until("the welcome", async () => program.output().includes(`${program.opsUrl}/metrics`));
   assert.ok(program.output().includes(`${program.opsUrl}/readyz`));
+  // This node started first and has the key, though it does not serve the API.
+  await until("the key's file", async () => program.output().includes(join(program.dataDir, "first-key")));
 });
 
-test("a second node on the machine takes a free port while the default one is taken, and says which", async (t) => {
+test("a node takes a free port while another program has the default one, and says which", async (t) => {
+  const holder = createServer();
+  t.after(() => holder.close());
+  await new Promise<void>((resolve, reject) => {
+    holder.once("listening", resolve);
+    // Another program on this machine has it: just as good.
+    holder.once("error", (error: NodeJS.ErrnoException) => (error.code === "EADDRINUSE" ? resolve() : reject(error)));
+    holder.listen(8826, "127.0.0.1");
+  });
   // As if unset: an empty value is the default.
-  const env = { POSTHORN_OPS: "" };
-  const one = await startProgram({ databaseUrl: database.url, env });
-  t.after(one.remove);
-  const two = await startProgram({ databaseUrl: database.url, env });
-  t.after(two.remove);
-  assert.notEqual(one.ports.ops, two.ports.ops);
-  assert.equal((await readyz(one.opsUrl)).body.ready && (await readyz(two.opsUrl)).body.ready, true);
-  assert.match(two.output(), new RegExp(`"level":"warn"[^\\n]*port 8826 is taken[^\\n]*127.0.0.1:${two.ports.ops}`));
+  const program = await startProgram({ databaseUrl: database.url, env: { POSTHORN_OPS: "" } });
+  t.after(program.remove);
+  assert.notEqual(program.ports.ops, 8826);
+  assert.equal((await readyz(program.opsUrl)).body.ready, true);
+  assert.match(
+    program.output(),
+    new RegExp(`"level":"warn"[^\\n]*port 8826 is taken[^\\n]*127.0.0.1:${program.ports.ops}`),
+  );
 });
 
 test("a chosen port that is taken is an error that names it", async (t) => {
@@ -102,6 +114,51 @@ test("while the database hangs every question is answered, few are passed on, an
   proxy.thaw();
   await until("a ready node again", async () => (await readyz(program.opsUrl)).body.ready);
   assert.match(await metricsOf(program), /^posthorn_queue_oldest_due_seconds /m);
+});
+
+test("a node with a busy pool stays ready, and its database counts as up", async (t) => {
+  const env = { POSTHORN_DATABASE_POOL: "2", POSTHORN_API_KEY: "p".repeat(32), POSTHORN_ROLES: "api" };
+  const program = await startProgram({ databaseUrl: database.url, env });
+  t.after(program.remove);
+  const { calls } = await database.sql.begin(async (tx) => {
+    await tx`lock table emails in access exclusive mode`;
+    const calls = Array.from({ length: 6 }, () => program.call("EmailService/ListEmails").catch(() => {}));
+    const seen = await until("statements that wait for a connection", async () => {
+      const metrics = await metricsOf(program);
+      return /^posthorn_database_connections\{state="waiting"\} [1-9]/m.test(metrics) ? metrics : undefined;
+    });
+    assert.match(seen, /^posthorn_database_up 1$/m);
+    assert.equal((await readyz(program.opsUrl)).body.checks.database, "ok");
+    assert.deepEqual(await readyz(program.url), { status: 200, body: { ready: true } });
+    return { calls };
+  });
+  await Promise.all(calls);
+});
+
+test("a node whose migration waits says so, and its database counts as up", async (t) => {
+  const empty = await createTestDatabase({ migrated: false });
+  let running: RunningProgram | undefined;
+  t.after(async () => {
+    await running?.remove();
+    await empty.drop();
+  });
+  const port = await freePort();
+  const opsUrl = `http://127.0.0.1:${port}`;
+  const { program } = await empty.sql.begin(async (tx) => {
+    // The lock of src/store/migrate.ts, as another node holds it that migrates.
+    await tx`select pg_advisory_xact_lock(${0x706f7374})`;
+    const env = { POSTHORN_OPS: `127.0.0.1:${port}`, POSTHORN_ROLES: "api" };
+    const program = startProgram({ databaseUrl: empty.url, env });
+    const { status, body } = await until("the migration", async () => {
+      const answer = await readyz(opsUrl);
+      return answer.body.checks.program === "migrating" ? answer : undefined;
+    });
+    assert.deepEqual([status, body.checks], [503, { program: "migrating", database: "ok" }]);
+    assert.match(await (await fetch(`${opsUrl}/metrics`)).text(), /^posthorn_database_up 1$/m);
+    return { program };
+  });
+  running = await program;
+  assert.equal((await readyz(opsUrl)).status, 200);
 });
 
 test("as soon as a stop begins both ports say not ready, and the operations port answers until the end", async (t) => {

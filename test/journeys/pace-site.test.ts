@@ -107,6 +107,11 @@ test("a dead receiver costs one probe and then waits without being asked, while 
     return one!.mxSite === "dead.test" && one!.queued === 30 ? one : undefined;
   });
   assert.equal(shown.state, "DESTINATION_STATE_BACKING_OFF");
+  const waited = async () => {
+    const text = await (await fetch(`${world.program.opsUrl}/metrics`)).text();
+    return Number(/^posthorn_queue_oldest_backing_off_seconds (\S+)$/m.exec(text)?.[1]);
+  };
+  await until("an age in the metrics", async () => (await waited()) > 0);
   // It comes back; RetryDestination brings the next probe forward, and one success lets the rest go.
   world.dns.set("mx.dead.test", "A", "127.0.0.1");
   await sql`update recipients set due_at = now() where status = 'delayed'`;
@@ -120,5 +125,6 @@ test("a dead receiver costs one probe and then waits without being asked, while 
     // The address of the server is believed for as long as DNS said.
     { everyMs: 300 },
   );
+  await until("no age in the metrics", async () => (await waited()) === 0);
   for (const id of ids.slice(0, 3)) assert.equal((await untilFinished(world, id)).status, "EMAIL_STATUS_SENT");
 });

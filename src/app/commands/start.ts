@@ -36,7 +36,10 @@ function welcome(config: Config, program: Program): string {
   const { ports, first } = program;
   const ops = `http://${config.ops.host.includes(":") ? `[${config.ops.host}]` : config.ops.host}:${ports.ops}`;
   if (ports.http === undefined)
-    return `\nPosthorn runs as ${[...config.roles].join(", ")}.\n\n  Health     ${ops}/readyz\n  Metrics    ${ops}/metrics\n\n`;
+    return [
+      ...["", `Posthorn runs as ${[...config.roles].join(", ")}.`, "", `  Health     ${ops}/readyz`],
+      ...[`  Metrics    ${ops}/metrics`, "", ...whereTheKeyIs(first.keyFile), ""],
+    ].join("\n");
   const base = baseUrl(config, ports.http);
   const lines = ["", "Posthorn is running.", "", `  API        ${base}`, `  Dashboard  ${base}/`];
   if (ports.smtp !== undefined) lines.push(`  SMTP       ${config.smtp.host}:${ports.smtp}`);
@@ -53,7 +56,7 @@ function welcome(config: Config, program: Program): string {
   const show = first.newKey !== undefined && mayShow;
   if (show)
     lines.push(`  Your first API key, shown this once (also in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
-  else if (first.keyFile) lines.push(`  The first API key is in ${first.keyFile}`, "");
+  else lines.push(...whereTheKeyIs(first.keyFile));
   const key = show ? first.newKey : first.keyFile ? `$(cat ${quoted(first.keyFile)})` : "$POSTHORN_API_KEY";
   lines.push(
     ...tryIt({ base, key: key ?? "", from: program.exampleDomain, mailbox: mailboxFolder(config.dataDir) }),
@@ -61,6 +64,11 @@ function welcome(config: Config, program: Program): string {
     "",
   );
   return lines.join("\n");
+}
+
+/** The node that starts first creates the key, whatever its roles. */
+function whereTheKeyIs(keyFile: string | undefined): string[] {
+  return keyFile === undefined ? [] : [`  The first API key is in ${keyFile}`, ""];
 }
 
 /** As one word for a shell, whatever the path holds. */
