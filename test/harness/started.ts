@@ -12,7 +12,13 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 export const bin = join(root, "bin/posthorn.js");
 
 /** util-linux's script runs a command in a pseudo-terminal; its namesake elsewhere has other options. */
-export const withoutTerminal = process.platform === "linux" ? needs("script") : "needs script of util-linux";
+export const withoutTerminal =
+  process.platform === "linux" ? needs("script") || withoutPseudoTerminal() : "needs script of util-linux";
+
+function withoutPseudoTerminal(): string | false {
+  const { status, stderr } = spawnSync(pathOf("script"), ["--quiet", "--return", "--command", "true", "/dev/null"]);
+  return status === 0 ? false : `script cannot open a pseudo-terminal here: ${stderr.toString().trim()}`;
+}
 
 /** A Node older than the one that the project brings along, if the machine has one. */
 export const olderNode = (process.env.PATH ?? "")
