@@ -26,6 +26,8 @@ const longestTestMs = 10 * 60_000;
 /** Ten times what two calm cores take. */
 const longestRunMs = 75 * 60_000;
 
+const filesPerProcess = 12;
+
 const server = await startTestServer();
 const place = await mkdtemp(join(tmpdir(), "posthorn-test-run-"));
 const senderKey = await makeRsaKey();
@@ -52,13 +54,23 @@ await server.stop();
 await rm(place, { recursive: true, force: true });
 process.exit(code);
 
-/** Puts the files of a folder of src into one process: loading the modules under test takes longer than most of the tests. */
+/**
+ * Puts files of one folder of src into one process: loading the modules under test takes longer than most of the tests. A process takes few
+ * enough of them to end long before its deadline on a busy machine.
+ */
 async function groupByFolder(all: readonly string[]): Promise<string[]> {
-  const groups = Map.groupBy(all, (file) => /^src\/\w+/.exec(file)?.[0] ?? file);
+  const folders = Map.groupBy(all, (file) => /^src\/\w+/.exec(file)?.[0] ?? file);
+  const groups = [...folders].flatMap(([name, inFolder]) =>
+    Array.from({ length: Math.ceil(inFolder.length / filesPerProcess) }, (_, i) => ({
+      name: `${name.replace("/", "-")}-${i + 1}`,
+      // Every nth file, so that neighbours, which are often alike in what they take, end up in different processes.
+      some: inFolder.filter((_, n) => n % Math.ceil(inFolder.length / filesPerProcess) === i),
+    })),
+  );
   return await Promise.all(
-    [...groups].map(async ([name, some]) => {
+    groups.map(async ({ name, some }) => {
       if (some.length === 1) return some[0]!;
-      const entry = join(place, `${name.replace("/", "-")}.test.mts`);
+      const entry = join(place, `${name}.test.mts`);
       await writeFile(entry, some.map((file) => `import ${JSON.stringify(resolve(file))};\n`).join(""));
       return entry;
     }),

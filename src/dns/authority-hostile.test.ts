@@ -28,7 +28,7 @@ before(async () => {
 });
 after(() => authority.stop());
 
-test("10,000 malformed and hostile packets: a good query is answered after each", { timeout: 60_000 }, async () => {
+test("10,000 malformed and hostile packets: a good query is answered after each", async () => {
   const random = createRandom(20_260_101);
   const socket = createSocket("udp4");
   socket.connect(at.port, at.host);
@@ -57,7 +57,7 @@ test("10,000 malformed and hostile packets: a good query is answered after each"
   assert.deepEqual(errors, []);
 });
 
-test("hostile streams over TCP leave the server as it was", { timeout: 60_000 }, async () => {
+test("hostile streams over TCP leave the server as it was", async () => {
   const random = createRandom(7);
   const resolver = createResolver({ servers: [at] });
   for (let i = 0; i < 200; i++) {

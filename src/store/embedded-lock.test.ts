@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { copyFile, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
@@ -120,7 +120,10 @@ describe("the lock in a copied data directory", () => {
     const moved = { ...request, home: join(await newPlace(t), "moved") };
     await rename(request.home, moved.home);
     assert.ok("holder" in (await takeLock({ ...moved, dataDir: moved.home })));
+    await mkdir(request.home);
+    await copyFile(join(moved.home, "postgres.lock.1"), join(request.home, "postgres.lock.1"));
     await lock.release();
+    assert.deepEqual(await readdir(request.home), ["postgres.lock.1"], "a copy in the old place keeps its mark");
   });
 
   it("of an older release says nothing about copies and is believed", async (t) => {

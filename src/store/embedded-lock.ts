@@ -73,8 +73,10 @@ function keep(path: string, file: FileHandle): Lock {
   return {
     async release() {
       clearInterval(beat);
-      await rm(path, { force: true });
-      await file.close().catch(() => {});
+      const [ours, there] = await Promise.all([file.stat(), stat(path).catch(() => undefined)]);
+      // Where the directory was moved and replaced by a copy of it, the copy keeps its mark.
+      if (there !== undefined && identity(there) === identity(ours)) await rm(path, { force: true });
+      await file.close();
     },
   };
 }

@@ -8,7 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { isRoot } from "../../src/store/embedded-testing.ts";
 import { mountSmallDisk, unmount, withoutMount } from "../faults/disk-full.ts";
-import { runCommand, startProgram } from "../harness/program.ts";
+import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 
 /** The program makes a secret of its own, which is the first file of all. */
 const env = { POSTHORN_SECRET: "" };
@@ -31,7 +31,10 @@ describe("a data directory that cannot be used", () => {
   it("is named when it is a file", async () => {
     await writeFile(join(place, "file"), "");
     for (const dataDir of [join(place, "file"), join(place, "file", "data")])
-      assert.match(await refusal(dataDir), /the data directory \S+: it is a file.* Set POSTHORN_DATA_DIR/);
+      assert.match(
+        await refusal(dataDir),
+        /the data directory \S+: a file or a broken link is in the way\. Set POSTHORN_DATA_DIR/,
+      );
   });
 
   it("is named when it may not be written", { skip: isRoot && "root may write everywhere" }, async () => {
@@ -82,6 +85,7 @@ it("a full disk at any moment of the first start is one sentence, and the next s
   skip: withoutMount,
 }, async () => {
   const disk = await mountSmallDisk();
+  let program: RunningProgram | undefined;
   try {
     const dataDir = join(disk, "data");
     for (const free of steps) {
@@ -93,11 +97,16 @@ it("a full disk at any moment of the first start is one sentence, and the next s
       assert.deepEqual(drafts, [], `half-made files with ${free} bytes`);
     }
     await rm(join(disk, "ballast"));
-    const program = await startProgram({ dataDir, env });
+    program = await startProgram({ dataDir, env });
     const email = { from: "a@example.test", to: ["b@example.test"], subject: "Hello", body: "It works." };
     assert.equal((await program.call("EmailService/SendEmail", email)).body.status, "EMAIL_STATUS_SENT");
-    await program.stop();
+    await leave(disk, 20 * 2 ** 20);
+    const { code, stderr } = await runCommand(["backup", join(disk, "saved")], { dataDir, env });
+    assert.equal(code, 1);
+    assert.match(stderr, /^The disk of \S+saved is full, and nothing was kept\. Free some space, .*\.\n$/);
+    assert.deepEqual((await readdir(disk)).sort(), ["ballast", "data"]);
   } finally {
+    await program?.stop();
     unmount(disk);
     await rm(disk, { recursive: true, force: true });
   }

@@ -9,7 +9,7 @@ import { countAll } from "../../store/workspaces.ts";
 import { type Command, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
 import { writePrivate } from "../files.ts";
-import type { Store } from "../open-store.ts";
+import { explainStart, type Store } from "../open-store.ts";
 import { version } from "../version.ts";
 import { withStore } from "./with-store.ts";
 
@@ -30,8 +30,10 @@ export const backup: Command = {
     await rm(draft, { recursive: true, force: true });
     await refuseExisting(folder);
     const { copied, kept } = await fillFolder(config, { draft, folder, postgres }).catch(async (error) => {
+      // Before the unfinished copy goes: on the database's own disk it is what took the space.
+      const told = explainFolder((await explainStart(error, config)) as Error, folder);
       await rm(draft, { recursive: true, force: true });
-      throw explainFolder(error, folder);
+      throw told;
     });
     const { bytes, files } = copied;
     if (options.json) return void process.stdout.write(`${JSON.stringify({ folder, bytes, files })}\n`);
@@ -64,14 +66,13 @@ async function fillFolder(
   return { copied, kept };
 }
 
-function explainFolder(error: NodeJS.ErrnoException, folder: string): Error {
-  if (error.code === "ENOSPC" || error.code === "EDQUOT")
-    return new EmbeddedError(
-      "disk",
-      `The disk of ${folder} is full, and nothing was kept. Free some space, or name a folder on another disk.`,
-      { cause: error },
-    );
-  if (error.path === undefined || !error.path.startsWith(folder)) return error;
+function explainFolder(error: Error, folder: string): Error {
+  const { code, path } = error as NodeJS.ErrnoException;
+  if (code === "ENOSPC" || code === "EDQUOT" || code === "disk") {
+    const message = `The disk of ${folder} is full, and nothing was kept. Free some space, or name a folder on another disk.`;
+    return new EmbeddedError("disk", message, { cause: error });
+  }
+  if (path === undefined || !path.startsWith(folder)) return error;
   return new UsageError(`${folder} cannot be written: ${error.message}. Name another folder.`);
 }
 

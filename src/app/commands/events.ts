@@ -21,7 +21,7 @@ export const events: Command = {
   async run(input) {
     const { options } = input;
     const follow = options.follow === true;
-    const ended = AbortSignal.any([input.stop, endedByReader()]);
+    const ended = endedByReader(input.stop);
     const print = (message: StreamAnswer) => {
       if (message.event)
         process.stdout.write(
@@ -61,12 +61,15 @@ function passes(error: unknown): boolean {
   return error instanceof Problem && ["unavailable", "resource_exhausted", "canceled"].includes(error.code);
 }
 
-/** A reader that closes the pipe early, such as head, is no failure. */
-function endedByReader(): AbortSignal {
+/** Aborted with `stop`, or by a reader that closes the pipe early, such as head, which is no failure. */
+function endedByReader(stop: AbortSignal): AbortSignal {
   const ended = new AbortController();
+  const end = () => ended.abort();
+  if (stop.aborted) end();
+  stop.addEventListener("abort", end, { once: true });
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
-    ended.abort();
+    end();
   });
   return ended.signal;
 }
