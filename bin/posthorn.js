@@ -30,7 +30,7 @@ if (said) {
 } else if (major >= 24) {
   // Before the rest is read, which takes most of a second: a signal in that time must end the command as cleanly as a later one.
   const { listenForStop } = await import("../src/app/stop-signal.ts");
-  const drains = ["start", "demo", "events"].includes(process.argv[2]);
+  const drains = ["start", "demo", "events", "migrate"].includes(process.argv[2]);
   const stop = drains ? listenForStop() : new AbortController().signal;
   const { main } = await import("../src/app/cli.ts");
   await main(process.argv.slice(2), stop);

@@ -29,17 +29,33 @@ test("a changed, an unlisted and a missing file are named, with what to do", asy
   assert.match(faultsOfFolder(real.slice(0, 1), released).join("\n"), /0002_versions\.sql is listed.*missing/);
 });
 
+test("a migration that a backfill names stops the program of version 1", async () => {
+  const released = await readFile(new URL("released.txt", migrationsFolder), "utf8");
+  const real = await readMigrations();
+  const backfill = { name: "notes", since: real.length + 1 };
+  const withFile = (text: string) => {
+    const added = parseMigration(`${String(backfill.since).padStart(4, "0")}_note.sql`, text);
+    return faultsOfFolder([...real, added], `${released}${added.checksum}  ${added.name}\n`, [backfill]);
+  };
+  const text = "alter table emails add column note text;";
+  assert.match(withFile(text).join("\n"), /_note\.sql: the backfill "notes" needs it.*`-- serves: 2`/);
+  assert.deepEqual(withFile(`-- serves: 2\n${text}`), []);
+  assert.match(faultsOfFolder(real, released, [backfill]).join("\n"), /there is no such migration/);
+});
+
 for (const text of [
   "create table a (id int primary key, email_id int references emails (id)); create index a_by_email on a (email_id); alter table a add column b serial;",
   "alter table emails add column a text",
   "alter table emails add column a text not null default '', add column b timestamptz default now(), add c int[] not null default '{}'::int[]",
   'alter table emails add column a jsonb not null default \'{"a": "b, (c"}\'',
   "create index concurrently emails_by_a on emails (a, lower(b)) where a <> ';'",
-  "create unique index concurrently emails_by_a on emails using btree (a)",
-  "alter table emails add constraint emails_a check (a > 0) not valid",
-  "alter table emails drop constraint emails_status_check, add constraint emails_status_check check (status in ('a', 'b')) not valid",
+  "-- serves: 2\ncreate unique index concurrently emails_by_a on emails using btree (a)",
+  "-- serves: 2\nalter table emails add constraint emails_a check (a > 0) not valid",
+  "-- serves: 2\nalter table emails add constraint emails_a foreign key (a) references emails (id) not valid",
+  "create table emails_p1 partition of emails for values from (1) to (2)",
+  "-- serves: 1\nalter table emails drop constraint emails_status_check, add constraint emails_status_check check (status in ('a', 'b')) not valid",
   "alter table emails validate constraint emails_a",
-  "alter table emails alter column kind set not null",
+  "-- serves: 3\nalter table emails alter column kind set not null",
   "alter table emails alter column a set default 'x'",
   "insert into settings (name, value) values ('a', 'drop table')",
   "-- drop table emails;\n/* update emails set a = 1; */\ncomment on table emails is 'It''s; fine'",
@@ -81,6 +97,15 @@ const refusals: [text: string, why: RegExp][] = [
   ["alter table emails set unlogged", /locks the table/],
   ["alter table emails add column a text; alter table people add column a text", /file for each existing table/],
   ["create table a (id int references emails (id)); alter table people add b int", /file for each existing table/],
+  ["alter table emails alter column a drop default", /rely on its default/],
+  ["alter table emails alter a drop default", /rely on its default/],
+  ["alter table emails add constraint x check (a is not null) not valid", /-- serves: N/],
+  ["alter table emails add constraint x foreign key (a) references people (id) not valid", /-- serves: N/],
+  ["alter table emails alter column kind set not null", /-- serves: N/],
+  ["create unique index concurrently emails_by_a on emails (a)", /-- serves: N/],
+  ["create table a partition of emails default; alter table people add b int", /locks emails and people/],
+  ["create table a () inherits (emails, people)", /locks emails and people/],
+  ["create table a (); alter table a inherit emails; alter table people add b int", /locks emails and people/],
   ["-- serves: 9\ncreate table a (id int)", /version from 1 to 4/],
   ["create extension hstore", /a migration may/],
 ];

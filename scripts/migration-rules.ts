@@ -1,11 +1,16 @@
 /** The rules for a migration after 0001: it only adds, its locks last a moment, and older programs keep working on its schema. */
+import type { Backfill } from "../src/store/backfill.ts";
 import { createdBy, indexOf, type Migration, statementsOf } from "../src/store/migration-files.ts";
 
 /** 0001 as it was when the rules began. */
 const frozen = "3aab15063a3b79e49e7f24ccf7f8252e74d9e19d4242317af7b3fba1fdc7b8c6";
 
 /** What is wrong with the folder: changed or unlisted files, and statements that the rules refuse. */
-export function faultsOfFolder(migrations: readonly Migration[], released: string): string[] {
+export function faultsOfFolder(
+  migrations: readonly Migration[],
+  released: string,
+  backfills: readonly Pick<Backfill, "name" | "since">[] = [],
+): string[] {
   const listed = new Map(
     released.split("\n").flatMap((line) => {
       const match = /^([0-9a-f]{64}) {2}(\S+\.sql)$/.exec(line);
@@ -30,7 +35,17 @@ export function faultsOfFolder(migrations: readonly Migration[], released: strin
   for (const [i, migration] of migrations.entries())
     if (i > 0)
       faults.push(...faultsOf(migration, migrations.slice(0, i)).map((fault) => `${migration.name}: ${fault}`));
-  return faults;
+  return [...faults, ...backfills.flatMap((backfill) => backfillFaults(backfill, migrations))];
+}
+
+/** The program of version 1 cannot open a finished backfill again, so it must not start where its rows would need one. */
+function backfillFaults({ name, since }: Pick<Backfill, "name" | "since">, migrations: readonly Migration[]): string[] {
+  const migration = migrations[since - 1];
+  if (!migration) return [`the backfill "${name}" names version ${since}, and there is no such migration.`];
+  if (migrations.slice(0, since).some(({ serves = 1 }) => serves >= 2)) return [];
+  return [
+    `${migration.name}: the backfill "${name}" needs it. A program of version 1 that runs after the backfill has finished leaves rows that no backfill visits. Add the line \`-- serves: 2\` or higher.`,
+  ];
 }
 
 /** What is wrong with one file. `earlier` are the files before it. */
@@ -39,7 +54,7 @@ export function faultsOf(migration: Migration, earlier: readonly Migration[]): s
   const created = createdBy(statements);
   const before = earlier.flatMap(({ text }) => statementsOf(text));
   const faults = statements.flatMap((one) =>
-    faultsOfStatement(one, { created, before, alone: statements.length === 1 }),
+    faultsOfStatement(one, { created, before, alone: statements.length === 1, serves: migration.serves }),
   );
   if (migration.serves !== undefined && (migration.serves > migration.version || migration.serves < 1))
     faults.push(`"-- serves: ${migration.serves}" must name a version from 1 to ${migration.version}.`);
@@ -50,7 +65,7 @@ export function faultsOf(migration: Migration, earlier: readonly Migration[]): s
   return faults;
 }
 
-type Context = { created: Set<string>; before: readonly string[]; alone: boolean };
+type Context = { created: Set<string>; before: readonly string[]; alone: boolean; serves: number | undefined };
 
 function faultsOfStatement(statement: string, context: Context): string[] {
   const says = (why: string) => [`"${statement.slice(0, 60)}": ${why}`];
@@ -81,8 +96,20 @@ const refused: [RegExp, string][] = [
 
 type Says = (why: string) => string[];
 
-function indexFaults(statement: string, { created, alone }: Context, says: Says): string[] {
-  if (indexOf(statement)) return alone ? [] : says("an index that is built concurrently needs a file of its own.");
+/** For a rule that the database applies to new rows from now on, also to those of older programs. */
+function servesFaults({ serves }: Context, says: Says): string[] {
+  return serves === undefined
+    ? says(
+        "older programs fail where they break this rule. Add the line `-- serves: N` with the lowest schema version whose program keeps to it (1 if every program does).",
+      )
+    : [];
+}
+
+function indexFaults(statement: string, context: Context, says: Says): string[] {
+  const { created, alone } = context;
+  const index = indexOf(statement);
+  if (index && !alone) return says("an index that is built concurrently needs a file of its own.");
+  if (index) return index.unique ? servesFaults(context, says) : [];
   if (/^create (unique )?index concurrently/i.test(statement))
     return says("write: create index concurrently NAME on TABLE (COLUMNS) …, without schema, quotes or ONLY.");
   const table = /^create (?:unique )?index \w+ on (\w+)/i.exec(statement)?.[1];
@@ -99,23 +126,26 @@ function alterFaults(statement: string, context: Context, says: Says): string[] 
   return actionsOf(match[2]!).flatMap((action) => actionFaults(action, match[1]!, context, says));
 }
 
-function actionFaults(action: string, table: string, { before, alone }: Context, says: Says): string[] {
+function actionFaults(action: string, table: string, context: Context, says: Says): string[] {
+  const { before, alone } = context;
   if (/^validate constraint /i.test(action))
     return alone
       ? []
       : says("validating reads the whole table. It needs a file of its own, so that no other lock is held meanwhile.");
   if (/^add constraint /i.test(action))
     return / not valid$/i.test(action)
-      ? []
+      ? servesFaults(context, says)
       : says("it reads the whole table under a lock. Add `not valid`, and validate it in a file of its own.");
   if (/^drop constraint \w+_check$/i.test(action) || /^set \(/i.test(action)) return [];
-  if (/^alter (column )?\w+ (set default|drop default|drop not null)/i.test(action)) return [];
+  if (/^alter (column )?\w+ drop default/i.test(action))
+    return says("older programs insert rows without this column and rely on its default. Leave it.");
+  if (/^alter (column )?\w+ (set default|drop not null)/i.test(action)) return [];
   const notNull = /^alter (?:column )?(\w+) set not null$/i.exec(action)?.[1];
   if (notNull)
     return isProved(table, notNull, before)
-      ? []
+      ? servesFaults(context, says)
       : says(
-          `it reads the whole table under a lock. First \`add constraint NAME check (${notNull} is not null) not valid\` and \`validate constraint NAME\`, in files of their own.`,
+          `it reads the whole table under a lock. First \`add constraint NAME check (${notNull} is not null) not valid\` (with \`-- serves: N\`) and \`validate constraint NAME\`, in files of their own.`,
         );
   if (/^alter (column )?\w+ (set data )?type /i.test(action))
     return says("it rewrites the table and breaks older programs. Add a new column, and backfill it.");

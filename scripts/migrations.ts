@@ -1,11 +1,12 @@
 /** Checks the migration files: released ones are unchanged, new ones follow the rules. Part of npm run check. */
 import { readFile } from "node:fs/promises";
+import { backfills } from "../src/store/backfill.ts";
 import { migrationsFolder, readMigrations } from "../src/store/migration-files.ts";
 import { faultsOfFolder } from "./migration-rules.ts";
 
 const released = await readFile(new URL("released.txt", migrationsFolder), "utf8");
 const migrations = await readMigrations();
-const faults = faultsOfFolder(migrations, released);
+const faults = faultsOfFolder(migrations, released, backfills);
 if (faults.length > 0) {
   process.stderr.write(`${faults.join("\n")}\nThe rules and their reasons: docs/decisions/0022-migrations.md\n`);
   process.exit(1);

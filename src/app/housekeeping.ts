@@ -17,10 +17,14 @@ const everyMs = 10 * 60_000;
 export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retention }) {
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
+  const stopping = new AbortController();
   const backfills = createBackfills(deps);
   const work = async () => {
     try {
-      await ensurePartitions(deps.sql);
+      await ensurePartitions(deps.sql, {
+        onWait: (table, blocker) => deps.log.warn({ table, blocker }, "a new partition waits for a lock"),
+        stop: stopping.signal,
+      });
       await forgetDeadWorkers(deps.sql);
       await dropExpiredKeys(deps.sql);
       await forgetSeen(deps.sql);
@@ -31,6 +35,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
     } catch (error) {
+      if (stopping.signal.aborted) return;
       deps.log.warn({ err: error }, "housekeeping failed, will try again");
     }
   };
@@ -44,6 +49,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
     },
     async stop() {
       clearInterval(timer);
+      stopping.abort();
       await backfills.stop();
       await round;
     },

@@ -7,6 +7,7 @@ import { openEmbedded, startEmbedded } from "../store/embedded.ts";
 import { explain } from "../store/embedded-error.ts";
 import { makeDataDir } from "../store/embedded-home.ts";
 import { migrate, type Progress } from "../store/migrate.ts";
+import { schemaState } from "../store/schema-state.ts";
 import { checkSecret, createSecrets, type Secrets } from "../store/secrets.ts";
 import type { Config } from "./config.ts";
 import { readSecret } from "./files.ts";
@@ -29,7 +30,9 @@ export type StoreOptions = {
   onMigration?: (progress: Progress) => void;
   /** Called when PostgreSQL has answered, before the migration. */
   onOpen?: (sql: Sql) => void;
-  /** Ends the wait for a server that does not answer. */
+  /** For a backup: what is there is copied before a newer program changes it. An empty database is migrated nevertheless. */
+  keepSchema?: boolean;
+  /** Ends the wait for a server that does not answer, and a migration. */
   stop?: AbortSignal;
 };
 
@@ -56,7 +59,9 @@ async function open(options: StoreOptions): Promise<Store> {
   const secrets = createSecrets(await readSecret(config));
   const server = await startServer(options);
   let sql: Sql | undefined;
+  let reopen = async () => {};
   const close = async () => {
+    await reopen().catch(() => {});
     await sql?.end();
     await server.stop();
   };
@@ -65,17 +70,28 @@ async function open(options: StoreOptions): Promise<Store> {
     sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
     options.onOpen?.(sql);
     const embedded = config.databaseUrl === undefined;
-    const { version, known } = await migrate(sql, log, {
-      place: embedded ? { kind: "embedded", dataDir: config.dataDir } : { kind: "external" },
-      tell: options.onMigration,
-    });
-    if (options.for === "program" && version > known) await reopenBackfills(sql, known);
+    const { version, known } = await bringSchema(sql, options);
+    if (version > known) {
+      await reopenBackfills(sql, known);
+      // A command is in no list of workers: a backfill may have passed the rows that it wrote meanwhile.
+      const own = sql;
+      if (options.for === "command") reopen = () => reopenBackfills(own, known);
+    }
     await checkSecret(sql, secrets);
     return { sql, url: server.url, secrets, embedded, schemaVersion: known, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
   }
+}
+
+async function bringSchema(sql: Sql, options: StoreOptions): Promise<{ version: number; known: number }> {
+  const { config, log, onMigration: tell, stop } = options;
+  const { version } = await schemaState(sql);
+  if (options.keepSchema && version > 0) return { version, known: version };
+  const embedded = config.databaseUrl === undefined;
+  const place = embedded ? ({ kind: "embedded", dataDir: config.dataDir } as const) : ({ kind: "external" } as const);
+  return await migrate(sql, log, { place, tell, stop });
 }
 
 async function startServer({

@@ -17,9 +17,7 @@ const finished = async () => (await outstandingBackfills(database.sql, [uppers])
 
 test("a backfill goes batch by batch, its position in the same transaction, and is recorded when it is finished", async () => {
   const { sql } = database;
-  assert.deepEqual(await outstandingBackfills(sql, [uppers]), [
-    { name: "upper names", rows: 0, finished: false, waitsFor: [] },
-  ]);
+  assert.deepEqual(await outstandingBackfills(sql, [uppers]), [{ name: "upper names", rows: 0, waitsFor: [] }]);
   assert.deepEqual(await runBatch(sql, uppers, 2_000), { kind: "worked", rows: 2_000, total: 2_000 });
   assert.equal((await outstandingBackfills(sql, [uppers]))[0]!.rows, 2_000);
   await runBatch(sql, uppers, 2_000);

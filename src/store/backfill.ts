@@ -19,7 +19,6 @@ export const backfills: readonly Backfill[] = [];
 export type BackfillState = {
   name: string;
   rows: number;
-  finished: boolean;
   /** Nodes with an older program still write rows that it must visit. */
   waitsFor: OlderNode[];
 };
@@ -29,7 +28,7 @@ export type BatchResult =
   | { kind: "worked"; rows: number; total: number }
   | { kind: "finished"; rows: number; total: number }
   | { kind: "waits"; nodes: OlderNode[] }
-  /** Another node has it in hand. */
+  /** Another node runs a batch of it at this moment. */
   | { kind: "busy" }
   | { kind: "nothing" };
 
@@ -45,7 +44,7 @@ export async function runBatch(sql: Sql, backfill: Backfill, limit: number): Pro
     if (!lock!.taken) return { kind: "busy" };
     const nodes = await olderNodes(tx, since);
     if (nodes.length > 0) {
-      await reopen(tx, since - 1);
+      await reopenBackfills(tx, since - 1);
       return { kind: "waits", nodes };
     }
     await tx`insert into backfills (name, since) values (${name}, ${since}) on conflict (name) do nothing`;
@@ -61,12 +60,8 @@ export async function runBatch(sql: Sql, backfill: Backfill, limit: number): Pro
   });
 }
 
-/** For a program that starts on a schema ahead of it: what it writes lacks what these backfills fill in, so they run once more. */
+/** For a program or a command on a schema ahead of it: what it writes lacks what these backfills fill in, so they run once more. */
 export async function reopenBackfills(sql: Sql, known: number): Promise<void> {
-  await reopen(sql, known);
-}
-
-async function reopen(sql: Sql, known: number): Promise<void> {
   await sql`update backfills set position = null, finished_at = null, updated_at = now()
     where since > ${known} and (position is not null or finished_at is not null)`;
 }
@@ -90,9 +85,6 @@ export async function outstandingBackfills(
   return await Promise.all(
     [...known.values()]
       .filter((row) => !row.finished)
-      .map(async ({ name, since, rows: done, finished }) => ({
-        ...{ name, rows: done, finished },
-        waitsFor: await olderNodes(sql, since),
-      })),
+      .map(async ({ name, since, rows: done }) => ({ name, rows: done, waitsFor: await olderNodes(sql, since) })),
   );
 }

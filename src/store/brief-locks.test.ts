@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createTestDatabase } from "../../test/harness/database.ts";
-import { briefly, holdFor } from "./brief-locks.ts";
+import { until } from "../../test/harness/wait.ts";
+import { silentLog } from "../ops/log.ts";
+import { briefly, brieflyRun, holdFor } from "./brief-locks.ts";
+import { openDb } from "./db.ts";
 
 test("a change may hold its locks for 100 ms, and for longer only after many tries on a slow machine", () => {
   assert.deepEqual([0, 9, 10, 20, 1000].map(holdFor), [100, 100, 200, 400, 3200]);
@@ -29,5 +32,76 @@ test("a change that takes too long is rolled back and tried again; any other fai
     briefly(sql, (tx) => tx.unsafe("select 1 / 0"), options),
     /division by zero/,
   );
+  await database.drop();
+});
+
+test("a client that stalls after its change loses the lock: another session gets the table back, and the change is repeated", async () => {
+  const database = await createTestDatabase();
+  const { sql } = database;
+  await sql.unsafe("create table things (id int)");
+  let goOn = () => {};
+  const stalled = new Promise<void>((resolve) => (goOn = resolve));
+  let tries = 0;
+  const changing = briefly(
+    sql,
+    async (tx) => {
+      const first = ++tries === 1;
+      await tx.unsafe("alter table things add column note text");
+      if (first) await stalled;
+    },
+    { tables: ["things"], onWait() {} },
+  );
+  await until("the change to hold its lock", () => tries === 1);
+  const other = openDb({ url: database.url, pool: 1, log: silentLog() });
+  // The client still stalls: only the server can have ended its transaction.
+  await until("the table without the change", async () => {
+    const [held] = await other`select count(*)::int as n from pg_locks where relation = 'things'::regclass and granted`;
+    return held!.n === 0;
+  });
+  await other`select id from things`;
+  await assert.rejects(async () => await other.unsafe("select note from things"), { code: "42703" }, "rolled back");
+  goOn();
+  await changing;
+  assert.ok(tries > 1);
+  await other`select note from things`;
+  await other.end();
+  await database.drop();
+});
+
+test("tries that wait for a lock do not raise the limit, and a stop ends them", async () => {
+  const database = await createTestDatabase();
+  const { sql } = database;
+  await sql.unsafe("create table things (id int)");
+  const limits: string[] = [];
+  const stop = new AbortController();
+  const waiting = briefly(
+    sql,
+    async (tx) => {
+      const [row] = await tx<{ limit: string }[]>`select current_setting('statement_timeout') as limit`;
+      limits.push(row!.limit);
+      throw Object.assign(new Error("a lock was not to be had"), { code: "55P03" });
+    },
+    { tables: ["things"], onWait() {}, stop: stop.signal },
+  );
+  const ended = assert.rejects(waiting, { message: "enough" });
+  await until("more tries than double the limit", () => limits.length > 10);
+  stop.abort(new Error("enough"));
+  await ended;
+  assert.deepEqual([...new Set(limits)], ["100ms"]);
+  await database.drop();
+});
+
+test("a single text is committed by the server, without the client, and leaves the session as it was", async () => {
+  const database = await createTestDatabase();
+  await database.sql.session(async (own) => {
+    const options = { tables: ["things"], onWait() {} };
+    await brieflyRun(own, "create table things (id int)", options);
+    await assert.rejects(brieflyRun(own, "create table things (id int)", options), { code: "42P07" });
+    await brieflyRun(own, "alter table things add column note text -- a comment at the end", options);
+    const [row] =
+      await own`select current_setting('statement_timeout') as limit, now() = statement_timestamp() as alone`;
+    assert.deepEqual(row, { limit: "0", alone: true });
+  });
+  assert.deepEqual([...(await database.sql`select id, note from things`)], []);
   await database.drop();
 });

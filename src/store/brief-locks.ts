@@ -8,53 +8,90 @@ export type Blocker = { pid: number; application: string; state: string; openFor
 
 /** A session that wants the table waits at most this long behind a change that is still waiting itself. */
 const lockWaitMs = 50;
-/** A change that got its locks is over within this time or rolled back. */
+/** How long a statement of a change may take, and how long the client may pause between two. The server rolls back what exceeds it. */
 const holdMs = 100;
 const longestHoldMs = 3_200;
-/** A machine too slow for `holdMs` must still get its change through: after so many tries the time doubles. */
+/** A machine too slow for `holdMs` must still get its change through: after so many slow tries the time doubles. */
 const triesPerHold = 10;
 const firstPauseMs = 100;
 const longestPauseMs = 1_500;
 
-/** Waited too long for a lock, took too long, or met a session that locks in another order (a deadlock). */
-const tryAgain = new Set(["55P03", "57014", "40P01"]);
+/** A statement took too long, or the client left its transaction idle (this process or its network stalled). */
+const tooSlow = new Set(["57014", "25P03"]);
+/** Also: waited too long for a lock, or met a session that locks in another order (a deadlock). */
+const tryAgain = new Set([...tooSlow, "55P03", "40P01"]);
 
 export type BriefOptions = {
   /** Tables whose locks the change needs; empty when no other session can hold one. */
   tables: readonly string[];
   /** Called at the first failed try and then about every half minute. */
   onWait(blocker: Blocker | undefined): void;
+  /** Ends the wait between two tries. */
+  stop?: AbortSignal;
 };
 
 const sayAgainMs = 30_000;
 
-/** Repeats `change` until it gets its locks. It runs in a transaction of its own that holds them for under 100 ms. */
+/** Repeats `change` in a transaction of its own until it gets its locks. */
 export async function briefly<T>(sql: Sql, change: (tx: Sql) => PromiseLike<T>, options: BriefOptions): Promise<T> {
+  return await repeat(sql, options, async (limits) => {
+    return await sql.begin(async (tx) => {
+      const idle =
+        options.tables.length > 0 ? `; set local idle_in_transaction_session_timeout = ${limits.holdMs}` : "";
+      await tx.unsafe(limits.settings + idle);
+      return await change(tx);
+    });
+  });
+}
+
+/** As `briefly` for one text, which is sent together with its limits and its commit: the client can stall without keeping a lock. The
+ * limit for idle transactions would end the session, and a session of the index builder has a lock to keep. */
+export async function brieflyRun(sql: Sql, text: string, options: BriefOptions): Promise<void> {
+  await repeat(sql, options, async ({ settings }) => {
+    await sql.begin(async (tx) => await commitWith(tx, `${settings}; ${text}`));
+  });
+}
+
+/** Runs the last statements of a transaction; the server commits them in the same message. */
+export async function commitWith(tx: Sql, text: string): Promise<void> {
+  await tx.unsafe(`${text}\n;commit`);
+}
+
+type Limits = { holdMs: number; settings: string };
+
+async function repeat<T>(sql: Sql, options: BriefOptions, run: (limits: Limits) => Promise<T>): Promise<T> {
+  const { tables, stop } = options;
   let saidAt = Number.NEGATIVE_INFINITY;
   let pauseMs = firstPauseMs;
-  for (let tries = 0; ; tries++) {
+  for (let slowTries = 0; ; ) {
+    stop?.throwIfAborted();
     try {
-      return await sql.begin(async (tx) => {
-        await tx.unsafe(`set local lock_timeout = ${lockWaitMs}`);
-        if (options.tables.length > 0) await tx.unsafe(`set local statement_timeout = ${holdFor(tries)}`);
-        return await change(tx);
-      });
+      const holdMs = holdFor(slowTries);
+      const limit = tables.length > 0 ? `; set local statement_timeout = ${holdMs}` : "";
+      return await run({ holdMs, settings: `set local lock_timeout = ${lockWaitMs}${limit}` });
     } catch (error) {
       const code = (error as { code?: string }).code ?? "";
       // Without tables in use, the session's own limit ended it: another try would take as long.
-      if (!tryAgain.has(code) || (code === "57014" && options.tables.length === 0)) throw error;
+      if (!tryAgain.has(code) || (tooSlow.has(code) && tables.length === 0)) throw error;
+      if (tooSlow.has(code)) slowTries++;
       if (performance.now() - saidAt > sayAgainMs) {
         saidAt = performance.now();
-        options.onWait(await findBlocker(sql, options.tables));
+        options.onWait(await findBlocker(sql, tables));
       }
-      await delay(pauseMs * (0.75 + Math.random() / 2));
+      await pauseFor(pauseMs * (0.75 + Math.random() / 2), stop);
       pauseMs = Math.min(pauseMs * 1.5, longestPauseMs);
     }
   }
 }
 
-export function holdFor(tries: number): number {
-  return Math.min(holdMs * 2 ** Math.floor(tries / triesPerHold), longestHoldMs);
+/** Tries that only waited for a lock do not count: they say nothing about this machine's speed. */
+export function holdFor(slowTries: number): number {
+  return Math.min(holdMs * 2 ** Math.floor(slowTries / triesPerHold), longestHoldMs);
+}
+
+/** Throws the reason of the stop instead of an error about the timer. */
+export async function pauseFor(ms: number, stop: AbortSignal | undefined): Promise<void> {
+  await delay(ms, undefined, { signal: stop }).catch(() => stop?.throwIfAborted());
 }
 
 /** The oldest transaction of another session that holds a lock on one of the tables or their partitions. */

@@ -153,6 +153,7 @@ const awayCodes = new Set([
   "53300", // too_many_connections
   "58030", // io_error
   "57014", // query_canceled: our own statement time-out
+  "25P03", // idle_in_transaction_session_timeout: our own, too
   "55P03", // lock_not_available
   "25006", // read_only_sql_transaction: a fail-over is under way
 ]);

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { laterMigrations } from "../../test/harness/migrations.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
-import { openDb, type Sql } from "./db.ts";
+import { openDb } from "./db.ts";
 import { nameFor } from "./index-build.ts";
 import { migrate, type Progress } from "./migrate.ts";
 import { schemaState } from "./schema-state.ts";
@@ -118,20 +118,59 @@ test("reads, writes and new partitions go on while an index is built, and one pa
   assert.deepEqual([...(await indexesOf(database))], whole(["things", "things_p2", "things_p3", "things_p4"]));
 });
 
-test("the last partition without the index is dropped while it is built: the rest is complete", async () => {
+test("the last partition without the index is dropped while it is built: the rest is complete, and the parent's is valid", async () => {
   const { database, folder, name, sql } = await filled();
-  await database.sql.unsafe("drop table things_p1, things_p2");
-  const close = await openSnapshot(database);
+  // Lets reads through and keeps the build of things_p3 waiting at its first lock.
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  let locked = false;
+  const dropping = database.sql.begin(async (tx) => {
+    await tx.unsafe("lock table things_p3 in share row exclusive mode");
+    locked = true;
+    await held;
+    await tx.unsafe("drop table things_p3");
+  });
+  await until("the lock", () => locked);
+  await database.sql.unsafe(`create index things_by_kind on only things (lower(kind), id) where kind <> ';';
+    create index things_p1_x on things_p1 (lower(kind), id) where kind <> ';';
+    alter index things_by_kind attach partition things_p1_x;
+    drop table things_p2`);
   const running = migrate(sql, log, { folder });
-  await untilBuilding(database);
-  await database.sql.unsafe("create table things_p4 partition of things for values from (12000) to (16000)");
-  const drop = dropWhenFree(database.sql, "things_p3");
-  await close();
-  await drop;
+  await until("the build to wait for things_p3", async () => {
+    const rows = await database.sql`select 1 from pg_locks where relation = 'things_p3'::regclass and not granted`;
+    return rows.length > 0;
+  });
+  goOn();
+  await dropping;
   assert.deepEqual((await running).applied, [name]);
-  const found = await indexesOf(database);
-  assert.deepEqual(found.at(-1), { table: "things_p4", valid: true, attached: true });
+  assert.deepEqual([...(await indexesOf(database))], whole(["things", "things_p1"]));
 });
+
+for (const pool of [1, 2])
+  test(`a stop ends a build and the wait for one (pool of ${pool}), and the next start completes it`, async () => {
+    const { database, folder, name } = await filled();
+    const [sql, other] = [openDb({ url: database.url, pool, log }), openDb({ url: database.url, pool, log })];
+    ends.push(() => sql.end());
+    ends.push(() => other.end());
+    const close = await openSnapshot(database);
+    const stop = new AbortController();
+    const told: Progress[] = [];
+    const options = { folder, stop: stop.signal, tell: (progress: Progress) => told.push(progress) };
+    const building = assert.rejects(migrate(sql, log, options), { message: "enough" });
+    await untilBuilding(database);
+    const waiting = assert.rejects(migrate(other, log, options), { message: "enough" });
+    await until("the second to wait", () => told.some(({ kind }) => kind === "queued"));
+    stop.abort(new Error("enough"));
+    await Promise.all([building, waiting]);
+    if (pool > 1)
+      await until("the build to be cancelled", async () => {
+        const rows = await database.sql`select 1 from pg_stat_progress_create_index where datname = current_database()`;
+        return rows.length === 0;
+      });
+    await close();
+    assert.deepEqual((await migrate(sql, log, { folder })).applied, [name]);
+    assert.deepEqual([...(await indexesOf(database))], whole(["things", "things_p1", "things_p2", "things_p3"]));
+  });
 
 test("a parent's index that was left invalid although every partition has it becomes valid", async () => {
   const { database, folder, name, sql } = await filled();
@@ -205,14 +244,3 @@ test("names of partitions' indexes fit and differ", () => {
   assert.ok(long.every((name) => name.length <= 63));
   assert.notEqual(long[0], long[1]);
 });
-
-/** A drop queues behind the build, so it asks as housekeeping does: for a moment, again and again. */
-async function dropWhenFree(sql: Sql, table: string): Promise<void> {
-  await until(`${table} to be dropped`, async () => {
-    await sql.begin(async (tx) => {
-      await tx.unsafe("set local lock_timeout = 50");
-      await tx.unsafe(`drop table ${table}`);
-    });
-    return true;
-  });
-}

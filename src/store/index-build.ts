@@ -1,20 +1,25 @@
 /** Builds an index on a table in use, partition by partition, without blocking reads or writes. Can be killed and started again at any
  * moment. Called by migrate for a file that is one `create index concurrently`. */
 import { createHash } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
-import { type Blocker, briefly } from "./brief-locks.ts";
+import { type Blocker, type BriefOptions, brieflyRun, pauseFor } from "./brief-locks.ts";
 import type { Sql } from "./db.ts";
 import type { IndexDefinition } from "./migration-files.ts";
 
-/** One builder at a time. The lock belongs to the session, so it goes with it; an orphaned build still holds it until it ends. */
+/** One builder at a time. The lock belongs to the session, so it ends with it; a build whose program was killed holds it until it ends. */
 const lockKey = 0x706f7375;
 const betweenTriesMs = 500;
 const progressEveryMs = 10_000;
 
-export type BuildReport = {
-  /** Another node may have finished the same index meanwhile. */
+export type LongWork = {
+  /** Another node may have done the same meanwhile. */
   isDone(sql: Sql): Promise<boolean>;
+  /** Another node is at work; called once. */
   onQueue(): void;
+  /** Cancels the statement that runs, and rejects with the signal's reason. */
+  stop?: AbortSignal;
+};
+
+export type BuildReport = LongWork & {
   onStep(at: { index: string; table: string; step: number; of: number }): void;
   onProgress(at: { index: string; phase: string; percent: number | undefined }): void;
   onWait(tables: string[], blocker: Blocker | undefined): void;
@@ -23,20 +28,59 @@ export type BuildReport = {
 export async function buildIndex(sql: Sql, index: IndexDefinition, report: BuildReport): Promise<void> {
   // A pool of one connection has none left for looking at the progress.
   const watched = sql.pool.options.max > 1 ? sql : undefined;
-  await sql.session(async (own) => {
-    await takeLock(own, report);
-    if (await report.isDone(own)) return;
+  await workAlone(sql, report, async (own) => {
     if (await isPartitioned(own, index.table)) await buildPartitions(own, { index, watched, report });
     else await buildOne(own, { ...index, watched, report, step: 1, of: 1 });
   });
 }
 
-async function takeLock(own: Sql, report: BuildReport): Promise<void> {
+/** Runs work that takes long on one node at a time, in a session without time limits. */
+export async function workAlone(sql: Sql, long: LongWork, work: (own: Sql) => Promise<void>): Promise<void> {
+  await sql.session(async (own) => {
+    await takeLock(own, long);
+    if (await long.isDone(own)) return;
+    await cancelable(sql, own, { work: () => work(own), stop: long.stop });
+  });
+}
+
+async function takeLock(own: Sql, { onQueue, stop }: LongWork): Promise<void> {
   for (let said = false; ; said = true) {
     const [row] = await own<{ taken: boolean }[]>`select pg_try_advisory_lock(${lockKey}) as taken`;
     if (row!.taken) return;
-    if (!said) report.onQueue();
-    await delay(betweenTriesMs);
+    if (!said) onQueue();
+    await pauseFor(betweenTriesMs, stop);
+  }
+}
+
+type Cancelable = { work(): Promise<void>; stop: AbortSignal | undefined };
+
+async function cancelable(sql: Sql, own: Sql, { work, stop }: Cancelable): Promise<void> {
+  if (!stop) return await work();
+  stop.throwIfAborted();
+  const [row] = await own<{ pid: number }[]>`select pg_backend_pid() as pid`;
+  let onStop = () => {};
+  const stopped = new Promise<void>((_, reject) => {
+    onStop = () => {
+      // Without a second connection, the server finishes the statement after the session has closed.
+      const cancel = sql.pool.options.max > 1 ? sql`select pg_cancel_backend(${row!.pid})` : Promise.resolve();
+      void Promise.resolve(cancel).then(
+        () => reject(stop.reason),
+        () => reject(stop.reason),
+      );
+    };
+  });
+  stop.addEventListener("abort", onStop, { once: true });
+  const working = work();
+  // It fails after the stop has been reported.
+  working.catch(() => {});
+  try {
+    await Promise.race([working, stopped]);
+  } catch (error) {
+    // The cancelled statement may fail before the answer to the cancel arrives.
+    stop.throwIfAborted();
+    throw error;
+  } finally {
+    stop.removeEventListener("abort", onStop);
   }
 }
 
@@ -53,11 +97,10 @@ async function buildPartitions(own: Sql, { index, watched, report }: Parts): Pro
   const { name, table, unique, rest } = index;
   const onWait = (tables: string[]) => (blocker: Blocker | undefined) => report.onWait(tables, blocker);
   // The parent alone has no rows. From now on PostgreSQL gives every new partition this index by itself.
-  await briefly(
-    own,
-    (tx) => tx.unsafe(`create ${unique ? "unique " : ""}index if not exists ${name} on only ${table} ${rest}`),
-    { tables: [table], onWait: onWait([table]) },
-  );
+  const { stop } = report;
+  await brieflyRun(own, `create ${unique ? "unique " : ""}index if not exists ${name} on only ${table} ${rest}`, {
+    ...{ tables: [table], onWait: onWait([table]), stop },
+  });
   let of = 0;
   for (let step = 1; ; step++) {
     const missing = await partitionsWithout(own, index);
@@ -67,9 +110,8 @@ async function buildPartitions(own: Sql, { index, watched, report }: Parts): Pro
     const child = nameFor(partition, name);
     try {
       await buildOne(own, { name: child, table: partition, unique, rest, watched, report, step, of });
-      await briefly(own, (tx) => tx.unsafe(`alter index ${name} attach partition ${child}`), {
-        tables: [partition],
-        onWait: onWait([partition]),
+      await brieflyRun(own, `alter index ${name} attach partition ${child}`, {
+        ...{ tables: [partition], onWait: onWait([partition]), stop },
       });
     } catch (error) {
       // Housekeeping dropped the partition meanwhile: it no longer shows among the missing ones.
@@ -77,7 +119,7 @@ async function buildPartitions(own: Sql, { index, watched, report }: Parts): Pro
       if ((await partitionsWithout(own, index)).includes(partition)) throw error;
     }
   }
-  await validateParent(own, index, onWait([table]));
+  await validateParent(own, index, { onWait: onWait([table]), stop });
 }
 
 /** When the last partition without the index is dropped instead of attached, the parent's stays invalid. Attaching a part once more makes
@@ -85,14 +127,13 @@ async function buildPartitions(own: Sql, { index, watched, report }: Parts): Pro
 async function validateParent(
   own: Sql,
   { name, table }: IndexDefinition,
-  onWait: (blocker: Blocker | undefined) => void,
+  waiting: Pick<BriefOptions, "onWait" | "stop">,
 ): Promise<void> {
   const [part] = await own<{ child: string }[]>`
     select h.inhrelid::regclass::text as child from pg_index x join pg_inherits h on h.inhparent = x.indexrelid
     where x.indexrelid = to_regclass(${name}) and not x.indisvalid limit 1`;
   if (!part) return;
-  const attach = (tx: Sql) => tx.unsafe(`alter index ${name} attach partition ${part.child}`);
-  await briefly(own, attach, { tables: [table], onWait });
+  await brieflyRun(own, `alter index ${name} attach partition ${part.child}`, { tables: [table], ...waiting });
 }
 
 type One = IndexDefinition & Omit<Parts, "index"> & { step: number; of: number };

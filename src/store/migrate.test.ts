@@ -142,6 +142,70 @@ test("a constraint is validated in a file of its own, however long that takes", 
   assert.deepEqual((await migrate(database.sql, log, { folder })).applied, names);
 });
 
+test("a validation holds no lock that other starts wait for, and a second node says that it waits", async () => {
+  const database = await newDatabase();
+  const { folder, names } = await later(
+    "create table things (id int); insert into things values (1);",
+    "create function slow(int) returns boolean language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(99); return true; end $$;",
+    "alter table things add constraint things_slow check (slow(id)) not valid;",
+    "alter table things validate constraint things_slow;",
+  );
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  ends.push(async () => goOn());
+  let holds = false;
+  const holding = database.sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(${99})`;
+    holds = true;
+    await held;
+  });
+  await until("the lock", () => holds);
+  const first = migrate(database.sql, log, { folder });
+  await until("the validation to be at its row", async () => {
+    const rows = await database.sql`
+      select 1 from pg_locks where locktype = 'advisory' and objid = 99 and not granted
+        and database = (select oid from pg_database where datname = current_database())`;
+    return rows.length > 0;
+  });
+  // As the program of schema version 1 takes it.
+  await database.sql.begin(async (tx) => void (await tx`select pg_advisory_xact_lock(${0x706f7374})`));
+  const other = openDb({ url: database.url, pool: 1, log });
+  ends.push(() => other.end());
+  const told: Progress[] = [];
+  const second = migrate(other, log, { folder, tell: (progress) => told.push(progress) });
+  await until("the second node to wait", () => told.some(({ kind }) => kind === "queued"));
+  goOn();
+  await holding;
+  const done = await Promise.all([first, second]);
+  assert.deepEqual(
+    done.flatMap(({ applied }) => applied),
+    names,
+  );
+  const [row] = await database.sql`select convalidated as valid from pg_constraint where conname = 'things_slow'`;
+  assert.deepEqual(row, { valid: true });
+});
+
+test("a stop ends a migration that waits for a lock", async () => {
+  const database = await newDatabase();
+  const { folder, names } = await later("alter table emails add column note text;");
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  ends.push(async () => goOn());
+  let reading = false;
+  const report = database.sql.begin(async (tx) => {
+    await tx`select count(*) from emails`;
+    reading = true;
+    await held;
+  });
+  await until("the reader", () => reading);
+  const stop = new AbortController();
+  const tell = ({ kind }: Progress) => kind === "waiting" && stop.abort(new Error("enough"));
+  await assert.rejects(migrate(database.sql, log, { folder, stop: stop.signal, tell }), { message: "enough" });
+  goOn();
+  await report;
+  assert.deepEqual((await migrate(database.sql, log, { folder })).applied, names);
+});
+
 test("a newer schema that serves this program is left as it is; one that does not stops it and the program of version 1", async () => {
   const database = await newDatabase();
   const kind = await later("create table a (id int);");

@@ -95,7 +95,11 @@ function touchedBy(statements: readonly string[]): string[] {
       /^(?:alter table|create (?:unique )?index\b.*? on|insert into|update|delete from)(?: if exists)?(?: only)? (?:public\.)?(\w+)/i.exec(
         one,
       )?.[1];
-    const referenced = [...one.matchAll(/\breferences (?:public\.)?(\w+)/gi)].map((match) => match[1]!);
+    const referenced = [...one.matchAll(/\b(?:references|partition of|inherit) (?:public\.)?(\w+)/gi)].map(
+      (match) => match[1]!,
+    );
+    const parents = /\binherits ?\(([^)]*)\)/i.exec(one)?.[1]?.split(",") ?? [];
+    referenced.push(...parents.map((name) => name.trim().replace(/^public\./i, "")));
     for (const table of [...(target ? [target] : []), ...referenced]) if (!created.has(table)) found.add(table);
   }
   return [...found];

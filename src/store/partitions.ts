@@ -1,4 +1,5 @@
 /** Partitions by time: made ahead of need, at every start and by housekeeping. Dropping one is how old rows leave. */
+import { type Blocker, brieflyRun } from "./brief-locks.ts";
 import type { Sql } from "./db.ts";
 import { firstUuidAt } from "./ids.ts";
 
@@ -19,7 +20,10 @@ export const partitioned = {
 
 export type PartitionedTable = keyof typeof partitioned;
 
-export async function ensurePartitions(sql: Sql): Promise<void> {
+type Waiting = { onWait?(table: string, blocker: Blocker | undefined): void; stop?: AbortSignal };
+
+/** A new partition needs the parent's exclusive lock: behind a request that waits for it, every insert would queue. */
+export async function ensurePartitions(sql: Sql, { onWait, stop }: Waiting = {}): Promise<void> {
   const [row] = await sql<{ nowMs: number }[]>`select (extract(epoch from now()) * 1000)::float8 as "nowMs"`;
   const wanted = (Object.keys(partitioned) as PartitionedTable[]).flatMap((table) =>
     partitionsAround(table, row!.nowMs),
@@ -30,13 +34,13 @@ export async function ensurePartitions(sql: Sql): Promise<void> {
   for (const partition of wanted.filter((p) => !there.has(p.name))) {
     // Names and bounds are made here from numbers: nothing in them comes from outside. A node that makes the same one at
     // the same moment loses the race with "already exists" (42P07), which is what was wanted.
-    await sql
-      .unsafe(
-        `create table ${partition.name} partition of ${partition.table} for values from ('${partition.from}') to ('${partition.to}') with (fillfactor = ${partition.fill})`,
-      )
-      .catch((error) => {
-        if ((error as { code?: string }).code !== "42P07") throw error;
-      });
+    const { name, table, from, to, fill } = partition;
+    const text = `create table ${name} partition of ${table} for values from ('${from}') to ('${to}') with (fillfactor = ${fill})`;
+    await brieflyRun(sql, text, {
+      ...{ tables: [table], onWait: (blocker) => onWait?.(table, blocker), stop },
+    }).catch((error) => {
+      if ((error as { code?: string }).code !== "42P07") throw error;
+    });
   }
 }
 

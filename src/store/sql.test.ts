@@ -109,12 +109,14 @@ test("a session keeps its settings and locks to itself", async () => {
   const one = openDb({ url: database.url, pool: 1, log: silentLog() });
   const inside = await one.session(async (own) => {
     await own`select pg_advisory_lock(${77})`;
-    const [settings] = await own`select current_setting('statement_timeout') as limit, pg_backend_pid() as pid`;
+    const [settings] = await own`
+      select current_setting('statement_timeout') as limit, current_setting('idle_session_timeout') as idle, pg_backend_pid() as pid`;
     const [within] = await own.begin(async (tx) => await tx`select pg_backend_pid() as pid`);
     assert.equal(within!.pid, settings!.pid, "one connection");
     return settings!;
   });
   assert.equal(inside.limit, "0");
+  assert.equal(inside.idle, "1min", "the server frees the locks of a machine that lost its power");
   const [after] = await one`select current_setting('statement_timeout') as limit, pg_backend_pid() as pid`;
   assert.notEqual(after!.limit, "0");
   assert.notEqual(after!.pid, inside.pid);

@@ -110,6 +110,12 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
     limit?: object,
   ): Promise<T> {
     let broken = true;
+    // The server's word that it ended an idle transaction comes between two statements; the next statement only hears "not queryable".
+    let idle: Error | undefined;
+    const noteIdle = (error: Error) => {
+      if ((error as { code?: string }).code === "25P03") idle = error;
+    };
+    client.on("error", noteIdle);
     try {
       await query(client, "begin", []);
       const result = await work(speaking(client, { ...inTransaction, pool }, limit));
@@ -122,8 +128,9 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
         () => false,
         () => true,
       );
-      throw error;
+      throw idle ?? error;
     } finally {
+      client.off("error", noteIdle);
       ended(broken);
     }
   }
@@ -138,7 +145,8 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
     const limit = { query_timeout: longestMs };
     const beginHere = <R>(inner: (sql: Sql) => Promise<R>) => transact(client, inner, () => {}, limit);
     try {
-      await query(client, "set statement_timeout = 0; set lock_timeout = 0", []);
+      // A machine that loses its power sends no end: without a limit, the server would keep this session's locks for hours.
+      await query(client, "set statement_timeout = 0; set lock_timeout = 0; set idle_session_timeout = '60s'", []);
       return await work(speaking(client, { ...inTransaction, pool, begin: beginHere }, limit));
     } finally {
       client.release(true);

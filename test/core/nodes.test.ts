@@ -118,6 +118,26 @@ it("the program starts on a newer schema that still serves it", async () => {
   );
 });
 
+it("a command on a newer schema that still serves it opens finished backfills again, also for what it wrote", async () => {
+  const database = await newDatabase();
+  const { sql } = database;
+  const own = (await readMigrations()).length;
+  await sql`insert into schema_versions (version, name, checksum, serves) values (${own + 1}, 'future.sql', 'x', ${own})`;
+  await sql`insert into backfills (name, since, finished_at) values ('of the future', ${own + 1}, now())`;
+  // A newer node that finishes it as soon as the command has written.
+  await sql.unsafe(`create function finish() returns trigger language plpgsql as $$ begin
+      update backfills set finished_at = now(), rows = rows + 1; return null; end $$;
+    create trigger finishes after insert on workspaces execute function finish()`);
+  const dataDir = await newDataDir();
+  toRemove.push({ remove: () => rm(dataDir, { recursive: true, force: true }) });
+  const { code, stderr } = await runCommand(["workspaces", "create", "later"], { dataDir, databaseUrl: database.url });
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(
+    [...(await sql`select rows::int as runs, finished_at as finished from backfills`)],
+    [{ runs: 1, finished: null }],
+  );
+});
+
 it("a changed migration is refused", async () => {
   const database = await newDatabase();
   await database.sql`update schema_migrations set checksum = 'x' where version = 1`;

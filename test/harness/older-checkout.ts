@@ -12,7 +12,8 @@ const run = promisify(execFile);
 
 export type OlderCheckout = { bin: string; settings: ReadonlySet<string>; remove(): Promise<void> };
 
-/** Gives the reason in words where it cannot be made: no git, no history, other packages. */
+/** Gives the reason in words where it cannot be made: no git, no history, other packages. With TEST_REQUIRE_FOREIGN, missing packages are
+ * a failure. Missing history is not, because a continuous-integration service may make a shallow clone. */
 export async function checkOut(commit: string): Promise<OlderCheckout | string> {
   let objects: string;
   try {
@@ -33,6 +34,7 @@ export async function checkOut(commit: string): Promise<OlderCheckout | string> 
     await addWorktree({ place, checkout, commit, objects: resolve(root, objects) });
     const packages = await linkPackages(checkout);
     if (packages !== undefined) {
+      if (process.env.TEST_REQUIRE_FOREIGN) throw new Error(`TEST_REQUIRE_FOREIGN is set, and ${packages}`);
       await remove();
       return packages;
     }
@@ -41,7 +43,7 @@ export async function checkOut(commit: string): Promise<OlderCheckout | string> 
     return { bin: join(checkout, "bin/posthorn.js"), settings, remove };
   } catch (error) {
     await remove();
-    return `commit ${commit.slice(0, 7)} could not be checked out: ${(error as Error).message.split("\n").slice(0, 2).join(" ")}`;
+    throw error;
   }
 }
 

@@ -1,15 +1,19 @@
 /** Data made by the frozen first schema, with rows in every table, is the same after all later migrations. Needs no change for a new one. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { silentLog } from "../../src/ops/log.ts";
 import { openDb, type Sql } from "../../src/store/db.ts";
 import { migrate, readMigrations } from "../../src/store/migrate.ts";
 import { ensurePartitions } from "../../src/store/partitions.ts";
 import { schemaState } from "../../src/store/schema-state.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { newDataDir, runCommand, startProgram } from "../harness/program.ts";
+import { newDataDir, programEnv, runCommand, startProgram } from "../harness/program.ts";
+import { until } from "../harness/wait.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -99,6 +103,52 @@ test("posthorn migrate says what it does file by file, and the program starts on
       table,
     );
   }
+});
+
+test("a start and commands that wait in a migration say so, and a signal ends them", async () => {
+  const database = await frozenDatabase();
+  const dataDir = await newDataDir();
+  ends.push(() => rm(dataDir, { recursive: true, force: true }));
+  let endReader = () => {};
+  const held = new Promise<void>((resolve) => (endReader = resolve));
+  let reading = false;
+  const report = database.sql.begin(async (tx) => {
+    await tx`select count(*) from workers`;
+    reading = true;
+    await held;
+  });
+  ends.push(async () => {
+    endReader();
+    await report;
+  });
+  await until("the reader", () => reading);
+  const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
+  const env = programEnv(dataDir, { databaseUrl: database.url });
+  const stopped = await Promise.all(
+    ["start", "migrate", "events", "keys list"].map(async (command) => {
+      const child = spawn(process.execPath, [bin, ...command.split(" ")], { env, stdio: ["ignore", "pipe", "pipe"] });
+      ends.push(async () => child.kill("SIGKILL"));
+      let output = "";
+      for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+      await until(`${command} to say that it waits`, () => /(waits|waiting) for a lock/.test(output));
+      child.kill("SIGTERM");
+      const [code, signal] = await once(child, "close");
+      assert.doesNotMatch(output, /\n\s+at /);
+      return { command, ended: code ?? signal, last: output.trim().split("\n").at(-1)! };
+    }),
+  );
+  assert.deepEqual(
+    stopped.map(({ command, ended }) => [command, ended]),
+    [
+      ["start", 0],
+      ["migrate", 1],
+      ["events", 0],
+      ["keys list", "SIGTERM"],
+    ],
+  );
+  assert.match(stopped[0]!.last, /"stopped"/);
+  assert.match(stopped[1]!.last, /^Interrupted\. What was finished stays/);
+  assert.equal((await schemaState(database.sql)).version, 1);
 });
 
 test("data of a development version in the embedded database is refused with the cause and the ways out, without mentioning other nodes", async () => {

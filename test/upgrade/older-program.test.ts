@@ -1,6 +1,7 @@
 /** The program of an older commit and the new one on one database: mail goes through both before, while and after the new one migrates. */
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { silentLog } from "../../src/ops/log.ts";
 import { migrate, readMigrations } from "../../src/store/migrate.ts";
@@ -136,13 +137,15 @@ describe("one node with the embedded database", { skip }, () => {
   });
   after(async () => await rm(dataDir, { recursive: true, force: true }));
 
-  it("posthorn migrate of the new release runs while the older one serves; then either of them starts", async () => {
+  it("posthorn backup of the new release copies the older schema; posthorn migrate runs while the older one serves; then either of them starts", async () => {
     const older = made as OlderCheckout;
     const serves = async (program: RunningProgram) => {
       assert.equal((await program.call("KeyService/ListKeys")).status, 200);
     };
     const first = await startProgram({ dataDir, checkout: older });
     await serves(first);
+    const copied = await runCommand(["backup", join(dataDir, "copy")], { dataDir });
+    assert.equal(copied.code, 0, copied.stderr);
     const migrated = await runCommand(["migrate"], { dataDir });
     assert.equal(migrated.code, 0, migrated.stderr);
     assert.match(migrated.stdout, /0002_versions\.sql: applied in \d+ ms/);

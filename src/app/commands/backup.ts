@@ -9,7 +9,7 @@ import { countAll } from "../../store/workspaces.ts";
 import { type Command, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
 import { writePrivate } from "../files.ts";
-import { explainStart } from "../open-store.ts";
+import { explainStart, type Store } from "../open-store.ts";
 import { version } from "../version.ts";
 import { withStore } from "./with-store.ts";
 
@@ -24,7 +24,8 @@ export const backup: Command = {
     const config = read();
     requireEmbedded(config, "pg_dump and pg_restore, or the means of whoever runs that server,");
     const folder = resolve(oneFolder(words));
-    const postgres = await withStore(config, async ({ sql }) => (await serverVersion(sql)).text);
+    const readVersion = async ({ sql }: Store) => (await serverVersion(sql)).text;
+    const postgres = await withStore(config, readVersion, { keepSchema: true });
     const draft = `${folder}.incomplete`;
     await rm(draft, { recursive: true, force: true });
     await refuseExisting(folder);

@@ -34,7 +34,7 @@ export const events: Command = {
       emailId: String(options.email ?? ""),
       follow,
     };
-    await withReach(input, async (reach) => {
+    await withReach({ ...input, stop: ended }, async (reach) => {
       for (;;) {
         try {
           for await (const message of reach.events(request, ended)) {
@@ -50,6 +50,8 @@ export const events: Command = {
         await delay(1000, undefined, { signal: ended }).catch(() => {});
         if (ended.aborted) return;
       }
+    }).catch((error) => {
+      if (!ended.aborted) throw error;
     });
   },
 };

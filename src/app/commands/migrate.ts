@@ -3,6 +3,7 @@ import { type BackfillState, outstandingBackfills } from "../../store/backfill.t
 import { type Progress, readMigrations } from "../../store/migrate.ts";
 import { schemaState } from "../../store/schema-state.ts";
 import type { Command } from "../command.ts";
+import { lineOf } from "./migration-line.ts";
 import { withStore } from "./with-store.ts";
 
 export const migrateCommand: Command = {
@@ -10,7 +11,7 @@ export const migrateCommand: Command = {
   summary:
     "Bring the database's schema up to date (posthorn start does this too), also while older programs run on it.",
   options: { json: { type: "boolean", help: "print the version, the applied files and open backfills as JSON" } },
-  async run({ options, config }) {
+  async run({ options, config, stop }) {
     const steps = await readMigrations();
     const applied: string[] = [];
     const print = (line: string) => void (options.json ? process.stderr : process.stdout).write(`${line}\n`);
@@ -35,31 +36,16 @@ export const migrateCommand: Command = {
         for (const backfill of backfills) print(backfillLine(backfill));
         if (backfills.length === 0) print("No backfill is outstanding.");
       },
-      { onMigration },
-    );
+      { onMigration, stop },
+    ).catch((error) => {
+      if (!stop.aborted) throw error;
+      process.stderr.write(
+        "Interrupted. What was finished stays; the next posthorn migrate or start goes on from there.\n",
+      );
+      process.exitCode = 1;
+    });
   },
 };
-
-export function lineOf(progress: Progress): string {
-  const { migration } = progress;
-  switch (progress.kind) {
-    case "applied":
-      return `${migration}: applied in ${progress.tookMs} ms`;
-    case "index":
-      return `${migration}: building ${progress.index} on ${progress.table} (${progress.step} of ${progress.of})`;
-    case "building":
-      return `${migration}: ${progress.index}: ${progress.phase}${progress.percent === undefined ? "" : `, ${progress.percent} %`}`;
-    case "queued":
-      return `${migration}: another node builds this index; waiting for it`;
-    case "waiting": {
-      const { blocker, tables } = progress;
-      const by = blocker
-        ? `: session ${blocker.pid} (${blocker.application || "no name"}, ${blocker.state}) has been in a transaction for ${Math.round(blocker.openForMs / 1000)} s: ${blocker.query}`
-        : "";
-      return `${migration}: waiting for a lock on ${tables.join(", ")}${by}`;
-    }
-  }
-}
 
 export function backfillLine({ name, rows, waitsFor }: BackfillState): string {
   const nodes = waitsFor.map(({ host, pid }) => `${host} (process ${pid})`).join(", ");

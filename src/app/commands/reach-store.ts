@@ -18,6 +18,7 @@ import { silentLog } from "../../ops/log.ts";
 import { createWake } from "../../store/wake.ts";
 import { aliveRoles } from "../../store/workers.ts";
 import type { Config } from "../config.ts";
+import type { Store } from "../open-store.ts";
 import { workspaceFrom } from "./keys.ts";
 import type { Reach, SendAnswer, StreamAnswer } from "./reach.ts";
 import { withStore } from "./with-store.ts";
@@ -26,11 +27,10 @@ import { withStore } from "./with-store.ts";
 const noKey = "00000000-0000-0000-0000-000000000000";
 
 export async function reachStore<T>(
-  config: Config,
-  workspace: string | boolean | undefined,
+  { config, workspace, stop }: { config: Config; workspace: string | boolean | undefined; stop: AbortSignal },
   work: (reach: Reach) => Promise<T>,
 ): Promise<T> {
-  return await withStore(config, async ({ sql, nowMs }) => {
+  const serve = async ({ sql, nowMs }: Store & { nowMs(): number }) => {
     const log = silentLog();
     const clock = { nowMs, set() {} };
     const workspaceId = await workspaceFrom(sql, workspace, nowMs());
@@ -82,7 +82,8 @@ export async function reachStore<T>(
       await accept.idle();
       await wake.stop();
     }
-  });
+  };
+  return await withStore(config, serve, { stop });
 }
 
 const written = { alwaysEmitImplicit: true } as const;

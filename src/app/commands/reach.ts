@@ -24,11 +24,12 @@ export const urlOption: Option = {
 };
 
 export async function withReach<T>(
-  input: { options: Record<string, string | boolean | undefined>; config: () => Config },
+  input: { options: Record<string, string | boolean | undefined>; config: () => Config; stop: AbortSignal },
   work: (reach: Reach) => Promise<T>,
 ): Promise<T> {
   const url = String(input.options.url ?? process.env.POSTHORN_URL ?? "").trim();
-  if (url === "") return await reachStore(input.config(), input.options.workspace, work);
+  if (url === "")
+    return await reachStore({ config: input.config(), workspace: input.options.workspace, stop: input.stop }, work);
   if (input.options.workspace !== undefined)
     throw new UsageError("--workspace is for this data directory; elsewhere, the key in POSTHORN_KEY says which one.");
   return await work(reachApi({ url, key: (process.env.POSTHORN_KEY ?? "").trim() }));
