@@ -143,7 +143,8 @@ async function lockHome({ dataDir, role = "program", log }: EmbeddedOptions): Pr
   }
 }
 
-async function lockOrRefuse(home: Home, role: Role): Promise<Lock> {
+/** Waits for a command, refuses while a program runs. */
+export async function lockOrRefuse(home: Home, role: Role): Promise<Lock> {
   const until = performance.now() + commandWaitMs;
   for (;;) {
     const taken = await takeLock({ ...home, role, socket: socketPath(home.socketDir) });
