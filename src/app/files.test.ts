@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readPorts, runningPorts, writePorts, writePrivate } from "./files.ts";
+import { promisify } from "node:util";
+import { readPorts, readSecret, runningPorts, writePorts, writePrivate } from "./files.ts";
 
 async function newFolder(t: { after(work: () => Promise<void>): void }): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "posthorn-files-"));
@@ -68,4 +70,29 @@ test("a private file is never written through a draft or a link that was there b
   assert.equal(await readFile(join(folder, "key"), "utf8"), "secret");
   assert.equal((await stat(join(folder, "key"))).mode & 0o777, 0o600);
   assert.deepEqual(await readdir(folder), ["key"]);
+});
+
+test("many processes and calls that start on a new data directory at once share one secret", async (t) => {
+  const folder = await newFolder(t);
+  const source = `
+    import { readSecret } from ${JSON.stringify(new URL("./files.ts", import.meta.url).href)};
+    const options = { secret: undefined, dataDir: process.argv[1] };
+    console.log(JSON.stringify(await Promise.all([readSecret(options), readSecret(options)])));`;
+  for (let round = 0; round < 3; round++) {
+    const dataDir = join(folder, `data-${round}`);
+    const inProcess = async () =>
+      JSON.parse((await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source, dataDir])).stdout);
+    const found: string[] = (await Promise.all([inProcess(), inProcess(), inProcess(), inProcess()])).flat();
+    const here = Array.from({ length: 8 }, () => readSecret({ secret: undefined, dataDir }));
+    assert.deepEqual(
+      [...new Set([...found, ...(await Promise.all(here))])],
+      [(await readFile(join(dataDir, "secret"), "utf8")).trim()],
+    );
+    assert.match(found[0]!, /^[0-9a-f]{64}$/);
+    assert.deepEqual(await readdir(dataDir), ["secret"]);
+    assert.equal((await stat(join(dataDir, "secret"))).mode & 0o777, 0o600);
+  }
+  const dataDir = join(folder, "calls");
+  const calls = await Promise.all(Array.from({ length: 20 }, () => readSecret({ secret: undefined, dataDir })));
+  assert.equal(new Set(calls).size, 1);
 });

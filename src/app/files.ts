@@ -1,8 +1,9 @@
 /** The small files in the data directory: the secret, the first key, the first sign-up, the ports. Written whole or not at all, readable by their owner only. */
 import { randomBytes } from "node:crypto";
-import { open, readFile, rename, rm, stat } from "node:fs/promises";
+import { link, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeDataDir } from "../store/embedded-home.ts";
+import { makeDataDir, syncPath } from "../store/embedded-home.ts";
+import { identityOf } from "../store/embedded-lock.ts";
 import { pidTaken, processStart } from "../store/embedded-process.ts";
 import type { Config } from "./config.ts";
 
@@ -13,13 +14,7 @@ export async function writePrivate(path: string, write: string | ((identity: str
   // Never through a file or a link that was there before, whose mode and owner would stay.
   await rm(draft, { force: true });
   try {
-    const file = await open(draft, "wx", 0o600);
-    try {
-      await file.writeFile(typeof write === "string" ? write : write(identityOf(await file.stat())));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeDraft(draft, write);
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true }).catch(() => {});
@@ -27,22 +22,41 @@ export async function writePrivate(path: string, write: string | ((identity: str
   }
 }
 
-function identityOf({ dev, ino }: { dev: number; ino: number }): string {
-  return `${dev}:${ino}`;
+async function writeDraft(draft: string, write: string | ((identity: string) => string)): Promise<void> {
+  const file = await open(draft, "wx", 0o600);
+  try {
+    await file.writeFile(typeof write === "string" ? write : write(identityOf(await file.stat())));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
-/** The configured secret, or the one made on first start. Losing it makes sealed keys unreadable: it belongs into the back-up. */
+/** Never replaces a file: link(2) succeeds for one of several callers, and the others keep what that one wrote. */
+async function createPrivate(path: string, text: string): Promise<void> {
+  await makeDataDir(dirname(path));
+  const draft = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    await writeDraft(draft, text);
+    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+  } finally {
+    await rm(draft, { force: true });
+  }
+  await syncPath(dirname(path));
+}
+
+/** The configured secret, or the one made on first start. Without it, sealed keys are unreadable: include it in every backup. */
 export async function readSecret(config: Pick<Config, "secret" | "dataDir">): Promise<string> {
   if (config.secret) return config.secret;
   const path = join(config.dataDir, "secret");
-  const kept = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
+  const read = async () => (await readFile(path, "utf8")).trim();
+  return await read().catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    await createPrivate(path, `${randomBytes(32).toString("hex")}\n`);
+    return await read();
   });
-  if (kept !== undefined) return kept.trim();
-  const secret = randomBytes(32).toString("hex");
-  await writePrivate(path, `${secret}\n`);
-  return secret;
 }
 
 export type Ports = { pid: number; http?: number; smtp?: number; dns?: number; ops?: number };

@@ -4,7 +4,7 @@ import type { Log } from "../ops/log.ts";
 import { reopenBackfills } from "../store/backfill.ts";
 import { examineServer, isDatabaseAway, openDb, type ServerFacts, type Sql } from "../store/db.ts";
 import { openEmbedded, startEmbedded } from "../store/embedded.ts";
-import { explain } from "../store/embedded-error.ts";
+import { concerns, explain } from "../store/embedded-error.ts";
 import { makeDataDir } from "../store/embedded-home.ts";
 import { migrate, type Progress } from "../store/migrate.ts";
 import { schemaState } from "../store/schema-state.ts";
@@ -48,7 +48,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 /** A start that fails for the data directory's sake says so in one sentence: no space, no permission, no directory. */
 export async function explainStart(error: unknown, { dataDir, databaseUrl }: Config): Promise<unknown> {
   const { path, syscall } = error as NodeJS.ErrnoException;
-  const about = path === undefined || path.startsWith(dataDir) || dataDir.startsWith(path);
+  const about = path === undefined || concerns(path, dataDir);
   const ours = databaseUrl === undefined || syscall !== undefined;
   return about && ours ? await explain(error, dataDir) : error;
 }
@@ -56,7 +56,6 @@ export async function explainStart(error: unknown, { dataDir, databaseUrl }: Con
 async function open(options: StoreOptions): Promise<Store> {
   const { config, log } = options;
   await makeDataDir(config.dataDir);
-  const secrets = createSecrets(await readSecret(config));
   const server = await startServer(options);
   let sql: Sql | undefined;
   let reopen = async () => {};
@@ -66,6 +65,8 @@ async function open(options: StoreOptions): Promise<Store> {
     await server.stop();
   };
   try {
+    // After the embedded server has the lock: a restore that ran until then has brought its own secret.
+    const secrets = createSecrets(await readSecret(config));
     judge(await waitForServer(server.url, options));
     sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
     options.onOpen?.(sql);

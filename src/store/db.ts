@@ -11,7 +11,8 @@ export type DbOptions = { url: string; pool: number; log: Log; name?: string };
 
 /** A statement that takes longer than this is stuck; nothing of ours does. */
 const statementTimeoutMs = 30_000;
-const connectTimeoutMs = 5_000;
+/** Also covers the wait for a free connection of the pool. On a busy machine 5 s were too short for both. */
+const connectTimeoutMs = 15_000;
 /** Said in the session and not at its start: a pooler before the server turns away whoever starts with words it does not know. Without
  * partition pruning, because PostgreSQL 18 crashes or loses rows where it meets a row that changed meanwhile: docs/decisions/0015. */
 const sessionSettings = `set statement_timeout = ${statementTimeoutMs}; set idle_in_transaction_session_timeout = ${statementTimeoutMs};

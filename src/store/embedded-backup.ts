@@ -4,13 +4,16 @@ import { existsSync } from "node:fs";
 import { chmod, chown, lstat, mkdir, open, readdir, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { openEmbedded } from "./embedded.ts";
+import type { Sql } from "./db.ts";
+import { lockOrRefuse, openEmbedded } from "./embedded.ts";
 import { giveTo } from "./embedded-account.ts";
+import { removeDrafts } from "./embedded-cluster.ts";
 import { EmbeddedError, explain } from "./embedded-error.ts";
 import {
   database,
   type Facts,
   findHome,
+  type Home,
   homeOf,
   readFacts,
   socketUrl,
@@ -18,6 +21,7 @@ import {
   user,
   writeFacts,
 } from "./embedded-home.ts";
+import type { Lock } from "./embedded-lock.ts";
 import type { EmbeddedLog } from "./embedded-log.ts";
 
 export type CopiedCluster = { bytes: number; files: number; password: string };
@@ -153,39 +157,60 @@ async function likeItsFolder(path: string): Promise<void> {
   await chown(path, uid, gid);
 }
 
-/** Puts a copy in place of a database that must not be there yet. */
-export async function placeEmbedded(options: {
+/** The space that a copy takes: all databases, and 64 MiB for the log of changes and for the server, which may write to the same disk. */
+export async function spaceForCopy(sql: Sql): Promise<number> {
+  const [row] = await sql<{ bytes: string }[]>`select sum(pg_database_size(oid))::text as bytes from pg_database`;
+  return Number(row!.bytes) + 64 * 2 ** 20;
+}
+
+export type Place = {
   dataDir: string;
   from: string;
   password: string;
   /** Called when the copy is complete and before it counts, for the files that belong to it. */
   placeOthers: () => Promise<unknown>;
-}): Promise<void> {
+};
+
+/** Puts a copy in place of a database that must not be there yet. Holds the lock, so that a program that starts meanwhile waits. */
+export async function placeEmbedded(options: Place): Promise<void> {
+  let lock: Lock | undefined;
   try {
     const home = await findHome(options.dataDir);
-    if (existsSync(home.cluster)) {
-      const message = `There is a database in ${home.cluster} already. Restore into another data directory, or move that one away.`;
-      throw new EmbeddedError("failed", message);
-    }
-    const draft = `${home.cluster}.restoring-${process.pid}`;
-    try {
-      const copied: Copied = { bytes: 0, paths: [] };
-      await copyTree(join(options.from, "postgres"), draft, "", copied);
-      const log = join(options.from, "postgres/pg_wal");
-      for (const name of await readdir(log)) await copyOne(join(log, name), join(draft, "pg_wal", name), copied);
-      await copyOne(join(options.from, "postgres/backup_label"), join(draft, "backup_label"), copied);
-      await syncAll(copied.paths);
-      if (home.runAs !== undefined) await giveTo(draft, home.runAs);
-      await options.placeOthers();
-      const facts: Facts = { password: options.password, url: socketUrl(home.socketDir, options.password) };
-      if (home.home !== home.dataDir) facts.home = home.home;
-      await writeFacts(home.dataDir, facts);
-      await rename(draft, home.cluster);
-      await syncPath(home.home);
-    } finally {
-      await rm(draft, { recursive: true, force: true });
-    }
+    refuseExisting(home);
+    lock = await lockOrRefuse(home, "command");
+    refuseExisting(home);
+    await removeDrafts(home.home);
+    await placeLocked(home, options);
   } catch (error) {
     throw await explain(error, options.dataDir);
+  } finally {
+    await lock?.release();
+  }
+}
+
+function refuseExisting({ cluster }: Home): void {
+  if (!existsSync(cluster)) return;
+  const message = `There is a database in ${cluster} already. Restore into another data directory, or move that one away.`;
+  throw new EmbeddedError("failed", message);
+}
+
+async function placeLocked(home: Home, { from, password, placeOthers }: Place): Promise<void> {
+  const draft = `${home.cluster}.restoring-${process.pid}`;
+  try {
+    const copied: Copied = { bytes: 0, paths: [] };
+    await copyTree(join(from, "postgres"), draft, "", copied);
+    const log = join(from, "postgres/pg_wal");
+    for (const name of await readdir(log)) await copyOne(join(log, name), join(draft, "pg_wal", name), copied);
+    await copyOne(join(from, "postgres/backup_label"), join(draft, "backup_label"), copied);
+    await syncAll(copied.paths);
+    if (home.runAs !== undefined) await giveTo(draft, home.runAs);
+    await placeOthers();
+    const facts: Facts = { password, url: socketUrl(home.socketDir, password) };
+    if (home.home !== home.dataDir) facts.home = home.home;
+    await writeFacts(home.dataDir, facts);
+    await rename(draft, home.cluster);
+    await syncPath(home.home);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
   }
 }

@@ -49,6 +49,13 @@ export async function prepareCluster(home: Home, binaries: Binaries): Promise<Pr
 /** Tried again for five seconds: an initdb that outlived its program makes files in a draft while it is being removed. */
 const wholeDraft = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 };
 
+/** Under the lock: what a killed first start or a killed restore left behind. */
+export async function removeDrafts(home: string): Promise<void> {
+  for (const name of await readdir(home)) {
+    if (/^postgres\.(new|restoring)-/.test(name)) await rm(join(home, name), wholeDraft);
+  }
+}
+
 /** Built under another name and renamed when complete and on disk, so that an initdb killed half-way is simply done again. */
 async function createCluster(ground: Home, binaries: Binaries, facts: Facts): Promise<void> {
   const { dataDir, home, cluster, runAs } = ground;
@@ -57,9 +64,7 @@ async function createCluster(ground: Home, binaries: Binaries, facts: Facts): Pr
   const passwordFile = `${draft}.password`;
   const maker = runAs === undefined ? undefined : initdbAccount(runAs);
   try {
-    for (const name of await readdir(home)) {
-      if (name.startsWith("postgres.new-")) await rm(join(home, name), wholeDraft);
-    }
+    await removeDrafts(home);
     await mkdir(draft, { mode: 0o700 });
     if (maker !== undefined) await chown(draft, maker.uid, maker.gid);
     await writeFile(passwordFile, facts.password, { mode: 0o600, flag: "wx" });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
-import { EmbeddedError, explain, explainOutput } from "./embedded-error.ts";
+import { concerns, EmbeddedError, explain, explainOutput } from "./embedded-error.ts";
 
 const failure = (code: string, path?: string) => Object.assign(new Error(code), { code, path });
 
@@ -20,6 +20,12 @@ test("a failure of the file system says where, why and what to do", async () => 
   const elsewhere = (await explain(failure("ENOSPC", "/var/lib/posthorn/postgresql-18"), "/data")) as Error;
   assert.match(elsewhere.message, /^The disk of \/var\/lib\/posthorn\/postgresql-18 is full/);
   assert.match(((await explain(failure("EACCES"), "/data")) as Error).message, /cannot use the data directory \/data:/);
+});
+
+test("a path concerns the data directory when it is in it or above it, not when only its name begins alike", () => {
+  for (const path of ["/srv/data", "/srv/data/", "/srv/data/secret", "/srv", "/"])
+    assert.ok(concerns(path, "/srv/data"), path);
+  for (const path of ["/srv/data-tls/key.pem", "/srv/da", "/etc"]) assert.ok(!concerns(path, "/srv/data"), path);
 });
 
 test("what is not known passes through unchanged", async () => {

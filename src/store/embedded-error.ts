@@ -1,5 +1,6 @@
 /** What can go wrong with the data directory and the embedded PostgreSQL, as one error whose message says what to do next. */
 import { statfs } from "node:fs/promises";
+import { join, sep } from "node:path";
 
 export type EmbeddedTrouble = "locked" | "copied" | "version" | "permission" | "disk" | "unsupported" | "failed";
 
@@ -21,7 +22,7 @@ export async function explain(error: unknown, dataDir: string): Promise<unknown>
   if (!(error instanceof Error)) return error;
   if (error instanceof EmbeddedError && error.code !== "failed") return error;
   const { code = "", path = dataDir, syscall = "" } = error as NodeJS.ErrnoException;
-  const place = path.startsWith(dataDir) || dataDir.startsWith(path) ? `the data directory ${dataDir}` : path;
+  const place = concerns(path, dataDir) ? `the data directory ${dataDir}` : path;
   if (saysFull(error)) return diskFull(place, error);
   const known = sockets.has(syscall) || (code === "ENOENT" && syscall !== "mkdir") ? undefined : remedies[code];
   if (known !== undefined)
@@ -29,6 +30,12 @@ export async function explain(error: unknown, dataDir: string): Promise<unknown>
   // A server that finds no space for its log can neither write why it ended nor say so to a session.
   if (blamesDatabase(error) && (await isFull(dataDir))) return diskFull(`the data directory ${dataDir}`, error);
   return error;
+}
+
+/** Whether the path is the directory, lies in it, or is one of the directories above it. */
+export function concerns(path: string, directory: string): boolean {
+  const [a, b] = [join(path, sep), join(directory, sep)];
+  return a.startsWith(b) || b.startsWith(a);
 }
 
 /** A listener that may not bind its port fails with the same codes. */

@@ -51,11 +51,15 @@ export function olderHome(dataDir: string): string {
 }
 
 /**
- * Where the cluster of this data directory is. A cluster inside wins: a start that was killed while it moved one leaves facts that
- * still name the old place. Facts that name another instance's place were copied or moved with their directory.
+ * Where the cluster of this data directory is. A start that was killed after it moved one leaves facts that still name the old
+ * place, which is empty then. Facts that name another instance's place were copied or moved with their directory.
  */
 export function homeOf(dataDir: string, facts: Facts | undefined): string {
-  if (facts?.home === undefined || holdsCluster(dataDir)) return dataDir;
+  if (facts?.home === undefined) return dataDir;
+  if (holdsCluster(dataDir)) {
+    if (holdsCluster(facts.home)) throw twoClusters(dataDir, facts.home);
+    return dataDir;
+  }
   if (facts.home !== olderHome(dataDir)) throw foreign(dataDir, facts.home);
   if (!holdsCluster(facts.home)) throw missing(dataDir, facts.home);
   return facts.home;
@@ -100,9 +104,26 @@ function notSearchable(directory: string, { uid }: RunAs): EmbeddedError {
   return new EmbeddedError("permission", message);
 }
 
+/**
+ * The commands that move a cluster by hand, also onto another file system. There `mv` alone copies file by file, and an interrupted one
+ * leaves a part of a cluster under the final name.
+ */
+export function moveByHand(dataDir: string, home: string): string {
+  const target = `${dataDir}/postgres`;
+  const taken = [target, `${target}.moving`].filter((path) => existsSync(path));
+  const first = taken.length === 0 ? "" : `move ${taken.join(" and ")} away and run: `;
+  return `${first}cp -a ${home}/postgres ${target}.moving && mv ${target}.moving ${target} && mv ${home}/postgres ${home}/postgres.old`;
+}
+
+function twoClusters(dataDir: string, home: string): EmbeddedError {
+  const [inside, outside] = [`${dataDir}/postgres`, `${home}/postgres`];
+  const message = `There are two databases: ${inside}, and ${outside}, which postgres.json names. An interrupted mv leaves one of them incomplete. Run: diff -rq ${inside} ${outside}. Move the one that lacks files out of its directory (${outside} when they are equal) and start again.`;
+  return new EmbeddedError("failed", message);
+}
+
 function foreign(dataDir: string, home: string): EmbeddedError {
   const move = holdsCluster(home)
-    ? `If you moved this directory, move its database too: mv ${home}/postgres ${dataDir}/postgres. If you copied it, the copy holds no database: `
+    ? `If you moved this directory, move its database too: ${moveByHand(dataDir, home)}. If you copied it, the copy holds no database: `
     : "This directory holds no database: ";
   const message = `${dataDir} was copied or moved from another data directory, whose database is in ${home}. ${move}run posthorn backup on the original, and posthorn restore into a new directory.`;
   return new EmbeddedError("copied", message);
@@ -161,15 +182,18 @@ export async function replaceFile(path: string, text: string, mode: number): Pro
   const draft = `${path}.${randomBytes(4).toString("hex")}`;
   try {
     const file = await open(draft, "wx", mode);
-    await file.writeFile(text);
-    // Whatever the umask says: PostgreSQL's account reads its settings.
-    await file.chmod(mode);
-    if (process.getuid?.() === 0) {
-      const owner = await stat(dirname(path));
-      await file.chown(owner.uid, owner.gid);
+    try {
+      await file.writeFile(text);
+      // Whatever the umask says: PostgreSQL's account reads its settings.
+      await file.chmod(mode);
+      if (process.getuid?.() === 0) {
+        const owner = await stat(dirname(path));
+        await file.chown(owner.uid, owner.gid);
+      }
+      await file.sync();
+    } finally {
+      await file.close();
     }
-    await file.sync();
-    await file.close();
     await rename(draft, path);
     await syncPath(dirname(path));
   } catch (error) {
@@ -181,8 +205,11 @@ export async function replaceFile(path: string, text: string, mode: number): Pro
 /** A rename lasts through a power cut only once its directory is on disk. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, "r");
-  await handle.sync();
-  await handle.close();
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 /** The pid and the state that a PostgreSQL wrote into its cluster, if one did. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { until } from "../../test/harness/wait.ts";
 import { type Holder, type Lock, lockHolder, takeLock } from "./embedded-lock.ts";
-import { processStart } from "./embedded-process.ts";
+import { machineId, processStart } from "./embedded-process.ts";
 import { newPlace } from "./embedded-testing.ts";
 
 describe("the lock of a data directory", () => {
@@ -112,6 +112,28 @@ describe("the lock in a copied data directory", () => {
     assert.ok("copied" in taken);
     await rm(taken.path);
     await (await take(copy)).release();
+  });
+
+  it("is known for a copy at the same path on another machine", {
+    skip: machineId() === "" && "this machine has no /etc/machine-id",
+  }, async (t) => {
+    const killed = { boot: "another", start: "1" };
+    const request = await newRequest(t);
+    await leaveBehind(request, { ...killed, machine: "another", file: "1:1" });
+    const taken = await takeLock(request);
+    assert.ok("copied" in taken);
+    await rm(taken.path);
+    const free: Partial<Holder>[] = [
+      // A volume that moved to another machine; a power cut; a machine without an id.
+      { machine: "another" },
+      { file: "1:1" },
+      { machine: "", file: "1:1" },
+      { machine: undefined, file: "1:1" },
+    ];
+    for (const change of free) {
+      await leaveBehind(request, { ...killed, ...change });
+      await (await take(request)).release();
+    }
   });
 
   it("stays the holder's when the directory is moved", async (t) => {

@@ -4,7 +4,7 @@ import { type FileHandle, link, open, readdir, readFile, rm, stat } from "node:f
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { bootId, pidNamespace, processStart } from "./embedded-process.ts";
+import { bootId, machineId, pidNamespace, processStart } from "./embedded-process.ts";
 
 /** A program keeps the database for as long as it runs; a command has it for a moment, so a program waits for it. */
 export type Role = "program" | "command";
@@ -17,6 +17,8 @@ export type Holder = {
   role: Role;
   dataDir: string;
   socket: string;
+  /** Empty where the machine has no id. Older releases left it out. */
+  machine?: string;
   /** Device and inode of the lock file itself, which a copy of it does not have. Older releases left it out. */
   file?: string;
 };
@@ -49,7 +51,7 @@ export async function takeLock(request: LockRequest): Promise<Taken> {
     const file = await createOnce(path, describeSelf(request));
     if (file === undefined) continue;
     const after = await generations(home);
-    // Someone passed us while we slept between reading and linking: theirs is newer, so ours counts for nothing.
+    // Another caller took a newer generation between our reading and our linking: ours does not count.
     if (after.some((other) => other > generation)) {
       await rm(path, { force: true });
       await file.close();
@@ -75,7 +77,7 @@ function keep(path: string, file: FileHandle): Lock {
       clearInterval(beat);
       const [ours, there] = await Promise.all([file.stat(), stat(path).catch(() => undefined)]);
       // Where the directory was moved and replaced by a copy of it, the copy keeps its mark.
-      if (there !== undefined && identity(there) === identity(ours)) await rm(path, { force: true });
+      if (there !== undefined && identityOf(there) === identityOf(ours)) await rm(path, { force: true });
       await file.close();
     },
   };
@@ -83,7 +85,8 @@ function keep(path: string, file: FileHandle): Lock {
 
 function describeSelf({ dataDir, role, socket }: LockRequest): Holder {
   const start = processStart(process.pid) ?? "";
-  return { pid: process.pid, start, boot: bootId(), pidNamespace: pidNamespace(), role, dataDir, socket };
+  const place = { boot: bootId(), machine: machineId(), pidNamespace: pidNamespace() };
+  return { pid: process.pid, start, ...place, role, dataDir, socket };
 }
 
 type State = "free" | "alive" | "copied";
@@ -95,15 +98,19 @@ async function judge(found: Found | undefined, { dataDir, socket }: Omit<LockReq
   if (file === undefined) return "free";
   if (await isRunning(holder, path, socket)) {
     // The process of this number runs, and this is not the file that it holds: it runs on the original.
-    const held = holder.pidNamespace !== pidNamespace() || holder.file === undefined || holder.file === identity(file);
+    const held =
+      holder.pidNamespace !== pidNamespace() || holder.file === undefined || holder.file === identityOf(file);
     return held ? "alive" : "copied";
   }
   // A device number may change when the machine restarts, so a lock that a power cut left behind is judged by less.
-  const sameInode = holder.file === undefined || holder.file.split(":")[1] === identity(file).split(":")[1];
-  return sameInode || holder.dataDir === dataDir ? "free" : "copied";
+  const sameInode = holder.file === undefined || holder.file.split(":")[1] === identityOf(file).split(":")[1];
+  if (sameInode) return "free";
+  const otherMachine = Boolean(holder.machine) && machineId() !== "" && holder.machine !== machineId();
+  return holder.dataDir !== dataDir || otherMachine ? "copied" : "free";
 }
 
-function identity({ dev, ino }: { dev: number; ino: number }): string {
+/** Tells a file from a copy of it while both exist. */
+export function identityOf({ dev, ino }: { dev: number; ino: number }): string {
   return `${dev}:${ino}`;
 }
 
@@ -151,7 +158,7 @@ async function createOnce(path: string, holder: Holder): Promise<FileHandle | un
   const draft = `${path}.${randomBytes(6).toString("hex")}`;
   const file = await open(draft, "wx", 0o644);
   try {
-    await file.writeFile(JSON.stringify({ ...holder, file: identity(await file.stat()) }));
+    await file.writeFile(JSON.stringify({ ...holder, file: identityOf(await file.stat()) }));
     await link(draft, path);
     return file;
   } catch (error) {

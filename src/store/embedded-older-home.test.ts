@@ -61,15 +61,41 @@ describe("a cluster that an older release put under /var/lib/posthorn", { skip: 
     const { dataDir, home } = await olderInstance(t);
     // In the way, as another file system would be.
     await mkdir(join(dataDir, "postgres", "notes"), { recursive: true });
+    let command = "";
     for (let round = 0; round < 2; round++) {
       const log = recorder();
       const server = await start(t, { dataDir, log });
       await assertKept(server.url);
       const warned = log.lines.filter((line) => line.startsWith("warn"));
-      assert.match(warned.join("\n"), /cp -a does not copy it, posthorn backup does/);
+      assert.match(
+        warned.join("\n"),
+        /cp -a does not copy it, posthorn backup does\. It could not be moved: ENOTEMPTY/,
+      );
+      command = /move \S+data\/postgres away and run: (cp -a .*) \{/.exec(warned.join("\n"))![1]!;
       await server.stop();
     }
     assert.equal((await readFacts(dataDir))!.home, home);
+    await rm(join(dataDir, "postgres"), { recursive: true });
+    await promisify(execFile)("/bin/sh", ["-c", command]);
+    await assertKept((await start(t, { dataDir })).url);
+    assert.equal((await readFacts(dataDir))!.home, undefined);
+  });
+
+  it("is not forgotten for the part of it that an interrupted mv left in the data directory", async (t) => {
+    const { dataDir, home } = await olderInstance(t);
+    const [inside, outside] = [join(dataDir, "postgres"), join(home, "postgres")];
+    await mkdir(inside);
+    await cp(join(outside, "PG_VERSION"), join(inside, "PG_VERSION"));
+    for (const open of [startEmbedded, openEmbedded])
+      await assert.rejects(open({ dataDir, log: recorder() }), {
+        code: "failed",
+        message: new RegExp(
+          `two databases: ${inside}, and ${outside}.* diff -rq ${inside} ${outside}\\. .* start again`,
+        ),
+      });
+    assert.equal((await readFacts(dataDir))!.home, home);
+    await rm(inside, { recursive: true });
+    await assertKept((await start(t, { dataDir })).url);
   });
 
   it("is never opened through a copy of the data directory", async (t) => {
@@ -79,7 +105,7 @@ describe("a cluster that an older release put under /var/lib/posthorn", { skip: 
     for (const open of [startEmbedded, openEmbedded])
       await assert.rejects(open({ dataDir: copy, log: recorder() }), {
         code: "copied",
-        message: /copied or moved .* mv \S+ \S+copy\/postgres\. .* posthorn backup/,
+        message: /copied or moved .* mv \S+ \S+copy\/postgres && .* posthorn backup/,
       });
     await assertKept((await start(t, { dataDir })).url);
     assert.ok(!existsSync(join(home, "postgres")));

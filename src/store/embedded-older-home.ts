@@ -2,7 +2,7 @@
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { canEnter } from "./embedded-account.ts";
-import { type Home, holdsCluster, letPass, syncPath } from "./embedded-home.ts";
+import { type Home, holdsCluster, letPass, moveByHand, syncPath } from "./embedded-home.ts";
 import type { EmbeddedLog } from "./embedded-log.ts";
 import { stopLeftover } from "./embedded-server.ts";
 import { canInherit } from "./embedded-spawn.ts";
@@ -17,10 +17,11 @@ export async function bringHome(home: Home, log: EmbeddedLog): Promise<boolean> 
   await stopLeftover(home);
   try {
     if (home.runAs !== undefined) await letPass(dataDir, home.runAs);
-    if (home.runAs !== undefined && !canInherit() && !(await canEnter(dataDir, home.runAs))) return stays(home, log);
+    if (home.runAs !== undefined && !canInherit() && !(await canEnter(dataDir, home.runAs)))
+      return stays(home, log, `PostgreSQL's account cannot enter ${dataDir}`);
     await rename(home.cluster, join(dataDir, "postgres"));
-  } catch {
-    return stays(home, log);
+  } catch (error) {
+    return stays(home, log, (error as Error).message);
   }
   await syncPath(dataDir);
   await syncPath(home.home);
@@ -29,8 +30,8 @@ export async function bringHome(home: Home, log: EmbeddedLog): Promise<boolean> 
   return true;
 }
 
-function stays({ home, dataDir }: Home, log: EmbeddedLog): false {
-  const message = `the database is in ${home}, outside the data directory: cp -a does not copy it, posthorn backup does. To bring it inside, stop Posthorn and run: mv ${home}/postgres ${dataDir}/postgres`;
+function stays({ home, dataDir }: Home, log: EmbeddedLog, reason: string): false {
+  const message = `the database is in ${home}, outside the data directory: cp -a does not copy it, posthorn backup does. It could not be moved: ${reason}. To bring it inside, stop Posthorn and run: ${moveByHand(dataDir, home)}`;
   log.warn({ home, dataDir }, message);
   return false;
 }

@@ -1,5 +1,6 @@
 /** Tells processes apart beyond their number: a pid is reused, a pid with its start time is not. Used by the lock and by the server. */
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync, statSync } from "node:fs";
 import { basename } from "node:path";
 
@@ -29,6 +30,16 @@ export function bootId(): string {
   }
 }
 
+/** Hashed, because machine-id(5) asks programs not to show the id itself. Empty where the machine has none, as in most containers. */
+export function machineId(): string {
+  try {
+    const id = readFileSync("/etc/machine-id", "utf8").trim();
+    return /^[0-9a-f]{32}$/.test(id) ? createHash("sha256").update(`posthorn ${id}`).digest("hex").slice(0, 16) : "";
+  } catch {
+    return "";
+  }
+}
+
 /** Pids of another namespace (another container on the same volume) cannot be looked up from here. */
 export function pidNamespace(): string {
   try {
@@ -52,7 +63,7 @@ export function serves(pid: number, cluster: string): boolean {
   }
 }
 
-/** Whether kill(2) finds this number taken, by whomever: all that PostgreSQL itself looks at. */
+/** Whether kill(2) finds this number taken by any process, which is all that PostgreSQL itself checks. */
 export function pidTaken(pid: number): boolean {
   try {
     process.kill(pid, 0);

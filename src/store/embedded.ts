@@ -143,7 +143,8 @@ async function lockHome({ dataDir, role = "program", log }: EmbeddedOptions): Pr
   }
 }
 
-async function lockOrRefuse(home: Home, role: Role): Promise<Lock> {
+/** Waits for a command, refuses while a program runs. */
+export async function lockOrRefuse(home: Home, role: Role): Promise<Lock> {
   const until = performance.now() + commandWaitMs;
   for (;;) {
     const taken = await takeLock({ ...home, role, socket: socketPath(home.socketDir) });
@@ -161,7 +162,8 @@ function refusal({ pid, dataDir }: Holder, wanted: string): EmbeddedError {
 }
 
 function copiedWhileRunning({ copied, path }: { copied: Holder; path: string }, dataDir: string): EmbeddedError {
-  const message = `${dataDir} is a copy of ${copied.dataDir}, made while Posthorn (process ${copied.pid}) ran on it or after it was killed, so its database may be damaged. Copy again after a clean stop, or use posthorn backup and posthorn restore. If the copy is an atomic snapshot, or nothing ran when it was made, remove ${path} and start again.`;
+  const of = copied.dataDir === dataDir ? "a copy" : `a copy of ${copied.dataDir}`;
+  const message = `${dataDir} is ${of}, made while Posthorn (process ${copied.pid}) ran on the original or after it was killed, so its database may be damaged. Copy again after a clean stop, or use posthorn backup and posthorn restore. If the copy is an atomic snapshot, or nothing ran when it was made, remove ${path} and start again.`;
   return new EmbeddedError("copied", message);
 }
 

@@ -75,7 +75,7 @@ test("what is no back-up is not restored, and what is not ours is not backed up"
   await writeFile(join(full, "letter"), "");
   const none = await runCommand(["restore", full], { dataDir: join(dataDir, "other"), env });
   assert.equal(none.code, 2);
-  assert.match(none.stderr, /no complete back-up/);
+  assert.match(none.stderr, /not a complete backup/);
   const external = await runCommand(["backup", "x"], {
     dataDir,
     env: { ...env, DATABASE_URL: "postgres://localhost/x" },

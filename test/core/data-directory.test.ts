@@ -8,9 +8,10 @@ import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { isRoot } from "../../src/store/embedded-testing.ts";
 import { mountSmallDisk, unmount, withoutMount } from "../faults/disk-full.ts";
+import { pathOf } from "../harness/foreign.ts";
 import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 
-/** The program makes a secret of its own, which is the first file of all. */
+/** The program makes a secret of its own. */
 const env = { POSTHORN_SECRET: "" };
 
 /** What a start that cannot be says, which is one line and no stack. */
@@ -46,7 +47,7 @@ describe("a data directory that cannot be used", () => {
   it("is named when its file system is read-only", { skip: withoutMount }, async () => {
     const disk = await mountSmallDisk();
     try {
-      await promisify(execFile)("mount", ["-o", "remount,ro", disk]);
+      await promisify(execFile)(pathOf("mount"), ["-o", "remount,ro", disk]);
       for (const dataDir of [disk, join(disk, "data")])
         assert.match(
           await refusal(dataDir),
@@ -103,7 +104,8 @@ it("a full disk at any moment of the first start is one sentence, and the next s
     await leave(disk, 20 * 2 ** 20);
     const { code, stderr } = await runCommand(["backup", join(disk, "saved")], { dataDir, env });
     assert.equal(code, 1);
-    assert.match(stderr, /^The disk of \S+saved is full, and nothing was kept\. Free some space, .*\.\n$/);
+    assert.match(stderr, /^A copy needs \d+ MB, and the disk of \S+saved has 20 MB free\. Free some space, .*\.\n$/);
+    assert.equal((await program.call("EmailService/SendEmail", email)).body.status, "EMAIL_STATUS_SENT");
     assert.deepEqual((await readdir(disk)).sort(), ["ballast", "data"]);
   } finally {
     await program?.stop();

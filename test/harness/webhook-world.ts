@@ -55,7 +55,12 @@ export type WebhookWorld = World & {
 
 /** Retries come soon, so that journeys need not wait; the receiver's one address is opened and no other. */
 export async function startWebhookWorld(options: WorldOptions = {}): Promise<WebhookWorld> {
-  const env = { POSTHORN_ALLOW_PRIVATE_WEBHOOKS: "127.0.0.1/32", POSTHORN_WEBHOOK_SCHEDULE_MS: "100,200,300" };
+  const env = {
+    POSTHORN_ALLOW_PRIVATE_WEBHOOKS: "127.0.0.1/32",
+    POSTHORN_WEBHOOK_SCHEDULE_MS: "100,200,300",
+    // On a busy machine an answer may take longer than the default of 15 s.
+    POSTHORN_WEBHOOK_TIMEOUT_MS: "60000",
+  };
   const world = await startWorld({ ...options, env: { ...env, ...options.env } });
   const receiver = await startReceiver();
   const ask = async (method: string, request: unknown) => {

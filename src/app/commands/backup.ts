@@ -1,9 +1,9 @@
 /** posthorn backup and restore: the embedded database with the secret that opens it, as one folder. The program may go on running. */
-import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, statfs } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { silentLog } from "../../ops/log.ts";
 import { serverVersion } from "../../store/db.ts";
-import { type CopiedCluster, copyEmbedded, placeEmbedded } from "../../store/embedded-backup.ts";
+import { type CopiedCluster, copyEmbedded, placeEmbedded, spaceForCopy } from "../../store/embedded-backup.ts";
 import { EmbeddedError } from "../../store/embedded-error.ts";
 import { countAll } from "../../store/workspaces.ts";
 import { type Command, UsageError } from "../command.ts";
@@ -24,12 +24,15 @@ export const backup: Command = {
     const config = read();
     requireEmbedded(config, "pg_dump and pg_restore, or the means of whoever runs that server,");
     const folder = resolve(oneFolder(words));
-    const readVersion = async ({ sql }: Store) => (await serverVersion(sql)).text;
-    const postgres = await withStore(config, readVersion, { keepSchema: true });
+    const look = async ({ sql }: Store) => ({
+      postgres: (await serverVersion(sql)).text,
+      space: await spaceForCopy(sql),
+    });
+    const { postgres, space } = await withStore(config, look, { keepSchema: true });
     const draft = `${folder}.incomplete`;
     await rm(draft, { recursive: true, force: true });
     await refuseExisting(folder);
-    const { copied, kept } = await fillFolder(config, { draft, folder, postgres }).catch(async (error) => {
+    const { copied, kept } = await fillFolder(config, { draft, folder, postgres, space }).catch(async (error) => {
       // Before the unfinished copy goes: on the database's own disk it is what took the space.
       const told = explainFolder((await explainStart(error, config)) as Error, folder);
       await rm(draft, { recursive: true, force: true });
@@ -51,9 +54,11 @@ type Filled = { copied: CopiedCluster; kept: string[] };
 
 async function fillFolder(
   config: Config,
-  { draft, folder, postgres }: { draft: string; folder: string; postgres: string },
+  { draft, folder, postgres, space }: { draft: string; folder: string; postgres: string; space: number },
 ): Promise<Filled> {
   await mkdir(draft, { recursive: true, mode: 0o700 });
+  const { bavail, bsize } = await statfs(draft);
+  if (bavail * bsize < space) throw new TooLittleSpace(folder, { space, free: bavail * bsize });
   const onProgress = progressOn(process.stderr);
   const copied = await copyEmbedded({ dataDir: config.dataDir, log: silentLog(), to: draft, onProgress });
   onProgress?.(undefined);
@@ -66,7 +71,17 @@ async function fillFolder(
   return { copied, kept };
 }
 
+/** Found before the copy begins: a copy that fills the disk of its own database ends that database. */
+class TooLittleSpace extends EmbeddedError {
+  constructor(folder: string, { space, free }: { space: number; free: number }) {
+    const megabytes = (bytes: number) => `${Math.ceil(bytes / 1024 ** 2)} MB`;
+    const message = `A copy needs ${megabytes(space)}, and the disk of ${folder} has ${megabytes(free)} free. Free some space, or name a folder on another disk.`;
+    super("disk", message);
+  }
+}
+
 function explainFolder(error: Error, folder: string): Error {
+  if (error instanceof TooLittleSpace) return error;
   const { code, path } = error as NodeJS.ErrnoException;
   if (code === "ENOSPC" || code === "EDQUOT" || code === "disk") {
     const message = `The disk of ${folder} is full, and nothing was kept. Free some space, or name a folder on another disk.`;
@@ -135,7 +150,7 @@ async function copySmallFiles(from: string, to: string): Promise<string[]> {
 
 async function readLabel(from: string): Promise<Label> {
   const text = await readFile(join(from, "backup.json"), "utf8").catch(() => {
-    throw new UsageError(`${from} is no complete back-up: it holds no backup.json.`);
+    throw new UsageError(`${from} is not a complete backup: it holds no backup.json.`);
   });
   return JSON.parse(text) as Label;
 }
