@@ -162,15 +162,14 @@ describe("sessions and sign-in", () => {
         { email, password: "a guess" },
         { "x-forwarded-for": `203.0.113.${email.length}` },
       );
-    /** One try comes back each minute, which a busy machine may need for a few guesses. */
-    const untilRefused = (email: string) =>
-      until(`guesses at ${email} to be refused`, async () => {
+    const judged: Promise<{ status: number }>[] = [];
+    for (const email of ["nobody@there.test", "owner@there.test"]) {
+      // At once: judging a guess takes long on a busy machine, and one try comes back each minute.
+      judged.push(...Array.from({ length: 8 }, () => guess(email)));
+      const last = await until(`guesses at ${email} to be refused`, async () => {
         const answer = await guess(email);
         return answer.status === 401 ? undefined : answer;
       });
-    for (const email of ["nobody@there.test", "owner@there.test"]) {
-      assert.equal((await guess(email)).status, 401, email);
-      const last = await untilRefused(email);
       assert.equal(last.status, 429, email);
       assert.equal(last.body.code, "resource_exhausted");
       assert.ok(Number(last.headers.get("retry-after")) > 0);
@@ -181,6 +180,7 @@ describe("sessions and sign-in", () => {
     assert.equal((await openBrowser(program).post("/auth/sign-in", right, guesser)).status, 429);
     const elsewhere = { "x-forwarded-for": "192.0.2.1" };
     assert.equal((await openBrowser(program).post("/auth/sign-in", right, elsewhere)).status, 200);
+    assert.ok((await Promise.all(judged)).some(({ status }) => status === 401));
   });
 
   it("guesses at the same moment do not slip through together", async () => {
@@ -193,12 +193,15 @@ describe("sessions and sign-in", () => {
   });
 
   it("what a stranger writes into X-Forwarded-For in front of the proxy's own does not count", async () => {
-    let i = 0;
-    await until("a refusal", async () => {
-      const from = { "x-forwarded-for": `10.0.0.${i++ % 250}, 203.0.113.200` };
-      const guess = { email: "liar@there.test", password: "a guess" };
-      return (await openBrowser(program).post("/auth/sign-in", guess, from)).status === 429;
-    });
-    assert.ok(i <= 20, `${i} guesses`);
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, i) =>
+        openBrowser(program).post(
+          "/auth/sign-in",
+          { email: "liar@there.test", password: "a guess" },
+          { "x-forwarded-for": `10.0.0.${i}, 203.0.113.200` },
+        ),
+      ),
+    );
+    assert.ok(answers.some(({ status }) => status === 429));
   });
 });
