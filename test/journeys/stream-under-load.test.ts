@@ -50,17 +50,26 @@ test("what each reader saw, joined, is the log", async () => {
   }
   await Promise.all(writers.map((writer) => writer.stop()));
   const accepted = writers.reduce((sum, writer) => sum + writer.accepted(), 0);
-  const log = await until(
+  const readLog = async () => {
+    const { events, end } = await readStream(program.url, { key: fullKey, request: { follow: false } });
+    return end.code === "ok" ? events : [];
+  };
+  const known = await until(
     "every accepted email to have its event",
     async () => {
-      const { events, end } = await readStream(program.url, { key: fullKey, request: { follow: false } });
+      const events = await readLog();
       const emails = new Set(events.map(({ event }) => event.emailId).filter((id) => id !== ""));
-      return end.code === "ok" && emails.size >= accepted ? events : undefined;
+      return emails.size >= accepted ? events.length : undefined;
     },
     { everyMs: 200 },
   );
-  await until("the readers to reach the tail", () => readers.every(({ seen }) => seen.length >= log.length));
+  await until("the readers to reach the tail", () => readers.every(({ seen }) => seen.length >= known));
   await Promise.all(readers.map((reader) => reader.stop()));
+  // Emails whose answer was lost in a kill may have had their events meanwhile: the log is read after the readers have left.
+  const log = await until("the log", async () => {
+    const events = await readLog();
+    return readers.every(({ seen }) => seen.length <= events.length) ? events : undefined;
+  });
 
   const table = log.map(({ cursor, event }) => ({ number: cursor, id: event.id }));
   assert.deepEqual(
@@ -68,7 +77,7 @@ test("what each reader saw, joined, is the log", async () => {
     numbers(1, table.length),
   );
   for (const { seen, connections } of readers) {
-    assert.deepEqual(seen, table);
+    assert.deepEqual(seen, table.slice(0, seen.length));
     assert.ok(connections() > rounds * 2, `only ${connections()} connections: nobody disconnected`);
   }
   assert.deepEqual(wrong(), []);
