@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseMigration, readMigrations, statementsOf } from "./migration-files.ts";
 
-test("statements are told apart whatever their texts and comments hold", () => {
+test("statements are split correctly, whatever their strings and comments contain", () => {
   const text = `-- a; b
     create table a (id int default ';', "odd;name" text); /* c; */
     do $body$ begin perform 1; end $body$;

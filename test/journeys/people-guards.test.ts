@@ -180,7 +180,12 @@ describe("sessions and sign-in", () => {
     assert.equal((await openBrowser(program).post("/auth/sign-in", right, guesser)).status, 429);
     const elsewhere = { "x-forwarded-for": "192.0.2.1" };
     assert.equal((await openBrowser(program).post("/auth/sign-in", right, elsewhere)).status, 200);
-    assert.ok((await Promise.all(judged)).some(({ status }) => status === 401));
+    const statuses = new Set((await Promise.all(judged)).map(({ status }) => status));
+    assert.ok(statuses.delete(401), "the first guesses were judged");
+    assert.deepEqual(
+      [...statuses].filter((status) => status !== 429),
+      [],
+    );
   });
 
   it("guesses at the same moment do not slip through together", async () => {
@@ -202,6 +207,8 @@ describe("sessions and sign-in", () => {
         ),
       ),
     );
-    assert.ok(answers.some(({ status }) => status === 429));
+    const tried = answers.filter(({ status }) => status === 401).length;
+    assert.ok(tried > 0 && tried <= 10, `${tried} of 12 guesses were judged`);
+    assert.ok(answers.every(({ status }) => status === 401 || status === 429));
   });
 });
