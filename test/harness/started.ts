@@ -82,9 +82,12 @@ export async function startAs(command: string, args: string[], options: StartOpt
   };
 }
 
-/** As at a terminal: what is written to its standard input is typed there, and byte 3 is Ctrl-C. */
+/**
+ * As at a terminal: what is written to its standard input is typed there, and byte 3 is Ctrl-C. The shell that script
+ * starts gives way to the command: some shells would stay beside it and die of the same Ctrl-C.
+ */
 export async function startInTerminal(command: string, options: StartOptions = {}): Promise<Started> {
-  return await startAs(pathOf("script"), ["--quiet", "--return", "--command", command, "/dev/null"], options);
+  return await startAs(pathOf("script"), ["--quiet", "--return", "--command", `exec ${command}`, "/dev/null"], options);
 }
 
 export const ctrlC = "\u0003";
