@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { makeRsaKey } from "../src/mail/rsa-key.ts";
 import { startTestServer } from "../test/harness/database.ts";
 import { foreignFiles } from "./foreign-files.ts";
+import { roomyPlace } from "./roomy-place.ts";
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("-"));
 const flags = process.argv.slice(2).filter((arg) => arg.startsWith("-") && arg !== "--foreign");
@@ -28,7 +29,8 @@ const longestRunMs = 75 * 60_000;
 
 const filesPerProcess = 12;
 
-const server = await startTestServer();
+const serverPlace = await roomyPlace();
+const server = await startTestServer(serverPlace);
 const place = await mkdtemp(join(tmpdir(), "posthorn-test-run-"));
 const senderKey = await makeRsaKey();
 const env = {
@@ -52,6 +54,7 @@ if (code === 0 && leftovers.length > 0) {
 }
 await server.stop();
 await rm(place, { recursive: true, force: true });
+if (serverPlace !== tmpdir()) await rm(serverPlace, { recursive: true, force: true });
 process.exit(code);
 
 /**

@@ -4,7 +4,7 @@ import { createTestDatabase } from "../../test/harness/database.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
 import { briefly, brieflyRun, holdFor } from "./brief-locks.ts";
-import { openDb } from "./db.ts";
+import { openDb, type Sql } from "./db.ts";
 
 test("a change may hold its locks for 100 ms, and for longer only after many tries on a slow machine", () => {
   assert.deepEqual([0, 9, 10, 20, 1000].map(holdFor), [100, 100, 200, 400, 3200]);
@@ -65,6 +65,35 @@ test("a client that stalls after its change loses the lock: another session gets
   assert.ok(tries > 1);
   await other`select note from things`;
   await other.end();
+  await database.drop();
+});
+
+test("a client that stalls and then writes to the session that the server has ended repeats the change", async () => {
+  const database = await createTestDatabase();
+  await database.sql.unsafe("create table things (id int)");
+  let tries = 0;
+  const change = async (tx: Sql) => {
+    await tx.unsafe("alter table things add column note text");
+    // Blocks the whole process: what the server says meanwhile lies unread.
+    if (++tries === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+    await tx`select 1`;
+  };
+  await briefly(database.sql, change, { tables: ["things"], onWait() {} });
+  assert.ok(tries > 1);
+  await database.sql`select note from things`;
+  await database.drop();
+});
+
+test("a broken connection is a failure where no table, and so no pause, has a limit", async () => {
+  const database = await createTestDatabase();
+  const broken = Object.assign(new Error("write EPIPE"), { code: "EPIPE" });
+  let tries = 0;
+  const change = async () => {
+    tries++;
+    throw broken;
+  };
+  await assert.rejects(briefly(database.sql, change, { tables: [], onWait() {} }), broken);
+  assert.equal(tries, 1);
   await database.drop();
 });
 

@@ -34,15 +34,33 @@ const sayAgainMs = 30_000;
 
 /** Repeats `change` in a transaction of its own until it gets its locks. */
 export async function briefly<T>(sql: Sql, change: (tx: Sql) => PromiseLike<T>, options: BriefOptions): Promise<T> {
-  return await repeat(sql, options, async (limits) => {
-    return await sql.begin(async (tx) => {
-      const idle =
-        options.tables.length > 0 ? `; set local idle_in_transaction_session_timeout = ${limits.holdMs}` : "";
-      await tx.unsafe(limits.settings + idle);
-      return await change(tx);
-    });
+  const limitsIdle = options.tables.length > 0;
+  return await repeat(sql, options, async ({ holdMs, settings }) => {
+    const began = performance.now();
+    try {
+      return await sql.begin(async (tx) => {
+        const idle = limitsIdle ? `; set local idle_in_transaction_session_timeout = ${holdMs}` : "";
+        await tx.unsafe(settings + idle);
+        return await change(tx);
+      });
+    } catch (error) {
+      const stalled = limitsIdle && performance.now() - began >= holdMs;
+      throw stalled && brokenConnection.has(codeOf(error)) ? new IdleTooLong({ cause: error }) : error;
+    }
   });
 }
+
+/** The server ends an idle transaction with a word and its session. A client that writes before it reads hears only of the latter. */
+const brokenConnection = new Set(["EPIPE", "ECONNRESET", "CONNECTION_LOST"]);
+
+class IdleTooLong extends Error {
+  readonly code = "25P03";
+  constructor(options: { cause: unknown }) {
+    super("the connection broke after the client had paused for longer than a change may hold its locks", options);
+  }
+}
+
+const codeOf = (error: unknown) => (error as { code?: string }).code ?? "";
 
 /** As `briefly` for one text, which is sent together with its limits and its commit: the client can stall without keeping a lock. The
  * limit for idle transactions would end the session, and a session of the index builder has a lock to keep. */
@@ -70,7 +88,7 @@ async function repeat<T>(sql: Sql, options: BriefOptions, run: (limits: Limits) 
       const limit = tables.length > 0 ? `; set local statement_timeout = ${holdMs}` : "";
       return await run({ holdMs, settings: `set local lock_timeout = ${lockWaitMs}${limit}` });
     } catch (error) {
-      const code = (error as { code?: string }).code ?? "";
+      const code = codeOf(error);
       // Without tables in use, the session's own limit ended it: another try would take as long.
       if (!tryAgain.has(code) || (tooSlow.has(code) && tables.length === 0)) throw error;
       if (tooSlow.has(code)) slowTries++;

@@ -1,0 +1,35 @@
+/** Where the test run's PostgreSQL lies: in memory where there is plenty. It makes and drops a database for nearly every test, and ext4
+ * without a journal searches past every file that was deleted in the last half minute before it makes a new one. */
+import { mkdir, readdir, rm, statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const inMemory = "/dev/shm";
+/** Ten times what a run was seen to take. */
+const plenty = 8 * 2 ** 30;
+const prefix = "posthorn-tests-";
+
+/** A folder for this process. What a killed run left behind in memory goes first. */
+export async function roomyPlace(): Promise<string> {
+  const room = await statfs(inMemory).then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => 0,
+  );
+  if (process.platform !== "linux" || Math.min(room, process.availableMemory()) < plenty) return tmpdir();
+  for (const name of await readdir(inMemory)) {
+    const pid = name.startsWith(prefix) ? Number(name.slice(prefix.length)) : undefined;
+    // That of another account stays.
+    if (pid && !isAlive(pid)) await rm(join(inMemory, name), { recursive: true, force: true }).catch(() => {});
+  }
+  const place = join(inMemory, `${prefix}${process.pid}`);
+  await mkdir(place, { recursive: true });
+  return place;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
