@@ -1,13 +1,12 @@
 /** What an operator sees and types in the first minutes: the welcome, the first key, keys create, and clear words for mistakes. */
 import assert from "node:assert/strict";
-import { chmod, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { firstLink, openBrowser, password, tokenIn } from "../harness/people.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
 import { shell } from "../harness/shell.ts";
-import { bin, ctrlC, startInTerminal, withoutTerminal } from "../harness/started.ts";
 import { until } from "../harness/wait.ts";
 
 /** The curls of the welcome. The ports are known a moment before it is printed. */
@@ -151,32 +150,6 @@ describe("keys and links", () => {
       assert.ok(secret.length >= 16, "a secret to look for");
       assert.ok(!program.output().includes(secret), `a secret is in the output: ${secret}`);
     }
-  });
-
-  it("are shown once on a terminal", { skip: withoutTerminal }, async (t) => {
-    const database = await createTestDatabase({ example: true });
-    t.after(database.drop);
-    const dataDir = await newDataDir();
-    await chmod(dataDir, 0o750);
-    const options = { databaseUrl: database.url, dataDir };
-    const started = await startInTerminal(`${process.execPath} ${bin} start`, options);
-    t.after(started.remove);
-    await started.ports();
-    const key = (await readFile(join(started.dataDir, "first-key"), "utf8")).trim();
-    const link = await firstLink(started);
-    assert.equal((await stat(started.dataDir)).mode & 0o777, 0o750, "a directory that was there keeps its mode");
-    await until("the welcome", () => started.output().includes("ListEvents"));
-    assert.ok(started.output().includes(key), started.output());
-    assert.ok(started.output().includes(link), started.output());
-    started.child.stdin!.write(ctrlC);
-    assert.equal(await started.ended, 0, started.output());
-    const again = await startInTerminal(`${process.execPath} ${bin} start`, options);
-    t.after(again.remove);
-    await again.ports();
-    await until("the welcome", () => again.output().includes("ListEvents"));
-    assert.ok(!again.output().includes(key), again.output());
-    // The port is another one; the token is the same until it is used.
-    assert.ok(again.output().includes(`#token=${tokenIn(link)}`), again.output());
   });
 });
 

@@ -9,8 +9,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createTestDatabase } from "../harness/database.ts";
 import { needs, pathOf } from "../harness/foreign.ts";
+import { freePort } from "../harness/free-port.ts";
 import { root } from "../harness/pages.ts";
-import { freePort, startPeer } from "../harness/peer.ts";
+import { startPeer } from "../harness/peer.ts";
 import { startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 

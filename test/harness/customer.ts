@@ -3,7 +3,8 @@ import { type Bind, startBind } from "./bind.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { domainOf, type WireDomain, zone } from "./domain-answers.ts";
 import { needs } from "./foreign.ts";
-import { freePort, runPeer } from "./peer.ts";
+import { freePort } from "./free-port.ts";
+import { runPeer } from "./peer.ts";
 import { type RunningProgram, startProgram } from "./program.ts";
 import { startUnbound, type Unbound } from "./unbound.ts";
 

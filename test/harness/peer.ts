@@ -1,9 +1,7 @@
 /** Foreign programs that tests talk to, each in a directory of its own. test/harness/foreign.ts says which of them are installed. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { searchPath as path } from "./foreign.ts";
@@ -56,23 +54,6 @@ export async function runPeer(name: string, args: string[], input = ""): Promise
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`${name} ${args.join(" ")} ended with ${code}:\n${output}`);
   return output;
-}
-
-/** A port that nothing listens on at this moment, over UDP and TCP, for programs that cannot choose one themselves. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const server = createServer().listen({ host: "127.0.0.1", port: 0 });
-    await once(server, "listening");
-    const { port } = server.address() as { port: number };
-    const socket = createSocket("udp4");
-    const free = await new Promise<boolean>((resolve) => {
-      socket.once("error", () => resolve(false)).bind({ address: "127.0.0.1", port }, () => resolve(true));
-    });
-    socket.close();
-    server.close();
-    await once(server, "close");
-    if (free) return port;
-  }
 }
 
 async function waitFor(name: string, ready: () => Promise<boolean>, output: () => string): Promise<void> {

@@ -4,7 +4,8 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { socketOptions } from "../../src/store/embedded.ts";
 import { needs } from "./foreign.ts";
-import { freePort, type Peer, startPeer } from "./peer.ts";
+import { freePort } from "./free-port.ts";
+import { type Peer, startPeer } from "./peer.ts";
 
 export const withoutPgbouncer = needs("pgbouncer");
 

@@ -4,7 +4,8 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { needs } from "./foreign.ts";
-import { freePort, type Peer, runPeer, startPeer } from "./peer.ts";
+import { freePort } from "./free-port.ts";
+import { type Peer, runPeer, startPeer } from "./peer.ts";
 
 export const withoutPostfix = needs("postfix") || (process.getuid?.() === 0 ? false : "Postfix starts as root only");
 

@@ -1,24 +1,14 @@
-/** The program started by other means than startProgram: by npm, by an older Node, in a terminal, as leader of a process group. */
+/** The program started by other means than startProgram: by npm, by an older Node, as leader of a process group. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { needs, pathOf } from "./foreign.ts";
 import { newDataDir, programEnv } from "./program.ts";
 import { until } from "./wait.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 export const bin = join(root, "bin/posthorn.js");
-
-/** util-linux's script runs a command in a pseudo-terminal; its namesake elsewhere has other options. */
-export const withoutTerminal =
-  process.platform === "linux" ? needs("script") || withoutPseudoTerminal() : "needs script of util-linux";
-
-function withoutPseudoTerminal(): string | false {
-  const { status, stderr } = spawnSync(pathOf("script"), ["--quiet", "--return", "--command", "true", "/dev/null"]);
-  return status === 0 ? false : `script cannot open a pseudo-terminal here: ${stderr.toString().trim()}`;
-}
 
 /** A Node older than the one that the project brings along, if the machine has one. */
 export const olderNode = (process.env.PATH ?? "")
@@ -81,16 +71,6 @@ export async function startAs(command: string, args: string[], options: StartOpt
     },
   };
 }
-
-/**
- * As at a terminal: what is written to its standard input is typed there, and byte 3 is Ctrl-C. The shell that script
- * starts gives way to the command: some shells would stay beside it and die of the same Ctrl-C.
- */
-export async function startInTerminal(command: string, options: StartOptions = {}): Promise<Started> {
-  return await startAs(pathOf("script"), ["--quiet", "--return", "--command", `exec ${command}`, "/dev/null"], options);
-}
-
-export const ctrlC = "\u0003";
 
 function endGroup(child: ChildProcess): void {
   if (child.exitCode !== null || child.signalCode !== null) return;

@@ -2,7 +2,8 @@
 import { Resolver } from "node:dns/promises";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { freePort, runPeer, startPeer } from "./peer.ts";
+import { freePort } from "./free-port.ts";
+import { runPeer, startPeer } from "./peer.ts";
 
 export type Unbound = {
   host: string;

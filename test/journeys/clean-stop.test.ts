@@ -1,20 +1,11 @@
-/** One request to stop, by every path on which it arrives: the program drains, ends its database last and exits 0. */
+/** One request to stop, by every path on which it arrives but a terminal (see terminal.test.ts): the program drains, ends its database last and exits 0. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { call } from "../harness/program.ts";
-import {
-  bin,
-  ctrlC,
-  olderNode,
-  type Started,
-  startAs,
-  startInTerminal,
-  withoutOlderNode,
-  withoutTerminal,
-} from "../harness/started.ts";
+import { holdAnswer, recipientOf, sendTo, stoppedWithDatabase } from "../harness/held-answer.ts";
+import { bin, olderNode, type Started, startAs, withoutOlderNode } from "../harness/started.ts";
 import { until } from "../harness/wait.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
@@ -38,19 +29,10 @@ describe("one request to stop, while the receiver's answer is outstanding", () =
   const options = () => ({ databaseUrl: world.database.url, env: world.nodeEnv });
   const asGroup = (signal: NodeJS.Signals) => (started: Started) => void process.kill(-started.child.pid!, signal);
   const alone = (signal: NodeJS.Signals) => (started: Started) => void started.child.kill(signal);
-  const typed = (started: Started) => void started.child.stdin!.write(ctrlC);
   const npm = () => startAs("npm", ["start"], options());
   const byNode24 = () => startAs(node24, [bin, "start"], options());
   const byOlderNode = () => startAs(olderNode!, [bin, "start"], options());
   const ways: Way[] = [
-    {
-      ...{ name: "Ctrl-C on npm start in a terminal", stop: typed, skip: withoutTerminal },
-      start: () => startInTerminal("npm start", options()),
-    },
-    {
-      ...{ name: "Ctrl-C on an older Node in a terminal", stop: typed, skip: withoutTerminal || withoutOlderNode },
-      start: () => startInTerminal(`${olderNode} ${bin} start`, options()),
-    },
     { name: "SIGTERM to the process group of npm start", start: npm, stop: asGroup("SIGTERM") },
     { name: "SIGINT to the process group of npm start", start: npm, stop: asGroup("SIGINT") },
     { name: "SIGTERM to the main process alone, as systemd's KillMode=mixed", start: byNode24, stop: alone("SIGTERM") },
@@ -77,7 +59,7 @@ describe("one request to stop, while the receiver's answer is outstanding", () =
       stop(started);
       assert.equal(await started.ended, 0, started.output());
       assert.match(started.output(), /stopped/);
-      assert.deepEqual(await recipient(world, address), { status: "delivered", attempts: 1, in_doubt: false });
+      assert.deepEqual(await recipientOf(world, address), { status: "delivered", attempts: 1, in_doubt: false });
       assert.equal(world.sink.received(address).length, 1);
     });
   }
@@ -90,7 +72,7 @@ describe("one request to stop, while the receiver's answer is outstanding", () =
       const started = await start();
       t.after(started.remove);
       world.sink.script = ({ verb }) => (verb === "dot" ? "silence" : undefined);
-      await send(world, started, `stuck-${name.length}@there.test`);
+      await sendTo(world, started, `stuck-${name.length}@there.test`);
       await world.sink.until((sink) =>
         sink.deliveries.some(({ recipients }) => recipients.includes(`stuck-${name.length}@there.test`)),
       );
@@ -125,27 +107,13 @@ it("an older Node's wrapper ends with the signal that ended a command, as a shel
 });
 
 describe("with the database that the program runs itself", () => {
-  for (const [name, start, stop] of [
-    ["Ctrl-C in a terminal", () => startInTerminal("npm start"), (one: Started) => one.child.stdin!.write(ctrlC)],
-    [
-      "SIGTERM to the process group",
-      () => startAs("npm", ["start"]),
-      (one: Started) => process.kill(-one.child.pid!, "SIGTERM"),
-    ],
-  ] as const) {
-    it(`${name} stops the database after the program`, {
-      skip: name.startsWith("Ctrl") && withoutTerminal,
-    }, async (t) => {
-      const started = await start();
-      t.after(started.remove);
-      await started.ports();
-      stop(started);
-      assert.equal(await started.ended, 0, started.output());
-      assert.match(started.output(), /stopped/);
-      assert.doesNotMatch(started.output(), /ended unexpectedly|did not stop cleanly/);
-      assert.match(await readFile(join(started.dataDir, "postgres.log"), "utf8"), /database system is shut down\s*$/);
-    });
-  }
+  it("SIGTERM to the process group stops the database after the program", async (t) => {
+    const started = await startAs("npm", ["start"]);
+    t.after(started.remove);
+    await started.ports();
+    process.kill(-started.child.pid!, "SIGTERM");
+    await stoppedWithDatabase(started);
+  });
 
   it("a signal during the first start stops it as soon as it is complete, and the next start works", async (t) => {
     const started = await startAs(node24, [bin, "start"]);
@@ -163,26 +131,3 @@ describe("with the database that the program runs itself", () => {
     assert.equal(await again.ended, 0, again.output());
   });
 });
-
-/** Leaves an email in flight: its message has arrived, and the receiver's answer comes one byte at a time. */
-async function holdAnswer(world: World, started: Started, address: string): Promise<void> {
-  world.sink.script = ({ verb }) => (verb === "dot" ? { reply: "250 2.0.0 Queued", dripMs: 60 } : undefined);
-  await send(world, started, address);
-  await world.sink.until((sink) =>
-    sink.deliveries.some(({ complete, recipients }) => complete && recipients.includes(address)),
-  );
-}
-
-async function send(world: World, started: Started, to: string): Promise<void> {
-  const { http } = await started.ports();
-  assert.ok(http > 0, started.output());
-  const email = { from: "news@sender.test", to: [to], subject: "Hello", body: "Hello", async: true };
-  const key = world.nodeEnv.POSTHORN_API_KEY!;
-  const { status, body } = await call(`http://127.0.0.1:${http}`, "EmailService/SendEmail", email, { key });
-  assert.equal(status, 200, JSON.stringify(body));
-}
-
-async function recipient(world: World, address: string) {
-  const [row] = await world.database.sql`select status, attempts, in_doubt from recipients where address = ${address}`;
-  return row;
-}

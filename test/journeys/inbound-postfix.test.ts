@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { freePort } from "../harness/free-port.ts";
 import { type InboundWorld, startInboundWorld, zone } from "../harness/inbound.ts";
-import { freePort } from "../harness/peer.ts";
 import { type Postfix, startPostfix, withoutPostfix } from "../harness/postfix.ts";
 import { accepted, getEmail, untilTold } from "../harness/sending.ts";
 import { byRecipient } from "../harness/sink.ts";

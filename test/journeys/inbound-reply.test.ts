@@ -7,18 +7,20 @@ import { needs } from "../harness/foreign.ts";
 import { type InboundWorld, startInboundWorld, told } from "../harness/inbound.ts";
 import { runPeer } from "../harness/peer.ts";
 
+const skip = needs("swaks");
+
 let world: InboundWorld;
 let directory: string;
 before(async () => {
+  if (skip) return;
   world = await startInboundWorld();
   directory = await mkdtemp(join(tmpdir(), "posthorn-swaks-"));
 });
 after(async () => {
+  if (skip) return;
   await world.stop();
   await rm(directory, { recursive: true, force: true });
 });
-
-const skip = needs("swaks");
 
 test("swaks answers over STARTTLS with attachments, and the answer is told with its thread", { skip }, async () => {
   const sent = (await world.send({ metadata: { order: "42" } })).body as { id: string; messageId: string };

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { startDatabaseProxy } from "../harness/database-proxy.ts";
-import { freePort } from "../harness/peer.ts";
+import { freePort } from "../harness/free-port.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 

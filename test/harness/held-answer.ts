@@ -1,0 +1,38 @@
+/** A program that is started by its own means (see started.ts), and an email that it has in flight. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { call } from "./program.ts";
+import type { Started } from "./started.ts";
+import type { World } from "./world.ts";
+
+/** Leaves an email in flight: its message has arrived, and the receiver's answer comes one byte at a time. */
+export async function holdAnswer(world: World, started: Started, address: string): Promise<void> {
+  world.sink.script = ({ verb }) => (verb === "dot" ? { reply: "250 2.0.0 Queued", dripMs: 60 } : undefined);
+  await sendTo(world, started, address);
+  await world.sink.until((sink) =>
+    sink.deliveries.some(({ complete, recipients }) => complete && recipients.includes(address)),
+  );
+}
+
+export async function sendTo(world: World, started: Started, to: string): Promise<void> {
+  const { http } = await started.ports();
+  assert.ok(http > 0, started.output());
+  const email = { from: "news@sender.test", to: [to], subject: "Hello", body: "Hello", async: true };
+  const key = world.nodeEnv.POSTHORN_API_KEY!;
+  const { status, body } = await call(`http://127.0.0.1:${http}`, "EmailService/SendEmail", email, { key });
+  assert.equal(status, 200, JSON.stringify(body));
+}
+
+export async function recipientOf(world: World, address: string) {
+  const [row] = await world.database.sql`select status, attempts, in_doubt from recipients where address = ${address}`;
+  return row;
+}
+
+/** The program and its own database have ended in order. */
+export async function stoppedWithDatabase(started: Started): Promise<void> {
+  assert.equal(await started.ended, 0, started.output());
+  assert.match(started.output(), /stopped/);
+  assert.doesNotMatch(started.output(), /ended unexpectedly|did not stop cleanly/);
+  assert.match(await readFile(join(started.dataDir, "postgres.log"), "utf8"), /database system is shut down\s*$/);
+}
