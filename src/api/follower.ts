@@ -21,7 +21,8 @@ export type Subscription = {
 };
 
 export type Follower = {
-  subscribe(workspaceId: string, keyId: string): Promise<Subscription>;
+  /** `keyId`: the key or session that the stream ends with; undefined where none is needed. */
+  subscribe(workspaceId: string, keyId: string | undefined): Promise<Subscription>;
   /** Streams open on this node. */
   size(): number;
   start(): void;
@@ -36,7 +37,7 @@ const batch = 512;
 const busyMs = 10_000;
 
 type Followed = { workspaceId: string; tail: Tail; streams: Set<Stream>; grewAt: number };
-type Stream = { keyId: string; revoked: boolean; ring(): void };
+type Stream = { keyId: string | undefined; revoked: boolean; ring(): void };
 
 export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follower {
   const followed = new Map<string, Followed>();
@@ -72,7 +73,7 @@ export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follow
 
   const lookAtKeys = oneAtATime(async () => {
     const holders = [...followed.values()].flatMap(({ workspaceId, streams }) =>
-      [...new Set([...streams].map((stream) => stream.keyId))].map((id) => ({ id, workspaceId })),
+      [...new Set([...streams].flatMap(({ keyId }) => keyId ?? []))].map((id) => ({ id, workspaceId })),
     );
     if (holders.length === 0) return;
     for (const { id, workspaceId } of await revokedAmong(deps.sql, holders)) {

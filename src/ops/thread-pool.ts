@@ -4,8 +4,11 @@ import { readdir, readFile } from "node:fs/promises";
 import { getPriority, setPriority } from "node:os";
 import { promisify } from "node:util";
 
-/** As `nice` counts: still all of a core that nobody else wants, and little of one that the event loop or the database does. */
-const niceness = 19;
+/**
+ * As `nice` counts: a third of what the event loop or the database gets of a core that all of them want. Not the lowest priority: another
+ * program that keeps every core busy would leave it 1 % of one, and mail would wait minutes for its signature.
+ */
+const niceness = 5;
 
 /**
  * On Linux, where a thread has a priority of its own; elsewhere, and where it is not allowed, everything goes on as it was. Without it a

@@ -97,17 +97,22 @@ test("events --follow brings what happens later, by the store and by the API, an
     const args = ["events", "--follow", "--json", "--cursor", "latest", "--types", "email.delivered"];
     const child = spawn(process.execPath, [bin, ...args], { env: { ...process.env, ...way } });
     let output = "";
+    let errors = "";
     child.stdout.on("data", (chunk) => (output += chunk));
-    // The tail is found only when the command is there: emails are sent until one is seen.
-    await until("a followed event", async () => {
+    child.stderr.on("data", (chunk) => (errors += chunk));
+    const ended = once(child, "exit");
+    // The tail is found only when the command is there: emails are sent until some are seen. The time between them is longer than that
+    // between two looks at the keys of open streams.
+    await until("events of several seconds", async () => {
+      assert.equal(child.exitCode, null, errors);
       const email = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "Hi" };
       await program.call("EmailService/SendEmail", email);
-      return output.includes("\n");
+      const times = lines(output).map(({ event }) => Date.parse(event.createdAt));
+      return times.length > 0 && times.at(-1)! - times[0]! > 3000;
     });
-    const ended = once(child, "exit");
     // Twice, as when npx passes on what the terminal sent already.
     for (const signal of ["SIGINT", "SIGINT"] as const) child.kill(signal);
-    assert.deepEqual(await ended, [0, null]);
+    assert.deepEqual(await ended, [0, null], errors);
     assert.equal(lines(output)[0]!.event.type, "email.delivered");
   }
 });
@@ -242,7 +247,7 @@ test("doctor finds zone, reverse name and way out as DNS and the other server te
   assert.match(ill.outbound[0]!.fix!, /open port 25/);
 });
 
-type Line = { cursor: string; event: { type: string } };
+type Line = { cursor: string; event: { type: string; createdAt: string } };
 
 function lines(text: string): Line[] {
   return text.trim() === ""

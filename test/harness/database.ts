@@ -82,7 +82,12 @@ export async function createTestDatabase(
   if (!options.server) inUse++;
   const name = `t_${testFileName()}_${randomBytes(6).toString("hex")}`;
   const admin = openDb({ url, pool: 1, log: silentLog() });
-  await admin.unsafe(`create database ${name}${options.migrated === false ? "" : ` template ${templateName}`}`);
+  // On a busy machine a checkpoint, which a drop waits for, takes longer than a statement of the program may.
+  const run = async (text: string) => {
+    await admin.unsafe("set statement_timeout = 0");
+    await admin.unsafe(text);
+  };
+  await run(`create database ${name}${options.migrated === false ? "" : ` template ${templateName}`}`);
   const cloned = withDatabase(url, name);
   const sql = openDb({ url: cloned, pool: 4, log: silentLog(), name: "test" });
   if (options.example) await sql`delete from settings where name = 'example_domain'`;
@@ -91,7 +96,7 @@ export async function createTestDatabase(
     sql,
     async drop() {
       await sql.end();
-      await admin.unsafe(`drop database if exists ${name} with (force)`);
+      await run(`drop database if exists ${name} with (force)`);
       await admin.end();
       // A file run alone started the server itself: its last database takes the server along.
       if (options.server || --inUse > 0 || !own) return;

@@ -4,7 +4,7 @@ import { createAccept } from "../../accept/accept.ts";
 import type { Call } from "../../api/call.ts";
 import { createEmailService } from "../../api/emails.ts";
 import { createFirstAttempt } from "../../api/first-attempt.ts";
-import { createFollower } from "../../api/follower.ts";
+import { createFollower, type Follower } from "../../api/follower.ts";
 import { lifeOf } from "../../api/life.ts";
 import type { Handlers } from "../../api/service.ts";
 import {
@@ -36,10 +36,11 @@ export async function reachStore<T>(
     const workspaceId = await workspaceFrom(sql, workspace, nowMs());
     const wake = createWake({ sql, log });
     const follower = createFollower({ sql, log, wake });
+    const keyless: Follower = { ...follower, subscribe: (workspaceId) => follower.subscribe(workspaceId, undefined) };
     const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
     const stopping = new AbortController();
     const service = createEmailService({
-      ...{ sql, clock, wake, accept, follower, firstAttempt: createFirstAttempt({ sql, wake }) },
+      ...{ sql, clock, wake, accept, follower: keyless, firstAttempt: createFirstAttempt({ sql, wake }) },
       ...{ stopping: stopping.signal, heartbeatMs: config.stream.heartbeatMs },
     });
     const { sendEmail, streamEvents } = service.handlers as Required<Handlers<typeof EmailService>>;
