@@ -1,6 +1,6 @@
 /** Where the test run's PostgreSQL lies: in memory where there is plenty. It makes and drops a database for nearly every test, and ext4
  * without a journal searches past every file that was deleted in the last half minute before it makes a new one. */
-import { mkdir, readdir, rm, statfs } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -9,7 +9,7 @@ const inMemory = "/dev/shm";
 const plenty = 8 * 2 ** 30;
 const prefix = "posthorn-tests-";
 
-/** A folder for this process. What a killed run left behind in memory goes first. */
+/** A folder for this process. Removes what a killed run left in memory. */
 export async function roomyPlace(): Promise<string> {
   const room = await statfs(inMemory).then(
     ({ bavail, bsize }) => bavail * bsize,
@@ -17,12 +17,13 @@ export async function roomyPlace(): Promise<string> {
   );
   if (process.platform !== "linux" || Math.min(room, process.availableMemory()) < plenty) return tmpdir();
   for (const name of await readdir(inMemory)) {
-    const pid = name.startsWith(prefix) ? Number(name.slice(prefix.length)) : undefined;
-    // That of another account stays.
+    const pid = name.startsWith(prefix) ? Number.parseInt(name.slice(prefix.length), 10) : undefined;
+    // A folder of another account stays.
     if (pid && !isAlive(pid)) await rm(join(inMemory, name), { recursive: true, force: true }).catch(() => {});
   }
-  const place = join(inMemory, `${prefix}${process.pid}`);
-  await mkdir(place, { recursive: true });
+  const place = await mkdtemp(join(inMemory, `${prefix}${process.pid}-`));
+  // PostgreSQL refuses to run as root: root's server has another account, which must reach its own folder in here.
+  await chmod(place, 0o711);
   return place;
 }
 

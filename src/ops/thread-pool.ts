@@ -5,8 +5,8 @@ import { getPriority, setPriority } from "node:os";
 import { promisify } from "node:util";
 
 /**
- * As `nice` counts: a third of what the event loop or the database gets of a core that all of them want. Not the lowest priority: another
- * program that keeps every core busy would leave it 1 % of one, and mail would wait minutes for its signature.
+ * As `nice` counts: a third of what the event loop or the database gets of a core that all of them want. Not the lowest priority: while
+ * another program keeps every core busy, mail would wait minutes for its signature (docs/decisions/0018).
  */
 const niceness = 5;
 

@@ -1,4 +1,5 @@
-/** One PostgreSQL per test run, a database cloned from a migrated template per test file. Real settings, real fsync. */
+/** One PostgreSQL per test run, a database cloned from a migrated template per test file. Real settings; a
+ * whole run may lie in memory (scripts/roomy-place.ts), where fsync costs nothing. */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

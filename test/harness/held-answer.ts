@@ -1,4 +1,4 @@
-/** A program that is started by its own means (see started.ts), and an email that it has in flight. */
+/** Helpers for tests that stop a program of started.ts while it has an email in flight. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -13,8 +13,8 @@ function withoutPseudoTerminal(): string | false {
 }
 
 /**
- * As at a terminal: what is written to its standard input is typed there, and byte 3 is Ctrl-C. The shell that script
- * starts gives way to the command: some shells would stay beside it and die of the same Ctrl-C.
+ * As at a terminal: what is written to its standard input is typed there, and byte 3 is Ctrl-C. `exec` replaces the
+ * shell that script starts: some shells would wait for the command and die of the same Ctrl-C.
  */
 export async function startInTerminal(command: string, options: StartOptions = {}): Promise<Started> {
   return await startAs(pathOf("script"), ["--quiet", "--return", "--command", `exec ${command}`, "/dev/null"], options);
