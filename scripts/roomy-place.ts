@@ -10,18 +10,27 @@ const plenty = 8 * 2 ** 30;
 const prefix = "posthorn-tests-";
 
 /** A folder for this process. Removes what a killed run left in memory. */
-export async function roomyPlace(): Promise<string> {
-  const room = await statfs(inMemory).then(
+export async function roomyPlace(memory = inMemory, needed = plenty): Promise<string> {
+  const room = await statfs(memory).then(
     ({ bavail, bsize }) => bavail * bsize,
     () => 0,
   );
-  if (process.platform !== "linux" || Math.min(room, process.availableMemory()) < plenty) return tmpdir();
-  for (const name of await readdir(inMemory)) {
+  if (process.platform !== "linux" || Math.min(room, process.availableMemory()) < needed) return tmpdir();
+  try {
+    return await placeIn(memory);
+  } catch {
+    // In some containers and chroots only root may write to /dev/shm.
+    return tmpdir();
+  }
+}
+
+async function placeIn(memory: string): Promise<string> {
+  for (const name of await readdir(memory)) {
     const pid = name.startsWith(prefix) ? Number.parseInt(name.slice(prefix.length), 10) : undefined;
     // A folder of another account stays.
-    if (pid && !isAlive(pid)) await rm(join(inMemory, name), { recursive: true, force: true }).catch(() => {});
+    if (pid && !isAlive(pid)) await rm(join(memory, name), { recursive: true, force: true }).catch(() => {});
   }
-  const place = await mkdtemp(join(inMemory, `${prefix}${process.pid}-`));
+  const place = await mkdtemp(join(memory, `${prefix}${process.pid}-`));
   // PostgreSQL refuses to run as root: root's server has another account, which must reach its own folder in here.
   await chmod(place, 0o711);
   return place;
