@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { openEmbedded, startEmbedded } from "./embedded.ts";
-import { findHome, olderHome, readFacts, writeFacts } from "./embedded-home.ts";
+import { findHome, olderHome, readFacts, rootPlace, writeFacts } from "./embedded-home.ts";
 import { takeLock } from "./embedded-lock.ts";
 import { isRoot, needsRoot, newPlace, query, recorder, start } from "./embedded-testing.ts";
 
@@ -81,6 +81,22 @@ describe("a cluster that an older release put under /var/lib/posthorn", { skip: 
     assert.equal((await readFacts(dataDir))!.home, undefined);
   });
 
+  it("stays on another file system, and the command of the warning brings it inside", async (t) => {
+    const memory = "/dev/shm";
+    const devices = await Promise.all([memory, dirname(rootPlace)].map((path) => stat(path).catch(() => undefined)));
+    if (!devices[0] || devices[0].dev === devices[1]?.dev) return t.skip("there is no second file system at /dev/shm");
+    const { dataDir } = await olderInstance(t, memory);
+    const log = recorder();
+    const server = await start(t, { dataDir, log });
+    await assertKept(server.url);
+    const warning = log.lines.find((line) => line.includes("It could not be moved: EXDEV"));
+    const command = /stop Posthorn and run: (.*?) \{/.exec(warning ?? "")?.[1] ?? assert.fail(log.lines.join("\n"));
+    await server.stop();
+    await promisify(execFile)("/bin/sh", ["-c", command]);
+    await assertKept((await start(t, { dataDir })).url);
+    assert.equal((await readFacts(dataDir))!.home, undefined);
+  });
+
   it("is not forgotten for the part of it that an interrupted mv left in the data directory", async (t) => {
     const { dataDir, home } = await olderInstance(t);
     const [inside, outside] = [join(dataDir, "postgres"), join(home, "postgres")];
@@ -142,9 +158,10 @@ describe("a cluster that an older release put under /var/lib/posthorn", { skip: 
   });
 });
 
-/** As an older release left it: below a closed home, with the cluster in a place of its own. */
-async function olderInstance(t: TestContext): Promise<{ dataDir: string; home: string }> {
-  const place = await newPlace(t);
+/** As an older release left it: below a closed home, with the cluster in a place of its own. On the file system of that place, because a
+ * cluster is moved by a rename; the directory for temporary files is often another one. */
+async function olderInstance(t: TestContext, parent = dirname(rootPlace)): Promise<{ dataDir: string; home: string }> {
+  const place = await newPlace(t, parent);
   await chmod(place, 0o700);
   const dataDir = join(place, "data");
   await promisify(execFile)("cp", ["-a", template, dataDir]);
@@ -154,7 +171,7 @@ async function olderInstance(t: TestContext): Promise<{ dataDir: string; home: s
   const { gid } = await stat(join(dataDir, "postgres"));
   await chown(home, 0, gid);
   await chmod(home, 0o710);
-  for (const name of ["postgres", "postgres.conf"]) await rename(join(dataDir, name), join(home, name));
+  for (const name of ["postgres", "postgres.conf"]) await promisify(execFile)("mv", [join(dataDir, name), home]);
   const facts = (await readFacts(dataDir))!;
   await writeFacts(dataDir, { ...facts, url: facts.url.replace(/@[^/]+/, `@${encodeURIComponent(home)}`), home });
   return { dataDir, home };

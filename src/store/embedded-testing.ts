@@ -15,8 +15,8 @@ export const isRoot = process.getuid?.() === 0;
 export const needsRoot = isRoot ? false : "needs root to act as two users";
 
 /** A directory that every account may enter, so that a test closes it on purpose; mkdtemp's 0700 would, as root, be the closed home. */
-export async function newPlace(t: { after(work: () => Promise<void>): void }): Promise<string> {
-  const place = await mkdtemp(join(tmpdir(), "posthorn-embedded-"));
+export async function newPlace(t: { after(work: () => Promise<void>): void }, parent = tmpdir()): Promise<string> {
+  const place = await mkdtemp(join(parent, "posthorn-embedded-"));
   await chmod(place, 0o755);
   t.after(async () => {
     // Hooks run in the order of their making, and a server goes before the ground it stands on.
