@@ -13,7 +13,8 @@ import { roomyPlace } from "./roomy-place.ts";
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("-"));
 const flags = process.argv.slice(2).filter((arg) => arg.startsWith("-") && arg !== "--foreign");
 const matching = ["src", "scripts", "test", "sdk/src", "sdk/test", "web/src", "bench"]
-  .flatMap((folder) => globSync(`${folder}/**/*.test.ts`))
+  // A run that was killed leaves copies of packages in test/output, with their tests.
+  .flatMap((folder) => globSync(`${folder}/**/*.test.ts`, { exclude: ["test/output/**"] }))
   .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
   .sort();
 const files = process.argv.includes("--foreign") ? foreignFiles(matching) : matching;
