@@ -50,7 +50,7 @@ export const foreign = {
 export type ForeignName = keyof typeof foreign;
 
 /** What a machine with a shell has, and what tests may run without a declaration. */
-export const always = ["sh", "node", "npm", "npx", "git", "sleep", "cat", "cp", "chown", "umount"];
+export const always = ["sh", "node", "npm", "npx", "git", "sleep", "cat", "cp", "mv", "chown", "umount"];
 
 /** Debian installs servers into sbin, which is not in an ordinary user's PATH. TEST_PATH_ONLY=1 leaves sbin out. */
 export const searchPath = process.env.TEST_PATH_ONLY
