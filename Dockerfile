@@ -1,14 +1,14 @@
-# Posthorn as an image: the server with its built dashboard, under an ordinary account, on a Debian with glibc (the PostgreSQL that
-# comes along needs it). Alone it runs its own database in /data; with DATABASE_URL it uses yours.
+# The Docker image of Posthorn: the server and the built dashboard, under an unprivileged account, on Debian, because the embedded
+# PostgreSQL needs glibc. With DATABASE_URL it uses that database; otherwise it runs its own in /data.
 
-# For builds that can be repeated, name the image by its digest as well:
+# For reproducible builds, pin the base image by digest:
 #   docker build --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:… .
 # "docker buildx imagetools inspect node:24-bookworm-slim" prints the digest.
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /posthorn
-# Packages first: this layer is built again only when a manifest or the lock file changes.
+# Packages first: this layer is rebuilt only when a manifest or the lock file changes.
 COPY package.json package-lock.json ./
 COPY sdk/package.json sdk/
 COPY web/package.json web/

@@ -1,14 +1,13 @@
 /**
- * What composing and signing cost, and what the alternatives would: `node bench/compose.ts`.
- * The numbers in docs/decisions/0004-composing.md come from here.
+ * The cost of composing and signing, and of the alternatives: npx node bench/compose.ts.
+ * Source of the numbers in docs/decisions/0004-composing.md.
  */
-
 import { createPrivateKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { dkimSign } from "mailauth/lib/dkim/sign.js";
 import MailComposer from "nodemailer/lib/mail-composer";
-import { createComposer } from "../src/delivery/compose-pool.ts";
+import { createComposer } from "../src/delivery/compose/pool.ts";
 import { type Address, parseAddress } from "../src/mail/address.ts";
 import { compose, type OutgoingEmail } from "../src/mail/compose.ts";
 import { dkimSigningInput } from "../src/mail/dkim.ts";
@@ -54,7 +53,7 @@ async function signing(): Promise<void> {
   const { input } = dkimSigningInput(message, identity);
   await rate("  crypto.sign, KeyObject, one core", 400, async () => void sign("sha256", input, key));
   const ours = await makeRsaKey();
-  await rate("  the same with three primes, as domains have", 400, async () => void sign("sha256", input, ours));
+  await rate("  the same with three primes, as in our keys", 400, async () => void sign("sha256", input, ours));
   await rate(
     "  crypto.sign, PEM parsed each time",
     400,
@@ -68,7 +67,7 @@ async function signing(): Promise<void> {
 }
 
 async function hop(): Promise<void> {
-  console.log("\nUnsigned, one after the other: inline against a worker thread");
+  console.log("\nUnsigned, one at a time: inline compared with a worker thread");
   const inline = createComposer({ inlineLimitBytes: Number.POSITIVE_INFINITY });
   const worker = createComposer({ inlineLimitBytes: -1 });
   for (const kib of [3, 16, 64, 256, 1024]) {
@@ -86,7 +85,7 @@ async function lines(): Promise<void> {
   const bytes = randomBytes(30 * 1024 * 1024);
   const base64 = bytes.toString("base64");
   const target = Buffer.alloc(base64LinesSize(base64.length));
-  await rate("  put down and spread (ours)", 8, async () => void writeBase64Lines(base64, target, 0));
+  await rate("  encoded at once, then spread (ours)", 8, async () => void writeBase64Lines(base64, target, 0));
   const source = Buffer.from(base64);
   await rate("  copied line by line", 8, async () => {
     let at = 0;
@@ -121,7 +120,7 @@ async function large(): Promise<void> {
   await composer.compose({ email: withText, signer });
   await once("  composer, content as text", () => composer.compose({ email: withText, signer }));
   const octets = Uint8Array.from(Buffer.from(base64, "latin1"));
-  await once("  composer, content as octets given away", () =>
+  await once("  composer, content as transferred bytes", () =>
     composer.compose({ email: { ...email, attachments: [{ ...file, base64: octets }] }, signer }),
   );
   await composer.stop();

@@ -1,11 +1,11 @@
 /**
- * What a transaction costs with our SMTP client and with nodemailer's SMTPConnection: `node bench/smtp-client.ts`.
- * The numbers in docs/decisions/0005-smtp-client.md come from here.
+ * The cost of a transaction with our SMTP client and with nodemailer's SMTPConnection: npx node bench/smtp-client.ts.
+ * Source of the numbers in docs/decisions/0005-smtp-client.md.
  */
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
-import { openSession } from "../src/smtp/client.ts";
+import { openSession } from "../src/smtp/client/session.ts";
 import { startSink } from "../test/harness/sink.ts";
 
 type Send = (data: Buffer) => Promise<void>;
@@ -14,7 +14,7 @@ type Client = { send: Send; close: () => unknown };
 const small = Buffer.from(`Subject: x\r\n\r\n${`${"x".repeat(70)}\r\n`.repeat(42)}`);
 const large = Buffer.from(`Subject: x\r\n\r\n${`${"x".repeat(76)}\r\n`.repeat(Math.floor((40 * 1024 * 1024) / 78))}`);
 
-// The sink runs in a process of its own, so that its work is not counted as the client's.
+// The sink runs in its own process, so that its CPU time is not counted as the client's.
 if (process.send) {
   const sink = await startSink({ record: false });
   process.send(sink.port);
@@ -57,20 +57,20 @@ async function pause(name: string, open: () => Promise<Client>): Promise<string>
   const client = await open();
   let longest = 0;
   let last = performance.now();
-  let beating = true;
-  const beat = () => {
+  let running = true;
+  const tick = () => {
     const now = performance.now();
     longest = Math.max(longest, now - last);
     last = now;
-    if (beating) setImmediate(beat);
+    if (running) setImmediate(tick);
   };
-  beat();
+  tick();
   const start = performance.now();
   await client.send(large);
   const took = performance.now() - start;
-  beating = false;
+  running = false;
   await client.close();
-  return `  ${name.padEnd(12)} ${Math.round(took)} ms, event loop held for ${Math.round(longest)} ms at most`;
+  return `  ${name.padEnd(12)} ${Math.round(took)} ms, event loop blocked for at most ${Math.round(longest)} ms`;
 }
 
 async function ours(port: number): Promise<Client> {

@@ -1,34 +1,35 @@
-/** How soon a reader sees a commit, alone and beside 2,000 idle streams, and what an idle stream costs: node bench/stream.ts [--json] */
+/** Time from a commit to the reader of a stream, alone and with 2,000 idle streams, and the memory of an idle stream.
+ * npm run bench -- stream */
 import { connect, type Socket } from "node:net";
+import { appendEvent } from "../src/events/store.ts";
+import { insertKey, makeKeySecret } from "../src/keys/store.ts";
 import { silentLog } from "../src/ops/log.ts";
-import type { Sql } from "../src/store/db.ts";
-import { appendEvent } from "../src/store/events.ts";
-import { makeUuid } from "../src/store/ids.ts";
-import { insertKey, makeKeySecret } from "../src/store/keys.ts";
-import { createWake, type Wake } from "../src/store/wake.ts";
-import { createWorkspace } from "../src/store/workspaces.ts";
+import { makeUuid } from "../src/postgres/ids.ts";
+import type { Sql } from "../src/postgres/pool.ts";
+import { createWake, type Wake } from "../src/postgres/wake.ts";
+import { createWorkspace } from "../src/workspaces/store.ts";
 import { openStream } from "../test/harness/streams.ts";
 import { until } from "../test/harness/wait.ts";
-import { type Bench, runAlone } from "./lib/report.ts";
-import { benchKey, residentMiB, setStage } from "./lib/stage.ts";
+import { benchKey, residentMiB, startEnvironment } from "./lib/environment.ts";
+import type { Bench } from "./lib/report.ts";
 
 const idleStreams = 2000;
 const wakeUps = 500;
 
-export const benchStream: Bench = async (say) => {
-  const stage = await setStage();
-  const { sql } = stage;
-  const node = await stage.start({ POSTHORN_ROLES: "api" });
-  // The bench is the other node: it commits, and says so as a node does.
+export const benchStream: Bench = async (progress) => {
+  const environment = await startEnvironment();
+  const { sql } = environment;
+  const node = await environment.start({ POSTHORN_ROLES: "api" });
+  // The bench acts as another node: it commits events and sends the wake-up.
   const wake = createWake({ sql, log: silentLog() });
   const [row] = await sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
   const active = { url: node.url, workspaceId: row!.value, sql, wake };
 
-  say(`${wakeUps} wake-ups of one stream …`);
+  progress(`${wakeUps} wake-ups of one stream …`);
   await measureWakeUps(active, 50);
   const alone = await measureWakeUps(active, wakeUps);
 
-  say(`opening ${idleStreams} idle streams, each of its own workspace …`);
+  progress(`opening ${idleStreams} idle streams, each in its own workspace …`);
   const keys = await makeWorkspaces(sql, idleStreams);
   const before = await residentMiB(node.pid);
   const began = performance.now();
@@ -37,24 +38,28 @@ export const benchStream: Bench = async (say) => {
   await until("the node to count them", async () => (await countStreams(node.opsUrl)) === idleStreams);
   const perStreamKiB = ((await residentMiB(node.pid)) - before) * (1024 / idleStreams);
 
-  say(`${wakeUps} wake-ups beside them …`);
+  progress(`${wakeUps} wake-ups with idle streams …`);
   await measureWakeUps(active, 50);
-  const beside = await measureWakeUps(active, wakeUps);
+  const withIdle = await measureWakeUps(active, wakeUps);
   for (const socket of sockets) socket.destroy();
-  await until("the node to let go of them", async () => (await countStreams(node.opsUrl)) === 0, { withinMs: 30_000 });
+  await until("the node to close them", async () => (await countStreams(node.opsUrl)) === 0, { withinMs: 30_000 });
   await wake.stop();
   await node.remove();
-  await stage.clear();
+  await environment.stop();
   return [
     { what: "commit to reader, p50, one stream", value: alone.p50, unit: "ms" },
     { what: "commit to reader, p99, one stream", value: alone.p99, unit: "ms" },
     {
-      ...{ what: `commit to reader, p50, beside ${idleStreams} idle streams`, value: beside.p50, unit: "ms" },
-      beside: { what: "one stream", value: alone.p50 },
+      what: `commit to reader, p50, with ${idleStreams} idle streams`,
+      value: withIdle.p50,
+      unit: "ms",
+      baseline: { what: "one stream", value: alone.p50 },
     },
     {
-      ...{ what: `commit to reader, p99, beside ${idleStreams} idle streams`, value: beside.p99, unit: "ms" },
-      beside: { what: "one stream", value: alone.p99 },
+      what: `commit to reader, p99, with ${idleStreams} idle streams`,
+      value: withIdle.p99,
+      unit: "ms",
+      baseline: { what: "one stream", value: alone.p99 },
     },
     { what: "resident memory per idle stream", value: perStreamKiB, unit: "KiB" },
     { what: "streams opened", value: idleStreams / openSeconds, unit: "/s" },
@@ -63,7 +68,7 @@ export const benchStream: Bench = async (say) => {
 
 type Active = { url: string; workspaceId: string; sql: Sql; wake: Wake };
 
-/** One event after the other, each committed when the reader has seen the one before. */
+/** Commits each event after the reader has received the previous one. */
 async function measureWakeUps({ url, workspaceId, sql, wake }: Active, count: number) {
   const took: number[] = [];
   let seen = Promise.withResolvers<number>();
@@ -78,7 +83,7 @@ async function measureWakeUps({ url, workspaceId, sql, wake }: Active, count: nu
     const payload = { domain: "example.test" };
     await appendEvent(sql, { id: makeUuid(Date.now()), workspaceId, type: "domain.updated", payload });
     const committed = performance.now();
-    wake.tell("events");
+    wake.notify("events");
     took.push((await seen.promise) - committed);
   }
   stream.leave();
@@ -106,7 +111,7 @@ async function makeWorkspaces(sql: Sql, count: number): Promise<string[]> {
   return keys;
 }
 
-/** Lean readers: a socket each, open once the first message is there. A few at a time, as clients come. */
+/** Opens minimal stream readers, 50 at a time. Each is one socket, and counts as open when its first message has arrived. */
 async function openIdle(url: string, keys: readonly string[]): Promise<Socket[]> {
   const { hostname, port, host } = new URL(url);
   const sockets: Socket[] = [];
@@ -136,5 +141,3 @@ async function countStreams(opsUrl: string): Promise<number> {
   const text = await (await fetch(`${opsUrl}/metrics`)).text();
   return Number(/^posthorn_event_streams (\d+)/m.exec(text)?.[1]);
 }
-
-if (import.meta.main) await runAlone(benchStream);

@@ -1,7 +1,8 @@
-// Answers --help, --version, completion and unknown commands from bin/command-line.json: without the server, and without a second Node.
+// Answers --help, --version, completion and unknown commands from bin/command-line.json, without loading the server or starting Node 24.
+// Called by bin/posthorn.js.
 import { readFileSync } from "node:fs";
 
-/** The text to print and the exit code; undefined where a command is to run. Exit code 2 goes with a mistake, printed as an error. */
+/** The text to print and the exit code; undefined if a command must run. Exit code 2: a mistake, printed to standard error. */
 export function answer(args) {
   const facts = JSON.parse(readFileSync(new URL("./command-line.json", import.meta.url), "utf8"));
   const print = (lines) => ({ text: `${lines.join("\n")}\n`, code: 0 });
@@ -12,7 +13,7 @@ export function answer(args) {
   const words = args.slice(args[0] === "help" ? 1 : 0, firstOption < 0 ? args.length : firstOption);
   if (words.length === 0 && (asksHelp || args.length === 0)) return print(facts.help[""]);
   if (["--version", "-v"].includes(args[0])) return print([facts.version]);
-  if (words.length === 0) return mistake(`posthorn takes a command before ${args[0]}. See: posthorn --help`);
+  if (words.length === 0) return mistake(`Write a command before ${args[0]}. See: posthorn --help`);
 
   const [first, second] = words;
   const name = [`${first} ${second}`, first].find((known) => Object.hasOwn(facts.help, known));
@@ -38,11 +39,11 @@ function unknown(typed, names, group) {
   const hint =
     near.length > 0 ? `Did you mean: ${near.map((name) => `posthorn ${group}${name}`).join(", ")}?` : undefined;
   const all =
-    group === "" ? "See: posthorn --help" : `There is: ${names.map((name) => `posthorn ${group}${name}`).join(", ")}.`;
+    group === "" ? "See: posthorn --help" : `Available: ${names.map((name) => `posthorn ${group}${name}`).join(", ")}.`;
   return `posthorn has no command ${JSON.stringify(group + typed)}. ${hint ?? all}`;
 }
 
-/** Letters to add, to remove or to replace (Levenshtein). */
+/** Characters to add, remove or replace (Levenshtein distance). */
 function distance(a, b) {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

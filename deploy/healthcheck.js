@@ -1,5 +1,5 @@
-// The image's health check: asks the operations port, which every node has, whether this node is ready. Exit code 0: it is.
-// The port stands in ports.json; the address is that of POSTHORN_OPS, or loopback where it listens on all addresses.
+// The health check of the Docker image: asks the operations port whether this node is ready. Exit code 0: ready.
+// The port is read from ports.json. The address is that of POSTHORN_OPS, or loopback if it listens on all addresses.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-/** Judges what is installed with us: node scripts/audit.ts. The lock file by itself, then npm's advisories and signatures where the registry answers. */
+/** Audits the dependencies: npm run audit. Checks the lock file, and npm's advisories and signatures if the registry answers. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
@@ -35,39 +35,42 @@ for (const folder of folders) {
       findings.push(`${name} of ${folder || "the server"} is not pinned: ${version}`);
 }
 
-// npm runs no install script that allowScripts does not name; each that wants one must have been decided about.
-const decided = Object.keys(manifest.allowScripts ?? {});
+// npm runs an install script only if allowScripts allows it. Report packages that have one and are not listed.
+const listed = Object.keys(manifest.allowScripts ?? {});
 for (const [path, { hasInstallScript }] of installed) {
   const name = path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
-  if (hasInstallScript && !decided.includes(name))
-    say(`${name} wants to run a script when it is installed; allowScripts does not name it, so it does not`);
+  if (hasInstallScript && !listed.includes(name))
+    print(`${name} has an install script, which does not run because allowScripts does not list it`);
 }
 
 const served = installed.filter(([, { dev }]) => !dev).length;
-say(`lock file: ${installed.length} packages, ${served} of them installed with the server`);
-const advisories = ask(["audit", "--json"]);
+print(`lock file: ${installed.length} packages, ${served} of them installed with the server`);
+const advisories = npmJson(["audit", "--json"]);
 const counts = (advisories as { metadata?: { vulnerabilities: Record<string, number> } } | undefined)?.metadata
   ?.vulnerabilities;
-if (!counts) say("advisories: the registry did not answer; run it where it does");
+if (!counts) print("advisories: the registry did not answer; run this with access to the registry");
 else {
-  say(
+  print(
     `advisories: ${Object.entries(counts)
       .map(([level, count]) => `${level} ${count}`)
       .join(", ")}`,
   );
-  if (counts.total! > 0) findings.push("npm audit knows of vulnerabilities: run npm audit");
+  if (counts.total! > 0) findings.push("npm audit reports vulnerabilities: run npm audit");
 }
-const signatures = ask(["audit", "signatures", "--json"]) as { invalid?: unknown[]; missing?: unknown[] } | undefined;
-if (!signatures?.invalid) say("signatures: the registry did not answer; run it where it does");
+const signatures = npmJson(["audit", "signatures", "--json"]) as
+  | { invalid?: unknown[]; missing?: unknown[] }
+  | undefined;
+if (!signatures?.invalid) print("signatures: the registry did not answer; run this with access to the registry");
 else {
-  say(`signatures: ${signatures.invalid.length} wrong, ${signatures.missing?.length ?? 0} without one`);
-  if (signatures.invalid.length > 0) findings.push("packages with a wrong signature: run npm audit signatures");
+  print(`signatures: ${signatures.invalid.length} invalid, ${signatures.missing?.length ?? 0} missing`);
+  if (signatures.invalid.length > 0) findings.push("packages with an invalid signature: run npm audit signatures");
 }
 
-for (const finding of findings) say(`FOUND ${finding}`);
+for (const finding of findings) print(`FOUND ${finding}`);
 process.exit(findings.length > 0 ? 1 : 0);
 
-function ask(args: string[]): unknown {
+/** The JSON output of an npm command; undefined if there is none. */
+function npmJson(args: string[]): unknown {
   const { stdout } = spawnSync("npm", args, { encoding: "utf8", maxBuffer: 64 * 1024 * 1024, timeout: 60_000 });
   try {
     return JSON.parse(stdout);
@@ -76,6 +79,6 @@ function ask(args: string[]): unknown {
   }
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -1,19 +1,19 @@
-/** Runs the tests that touch foreign programs as a machine without any of them does: PATH is one folder with node, npm, git, a shell and the
- * POSIX utilities. Arguments narrow it as in `npm test`. */
+/** npm run test:bare: runs the tests that use foreign programs as on a machine without those programs. PATH is one folder with node, npm,
+ * git, a shell and the POSIX utilities. Arguments select tests as in `npm test`. */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
-/** Every system with a shell has these; curl, Python, OpenSSL and so on are not among them. */
+/** Utilities that every POSIX system has. curl, Python and OpenSSL are not among them. */
 const utilities =
   "sh env cat cp mv rm mkdir rmdir ln ls chmod chown touch head tail wc sort uniq cut tr od tee dd date sleep kill id uname " +
   "dirname basename readlink realpath mktemp printf echo true false test expr seq nproc df du stat sed grep xargs find";
-const wanted = [...utilities.split(" "), "npm", "npx", "git"];
+const programs = [...utilities.split(" "), "npm", "npx", "git"];
 
 const folder = mkdtempSync(join(tmpdir(), "posthorn-bare-"));
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-for (const name of wanted) {
+for (const name of programs) {
   const path = (process.env.PATH ?? "")
     .split(delimiter)
     .filter((part) => !part.includes("node_modules"))
@@ -33,7 +33,7 @@ process.stdout.write(Object.keys(foreign).filter((name) => locate(name) !== unde
 );
 const found = spawnSync(process.execPath, [probe], { env, encoding: "utf8" });
 if (found.status !== 0 || found.stdout !== "") {
-  process.stderr.write(`The PATH without foreign programs still has: ${found.stdout}${found.stderr}\n`);
+  process.stderr.write(`The PATH without foreign programs still contains: ${found.stdout}${found.stderr}\n`);
   process.exit(1);
 }
 

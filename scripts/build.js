@@ -1,9 +1,9 @@
-// npm run build: the SDK and the dashboard into their dist folders. `npm ci` runs it with --after-install, when the tools
-// may have been left out. Plain JavaScript, because an install that brings no Node 24 along runs it with the machine's own.
+// npm run build: builds the SDK and the dashboard into their dist folders. `npm ci` runs it with --after-install, where the build
+// tools may be missing. Plain JavaScript, because an install without Node 24 runs it with the machine's own Node.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 
-// For `npx posthorn`. As a "bin" of package.json, npx would install this very package into its cache first, and build everything anew for that.
+// A link for `npx posthorn`. With a "bin" in package.json instead, npx would first install this package into its cache and build it there.
 try {
   mkdirSync("node_modules/.bin", { recursive: true });
   rmSync("node_modules/.bin/posthorn", { force: true });
@@ -16,7 +16,7 @@ const missing = ["node", "typescript", "vite"].filter((name) => !existsSync(`nod
 
 if (process.argv.includes("--after-install") && missing.length > 0) {
   process.stdout.write(
-    `The SDK and the dashboard are not built: this install leaves out ${missing.join(", ")}. The server runs without them; a full "npm ci" builds them.\n`,
+    `The SDK and the dashboard were not built, because this install omits ${missing.join(", ")}. The server runs without them; a full "npm ci" builds them.\n`,
   );
 } else {
   const done = spawnSync("npm", ["run", "--silent", "build", "-w", "sdk", "-w", "web"], { stdio: "inherit" });

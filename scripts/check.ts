@@ -1,4 +1,4 @@
-/** npm run check: everything about the tree that is judged without running the product. All steps run; each failure is named. */
+/** npm run check: every static check of the checkout. All steps run, also after a failure, and failures are listed at the end. */
 import { spawnSync } from "node:child_process";
 
 const node = process.execPath;
@@ -7,7 +7,8 @@ const steps: [name: string, command: string, args: string[]][] = [
   ["types of the SDK", "tsc", ["--noEmit", "-p", "sdk"]],
   ["types of the dashboard", "tsc", ["--noEmit", "-p", "web"]],
   ["lint and format", "biome", ["ci", "--colors=off", "--error-on-warnings", "."]],
-  ["import order", node, ["scripts/import-order.ts"]],
+  ["layout of src", node, ["scripts/import-order.ts"]],
+  ["glossary", node, ["scripts/glossary.ts"]],
   ["contract lint", "buf", ["lint"]],
   ["contract breaking changes", "buf", ["breaking", "--against", "proto/image.binpb"]],
   ["generated files", node, ["scripts/generate.ts", "--check"]],

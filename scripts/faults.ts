@@ -1,4 +1,5 @@
-/** npm run faults: everything that Posthorn must survive, done to the real program under load, with a report. See docs/faults.md. */
+/** npm run faults: injects every fault that Posthorn must survive into the real program under load, and prints a report.
+ * See docs/faults.md. */
 import { parseArgs } from "node:util";
 import { allFaults } from "../test/faults/all.ts";
 import type { Fault } from "../test/faults/fault.ts";
@@ -7,32 +8,32 @@ import type { Findings } from "../test/harness/under-load.ts";
 
 const usage = `npm run faults [-- options]
 
-Does to the real program, on a PostgreSQL of its own, what happens to programs: kills, stops, full disks, bad receivers.
-While it does, a client sends and keeps a ledger; afterwards ledger, receiver and event log are compared.
+Injects faults into the real program on its own PostgreSQL: kills, stops, full disks, bad receivers.
+Meanwhile a client sends mail and keeps a ledger. Afterwards the ledger, the receiver and the event log are compared.
 
-  --only WORDS   only faults whose name holds these words; may be given more than once
-  --times N      how often each fault is made to happen (default: its own number, see --list)
-  --json         the report as JSON on standard output
-  --list         names of the faults and what must hold
-  --help         this
+  --only WORDS   only faults whose name contains these words; repeatable
+  --times N      how often to inject each fault (default: see --list)
+  --json         print the report as JSON on standard output
+  --list         list the faults and what must hold
+  --help         show this help
 
-Progress goes to standard error. Exit code 1 when a promise is broken, 2 when the command is wrong.
+Progress goes to standard error. Exit code 1: a promise is broken. Exit code 2: a mistake in the command.
 `;
 
-const asked = readArguments();
-if (asked.help) {
+const args = readArguments();
+if (args.help) {
   process.stdout.write(usage);
   process.exit(0);
 }
-const only = (asked.only ?? []).map((words) => words.toLowerCase());
+const only = (args.only ?? []).map((words) => words.toLowerCase());
 const chosen = allFaults.filter(
   ({ name }) => only.length === 0 || only.some((words) => name.toLowerCase().includes(words)),
 );
 if (chosen.length === 0) {
-  process.stderr.write(`No fault's name holds ${only.join(" or ")}. See: npm run faults -- --list\n`);
+  process.stderr.write(`No fault's name contains ${only.join(" or ")}. See: npm run faults -- --list\n`);
   process.exit(2);
 }
-if (asked.list) {
+if (args.list) {
   for (const { name, promise, times } of chosen) process.stdout.write(`${name} (${times} times)\n  ${promise}\n`);
   process.exit(0);
 }
@@ -43,14 +44,14 @@ const server = await startTestServer();
 process.env.TEST_DATABASE_URL = server.url;
 const results: Result[] = [];
 for (const [i, fault] of chosen.entries()) {
-  say(`${fault.name} (${i + 1} of ${chosen.length})`);
+  printProgress(`${fault.name} (${i + 1} of ${chosen.length})`);
   const result = await run(fault);
   results.push(result);
-  say(`  ${result.skipped ? `skipped: ${result.skipped}` : verdict(result)}, ${result.seconds.toFixed(0)} s`);
-  for (const words of (result.broken ?? []).slice(0, 5)) say(`    ${words}`);
+  printProgress(`  ${result.skipped ? `skipped: ${result.skipped}` : verdict(result)}, ${result.seconds.toFixed(0)} s`);
+  for (const message of (result.broken ?? []).slice(0, 5)) printProgress(`    ${message}`);
 }
 await server.stop();
-process.stdout.write(asked.json ? `${JSON.stringify(results)}\n` : `\n${report(results)}`);
+process.stdout.write(args.json ? `${JSON.stringify(results)}\n` : `\n${report(results)}`);
 process.exit(results.some(isBroken) ? 1 : 0);
 
 async function run(fault: Fault): Promise<Result> {
@@ -60,7 +61,7 @@ async function run(fault: Fault): Promise<Result> {
   const began = performance.now();
   const seconds = () => (performance.now() - began) / 1000;
   try {
-    const found = await fault.inject(asked.times ?? fault.times, (words) => say(`  ${words}`));
+    const found = await fault.inject(args.times ?? fault.times, (message) => printProgress(`  ${message}`));
     return { fault: name, promise, ...found, seconds: seconds() };
   } catch (error) {
     return { fault: name, promise, broken: [(error as Error).stack ?? String(error)], seconds: seconds() };
@@ -101,8 +102,8 @@ function report(all: readonly Result[]): string {
     .join("\n");
 }
 
-function say(words: string): void {
-  process.stderr.write(`${words}\n`);
+function printProgress(line: string): void {
+  process.stderr.write(`${line}\n`);
 }
 
 function readArguments() {
@@ -118,7 +119,7 @@ function readArguments() {
     });
     const times = values.times === undefined ? undefined : Number(values.times);
     if (times !== undefined && !(Number.isInteger(times) && times > 0))
-      throw new Error("--times wants a whole number above 0");
+      throw new Error("--times must be a whole number above 0");
     return { ...values, times };
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${usage}`);

@@ -1,4 +1,4 @@
-/** Prints the Debian packages of all programs that tests need, for .ci/run. */
+/** Prints the Debian packages of all foreign programs that tests need. Called by .ci/run. */
 import { foreign } from "../test/harness/foreign.ts";
 
 const packages = Object.values(foreign).flatMap((one) => ("optional" in one ? [] : one.package.split(" ")));

@@ -1,4 +1,4 @@
-// Writes every generated file of the checkout, or checks that they are up to date; `npm run generate` and `npm run check` call it.
+// Writes every generated file of the checkout, or checks that all are up to date. `npm run generate` and `npm run check` call it.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -22,12 +22,12 @@ const help = `Usage: node scripts/generate.ts [option]
 
 Without an option, writes the generated files: ${generators.map((one) => one.name).join(", ")}.
 
-  --check            write nothing; exit 1 and name the files that are not up to date
-  --publish          declare the contract as it stands published: write ${image}, which
+  --check            write nothing; exit 1 and list the files that are not up to date
+  --publish          record the current contract as published: write ${image}, which
                      "buf breaking --against ${image}" compares later changes with;
-                     refused when the contract breaks the image that is there
-  --accept-breaking  as --publish, though the contract breaks the image
-  --help             show this text
+                     refused if the contract breaks the existing image
+  --accept-breaking  like --publish, also if the contract breaks the image
+  --help             show this help
 `;
 
 try {
@@ -63,8 +63,8 @@ async function main(argv: string[]): Promise<number> {
   return 1;
 }
 
-async function publish(evenIfBreaking: boolean): Promise<number> {
-  if (!evenIfBreaking && existsSync(join(root, image))) await buf("breaking", "--against", image);
+async function publish(acceptBreaking: boolean): Promise<number> {
+  if (!acceptBreaking && existsSync(join(root, image))) await buf("breaking", "--against", image);
   await buf("build", "--exclude-source-info", "--output", image);
   console.log(`wrote ${image}`);
   return 0;

@@ -1,52 +1,141 @@
-/** Checks that every file imports only from its own folder or from folders to its left in the order of the house. */
+/** Checks the layout of src: the order of folders, the three kinds of files in a noun (service, store, rules), SQL, generated code and the
+ * length of files. No two files of the project import each other, directly or through others. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
-/** Folders of one step stand side by side and never import each other. */
-const order: string[][] = [
-  ["ops"],
-  ["mail"],
-  ["rules"],
-  ["smtp", "dns"],
-  ["store"],
-  ["accept"],
-  ["people"],
-  ["api", "delivery", "inbound", "domains", "webhooks"],
-  ["app"],
+/** A file imports from its own folder and from folders above it in this list. */
+const order = [
+  "ops",
+  "dns",
+  "mail",
+  "smtp",
+  "postgres",
+  "http",
+  "keys",
+  "workspaces",
+  "events",
+  "suppressions",
+  "domains",
+  "emails",
+  "delivery",
+  "queue",
+  "inbound",
+  "webhooks",
+  "stats",
+  "people",
+  "app",
 ];
 
-/** Generated code is the wire's shape: only the rooms that speak it may know it. */
-const mayImportGen = new Set(["api", "app", "gen"]);
+/** What rules may use: they decide from arguments alone, so nothing here reads a socket, a file, a clock or the database. */
+const pureFiles =
+  /^src\/(mail\/|ops\/(problem|state-machine)\.ts|dns\/(name|record|address-guard)\.ts|smtp\/client\/evidence\.ts)/;
+const pureModules = new Set(["node:crypto", "node:net", "ipaddr.js", "tldts"]);
+/** Stores read and write rows; of a call they know only who makes it. */
+const hiddenFromStores = /^src\/(http\/(?!caller\.ts)|app\/)/;
+const mayHoldSql = /^src\/postgres\/|\/store\.ts$|\/store\//;
+const mayImportGen = /^src\/(http|app)\/|\/(service|wire)\.ts$/;
 
-const step = new Map(order.flatMap((folders, i) => folders.map((folder) => [folder, i] as const)));
-const wrong: string[] = [];
-const files = globSync("src/**/*.ts");
+const maxLines = 400;
 
-for (const file of files) {
-  const folder = file.split("/")[1]!;
-  if (folder === "gen") continue;
-  if (!step.has(folder)) wrong.push(`${file}: the folder src/${folder} has no place in the order`);
-  for (const target of importsOf(file)) {
-    const to = target.split("/")[1]!;
-    if (!target.startsWith("src/")) {
-      if (!file.endsWith(".test.ts")) wrong.push(`${file} imports ${target}, which is outside src`);
-    } else if (to === "gen") {
-      if (!mayImportGen.has(folder) && !file.endsWith(".test.ts"))
-        wrong.push(`${file} imports generated code; only ${[...mayImportGen].join(", ")} may`);
-    } else if (to !== folder && (step.get(to) ?? Number.POSITIVE_INFINITY) >= (step.get(folder) ?? -1)) {
-      wrong.push(`${file} imports ${target}: ${to} does not stand to the left of ${folder}`);
-    }
-  }
-}
+type Kind = "service" | "store" | "rules" | "other";
+type Import = { path: string; external: boolean };
 
-function importsOf(file: string): string[] {
-  const text = readFileSync(file, "utf8");
-  const found = [...text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map((match) => match[1]!);
-  return found.map((path) => normalize(join(dirname(file), path)));
-}
+const files = globSync("src/**/*.ts").filter((file) => !file.startsWith("src/gen/"));
+const sources = files.filter((file) => !file.endsWith(".test.ts"));
+const others = globSync("{test,bench,scripts,sdk,web}/**/*.{ts,tsx}", {
+  exclude: ["**/node_modules/**", "**/dist/**"],
+});
+const graph = new Map([...files, ...others].map((file) => [file, importsOf(file)]));
+const wrong = [
+  ...sources.flatMap(orderFaults),
+  ...sources.flatMap(kindFaults),
+  ...sources.flatMap(sqlFaults),
+  ...findCycles([...files, ...others]),
+  ...sources.flatMap(lengthFaults),
+];
 
 if (wrong.length > 0) {
   process.stderr.write(`${wrong.join("\n")}\n`);
   process.exit(1);
 }
-process.stdout.write(`${files.length} files follow the import order.\n`);
+process.stdout.write(`${files.length} files follow the layout of src.\n`);
+
+function orderFaults(file: string): string[] {
+  const folder = folderOf(file);
+  if (!order.includes(folder))
+    return [`${file}: src/${folder} is not in the order of folders in scripts/import-order.ts`];
+  return graph.get(file)!.flatMap(({ path, external }) => {
+    if (external) return [];
+    if (!path.startsWith("src/")) return [`${file} imports ${path}, which is outside src`];
+    if (path.startsWith("src/gen/"))
+      return mayImportGen.test(file)
+        ? []
+        : [`${file} imports generated code; only http, app, service.ts and wire.ts may`];
+    if (order.indexOf(folderOf(path)) <= order.indexOf(folder)) return [];
+    return [`${file} imports ${path}: ${folderOf(path)} comes after ${folder} in the order of folders`];
+  });
+}
+
+function kindFaults(file: string): string[] {
+  const kind = kindOf(file);
+  return graph.get(file)!.flatMap(({ path, external }) => {
+    const target = external ? "other" : kindOf(path);
+    if (kind === "rules" && !(external ? pureModules.has(path) : target === "rules" || pureFiles.test(path)))
+      return [`${file} imports ${path}: rules are pure and import only rules and formats`];
+    if (kind === "store" && (target === "service" || hiddenFromStores.test(path)))
+      return [`${file} imports ${path}: a store knows nothing of calls`];
+    if (target === "service" && kind !== "service" && folderOf(file) !== "app")
+      return [`${file} imports ${path}: only app and other services import a service`];
+    return [];
+  });
+}
+
+function sqlFaults(file: string): string[] {
+  if (mayHoldSql.test(file)) return [];
+  const found = /\b(?:sql|tx)(?:<[^`;]*>)?`|\.unsafe\(|\bpool\.query\(/.exec(readFileSync(file, "utf8"));
+  return found ? [`${file} contains SQL (${found[0]}); SQL belongs in postgres/ and in a noun's store`] : [];
+}
+
+function lengthFaults(file: string): string[] {
+  const lines = readFileSync(file, "utf8").split("\n").length - 1;
+  return lines > maxLines ? [`${file} has ${lines} lines, more than ${maxLines}: look for the second noun in it`] : [];
+}
+
+/** Finds each import cycle once, including cycles of type-only imports. */
+function findCycles(all: readonly string[]): string[] {
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string): void => {
+    const start = path.indexOf(file);
+    if (start >= 0) cycles.push(`import cycle: ${[...path.slice(start), file].join(" > ")}`);
+    if (start >= 0 || done.has(file)) return;
+    path.push(file);
+    for (const { path: next, external } of graph.get(file) ?? []) if (!external) visit(next);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of all) visit(file);
+  return cycles;
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(file, "utf8");
+  return [
+    ...text.matchAll(/^(?:import|export)\b[^;"]*?\bfrom\s*"([^"]+)"|\bimport\(\s*"([^"]+)"|^import\s*"([^"]+)"/gm),
+  ].map((match) => {
+    const name = (match[1] ?? match[2] ?? match[3])!;
+    const external = !name.startsWith(".");
+    return { external, path: external ? name : normalize(join(dirname(file), name)) };
+  });
+}
+
+function folderOf(file: string): string {
+  return file.split("/")[1]!;
+}
+
+/** Only nouns have kinds: `postgres/`, `http/` and the folders before them are machinery. */
+function kindOf(file: string): Kind {
+  if (order.indexOf(folderOf(file)) <= order.indexOf("http")) return "other";
+  return (/\/(service|store|rules)(?:\.ts|\/)/.exec(file)?.[1] as Kind | undefined) ?? "other";
+}

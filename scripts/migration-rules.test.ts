@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { migrationsFolder, parseMigration, readMigrations } from "../src/store/migration-files.ts";
+import { migrationsFolder, parseMigration, readMigrations } from "../src/postgres/migration-files.ts";
 import { faultsOf, faultsOfFolder } from "./migration-rules.ts";
 
 const earlier = [
@@ -16,12 +16,12 @@ test("the migrations of this checkout are unchanged since their release and foll
   assert.deepEqual(faultsOfFolder(await readMigrations(), released), []);
 });
 
-test("a changed, an unlisted and a missing file are named, with what to do", async () => {
+test("changed, unlisted and missing files are reported with the fix", async () => {
   const released = await readFile(new URL("released.txt", migrationsFolder), "utf8");
   const real = await readMigrations();
   const changed = [parseMigration("0001_core.sql", `${real[0]!.text}\n`), ...real.slice(1)];
   assert.match(faultsOfFolder(changed, released).join("\n"), /frozen byte for byte.*0001_core\.sql has changed/s);
-  // Also with a list that was changed along with it.
+  // Also if released.txt was changed to match.
   const list = released.replace(real[0]!.checksum, changed[0]!.checksum);
   assert.match(faultsOfFolder(changed, list).join("\n"), /frozen byte for byte/);
   const added = parseMigration("0099_new.sql", "create table a (id int);");
@@ -29,7 +29,7 @@ test("a changed, an unlisted and a missing file are named, with what to do", asy
   assert.match(faultsOfFolder(real.slice(0, 1), released).join("\n"), /0002_versions\.sql is listed.*missing/);
 });
 
-test("a migration that a backfill names stops the program of version 1", async () => {
+test("a migration that a backfill depends on must exclude programs of version 1", async () => {
   const released = await readFile(new URL("released.txt", migrationsFolder), "utf8");
   const real = await readMigrations();
   const backfill = { name: "notes", since: real.length + 1 };
@@ -38,7 +38,7 @@ test("a migration that a backfill names stops the program of version 1", async (
     return faultsOfFolder([...real, added], `${released}${added.checksum}  ${added.name}\n`, [backfill]);
   };
   const text = "alter table emails add column note text;";
-  assert.match(withFile(text).join("\n"), /_note\.sql: the backfill "notes" needs it.*`-- serves: 2`/);
+  assert.match(withFile(text).join("\n"), /_note\.sql: the backfill "notes" depends on it.*`-- serves: 2`/);
   assert.deepEqual(withFile(`-- serves: 2\n${text}`), []);
   assert.match(faultsOfFolder(real, released, [backfill]).join("\n"), /there is no such migration/);
 });
@@ -75,17 +75,17 @@ const refusals: [text: string, why: RegExp][] = [
   ["alter table emails add column a uuid default gen_random_uuid()", /not a constant/],
   ["alter table emails add column a timestamptz default clock_timestamp()", /not a constant/],
   ["alter table emails add column a text not null", /Give it a default/],
-  ["alter table emails add column a int generated always as (b + 1) stored", /written anew/],
-  ["alter table emails add column a bigserial", /written anew/],
+  ["alter table emails add column a int generated always as (b + 1) stored", /rewrites every row/],
+  ["alter table emails add column a bigserial", /rewrites every row/],
   ["alter table emails add column a uuid references people (id)", /reads the whole table/],
   ["alter table emails add column a int check (a > 0)", /reads the whole table/],
   ["alter table emails add column a int, drop column b", /older programs still use it/],
   ["alter table emails add constraint x check (a > 0)", /not valid/],
   ["alter table emails add primary key (a)", /locks the table/],
-  ["alter table emails validate constraint x; create table b (id int)", /file of its own/],
-  ["alter table stats add column opened integer not null default 0", /Let it be null/],
+  ["alter table emails validate constraint x; create table b (id int)", /its own file/],
+  ["alter table stats add column opened integer not null default 0", /Make the column nullable/],
   ["create index emails_by_a on emails (a)", /concurrently/],
-  ["create index concurrently a on emails (a); create table b (id int)", /file of its own/],
+  ["create index concurrently a on emails (a); create table b (id int)", /its own file/],
   ["create index concurrently a on only emails (a)", /without schema/],
   ["update emails set a = 1", /backfill/],
   ["delete from emails", /backfill/],
@@ -95,8 +95,8 @@ const refusals: [text: string, why: RegExp][] = [
   ["do $$ begin update emails set a = 1; end $$", /cannot be checked/],
   ["truncate emails", /backfill/],
   ["alter table emails set unlogged", /locks the table/],
-  ["alter table emails add column a text; alter table people add column a text", /file for each existing table/],
-  ["create table a (id int references emails (id)); alter table people add b int", /file for each existing table/],
+  ["alter table emails add column a text; alter table people add column a text", /one file for each existing table/],
+  ["create table a (id int references emails (id)); alter table people add b int", /one file for each existing table/],
   ["alter table emails alter column a drop default", /rely on its default/],
   ["alter table emails alter a drop default", /rely on its default/],
   ["alter table emails add constraint x check (a is not null) not valid", /-- serves: N/],

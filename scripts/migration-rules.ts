@@ -1,11 +1,12 @@
-/** The rules for a migration after 0001: it only adds, its locks last a moment, and older programs keep working on its schema. */
-import type { Backfill } from "../src/store/backfill.ts";
-import { createdBy, indexOf, type Migration, statementsOf } from "../src/store/migration-files.ts";
+/** The rules for migrations after 0001: they only add, hold locks only briefly, and older programs keep working on the new schema.
+ * Called by migrations.ts. docs/decisions/0022-migrations.md has the reasons. */
+import type { Backfill } from "../src/postgres/backfill.ts";
+import { createdBy, indexOf, type Migration, statementsOf } from "../src/postgres/migration-files.ts";
 
-/** 0001 as it was when the rules began. */
+/** Checksum of 0001 when the rules were introduced. */
 const frozen = "3aab15063a3b79e49e7f24ccf7f8252e74d9e19d4242317af7b3fba1fdc7b8c6";
 
-/** What is wrong with the folder: changed or unlisted files, and statements that the rules refuse. */
+/** Problems of the whole folder: changed or unlisted files, and statements that break the rules. */
 export function faultsOfFolder(
   migrations: readonly Migration[],
   released: string,
@@ -26,29 +27,28 @@ export function faultsOfFolder(
       faults.push(`${name} is not in released.txt. When the file is final, add this line:\n  ${checksum}  ${name}`);
     else if (known !== checksum)
       faults.push(
-        `${name} has changed since it was listed in released.txt. Databases have it already: restore it, and write the change as a new file.`,
+        `${name} has changed since it was listed in released.txt. Databases have already applied it: restore it, and write the change as a new file.`,
       );
   }
   for (const name of listed.keys())
     if (!migrations.some((one) => one.name === name))
-      faults.push(`${name} is listed in released.txt and missing. Databases have it already: restore it.`);
+      faults.push(`${name} is listed in released.txt but missing. Databases have already applied it: restore it.`);
   for (const [i, migration] of migrations.entries())
-    if (i > 0)
-      faults.push(...faultsOf(migration, migrations.slice(0, i)).map((fault) => `${migration.name}: ${fault}`));
+    if (i > 0) faults.push(...faultsOf(migration, migrations.slice(0, i)).map((one) => `${migration.name}: ${one}`));
   return [...faults, ...backfills.flatMap((backfill) => backfillFaults(backfill, migrations))];
 }
 
-/** The program of version 1 cannot open a finished backfill again, so it must not start where its rows would need one. */
+/** A program of version 1 cannot reopen a finished backfill, so it must not start on a schema whose rows need one. */
 function backfillFaults({ name, since }: Pick<Backfill, "name" | "since">, migrations: readonly Migration[]): string[] {
   const migration = migrations[since - 1];
-  if (!migration) return [`the backfill "${name}" names version ${since}, and there is no such migration.`];
+  if (!migration) return [`the backfill "${name}" names version ${since}, but there is no such migration.`];
   if (migrations.slice(0, since).some(({ serves = 1 }) => serves >= 2)) return [];
   return [
-    `${migration.name}: the backfill "${name}" needs it. A program of version 1 that runs after the backfill has finished leaves rows that no backfill visits. Add the line \`-- serves: 2\` or higher.`,
+    `${migration.name}: the backfill "${name}" depends on it. A program of version 1 that runs after the backfill has finished writes rows that the backfill never visits. Add the line \`-- serves: 2\` or higher.`,
   ];
 }
 
-/** What is wrong with one file. `earlier` are the files before it. */
+/** Problems of one file. `earlier` are the files before it. */
 export function faultsOf(migration: Migration, earlier: readonly Migration[]): string[] {
   const statements = statementsOf(migration.text);
   const created = createdBy(statements);
@@ -60,7 +60,7 @@ export function faultsOf(migration: Migration, earlier: readonly Migration[]): s
     faults.push(`"-- serves: ${migration.serves}" must name a version from 1 to ${migration.version}.`);
   if (migration.touches.length > 1)
     faults.push(
-      `it locks ${migration.touches.join(" and ")}: it would hold the first lock while it waits for the next. Write a file for each existing table.`,
+      `it locks ${migration.touches.join(" and ")}, and would hold the first lock while it waits for the next. Write one file for each existing table.`,
     );
   return faults;
 }
@@ -68,103 +68,107 @@ export function faultsOf(migration: Migration, earlier: readonly Migration[]): s
 type Context = { created: Set<string>; before: readonly string[]; alone: boolean; serves: number | undefined };
 
 function faultsOfStatement(statement: string, context: Context): string[] {
-  const says = (why: string) => [`"${statement.slice(0, 60)}": ${why}`];
+  const fault = (why: string) => [`"${statement.slice(0, 60)}": ${why}`];
   if (/^create table /i.test(statement) && !/^create table .* as /i.test(statement)) return [];
   if (/^comment on /i.test(statement)) return [];
-  if (/^create (unique )?index /i.test(statement)) return indexFaults(statement, context, says);
-  if (/^alter table /i.test(statement)) return alterFaults(statement, context, says);
+  if (/^create (unique )?index /i.test(statement)) return indexFaults(statement, context, fault);
+  if (/^alter table /i.test(statement)) return alterFaults(statement, context, fault);
   if (/^insert into \w+ ?\([^)]*\) ?values/i.test(statement)) return [];
-  for (const [pattern, why] of refused) if (pattern.test(statement)) return says(why);
-  return says(
-    "a migration may create tables, add columns and constraints, create indexes and insert single rows. Do the rest in a backfill (src/store/backfill.ts) or in the program.",
+  for (const [pattern, why] of refused) if (pattern.test(statement)) return fault(why);
+  return fault(
+    "a migration may create tables, add columns and constraints, create indexes and insert single rows. Do the rest in a backfill (src/postgres/backfill.ts) or in the program.",
   );
 }
 
 const refused: [RegExp, string][] = [
   [
     /^(update|delete|insert|with|merge|truncate|copy)\b/i,
-    "it works on existing rows, which takes long on a large table. Register a backfill (src/store/backfill.ts).",
+    "it changes existing rows, which takes long on a large table. Register a backfill (src/postgres/backfill.ts).",
   ],
   [
     /^drop /i,
-    "older programs still use it. Leave it, or stop using it and drop it once no served release needs it (-- serves: N).",
+    "older programs still use it. Keep it, or stop using it and drop it once no supported release needs it (-- serves: N).",
   ],
-  [/^(begin|commit|rollback|savepoint)\b/i, "each file is one transaction already."],
-  [/^(do|call|select)\b/i, "what runs inside cannot be checked. Register a backfill, or do it in the program."],
+  [/^(begin|commit|rollback|savepoint)\b/i, "each file already runs in one transaction."],
+  [
+    /^(do|call|select)\b/i,
+    "the statements that it runs cannot be checked. Register a backfill, or do it in the program.",
+  ],
   [/^(vacuum|cluster|reindex|refresh|lock)\b/i, "it locks or rewrites a table."],
 ];
 
-type Says = (why: string) => string[];
+/** Formats one problem of a statement. */
+type Fault = (why: string) => string[];
 
-/** For a rule that the database applies to new rows from now on, also to those of older programs. */
-function servesFaults({ serves }: Context, says: Says): string[] {
+/** For a constraint that the database also enforces on new rows of older programs. */
+function servesFaults({ serves }: Context, fault: Fault): string[] {
   return serves === undefined
-    ? says(
-        "older programs fail where they break this rule. Add the line `-- serves: N` with the lowest schema version whose program keeps to it (1 if every program does).",
+    ? fault(
+        "writes of older programs that violate this constraint fail. Add the line `-- serves: N` with the lowest schema version whose program respects it (1 if every program does).",
       )
     : [];
 }
 
-function indexFaults(statement: string, context: Context, says: Says): string[] {
+function indexFaults(statement: string, context: Context, fault: Fault): string[] {
   const { created, alone } = context;
   const index = indexOf(statement);
-  if (index && !alone) return says("an index that is built concurrently needs a file of its own.");
-  if (index) return index.unique ? servesFaults(context, says) : [];
+  if (index && !alone) return fault("an index that is built concurrently needs its own file.");
+  if (index) return index.unique ? servesFaults(context, fault) : [];
   if (/^create (unique )?index concurrently/i.test(statement))
-    return says("write: create index concurrently NAME on TABLE (COLUMNS) …, without schema, quotes or ONLY.");
+    return fault("write: create index concurrently NAME on TABLE (COLUMNS) …, without schema, quotes or ONLY.");
   const table = /^create (?:unique )?index \w+ on (\w+)/i.exec(statement)?.[1];
   if (table && created.has(table)) return [];
-  return says(
-    "it blocks writes until it is built. Write `create index concurrently NAME on TABLE (…)` in a file of its own; it is then built for each partition and attached.",
+  return fault(
+    "it blocks writes until it is built. Write `create index concurrently NAME on TABLE (…)` in its own file. It is then built for each partition and attached.",
   );
 }
 
-function alterFaults(statement: string, context: Context, says: Says): string[] {
+function alterFaults(statement: string, context: Context, fault: Fault): string[] {
   const match = /^alter table (?:if exists )?(?:only )?(\w+) (.*)$/is.exec(statement);
-  if (!match) return says("write: alter table NAME ACTION, without schema or quotes.");
+  if (!match) return fault("write: alter table NAME ACTION, without schema or quotes.");
   if (context.created.has(match[1]!)) return [];
-  return actionsOf(match[2]!).flatMap((action) => actionFaults(action, match[1]!, context, says));
+  return actionsOf(match[2]!).flatMap((action) => actionFaults(action, match[1]!, context, fault));
 }
 
-function actionFaults(action: string, table: string, context: Context, says: Says): string[] {
+function actionFaults(action: string, table: string, context: Context, fault: Fault): string[] {
   const { before, alone } = context;
   if (/^validate constraint /i.test(action))
     return alone
       ? []
-      : says("validating reads the whole table. It needs a file of its own, so that no other lock is held meanwhile.");
+      : fault("validating reads the whole table. It needs its own file, so that no other lock is held meanwhile.");
   if (/^add constraint /i.test(action))
     return / not valid$/i.test(action)
-      ? servesFaults(context, says)
-      : says("it reads the whole table under a lock. Add `not valid`, and validate it in a file of its own.");
+      ? servesFaults(context, fault)
+      : fault("it reads the whole table under a lock. Add `not valid`, and validate it in its own file.");
   if (/^drop constraint \w+_check$/i.test(action) || /^set \(/i.test(action)) return [];
   if (/^alter (column )?\w+ drop default/i.test(action))
-    return says("older programs insert rows without this column and rely on its default. Leave it.");
+    return fault("older programs insert rows without this column and rely on its default. Keep the default.");
   if (/^alter (column )?\w+ (set default|drop not null)/i.test(action)) return [];
   const notNull = /^alter (?:column )?(\w+) set not null$/i.exec(action)?.[1];
   if (notNull)
-    return isProved(table, notNull, before)
-      ? servesFaults(context, says)
-      : says(
-          `it reads the whole table under a lock. First \`add constraint NAME check (${notNull} is not null) not valid\` (with \`-- serves: N\`) and \`validate constraint NAME\`, in files of their own.`,
+    return hasValidatedCheck(table, notNull, before)
+      ? servesFaults(context, fault)
+      : fault(
+          `it reads the whole table under a lock. First \`add constraint NAME check (${notNull} is not null) not valid\` (with \`-- serves: N\`) and \`validate constraint NAME\`, each in its own file.`,
         );
   if (/^alter (column )?\w+ (set data )?type /i.test(action))
-    return says("it rewrites the table and breaks older programs. Add a new column, and backfill it.");
-  if (/^rename /i.test(action)) return says("older programs still use the old name. Add a new column or table.");
+    return fault("it rewrites the table and breaks older programs. Add a new column, and backfill it.");
+  if (/^rename /i.test(action)) return fault("older programs still use the old name. Add a new column or table.");
   if (/^drop /i.test(action))
-    return says("older programs still use it. Leave it until no served release needs it (-- serves: N).");
+    return fault("older programs still use it. Keep it until no supported release needs it (-- serves: N).");
   if (writesWholeRows.has(table) && /\bnot null\b/i.test(action))
-    return says(
-      "older programs write whole rows of this table, with null in columns that they do not know. Let it be null.",
+    return fault(
+      "older programs write whole rows of this table, with null in columns that they do not know. Make the column nullable.",
     );
-  if (/^add (?!constraint|primary|unique|foreign|check|exclude)/i.test(action)) return columnFaults(action, says);
-  return says("it locks the table for long, or older programs may not work with it.");
+  if (/^add (?!constraint|primary|unique|foreign|check|exclude)/i.test(action)) return columnFaults(action, fault);
+  return fault("it locks the table for too long, or older programs may not work with it.");
 }
 
-/** `insert into stats select *` from rows of the table's own type (src/store/stats-fold.ts), from schema version 1 on. */
+/** `insert into stats select *` from rows of the table's own type (src/stats/store/fold.ts), from schema version 1 on. */
 const writesWholeRows = new Set(["stats"]);
 
-/** A validated check lets PostgreSQL skip the scan. */
-function isProved(table: string, column: string, before: readonly string[]): boolean {
+/** Whether an earlier file added and validated a check that lets PostgreSQL skip the scan. */
+function hasValidatedCheck(table: string, column: string, before: readonly string[]): boolean {
   const added = new RegExp(
     `^alter table ${table} add constraint (\\w+) check ?\\( ?${column} is not null ?\\) not valid$`,
     "i",
@@ -176,29 +180,29 @@ function isProved(table: string, column: string, before: readonly string[]): boo
   );
 }
 
-/** Defaults that PostgreSQL keeps once in the catalogue instead of writing them into every row. */
+/** Defaults that PostgreSQL stores once in the catalog instead of writing them into every row. */
 const plainDefault =
   /^default (?:'(?:[^']|'')*'|-?[\d.]+|true|false|null|now\(\)|current_timestamp)(?:::[\w ]+(?:\[\])?)?(?: not null| null)?$/i;
 
-function columnFaults(action: string, says: Says): string[] {
+function columnFaults(action: string, fault: Fault): string[] {
   const rest = action.replace(/^add (column )?(if not exists )?\w+ /i, "");
   if (/\b(generated|serial|bigserial|smallserial)\b/i.test(rest))
-    return says("the value of every row is written anew. Add a plain column, and backfill it.");
+    return fault("it rewrites every row. Add a plain column, and backfill it.");
   if (/\b(primary key|unique|references|check)\b/i.test(rest))
-    return says("its constraint reads the whole table. Add the column alone, then the constraint with `not valid`.");
+    return fault("its constraint reads the whole table. Add the column alone, then the constraint with `not valid`.");
   const text = /\bdefault .*$/i.exec(rest)?.[0];
   if (text === undefined)
     return /\bnot null\b/i.test(rest)
-      ? says("older programs insert rows without it. Give it a default, or let it be null.")
+      ? fault("older programs insert rows without it. Give it a default, or make it nullable.")
       : [];
   return plainDefault.test(text)
     ? []
-    : says(
-        "its default is not a constant: every row would be written anew. Add the column without it, and backfill it.",
+    : fault(
+        "its default is not a constant, so every row would be rewritten. Add the column without a default, and backfill it.",
       );
 }
 
-/** The actions of an ALTER TABLE: split at commas outside parentheses and texts. */
+/** The actions of an ALTER TABLE, split at commas outside parentheses and string literals. */
 function actionsOf(text: string): string[] {
   const actions = [""];
   let depth = 0;

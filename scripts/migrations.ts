@@ -1,7 +1,7 @@
-/** Checks the migration files: released ones are unchanged, new ones follow the rules. Part of npm run check. */
+/** Checks that released migrations are unchanged and new ones follow the rules (migration-rules.ts). Part of npm run check. */
 import { readFile } from "node:fs/promises";
-import { backfills } from "../src/store/backfill.ts";
-import { migrationsFolder, readMigrations } from "../src/store/migration-files.ts";
+import { backfills } from "../src/postgres/backfill.ts";
+import { migrationsFolder, readMigrations } from "../src/postgres/migration-files.ts";
 import { faultsOfFolder } from "./migration-rules.ts";
 
 const released = await readFile(new URL("released.txt", migrationsFolder), "utf8");

@@ -1,9 +1,10 @@
-/** Dumps the schema that the migrations make, so that a change of it shows in review. --check compares with the committed dump. */
+/** Dumps the schema that the migrations create into src/postgres/schema.txt, so that changes show in review. With --check, compares it with
+ * the committed dump. Part of npm run generate and npm run check. */
 import { readFile, writeFile } from "node:fs/promises";
-import type { Sql } from "../src/store/db.ts";
+import type { Sql } from "../src/postgres/pool.ts";
 import { createTestDatabase, startTestServer } from "../test/harness/database.ts";
 
-const file = new URL("../src/store/schema.txt", import.meta.url);
+const file = new URL("../src/postgres/schema.txt", import.meta.url);
 
 const server = await startTestServer();
 process.env.TEST_DATABASE_URL = server.url;
@@ -18,15 +19,15 @@ try {
 
 if (process.argv.includes("--check")) {
   if ((await readFile(file, "utf8").catch(() => "")) !== text) {
-    process.stderr.write("src/store/schema.txt is not what the migrations make. Run: npm run generate\n");
+    process.stderr.write("src/postgres/schema.txt does not match the migrations. Run: npm run generate\n");
     process.exit(1);
   }
 } else {
   await writeFile(file, text);
-  process.stdout.write("src/store/schema.txt written\n");
+  process.stdout.write("src/postgres/schema.txt written\n");
 }
 
-/** Tables with their columns, constraints and indexes, by name. Partitions repeat their parent and come and go: left out. */
+/** Tables with their columns, constraints and indexes, by name. Partitions are left out: they repeat their parent and change over time. */
 async function dump(sql: Sql): Promise<string> {
   const tables = await sql<{ oid: number; name: string; partition: string | null }[]>`
     select c.oid, c.relname as name, pg_get_partkeydef(c.oid) as partition from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -40,7 +41,7 @@ async function dump(sql: Sql): Promise<string> {
         case when a.attidentity <> '' then ' identity' when d.adbin is not null then ' default ' || pg_get_expr(d.adbin, d.adrelid) else '' end) as line
       from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
       where a.attrelid = ${table.oid} and a.attnum > 0 and not a.attisdropped order by a.attnum`;
-    // PostgreSQL 18 lists not-null constraints by name, older ones do not: they stand on their columns already.
+    // PostgreSQL 18 lists not-null constraints, older versions do not. The columns show them already.
     const constraints = await sql<{ line: string }[]>`
       select format('  %s: %s', conname, pg_get_constraintdef(oid)) as line from pg_constraint
       where conrelid = ${table.oid} and contype <> 'n' order by conname`;

@@ -14,7 +14,7 @@ async function report(events: object[]): Promise<string> {
 
 const pass = (skip?: string | boolean) => ({ type: "test:pass", data: { name: "x", skip } });
 
-test("each missing program has one line with the number of skipped tests and the command that installs it", async () => {
+test("each missing program gets one line with the number of skipped tests and the install command", async () => {
   const curl = "needs curl (apt-get install curl)";
   const dns = "needs named (apt-get install bind9), needs dig (apt-get install bind9-dnsutils)";
   const text = await report([pass(curl), pass(dns), pass(), pass(curl), pass("Linux only"), pass(true)]);
@@ -29,6 +29,6 @@ test("each missing program has one line with the number of skipped tests and the
   );
 });
 
-test("a run without missing programs adds nothing", async () => {
+test("a run without missing programs prints nothing", async () => {
   assert.equal(await report([pass(), { type: "test:fail", data: { name: "y" } }]), "");
 });

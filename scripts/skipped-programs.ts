@@ -1,5 +1,5 @@
-/** A reporter for node's test runner: one line for each foreign program that is missing, with the number of tests that were skipped for it.
- * At the deadline of the run it names the unfinished tests. One reporter does both, because node warns about a third one. */
+/** A reporter for Node's test runner: prints one line per missing foreign program with the number of skipped tests, and the unfinished tests
+ * at the deadline of the run. One reporter does both, because Node warns about a third one. Used by test.ts. */
 import type { TestEvent } from "node:test/reporters";
 import { missingIn } from "../test/harness/foreign.ts";
 import { watchUnfinished } from "./unfinished-tests.ts";

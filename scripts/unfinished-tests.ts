@@ -1,14 +1,14 @@
-/** Names the tests and files that have started and not ended when the run passes its deadline; scripts/test.ts ends the run a moment later. */
+/** Prints the tests and files that are unfinished at the deadline of the run. scripts/test.ts kills the run one second later. */
 import { relative } from "node:path";
 import type { TestEvent } from "node:test/reporters";
 
 type Started = { name: string; file?: string };
 
-/** `note` takes every event of the run. Prints to standard error at the deadline, and nothing before it. */
+/** `note` must receive every event of the run. At the deadline, prints to standard error. */
 export function watchUnfinished(limitMs: number): { note(event: TestEvent): void; stop(): void } {
   const running = new Map<string, Started>();
   const timer = setTimeout(() => {
-    process.stderr.write(`\nThe run had not ended after ${limitMs / 60_000} min. Unfinished:\n${list(running)}`);
+    process.stderr.write(`\nThe run did not finish within ${limitMs / 60_000} min. Unfinished:\n${list(running)}`);
   }, limitMs);
   timer.unref();
   return {
@@ -25,7 +25,7 @@ function keyOf({ name, file, nesting, line }: Started & { nesting: number; line?
 }
 
 function list(running: ReadonlyMap<string, Started>): string {
-  if (running.size === 0) return "  nothing; the runner itself does not end\n";
+  if (running.size === 0) return "  no test; the runner itself does not exit\n";
   return [...running.values()]
     .map(({ name, file }) => `  ${file === undefined ? name : `${relative(process.cwd(), file)}: ${name}`}\n`)
     .join("");

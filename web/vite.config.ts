@@ -1,4 +1,4 @@
-/** How the dashboard is built into web/dist, and how `npm run dev -w web` reaches a running server. */
+/** Builds the dashboard into web/dist. `npm run dev -w web` serves it with live reload and forwards calls to a running server. */
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
@@ -8,10 +8,10 @@ export default defineConfig({
   plugins: [react()],
   build: {
     target: "es2022",
-    // The policy that the files are served with allows no inline script.
+    // The polyfill is an inline script, which the page's Content-Security-Policy does not allow.
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // The budget that counts, 400 kB compressed for the first view, is held by a test.
+    // src/build.test.ts checks the actual budget: 400 kB compressed for the first view.
     chunkSizeWarningLimit: 1000,
   },
   server: { proxy: { "^/v1\\.": server, "/readyz": server, "/auth": server } },

@@ -1,33 +1,42 @@
-/** Fills the queue by SQL, far faster than by the API: emails of one recipient each, with or without content. */
-import type { Sql } from "../../src/store/db.ts";
-import { senderDomain } from "../../test/harness/world.ts";
+/** Fills the queue with SQL, which is far faster than the API: emails with one recipient each, with or without content. */
+import type { Sql } from "../../src/postgres/pool.ts";
+import { senderDomain } from "../../test/harness/testbed.ts";
 
 export type Backlog = {
   workspaceId: string;
   count: number;
-  /** Rows go round these: d0.PREFIX, d1.PREFIX …; one destination is PREFIX itself. */
+  /** Rows are spread over d0.NAME, d1.NAME and so on; a single destination is NAME itself. */
   destinations: { name: string; count: number };
-  /** Due now, or this much later. */
+  /** 0: due now. */
   dueInSeconds: number;
-  /** Emails that are to be delivered need content. */
+  /** Emails need content only if they will be delivered. */
   content: boolean;
 };
 
-const atOnce = 50_000;
+const batchRows = 50_000;
+
+/** The envelope of an email to one recipient, as `emails.envelope` stores it. */
+export function storedEnvelope(domain: string, address: string): string {
+  return JSON.stringify({
+    from: { name: "", local: "shop", domain: senderDomain, address: `shop@${senderDomain}`, smtputf8: false },
+    to: [{ name: "", local: "u", domain, address, smtputf8: false }],
+    cc: [],
+    bcc: [],
+    replyTo: [],
+    headers: [],
+    references: [],
+    requireTls: false,
+    attachments: [],
+  });
+}
 
 export async function fillQueue(sql: Sql, backlog: Backlog): Promise<void> {
   const { workspaceId, count, destinations, dueInSeconds } = backlog;
-  const envelope = (recipient: string) =>
-    JSON.stringify({
-      from: { name: "", local: "shop", domain: senderDomain, address: `shop@${senderDomain}`, smtputf8: false },
-      to: [{ name: "", local: "u", domain: destinations.name, address: recipient, smtputf8: false }],
-      ...{ cc: [], bcc: [], replyTo: [], headers: [], references: [], requireTls: false, attachments: [] },
-    });
   const [domain] = await sql<{ id: string }[]>`
     select id from domains where workspace_id = ${workspaceId} and domain = ${senderDomain}`;
   const text = JSON.stringify({ text: "Your order has been shipped. ".repeat(40), html: "" });
-  for (let done = 0; done < count; done += atOnce) {
-    const size = Math.min(atOnce, count - done);
+  for (let done = 0; done < count; done += batchRows) {
+    const size = Math.min(batchRows, count - done);
     await sql.begin(async (tx) => {
       await tx.unsafe("set local synchronous_commit = off");
       await tx`
@@ -39,7 +48,7 @@ export async function fillQueue(sql: Sql, backlog: Backlog): Promise<void> {
         ), email as (
           insert into emails (workspace_id, id, domain_id, domain, from_address, subject, message_id, envelope, open, total, size_bytes, content_day, expires_at)
           select ${workspaceId}, id, ${domain!.id}, ${senderDomain}, ${`shop@${senderDomain}`}, 'Your order', '<' || id || '@' || ${senderDomain} || '>',
-            ${envelope(`u@${destinations.name}`)}::jsonb, 1, 1, 1200, current_date, now() + interval '2 days' from row
+            ${storedEnvelope(destinations.name, `u@${destinations.name}`)}::jsonb, 1, 1, 1200, current_date, now() + interval '2 days' from row
         ), content as (
           insert into email_contents (workspace_id, email_id, day, part, piece, data)
           select ${workspaceId}, id, current_date, 0, 0, ${text} from row where ${backlog.content}

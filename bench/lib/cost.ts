@@ -1,23 +1,23 @@
-/** What a piece of work costs, whoever does it: processor time of the program and of PostgreSQL, and what PostgreSQL writes (Linux). */
+/** The cost of a piece of work: CPU time of the program and of PostgreSQL, and the bytes that PostgreSQL writes (Linux). */
 import { readdirSync, readFileSync } from "node:fs";
-import type { Stage } from "./stage.ts";
+import type { Environment } from "./environment.ts";
 
 export type Cost = { programMs: number; databaseMs: number; walBytes: number; storedBytes: number };
 
 /** USER_HZ, which is 100 wherever Node runs. */
 const tickMs = 10;
 
-/** Begin, work, and ask what it took since. */
-export async function startCost(stage: Stage, pid: number): Promise<() => Promise<Cost>> {
-  const before = await look(stage, pid);
+/** Starts measuring. The returned function gives the cost since then. */
+export async function startCost(environment: Environment, pid: number): Promise<() => Promise<Cost>> {
+  const before = await readTotals(environment, pid);
   return async () => {
-    const now = await look(stage, pid);
+    const now = await readTotals(environment, pid);
     const names = Object.keys(now) as (keyof Cost)[];
     return Object.fromEntries(names.map((name) => [name, now[name] - before[name]])) as Cost;
   };
 }
 
-async function look({ sql, databasePid }: Stage, pid: number): Promise<Cost> {
+async function readTotals({ sql, databasePid }: Environment, pid: number): Promise<Cost> {
   const [row] = await sql<{ wal: number; stored: number }[]>`
     select (pg_current_wal_insert_lsn() - '0/0')::float8 as wal, pg_database_size(current_database())::float8 as stored`;
   const server = databasePid();
@@ -30,7 +30,7 @@ async function look({ sql, databasePid }: Stage, pid: number): Promise<Cost> {
   };
 }
 
-/** The server and all that it started: those that live, and those that it has seen end. */
+/** CPU time of the server and its child processes, running and ended. */
 function withChildrenMs(parent: number): number {
   const server = cpuMs(parent);
   let sum = server.own + server.ended;
@@ -40,13 +40,13 @@ function withChildrenMs(parent: number): number {
       const child = cpuMs(Number(name));
       if (child.parent === parent) sum += child.own;
     } catch {
-      // Gone since the list was read: its time is the server's then.
+      // The process ended since the list was read. Its time counts as the server's.
     }
   }
   return sum;
 }
 
-/** proc(5): after the name in brackets come the state (field 3), the parent (4), and the times (14 to 17). */
+/** proc(5): the name in parentheses is followed by the state (field 3), the parent (4) and the times (14 to 17). */
 function cpuMs(pid: number): { parent: number; own: number; ended: number } {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -1,37 +1,37 @@
-/** Hands emails to a running program and waits until each is settled: how fast they went, and what the program needed for it. */
-
+/** Sends emails through a running program and waits until each is settled. Measures throughput, memory and cost. */
 import { memoryMiB } from "../../test/harness/process-stats.ts";
 import type { RunningProgram } from "../../test/harness/program.ts";
 import { until } from "../../test/harness/wait.ts";
 import { type Cost, startCost } from "./cost.ts";
+import { callHeaders, type Environment, longestPauseMs } from "./environment.ts";
 import { runLoad } from "./load.ts";
-import { callHeaders, longestPauseMs, type Stage } from "./stage.ts";
 
 export type Delivering = { count: number; connections?: number; body: (i: number) => string };
 export type Delivered = { perSecond: number; peakMiB: number; pauseMs: number; cost: Cost };
 
-/** Accepting is part of the time. */
-export async function deliverAll(stage: Stage, node: RunningProgram, mail: Delivering): Promise<Delivered> {
-  const { sql } = stage;
+/** The time includes accepting the emails. */
+export async function deliverAll(environment: Environment, node: RunningProgram, mail: Delivering): Promise<Delivered> {
+  const { sql } = environment;
   const { count, connections = 64, body } = mail;
   const settled = async () =>
     Number((await sql<{ last: string }[]>`select sum(last)::text as last from event_counters`)[0]!.last);
   const before = await settled();
   await longestPauseMs(node.opsUrl);
-  const costSince = await startCost(stage, node.pid);
+  const costSince = await startCost(environment, node.pid);
   const began = performance.now();
   const load = { url: node.url, path: "/v1.EmailService/SendEmail", headers: callHeaders };
   const { failures } = await runLoad({ ...load, count, connections, body });
-  if (failures.length > 0) throw new Error(`${failures.length} were not accepted: ${failures[0]}`);
+  if (failures.length > 0) throw new Error(`${failures.length} emails were not accepted: ${failures[0]}`);
   await until("every email to be settled", async () => (await settled()) >= before + count, {
-    ...{ withinMs: 60_000, everyMs: 20 },
+    withinMs: 60_000,
+    everyMs: 20,
   });
   const seconds = (performance.now() - began) / 1000;
   const cost = await costSince();
   const [outcome] = await sql<{ delivered: number }[]>`
     select count(*) filter (where type = 'email.delivered')::int as delivered from events`;
   if (outcome!.delivered !== before + count)
-    throw new Error(`${outcome!.delivered} of ${before + count} were delivered`);
+    throw new Error(`${outcome!.delivered} of ${before + count} emails were delivered`);
   const pauseMs = await longestPauseMs(node.opsUrl);
   return { perSecond: count / seconds, peakMiB: memoryMiB(node.pid).peak, pauseMs, cost };
 }

@@ -1,22 +1,25 @@
-/** How many calls with a request of 3 kB and an empty handler a server answers: the limits that accepting is held against. */
+/** Calls per second with a 3 kB request and an empty handler: the limit that accepting is compared with. */
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { callHeaders, sendBody } from "./environment.ts";
 import { runLoad } from "./load.ts";
-import { callHeaders, sendBody } from "./stage.ts";
 
 const program = fileURLToPath(new URL("./http-servers.ts", import.meta.url));
 
-/** Before anything is measured, here and where emails are accepted: V8 makes the code of a call fast by and by, and is done with that after
- * about this many. A service that runs has them behind it. */
+/** Calls before the measurement, here and in send.ts: V8 has optimized the code of a call after about this many. A running service is past
+ * that point. */
 export const warmUpCalls = 12_000;
 
 export async function emptyCalls(which: "plain" | "connect" | "ours", databaseUrl = ""): Promise<number> {
   const child = fork(program, [which], { env: { ...process.env, BENCH_DATABASE_URL: databaseUrl } });
   const port = await new Promise<number>((resolve) => child.once("message", (value) => resolve(Number(value))));
-  const body = sendBody("somebody@there.test");
+  const body = sendBody("user@there.test");
   const load = {
-    ...{ url: `http://127.0.0.1:${port}`, path: "/v1.EmailService/SendEmail", headers: callHeaders },
-    ...{ body: () => body, connections: 64 },
+    url: `http://127.0.0.1:${port}`,
+    path: "/v1.EmailService/SendEmail",
+    headers: callHeaders,
+    body: () => body,
+    connections: 64,
   };
   await runLoad({ ...load, count: warmUpCalls });
   const { perSecond, failures } = await runLoad({ ...load, count: 8000 });

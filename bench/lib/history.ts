@@ -1,17 +1,18 @@
-/** Fills the store with weeks of finished mail by SQL: emails with one recipient each, and the log of what happened to them. */
-import type { Sql } from "../../src/store/db.ts";
-import { partitionAt } from "../../src/store/partitions.ts";
-import { senderDomain } from "../../test/harness/world.ts";
-import type { Say } from "./report.ts";
+/** Fills the store with weeks of finished mail by SQL: emails with one recipient each, and their events. */
+import { partitionAt } from "../../src/postgres/partitions.ts";
+import type { Sql } from "../../src/postgres/pool.ts";
+import { senderDomain } from "../../test/harness/testbed.ts";
+import { storedEnvelope } from "./backlog.ts";
+import type { Progress } from "./report.ts";
 
 const weekMs = 7 * 86_400_000;
-const atOnce = 100_000;
+const batchRows = 100_000;
 export const weeks = 12;
 
 export type History = { workspaceId: string; domainId: string; emails: number; events: number };
 
-/** Spread evenly over the twelve weeks before this one. The events of one email lie side by side; numbers grow with time. */
-export async function fillHistory(sql: Sql, history: History, say: Say): Promise<void> {
+/** Spreads emails and events evenly over the twelve weeks before this one. The events of one email have adjacent numbers. */
+export async function fillHistory(sql: Sql, history: History, progress: Progress): Promise<void> {
   const endMs = Math.floor(Date.now() / weekMs) * weekMs;
   for (let week = 1; week <= weeks; week++)
     for (const table of ["emails", "recipients", "events"] as const) {
@@ -21,22 +22,22 @@ export async function fillHistory(sql: Sql, history: History, say: Say): Promise
       );
     }
   const spread = { beginMs: endMs - weeks * weekMs, spanMs: weeks * weekMs };
-  for (let done = 0; done < history.emails; done += atOnce) {
-    await fillEmails(sql, history, { ...spread, first: done, last: Math.min(done + atOnce, history.emails) - 1 });
-    say(`${(done + atOnce).toLocaleString("en")} emails …`);
+  for (let done = 0; done < history.emails; done += batchRows) {
+    await fillEmails(sql, history, { ...spread, first: done, last: Math.min(done + batchRows, history.emails) - 1 });
+    progress(`${(done + batchRows).toLocaleString("en")} emails …`);
   }
-  for (let done = 0; done < history.events; done += atOnce) {
-    await fillEvents(sql, history, { ...spread, first: done, last: Math.min(done + atOnce, history.events) - 1 });
-    if ((done / atOnce) % 10 === 9) say(`${(done + atOnce).toLocaleString("en")} events …`);
+  for (let done = 0; done < history.events; done += batchRows) {
+    await fillEvents(sql, history, { ...spread, first: done, last: Math.min(done + batchRows, history.events) - 1 });
+    if ((done / batchRows) % 10 === 9) progress(`${(done + batchRows).toLocaleString("en")} events …`);
   }
   await fillCounts(sql, history, endMs);
-  say("statistics of the planner …");
+  progress("analyze …");
   await sql`analyze emails, recipients, events, stats`;
 }
 
 type Slice = { beginMs: number; spanMs: number; first: number; last: number };
 
-/** Made of its number, so that the events know it too: UUIDv7, the rest of it a hash. All values in these statements are our own numbers and ids. */
+/** A UUIDv7 derived from the email's number, so that its events can refer to it. These statements contain only our own numbers and ids. */
 function idOf({ beginMs, spanMs }: Slice, emails: number, n: string): string {
   const ms = `(${beginMs} + ${spanMs}::float8 * ${n} / ${emails})::bigint`;
   return `(lpad(to_hex(${ms}), 12, '0') || '7' || substr(md5(${n}::text), 1, 3) || '8' || substr(md5(${n}::text), 4, 15))::uuid`;
@@ -44,12 +45,8 @@ function idOf({ beginMs, spanMs }: Slice, emails: number, n: string): string {
 
 async function fillEmails(sql: Sql, { workspaceId, domainId, emails }: History, slice: Slice): Promise<void> {
   const { beginMs, spanMs, first, last } = slice;
-  const envelope = JSON.stringify({
-    from: { name: "", local: "shop", domain: senderDomain, address: `shop@${senderDomain}`, smtputf8: false },
-    to: [{ name: "", local: "u", domain: "d0.test", address: "u@d0.test", smtputf8: false }],
-    ...{ cc: [], bcc: [], replyTo: [], headers: [], references: [], requireTls: false, attachments: [] },
-  });
-  await quietly(
+  const envelope = storedEnvelope("d0.test", "u@d0.test");
+  await runUnsynced(
     sql,
     `with row as (
       select n, ${idOf(slice, emails, "n")} as id, 'u' || n % 500000 || '@d' || n % 1000 || '.test' as address,
@@ -70,7 +67,7 @@ async function fillEmails(sql: Sql, { workspaceId, domainId, emails }: History, 
 
 async function fillEvents(sql: Sql, { workspaceId, emails, events }: History, slice: Slice): Promise<void> {
   const { beginMs, spanMs, first, last } = slice;
-  await quietly(
+  await runUnsynced(
     sql,
     `insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
     select '${workspaceId}', n + 1, gen_random_uuid(), (array['email.delayed', 'email.delivered', 'email.complained', 'email.bounced'])[1 + n % 4], id,
@@ -81,15 +78,15 @@ async function fillEvents(sql: Sql, { workspaceId, emails, events }: History, sl
   );
 }
 
-/** Nothing of this needs to survive a crash. */
-async function quietly(sql: Sql, statement: string): Promise<void> {
+/** Commits asynchronously: this data need not survive a crash. */
+async function runUnsynced(sql: Sql, statement: string): Promise<void> {
   await sql.begin(async (tx) => {
     await tx.unsafe("set local synchronous_commit = off");
     await tx.unsafe(statement);
   });
 }
 
-/** As the counter leaves them: every hour, all of the workspace and its twenty largest sites, and nothing left to count. */
+/** The statistics as the count loop leaves them: per hour, for the workspace and its twenty largest sites, with nothing left to count. */
 async function fillCounts(sql: Sql, { workspaceId, emails, events }: History, endMs: number): Promise<void> {
   const perHour = Math.round(emails / weeks / 168);
   await sql`

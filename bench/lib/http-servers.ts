@@ -1,25 +1,25 @@
-/** The servers that bench/http.ts compares, each in a process of its own: plain node:http, connect-node alone, and our whole way in. */
+/** The servers that bench/http.ts compares, each in its own process: plain node:http, connect-node alone, and our HTTP stack. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createAuthenticator } from "../../src/api/authenticate.ts";
-import { createBodyRoom } from "../../src/api/body-room.ts";
-import { createDispatch } from "../../src/api/dispatch.ts";
-import { createHttp } from "../../src/api/http.ts";
-import { createRateLimit } from "../../src/api/rate-limit.ts";
-import { createRouter, type RouterDeps } from "../../src/api/router.ts";
-import { serve } from "../../src/api/service.ts";
-import { createShortWay } from "../../src/api/unary-json.ts";
 import { EmailService, SendEmailRequestSchema, SendEmailResponseSchema } from "../../src/gen/v1/email_pb.ts";
+import { serve } from "../../src/http/call.ts";
+import { createDispatch } from "../../src/http/dispatch.ts";
+import { createCallLimit } from "../../src/http/gate.ts";
+import { createBodyMemory } from "../../src/http/request-body.ts";
+import { createRouter, type RouterDeps } from "../../src/http/router.ts";
+import { createHttp } from "../../src/http/server.ts";
+import { createUnaryCalls } from "../../src/http/unary-json.ts";
+import { createAuthenticator } from "../../src/keys/authenticate.ts";
 import { silentLog } from "../../src/ops/log.ts";
 import { createMetrics } from "../../src/ops/metrics.ts";
-import { openDb } from "../../src/store/db.ts";
+import { openDb } from "../../src/postgres/pool.ts";
 
 const answer = { id: "em_01890000-0000-7000-8000-000000000000", statusMessage: "queued for delivery" };
 
 const servers: Record<string, () => Promise<number>> = {
-  /** What a request costs that is read, understood and answered, and nothing else. */
+  /** Only reads, parses and answers a request. */
   plain: () => {
     const server = createServer((request, response) => {
       const chunks: Buffer[] = [];
@@ -45,23 +45,34 @@ const servers: Record<string, () => Promise<number>> = {
       server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)),
     );
   },
-  /** Guards, key, permission, rate limit, deadline, metrics and error funnel around an empty handler. */
+  /** Request checks, key, permission, rate limit, deadline, metrics and error handling around an empty handler. */
   ours: async () => {
     const log = silentLog();
     const metrics = createMetrics();
     const sql = openDb({ url: process.env.BENCH_DATABASE_URL!, pool: 4, log });
     const router: RouterDeps = {
-      ...{ log, metrics, maxBodyBytes: 64 * 1024 * 1024, shutdown: new AbortController().signal },
+      log,
+      metrics,
+      maxBodyBytes: 64 * 1024 * 1024,
+      shutdown: new AbortController().signal,
       authenticator: createAuthenticator({ sql, log }),
-      rateLimit: createRateLimit({ perSecond: 1e6, burst: 1e6 }),
+      callLimit: createCallLimit({ perSecond: 1e6, burst: 1e6 }),
     };
     const services = [serve(EmailService, { sendEmail: async () => answer })];
     const rpcs = createRouter(router, services);
-    const bodies = createBodyRoom(256 * 1024 * 1024);
-    const shortWay = createShortWay({ ...router, bodies }, services);
+    const bodies = createBodyMemory(256 * 1024 * 1024);
+    const unaryCalls = createUnaryCalls({ ...router, bodies }, services);
     const handle = createDispatch({
-      ...{ log, metrics, rpcs, shortWay, pages: new Map(), files: () => {}, corsOrigins: [], streamStallMs: 60_000 },
-      ...{ bodies, maxBodyBytes: router.maxBodyBytes },
+      log,
+      metrics,
+      rpcs,
+      unaryCalls,
+      pages: new Map(),
+      files: () => {},
+      corsOrigins: [],
+      streamStallMs: 60_000,
+      bodies,
+      maxBodyBytes: router.maxBodyBytes,
     });
     return (await createHttp({ host: "127.0.0.1", port: 0, log, metrics, handle }).start()).port;
   },

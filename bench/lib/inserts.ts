@@ -1,12 +1,12 @@
-/** The limit of accepting: the same rows put into the same tables again, in batches as large as accepting makes them, and nothing else done. */
-import type { Sql } from "../../src/store/db.ts";
+/** The limit of accepting: bare inserts of the same rows, in batches as large as those of accepting. */
+import type { Sql } from "../../src/postgres/pool.ts";
 
 const perCommit = 32;
-const lanes = 2;
+const writers = 2;
 
 type Batch = { emails: string; recipients: string; contents: string };
 
-/** Emails per second. Takes what lies in the tables, empties them, and leaves the rows there again. */
+/** Emails per second. Reads the rows from the tables, empties the tables, and inserts the rows again. */
 export async function rawInserts(sql: Sql): Promise<number> {
   const ids = await sql<{ id: string }[]>`select id from emails order by id`;
   const batches: Batch[] = [];
@@ -22,7 +22,7 @@ export async function rawInserts(sql: Sql): Promise<number> {
   let next = 0;
   const began = performance.now();
   await Promise.all(
-    Array.from({ length: lanes }, async () => {
+    Array.from({ length: writers }, async () => {
       while (next < batches.length) {
         const { emails, recipients, contents } = batches[next++]!;
         await sql`

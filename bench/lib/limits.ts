@@ -1,11 +1,13 @@
-/** The limits that figures are shown beside, measured in the same run: what all cores can sign. */
+/** The signing limit that figures are compared with, measured in the same run. */
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 
 const windows = 4;
 const windowMs = 1000;
 
-/** RSA-2048 signatures per second through libuv's thread pool, all cores at work. The best of four seconds, and benches ask before and after:
- * whatever else the machine does meanwhile makes the limit lower, and what stands beside it look better. */
+/**
+ * RSA-2048 signatures per second on all cores, through libuv's thread pool. The best of four seconds counts, and benches measure before
+ * and after their run: other load on the machine would lower the limit and make the compared figure look better.
+ */
 export async function signingLimit(privateKey: KeyObject = ordinaryKey()): Promise<number> {
   const data = Buffer.alloc(512, 1);
   const signOnce = () =>
@@ -29,7 +31,7 @@ export async function signingLimit(privateKey: KeyObject = ordinaryKey()): Promi
   return best;
 }
 
-/** Two primes, as Node makes it and most signers have it. */
+/** A key with two primes, as Node generates it and most signers use it. */
 function ordinaryKey(): KeyObject {
   return generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
 }

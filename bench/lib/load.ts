@@ -1,4 +1,4 @@
-/** A lean HTTP/1.1 client for load: keep-alive sockets, one request at a time on each, so that the client takes little of the shared cores. */
+/** A minimal HTTP/1.1 load generator: keep-alive sockets with one request at a time, so that it takes little of the shared cores. */
 import { connect, type Socket } from "node:net";
 
 export type Load = {
@@ -10,7 +10,7 @@ export type Load = {
   connections: number;
 };
 
-/** Sends `count` requests; gives the seconds taken and every answer that was not 200. */
+/** Sends `count` requests. `failures` has every response other than 200. */
 export async function runLoad(load: Load): Promise<{ seconds: number; perSecond: number; failures: string[] }> {
   const { hostname, port, host } = new URL(load.url);
   const head = [
@@ -39,10 +39,10 @@ export async function runLoad(load: Load): Promise<{ seconds: number; perSecond:
   return { seconds, perSecond: load.count / seconds, failures };
 }
 
-/** One answer after the other, each with its body. */
+/** Reads the responses in order, each with its body. */
 function answersOf(socket: Socket): () => Promise<string> {
   let seen = "";
-  let give = (_answer: string) => {};
+  let resolveNext = (_answer: string) => {};
   socket.setEncoding("latin1");
   socket.on("data", (text: string) => {
     seen += text;
@@ -52,13 +52,13 @@ function answersOf(socket: Socket): () => Promise<string> {
     if (seen.length < whole) return;
     const answer = seen.slice(0, whole);
     seen = seen.slice(whole);
-    give(answer);
+    resolveNext(answer);
   });
-  socket.on("error", (error) => give(`error ${error.message}`));
-  socket.on("close", () => give("closed"));
+  socket.on("error", (error) => resolveNext(`error ${error.message}`));
+  socket.on("close", () => resolveNext("closed"));
   return () =>
     new Promise((resolve) => {
-      give = resolve;
+      resolveNext = resolve;
     });
 }
 

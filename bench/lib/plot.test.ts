@@ -6,12 +6,12 @@ const day = new Date("2026-01-31T00:00:00Z");
 const widths = (svg: string) =>
   [...svg.matchAll(/<rect x="400" .*?width="([\d.]+)"/g)].map(([, width]) => Number(width));
 
-test("a bar is as long as the row's share of what stands beside it", () => {
+test("the length of a bar is the ratio of the row to its baseline", () => {
   const svg = plot(
     [
-      { what: "half", value: 50, unit: "/s", beside: { what: "limit", value: 100 } },
-      { what: "whole", value: 100, unit: "/s", beside: { what: "limit", value: 100 } },
-      { what: "nothing beside it", value: 7, unit: "MiB" },
+      { what: "half", value: 50, unit: "/s", baseline: { what: "limit", value: 100 } },
+      { what: "whole", value: 100, unit: "/s", baseline: { what: "limit", value: 100 } },
+      { what: "no baseline", value: 7, unit: "MiB" },
     ],
     day,
   );
@@ -22,14 +22,14 @@ test("a bar is as long as the row's share of what stands beside it", () => {
   assert.match(svg, /2026-01-31/);
 });
 
-test("a bar past the end is cut off, and its figure still tells", () => {
-  const svg = plot([{ what: "far", value: 1000, unit: "/s", beside: { what: "limit", value: 100 } }], day);
+test("a bar past the end is cut off, and its label shows the full ratio", () => {
+  const svg = plot([{ what: "far", value: 1000, unit: "/s", baseline: { what: "limit", value: 100 } }], day);
   assert.ok(widths(svg)[0]! <= 400);
   assert.match(svg, /1000 % of limit/);
 });
 
-test("words are text and never markup", () => {
-  const svg = plot([{ what: "a < b & c", value: 1, unit: "ms", beside: { what: "<limit>", value: 1 } }], day);
+test("labels are escaped", () => {
+  const svg = plot([{ what: "a < b & c", value: 1, unit: "ms", baseline: { what: "<limit>", value: 1 } }], day);
   assert.match(svg, /a &lt; b &amp; c/);
   assert.match(svg, /&lt;limit&gt;/);
 });

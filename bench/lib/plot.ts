@@ -1,4 +1,4 @@
-/** The plot of a run (--plot): one bar for each row that has something beside it, as long as its share of that. */
+/** The plot of a run (--plot): one bar for each row with a baseline. The length is the ratio to the baseline. */
 import { cpus } from "node:os";
 import { type Row, show } from "./report.ts";
 
@@ -7,13 +7,13 @@ const labels = 400;
 const bars = 360;
 const lineHeight = 26;
 const top = 64;
-/** Longer bars are cut off: the figure beside them tells. */
+/** Longer bars are cut off; their label shows the full ratio. */
 const longest = 2;
 
-const colours = { more: "#2563a8", less: "#b4652a" };
+const colors = { more: "#2563a8", less: "#b4652a" };
 
 export function plot(rows: readonly Row[], day: Date): string {
-  const drawn = rows.filter((row) => row.beside !== undefined);
+  const drawn = rows.filter((row) => row.baseline !== undefined);
   const most = Math.min(longest, Math.max(1, ...drawn.map(ratio)));
   const scale = bars / most;
   const height = top + drawn.length * lineHeight + 40;
@@ -21,28 +21,33 @@ export function plot(rows: readonly Row[], day: Date): string {
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? process.arch}, Node ${process.versions.node}, ${day.toISOString().slice(0, 10)}`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="13" role="img">`,
-    "<title>Posthorn beside the limits of the machine, measured in the same run</title>",
+    "<title>Posthorn compared with the limits of the machine, measured in the same run</title>",
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
-    text(16, 26, "Posthorn beside the limits of the machine, measured in the same run", 'font-size="16" fill="#111"'),
+    text(
+      16,
+      26,
+      "Posthorn compared with the limits of the machine, measured in the same run",
+      'font-size="16" fill="#111"',
+    ),
     text(16, 46, `npm run bench -- --plot · ${machine}`, 'fill="#555"'),
     `<line x1="${one}" y1="${top - 4}" x2="${one}" y2="${height - 36}" stroke="#aaa" stroke-dasharray="3 3"/>`,
     ...drawn.flatMap((row, i) => bar(row, top + i * lineHeight, scale)),
     text(one, height - 20, "100 %", 'text-anchor="middle" fill="#111"'),
-    key(16, height - 20, colours.more, "more is better"),
-    key(150, height - 20, colours.less, "a time: less is better"),
+    key(16, height - 20, colors.more, "more is better"),
+    key(150, height - 20, colors.less, "times: less is better"),
     "</svg>\n",
   ].join("\n");
 }
 
-const ratio = (row: Row) => row.value / row.beside!.value;
+const ratio = (row: Row) => row.value / row.baseline!.value;
 
 function bar(row: Row, y: number, scale: number): string[] {
   const length = Math.max(1, Math.min(ratio(row), longest) * scale);
-  const colour = row.unit === "ms" ? colours.less : colours.more;
-  const figure = `${Math.round(ratio(row) * 100)} % of ${row.beside!.what}`;
+  const color = row.unit === "ms" ? colors.less : colors.more;
+  const figure = `${Math.round(ratio(row) * 100)} % of ${row.baseline!.what}`;
   return [
     text(labels - 8, y + 15, `${row.what}: ${show(row.value)} ${row.unit}`, 'text-anchor="end" fill="#111"'),
-    `<rect x="${labels}" y="${y + 3}" width="${length.toFixed(1)}" height="16" rx="2" fill="${colour}"/>`,
+    `<rect x="${labels}" y="${y + 3}" width="${length.toFixed(1)}" height="16" rx="2" fill="${color}"/>`,
     text(
       labels + length + 6,
       y + 15,
@@ -52,8 +57,8 @@ function bar(row: Row, y: number, scale: number): string[] {
   ];
 }
 
-function key(x: number, y: number, colour: string, words: string): string {
-  return `<rect x="${x}" y="${y - 10}" width="12" height="12" fill="${colour}"/>${text(x + 18, y, words, 'fill="#444"')}`;
+function key(x: number, y: number, color: string, words: string): string {
+  return `<rect x="${x}" y="${y - 10}" width="12" height="12" fill="${color}"/>${text(x + 18, y, words, 'fill="#444"')}`;
 }
 
 function text(x: number, y: number, words: string, attributes: string): string {

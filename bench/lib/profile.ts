@@ -1,11 +1,11 @@
-/** CPU profiles of the program on request (--profile): Node writes one per thread when the program ends, and we say where. */
+/** CPU profiles of the program (--profile). Node writes one per thread when the program exits. */
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const outputDir = fileURLToPath(new URL("../output/", import.meta.url));
 
-/** From now on every program that a stage starts is profiled; the function given back tells which files came of it. */
+/** Profiles every program that is started from now on. The returned function lists the profiles written since. */
 export async function profilePrograms(): Promise<() => Promise<string[]>> {
   await mkdir(outputDir, { recursive: true });
   const profiles = async () => (await readdir(outputDir)).filter((name) => name.endsWith(".cpuprofile"));
@@ -14,7 +14,7 @@ export async function profilePrograms(): Promise<() => Promise<string[]>> {
   return async () => (await profiles()).filter((name) => !before.has(name)).map((name) => join(outputDir, name));
 }
 
-/** For the program's environment. */
+/** Environment variables that turn profiling on in the program. */
 export function profileEnv(): Record<string, string> {
   if (!process.env.BENCH_PROFILE) return {};
   return { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${JSON.stringify(outputDir)}` };
@@ -26,7 +26,7 @@ type CpuProfile = {
   timeDeltas: number[];
 };
 
-/** The functions that took most of a thread's time themselves, as lines of a table. */
+/** The functions with the most self time, as lines of a table. */
 export async function topCosts(path: string, count = 12): Promise<string[]> {
   const profile = JSON.parse(await readFile(path, "utf8")) as CpuProfile;
   const names = new Map(profile.nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));

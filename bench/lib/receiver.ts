@@ -1,17 +1,19 @@
-/** A webhook receiver that reads, counts and answers 200, in a process of its own. */
+/** A webhook receiver in its own process: reads and counts requests, and answers 200. Started by webhooks.ts. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { serveCounts } from "./counted.ts";
+import { serveCounts } from "./counting-process.ts";
 
-let taken = 0;
+let received = 0;
 let lastBody = "";
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
-    taken += 1;
+    received += 1;
     lastBody = Buffer.concat(chunks).toString();
     response.writeHead(200, { "content-length": "0" }).end();
   });
 });
-server.listen(0, "127.0.0.1", () => serveCounts((server.address() as AddressInfo).port, () => ({ taken, lastBody })));
+server.listen(0, "127.0.0.1", () =>
+  serveCounts((server.address() as AddressInfo).port, () => ({ received, lastBody })),
+);

@@ -1,4 +1,4 @@
-/** A lean SMTP client for load: some connections, one message at a time on each, the envelope in one write as real servers do. */
+/** A minimal SMTP load generator: several connections with one message at a time, and a pipelined envelope like that of real servers. */
 import { connect, type Socket } from "node:net";
 
 export type SmtpLoad = {
@@ -10,7 +10,7 @@ export type SmtpLoad = {
   connections: number;
 };
 
-/** Brings `count` messages; gives how many per second were taken, and throws at the first that was not. */
+/** Sends `count` messages and returns messages per second. Throws if one is not accepted. */
 export async function runSmtpLoad(load: SmtpLoad): Promise<number> {
   let next = 0;
   const began = performance.now();
@@ -20,8 +20,8 @@ export async function runSmtpLoad(load: SmtpLoad): Promise<number> {
       socket.setNoDelay(true);
       const reply = readReplies(socket);
       const expect = async (code: string) => {
-        const said = await reply();
-        if (!said.startsWith(code)) throw new Error(`${said} in place of ${code}`);
+        const received = await reply();
+        if (!received.startsWith(code)) throw new Error(`received ${received} instead of ${code}`);
       };
       await expect("220");
       socket.write("EHLO bench.there.test\r\n");
@@ -61,7 +61,7 @@ function readReplies(socket: Socket): () => Promise<string> {
         text = text.slice(whole.length);
         return whole;
       }
-      if (ended) throw new Error(`the server left: ${text}`);
+      if (ended) throw new Error(`the server closed the connection: ${text}`);
       await new Promise<void>((resolve) => {
         wake = resolve;
       });

@@ -1,32 +1,32 @@
-/** Fuzz targets in what callers of the API and people send: JSON, keys, ids, cursors, cookies, URLs, CSV. */
+/** Fuzz targets for input of API callers and people: JSON, keys, ids, cursors, cookies, URLs, CSV. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { check } from "../../src/accept/check.ts";
-import { sendRequestFrom } from "../../src/api/email-wire.ts";
-import { readFilter } from "../../src/api/events.ts";
-import { keysetPage } from "../../src/api/paging.ts";
-import { createRequestReader } from "../../src/api/read-json.ts";
-import { eventTypesFrom } from "../../src/api/webhook-wire.ts";
+import { isPublicAddress } from "../../src/dns/address-guard.ts";
+import { check } from "../../src/emails/rules/check.ts";
+import { sendRequestFrom } from "../../src/emails/wire.ts";
+import { readFilter } from "../../src/events/service.ts";
 import { type SendEmailRequest, SendEmailRequestSchema } from "../../src/gen/v1/email_pb.ts";
-import { readSessionToken } from "../../src/people/cookie.ts";
-import { readEmail } from "../../src/people/input.ts";
-import { isPublicAddress } from "../../src/rules/address-guard.ts";
-import { readCsv } from "../../src/rules/csv.ts";
-import { Problem, type Violation } from "../../src/rules/problem.ts";
-import { createWebhookGuard } from "../../src/rules/webhook-url.ts";
-import { fromWireId, type IdKind, idPrefixes, toWireId } from "../../src/store/ids.ts";
-import { keyPrefix } from "../../src/store/keys.ts";
+import { keysetPage } from "../../src/http/paging.ts";
+import { createRequestReader } from "../../src/http/read-json.ts";
+import { keyPrefix } from "../../src/keys/store.ts";
+import { Problem, type Violation } from "../../src/ops/problem.ts";
+import { readSessionToken } from "../../src/people/auth.ts";
+import { fromWireId, type IdKind, idPrefixes, toWireId } from "../../src/postgres/ids.ts";
+import { readCsv } from "../../src/suppressions/rules.ts";
+import { createWebhookGuard } from "../../src/webhooks/rules/url.ts";
+import { eventTypesFrom } from "../../src/webhooks/wire.ts";
+import { readEmail } from "../../src/workspaces/rules.ts";
 import { allMethods } from "../../test/harness/contract.ts";
 import { bytes, texts } from "./inputs.ts";
 import { target } from "./target.ts";
 
-/** A caller's mistake is a Problem; anything else is ours. */
-function refusing<T>(work: () => T): T | undefined {
+/** A caller's mistake must be a Problem. Any other error is a bug. */
+function allowProblem<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    assert.ok(error.message.length < 100_000, "a refusal is short, however long the request");
+    assert.ok(error.message.length < 100_000, "the error message is short, however long the request is");
     return undefined;
   }
 }
@@ -60,12 +60,12 @@ const jsonTokens = [
     '"pageSize":',
   ],
 ];
-/** Bytes that are hardly ever JSON, to a method of the contract. */
+/** Bytes that are rarely valid JSON, as the request of a random method. */
 const json = target("json", fc.tuple(fc.nat(), bytes(jsonTokens)), ([which, text]) => {
-  refusing(() => readers[which % readers.length]!.read(text));
+  allowProblem(() => readers[which % readers.length]!.read(text));
 });
 
-/** A value of the right kind now and then, so that some get through; a wrong one else. */
+/** Sometimes a valid value, so that some requests pass; otherwise an invalid one. */
 const leaf = fc.oneof(
   fc.constantFrom<unknown>(
     "a@b.test",
@@ -85,7 +85,7 @@ const values = fc.oneof(
   { weight: 1, arbitrary: fc.array(leaf, { maxLength: 5 }) },
   { weight: 1, arbitrary: fc.dictionary(fc.string({ maxLength: 8 }), leaf, { maxKeys: 4 }) },
 );
-/** Objects with the fields of the method, each with a value of any kind. */
+/** Objects with the method's fields, each with a random value. */
 const requests = fc.nat().chain((which) => {
   const { message } = readers[which % readers.length]!;
   const names = message.fields.map(({ jsonName }) => jsonName);
@@ -94,15 +94,24 @@ const requests = fc.nat().chain((which) => {
   return fc.tuple(fc.constant(which), fc.dictionary(field, values, { maxKeys: 8 }));
 });
 const fields = target("json-fields", requests, ([which, request]) => {
-  refusing(() => readers[which % readers.length]!.read(Buffer.from(JSON.stringify(request))));
+  allowProblem(() => readers[which % readers.length]!.read(Buffer.from(JSON.stringify(request))));
 });
 
 const strings = texts(["a", "@", "b.test", "Name <a@b.test>", "\r\n", "X-A", "=", "AA=="]);
 const lists = fc.array(strings, { maxLength: 4 });
 const emails = fc.record(
   {
-    ...{ from: strings, to: lists, cc: lists, bcc: lists, subject: strings, body: strings, html: strings },
-    ...{ inReplyTo: strings, references: lists, replyToAddresses: lists, replyToEmailId: strings },
+    from: strings,
+    to: lists,
+    cc: lists,
+    bcc: lists,
+    subject: strings,
+    body: strings,
+    html: strings,
+    inReplyTo: strings,
+    references: lists,
+    replyToAddresses: lists,
+    replyToEmailId: strings,
     metadata: fc.dictionary(strings, strings, { maxKeys: 3 }),
     headers: fc.dictionary(fc.oneof(strings, fc.constantFrom("X-A", "From", "List-Unsubscribe")), strings, {
       maxKeys: 3,
@@ -120,9 +129,11 @@ const emails = fc.record(
 );
 const readEmailRequest = createRequestReader(SendEmailRequestSchema);
 const limits = { recipients: 50, messageBytes: 41_943_040, attachments: 100 };
-/** SendEmail from its JSON to what would be stored: all violations at once, or an email that no field can break out of. */
+/** SendEmail from its JSON to the stored form: either violations, or an email without header injection. */
 const send = target("send", emails, (email) => {
-  const request = refusing(() => readEmailRequest(Buffer.from(JSON.stringify(email)))) as SendEmailRequest | undefined;
+  const request = allowProblem(() => readEmailRequest(Buffer.from(JSON.stringify(email)))) as
+    | SendEmailRequest
+    | undefined;
   if (!request) return;
   const checked = check(sendRequestFrom(request), { limits, nowMs: Date.parse("2026-11-16T00:00:00Z") });
   if (!checked.ok) assert.ok(checked.violations.length > 0);
@@ -135,8 +146,8 @@ const ids = target("ids-and-cursors", texts(idTokens), (text) => {
     const uuid = fromWireId(kind, text);
     if (uuid !== undefined) assert.equal(toWireId(kind, uuid), text.toLowerCase());
   }
-  refusing(() => keysetPage({ pageSize: text.length, pageToken: text }));
-  refusing(() => readFilter({ cursor: text, types: text.split("") }));
+  allowProblem(() => keysetPage({ pageSize: text.length, pageToken: text }));
+  allowProblem(() => readFilter({ cursor: text, types: text.split("") }));
   const problems: Violation[] = [];
   eventTypesFrom(text.split(""), problems);
   assert.ok(problems.length <= 50);
@@ -147,7 +158,11 @@ const keys = target(
   texts(["ph_", "test_", "abcdefgh", "_", "0".repeat(32), "Bearer ", "posthorn.session_token="]),
   (text) => {
     assert.ok(keyPrefix(text).length <= 20 + "ph_test_".length);
-    assert.equal(readSessionToken(text, "posthorn.session_token", "secret"), undefined, "nobody guesses a cookie");
+    assert.equal(
+      readSessionToken(text, "posthorn.session_token", "secret"),
+      undefined,
+      "a guessed cookie must not be valid",
+    );
     readEmail(text);
   },
 );
@@ -167,7 +182,7 @@ const urlTokens = [
   ],
   ...["localhost", "@", ":", "/", "?", "#", "%31", "１", ".", "example.com", "10.0.0.1", "8443", "\\"],
 ];
-/** A host that is an address is one that the guard lets through. */
+/** If the accepted host is an IP address, it must be public. */
 const urls = target("webhook-urls", texts(urlTokens), (text) => {
   const read = guard.read(text);
   if (!("problem" in read) && /^[\d.]+$|:/.test(read.host)) assert.ok(isPublicAddress(read.host), read.host);

@@ -1,10 +1,10 @@
-/** Generators of hostile input: pieces of a grammar in a wrong order, pieces repeated without end, real files cut and bitten, and noise. */
+/** Generators of hostile input for the targets: grammar tokens in random order, long repetitions, mutated real files, random bytes. */
 import fc from "fast-check";
 
-/** Long enough that work which grows with the square of the length shows, short enough that honest work does not. */
+/** Long enough to expose quadratic work, short enough that linear work stays within the limit. */
 const longest = 128 * 1024;
 
-/** Characters that parsers stumble over, whatever they parse. */
+/** Characters that often break parsers. */
 const odd = [
   "\0",
   "\r",
@@ -54,29 +54,31 @@ export function bytes(tokens: readonly string[], corpus: readonly Buffer[] = [])
     .map(([text, encoding]) => Buffer.from(text, encoding as BufferEncoding));
   const noise = fc.uint8Array({ maxLength: 1500 }).map((array) => Buffer.from(array));
   const choices = [written, noise];
-  return corpus.length === 0 ? fc.oneof(...choices) : fc.oneof(...choices, bitten(corpus), bitten(corpus));
+  return corpus.length === 0 ? fc.oneof(...choices) : fc.oneof(...choices, mutated(corpus), mutated(corpus));
 }
 
-/** Pieces of real files behind each other, with a few bytes changed. */
-function bitten(corpus: readonly Buffer[]): fc.Arbitrary<Buffer> {
-  const place = fc.double({ min: 0, max: 1, noNaN: true });
-  const piece = fc.tuple(fc.constantFrom(...corpus), place, place).map(([file, a, b]) => {
+/** Concatenated pieces of real files, with a few bytes changed. */
+function mutated(corpus: readonly Buffer[]): fc.Arbitrary<Buffer> {
+  const offset = fc.double({ min: 0, max: 1, noNaN: true });
+  const piece = fc.tuple(fc.constantFrom(...corpus), offset, offset).map(([file, a, b]) => {
     const [from, to] = a < b ? [a, b] : [b, a];
     return file.subarray(Math.floor(from * file.length), Math.ceil(to * file.length));
   });
   const whole = fc.constantFrom(...corpus);
-  const bites = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 12 });
-  return fc.tuple(fc.array(fc.oneof(piece, whole), { minLength: 1, maxLength: 3 }), bites).map(([pieces, changes]) => {
-    const made = Buffer.concat(pieces);
-    for (const [at, byte] of changes) if (made.length > 0) made[at % made.length] = byte;
-    return made;
-  });
+  const mutations = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 12 });
+  return fc
+    .tuple(fc.array(fc.oneof(piece, whole), { minLength: 1, maxLength: 3 }), mutations)
+    .map(([pieces, changes]) => {
+      const made = Buffer.concat(pieces);
+      for (const [at, byte] of changes) if (made.length > 0) made[at % made.length] = byte;
+      return made;
+    });
 }
 
-/** Where a stream is cut into packets. */
+/** Positions at which a stream is cut into packets. */
 export const cuts = fc.array(fc.nat(), { maxLength: 8 });
 
-export function cut(whole: Buffer, places: readonly number[]): Buffer[] {
-  const at = [...new Set(places.map((place) => place % (whole.length + 1)))].sort((a, b) => a - b);
+export function cut(whole: Buffer, positions: readonly number[]): Buffer[] {
+  const at = [...new Set(positions.map((position) => position % (whole.length + 1)))].sort((a, b) => a - b);
   return [0, ...at].map((from, i) => whole.subarray(from, at[i] ?? whole.length));
 }

@@ -1,14 +1,14 @@
-/** Fuzz targets in what mail is made of: addresses, messages, reports, texts, records about mail. */
+/** Fuzz targets for mail formats: addresses, messages, reports, texts, DNS records about mail. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
+import { readDomainName } from "../../src/dns/name.ts";
 import type { Resolver } from "../../src/dns/resolver.ts";
 import { createVerdicts } from "../../src/inbound/verdicts.ts";
 import { parseAddress } from "../../src/mail/address.ts";
 import { formatAddressHeader } from "../../src/mail/address-header.ts";
 import { parseDkimRecord, samePublicKey } from "../../src/mail/dkim-record.ts";
 import { discoverDmarc } from "../../src/mail/dmarc.ts";
-import { readDomainName } from "../../src/mail/dns-name.ts";
 import { htmlToText } from "../../src/mail/html-text.ts";
 import { digestMessage } from "../../src/mail/message/digest.ts";
 import { shapeProblem } from "../../src/mail/message/limits.ts";
@@ -17,7 +17,7 @@ import { parseContentType } from "../../src/mail/mime/content-type.ts";
 import { newTextOf } from "../../src/mail/reply-text.ts";
 import { readReturnPath } from "../../src/mail/return-path.ts";
 import { parseSpf } from "../../src/mail/spf.ts";
-import type { IncomingMail } from "../../src/smtp/server-session.ts";
+import type { IncomingMail } from "../../src/smtp/server/session.ts";
 import { bytes, texts } from "./inputs.ts";
 import { target } from "./target.ts";
 
@@ -51,9 +51,13 @@ const address = target("address", texts(addressTokens), (text) => {
   assert.doesNotMatch(plain + name, /[\r\n\0]/);
   for (const utf8 of [false, true]) {
     const line = formatAddressHeader("To", [read.address], { utf8 });
-    assert.doesNotMatch(line.replace(/\r\n[ \t]/g, "").slice(0, -2), /[\r\n\0]/, "one field");
+    assert.doesNotMatch(line.replace(/\r\n[ \t]/g, "").slice(0, -2), /[\r\n\0]/, "exactly one header field");
   }
-  assert.deepEqual(parseAddress(plain), { ok: true, address: { ...read.address, name: "" } }, "reads as itself");
+  assert.deepEqual(
+    parseAddress(plain),
+    { ok: true, address: { ...read.address, name: "" } },
+    "the plain address parses to itself",
+  );
 });
 
 const mimeTokens = [
@@ -81,9 +85,9 @@ const mimeTokens = [
   "@",
   ":",
 ];
-/** Parsed in a thread of its own, where every line costs 13 µs: 128 KiB of empty lines are the worst that is not a square. */
+/** For parsers in their own thread. A line costs 13 µs there, so the worst linear input is 128 KiB of empty lines. */
 const ownThread = { limitMs: 4000 };
-/** What the bounds let through is read to an end and can be stored. */
+/** Every message within the limits is parsed completely and can be stored. */
 const mime = target("mime", bytes(mimeTokens, corpus), async (raw) => await readAll(raw), ownThread);
 
 const reportTokens = [
@@ -104,7 +108,7 @@ const reportTokens = [
   "(",
   " ",
 ];
-/** Delivery status notifications and abuse reports: the fields anything, the frame around them right. */
+/** Delivery status notifications and abuse reports: random fields within a valid MIME structure. */
 const reports = target(
   "reports",
   bytes(reportTokens),
@@ -124,12 +128,12 @@ async function readAll(raw: Buffer): Promise<void> {
   try {
     digest = await digestMessage(raw, { sender: "" });
   } catch (error) {
-    // The parser's own bounds; parse-worker.ts refuses the message then.
+    // The parser's own limits: parse-worker.ts rejects such a message.
     assert.match((error as Error).message, /nest|depth|header/i, (error as Error).stack);
     return;
   }
   const text = JSON.stringify(digest);
-  assert.ok(text.isWellFormed() && !text.includes("\\u0000"), "no NUL and no half characters");
+  assert.ok(text.isWellFormed() && !text.includes("\\u0000"), "no NUL and no lone surrogates");
 }
 
 const signatureTokens = [
@@ -163,7 +167,7 @@ const policyTokens = [
   ";",
 ];
 const network = { helo: "b.test", ip: "192.0.2.1" };
-/** Who a message comes from, by a library, on the program's own thread: all that the bounds let through must be judged soon. */
+/** SPF, DKIM and DMARC run in a library on the main thread, so every message within the limits must be judged quickly. */
 const verdicts = target(
   "verdicts",
   fc.tuple(texts(signatureTokens), texts(policyTokens)),
@@ -183,7 +187,7 @@ const verdicts = target(
     });
     await judge({ message, sender: "a@b.test", client: network } as unknown as IncomingMail);
   },
-  // The library takes a fifth of a second for 60 KB of colons.
+  // The library takes 200 ms for 60 KB of colons.
   { limitMs: 500 },
 );
 
@@ -207,7 +211,7 @@ const writtenTokens = [
   ...["On a, b wrote:\n", "Am a schrieb b:\n", " schrieb am ", "> ", ">", "*", "**From:** a\n", "Sent: b\n", "To: c\n"],
   ...["-----Original Message-----\n", "____________________\n", "\n", " ", "a"],
 ];
-/** Where a text has nothing but short lines, each costs 2.5 µs, twice here; in the thread that parses the mail. */
+/** Runs in the thread that parses mail. A short line costs 2.5 µs, and here each text is read twice. */
 const writing = target(
   "texts",
   texts(writtenTokens),
@@ -241,7 +245,7 @@ const names = target("names", texts(nameTokens), (text) => {
 
 const returnKey = Buffer.alloc(32, 1);
 const returnPaths = target("return-path", texts(["rp-", "a", "2", "7", "=", "@", "b.test", "A"]), (text) => {
-  assert.equal(readReturnPath(text, returnKey), undefined, "nobody guesses a token");
+  assert.equal(readReturnPath(text, returnKey), undefined, "a guessed token must not be valid");
 });
 
 export const mailTargets = [address, mime, reports, verdicts, writing, records, names, returnPaths];

@@ -1,18 +1,18 @@
-/** Fuzz targets in the protocols: SMTP from clients and from servers, DNS packets. */
+/** Fuzz targets for protocols: SMTP from clients and from servers, DNS packets. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { classify } from "../../src/delivery/rules/outcome.ts";
 import { answerPacket } from "../../src/dns/authority-answer.ts";
 import { interpret } from "../../src/dns/interpret.ts";
 import { queryMessage } from "../../src/dns/message.ts";
 import { readMessage } from "../../src/dns/message-read.ts";
 import { writeMessage } from "../../src/dns/message-write.ts";
-import { MalformedMessage } from "../../src/dns/name-wire.ts";
-import { recordsZone, serviceZone, textRecord, zoneList } from "../../src/dns/zone.ts";
-import { classify } from "../../src/rules/outcome.ts";
-import { BareLineEnd, bodyPieces } from "../../src/smtp/body.ts";
-import { ReplyReader, replyLimits } from "../../src/smtp/reply.ts";
-import { readCommand, readGreetingName, readPath } from "../../src/smtp/server-command.ts";
-import { createDataReader } from "../../src/smtp/server-input.ts";
+import { MalformedMessage } from "../../src/dns/name-codec.ts";
+import { recordsZone, textRecord, zoneList } from "../../src/dns/zone.ts";
+import { serviceZone } from "../../src/domains/service-zone.ts";
+import { BareLineEnd, bodyPieces } from "../../src/smtp/client/body.ts";
+import { ReplyReader, replyLimits } from "../../src/smtp/client/reply.ts";
+import { createDataReader, readCommand, readGreetingName, readPath } from "../../src/smtp/server/input.ts";
 import { bytes, cut, cuts } from "./inputs.ts";
 import { target } from "./target.ts";
 
@@ -41,25 +41,25 @@ const commands = target("smtp-commands", bytes(commandTokens), (line) => {
 });
 
 const dataTokens = [".", "..", "\r\n", "\r\n.\r\n", "\n.\n", "\r.\r", "\n.\r\n", "a", "QUIT\r\n"];
-/** The message ends at CRLF dot CRLF and nowhere else, in whatever pieces it comes. */
-const data = target("smtp-data", fc.tuple(bytes(dataTokens), cuts), ([text, places]) => {
-  const reader = createDataReader({ maxBytes: 64 * 1024, grow: () => true });
+/** The message ends at CRLF dot CRLF and nowhere else, however the stream is split. */
+const data = target("smtp-data", fc.tuple(bytes(dataTokens), cuts), ([text, positions]) => {
+  const reader = createDataReader({ maxBytes: 64 * 1024, reserve: () => true });
   let rest = text.length;
-  for (const piece of cut(text, places)) {
+  for (const piece of cut(text, positions)) {
     const step = reader(piece);
     rest -= piece.length;
     if (!step) continue;
     if (step.result.kind !== "message") return;
     const read = text.length - rest - (step.rest?.length ?? 0);
     const whole = text.subarray(0, read).toString("latin1");
-    assert.ok(whole === ".\r\n" || whole.endsWith("\r\n.\r\n"), "ends with its dot");
-    assert.equal(`\r\n${whole}`.indexOf("\r\n.\r\n"), whole.length + 2 - 5, "at the first one");
-    assert.doesNotMatch(whole, /[^\r]\n|\r[^\n]/, "no line end of another kind inside");
+    assert.ok(whole === ".\r\n" || whole.endsWith("\r\n.\r\n"), "ends with the final dot");
+    assert.equal(`\r\n${whole}`.indexOf("\r\n.\r\n"), whole.length + 2 - 5, "ends at the first final dot");
+    assert.doesNotMatch(whole, /[^\r]\n|\r[^\n]/, "contains no bare CR or LF");
     return;
   }
 });
 
-/** What we send: no message of any bytes can end early in the stream, or is refused before it is sent. */
+/** Outgoing messages: any bytes are either refused before sending, or cannot end the message early. */
 const body = target("smtp-body", bytes(dataTokens), (message) => {
   let wire: string;
   try {
@@ -72,14 +72,14 @@ const body = target("smtp-body", bytes(dataTokens), (message) => {
 });
 
 const replyTokens = ["250 ", "250-", "550 5.1.1 ", "\r\n", "\n", "421", " (#5.2.2)", "2", "ü"];
-const replies = target("smtp-replies", fc.tuple(bytes(replyTokens), cuts), ([text, places]) => {
+const replies = target("smtp-replies", fc.tuple(bytes(replyTokens), cuts), ([text, positions]) => {
   const reader = new ReplyReader();
   let judged = false;
-  for (const piece of cut(text, places)) {
+  for (const piece of cut(text, positions)) {
     const wrong = reader.push(piece, (reply) => {
       assert.ok(reply.code >= 200 && reply.code < 600);
       assert.ok(reply.line.length <= replyLimits.bytes * 2);
-      // One a command: nobody hears a thousand answers to one question.
+      // Classify only the first failure, since a command gets one reply.
       if (reply.code >= 400 && !judged)
         classify({ kind: "refused", phase: "rcpt", reply }, { relay: false, sharedBy: 1 });
       judged ||= reply.code >= 400;
@@ -115,7 +115,7 @@ const packets = [
 );
 const answers = await Promise.all(packets.map(async (packet) => (await answerPacket(packet, "tcp", findZone))!.bytes));
 
-/** Read or refused as malformed; what was read can be written again; a question is answered within its size. */
+/** A packet is read or rejected as malformed, and a reply stays within the size limit of its transport. */
 const dns = target(
   "dns",
   bytes(["\x00", "\xc0\x0c", "\x01a", "\x04mail", "\x3f"], [...packets, ...answers]),

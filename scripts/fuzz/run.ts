@@ -1,4 +1,5 @@
-/** Runs a fuzz target for a while: every input comes from a seed, and one that crashes, hangs or breaks a promise is told with it. */
+/** Runs a fuzz target for a given time. Inputs come from a seed, and each finding is reported with its seed.
+ * Used by worker.ts and fuzz.test.ts. */
 import fc from "fast-check";
 import type { Target } from "./target.ts";
 
@@ -6,11 +7,11 @@ export type Finding = { target: string; seed: number; index: number; what: strin
 export type Tally = { inputs: number; slowestMs: number; findings: Finding[] };
 export type RunOptions = {
   seconds: number;
-  /** The first batch; the following ones count on from it. */
+  /** Seed of the first batch; each following batch uses the next number. */
   seed: number;
-  /** Ends the run before its time. */
-  mostInputs?: number;
-  /** Told before each input, for whoever watches from another thread. */
+  /** Ends the run after this many inputs. */
+  maxInputs?: number;
+  /** Called before each input, so that another thread can detect a hang. */
   onInput?(seed: number, index: number): void;
 };
 
@@ -22,7 +23,7 @@ export async function runTarget(target: Target, options: RunOptions): Promise<Ta
   for (let seed = options.seed; performance.now() < end; seed++) {
     const inputs = inputsOf(target, seed);
     for (const [index, input] of inputs.entries()) {
-      if (performance.now() >= end || tally.inputs === options.mostInputs) return tally;
+      if (performance.now() >= end || tally.inputs === options.maxInputs) return tally;
       options.onInput?.(seed, index);
       const { what, ms } = await tryInput(target, input);
       tally.inputs += 1;
@@ -34,14 +35,14 @@ export async function runTarget(target: Target, options: RunOptions): Promise<Ta
   return tally;
 }
 
-export function inputsOf(target: Target, seed: number): unknown[] {
+function inputsOf(target: Target, seed: number): unknown[] {
   return fc.sample(target.inputs, { seed, numRuns: batch });
 }
 
-export async function tryInput(target: Target, input: unknown): Promise<{ what: string | undefined; ms: number }> {
+async function tryInput(target: Target, input: unknown): Promise<{ what: string | undefined; ms: number }> {
   let ms = Number.POSITIVE_INFINITY;
-  // The first time may pay for what is compiled and collected meanwhile: only what is always slow is slow.
-  for (let again = 0; again < 3; again++) {
+  // The first run may include compilation and garbage collection, so the fastest of up to three runs counts.
+  for (let round = 0; round < 3; round++) {
     const before = process.threadCpuUsage();
     try {
       await target.run(input);
@@ -52,7 +53,7 @@ export async function tryInput(target: Target, input: unknown): Promise<{ what: 
     ms = Math.min(ms, (used.user + used.system) / 1000);
     if (ms <= target.limitMs) break;
   }
-  const slow = ms > target.limitMs && `took ${Math.round(ms)} ms of a processor, more than ${target.limitMs}`;
+  const slow = ms > target.limitMs && `took ${Math.round(ms)} ms of CPU time, more than ${target.limitMs}`;
   return { what: slow || undefined, ms };
 }
 

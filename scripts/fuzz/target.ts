@@ -1,9 +1,9 @@
-/** A fuzz target: where its inputs come from, and what is done with one. It throws when something must not be. */
+/** A fuzz target: the generator of its inputs, and a function that runs one input and throws if an invariant is broken. */
 import type fc from "fast-check";
 
 export type Target = { name: string; inputs: fc.Arbitrary<unknown>; run(input: unknown): unknown; limitMs: number };
 
-/** No single input may cost more of a processor; a parser in a thread of its own may be given more. */
+/** CPU time that one input may use. A parser that runs in its own thread may be given more. */
 const limitMs = 100;
 
 export function target<T>(

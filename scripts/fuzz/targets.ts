@@ -1,4 +1,4 @@
-/** All fuzz targets: every parser that reads bytes of strangers. */
+/** All fuzz targets: every parser that reads untrusted input. */
 import { apiTargets } from "./api.ts";
 import { mailTargets } from "./mail.ts";
 import { protocolTargets } from "./protocols.ts";

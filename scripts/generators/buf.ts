@@ -1,4 +1,4 @@
-// Runs the buf of this checkout, offline; the generators and the publishing step call it.
+// Runs the buf of this checkout, offline. Called by the generators and by generate.ts.
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -15,8 +15,8 @@ export async function buf(...args: string[]): Promise<Buffer> {
     const options = { cwd: root, env, encoding: "buffer", maxBuffer: 64 * 1024 * 1024 } as const;
     execFile(`${binFolder}/buf`, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout);
-      const said = `${stdout}${stderr}`.trim();
-      reject(new BufError(said === "" ? error.message : said, { cause: error }));
+      const output = `${stdout}${stderr}`.trim();
+      reject(new BufError(output === "" ? error.message : output, { cause: error }));
     });
   });
 }

@@ -1,4 +1,4 @@
-// Checks that stale, missing and edited files are found and mended, and that nothing outside a generator's folder is touched.
+// Checks that stale, missing and edited files are found and fixed, and that files outside a generator's folder are not touched.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ const files = new Map([
 ]);
 const generator = { name: "a sample", folder: "out", generate: async () => files };
 
-test("a generator without a folder finds nothing stale", async () => {
+test("a generator without a folder has no stale files", async () => {
   const found = await findChanges(top, { ...generator, folder: undefined });
   assert.deepEqual(
     found.map(({ path, kind }) => [path, kind]),
@@ -32,7 +32,7 @@ test("a generator without a folder finds nothing stale", async () => {
   );
 });
 
-test("what differs is found in the order of the paths, and is gone once applied", async () => {
+test("changes are found in the order of their paths, and none is left after they are applied", async () => {
   const found = await findChanges(top, generator);
   assert.deepEqual(
     found.map(({ path, kind }) => [path, kind]),

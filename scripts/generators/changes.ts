@@ -1,27 +1,27 @@
-// Compares what a generator makes with what stands in the checkout, and brings the checkout up to date.
+// Compares a generator's output with the files in the checkout, and updates them. Called by generate.ts.
 import { glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 
 export interface Generator {
   name: string;
-  /** A folder that belongs to the generator alone: a file in there that it does not make is stale. */
+  /** A folder that only this generator writes: any other file in it is stale. */
   folder?: string;
-  /** The files by their path from the top of the checkout. The same sources always give the same text. */
+  /** The files by their path in the checkout. Must be deterministic. */
   generate(): Promise<Map<string, string>>;
 }
 
 export type Change = { path: string; kind: "missing" | "differs"; content: string } | { path: string; kind: "stale" };
 
 export async function findChanges(top: string, { folder, generate }: Generator): Promise<Change[]> {
-  const wanted = await generate();
+  const generated = await generate();
   const changes: Change[] = [];
-  for (const [path, content] of wanted) {
+  for (const [path, content] of generated) {
     const present = await readIfPresent(join(top, path));
     if (present === undefined) changes.push({ path, kind: "missing", content });
     else if (present !== content) changes.push({ path, kind: "differs", content });
   }
   for (const path of folder === undefined ? [] : await listFiles(top, folder)) {
-    if (!wanted.has(path)) changes.push({ path, kind: "stale" });
+    if (!generated.has(path)) changes.push({ path, kind: "stale" });
   }
   return changes.sort((a, b) => (a.path < b.path ? -1 : 1));
 }

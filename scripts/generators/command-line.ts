@@ -1,8 +1,7 @@
-// Writes bin/command-line.json: the help texts and completions that bin/posthorn.js prints without loading the server.
+// Writes bin/command-line.json: the help texts and completion scripts that bin/posthorn.js prints without loading the server.
 import { allCommands } from "../../src/app/cli.ts";
 import { completionScripts } from "../../src/app/completion.ts";
-import { completion, groupsOf, helpTexts } from "../../src/app/help.ts";
-import { version } from "../../src/app/version.ts";
+import { completion, groupsOf, helpTexts, version } from "../../src/app/help.ts";
 
 export const name = "command line";
 
@@ -17,7 +16,7 @@ export async function generate(): Promise<Map<string, string>> {
   return new Map([["bin/command-line.json", `${JSON.stringify(facts, null, 2)}\n`]]);
 }
 
-/** Lines, so that a change shows as one. */
+/** Arrays of lines, so that a change of one line is one line in a diff. */
 function inLines(texts: Record<string, string>): Record<string, string[]> {
   return Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, text.replace(/\n$/, "").split("\n")]));
 }

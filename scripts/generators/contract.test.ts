@@ -1,4 +1,4 @@
-// Holds the contract to the promises that no lint rule knows: who may call what, and how lists and numbers look in JSON.
+// Checks the contract where no lint rule does: who may call which method, and the form of lists and numbers in JSON.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ScalarType } from "@bufbuild/protobuf";
@@ -10,8 +10,8 @@ const policyOf = new Map(methods.map((method) => [`${method.parent.name}.${metho
 const allowing = (permission: string) =>
   [...policyOf].filter(([, policy]) => policy.permissions.includes(permission)).map(([name]) => name);
 
-// A developer may make keys: one that could touch members would make every developer an owner.
-test("only workspaces and their members are closed to every key", () => {
+// A developer may create keys: a key that could manage members would give every developer the rights of an owner.
+test("only methods that change workspaces and members are closed to every key", () => {
   const closed = [...policyOf].filter(([, policy]) => !policy.permissions.includes("KEY_PERMISSION_FULL"));
   assert.deepEqual(
     closed.map(([name]) => name),
@@ -21,7 +21,7 @@ test("only workspaces and their members are closed to every key", () => {
   );
 });
 
-test("a send key sends and reads what it sent, and nothing else", () => {
+test("a send key can send and read emails, and nothing else", () => {
   assert.deepEqual(allowing("KEY_PERMISSION_SEND"), [
     "EmailService.SendEmail",
     "EmailService.GetEmail",
@@ -29,7 +29,7 @@ test("a send key sends and reads what it sent, and nothing else", () => {
   ]);
 });
 
-test("a read key calls what reads, and nothing that writes or shows a message's content", () => {
+test("a read key can call every reading method except those that return message content", () => {
   const reads = methods
     .map((method) => `${method.parent.name}.${method.name}`)
     .filter((name) => /\.(Get|List|Stream|Export)/.test(name))
@@ -37,17 +37,17 @@ test("a read key calls what reads, and nothing that writes or shows a message's 
   assert.deepEqual(allowing("KEY_PERMISSION_READ"), reads);
 });
 
-test("a list is paged by token, but for domains and events, whose paging the interface or the cursor gives", () => {
+test("lists are paged by token, except domains and events", () => {
   for (const method of methods.filter(({ name }) => name.startsWith("List"))) {
-    const asked = method.input.fields.map((field) => field.jsonName);
-    const answered = method.output.fields.map((field) => field.jsonName);
-    assert.ok(asked.includes("pageSize") && answered.includes("data"), method.name);
+    const request = method.input.fields.map((field) => field.jsonName);
+    const response = method.output.fields.map((field) => field.jsonName);
+    assert.ok(request.includes("pageSize") && response.includes("data"), method.name);
     if (method.name === "ListDomains" || method.name === "ListEvents") continue;
-    assert.ok(asked.includes("pageToken") && answered.includes("nextPageToken"), method.name);
+    assert.ok(request.includes("pageToken") && response.includes("nextPageToken"), method.name);
   }
 });
 
-test("numbers are numbers in JSON: no field has 64 bits, which protobuf writes as a string", () => {
+test("no field has 64 bits, which protobuf would write as a string in JSON", () => {
   const wide = [ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64];
   for (const type of contract.types) {
     for (const field of type.kind === "message" ? type.fields : []) {

@@ -1,4 +1,4 @@
-// Generates src/gen, the contract in TypeScript, from proto/ with the plugins of buf.gen.yaml.
+// Generates src/gen, the contract in TypeScript, from proto/ with the plugins in buf.gen.yaml.
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";

@@ -1,4 +1,4 @@
-// Reads the contract as descriptors with their comments and policies, for the generators that write text from it.
+// Reads the contract as descriptors with comments and policies, for the generators of the reference, OpenAPI and the SDK.
 import {
   createFileRegistry,
   type DescEnum,
@@ -22,7 +22,7 @@ export interface Contract {
   /** The files of proto/, by name. */
   files: DescFile[];
   services: DescService[];
-  /** Every message and enum of proto/ that is not inside another one, in the order of the files. */
+  /** Every top-level message and enum of proto/, in the order of the files. */
   types: (DescMessage | DescEnum)[];
   /** The comment above the element with this full name, such as `v1.Email.id`. */
   comment(fullName: string): string;
@@ -36,7 +36,7 @@ export interface Policy {
 }
 
 export async function readContract(): Promise<Contract> {
-  // The descriptors come from buf and not from src/gen, so that a missing or stale src/gen can always be generated anew.
+  // The descriptors come from buf, not from src/gen, so that a missing or stale src/gen can be regenerated.
   const set = fromBinary(FileDescriptorSetSchema, await buf("build", "--output", "-"));
   const registry = createFileRegistry(set);
   const comments = new Map(set.file.flatMap((file) => [...commentsOf(file)]));

@@ -1,4 +1,4 @@
-// Holds every example of proto/examples against the contract, and the contract's events against what they promise.
+// Checks every example in proto/examples against the contract.
 import assert from "node:assert/strict";
 import { glob } from "node:fs/promises";
 import { test } from "node:test";
@@ -34,7 +34,7 @@ test("every example belongs to a method or an event", async () => {
   }
 });
 
-// protobuf's JSON reader takes other spellings too; an example has to be what the server itself would write.
+// protobuf's JSON reader accepts other spellings too; an example must be exactly what the server would write.
 function assertCanonical(message: DescMessage, example: JsonValue): void {
   assert.deepEqual(toJson(message, fromJson(message, example)), example);
 }

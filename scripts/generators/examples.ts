@@ -1,4 +1,4 @@
-// Reads the example requests and events of proto/examples, which the reference pages show and a test holds against the contract.
+// Reads the example requests and events in proto/examples. The reference pages show them, and examples.test.ts checks them.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DescMethod, JsonValue } from "@bufbuild/protobuf";

@@ -1,13 +1,13 @@
-// Writes the messages and enums of the contract as the schemas of docs/openapi.json.
+// Turns the messages and enums of the contract into the schemas of docs/openapi.json. Called by openapi.ts.
 import { type DescEnum, type DescField, type DescMessage, type JsonObject, ScalarType } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { Contract } from "./descriptors.ts";
 import { eventTypes } from "./reference-events.ts";
-import { prose } from "./reference-types.ts";
 import { isOptional, type Side, sidesOf } from "./sdk-gen.ts";
+import { paragraphs } from "./text.ts";
 
-/** Every type that a method reaches. */
+/** The schemas of every type that a method uses. */
 export function messageSchemas(contract: Contract): JsonObject {
   const sides = [...sidesOf(contract)].sort(([a], [b]) => (a.name < b.name ? -1 : 1));
   return Object.fromEntries(
@@ -26,24 +26,24 @@ function enumSchema(contract: Contract, type: DescEnum): JsonObject {
   const values = type.values.map(({ name }) => `- \`${name}\`: ${contract.comment(`${type.typeName}.${name}`)}`);
   return {
     type: "string",
-    description: `${prose(contract.comment(type.typeName))}\n\n${values.join("\n").replaceAll(/\n(?!- )/g, " ")}`,
+    description: `${paragraphs(contract.comment(type.typeName))}\n\n${values.join("\n").replaceAll(/\n(?!- )/g, " ")}`,
     enum: type.values.map(({ name }) => name),
   };
 }
 
 function messageSchema(contract: Contract, message: DescMessage, side: Side): JsonObject {
   const comment = (field: DescField) => contract.comment(`${message.typeName}.${field.name}`);
-  // One payload of a oneof is there, the others are not.
+  // Only one field of a oneof is present.
   const required = message.fields.filter((field) => !field.oneof && !isOptional(field, comment(field), side));
   const properties = message.fields.map((field) => {
     const schema = fieldSchema(field);
     if (message.typeName === "v1.Event" && field.name === "type")
       schema.enum = eventTypes(contract).map(({ type }) => type);
-    return [field.jsonName, { ...schema, description: prose(comment(field)) }] as const;
+    return [field.jsonName, { ...schema, description: paragraphs(comment(field)) }] as const;
   });
   return {
     type: "object",
-    description: prose(contract.comment(message.typeName)),
+    description: paragraphs(contract.comment(message.typeName)),
     properties: Object.fromEntries(properties),
     ...(required.length > 0 ? { required: required.map(({ jsonName }) => jsonName) } : {}),
   };
@@ -81,11 +81,11 @@ export const errorSchemas: JsonObject = {
     type: "object",
     description: "Why a call failed. The HTTP status follows from the code.",
     properties: {
-      code: { type: "string", description: "For programs.", enum: codes.map(codeToString) },
-      message: { type: "string", description: "For people: what went wrong and what to do next." },
+      code: { type: "string", description: "The error code, for programs.", enum: codes.map(codeToString) },
+      message: { type: "string", description: "What went wrong and what to do next, for people." },
       details: {
         type: "array",
-        description: "Data for some codes.",
+        description: "Structured data, present for some codes.",
         items: { $ref: "#/components/schemas/ErrorDetail" },
       },
     },
@@ -94,11 +94,11 @@ export const errorSchemas: JsonObject = {
   },
   ErrorDetail: {
     type: "object",
-    description: "A protobuf message, such as google.rpc.BadRequest with a violation for each field at fault.",
+    description: "A protobuf message, such as google.rpc.BadRequest with one violation per invalid field.",
     properties: {
       type: { type: "string", description: "The name of the message." },
       value: { type: "string", contentEncoding: "base64", description: "The message, serialized." },
-      debug: { description: "The same for reading only: do not build on it." },
+      debug: { description: "The same data as JSON, for debugging only: do not depend on its form." },
     },
     required: ["type", "value"],
     additionalProperties: true,

@@ -1,4 +1,4 @@
-// Holds docs/openapi.json against the rules of OpenAPI and against the contract that it is made from.
+// Checks docs/openapi.json against the rules of OpenAPI and against the contract.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
@@ -19,14 +19,14 @@ const file = JSON.parse(text) as {
 };
 const contract = await readContract();
 
-test("an OpenAPI validator accepts it as 3.1", async () => {
+test("an OpenAPI validator accepts the file as 3.1", async () => {
   const validator = new Validator();
   const { valid, errors } = await validator.validate(JSON.parse(text));
   assert.ok(valid, JSON.stringify(errors, null, 2));
   assert.equal(validator.version, "3.1");
 });
 
-test("every method is there once, with a name of its own", () => {
+test("every method appears once, with a unique operation id", () => {
   const methods = contract.services.flatMap((service) => service.methods);
   assert.deepEqual(
     Object.keys(file.paths),
@@ -36,13 +36,14 @@ test("every method is there once, with a name of its own", () => {
   assert.equal(new Set(names).size, methods.length);
 });
 
-test("every reference leads to something, and every schema is reached", () => {
-  const wanted = new Set([...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map((match) => match[1]!));
-  for (const name of wanted) assert.ok(file.components.schemas[name], `#/components/schemas/${name} leads nowhere`);
-  for (const name of Object.keys(file.components.schemas)) assert.ok(wanted.has(name), `nothing uses ${name}`);
+test("every reference resolves, and every schema is used", () => {
+  const references = new Set([...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map((match) => match[1]!));
+  for (const name of references)
+    assert.ok(file.components.schemas[name], `#/components/schemas/${name} does not resolve`);
+  for (const name of Object.keys(file.components.schemas)) assert.ok(references.has(name), `${name} is not used`);
 });
 
-test("the example of each method fits its schema", () => {
+test("the example of each method matches its schema", () => {
   for (const { post } of Object.values(file.paths)) {
     const { schema, examples } = post.requestBody.content["application/json"]!;
     fitsSchema(examples.example.value, schema, file.components.schemas, post.operationId);

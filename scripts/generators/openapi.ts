@@ -1,11 +1,11 @@
-// Generates docs/openapi.json, the contract as OpenAPI 3.1 for tools that read that; the program serves it at /openapi.json.
+// Generates docs/openapi.json, the contract as OpenAPI 3.1. The program serves it at /openapi.json.
 import type { DescMethod, DescService, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { codeFromString, codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { type Contract, readContract } from "./descriptors.ts";
 import { readExample, requestPath } from "./examples.ts";
 import { errorSchemas, messageSchemas, refTo } from "./openapi-schemas.ts";
 import { methodText, permissionText } from "./reference-service.ts";
-import { prose } from "./reference-types.ts";
+import { paragraphs } from "./text.ts";
 
 export const name = "OpenAPI file";
 const path = "docs/openapi.json";
@@ -30,7 +30,12 @@ async function openapi(contract: Contract): Promise<JsonObject> {
       description: about,
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "http://127.0.0.1:8825", description: "where npm start listens; yours is where you put it" }],
+    servers: [
+      {
+        url: "http://127.0.0.1:8825",
+        description: "The default address of npm start. Replace it with the address of your instance.",
+      },
+    ],
     security: [{ key: [] }],
     tags: contract.services.map((service) => tag(contract, service)),
     paths,
@@ -43,18 +48,18 @@ async function openapi(contract: Contract): Promise<JsonObject> {
 }
 
 const about =
-  `Every method is an HTTP POST of a JSON object: the Connect protocol. The contract itself stands in the files of proto/, which clients
-for Connect, gRPC and gRPC-Web use; this file says the same for tools that read OpenAPI. In answers every plain field is present, also when it is empty,
+  `Every method is an HTTP POST of a JSON object: the Connect protocol. The contract is defined in the files of proto/, which clients
+for Connect, gRPC and gRPC-Web use; this file describes the same contract for OpenAPI tools. In responses every plain field is present, also when it is empty,
 false or 0. Unknown fields in a request are ignored.`.replaceAll("\n", " ");
 
 function tag(contract: Contract, service: DescService): JsonObject {
-  return { name: service.name, description: prose(contract.comment(service.typeName)) };
+  return { name: service.name, description: paragraphs(contract.comment(service.typeName)) };
 }
 
 function operation(contract: Contract, method: DescMethod, example: JsonValue): JsonObject {
   const { text } = methodText(contract, method);
   const policy = contract.policy(method);
-  const notes = [prose(text), `Permission: ${permissionText(policy)}.`];
+  const notes = [paragraphs(text), `Permission: ${permissionText(policy)}.`];
   if (policy.planned) notes.push("Planned: this version answers `unimplemented`.");
   const sends = method.name.startsWith("SendEmail");
   return {
@@ -77,18 +82,19 @@ function operation(contract: Contract, method: DescMethod, example: JsonValue): 
 
 function answer(method: DescMethod): JsonObject {
   const schema = { $ref: refTo(method.output) };
-  if (method.methodKind === "unary") return { description: "The answer.", content: { "application/json": { schema } } };
+  if (method.methodKind === "unary")
+    return { description: "The response.", content: { "application/json": { schema } } };
   return {
     description:
       "A stream of messages, open until the caller closes it: one JSON object per line, or server-sent events when asked for with `Accept: text/event-stream`.",
     content: {
       "application/x-ndjson": { schema },
-      "text/event-stream": { schema: { type: "string", description: "Each `data:` line holds one such object." } },
+      "text/event-stream": { schema: { type: "string", description: "Each `data:` line contains one such object." } },
     },
   };
 }
 
-/** The errors that the method's comment names, by HTTP status, and a default for those of every method. */
+/** The errors that the method's comment lists, by HTTP status, and a default for the errors of every method. */
 function refusals(contract: Contract, method: DescMethod): JsonObject {
   const byStatus = new Map<number, string[]>();
   for (const { code, when } of methodText(contract, method).errors) {
@@ -122,7 +128,8 @@ const parameters: JsonObject = {
   idempotency: {
     name: "Idempotency-Key",
     in: "header",
-    description: "Makes a retry safe: the same key with the same request gives the first answer. Kept for 24 hours.",
+    description:
+      "Makes a retry safe: the same key with the same request returns the first response. Kept for 24 hours.",
     schema: { type: "string", maxLength: 256 },
   },
 };

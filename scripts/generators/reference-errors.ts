@@ -1,11 +1,12 @@
-// Writes the reference page of errors: the error object, each code with its HTTP status, and the methods that answer it.
+// Writes docs/reference/errors.md: the error object, each code with its HTTP status, and the methods that return it.
 import { type DescMessage, fromJson, toBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import { codeToHttpStatus, codeToString } from "@connectrpc/connect/protocol-connect";
 import type { Contract } from "./descriptors.ts";
 import { methodText } from "./reference-service.ts";
-import { methodLink, prose, table, typeSections } from "./reference-types.ts";
+import { methodLink, table, typeSections } from "./reference-types.ts";
+import { prose } from "./text.ts";
 
 export function errorsPage(contract: Contract): string {
   const page = "errors.md";
@@ -29,13 +30,15 @@ export function errorsPage(contract: Contract): string {
       ]),
     ),
     "## Every method",
-    "These can come from any method and are not repeated on the pages of the services.",
+    "Every method can return these errors. The pages of the services do not repeat them.",
     table(
       ["Code", "When"],
       everyMethod.map(([code, when]) => [`\`${codeToString(code)}\``, when]),
     ),
     "## Details",
-    "Entries of `details` are protobuf messages: `type` names the message, `value` is its base64. The two in use are these.",
+    prose(
+      "Entries of `details` are protobuf messages: `type` is the name of the message, `value` its base64 encoding. Two messages are used.",
+    ),
     ...typeSections(
       contract,
       details.flatMap((type) => [type, ...type.nestedMessages]),
@@ -44,8 +47,8 @@ export function errorsPage(contract: Contract): string {
     ...codes.flatMap((code) => {
       const rows = conditions.filter((condition) => condition.code === codeToString(code));
       const none = everyMethod.some(([common]) => common === code)
-        ? "Only as under [every method](#every-method)."
-        : "Not used by any method; clients should still be ready for it.";
+        ? "Only as listed under [every method](#every-method)."
+        : "Not returned by any method. Clients should still handle it.";
       const list = table(
         ["Method", "When"],
         rows.map(({ method, when }) => [methodLink(method, page), when]),
@@ -55,8 +58,8 @@ export function errorsPage(contract: Contract): string {
   ].join("\n\n");
 }
 
-const intro = `A failed call answers with an HTTP status and an error object. \`code\` is for programs, \`message\` says in English what
-went wrong and what to do next, \`details\` hold data for some codes. \`debug\` inside a detail is for reading only: do not build on it.
+const intro = `A failed call returns an HTTP status and an error object. \`code\` is for programs, \`message\` explains in English what
+went wrong and what to do next, and \`details\` contains structured data for some codes. \`debug\` inside a detail is for debugging only: do not depend on its form.
 
 A stream that fails after its first message ends with the same object in its last message. gRPC and gRPC-Web clients see the
 same codes as gRPC status codes.`;
@@ -73,20 +76,20 @@ function exampleError(badRequest: DescMessage) {
 }
 
 const meanings: Record<Code, string> = {
-  [Code.Canceled]: "The caller ended the call.",
-  [Code.Unknown]: "The cause is not known.",
-  [Code.InvalidArgument]: "The request is wrong and will stay wrong. Correct it.",
-  [Code.DeadlineExceeded]: "The caller's time limit passed first.",
-  [Code.NotFound]: "There is no such thing in this workspace.",
-  [Code.AlreadyExists]: "The thing exists already, or the idempotency key was used for something else.",
+  [Code.Canceled]: "The caller canceled the call.",
+  [Code.Unknown]: "The cause is unknown.",
+  [Code.InvalidArgument]: "The request is invalid. Correct it; a retry without a change fails again.",
+  [Code.DeadlineExceeded]: "The caller's time limit passed before the call finished.",
+  [Code.NotFound]: "The object does not exist in this workspace.",
+  [Code.AlreadyExists]: "The object already exists, or the idempotency key was used for another request.",
   [Code.PermissionDenied]: "The key is valid but may not do this.",
-  [Code.ResourceExhausted]: "A limit was reached. Wait as `Retry-After` says, or send less.",
-  [Code.FailedPrecondition]: "The request is right, but something must be done first; the message says what.",
-  [Code.Aborted]: "The call met another one that changed the same thing. Try again.",
-  [Code.OutOfRange]: "The value lies outside what is kept; the message names the bounds.",
+  [Code.ResourceExhausted]: "A limit was reached. Wait for the time in `Retry-After`, or send less.",
+  [Code.FailedPrecondition]: "The request is valid, but something else must be done first; the message explains what.",
+  [Code.Aborted]: "Another call changed the same object at the same time. Retry.",
+  [Code.OutOfRange]: "The value is outside the stored range; the message contains the limits.",
   [Code.Unimplemented]: "This version has no such method.",
-  [Code.Internal]: "A fault of the service. Its log has the details under the request's id.",
-  [Code.Unavailable]: "The service cannot answer for the moment. Try again with the same idempotency key.",
+  [Code.Internal]: "An error in the service. Its log has the details under the request id.",
+  [Code.Unavailable]: "The service is temporarily unavailable. Retry with the same idempotency key.",
   [Code.DataLoss]: "Stored data is damaged.",
   [Code.Unauthenticated]: "The key is missing, malformed, unknown or revoked.",
 };
@@ -96,14 +99,20 @@ const everyMethod: [Code, string][] = [
     Code.InvalidArgument,
     "The body is not valid JSON, a field has the wrong type, an enum value or a timestamp is not valid, or `Connect-Protocol-Version: 1` is missing.",
   ],
-  [Code.Unauthenticated, "The API key is missing, malformed, unknown or revoked. All four give the same answer."],
+  [Code.Unauthenticated, "The API key is missing, malformed, unknown or revoked. All four return the same error."],
   [Code.PermissionDenied, "The key's permission does not allow the method."],
   [
     Code.ResourceExhausted,
-    "More requests per second than the key may make, or a body over 64 MiB. A rate limit carries `google.rpc.RetryInfo` and a `Retry-After` header.",
+    "The key's rate limit is exceeded, or the body is over 64 MiB. A rate limit error has a `google.rpc.RetryInfo` detail and a `Retry-After` header.",
   ],
-  [Code.DeadlineExceeded, "The time of `Connect-Timeout-Ms` passed. A write that had begun is answered truly instead."],
+  [
+    Code.DeadlineExceeded,
+    "The time in `Connect-Timeout-Ms` passed. A write that had already begun returns its real result instead.",
+  ],
   [Code.Unimplemented, "The method does not exist, or is planned and not yet served."],
-  [Code.Unavailable, "The server is stopping or cannot reach its database. Nothing was stored."],
-  [Code.Internal, "A fault of the service."],
+  [
+    Code.Unavailable,
+    "The server is stopping or cannot reach its database. The call was not acknowledged: retry, with the same idempotency key if it sends.",
+  ],
+  [Code.Internal, "An error in the service."],
 ];

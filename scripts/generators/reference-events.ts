@@ -1,7 +1,8 @@
-// Writes the reference page of events: the envelope, the types, an example of each, and their payloads.
+// Writes docs/reference/events.md: the envelope, the event types with an example each, and their payloads.
 import type { DescField, JsonValue } from "@bufbuild/protobuf";
 import type { Contract } from "./descriptors.ts";
-import { pageOf, prose, slug, table, typeLink, typeSections } from "./reference-types.ts";
+import { pageOf, slug, table, typeLink, typeSections } from "./reference-types.ts";
+import { prose } from "./text.ts";
 
 export interface EventType {
   /** The value of `type`, such as `email.delivered`. */
@@ -48,12 +49,12 @@ export function eventsPage(contract: Contract, examples: Map<string, JsonValue>)
   ].join("\n\n");
 }
 
-const intro = `Events tell what happened to emails, inbound mail, domains and webhooks. They are read as a stream with
-[EmailService.StreamEvents](email.md#streamevents), page by page with [EmailService.ListEvents](email.md#listevents), or
-received as webhooks, set up with [WebhookService.CreateWebhook](webhook.md#createwebhook).
+const intro = `Events report what happened to emails, inbound mail, domains and webhooks. Read them as a stream with
+[EmailService.StreamEvents](email.md#streamevents) or page by page with [EmailService.ListEvents](email.md#listevents), or
+receive them through webhooks, which [WebhookService.CreateWebhook](webhook.md#createwebhook) creates.
 
-Each recipient of an email ends once: delivered, sent, bounced, failed, suppressed or canceled. Before that it may be delayed
-any number of times. The one later change is a bounce message for a recipient that had been delivered or sent.
+Each recipient of an email has one final outcome: delivered, sent, bounced, failed, suppressed or canceled. Before that it may be delayed
+any number of times. The only later change is a bounce message for a recipient that was delivered or sent.
 
-Events of a workspace are numbered 1, 2, 3 and on, with no gap, in the order in which they were stored. This number is the
-cursor. Every event arrives at least once: use its \`id\` to recognise one that was handled already.`;
+The events of a workspace are numbered 1, 2, 3 and so on, without gaps, in the order in which they were stored. This number is the
+cursor. Every event arrives at least once: use its \`id\` to recognize duplicates.`;

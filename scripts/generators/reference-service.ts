@@ -1,9 +1,10 @@
-// Writes the reference page of one service: each method with its call, fields, errors and an example, then the types.
+// Writes the reference page of one service: each method with its path, fields, errors and an example, then the types.
 import type { DescMethod, DescService, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { Contract, Policy } from "./descriptors.ts";
-import { fieldTable, pageOf, prose, slug, table, typeSections } from "./reference-types.ts";
+import { fieldTable, pageOf, slug, table, typeSections } from "./reference-types.ts";
+import { prose } from "./text.ts";
 
 export interface MethodError {
   code: string;
@@ -46,7 +47,7 @@ function methodSections(contract: Contract, method: DescMethod, example: JsonVal
     fieldTable(contract, method.input, page),
     method.methodKind === "server_streaming" ? "**Response**, a stream of messages" : "**Response**",
     fieldTable(contract, method.output, page),
-    "**Errors**, beside [those of every method](errors.md#every-method)",
+    "**Errors**, in addition to [those of every method](errors.md#every-method)",
     table(
       ["Code", "When"],
       errors.map(({ code, when }) => [`[\`${code}\`](errors.md#${code})`, when]),
@@ -56,7 +57,7 @@ function methodSections(contract: Contract, method: DescMethod, example: JsonVal
   ];
 }
 
-/** A method's comment, parted into its text and the list after `Errors:`. */
+/** A method's comment, split into its text and the list after `Errors:`. */
 export function methodText(contract: Contract, method: DescMethod): { text: string; errors: MethodError[] } {
   const fullName = `${method.parent.typeName}.${method.name}`;
   const [text = "", list] = contract.comment(fullName).split(/\n\nErrors:\n/);

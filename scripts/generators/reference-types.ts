@@ -1,16 +1,17 @@
-// Writes messages, enums and their fields as Markdown, with links between the reference pages.
+// Writes messages, enums and their fields as Markdown, with links between the reference pages. Used by the pages' generators.
 import type { DescEnum, DescField, DescFile, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
 import type { Contract } from "./descriptors.ts";
+import { prose } from "./text.ts";
 
-/** The page that a file's types stand on. */
+/** The reference page of a file's types. */
 export function pageOf(file: DescFile): string {
   const base = file.name.split("/").at(-1)!;
   const special: Record<string, string> = { event: "events", error_details: "errors", options: "key" };
   return `${special[base] ?? base}.md`;
 }
 
-/** Everything on a page about types: a section for each message and each enum. */
+/** One section for each message and enum. */
 export function typeSections(contract: Contract, types: (DescMessage | DescEnum)[]): string[] {
   return types.flatMap((type) => [
     `### ${type.typeName.slice(type.file.proto.package.length + 1)}`,
@@ -50,7 +51,7 @@ export function typeLink(type: DescMessage | DescEnum, fromPage: string): string
   if (type.typeName === "google.protobuf.Duration") return "duration";
   const name = type.typeName.slice(type.file.proto.package.length + 1);
   const page = pageOf(type.file);
-  // A request or response has no section of its own: its fields stand with the method.
+  // A request or response has no section: its fields are listed with the method.
   const methods = type.file.services.flatMap((service) => service.methods);
   const method = methods.find(({ input, output }) => input === type || output === type);
   return `[${name}](${page === fromPage ? "" : page}#${slug(method?.name ?? name)})`;
@@ -61,7 +62,7 @@ export function methodLink(method: DescMethod, fromPage: string): string {
   return `[${method.parent.name}.${method.name}](${page === fromPage ? "" : page}#${slug(method.name)})`;
 }
 
-/** The anchor that GitHub gives a heading. */
+/** The anchor that GitHub creates for a heading. */
 export function slug(heading: string): string {
   return heading
     .toLowerCase()
@@ -88,12 +89,4 @@ export function table(head: string[], rows: string[][]): string {
 
 function cell(text: string): string {
   return text.replaceAll("\n", " ").replaceAll("|", "\\|");
-}
-
-/** A comment as paragraphs, each on a line of its own. */
-export function prose(comment: string): string {
-  return comment
-    .split("\n\n")
-    .map((paragraph) => paragraph.replaceAll("\n", " "))
-    .join("\n\n");
 }

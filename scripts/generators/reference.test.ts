@@ -1,4 +1,4 @@
-// Checks the reference pages as a reader meets them: links that lead somewhere, every element on a page, calls that a shell can run.
+// Checks the reference pages: links resolve, every element is on a page, and a shell can run the examples.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ const contract = await readContract();
 const pages = await generate();
 const page = (name: string) => pages.get(`docs/reference/${name}`)!;
 
-test("every link leads to a heading", () => {
+test("every link resolves to a heading", () => {
   const anchors = new Set<string>();
   for (const [path, text] of pages) {
     anchors.add(path);
@@ -19,8 +19,8 @@ test("every link leads to a heading", () => {
   }
   for (const [path, text] of pages) {
     for (const [, target] of text.matchAll(/\]\(([^)]+)\)/g)) {
-      const wanted = target!.startsWith("#") ? path + target : `docs/reference/${target}`;
-      assert.ok(anchors.has(wanted), `${path} links to ${target}`);
+      const anchor = target!.startsWith("#") ? path + target : `docs/reference/${target}`;
+      assert.ok(anchors.has(anchor), `${path} links to ${target}`);
     }
   }
 });
@@ -33,7 +33,7 @@ test("no page has two headings with the same anchor", () => {
   }
 });
 
-test("every method stands on its page with path, permission and errors", () => {
+test("every method is on its page with path, permission and errors", () => {
   for (const service of contract.services) {
     const text = page(pageOf(service.file));
     for (const method of service.methods) {
@@ -45,7 +45,7 @@ test("every method stands on its page with path, permission and errors", () => {
   }
 });
 
-test("every field of every message stands in a table", () => {
+test("every field of every message is in a table", () => {
   for (const type of contract.types) {
     if (type.kind !== "message" || type.typeName === "v1.MethodPolicy") continue;
     const text = page(pageOf(type.file));
@@ -53,11 +53,11 @@ test("every field of every message stands in a table", () => {
   }
 });
 
-test("the same contract gives the same pages", async () => {
+test("generation is deterministic", async () => {
   assert.deepEqual(await generate(), pages);
 });
 
-test("a shell reads a quote in an example as part of the body", () => {
+test("quotes in an example survive a shell", () => {
   const method = contract.services[0]!.methods[0]!;
   const example = { domain: "it's | $HOME `id`.example" };
   const script = curl(method, example).replace(/^curl/, 'print() { for last; do :; done; printf %s "$last"; }; print');

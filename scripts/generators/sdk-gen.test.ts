@@ -1,4 +1,4 @@
-// Checks the client's types where they say more than the contract's field lists: what is required, what may be absent, what an event holds.
+// Checks the SDK's types where they go beyond the contract's field lists: required fields, optional fields, and payloads of events.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readContract } from "./descriptors.ts";
@@ -16,7 +16,7 @@ function fields(type: string): Map<string, string> {
   return new Map([...body.matchAll(/^ {2}(\w+\??): (.+);$/gm)].map(([, name, is]) => [name!, is!]));
 }
 
-test("a request asks for what its comments call required, and takes dates", () => {
+test("a request requires the fields that its comments call required, and accepts dates", () => {
   const send = fields("SendEmailRequest");
   const required = [...send.keys()].filter((name) => !name.endsWith("?"));
   assert.deepEqual(required, ["from", "to", "subject"]);
@@ -24,7 +24,7 @@ test("a request asks for what its comments call required, and takes dates", () =
   assert.equal(send.get("metadata?"), "Record<string, string>");
 });
 
-test("a response shows every field but those that its comments call absent", () => {
+test("a response has every field except those that its comments call absent", () => {
   const domain = fields("Domain");
   assert.equal(domain.get("createdAt"), "string");
   assert.equal(domain.get("lastCheckedAt?"), "string");
@@ -34,7 +34,7 @@ test("a response shows every field but those that its comments call absent", () 
   assert.equal(fields("DnsRecord").get("priority?"), "number");
 });
 
-test("every method and every event type is there", () => {
+test("every method and every event type has a type", () => {
   for (const method of contract.services.flatMap((service) => service.methods)) {
     const line = `"${method.parent.name}/${method.name}": { request: ${method.input.name}; response: ${method.output.name} };`;
     assert.ok(files.get(`${folder}/methods.ts`)!.includes(line), line);

@@ -1,4 +1,4 @@
-// Writes sdk/src/gen, the contract as the plain JSON types that the published client gives to its users.
+// Writes sdk/src/gen, the contract as plain JSON types for users of the published SDK.
 import { type DescEnum, type DescField, type DescFile, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { type Contract, readContract } from "./descriptors.ts";
 import { eventTypes } from "./reference-events.ts";
@@ -6,7 +6,7 @@ import { eventTypes } from "./reference-events.ts";
 export const name = "client types";
 export const folder = "sdk/src/gen";
 
-/** A request is what a caller writes, a response what the server shows: the same field is optional in one and present in the other. */
+/** The same field may be optional in a request, which a caller writes, and always present in a response, which the server writes. */
 export type Side = "request" | "response";
 
 export async function generate(): Promise<Map<string, string>> {
@@ -34,7 +34,7 @@ function typesOf(file: DescFile): (DescMessage | DescEnum)[] {
   return [...file.messages.flatMap(nested), ...file.enums];
 }
 
-/** Every type that a method reaches, with the side that reaches it. */
+/** Every type that a method uses, with the side that uses it. */
 export function sidesOf(contract: Contract): Map<DescMessage | DescEnum, Side> {
   const sides = new Map<DescMessage | DescEnum, Side>();
   const visit = (type: DescMessage | DescEnum, side: Side) => {
@@ -81,7 +81,7 @@ function fieldText(contract: Contract, field: DescField, side: Side): string {
   return `${doc(comment, "  ")}  ${field.jsonName}${mark}: ${fieldType(field, side)};\n`;
 }
 
-/** The contract's comments say which fields a request needs and which a response may lack; JSON shows every other one. */
+/** The contract's comments state which fields a request needs and which a response may lack. JSON responses contain all others. */
 export function isOptional(field: DescField, comment: string, side: Side): boolean {
   if (side === "request") return !/\bRequired[.,]/.test(comment);
   if (field.proto.proto3Optional) return true;
@@ -96,7 +96,7 @@ function fieldType(field: DescField, side: Side): string {
 }
 
 function typeName(type: DescMessage | DescEnum, side: Side): string {
-  // JSON.stringify writes a Date as protobuf's JSON wants a timestamp.
+  // JSON.stringify writes a Date in the timestamp format of protobuf JSON.
   if (type.typeName === "google.protobuf.Timestamp") return side === "request" ? "Date | string" : "string";
   return type.name;
 }
@@ -108,12 +108,12 @@ function scalarName(scalar: ScalarType): string {
   throw new Error(`no JSON type is set for ${ScalarType[scalar]}`);
 }
 
-/** The event is a union over `type`, so that a look at `type` tells the compiler which payload is there. */
+/** The event is a union over `type`, so that a check of `type` tells the compiler which payload is present. */
 function eventText(contract: Contract, event: DescMessage): string {
   const types = eventTypes(contract);
   const envelope = event.fields.filter((field) => field.oneof === undefined && field.name !== "type");
   return [
-    `/** What every event has. */\nexport interface EventEnvelope {\n${envelope.map((field) => fieldText(contract, field, "response")).join("")}}\n`,
+    `/** The fields of every event. */\nexport interface EventEnvelope {\n${envelope.map((field) => fieldText(contract, field, "response")).join("")}}\n`,
     `${doc(contract.comment(event.typeName))}export type Event =${types.map(({ type, field }) => `\n  | (EventEnvelope & { type: "${type}"; ${field.jsonName}: ${field.message!.name} })`).join("")};\n`,
     `/** The field of the payload, by event type. */\nexport const payloadFields = {\n${types.map(({ type, field }) => `  "${type}": "${field.jsonName}",\n`).join("")}} as const;\n`,
   ].join("\n");
@@ -157,13 +157,13 @@ function methodsText(contract: Contract): string {
     header("every method with the types of its request and its response"),
     ...imports,
     "",
-    `/** Methods with one answer. */\nexport interface UnaryMethods {\n${table("unary")}}\n`,
-    `/** Methods with a stream of answers. */\nexport interface StreamMethods {\n${table("server_streaming")}}\n`,
+    `/** Methods with one response. */\nexport interface UnaryMethods {\n${table("unary")}}\n`,
+    `/** Methods with a stream of responses. */\nexport interface StreamMethods {\n${table("server_streaming")}}\n`,
   ].join("\n");
 }
 
 function header(what: string): string {
-  return `// Generated from the contract in proto/ by "npm run generate": ${what}. Not to be edited.`;
+  return `// Generated from the contract in proto/ by "npm run generate": ${what}. Do not edit.`;
 }
 
 function doc(comment: string, indent = ""): string {

@@ -1,8 +1,8 @@
-// Writes docs/states.md from the status machines in src/rules, so that the page cannot drift from the code.
+// Writes docs/states.md from the state machines in src/*/rules, so that the page always matches the code.
 import { glob } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { StateMachine } from "../../src/rules/state-machine.ts";
+import type { StateMachine } from "../../src/ops/state-machine.ts";
 
 export const name = "states";
 
@@ -13,17 +13,17 @@ export async function generate(): Promise<Map<string, string>> {
   const intro = [
     "# States",
     "",
-    "Each status in this program is a machine: a table of transitions in `src/rules`, and nothing else moves it.",
-    "This page is written from those tables by `npm run generate`.",
+    "Each status in this program is a state machine. A table in the `rules/` of its folder lists every possible transition.",
+    "`npm run generate` writes this page from these tables.",
     "",
   ];
   return new Map([["docs/states.md", intro.concat(machines.flatMap(describe)).join("\n")]]);
 }
 
-/** Every export of `src/rules/*-status.ts` that is a machine, ordered by name. */
-export async function findMachines(): Promise<StateMachine[]> {
+/** Every state machine that a `status.ts` or `…-status.ts` in a folder `rules` exports, ordered by name. */
+async function findMachines(): Promise<StateMachine[]> {
   const machines: StateMachine[] = [];
-  for await (const file of glob("src/rules/*-status.ts", { cwd: root })) {
+  for await (const file of glob("src/*/rules/*status.ts", { cwd: root })) {
     const module: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href);
     machines.push(...Object.values(module).filter(isMachine));
   }
@@ -50,7 +50,7 @@ function describe(machine: StateMachine): string[] {
     "|---|---|",
     ...Object.entries(machine.states).map(([state, meaning]) => `| \`${state}\` | ${meaning} |`),
     "",
-    "| event | what makes it |",
+    "| event | cause |",
     "|---|---|",
     ...Object.entries(machine.events).map(([event, meaning]) => `| \`${event}\` | ${meaning} |`),
     "",

@@ -1,29 +1,30 @@
-/** Attachments as callers have them, a buffer, a Blob or base64, made into attachments as the wire has them. */
+/** Converts attachments from buffers, Blobs or base64 to the format of the API. email-request.ts calls it. */
 import { toBase64 } from "./base64.ts";
 import { badArgument } from "./error.ts";
 import type { Attachment } from "./gen/email.ts";
 
 export interface AttachmentInput {
-  /** The content: bytes (a Buffer is one kind), a Blob or File, or a string that is already base64. */
+  /** The content: bytes such as a Buffer, a Blob or File, or a base64 string. */
   content: Uint8Array | ArrayBuffer | Blob | string;
-  /** Name of the file as the reader sees it. May be left out for a File, which has one. */
+  /** File name that the recipient sees. Optional for a File, which has a name. */
   filename?: string;
   /** MIME type. Default: the type of the Blob, else `application/octet-stream`. */
   contentType?: string;
-  /** Content id of an inline image: with `logo` here, the HTML shows it by `<img src="cid:logo">`. */
+  /** Content id of an inline image: with `logo` here, the HTML shows it with `<img src="cid:logo">`. */
   contentId?: string;
 }
 
 export async function toAttachment(input: AttachmentInput, index: number): Promise<Attachment> {
   const field = `attachments[${index}]`;
   const { content } = input;
-  const ofFile: { name?: string; type?: string } = content instanceof Blob ? content : {};
-  const filename = input.filename ?? ofFile.name;
-  if (filename === undefined) throw badArgument(`${field}.filename`, "is required: the name that the reader sees");
+  const file: { name?: string; type?: string } = content instanceof Blob ? content : {};
+  const filename = input.filename ?? file.name;
+  if (filename === undefined)
+    throw badArgument(`${field}.filename`, "is required: it is the name that the recipient sees");
   return {
     filename,
     base64Content: await encode(content, `${field}.content`),
-    contentType: input.contentType ?? (ofFile.type || undefined),
+    contentType: input.contentType ?? (file.type || undefined),
     contentId: input.contentId,
   };
 }

@@ -1,31 +1,31 @@
-/** Bytes that arrive in pieces. */
+/** Helpers for bytes that arrive in chunks: reading a stream, joining chunks. */
 
-/** A ReadableStream is not async-iterable in every browser. `watch` is told when a read begins and when it is over. */
+/** Iterates over a ReadableStream, which is not async-iterable in every browser. `idleTimer` runs while a read is pending. */
 export async function* chunksOf(
   body: ReadableStream<Uint8Array>,
-  watch?: { listen(): void; rest(): void },
+  idleTimer?: { restart(): void; pause(): void },
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   try {
     for (;;) {
-      watch?.listen();
+      idleTimer?.restart();
       const { done, value } = await reader.read();
-      watch?.rest();
+      idleTimer?.pause();
       if (done) return;
       yield value;
     }
   } finally {
-    // Lets the sender stop when the reader leaves early; after the end, or an abort, it does nothing.
+    // Closes the connection when the consumer stops early. After the end or an abort it has no effect.
     reader.cancel().catch(() => {});
   }
 }
 
-export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0));
+export function joinBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
+  for (const chunk of chunks) {
+    joined.set(chunk, at);
+    at += chunk.length;
   }
-  return whole;
+  return joined;
 }

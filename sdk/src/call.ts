@@ -1,7 +1,7 @@
-/** One call with one answer, in Connect's unary JSON: its deadline, its retries, its errors. */
+/** Unary calls in Connect's JSON protocol, with deadline, retries and error mapping. Every noun of the client uses them. */
 import { type Deadline, sleep, startDeadline } from "./deadline.ts";
 import { badArgument, PosthornError } from "./error.ts";
-import { errorFromResponse, requestIdOf } from "./error-answer.ts";
+import { errorFromResponse, requestIdOf } from "./error-response.ts";
 import type { UnaryMethods } from "./gen/methods.ts";
 import { type MethodName, retryDelayMs } from "./retry.ts";
 import type { CallOptions, Settings } from "./settings.ts";
@@ -39,7 +39,7 @@ interface Attempt {
   idempotencyKey: string | undefined;
 }
 
-/** The result, or the error as a value. */
+/** Makes one attempt. Returns the response, or a PosthornError as a value. */
 async function tryOnce(settings: Settings, attempt: Attempt): Promise<unknown> {
   const { method, body, deadline, idempotencyKey } = attempt;
   const headers: Record<string, string> = {
@@ -52,7 +52,7 @@ async function tryOnce(settings: Settings, attempt: Attempt): Promise<unknown> {
     const response = await post(settings, { method, headers, body, signal: deadline.signal });
     if (!response.ok) return await errorFromResponse(response);
     const text = await response.text();
-    return parse(text) ?? foreignAnswer(settings, response, text);
+    return parse(text) ?? notJson(settings, response, text);
   } catch (error) {
     return deadline.error() ?? unreachable(settings, error);
   }
@@ -72,7 +72,7 @@ export function post(
     headers,
     body,
     signal,
-    // The key is the identity: cookies of a page stay out. A redirect would turn the POST into a GET.
+    // Only the key authenticates, so cookies are not sent. Redirects are not followed, because fetch would turn the POST into a GET.
     credentials: "omit",
     redirect: "manual",
   });
@@ -83,7 +83,7 @@ export function unreachable(settings: Settings, cause: unknown): PosthornError {
   const reason = inner?.message || inner?.code || message || String(cause);
   return new PosthornError(
     "unavailable",
-    `Posthorn cannot be reached at ${settings.baseUrl} (${reason}). Is it running, and is baseUrl or POSTHORN_URL right?`,
+    `Posthorn cannot be reached at ${settings.baseUrl} (${reason}). Check that it is running and that baseUrl or POSTHORN_URL is correct.`,
     { cause },
   );
 }
@@ -91,17 +91,17 @@ export function unreachable(settings: Settings, cause: unknown): PosthornError {
 export function toJson(request: unknown): string {
   return JSON.stringify(request, function (this: Record<string, unknown>, key, value: unknown) {
     const original = this[key];
-    // JSON writes an invalid date as null, which the server reads as "not set": a scheduled email would go out at once.
+    // JSON.stringify writes an invalid date as null, which the server reads as "not set": a scheduled email would be sent immediately.
     if (original instanceof Date && Number.isNaN(original.getTime())) throw badArgument(key, "is an invalid date");
     return value;
   });
 }
 
-/** The server is told a little less than we wait, so that its own, truer answer comes before we hang up. */
+/** The server gets a slightly shorter timeout than the client, so that its own error arrives before the client gives up. */
 function timeoutHeader(remainingMs: number): Record<string, string> {
   if (!Number.isFinite(remainingMs) || remainingMs >= 1e10) return {};
-  const told = Math.floor(remainingMs - Math.min(500, remainingMs / 10));
-  return { "connect-timeout-ms": String(Math.max(1, told)) };
+  const serverTimeoutMs = Math.floor(remainingMs - Math.min(500, remainingMs / 10));
+  return { "connect-timeout-ms": String(Math.max(1, serverTimeoutMs)) };
 }
 
 function parse(text: string): unknown {
@@ -113,11 +113,12 @@ function parse(text: string): unknown {
   }
 }
 
-function foreignAnswer(settings: Settings, response: Response, text: string): PosthornError {
-  const said = text.replace(/\s+/g, " ").trim().slice(0, 80);
+/** A successful HTTP status without a JSON object: another program responds at this address. */
+function notJson(settings: Settings, response: Response, text: string): PosthornError {
+  const excerpt = text.replace(/\s+/g, " ").trim().slice(0, 80);
   return new PosthornError(
     "unknown",
-    `${settings.baseUrl} answered with something that is no JSON object (${JSON.stringify(said)}). Is it a Posthorn server?`,
+    `The response from ${settings.baseUrl} is not a JSON object: ${JSON.stringify(excerpt)}. Check that baseUrl points to a Posthorn server.`,
     { requestId: requestIdOf(response) },
   );
 }

@@ -1,4 +1,4 @@
-/** The client: one object with a part for each noun of the API. */
+/** The client that users construct. It has one property per noun of the API. */
 import { createCall } from "./call.ts";
 import { Domains } from "./domains.ts";
 import { Emails } from "./emails.ts";

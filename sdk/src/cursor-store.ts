@@ -1,24 +1,24 @@
-/** Where a stream of events keeps its place, so that a restarted process goes on after the last event it handled. */
+/** Stores the cursor of an event stream, so that a restarted process resumes after the last event that it handled. */
 
-/** One place for one stream. Two streams with different filters need two. */
+/** A store holds the cursor of one stream. Streams with different filters need separate stores. */
 export interface CursorStore {
-  /** The saved cursor, or undefined before the first. */
+  /** The saved cursor, or undefined before the first save. */
   load(): Promise<string | undefined> | string | undefined;
   save(cursor: string): Promise<void> | void;
 }
 
-/** Keeps the place as long as the process lives. */
+/** Keeps the cursor in memory until the process ends. */
 export function memoryCursorStore(cursor?: string): CursorStore {
-  let kept = cursor;
+  let current = cursor;
   return {
-    load: () => kept,
+    load: () => current,
     save(next) {
-      kept = next;
+      current = next;
     },
   };
 }
 
-/** Saves in the background, one write at a time and always the newest cursor, so that a slow store does not slow the stream. */
+/** Saves the newest cursor in the background, one write at a time, so that a slow store does not slow down the stream. */
 export function createSaver(store: CursorStore | undefined) {
   let newest: string | undefined;
   let saved: string | undefined;
@@ -40,7 +40,7 @@ export function createSaver(store: CursorStore | undefined) {
   }
 
   return {
-    /** Throws what an earlier save failed with: a place that cannot be kept must not go unnoticed. */
+    /** Throws the error of an earlier failed save, so that the stream stops when its cursor cannot be saved. */
     save(cursor: string): void {
       if (failure) throw failure.error;
       if (!store || cursor === newest) return;

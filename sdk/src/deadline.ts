@@ -1,12 +1,15 @@
-/** Ends a call on time: one signal out of the caller's own signal and a clock. */
+/** Deadlines of calls: combines a timeout and the caller's signal into one AbortSignal. */
 import { PosthornError } from "./error.ts";
+
+/** setTimeout overflows at this value. A longer timeout counts as no limit. */
+const maxTimerMs = 2 ** 31;
 
 export interface Deadline {
   signal: AbortSignal;
   remainingMs(): number;
-  /** Why the signal fired, as the error that the caller gets; undefined while it has not. */
+  /** The error for the caller after the signal has fired; undefined before. */
   error(): PosthornError | undefined;
-  /** Lets go of the clock and of the caller's signal. */
+  /** Stops the timer and removes the listener from the caller's signal. */
   clear(): void;
 }
 
@@ -21,10 +24,7 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
   const onAbort = () => stop(canceled(caller));
   const timer =
     timeoutMs < maxTimerMs
-      ? setTimeout(
-          () => stop(new PosthornError("deadline_exceeded", `No answer came within ${timeoutMs} ms.`)),
-          timeoutMs,
-        )
+      ? setTimeout(() => stop(new PosthornError("deadline_exceeded", `No response within ${timeoutMs} ms.`)), timeoutMs)
       : undefined;
   caller?.addEventListener("abort", onAbort, { once: true });
   if (caller?.aborted) onAbort();
@@ -39,7 +39,7 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
   };
 }
 
-/** Waits; an abort ends the wait early without an error, so that the caller looks at the signal itself. */
+/** Resolves after `ms`, or early when the signal fires. It does not throw: the caller checks the signal. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -54,8 +54,5 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 export function canceled(signal: AbortSignal | undefined): PosthornError {
-  return new PosthornError("canceled", "The call was canceled by its signal.", { cause: signal?.reason });
+  return new PosthornError("canceled", "The call was canceled by its AbortSignal.", { cause: signal?.reason });
 }
-
-/** Timers take no longer time; a caller who asks for more wants no limit. */
-const maxTimerMs = 2 ** 31;

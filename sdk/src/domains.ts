@@ -1,4 +1,4 @@
-/** posthorn.domains: register a sending domain, see what to publish, wait until it is verified. */
+/** posthorn.domains: register a sending domain, get its DNS records, wait until it is verified. */
 import type { Call } from "./call.ts";
 import { canceled, sleep } from "./deadline.ts";
 import { PosthornError } from "./error.ts";
@@ -15,18 +15,18 @@ import { type List, listByNumber } from "./list.ts";
 import type { CallOptions } from "./settings.ts";
 
 export interface WaitOptions {
-  /** How long to wait in all. Default 10 minutes. */
+  /** Maximum time to wait. Default 10 minutes. */
   timeoutMs?: number;
   signal?: AbortSignal;
-  /** True: wait only until mail can be sent, which may be before every record is in place. */
+  /** True: wait only until the domain can send, which may be before all records are in place. */
   untilCanSend?: boolean;
-  /** Told what each look found. */
+  /** Called with the result of each check. */
   onProgress?: (domain: Domain) => void;
 }
 
-/** Between two looks when the server names no time of its own. */
+/** Pause between two checks when the server does not return `nextRetryAt`. */
 const pauseMs = 5_000;
-/** Bounds for the time that the server names, since its clock may differ from ours. */
+/** Bounds for the pause until `nextRetryAt`, because the server's clock may differ from the local one. */
 const minPauseMs = 250;
 const maxPauseMs = 60_000;
 
@@ -37,39 +37,39 @@ export class Domains {
     this.#call = call;
   }
 
-  /** Registers a domain. The answer holds the DNS records to publish. */
+  /** Registers a domain. The response contains the DNS records to publish. */
   async add(domain: string | AddDomainRequest, options?: CallOptions): Promise<AddDomainResponse> {
     return await this.#call("DomainService/AddDomain", typeof domain === "string" ? { domain } : domain, options);
   }
 
-  /** One domain with the state of its DNS records. */
+  /** Returns one domain with the state of its DNS records. */
   async get(id: string, options?: CallOptions): Promise<Domain> {
     return (await this.#call("DomainService/GetDomain", { id }, options)).domain;
   }
 
-  /** The domains, newest first. */
+  /** Lists the domains, newest first. */
   list(request: { page?: number; pageSize?: number } = {}, options?: CallOptions): List<Domain, ListDomainsResponse> {
     return listByNumber(request.page ?? 1, (page) =>
       this.#call("DomainService/ListDomains", { ...request, page }, options),
     );
   }
 
-  /** Looks the records up in DNS now, at most once in 30 seconds; sooner, the stored state is returned with `nextRetryAt`. */
+  /** Checks the DNS records now, at most once every 30 seconds. An earlier call returns the stored state with `nextRetryAt`. */
   async verify(id: string, options?: CallOptions): Promise<VerifyDomainResponse> {
     return await this.#call("DomainService/VerifyDomain", { id }, options);
   }
 
-  /** Removes a domain. Mail already accepted is still delivered. */
+  /** Deletes a domain. Mail that was already accepted is still delivered. */
   async delete(id: string, options?: CallOptions): Promise<DeleteDomainResponse> {
     return await this.#call("DomainService/DeleteDomain", { id }, options);
   }
 
-  /** Replaces the DKIM keys. Nothing has to be published. */
+  /** Replaces the DKIM keys. The published CNAME records do not change. */
   async rotateDkim(id: string, options?: CallOptions): Promise<RotateDkimResponse> {
     return await this.#call("DomainService/RotateDkim", { id }, options);
   }
 
-  /** Verifies again and again until the domain is ready. Ends in `deadline_exceeded` with what is still missing. */
+  /** Checks the domain repeatedly until it is ready. After the time limit it throws `deadline_exceeded` with the missing record. */
   async waitUntilReady(id: string, options: WaitOptions = {}): Promise<Domain> {
     const { signal, timeoutMs = 600_000, untilCanSend = false } = options;
     const end = performance.now() + timeoutMs;
@@ -77,8 +77,8 @@ export class Domains {
       const { domain, nextRetryAt } = await this.verify(id, { signal });
       options.onProgress?.(domain);
       if (domain.status === "DOMAIN_STATUS_READY" || (untilCanSend && domain.summary.canSend)) return domain;
-      const namedMs = nextRetryAt === undefined ? pauseMs : Date.parse(nextRetryAt) - Date.now();
-      const waitMs = Math.min(maxPauseMs, Math.max(minPauseMs, namedMs));
+      const requestedMs = nextRetryAt === undefined ? pauseMs : Date.parse(nextRetryAt) - Date.now();
+      const waitMs = Math.min(maxPauseMs, Math.max(minPauseMs, requestedMs));
       if (performance.now() + waitMs > end) {
         throw new PosthornError(
           "deadline_exceeded",

@@ -1,4 +1,4 @@
-/** What a caller writes to send an email, made into the request that the wire has. */
+/** Converts the email that a caller passes to `emails.send` or `emails.sendBatch` to the request of the API. */
 import { type AttachmentInput, toAttachment } from "./attachment.ts";
 import { badArgument } from "./error.ts";
 import type { SendEmailRequest } from "./gen/email.ts";
@@ -14,44 +14,44 @@ export interface SendEmail extends Plain {
   to: string | readonly string[];
   /** Carbon-copy recipients. */
   cc?: string | readonly string[];
-  /** Blind-copy recipients. They appear in no header. */
+  /** Blind-copy recipients. They do not appear in any header. */
   bcc?: string | readonly string[];
   /** Files to attach. */
   attachments?: readonly AttachmentInput[];
-  /** Message-IDs for the References header. Rarely needed: `inReplyTo` and `replyTo` set it by themselves. */
+  /** Message-IDs for the References header. Rarely needed: `inReplyTo` and `replyTo` set this header too. */
   references?: string | readonly string[];
-  /** Id of an earlier email (`em_…`) or inbound message (`in_…`) that this one answers; threading follows from it. */
+  /** Id of an earlier email (`em_…`) or inbound message (`in_…`) that this email replies to. It sets the threading headers. */
   replyTo?: string;
-  /** Addresses for the Reply-To header. Default: answers go to `from`. */
+  /** Addresses for the Reply-To header. Default: replies go to `from`. */
   replyToAddresses?: string | readonly string[];
 }
 
 export async function toSendRequest(email: SendEmail): Promise<SendEmailRequest> {
   const { to, cc, bcc, attachments, references, replyTo, replyToAddresses, ...plain } = email;
-  refuseUnknown(plain);
+  rejectUnknownFields(plain);
   if (replyTo?.includes("@")) {
     throw badArgument(
       "replyTo",
-      "takes the id of an earlier email (em_… or in_…). For the Reply-To header use replyToAddresses, to answer a Message-ID use inReplyTo",
+      "must be the id of an earlier email (em_…) or inbound message (in_…). Use replyToAddresses for the Reply-To header, and inReplyTo for a Message-ID",
     );
   }
   return {
     ...plain,
-    to: several(to),
-    cc: several(cc),
-    bcc: several(bcc),
-    references: several(references),
+    to: toArray(to),
+    cc: toArray(cc),
+    bcc: toArray(bcc),
+    references: toArray(references),
     attachments: await Promise.all((attachments ?? []).map(toAttachment)),
     replyToEmailId: replyTo,
-    replyToAddresses: several(replyToAddresses),
+    replyToAddresses: toArray(replyToAddresses),
   };
 }
 
-function several(value: string | readonly string[] | undefined): string[] {
+function toArray(value: string | readonly string[] | undefined): string[] {
   return value === undefined ? [] : typeof value === "string" ? [value] : [...value];
 }
 
-const known: ReadonlySet<string> = new Set<keyof Plain>([
+const knownFields: ReadonlySet<string> = new Set<keyof Plain>([
   "from",
   "subject",
   "body",
@@ -65,7 +65,8 @@ const known: ReadonlySet<string> = new Set<keyof Plain>([
   "requireTls",
 ]);
 
-const otherNames: Record<string, string> = {
+/** Field names from other email APIs, with the name here. */
+const fieldsByOtherName: Record<string, string> = {
   attachment: "attachments",
   content: "body",
   html_body: "html",
@@ -80,10 +81,10 @@ const otherNames: Record<string, string> = {
   tags: "metadata",
 };
 
-/** The server ignores fields it does not know: a text under the wrong name would be sent as an empty email. */
-function refuseUnknown(plain: object): void {
-  const wrong = Object.keys(plain).find((name) => !known.has(name));
+/** The server ignores unknown fields, so content in a field with the wrong name would be lost without an error. */
+function rejectUnknownFields(plain: object): void {
+  const wrong = Object.keys(plain).find((name) => !knownFields.has(name));
   if (wrong === undefined) return;
-  const right = otherNames[wrong];
-  throw badArgument(wrong, `is no field of an email${right ? `; here it is called ${right}` : ""}`);
+  const right = fieldsByOtherName[wrong];
+  throw badArgument(wrong, `is not a field of an email${right ? `: use ${right} instead` : ""}`);
 }

@@ -1,4 +1,4 @@
-/** posthorn.emails: send, look up, cancel. */
+/** posthorn.emails: send emails, read their state and content, cancel them. */
 import { fromBase64 } from "./base64.ts";
 import type { Call } from "./call.ts";
 import { type SendEmail, toSendRequest } from "./email-request.ts";
@@ -14,12 +14,12 @@ import { type List, listByToken } from "./list.ts";
 import type { CallOptions } from "./settings.ts";
 
 export interface SendOptions extends CallOptions {
-  /** Makes your own repetition of this call safe, for 24 hours. Default: a new key for each call, kept over its retries. */
+  /** Makes it safe to repeat this call yourself within 24 hours. Default: a new key for each call, the same for all its retries. */
   idempotencyKey?: string;
 }
 
 export interface EmailContent {
-  /** The whole message in the format of RFC 5322. */
+  /** The complete message in RFC 5322 format. */
   raw: Uint8Array;
   body: string;
   html: string;
@@ -32,25 +32,25 @@ export class Emails {
     this.#call = call;
   }
 
-  /** Sends an email. It is stored on disk when this resolves; `status` tells how far it has come. */
+  /** Sends an email. When the promise resolves, the email is stored on disk; `status` is its state so far. */
   async send(email: SendEmail & { idempotencyKey?: string }, options: SendOptions = {}): Promise<SendEmailResponse> {
-    const { idempotencyKey = options.idempotencyKey ?? newKey(), ...rest } = email;
+    const { idempotencyKey = options.idempotencyKey ?? newIdempotencyKey(), ...rest } = email;
     return await this.#call("EmailService/SendEmail", await toSendRequest(rest), { ...options, idempotencyKey });
   }
 
-  /** Sends up to 500 emails in the background. Each is judged on its own: look at `error` of each result. */
+  /** Sends up to 500 emails in the background. Each has its own result: check `error` of every entry. */
   async sendBatch(emails: readonly SendEmail[], options: SendOptions = {}): Promise<SendEmailBatchResponse> {
     const request = { emails: await Promise.all(emails.map(toSendRequest)) };
-    const idempotencyKey = options.idempotencyKey ?? newKey();
+    const idempotencyKey = options.idempotencyKey ?? newIdempotencyKey();
     return await this.#call("EmailService/SendEmailBatch", request, { ...options, idempotencyKey });
   }
 
-  /** One email with the state of each recipient. */
+  /** Returns one email with the state of each recipient. */
   async get(id: string, options?: CallOptions): Promise<Email> {
     return (await this.#call("EmailService/GetEmail", { id }, options)).email;
   }
 
-  /** The emails, newest first; all filters that are set must match. */
+  /** Lists emails, newest first. All filters that are set must match. */
   list(filter: ListEmailsRequest = {}, options?: CallOptions): List<Email, ListEmailsResponse> {
     return listByToken((pageToken = filter.pageToken) =>
       this.#call("EmailService/ListEmails", { ...filter, pageToken }, options),
@@ -62,7 +62,7 @@ export class Emails {
     return await this.#call("EmailService/CancelEmail", { id }, options);
   }
 
-  /** The texts of an email and the whole message as it is sent. */
+  /** Returns the text and HTML of an email, and the complete message as it is sent. */
   async content(id: string, options?: CallOptions): Promise<EmailContent> {
     const { raw, body, html } = await this.#call("EmailService/GetEmailContent", { id }, options);
     return { raw: fromBase64(raw), body, html };
@@ -70,7 +70,7 @@ export class Emails {
 }
 
 /** 128 random bits. `crypto.randomUUID` would be shorter, but browsers have it only on https pages. */
-function newKey(): string {
+function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `sdk-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }

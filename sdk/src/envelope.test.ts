@@ -1,10 +1,10 @@
-/** Frames come out whole, whatever pieces the network cuts them into. */
+/** Decoding of Connect frames from chunks of any size. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { createUnwrapper, type Envelope, wrap } from "./envelope.ts";
 
-test("any cutting of any messages gives the same messages", () => {
+test("messages are decoded correctly regardless of how the bytes are split into chunks", () => {
   const messages = fc.array(fc.string({ unit: "binary", maxLength: 300 }), { maxLength: 8 });
   fc.assert(
     fc.property(messages, fc.infiniteStream(fc.integer({ min: 1, max: 40 })), (texts, sizes) => {
@@ -25,11 +25,11 @@ test("any cutting of any messages gives the same messages", () => {
   );
 });
 
-test("the flags tell the end and compression", () => {
-  const [end, packed] = [wrap("{}"), wrap("")];
+test("the flags mark the last frame and compressed frames", () => {
+  const [end, compressed] = [wrap("{}"), wrap("")];
   end[0] = 2;
-  packed[0] = 1;
-  assert.deepEqual(createUnwrapper()(Buffer.concat([end, packed])), [
+  compressed[0] = 1;
+  assert.deepEqual(createUnwrapper()(Buffer.concat([end, compressed])), [
     { isCompressed: false, isEnd: true, text: "{}" },
     { isCompressed: true, isEnd: false, text: "" },
   ]);

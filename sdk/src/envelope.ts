@@ -1,10 +1,10 @@
-/** The frames of a Connect stream: a byte of flags, the length in four bytes, the message. */
+/** Encodes and decodes the frames of a Connect stream: one byte of flags, four bytes of length, the message. */
 import { joinBytes } from "./bytes.ts";
 import { PosthornError } from "./error.ts";
 
 export interface Envelope {
   isCompressed: boolean;
-  /** The last frame: no message, but how the stream ended. */
+  /** True for the last frame, which has the result of the stream instead of a message. */
   isEnd: boolean;
   text: string;
 }
@@ -13,7 +13,7 @@ const headBytes = 5;
 const compressedFlag = 0b01;
 const endFlag = 0b10;
 
-/** No event comes near it: what claims more is no stream of events. */
+/** Far above the size of any event. A larger length means that the bytes are not an event stream. */
 const maxMessageBytes = 128 * 1024 * 1024;
 
 export function wrap(text: string): Uint8Array<ArrayBuffer> {
@@ -24,22 +24,22 @@ export function wrap(text: string): Uint8Array<ArrayBuffer> {
   return envelope;
 }
 
-/** Takes bytes as they arrive, in pieces of any size, and gives the envelopes that are complete. */
+/** Returns a function that takes chunks of any size as they arrive and returns the envelopes that are complete. */
 export function createUnwrapper(): (chunk: Uint8Array) => Envelope[] {
-  let pieces: Uint8Array[] = [];
-  let held = 0;
-  let wanted = headBytes;
+  let chunks: Uint8Array[] = [];
+  let bufferedBytes = 0;
+  let neededBytes = headBytes;
   return (chunk) => {
-    pieces.push(chunk);
-    held += chunk.length;
+    chunks.push(chunk);
+    bufferedBytes += chunk.length;
     const complete: Envelope[] = [];
-    // Pieces are joined only when the envelope is whole: joining at each piece would copy a large one again and again.
-    while (held >= wanted) {
-      const bytes = pieces.length === 1 ? pieces[0]! : joinBytes(pieces);
+    // Chunks are joined only once an envelope is complete. Joining at every chunk would copy a large message repeatedly.
+    while (bufferedBytes >= neededBytes) {
+      const bytes = chunks.length === 1 ? chunks[0]! : joinBytes(chunks);
       const end = headBytes + lengthOf(bytes);
-      if (held < end) {
-        wanted = end;
-        pieces = [bytes];
+      if (bufferedBytes < end) {
+        neededBytes = end;
+        chunks = [bytes];
         break;
       }
       const flags = bytes[0]!;
@@ -48,9 +48,9 @@ export function createUnwrapper(): (chunk: Uint8Array) => Envelope[] {
         isEnd: (flags & endFlag) !== 0,
         text: new TextDecoder().decode(bytes.subarray(headBytes, end)),
       });
-      pieces = [bytes.subarray(end)];
-      held -= end;
-      wanted = headBytes;
+      chunks = [bytes.subarray(end)];
+      bufferedBytes -= end;
+      neededBytes = headBytes;
     }
     return complete;
   };
@@ -59,6 +59,9 @@ export function createUnwrapper(): (chunk: Uint8Array) => Envelope[] {
 function lengthOf(bytes: Uint8Array): number {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
   if (length > maxMessageBytes)
-    throw new PosthornError("internal", `The stream announces a message of ${length} bytes, which cannot be.`);
+    throw new PosthornError(
+      "internal",
+      `The stream announces a message of ${length} bytes; the maximum is ${maxMessageBytes}. Check baseUrl and any proxy in between.`,
+    );
   return length;
 }

@@ -1,4 +1,4 @@
-/** Error details are read as protobuf's own library writes them, and broken ones do no harm. */
+/** Decoding of error details that the protobuf library encoded, and of malformed ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -8,11 +8,11 @@ import { BadRequestSchema, RetryInfoSchema } from "../../src/gen/google/rpc/erro
 import { readDetails } from "./error-details.ts";
 
 function detail(type: string, bytes: Uint8Array) {
-  // Connect leaves the padding away.
+  // Connect omits the base64 padding.
   return { type, value: Buffer.from(bytes).toString("base64").replace(/=+$/, "") };
 }
 
-test("violations and delays of any kind", () => {
+test("violations and retry delays are decoded as encoded", () => {
   const text = fc.string({ unit: "grapheme" });
   const violations = fc.array(fc.record({ field: text, description: text }));
   fc.assert(
@@ -29,7 +29,7 @@ test("violations and delays of any kind", () => {
   );
 });
 
-test("any bytes are read without an exception", () => {
+test("malformed details do not throw", () => {
   fc.assert(
     fc.property(fc.uint8Array(), fc.anything(), (bytes, anything) => {
       readDetails([detail("google.rpc.BadRequest", bytes), detail("google.rpc.RetryInfo", bytes), anything]);

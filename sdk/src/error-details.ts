@@ -1,4 +1,4 @@
-/** Reads the details of a Connect error: protobuf bytes in base64, of which two kinds matter here. */
+/** Reads the details of a Connect error, base64-encoded protobuf. Two types are used: BadRequest and RetryInfo. */
 import { fromBase64 } from "./base64.ts";
 import type { FieldViolation } from "./gen/error-details.ts";
 
@@ -7,7 +7,7 @@ export interface ReadDetails {
   retryAfterMs?: number;
 }
 
-/** A detail that cannot be read is left out: the error itself must reach the caller. */
+/** Skips details that cannot be decoded, so that the caller still gets the error itself. */
 export function readDetails(details: unknown): ReadDetails {
   const read: ReadDetails = {};
   for (const detail of Array.isArray(details) ? details : []) {
@@ -52,20 +52,20 @@ function textOf(field: { bytes: Uint8Array } | undefined): string {
   return field ? new TextDecoder().decode(field.bytes) : "";
 }
 
-/** The fields of one protobuf message, by the wire types of the encoding: 0 varint, 1 and 5 fixed, 2 length-delimited. */
+/** Yields the fields of one protobuf message. Wire types: 0 varint, 1 and 5 fixed width, 2 length-delimited. */
 function* fieldsOf(bytes: Uint8Array): Generator<Field> {
   let at = 0;
   const varint = (): number => {
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
       const byte = bytes[at++];
-      if (byte === undefined || scale > 2 ** 63) throw new RangeError("the message is cut off");
+      if (byte === undefined || scale > 2 ** 63) throw new RangeError("the message is truncated");
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) return value;
     }
   };
   const take = (length: number): Uint8Array => {
-    if (at + length > bytes.length) throw new RangeError("the message is cut off");
+    if (at + length > bytes.length) throw new RangeError("the message is truncated");
     at += length;
     return bytes.subarray(at - length, at);
   };
@@ -76,6 +76,6 @@ function* fieldsOf(bytes: Uint8Array): Generator<Field> {
     else if (tag % 8 === 2) yield { field, bytes: take(varint()) };
     else if (tag % 8 === 1) take(8);
     else if (tag % 8 === 5) take(4);
-    else throw new RangeError("an unknown wire type");
+    else throw new RangeError("the message has an unknown wire type");
   }
 }

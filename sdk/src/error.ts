@@ -1,4 +1,4 @@
-/** The one error of this package: whatever goes wrong in a call, a stream or a webhook is a PosthornError. */
+/** PosthornError, the only error class of this package: calls, streams and webhook verification throw it. */
 import type { FieldViolation } from "./gen/error-details.ts";
 
 export const errorCodes = [
@@ -31,13 +31,13 @@ export interface PosthornErrorDetails {
 
 export class PosthornError extends Error {
   override readonly name = "PosthornError";
-  /** What kind of error it is; safe to branch on. */
+  /** Error code; safe to branch on. */
   readonly code: ErrorCode;
-  /** The fields at fault, all of them, when the code is `invalid_argument`. */
+  /** All invalid fields, when the code is `invalid_argument`. */
   readonly violations: readonly FieldViolation[];
-  /** How long the server asks to wait before the next try. */
+  /** How long the server asks to wait before the next attempt. */
   readonly retryAfterMs: number | undefined;
-  /** By this the operator finds the call in the server's log. Absent when no server answered. */
+  /** Identifies the call in the server's log. Undefined when no server responded. */
   readonly requestId: string | undefined;
 
   constructor(code: ErrorCode, message: string, details: PosthornErrorDetails = {}) {
@@ -49,7 +49,7 @@ export class PosthornError extends Error {
   }
 }
 
-/** A mistake in the caller's own arguments, found before anything was sent. */
+/** An invalid argument, detected before a request is sent. */
 export function badArgument(field: string, description: string): PosthornError {
   return new PosthornError("invalid_argument", `${field}: ${description}`, { violations: [{ field, description }] });
 }

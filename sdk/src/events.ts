@@ -1,44 +1,44 @@
-/** posthorn.events: the workspace's events as a stream that survives lost connections, to handlers, or page by page. */
+/** posthorn.events: stream the workspace's events with reconnects, pass them to handlers, or list them page by page. */
 import type { Call } from "./call.ts";
 import { type CursorStore, createSaver } from "./cursor-store.ts";
 import { sleep } from "./deadline.ts";
 import { badArgument, type ErrorCode, PosthornError } from "./error.ts";
 import type { ListEventsRequest, ListEventsResponse, StreamEventsRequest } from "./gen/email.ts";
 import type { Event, EventEntry } from "./gen/event.ts";
-import { type EventHandlers, type EventType, handledTypes, handOver } from "./handlers.ts";
+import { dispatchEvent, type EventHandlers, type EventType, handledTypes } from "./handlers.ts";
 import { type List, listPages } from "./list.ts";
 import { backOffMs } from "./retry.ts";
 import type { CallOptions } from "./settings.ts";
 import type { OpenStream } from "./stream.ts";
 
 export interface StreamOptions {
-  /** Start after this cursor. Default `"0"`, the oldest kept event; `"latest"` is only what happens from now on. */
+  /** Start after this cursor. Default `"0"`: start with the oldest stored event. `"latest"`: only new events. */
   cursor?: string;
-  /** Only events of these types. Default: all. */
+  /** Only events of these types. Default: all types. */
   types?: readonly EventType[];
   /** Only events of this email. */
   emailId?: string;
-  /** False: end after the newest stored event. Default true: wait for more. */
+  /** False: end after the newest stored event. Default true: wait for new events. */
   follow?: boolean;
-  /** Keeps the place across restarts; what it holds wins over `cursor`. */
+  /** Stores the cursor across restarts. A stored cursor takes precedence over `cursor`. */
   store?: CursorStore;
-  /** Ends the stream. */
+  /** Aborting it ends the stream. */
   signal?: AbortSignal;
-  /** Told of each lost connection and of the wait before the next one. */
+  /** Called when a connection is lost, with the delay before the next one. */
   onReconnect?: (lost: { error: PosthornError; failures: number; delayMs: number }) => void;
 }
 
 export interface StreamedEvent {
-  /** The place of the event in the log: pass it as `cursor` to go on after it. */
+  /** Position of the event in the log. Pass it as `cursor` to resume after this event. */
   cursor: string;
   event: Event;
 }
 
-/** The server speaks every 15 seconds; three times that is silence. */
-const silenceMs = 45_000;
+/** Three times the server's heartbeat interval of 15 seconds. */
+const idleTimeoutMs = 45_000;
 
-/** What another connection cannot mend. */
-const final: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+/** Errors that a new connection cannot fix. */
+const permanentErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "unauthenticated",
   "permission_denied",
   "invalid_argument",
@@ -58,10 +58,10 @@ export class Events {
   }
 
   /**
-   * The events in order, first those already stored and then each new one. A lost connection is made again, with growing
-   * waits, from the last event that was taken. An event counts as handled when the next one is asked for; after a crash the
-   * last ones may come again, and none is missed. The stream ends when its signal fires; it throws when a new connection
-   * cannot help.
+   * Yields the events in order: first the stored ones, then each new one. After a lost connection the client reconnects with
+   * exponential back-off and resumes after the last event that it yielded. An event counts as handled when the consumer
+   * requests the next one. After a crash the last events may be delivered again; none is lost. The stream ends when its signal
+   * fires, and throws on errors that a new connection cannot fix.
    */
   async *stream(options: StreamOptions = {}): AsyncGenerator<StreamedEvent, void, undefined> {
     const { signal, follow } = options;
@@ -82,7 +82,7 @@ export class Events {
           if (follow === false) return;
         } catch (error) {
           if (signal?.aborted) return;
-          if (!(error instanceof PosthornError) || final.has(error.code)) throw error;
+          if (!(error instanceof PosthornError) || permanentErrors.has(error.code)) throw error;
           lost = error;
         }
         failures += 1;
@@ -96,21 +96,21 @@ export class Events {
   }
 
   /**
-   * Calls the handler of each event, one event after the other, until the signal fires. What a handler throws goes to
-   * `onError`, and the stream goes on; without `onError` the promise rejects with it, and the event comes again next time.
-   * Lost connections are told to `onError` too.
+   * Calls the matching handler for each event, one event at a time, until the signal fires. An error from a handler is passed
+   * to `onError`, and the stream continues. Without `onError` the promise rejects with that error, and the event is delivered
+   * again next time. Lost connections are reported to `onError` too.
    */
   async listen(options: EventHandlers & StreamOptions): Promise<void> {
     const types = options.types ?? handledTypes(options);
     if (!options.onEvent && handledTypes(options).length === 0)
-      throw badArgument("onEvent", "is missing, and so is any other handler such as onDelivered");
+      throw badArgument("onEvent", "is missing: pass onEvent or a handler for one event type, such as onDelivered");
     const onReconnect: StreamOptions["onReconnect"] = (lost) => {
       options.onReconnect?.(lost);
       options.onError?.(lost.error);
     };
     for await (const { event } of this.stream({ ...options, types, onReconnect })) {
       try {
-        await handOver(event, options);
+        await dispatchEvent(event, options);
       } catch (error) {
         if (!options.onError) throw error;
         await options.onError(error, event);
@@ -118,7 +118,7 @@ export class Events {
     }
   }
 
-  /** The stored events after a cursor, oldest first, without waiting for new ones. */
+  /** Lists the stored events after a cursor, oldest first, without waiting for new ones. */
   list(request: ListEventsRequest = {}, options?: CallOptions): List<EventEntry, ListEventsResponse> {
     return listPages((previous) => {
       if (previous && !previous.hasMore) return undefined;
@@ -131,6 +131,6 @@ export class Events {
   }
 
   #connect(request: StreamEventsRequest, signal: AbortSignal | undefined) {
-    return this.#open("EmailService/StreamEvents", request, { signal, silenceMs });
+    return this.#open("EmailService/StreamEvents", request, { signal, idleTimeoutMs });
   }
 }

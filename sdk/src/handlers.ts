@@ -1,4 +1,4 @@
-/** Hands an event to the handler of its type: the same names for the stream and for webhooks. */
+/** Event handlers, with the same names for `events.listen` and for webhooks. Dispatches an event to the handler of its type. */
 import { type Event, payloadFields } from "./gen/event.ts";
 
 type PayloadFields = typeof payloadFields;
@@ -13,27 +13,27 @@ export type TypeHandlers = {
 };
 
 export interface EventHandlers extends TypeHandlers {
-  /** Sees every event, after the handler of its type; types that this version does not know come only here. */
+  /** Called for every event, after the handler of its type. Event types that this version does not know have only this handler. */
   onEvent?: (event: Event) => unknown;
-  /** Sees what a handler threw, with its event, and what went wrong on the way to you, without one. */
+  /** Called with the error and the event when a handler throws, and without an event for connection and signature errors. */
   onError?: (error: unknown, event?: Event) => unknown;
 }
 
-/** Waits for the handlers; what they throw is the caller's to treat. */
-export async function handOver(event: Event, handlers: EventHandlers): Promise<void> {
+/** Waits for the handlers. Errors from handlers propagate to the caller. */
+export async function dispatchEvent(event: Event, handlers: EventHandlers): Promise<void> {
   const field: string | undefined = payloadFields[event.type];
-  const handler = field && (handlers as Record<string, ((event: Event) => unknown) | undefined>)[nameFor(field)];
+  const handler = field && (handlers as Record<string, ((event: Event) => unknown) | undefined>)[handlerName(field)];
   if (handler) await handler(event);
   await handlers.onEvent?.(event);
 }
 
-/** The types that somebody handles; empty when that is all of them. */
+/** The event types that have a handler. Empty with `onEvent`, which means all types. */
 export function handledTypes(handlers: EventHandlers): EventType[] {
   if (handlers.onEvent) return [];
   const types = Object.keys(payloadFields) as EventType[];
-  return types.filter((type) => nameFor(payloadFields[type]) in handlers);
+  return types.filter((type) => handlerName(payloadFields[type]) in handlers);
 }
 
-function nameFor(field: string): string {
+function handlerName(field: string): string {
   return `on${field.charAt(0).toUpperCase()}${field.slice(1)}`;
 }

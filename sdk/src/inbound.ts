@@ -1,4 +1,4 @@
-/** posthorn.inbound: the mail that arrived at the workspace's receiving domains. */
+/** posthorn.inbound: read the mail that arrived at the workspace's receiving domains. */
 import { fromBase64 } from "./base64.ts";
 import type { Call } from "./call.ts";
 import type { InboundAttachment } from "./gen/event.ts";
@@ -13,24 +13,24 @@ export class Inbound {
     this.#call = call;
   }
 
-  /** The inbound messages, newest first; all filters that are set must match. */
+  /** Lists inbound messages, newest first. All filters that are set must match. */
   list(filter: ListInboundRequest = {}, options?: CallOptions): List<InboundMessage, ListInboundResponse> {
     return listByToken((pageToken = filter.pageToken) =>
       this.#call("InboundService/ListInbound", { ...filter, pageToken }, options),
     );
   }
 
-  /** One inbound message with its texts. */
+  /** Returns one inbound message with its text and HTML. */
   async get(id: string, options?: CallOptions): Promise<GetInboundResponse> {
     return await this.#call("InboundService/GetInbound", { id }, options);
   }
 
-  /** The message exactly as it arrived. */
+  /** Returns the message exactly as it arrived. */
   async content(id: string, options?: CallOptions): Promise<Uint8Array> {
     return fromBase64((await this.#call("InboundService/GetInboundContent", { id }, options)).raw);
   }
 
-  /** One attachment with its content. */
+  /** Returns one attachment with its content. */
   async attachment(
     id: string,
     attachmentId: string,

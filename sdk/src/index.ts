@@ -1,4 +1,8 @@
-/** The public face of the package: everything that a user of it imports. */
+/**
+ * The public API of the package `posthorn`: the client, its types, the error, and the webhook helpers.
+ * The client (client.ts) has one object per noun (emails.ts, domains.ts, events.ts, …). Start with client.ts, then call.ts for
+ * requests with one response and stream.ts for event streams.
+ */
 export type { AttachmentInput } from "./attachment.ts";
 export { Posthorn } from "./client.ts";
 export { type CursorStore, memoryCursorStore } from "./cursor-store.ts";

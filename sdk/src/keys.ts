@@ -1,4 +1,4 @@
-/** posthorn.keys: the API keys of the workspace. */
+/** posthorn.keys: create, list and revoke the API keys of the workspace. */
 import type { Call } from "./call.ts";
 import type {
   CreateKeyRequest,
@@ -18,9 +18,9 @@ const shortPermissions = {
   read: "KEY_PERMISSION_READ",
 } as const satisfies Record<string, KeyPermission>;
 
-/** A key to make. */
+/** A key to create. */
 export interface CreateKey extends Omit<CreateKeyRequest, "permission"> {
-  /** What the key may do: `full`, `send` or `read`, or the contract's own name for it. */
+  /** What the key may do: `full`, `send` or `read`, or a value of KeyPermission. */
   permission: keyof typeof shortPermissions | KeyPermission;
 }
 
@@ -31,7 +31,7 @@ export class Keys {
     this.#call = call;
   }
 
-  /** Makes a key. Its secret is in this answer and can never be read again. */
+  /** Creates a key. Only this response contains its secret. */
   async create(key: CreateKey, options?: CallOptions): Promise<CreateKeyResponse> {
     const { permission } = key;
     const full =
@@ -39,14 +39,14 @@ export class Keys {
     return await this.#call("KeyService/CreateKey", { ...key, permission: full }, options);
   }
 
-  /** The keys, newest first, revoked ones included. */
+  /** Lists the keys, newest first, including revoked ones. */
   list(request: ListKeysRequest = {}, options?: CallOptions): List<Key, ListKeysResponse> {
     return listByToken((pageToken = request.pageToken) =>
       this.#call("KeyService/ListKeys", { ...request, pageToken }, options),
     );
   }
 
-  /** Revokes a key at once and for good. */
+  /** Revokes a key immediately and permanently. */
   async revoke(id: string, options?: CallOptions): Promise<RevokeKeyResponse> {
     return await this.#call("KeyService/RevokeKey", { id }, options);
   }

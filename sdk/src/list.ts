@@ -1,15 +1,15 @@
-/** A list that is both: awaited it is its first page, iterated it is every entry of every page. */
+/** Lists with pages. Awaiting a list returns its first page; iterating over it yields the entries of all pages. */
 
 export type List<T, P> = Promise<P> & AsyncIterable<T>;
 
-/** `load` gets the page before and answers the next one, or undefined after the last. */
+/** `load` gets the previous page and returns the next one, or undefined after the last. */
 export function listPages<T, P extends { data: T[] }>(load: (previous?: P) => Promise<P> | undefined): List<T, P> {
-  // The first page is asked for at once and serves both uses.
+  // The first page is requested immediately; both uses share it.
   const first = load()!;
   return Object.assign(first, { [Symbol.asyncIterator]: () => entries<T, P>(first, load) });
 }
 
-/** Pages that hand on a token, as all but the domains do. */
+/** Pagination by token, which all lists except domains use. */
 export function listByToken<T, P extends { data: T[]; nextPageToken: string }>(
   load: (pageToken: string | undefined) => Promise<P>,
 ): List<T, P> {
@@ -18,7 +18,7 @@ export function listByToken<T, P extends { data: T[]; nextPageToken: string }>(
   );
 }
 
-/** Pages that are counted, as those of the domains. */
+/** Pagination by page number, which only domains use. */
 export function listByNumber<T extends { id: string }, P extends { data: T[]; total: number }>(
   firstPage: number,
   load: (page: number) => Promise<P>,
@@ -33,7 +33,7 @@ export function listByNumber<T extends { id: string }, P extends { data: T[]; to
     pages += 1;
     pageLength ||= page.data.length;
     isLast = page.data.length === 0 || (start - 1 + pages) * pageLength >= page.total;
-    // An entry added meanwhile pushes another one onto the next page: it is not shown twice.
+    // An entry added during iteration moves another one to the next page. That entry must not be yielded twice.
     const data = page.data.filter(({ id }) => !seen.has(id));
     for (const { id } of data) seen.add(id);
     return { ...page, data };

@@ -1,10 +1,10 @@
-/** What only Node can do: a cursor store in a file. Imported as "posthorn/node", so that browsers never see it. */
+/** The part of the package that needs Node: a cursor store in a file. Imported as "posthorn/node", so browser bundles exclude it. */
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { CursorStore } from "./cursor-store.ts";
 import { PosthornError } from "./error.ts";
 
-/** Keeps the place of one stream in a file of its own. The file always holds a whole cursor, whatever the process dies of. */
+/** Stores the cursor of one stream in a file. Saves are atomic: after a crash the file contains a complete cursor. */
 export function fileCursorStore(path: string): CursorStore {
   return {
     async load() {
@@ -14,7 +14,10 @@ export function fileCursorStore(path: string): CursorStore {
       });
       if (text === undefined) return undefined;
       if (!/^\d+$/.test(text.trim()))
-        throw new PosthornError("data_loss", `${path} holds no cursor. Delete the file to start from the beginning.`);
+        throw new PosthornError(
+          "data_loss",
+          `${path} does not contain a cursor. Delete the file to start with the oldest stored event.`,
+        );
       return text.trim();
     },
     async save(cursor) {
@@ -23,7 +26,7 @@ export function fileCursorStore(path: string): CursorStore {
       const file = await open(next, "w");
       try {
         await file.writeFile(`${cursor}\n`);
-        // Without it the rename may reach the disk before the content, and a power cut would leave an empty file.
+        // Without fsync, the rename may reach the disk before the content, and a power failure would leave an empty file.
         await file.sync();
       } finally {
         await file.close();

@@ -1,12 +1,12 @@
-/** When a failed call may be tried again, and after how long. */
+/** Decides whether a failed call is retried, and after what delay. Used by call.ts; events.ts uses the back-off. */
 import type { PosthornError } from "./error.ts";
 import type { UnaryMethods } from "./gen/methods.ts";
 
 export type MethodName = keyof UnaryMethods;
 
 /**
- * Methods that do no harm when the first try had succeeded and only its answer was lost: reads, changes that end in the same
- * state, and sends, which carry an idempotency key. A key or a webhook made twice would leave a secret that nobody knows.
+ * Methods that are safe to retry when the first attempt succeeded but its response was lost: reads, idempotent changes, and
+ * sends, which have an idempotency key. Creating a key or a webhook twice would leave one whose secret was never received.
  */
 const repeatable: ReadonlySet<MethodName> = new Set<MethodName>([
   "DomainService/GetDomain",
@@ -33,7 +33,7 @@ const repeatable: ReadonlySet<MethodName> = new Set<MethodName>([
   "WebhookService/UpdateWebhook",
 ]);
 
-/** Undefined: do not try again. */
+/** The delay before the next attempt; undefined when the call must not be retried. */
 export function retryDelayMs(
   error: PosthornError,
   { method, failures, random }: { method: MethodName; failures: number; random: number },
@@ -42,22 +42,22 @@ export function retryDelayMs(
   return Math.max(error.retryAfterMs ?? 0, backOffMs(failures, random));
 }
 
-/** 250 ms, doubled with each failure in a row up to 30 s, of which a random half is taken off so that clients spread out. */
+/** Exponential back-off from 250 ms to 30 s, with up to 50% jitter so that clients do not retry at the same time. */
 export function backOffMs(failures: number, random: number): number {
   return Math.min(30_000, 250 * 2 ** Math.min(failures - 1, 10)) * (0.5 + random / 2);
 }
 
 function mayRepeat(error: PosthornError, method: MethodName): boolean {
-  // Without a time to wait it is a limit that stays, such as a body too large, and not a pace.
+  // Only a rate limit has a delay. Other limits, such as a body that is too large, do not go away with a retry.
   if (error.code === "resource_exhausted") return error.retryAfterMs !== undefined;
   if (error.code !== "unavailable") return false;
   return repeatable.has(method) || wasNeverSent(error.cause);
 }
 
-const beforeSending = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+const connectErrors = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
-/** Node's fetch tells by the code of its cause that no connection came about. */
+/** True when no connection was established, according to the error code in the cause of Node's fetch error. */
 function wasNeverSent(cause: unknown): boolean {
   const { code, cause: inner } = (cause ?? {}) as { code?: unknown; cause?: unknown };
-  return beforeSending.has(String(code)) || (inner !== undefined && wasNeverSent(inner));
+  return connectErrors.has(String(code)) || (inner !== undefined && wasNeverSent(inner));
 }

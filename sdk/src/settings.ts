@@ -1,26 +1,26 @@
-/** What a client is set up with: the options of `new Posthorn`, the environment, and the defaults, checked once. */
+/** Settings of a client. The constructor reads them once from its options, the environment and the defaults. */
 import { badArgument, PosthornError } from "./error.ts";
 
 export interface PosthornOptions {
   /** The API key, `ph_…`. Default: the environment variable POSTHORN_KEY. */
   apiKey?: string;
-  /** Where the server is. Default: the environment variable POSTHORN_URL, else http://127.0.0.1:8825. */
+  /** URL of the server. Default: the environment variable POSTHORN_URL, else http://127.0.0.1:8825. */
   baseUrl?: string;
-  /** How long a call may take, its retries included. Default 30,000. */
+  /** Time limit of a call, including its retries. Default 30,000. */
   timeoutMs?: number;
-  /** How often a call is tried again after `unavailable` or a rate limit, where that is safe. Default 3. */
+  /** How many times a call is retried after `unavailable` or a rate limit, if a retry is safe. Default 3. */
   maxRetries?: number;
-  /** Another fetch, for a proxy or a runtime of your own. */
+  /** Replaces the global fetch, for example to use a proxy. */
   fetch?: typeof fetch;
 }
 
 /** Options of a single call. */
 export interface CallOptions {
-  /** Ends the call with `canceled`. */
+  /** Aborting it ends the call with `canceled`. */
   signal?: AbortSignal;
-  /** How long this call may take, its retries included. */
+  /** Time limit of this call, including its retries. */
   timeoutMs?: number;
-  /** How often this call is tried again. */
+  /** How many times this call is retried. */
   maxRetries?: number;
 }
 
@@ -39,17 +39,18 @@ export function readSettings(options: PosthornOptions): Settings {
   if (apiKey === "") {
     throw new PosthornError(
       "unauthenticated",
-      'No API key. Pass it as new Posthorn({ apiKey: "ph_…" }) or set POSTHORN_KEY. The first start of the server writes a key to the file first-key in its data directory; "posthorn keys create" makes another.',
+      'No API key. Pass it as new Posthorn({ apiKey: "ph_…" }) or set POSTHORN_KEY. The first start of the server writes a key to the file first-key in its data directory; "posthorn keys create" creates another.',
     );
   }
-  // Fetch would refuse such a header with a message that says nothing about the key.
-  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw badArgument("apiKey", "holds a blank or a character outside ASCII");
+  // fetch would reject the header with an error that does not mention the key.
+  if (!/^[\x21-\x7e]+$/.test(apiKey))
+    throw badArgument("apiKey", "contains a space or a character outside ASCII: check that it was copied correctly");
   return {
     apiKey,
     baseUrl: readUrl(options.baseUrl ?? environment("POSTHORN_URL") ?? defaultUrl),
     timeoutMs: options.timeoutMs ?? 30_000,
     maxRetries: options.maxRetries ?? 3,
-    // Called as a bare function: a browser's fetch refuses to be a method of another object.
+    // Called as a plain function, because a browser's fetch throws when it is called as a method of another object.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
   };
 }
@@ -57,9 +58,9 @@ export function readSettings(options: PosthornOptions): Settings {
 function readUrl(text: string): string {
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
   if (!url || !/^https?:$/.test(url.protocol))
-    throw badArgument("baseUrl", `${JSON.stringify(text)} is no http or https address such as ${defaultUrl}`);
+    throw badArgument("baseUrl", `${JSON.stringify(text)} is not an http or https URL such as ${defaultUrl}`);
   if (url.username !== "" || url.search !== "" || url.hash !== "")
-    throw badArgument("baseUrl", "must have no user name, no query and no fragment");
+    throw badArgument("baseUrl", "must not have a user name, a query or a fragment");
   return url.href.replace(/\/+$/, "");
 }
 

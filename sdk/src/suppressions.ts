@@ -1,4 +1,4 @@
-/** posthorn.suppressions: the addresses that the workspace does not send to. */
+/** posthorn.suppressions: manage the addresses that the workspace does not send to. */
 import type { Call } from "./call.ts";
 import type {
   AddSuppressionRequest,
@@ -18,20 +18,20 @@ export class Suppressions {
     this.#call = call;
   }
 
-  /** The suppressed addresses, newest first. */
+  /** Lists the suppressed addresses, newest first. */
   list(filter: ListSuppressionsRequest = {}, options?: CallOptions): List<Suppression, ListSuppressionsResponse> {
     return listByToken((pageToken = filter.pageToken) =>
       this.#call("SuppressionService/ListSuppressions", { ...filter, pageToken }, options),
     );
   }
 
-  /** Puts an address on the list; one that is already there stays as it is. */
+  /** Adds an address to the list. An address that is already on the list stays unchanged. */
   async add(address: string | AddSuppressionRequest, options?: CallOptions): Promise<Suppression> {
     const request = typeof address === "string" ? { address } : address;
     return (await this.#call("SuppressionService/AddSuppression", request, options)).suppression;
   }
 
-  /** Takes an address off the list. */
+  /** Removes an address from the list. */
   async remove(address: string, options?: CallOptions): Promise<RemoveSuppressionResponse> {
     return await this.#call("SuppressionService/RemoveSuppression", { address }, options);
   }
@@ -41,7 +41,7 @@ export class Suppressions {
     return await this.#call("SuppressionService/ImportSuppressions", { csv }, options);
   }
 
-  /** The whole list as CSV text. */
+  /** Returns the complete list as CSV text. */
   async export(options?: CallOptions): Promise<string> {
     let csv = "";
     let pageToken: string | undefined;

@@ -1,24 +1,24 @@
-/** Signatures of Standard Webhooks: checks what Posthorn posts, and signs payloads for a user's own tests. */
+/** Standard Webhooks signatures: verifies webhooks from Posthorn, and signs payloads for a user's tests. */
 import { fromBase64, toBase64 } from "./base64.ts";
 import { joinBytes } from "./bytes.ts";
 import { badArgument, PosthornError } from "./error.ts";
 import type { Event } from "./gen/event.ts";
 
-/** Headers as any server has them: a Headers object, or Node's plain object. */
+/** Request headers: a Headers object, or Node's plain object. */
 export type HeadersLike =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
-  /** How far the time of the signature may lie from now. Default 300. */
+  /** Maximum difference between the signature's timestamp and the current time. Default 300. */
   toleranceSeconds?: number;
-  /** The time to compare with, for tests. Default: now. */
+  /** The current time, for tests. Default: now. */
   now?: Date;
 }
 
 /**
- * Checks that a webhook comes from Posthorn and is fresh, and returns its event. `rawBody` is the body as it arrived, before
- * any JSON parser. Throws `unauthenticated` when the signature is missing, old or wrong: answer that with 401.
+ * Verifies that a webhook is from Posthorn and recent, and returns its event. `rawBody` is the body as it arrived, before any
+ * JSON parser. Throws `unauthenticated` when the signature is missing, too old or wrong; respond with 401 in that case.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array | ArrayBuffer,
@@ -28,18 +28,18 @@ export async function verifyWebhook(
 ): Promise<Event> {
   const key = await importSecret(secret);
   const body = bytesOf(rawBody);
-  const id = required(headers, "webhook-id");
-  const timestamp = required(headers, "webhook-timestamp");
-  const signatures = required(headers, "webhook-signature");
-  refuseOld(timestamp, options);
+  const id = requiredHeader(headers, "webhook-id");
+  const timestamp = requiredHeader(headers, "webhook-timestamp");
+  const signatures = requiredHeader(headers, "webhook-signature");
+  checkTimestamp(timestamp, options);
   const signed = joinBytes([new TextEncoder().encode(`${id}.${timestamp}.`), body]);
-  // After a rotation there are two signatures, of the new secret and of the old one: one that fits is enough.
+  // After a rotation there are two signatures, with the new and the old secret. One match is enough.
   for (const signature of signatures.split(" ")) {
     const [version, value = ""] = signature.split(",", 2);
-    if (version === "v1" && (await fits(key, value, signed))) return parseEvent(body);
+    if (version === "v1" && (await matches(key, value, signed))) return parseEvent(body);
   }
-  throw refused(
-    "The signature does not fit. Check that the secret is the one of this webhook, and that the body is passed exactly as it arrived, not parsed and written again.",
+  throw unauthenticated(
+    "The signature does not match. Check that the secret belongs to this webhook, and that the body is passed exactly as it arrived, not parsed and serialized again.",
   );
 }
 
@@ -48,7 +48,7 @@ export interface SignedPayload {
   headers: { "content-type": string; "webhook-id": string; "webhook-timestamp": string; "webhook-signature": string };
 }
 
-/** Signs an event as Posthorn would, so that your own tests can post it to your endpoint. */
+/** Signs an event as Posthorn does, so that your tests can post it to your endpoint. */
 export async function signTestPayload(
   event: Event | string,
   secret: string,
@@ -71,7 +71,7 @@ export async function signTestPayload(
 }
 
 async function importSecret(secret: string): Promise<CryptoKey> {
-  const shape = "must be the webhook's signing secret, whsec_ and base64, as CreateWebhook showed it";
+  const shape = "must be the webhook's signing secret, whsec_ and base64, as CreateWebhook returned it";
   if (typeof secret !== "string") throw badArgument("secret", shape);
   let bytes: Uint8Array<ArrayBuffer>;
   try {
@@ -83,8 +83,8 @@ async function importSecret(secret: string): Promise<CryptoKey> {
   return await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
 }
 
-/** The platform's own comparison, which takes the same time wherever the difference lies. */
-async function fits(key: CryptoKey, signature: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
+/** Uses crypto.subtle.verify, which compares in constant time. */
+async function matches(key: CryptoKey, signature: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
   try {
     return await crypto.subtle.verify("HMAC", key, fromBase64(signature), signed);
   } catch {
@@ -92,23 +92,23 @@ async function fits(key: CryptoKey, signature: string, signed: Uint8Array<ArrayB
   }
 }
 
-function refuseOld(timestamp: string, { toleranceSeconds = 300, now = new Date() }: VerifyOptions): void {
-  if (!/^\d{1,12}$/.test(timestamp)) throw refused("The header webhook-timestamp is no number of seconds.");
-  const apart = Math.abs(now.getTime() / 1000 - Number(timestamp));
-  if (!(apart <= toleranceSeconds)) {
-    throw refused(
-      `The signature is ${Math.round(apart)} seconds away from this machine's clock, more than the ${toleranceSeconds} allowed: it was sent again by somebody, or a clock is wrong.`,
+function checkTimestamp(timestamp: string, { toleranceSeconds = 300, now = new Date() }: VerifyOptions): void {
+  if (!/^\d{1,12}$/.test(timestamp)) throw unauthenticated("The header webhook-timestamp is not a number of seconds.");
+  const differenceSeconds = Math.abs(now.getTime() / 1000 - Number(timestamp));
+  if (!(differenceSeconds <= toleranceSeconds)) {
+    throw unauthenticated(
+      `The header webhook-timestamp differs from this machine's clock by ${Math.round(differenceSeconds)} seconds; at most ${toleranceSeconds} are allowed. The request may be a replay, or a clock is wrong.`,
     );
   }
 }
 
-function required(headers: HeadersLike, name: string): string {
-  const value = lookUp(headers, name);
-  if (!value) throw refused(`The header ${name} is missing: this is no webhook of Posthorn.`);
+function requiredHeader(headers: HeadersLike, name: string): string {
+  const value = headerValue(headers, name);
+  if (!value) throw unauthenticated(`The header ${name} is missing. The request is not a webhook from Posthorn.`);
   return value;
 }
 
-function lookUp(headers: HeadersLike, name: string): string | undefined {
+function headerValue(headers: HeadersLike, name: string): string | undefined {
   if (typeof headers.get === "function")
     return (headers as { get(name: string): string | null }).get(name) ?? undefined;
   const plain = headers as Record<string, string | readonly string[] | undefined>;
@@ -122,7 +122,7 @@ function bytesOf(rawBody: unknown): Uint8Array {
   if (ArrayBuffer.isView(rawBody)) return new Uint8Array(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   throw badArgument(
     "rawBody",
-    "must be the body as it arrived, a string or bytes. It looks parsed already: read it before any JSON parser does",
+    "must be the body as it arrived, as a string or bytes. It seems to be parsed already: read the body before any JSON parser",
   );
 }
 
@@ -130,10 +130,10 @@ function parseEvent(body: Uint8Array): Event {
   try {
     return JSON.parse(new TextDecoder().decode(body)) as Event;
   } catch (cause) {
-    throw new PosthornError("invalid_argument", "The signature fits, but the body is no JSON.", { cause });
+    throw new PosthornError("invalid_argument", "The signature matches, but the body is not JSON.", { cause });
   }
 }
 
-function refused(message: string): PosthornError {
+function unauthenticated(message: string): PosthornError {
   return new PosthornError("unauthenticated", message);
 }

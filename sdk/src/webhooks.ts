@@ -1,4 +1,4 @@
-/** posthorn.webhooks: where events are posted to, what became of each delivery, and the receiving side. */
+/** posthorn.webhooks: manage webhooks and their deliveries, and receive webhooks in a user's server. */
 import type { Call } from "./call.ts";
 import type {
   CreateWebhookRequest,
@@ -24,51 +24,52 @@ import { signTestPayload, verifyWebhook } from "./webhook-signature.ts";
 export class Webhooks {
   readonly #call: Call;
 
-  /** Checks a webhook that arrived, and returns its event. */
+  /** Verifies a received webhook and returns its event. */
   readonly verify = verifyWebhook;
-  /** An endpoint for servers that speak Request and Response. */
+  /** Creates an endpoint for servers that use Request and Response. */
   readonly fetchHandler = fetchWebhookHandler;
-  /** An endpoint for Node's own server and for Express. */
+  /** Creates an endpoint for node:http and Express. */
   readonly nodeHandler = nodeWebhookHandler;
-  /** Signs an event as Posthorn would, for your own tests. */
+  /** Signs an event as Posthorn does, for your tests. */
   readonly signTestPayload = signTestPayload;
 
   constructor(call: Call) {
     this.#call = call;
   }
 
-  /** Creates a webhook. The signing secret is in this answer and can never be read again. */
+  /** Creates a webhook. Only this response contains the signing secret. */
   async create(webhook: CreateWebhookRequest, options?: CallOptions): Promise<CreateWebhookResponse> {
     return await this.#call("WebhookService/CreateWebhook", webhook, options);
   }
 
+  /** Returns one webhook. */
   async get(id: string, options?: CallOptions): Promise<Webhook> {
     return (await this.#call("WebhookService/GetWebhook", { id }, options)).webhook;
   }
 
-  /** The webhooks, newest first. */
+  /** Lists the webhooks, newest first. */
   list(request: ListWebhooksRequest = {}, options?: CallOptions): List<Webhook, ListWebhooksResponse> {
     return listByToken((pageToken = request.pageToken) =>
       this.#call("WebhookService/ListWebhooks", { ...request, pageToken }, options),
     );
   }
 
-  /** Changes what is given and leaves the rest. */
+  /** Changes the given fields and leaves the others unchanged. */
   async update(id: string, change: Omit<UpdateWebhookRequest, "id">, options?: CallOptions): Promise<Webhook> {
     return (await this.#call("WebhookService/UpdateWebhook", { ...change, id }, options)).webhook;
   }
 
-  /** Deletes a webhook with its waiting deliveries. */
+  /** Deletes a webhook and its waiting deliveries. */
   async delete(id: string, options?: CallOptions): Promise<DeleteWebhookResponse> {
     return await this.#call("WebhookService/DeleteWebhook", { id }, options);
   }
 
-  /** Gives a new signing secret. For 24 hours the old one signs too. */
+  /** Replaces the signing secret. For 24 hours deliveries are signed with the old secret too. */
   async rotateSecret(id: string, options?: CallOptions): Promise<RotateWebhookSecretResponse> {
     return await this.#call("WebhookService/RotateWebhookSecret", { id }, options);
   }
 
-  /** The deliveries of a webhook, newest first, each with its last attempt. */
+  /** Lists the deliveries of a webhook, newest first, each with its last attempt. */
   deliveries(
     webhookId: string,
     filter: Omit<ListWebhookDeliveriesRequest, "webhookId"> = {},
@@ -79,7 +80,7 @@ export class Webhooks {
     );
   }
 
-  /** Posts again: one delivery, or every event from one cursor to another. */
+  /** Posts one delivery again, or every event of a range of cursors. */
   async redeliver(
     webhookId: string,
     what: Omit<RedeliverWebhookRequest, "webhookId">,
@@ -88,7 +89,7 @@ export class Webhooks {
     return await this.#call("WebhookService/RedeliverWebhook", { ...what, webhookId }, options);
   }
 
-  /** Posts one made-up event now and tells what the endpoint answered. */
+  /** Posts one sample event now and returns the endpoint's response. */
   async sendTest(id: string, eventType?: EventType, options?: CallOptions): Promise<WebhookDelivery> {
     return (await this.#call("WebhookService/SendTestWebhook", { id, eventType }, options)).delivery;
   }

@@ -1,4 +1,4 @@
-/** A single call: what is sent, what every kind of failure becomes, what is tried again and what never is. */
+/** Unary calls: request headers, error mapping, retries, deadlines and settings. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
@@ -18,29 +18,29 @@ async function peer(t: TestContext, options: PeerOptions): Promise<Peer> {
   return started;
 }
 
-test("a call carries the key, the protocol version and the time that is left", async (t) => {
+test("a call sends the key, the protocol version and the remaining time", async (t) => {
   const { client, requests } = await peer(t, {
     routes: (router) => router.service(KeyService, { listKeys: () => ({ data: [{ id: "key_1", name: "first" }] }) }),
   });
   const page = await client.keys.list({}, { timeoutMs: 20_000 });
   assert.equal(page.data[0]!.name, "first");
-  assert.equal(page.data[0]!.domain, "", "fields at their default are there");
+  assert.equal(page.data[0]!.domain, "", "fields with default values are present");
   const { path, headers } = requests[0]!;
   assert.equal(path, "/v1.KeyService/ListKeys");
   assert.equal(headers.authorization, `Bearer ${peerKey}`);
   assert.equal(headers["connect-protocol-version"], "1");
   assert.equal(headers["content-type"], "application/json");
-  const told = Number(headers["connect-timeout-ms"]);
-  assert.ok(told > 0 && told < 20_000, `the server is told less than we wait: ${told}`);
+  const serverTimeoutMs = Number(headers["connect-timeout-ms"]);
+  assert.ok(serverTimeoutMs > 0 && serverTimeoutMs < 20_000, `shorter than the client's timeout: ${serverTimeoutMs}`);
 });
 
-test("a base address with a path and a trailing slash is kept", async (t) => {
+test("a base URL may have a path and a trailing slash", async (t) => {
   const { url, connect, requests } = await peer(t, { instead: (_request, response) => !!response.end("{}") });
   await connect({ baseUrl: `${url}/mail/` }).keys.revoke("key_1");
   assert.equal(requests[0]!.path, "/mail/v1.KeyService/RevokeKey");
 });
 
-test("a refusal brings every violation, the request id and the server's words", async (t) => {
+test("an error has every violation, the request id and the server's message", async (t) => {
   const violations = [
     { field: "from", description: "is required" },
     { field: "to[1]", description: "“ä@” is no address" },
@@ -67,14 +67,14 @@ test("a refusal brings every violation, the request id and the server's words", 
   assert.equal(error.retryAfterMs, undefined);
 });
 
-test("a send is tried again after unavailable, each time under the same key", async (t) => {
+test("a send is retried after unavailable with the same idempotency key", async (t) => {
   let tries = 0;
   const { client, requests } = await peer(t, {
     routes: (router) =>
       router.service(EmailService, {
         sendEmail() {
           tries += 1;
-          if (tries < 3) throw new ConnectError("the database is away", Code.Unavailable);
+          if (tries < 3) throw new ConnectError("the database is unavailable", Code.Unavailable);
           return { id: "em_1", messageId: "<1@example.com>" };
         },
       }),
@@ -85,12 +85,12 @@ test("a send is tried again after unavailable, each time under the same key", as
   assert.match(keys[0] as string, /^sdk-[0-9a-f]{32}$/);
   assert.equal(new Set(keys).size, 1);
   await client.emails.send(email);
-  assert.notEqual(requests[3]!.headers["idempotency-key"], keys[0], "another call has another key");
+  assert.notEqual(requests[3]!.headers["idempotency-key"], keys[0], "another call has a new key");
   await client.emails.send({ ...email, idempotencyKey: "order-1042" });
   assert.equal(requests[4]!.headers["idempotency-key"], "order-1042");
 });
 
-test("retries end after as many as were allowed", async (t) => {
+test("a call is retried at most maxRetries times", async (t) => {
   const { connect, requests } = await peer(t, {
     routes: (router) =>
       router.service(KeyService, {
@@ -104,14 +104,14 @@ test("retries end after as many as were allowed", async (t) => {
   assert.equal(requests.length, 2);
 });
 
-test("a rate limit is waited out, a limit that stays is not", async (t) => {
-  let isPace = true;
+test("a call is retried after a rate limit, but not after a limit without a delay", async (t) => {
+  let isRateLimit = true;
   const { client, requests } = await peer(t, {
     routes: (router) =>
       router.service(KeyService, {
         createKey() {
           const error = new ConnectError("too many", Code.ResourceExhausted);
-          if (isPace)
+          if (isRateLimit)
             error.details.push({
               desc: RetryInfoSchema,
               value: create(RetryInfoSchema, { retryDelay: durationFromMs(120) }),
@@ -121,15 +121,15 @@ test("a rate limit is waited out, a limit that stays is not", async (t) => {
         },
       }),
   });
-  const made = await client.keys.create({ name: "worker", permission: "send" });
-  assert.equal(made.secret, "ph_live_new");
-  isPace = false;
+  const created = await client.keys.create({ name: "worker", permission: "send" });
+  assert.equal(created.secret, "ph_live_new");
+  isRateLimit = false;
   const error = await rejection<PosthornError>(client.keys.create({ name: "worker", permission: "send" }));
   assert.equal(error.code, "resource_exhausted");
   assert.equal(requests.length, 3);
 });
 
-test("a call that would make a second key is not repeated when its answer is lost", async (t) => {
+test("key creation is not retried when its response is lost", async (t) => {
   const { client, requests } = await peer(t, { instead: (request) => !!request.socket.destroy() });
   const error = await rejection<PosthornError>(client.keys.create({ name: "worker", permission: "full" }));
   assert.equal(error.code, "unavailable");
@@ -137,7 +137,7 @@ test("a call that would make a second key is not repeated when its answer is los
   assert.equal(requests.length, 1);
 });
 
-test("it is repeated when no connection came about", async (t) => {
+test("key creation is retried when no connection was established", async (t) => {
   const closed = await startPeer({});
   await closed.close();
   const open = await peer(t, {
@@ -150,7 +150,7 @@ test("it is repeated when no connection came about", async (t) => {
   assert.equal((await client.keys.create({ name: "worker", permission: "full" })).secret, "ph_live_new");
 });
 
-test("a server that does not answer ends the call in deadline_exceeded, a signal in canceled", async (t) => {
+test("a call ends with deadline_exceeded after its timeout and with canceled after an abort", async (t) => {
   const { client } = await peer(t, { instead: () => true });
   const late = await rejection<PosthornError>(client.keys.list({}, { timeoutMs: 50 }));
   assert.equal(late.code, "deadline_exceeded");
@@ -164,13 +164,13 @@ test("a server that does not answer ends the call in deadline_exceeded, a signal
   assert.equal(before.code, "canceled");
 });
 
-test("answers that are not Posthorn's are told apart", async (t) => {
-  const answers: [status: number, body: string, code: string, said: RegExp, location?: string][] = [
+test("responses from other servers become clear errors", async (t) => {
+  const answers: [status: number, body: string, code: string, message: RegExp, location?: string][] = [
     [404, "<h1>Not here</h1>", "unimplemented", /HTTP 404: <h1>Not here<\/h1>\. .*check baseUrl/],
-    [401, "who are you", "unauthenticated", /HTTP 401/],
+    [401, "sign in first", "unauthenticated", /HTTP 401/],
     [413, "", "resource_exhausted", /HTTP 413/],
     [301, "", "unknown", /redirects to https:\/\/mail\.example\//, "https://mail.example/"],
-    [200, "<!doctype html>", "unknown", /no JSON object/],
+    [200, "<!doctype html>", "unknown", /not a JSON object/],
     [500, '{"code":"strange"}', "unknown", /HTTP 500/],
   ];
   const { client, requests } = await peer(t, {
@@ -180,14 +180,14 @@ test("answers that are not Posthorn's are told apart", async (t) => {
       return !!response.end(body);
     },
   });
-  for (const [status, , code, said] of answers) {
+  for (const [status, , code, message] of answers) {
     const error = await rejection<PosthornError>(client.keys.revoke("key_1"));
     assert.equal(error.code, code, `HTTP ${status}`);
-    assert.match(error.message, said);
+    assert.match(error.message, message);
   }
 });
 
-test("a proxy's 503 is tried again", async (t) => {
+test("a call is retried after a proxy's 503", async (t) => {
   const { client, requests } = await peer(t, {
     instead(_request, response) {
       if (requests.length > 1) return false;
@@ -200,7 +200,7 @@ test("a proxy's 503 is tried again", async (t) => {
   assert.equal(requests.length, 2);
 });
 
-test("what is missing or malformed at the start is said at the start", () => {
+test("the constructor rejects missing and malformed settings", () => {
   const saved = { key: process.env.POSTHORN_KEY, url: process.env.POSTHORN_URL };
   try {
     delete process.env.POSTHORN_KEY;
@@ -217,7 +217,7 @@ test("what is missing or malformed at the start is said at the start", () => {
   }
 });
 
-test("the environment gives key and address", async (t) => {
+test("the key and the URL are read from the environment", async (t) => {
   const { url, requests } = await peer(t, {
     routes: (router) => router.service(KeyService, { listKeys: () => ({}) }),
   });

@@ -1,4 +1,4 @@
-/** domains.*: registration, and waiting until the DNS records are seen. */
+/** domains.*: registering a domain, and waiting until it is verified. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
@@ -15,7 +15,7 @@ async function peer(t: TestContext, service: Partial<ServiceImpl<typeof DomainSe
 
 const summary = { message: "Publish ph1._domainkey.example.com.", canSend: false };
 
-test("a name alone is enough to add a domain", async (t) => {
+test("a domain is added by its name or by a request", async (t) => {
   const domains = await peer(t, {
     addDomain: ({ domain, mailFromLabel }) => ({ domain: { id: "dom_1", domain }, message: `label ${mailFromLabel}` }),
   });
@@ -24,12 +24,12 @@ test("a name alone is enough to add a domain", async (t) => {
   assert.equal(other.message, "label returns");
 });
 
-test("waiting goes on through the server's pauses until the domain is ready", async (t) => {
+test("waitUntilReady checks at the server's interval until the domain is ready", async (t) => {
   const states = [DomainStatus.PENDING, DomainStatus.VERIFYING, DomainStatus.READY];
-  let looks = 0;
+  let checks = 0;
   const domains = await peer(t, {
     verifyDomain: () => ({
-      domain: { id: "dom_1", domain: "example.com", status: states[looks++]!, summary },
+      domain: { id: "dom_1", domain: "example.com", status: states[checks++]!, summary },
       wasRefreshed: false,
       nextRetryAt: timestampFromMs(Date.now() + 10),
     }),
@@ -40,7 +40,7 @@ test("waiting goes on through the server's pauses until the domain is ready", as
   assert.deepEqual(seen, ["DOMAIN_STATUS_PENDING", "DOMAIN_STATUS_VERIFYING", "DOMAIN_STATUS_READY"]);
 });
 
-test("being able to send may be enough", async (t) => {
+test("with untilCanSend, waitUntilReady returns as soon as the domain can send", async (t) => {
   const domains = await peer(t, {
     verifyDomain: () => ({
       domain: { id: "dom_1", status: DomainStatus.VERIFYING, summary: { ...summary, canSend: true } },
@@ -49,7 +49,7 @@ test("being able to send may be enough", async (t) => {
   assert.equal((await domains.waitUntilReady("dom_1", { untilCanSend: true })).status, "DOMAIN_STATUS_VERIFYING");
 });
 
-test("waiting ends with what is missing, or with the signal", async (t) => {
+test("waitUntilReady throws the missing record after the time limit, and canceled after an abort", async (t) => {
   const domains = await peer(t, {
     verifyDomain: () => ({ domain: { id: "dom_1", domain: "example.com", status: DomainStatus.PENDING, summary } }),
   });

@@ -1,4 +1,4 @@
-/** emails.*: each convenience as the server's own decoder sees it, and the mistakes that are caught before sending. */
+/** emails.*: requests as the server decodes them, and arguments that are rejected before a request is sent. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create, toJson } from "@bufbuild/protobuf";
@@ -42,7 +42,7 @@ before(async () => {
 
 after(() => peer.close());
 
-/** What the server was asked for, in the contract's JSON. */
+/** Sends an email and returns the request that the server received, as JSON. */
 async function sent(email: SendEmail): Promise<Record<string, unknown>> {
   received = [];
   await peer.client.emails.send(email);
@@ -52,7 +52,7 @@ async function sent(email: SendEmail): Promise<Record<string, unknown>> {
 
 const base = { from: "Shop <shop@example.com>", to: "ada@example.net", subject: "Hello" };
 
-test("one recipient or many, a Date, and everything else as it is given", async () => {
+test("recipients may be a string or an array, times a Date or a string, and other fields are sent unchanged", async () => {
   assert.deepEqual(await sent(base), { ...base, to: ["ada@example.net"] });
   const full = await sent({
     ...base,
@@ -90,20 +90,20 @@ test("one recipient or many, a Date, and everything else as it is given", async 
   });
 });
 
-test("an empty subject is sent as empty, not left out", async () => {
+test("an empty subject is sent, not omitted", async () => {
   assert.equal((await sent({ ...base, subject: "" })).subject, "");
 });
 
-test("replyTo is the id of an earlier email", async () => {
+test("replyTo is sent as replyToEmailId", async () => {
   const request = await sent({ ...base, replyTo: "em_01938a52" });
   assert.equal(request.replyToEmailId, "em_01938a52");
 });
 
-test("an attachment may be a Buffer, a part of one, bytes, a Blob, a File or base64", async () => {
+test("an attachment may be a Buffer, a slice of one, bytes, a Blob, a File or base64", async () => {
   const bytes = Uint8Array.from({ length: 100_000 }, (_, i) => i * 7);
   const base64 = Buffer.from(bytes).toString("base64");
-  const inMiddle = Buffer.concat([Buffer.alloc(3), bytes, Buffer.alloc(5)]).subarray(3, 3 + bytes.length);
-  const contents = [Buffer.from(bytes), inMiddle, bytes, bytes.slice().buffer, new Blob([bytes]), base64];
+  const slice = Buffer.concat([Buffer.alloc(3), bytes, Buffer.alloc(5)]).subarray(3, 3 + bytes.length);
+  const contents = [Buffer.from(bytes), slice, bytes, bytes.slice().buffer, new Blob([bytes]), base64];
   const { attachments } = await sent({
     ...base,
     attachments: [
@@ -118,38 +118,38 @@ test("an attachment may be a Buffer, a part of one, bytes, a Blob, a File or bas
   ]);
 });
 
-test("mistakes are caught before anything is sent", async () => {
-  const mistakes: [change: object, field: string, said: RegExp][] = [
-    [{ text: "Hello" }, "text", /here it is called body/],
-    [{ colour: "red" }, "colour", /is no field of an email/],
+test("invalid arguments are rejected before a request is sent", async () => {
+  const mistakes: [change: object, field: string, message: RegExp][] = [
+    [{ text: "Hello" }, "text", /use body instead/],
+    [{ color: "red" }, "color", /is not a field of an email/],
     [{ replyTo: "help@example.com" }, "replyTo", /replyToAddresses/],
     [{ scheduledAt: new Date("tomorrow") }, "scheduledAt", /invalid date/],
     [{ attachments: [{ content: "aGk=" }] }, "attachments[0].filename", /is required/],
     [{ attachments: [{ content: 7, filename: "a" }] }, "attachments[0].content", /base64 string/],
   ];
-  const asked = peer.requests.length;
-  for (const [change, field, said] of mistakes) {
+  const requestsBefore = peer.requests.length;
+  for (const [change, field, message] of mistakes) {
     const error = await rejection<PosthornError>(peer.client.emails.send({ ...base, ...change } as SendEmail));
     assert.equal(error.code, "invalid_argument");
     assert.equal(error.violations[0]!.field, field);
-    assert.match(error.message, said);
+    assert.match(error.message, message);
   }
-  assert.equal(peer.requests.length, asked);
+  assert.equal(peer.requests.length, requestsBefore);
 });
 
-test("a batch is one request under one key, each email with its own result", async () => {
+test("a batch is one request with one idempotency key and one result per email", async () => {
   received = [];
-  const answer = await peer.client.emails.sendBatch([base, { ...base, to: [] }], { idempotencyKey: "night-run" });
+  const response = await peer.client.emails.sendBatch([base, { ...base, to: [] }], { idempotencyKey: "night-run" });
   assert.deepEqual(
     received.map(({ to }) => to),
     [["ada@example.net"], []],
   );
   assert.equal(peer.requests.at(-1)!.headers["idempotency-key"], "night-run");
-  assert.equal(answer.data[0]!.status, "EMAIL_STATUS_QUEUED");
-  assert.deepEqual(answer.data[1]!.error!.violations, [{ field: "to", description: "is required" }]);
+  assert.equal(response.data[0]!.status, "EMAIL_STATUS_QUEUED");
+  assert.deepEqual(response.data[1]!.error!.violations, [{ field: "to", description: "is required" }]);
 });
 
-test("an email, its content and its cancellation", async () => {
+test("an email is read, its content is decoded, and it is canceled", async () => {
   const email = await peer.client.emails.get("em_1");
   assert.equal(email.status, "EMAIL_STATUS_SENT");
   assert.equal(email.recipients[0]!.status, "RECIPIENT_STATUS_DELIVERED");

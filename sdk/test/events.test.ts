@@ -1,4 +1,4 @@
-/** events.*: nothing missed and nothing twice over broken connections, the place kept over restarts, handlers called in order. */
+/** events.*: no event is lost or repeated across reconnects, cursors survive restarts, and handlers run in order. */
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,28 +14,32 @@ import { fileCursorStore } from "../src/node.ts";
 import { rejection, startPeer } from "./peer.ts";
 
 type Message = MessageInitShape<typeof StreamEventsResponseSchema>;
-type Play = (request: StreamEventsRequest, context: HandlerContext, turn: number) => AsyncIterable<Message>;
+type Serve = (request: StreamEventsRequest, context: HandlerContext, connection: number) => AsyncIterable<Message>;
 
-interface Stage {
+interface StreamServer {
   client: Posthorn;
-  asked: StreamEventsRequest[];
+  requests: StreamEventsRequest[];
 }
 
-/** A server whose stream is played by the test, connection by connection. */
-async function stage(t: TestContext, play: Play, instead?: Parameters<typeof startPeer>[0]["instead"]): Promise<Stage> {
-  const asked: StreamEventsRequest[] = [];
+/** Starts a server whose stream the test scripts, connection by connection. */
+async function startStreamServer(
+  t: TestContext,
+  serve: Serve,
+  instead?: Parameters<typeof startPeer>[0]["instead"],
+): Promise<StreamServer> {
+  const requests: StreamEventsRequest[] = [];
   const peer = await startPeer({
     instead,
     routes: (router) =>
       router.service(EmailService, {
         streamEvents(request, context) {
-          asked.push(request);
-          return play(request, context, asked.length);
+          requests.push(request);
+          return serve(request, context, requests.length);
         },
       }),
   });
   t.after(() => peer.close());
-  return { client: peer.client, asked };
+  return { client: peer.client, requests };
 }
 
 function delivered(number: number): Message {
@@ -57,18 +61,18 @@ async function take(client: Posthorn, count: number, options: StreamOptions = {}
   return cursors;
 }
 
-/** Stays open until the client leaves. */
-async function untilLeft({ signal }: HandlerContext): Promise<void> {
+/** Keeps the stream open until the client disconnects. */
+async function untilDisconnect({ signal }: HandlerContext): Promise<void> {
   await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 }
 
-test("the stream gives events and keeps cursors without an event to itself", async (t) => {
-  const { client, asked } = await stage(t, async function* (_request, context) {
+test("the stream yields events and skips messages that have only a cursor", async (t) => {
+  const { client, requests } = await startStreamServer(t, async function* (_request, context) {
     yield { cursor: "0" };
     yield delivered(1);
     yield { cursor: "1" };
     yield bounced(2);
-    await untilLeft(context);
+    await untilDisconnect(context);
   });
   const events: Event[] = [];
   for await (const { event } of client.events.stream({
@@ -78,9 +82,9 @@ test("the stream gives events and keeps cursors without an event to itself", asy
     events.push(event);
     if (events.length === 2) break;
   }
-  assert.deepEqual(asked[0]!.types, ["email.delivered", "email.bounced"]);
-  assert.equal(asked[0]!.cursor, "0");
-  assert.equal(asked[0]!.emailId, "em_1");
+  assert.deepEqual(requests[0]!.types, ["email.delivered", "email.bounced"]);
+  assert.equal(requests[0]!.cursor, "0");
+  assert.equal(requests[0]!.emailId, "em_1");
   const [first, second] = events;
   assert.ok(first?.type === "email.delivered" && second?.type === "email.bounced");
   assert.deepEqual(first.delivered.recipients, ["r1@example.net"]);
@@ -89,29 +93,29 @@ test("the stream gives events and keeps cursors without an event to itself", asy
 
 test("leaving the loop closes the connection", async (t) => {
   let isOpen = false;
-  const { client } = await stage(t, async function* (_request, context) {
+  const { client } = await startStreamServer(t, async function* (_request, context) {
     isOpen = true;
     yield delivered(1);
-    await untilLeft(context).then(() => {
+    await untilDisconnect(context).then(() => {
       isOpen = false;
     });
   });
   assert.deepEqual(await take(client, 1), ["1"]);
-  await until("the server to see the client leave", () => !isOpen);
+  await until("the server to see the client disconnect", () => !isOpen);
 });
 
-test("a broken connection is made again from the last event taken", async (t) => {
+test("after a lost connection the stream resumes after the last event", async (t) => {
   const ends: (() => Promise<never>)[] = [
     () => Promise.reject(new ConnectError("stopping", Code.Unavailable)),
     () => Promise.reject(new ConnectError("too slow", Code.ResourceExhausted)),
-    () => Promise.reject(new Error("a fault of the server's")),
+    () => Promise.reject(new Error("a bug in the server")),
   ];
-  const { client, asked } = await stage(t, async function* ({ cursor }, context, turn) {
+  const { client, requests } = await startStreamServer(t, async function* ({ cursor }, context, connection) {
     const from = Number(cursor);
     yield { cursor };
     for (let i = 1; i <= 3; i++) yield delivered(from + i);
-    const end = ends[turn - 1];
-    await (end ? end() : untilLeft(context));
+    const end = ends[connection - 1];
+    await (end ? end() : untilDisconnect(context));
   });
   const lost: string[] = [];
   const cursors = await take(client, 12, { cursor: "5", onReconnect: ({ error }) => lost.push(error.code) });
@@ -120,23 +124,23 @@ test("a broken connection is made again from the last event taken", async (t) =>
     Array.from({ length: 12 }, (_, i) => String(6 + i)),
   );
   assert.deepEqual(
-    asked.map(({ cursor }) => cursor),
+    requests.map(({ cursor }) => cursor),
     ["5", "8", "11", "14"],
   );
   assert.deepEqual(lost, ["unavailable", "resource_exhausted", "internal"]);
 });
 
-test("a connection cut within a message, and a stream that ends by itself, lose nothing", async (t) => {
-  let turn = 0;
-  const { client, asked } = await stage(
+test("no event is lost when a connection ends within a message or the server ends the stream", async (t) => {
+  let connections = 0;
+  const { client, requests } = await startStreamServer(
     t,
     async function* ({ cursor }, context) {
       yield delivered(Number(cursor) + 1);
-      if (cursor !== "0") await untilLeft(context);
+      if (cursor !== "0") await untilDisconnect(context);
     },
     (_request, response) => {
-      turn += 1;
-      if (turn !== 2) return false;
+      connections += 1;
+      if (connections !== 2) return false;
       response.writeHead(200, { "content-type": "application/connect+json" });
       response.write(Buffer.from([0, 0, 0, 0, 200, 123]), () => response.destroy());
       return true;
@@ -144,13 +148,13 @@ test("a connection cut within a message, and a stream that ends by itself, lose 
   );
   assert.deepEqual(await take(client, 2), ["1", "2"]);
   assert.deepEqual(
-    asked.map(({ cursor }) => cursor),
+    requests.map(({ cursor }) => cursor),
     ["0", "1"],
   );
-  assert.equal(turn, 3);
+  assert.equal(connections, 3);
 });
 
-test("what a new connection cannot mend is thrown", async (t) => {
+test("errors that a new connection cannot fix are thrown", async (t) => {
   for (const [code, name] of [
     [Code.OutOfRange, "out_of_range"],
     [Code.Unauthenticated, "unauthenticated"],
@@ -158,30 +162,30 @@ test("what a new connection cannot mend is thrown", async (t) => {
     [Code.InvalidArgument, "invalid_argument"],
   ] as const) {
     // biome-ignore lint/correctness/useYield: a stream that fails before its first message
-    const { client, asked } = await stage(t, async function* () {
-      throw new ConnectError("kept are 40 to 90", code);
+    const { client, requests } = await startStreamServer(t, async function* () {
+      throw new ConnectError("stored are 40 to 90", code);
     });
     const error = await rejection<PosthornError>(take(client, 1, { cursor: "3" }));
     assert.equal(error.code, name);
-    assert.equal(error.message, "kept are 40 to 90");
+    assert.equal(error.message, "stored are 40 to 90");
     assert.equal(error.requestId, "request-1");
-    assert.equal(asked.length, 1);
+    assert.equal(requests.length, 1);
   }
 });
 
-test("without follow the stream ends at the newest event", async (t) => {
-  const { client, asked } = await stage(t, async function* () {
+test("with follow false the stream ends after the newest event", async (t) => {
+  const { client, requests } = await startStreamServer(t, async function* () {
     yield delivered(1);
     yield delivered(2);
   });
   assert.deepEqual(await take(client, 99, { follow: false }), ["1", "2"]);
-  assert.equal(asked[0]!.follow, false);
+  assert.equal(requests[0]!.follow, false);
 });
 
-test("a signal ends the stream quietly, while it reads and while it waits", async (t) => {
-  const { client } = await stage(t, async function* (_request, context) {
+test("an abort ends the stream without an error, while reading and while waiting to reconnect", async (t) => {
+  const { client } = await startStreamServer(t, async function* (_request, context) {
     yield delivered(1);
-    await untilLeft(context);
+    await untilDisconnect(context);
   });
   const reading = new AbortController();
   const seen: string[] = [];
@@ -197,22 +201,22 @@ test("a signal ends the stream quietly, while it reads and while it waits", asyn
   assert.deepEqual(await take(gone.client, 1, { signal: waiting.signal, onReconnect }), []);
 });
 
-test("a store keeps the place for the next process", async (t) => {
-  const { client, asked } = await stage(t, async function* ({ cursor }, context) {
+test("a cursor store lets the next process resume", async (t) => {
+  const { client, requests } = await startStreamServer(t, async function* ({ cursor }, context) {
     yield { cursor: cursor === "latest" ? "7" : cursor };
     for (let i = 1; i <= 3; i++) yield delivered((Number(cursor) || 7) + i);
-    await untilLeft(context);
+    await untilDisconnect(context);
   });
   const folder = await mkdtemp(join(tmpdir(), "posthorn-sdk-"));
   t.after(() => rm(folder, { recursive: true }));
-  const file = join(folder, "places", "orders");
+  const file = join(folder, "cursors", "orders");
   for (const store of [memoryCursorStore(), fileCursorStore(file)]) {
-    asked.length = 0;
-    // Left at the third event: two are handled, the third is not.
+    requests.length = 0;
+    // The consumer leaves at the third event: two are handled, the third is not.
     assert.deepEqual(await take(client, 3, { store, cursor: "latest" }), ["8", "9", "10"]);
     assert.deepEqual(await take(client, 1, { store, cursor: "latest" }), ["10"]);
     assert.deepEqual(
-      asked.map(({ cursor }) => cursor),
+      requests.map(({ cursor }) => cursor),
       ["latest", "9"],
     );
   }
@@ -221,21 +225,21 @@ test("a store keeps the place for the next process", async (t) => {
   assert.equal((await rejection<PosthornError>(take(client, 1, { store: fileCursorStore(file) }))).code, "data_loss");
 });
 
-test("a store that cannot save stops the stream", async (t) => {
-  const { client } = await stage(t, async function* (_request, context) {
+test("the stream stops when its store cannot save", async (t) => {
+  const { client } = await startStreamServer(t, async function* (_request, context) {
     for (let i = 1; i <= 1000; i++) yield delivered(i);
-    await untilLeft(context);
+    await untilDisconnect(context);
   });
   const store = { load: () => undefined, save: () => Promise.reject(new Error("the disk is full")) };
   assert.equal((await rejection(take(client, 2000, { store }))).message, "the disk is full");
 });
 
-test("handlers are called one after the other with their own kind of event", async (t) => {
-  const { client, asked } = await stage(t, async function* (_request, context) {
+test("handlers are called one at a time, each with its own event type", async (t) => {
+  const { client, requests } = await startStreamServer(t, async function* (_request, context) {
     yield delivered(1);
     yield bounced(2);
     yield delivered(3);
-    await untilLeft(context);
+    await untilDisconnect(context);
   });
   const controller = new AbortController();
   const seen: string[] = [];
@@ -253,11 +257,11 @@ test("handlers are called one after the other with their own kind of event", asy
     onBounced: ({ bounced }) => void seen.push(`bounced ${bounced.bounceType}`),
   });
   assert.deepEqual(seen, ["delivered r1@example.net", "bounced BOUNCE_TYPE_PERMANENT", "delivered r3@example.net"]);
-  assert.deepEqual(asked[0]!.types, ["email.delivered", "email.bounced"], "only what somebody handles is asked for");
+  assert.deepEqual(requests[0]!.types, ["email.delivered", "email.bounced"], "only types with a handler are requested");
 });
 
-test("onEvent sees every type, also one that this version does not know", async (t) => {
-  const { client, asked } = await stage(t, async function* () {
+test("onEvent is called for every type, including types that this version does not know", async (t) => {
+  const { client, requests } = await startStreamServer(t, async function* () {
     yield delivered(1);
     yield { cursor: "2", event: { id: "evt_2", type: "email.opened" } };
   });
@@ -268,11 +272,11 @@ test("onEvent sees every type, also one that this version does not know", async 
     onEvent: ({ type }) => void seen.push(type),
   });
   assert.deepEqual(seen, ["onDelivered", "email.delivered", "email.opened"]);
-  assert.deepEqual(asked[0]!.types, []);
+  assert.deepEqual(requests[0]!.types, []);
 });
 
-test("what a handler throws goes to onError; without it the event comes again", async (t) => {
-  const { client } = await stage(t, async function* ({ cursor }) {
+test("an error from a handler is passed to onError; without onError the event is delivered again", async (t) => {
+  const { client } = await startStreamServer(t, async function* ({ cursor }) {
     for (let i = Number(cursor) + 1; i <= 3; i++) yield delivered(i);
   });
   const errors: string[] = [];
@@ -293,7 +297,7 @@ test("what a handler throws goes to onError; without it the event comes again", 
   assert.equal(store.load(), "3");
 });
 
-test("listening without a handler is a mistake", async (t) => {
-  const { client } = await stage(t, async function* () {});
+test("listen without a handler is rejected", async (t) => {
+  const { client } = await startStreamServer(t, async function* () {});
   assert.equal((await rejection<PosthornError>(client.events.listen({}))).code, "invalid_argument");
 });

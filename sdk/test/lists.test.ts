@@ -1,4 +1,4 @@
-/** Lists: awaited they are a page, iterated they are everything, whatever way the pages are counted. */
+/** Lists: awaiting returns the first page, iterating yields all entries, for every kind of pagination. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -16,7 +16,7 @@ before(async () => {
     routes: (router) => {
       router.service(EmailService, {
         listEmails({ pageToken, pageSize, domain }) {
-          assert.equal(domain, "example.com", "the filter stays over all pages");
+          assert.equal(domain, "example.com", "every page has the filter");
           const start = pageToken === "" ? 0 : Number(pageToken);
           const ids = Array.from({ length: 7 }, (_, i) => ({ id: `em_${i}` })).slice(start, start + pageSize);
           const next = start + pageSize;
@@ -55,7 +55,7 @@ async function idsOf(list: AsyncIterable<{ id: string }>): Promise<string[]> {
   return ids;
 }
 
-test("pages by token: the first when awaited, all when iterated", async () => {
+test("a list with page tokens returns the first page when awaited and all pages when iterated", async () => {
   const page = await peer.client.emails.list({ domain: "example.com", pageSize: 3 });
   assert.deepEqual(
     page.data.map(({ id }) => id),
@@ -63,26 +63,26 @@ test("pages by token: the first when awaited, all when iterated", async () => {
   );
   const next = await peer.client.emails.list({ domain: "example.com", pageSize: 3, pageToken: page.nextPageToken });
   assert.equal(next.data[0]!.id, "em_3");
-  const asked = peer.requests.length;
+  const requestsBefore = peer.requests.length;
   const all = await idsOf(peer.client.emails.list({ domain: "example.com", pageSize: 3 }));
   assert.deepEqual(
     all,
     Array.from({ length: 7 }, (_, i) => `em_${i}`),
   );
-  assert.equal(peer.requests.length - asked, 3);
+  assert.equal(peer.requests.length - requestsBefore, 3);
 });
 
-test("leaving early asks for no further page", async () => {
-  const asked = peer.requests.length;
+test("leaving the loop early requests no further page", async () => {
+  const requestsBefore = peer.requests.length;
   for await (const { id } of peer.client.emails.list({ domain: "example.com", pageSize: 3 })) if (id === "em_1") break;
-  assert.equal(peer.requests.length - asked, 1);
+  assert.equal(peer.requests.length - requestsBefore, 1);
 });
 
-test("counted pages: no request more than needed, and none twice when a domain is added meanwhile", async () => {
+test("a list with page numbers makes no extra request and yields no domain twice when one is added during iteration", async () => {
   domains = Array.from({ length: 6 }, (_, i) => ({ id: `dom_${i}` }));
-  const asked = peer.requests.length;
+  const requestsBefore = peer.requests.length;
   assert.equal((await idsOf(peer.client.domains.list({ pageSize: 3 }))).length, 6);
-  assert.equal(peer.requests.length - asked, 2);
+  assert.equal(peer.requests.length - requestsBefore, 2);
   assert.deepEqual(await idsOf(peer.client.domains.list({ page: 2, pageSize: 3 })), ["dom_3", "dom_4", "dom_5"]);
   onDomainsPage = (page) => {
     if (page === 1) domains = [{ id: "dom_new" }, ...domains];
@@ -94,13 +94,13 @@ test("counted pages: no request more than needed, and none twice when a domain i
   assert.deepEqual(await idsOf(peer.client.domains.list()), []);
 });
 
-test("events by cursor end with the last stored one", async () => {
+test("iterating over events ends with the last stored one", async () => {
   const cursors: string[] = [];
   for await (const { cursor } of peer.client.events.list()) cursors.push(cursor);
   assert.deepEqual(cursors, ["1", "2", "3", "4"]);
 });
 
-test("an error reaches whoever awaits or iterates", async () => {
+test("an error is thrown both when a list is awaited and when it is iterated", async () => {
   assert.equal(
     (await rejection<Error & { code: string }>(peer.client.events.list({ cursor: "9" }))).code,
     "out_of_range",
@@ -113,6 +113,6 @@ test("an error reaches whoever awaits or iterates", async () => {
   assert.equal(error.code, "out_of_range");
 });
 
-test("an export joins its pages", async () => {
+test("an export concatenates its pages", async () => {
   assert.equal(await peer.client.suppressions.export(), "address\na@example.net\nb@example.net\n");
 });

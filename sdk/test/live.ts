@@ -1,5 +1,7 @@
-/** The packed client on each Node of this machine against one real program: each sends and verifies a webhook, then all stream, and go
- * on after the program was killed. */
+/**
+ * Runs the packed client on each Node of this machine against one real program. Each client sends an email and verifies a webhook;
+ * then all clients stream events while the program is killed and restarted. package.test.ts calls it.
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { copyFile, mkdir } from "node:fs/promises";
@@ -10,10 +12,10 @@ import { until } from "../../test/harness/wait.ts";
 import { consumer } from "./project.ts";
 
 const env = { POSTHORN_API_KEY: "the-key-of-the-packed-client-0123456789" };
-const letter = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "Hi" };
+const email = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "Hi" };
 
-/** `nodes` by their versions, as project.ts finds them. */
-export async function followThroughKill(project: string, nodes: Map<string, string>): Promise<void> {
+/** `nodes` maps each version to its path, as project.ts finds them. */
+export async function streamThroughKill(project: string, nodes: Map<string, string>): Promise<void> {
   const database = await createTestDatabase({ example: true });
   let program: RunningProgram | undefined;
   const clients: Client[] = [];
@@ -22,17 +24,17 @@ export async function followThroughKill(project: string, nodes: Map<string, stri
     for (const [version, path] of nodes) {
       const client = await startClient({ project, version, path, program });
       clients.push(client);
-      // Each has had its own webhook's event before the next one sends.
-      await client.said('"streaming":true');
+      // Each client has received its own webhook before the next one sends.
+      await client.waitForOutput('"streaming":true');
     }
     await program.kill();
-    for (const client of clients) await client.said('"lost":"unavailable"');
-    // On the same port, where the clients look for it.
+    for (const client of clients) await client.waitForOutput('"lost":"unavailable"');
+    // On the same port, because the clients reconnect to it.
     const { dataDir, ports } = program;
     const again = { ...env, POSTHORN_HTTP: `127.0.0.1:${ports.http}` };
     program = await startProgram({ databaseUrl: database.url, dataDir, env: again });
     for (const metadata of [{ number: "1" }, { number: "2" }, { last: "yes" }])
-      await program.call("EmailService/SendEmail", { ...letter, metadata });
+      await program.call("EmailService/SendEmail", { ...email, metadata });
     for (const client of clients) checkOutput(client.version, await client.end());
   } finally {
     for (const client of clients) client.kill();
@@ -43,9 +45,9 @@ export async function followThroughKill(project: string, nodes: Map<string, stri
 
 type Client = {
   version: string;
-  /** Waits for a word of the client, which must not end before it. */
-  said(what: string): Promise<void>;
-  /** Its output when it has ended well. */
+  /** Waits until the output contains `text`. Fails when the client exits first. */
+  waitForOutput(text: string): Promise<void>;
+  /** Waits for exit code 0 and returns the output. */
   end(): Promise<string>;
   kill(): void;
 };
@@ -57,7 +59,7 @@ async function startClient(options: {
   program: RunningProgram;
 }): Promise<Client> {
   const { project, version, path, program } = options;
-  // Its place in the stream is kept in the folder where it runs.
+  // The client stores its cursor in its working directory.
   const cwd = join(project, version);
   await mkdir(cwd);
   await copyFile(join(consumer, "live.mjs"), join(cwd, "live.mjs"));
@@ -70,9 +72,9 @@ async function startClient(options: {
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   return {
     version,
-    async said(what) {
-      const there = () => output.includes(what) || child.exitCode !== null;
-      await until(`${what} from the client on ${version}`, there);
+    async waitForOutput(text) {
+      const isPrintedOrEnded = () => output.includes(text) || child.exitCode !== null;
+      await until(`${text} from the client on ${version}`, isPrintedOrEnded);
       assert.equal(child.exitCode, null, `${output}\n${program.output()}`);
     },
     async end() {
@@ -92,7 +94,7 @@ function checkOutput(version: string, output: string): void {
   assert.deepEqual(lines[1], { webhook: "email.delivered", same: true, forged: 401 });
   const { node, cursors } = lines.at(-1) as { node: string; cursors: string[] };
   assert.equal(node, version);
-  // Each event once and in order, over the death of the server: the numbers are dense.
+  // Cursors have no gaps, so this proves that each event arrived once and in order although the server was killed.
   assert.deepEqual(
     cursors,
     cursors.map((_, i) => String(i + 1)),

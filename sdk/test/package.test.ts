@@ -1,11 +1,11 @@
-/** The package as users get it: packed, installed from the tarball without a registry, run on each Node of this machine, type-checked. */
+/** The published package: packed, installed from the tarball without a registry, run on each Node of this machine, type-checked. */
 import assert from "node:assert/strict";
 import { copyFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { EmailService } from "../../src/gen/v1/email_pb.ts";
-import { followThroughKill } from "./live.ts";
+import { streamThroughKill } from "./live.ts";
 import { peerKey, startPeer } from "./peer.ts";
 import { consumer, makeProject, nodes, run, sdk } from "./project.ts";
 
@@ -18,7 +18,7 @@ before(async () => {
 
 after(() => rm(project, { recursive: true, force: true }));
 
-test("it brings its types and its licence, and no tests", async () => {
+test("the package contains types, the license and the README, and no tests or sources", async () => {
   const files = await readdir(join(project, "node_modules/posthorn"), { recursive: true });
   assert.ok(files.includes("dist/index.js") && files.includes("dist/node.d.ts") && files.includes("LICENSE"));
   assert.ok(files.includes("README.md"));
@@ -30,7 +30,7 @@ test("it brings its types and its licence, and no tests", async () => {
   assert.equal(manifest.dependencies, undefined);
 });
 
-test("only the part for Node imports anything of Node's", async () => {
+test("only the Node entry point imports Node modules", async () => {
   const dist = join(project, "node_modules/posthorn/dist");
   const names = (await readdir(dist, { recursive: true })).filter((name) => name.endsWith(".js"));
   const imports = new Map<string, string[]>();
@@ -42,13 +42,13 @@ test("only the part for Node imports anything of Node's", async () => {
   assert.deepEqual([...imports], [["node.js", ["node:fs/promises", "node:path"]]]);
 });
 
-test("a program sends, streams over a broken connection, and verifies on each Node", async (t) => {
+test("on each Node, a program sends, streams across a reconnect, and verifies a webhook", async (t) => {
   await copyFile(join(consumer, "app.mjs"), join(project, "app.mjs"));
   for (const [version, path] of await nodes()) await t.test(version, () => runConsumer(version, path));
 });
 
 async function runConsumer(version: string, path: string): Promise<void> {
-  await rm(join(project, "place"), { force: true });
+  await rm(join(project, "cursor"), { force: true });
   let isFirst = true;
   const peer = await startPeer({
     routes: (router) =>
@@ -76,38 +76,45 @@ async function runConsumer(version: string, path: string): Promise<void> {
       event: "email.delivered",
       refused: "not_found",
     });
-    assert.equal(await readFile(join(project, "place"), "utf8"), "3\n");
+    assert.equal(await readFile(join(project, "cursor"), "utf8"), "3\n");
   } finally {
     await peer.close();
   }
 }
 
-test("against the real program, the client on each Node sends, verifies, and streams on after a kill", async () => {
-  await followThroughKill(project, await nodes());
+test("on each Node, the client works with the real program and resumes streaming after the program is killed", async () => {
+  await streamThroughKill(project, await nodes());
 });
 
-test("its types hold for both ways of resolving modules, without any of Node's", async () => {
+test("the types compile with both module resolutions and without Node's types", async () => {
   await copyFile(join(consumer, "types.ts"), join(project, "types.ts"));
   for (const [module, moduleResolution] of [
     ["nodenext", "nodenext"],
     ["esnext", "bundler"],
   ]) {
     const compilerOptions = {
-      ...{ module, moduleResolution, target: "es2022", lib: ["es2022", "dom", "dom.iterable"], types: [] },
-      ...{ strict: true, exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: false },
+      module,
+      moduleResolution,
+      target: "es2022",
+      lib: ["es2022", "dom", "dom.iterable"],
+      types: [],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+      skipLibCheck: false,
     };
     await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["types.ts"] }));
-    const said = await run(tsc, ["-p", project]).catch((error: { stdout: string }) => error);
-    assert.equal(said.stdout, "", `${moduleResolution}`);
+    const result = await run(tsc, ["-p", project]).catch((error: { stdout: string }) => error);
+    assert.equal(result.stdout, "", `${moduleResolution}`);
   }
 });
 
-test("the programs in its README compile", async () => {
+test("the examples in the README compile", async () => {
   const readme = await readFile(join(sdk, "README.md"), "utf8");
-  const programs = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!);
-  assert.ok(programs.length >= 5);
-  // What a reader has at hand where the page does not say so.
-  const around = `import type { Posthorn as Client } from "posthorn";
+  const examples = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!);
+  assert.ok(examples.length >= 5);
+  // Names that the examples use without declaring them.
+  const globals = `import type { Posthorn as Client } from "posthorn";
 declare global {
   const posthorn: Client;
   const pdf: Uint8Array;
@@ -117,18 +124,23 @@ declare global {
   function remove(addresses: readonly string[]): void;
 }
 `;
-  const files = programs.map((_, i) => `readme-${i}.ts`);
-  // A program without imports is a module all the same.
-  for (const [i, text] of programs.entries()) await writeFile(join(project, files[i]!), `${text}\nexport {};\n`);
-  await writeFile(join(project, "around.d.ts"), around);
+  const files = examples.map((_, i) => `readme-${i}.ts`);
+  // An example without imports must still be a module.
+  for (const [i, text] of examples.entries()) await writeFile(join(project, files[i]!), `${text}\nexport {};\n`);
+  await writeFile(join(project, "globals.d.ts"), globals);
   const compilerOptions = {
-    ...{ module: "nodenext", target: "es2022", lib: ["es2022", "dom", "dom.iterable"], types: [] },
-    ...{ strict: true, noEmit: true, skipLibCheck: false },
+    module: "nodenext",
+    target: "es2022",
+    lib: ["es2022", "dom", "dom.iterable"],
+    types: [],
+    strict: true,
+    noEmit: true,
+    skipLibCheck: false,
   };
   await writeFile(
     join(project, "tsconfig.json"),
-    JSON.stringify({ compilerOptions, files: ["around.d.ts", ...files] }),
+    JSON.stringify({ compilerOptions, files: ["globals.d.ts", ...files] }),
   );
-  const said = await run(tsc, ["-p", project]).catch((error: { stdout: string }) => error);
-  assert.equal(said.stdout, "");
+  const result = await run(tsc, ["-p", project]).catch((error: { stdout: string }) => error);
+  assert.equal(result.stdout, "");
 });

@@ -1,4 +1,4 @@
-/** A real HTTP server that speaks the Connect protocol with the real contract; the test scripts its answers. */
+/** A real HTTP server that implements the Connect protocol with the real contract. Tests script its responses. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
@@ -8,16 +8,16 @@ import { Posthorn, type PosthornOptions } from "../src/index.ts";
 export interface Peer {
   url: string;
   client: Posthorn;
-  /** A client with other options. */
+  /** Creates a client with other options. */
   connect(options: PosthornOptions): Posthorn;
-  /** What was asked, in order. */
+  /** The requests that arrived, in order. */
   requests: { path: string; headers: IncomingHttpHeaders }[];
   close(): Promise<void>;
 }
 
 export interface PeerOptions {
   routes?: (router: ConnectRouter) => void;
-  /** Answers a request in place of the API, as a proxy or a broken server would; true when it did. */
+  /** Handles a request instead of the API, like a proxy or a broken server. Returns true when it did. */
   instead?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
@@ -51,7 +51,7 @@ export async function startPeer({ routes = () => {}, instead }: PeerOptions): Pr
   };
 }
 
-/** The error that a promise ends in. */
+/** Returns the error that a promise rejects with. */
 export async function rejection<E extends Error>(promise: Promise<unknown>): Promise<E> {
   return await promise.then(
     (value) => {

@@ -1,4 +1,4 @@
-/** An empty project with the package in it as users get it: packed, and installed from the tarball without a registry. */
+/** Creates an empty project with the package installed from its packed tarball, without a registry. */
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,19 +14,19 @@ export async function makeProject(): Promise<string> {
   const project = await mkdtemp(join(tmpdir(), "posthorn-consumer-"));
   await writeFile(join(project, "package.json"), '{ "type": "module", "private": true }');
   const tarball = await pack(project);
-  // An empty cache and no registry: the tarball has to be all that is needed.
+  // With an empty cache and no registry, the installation fails if the tarball needs anything else.
   await npm(["install", "--offline", "--cache", join(project, "cache"), `./${tarball}`], project);
   return project;
 }
 
-/** From a copy of its own inside the checkout: packing builds anew, and other tests use what is built in sdk/dist. */
+/** Packs a copy inside the checkout, because packing rebuilds dist, and other tests use sdk/dist at the same time. */
 async function pack(to: string): Promise<string> {
   const output = join(sdk, "../test/output");
   await mkdir(output, { recursive: true });
   const copy = await mkdtemp(join(output, "sdk-"));
   try {
-    const own = (path: string) => !/^(dist|node_modules|test)\b/.test(relative(sdk, path));
-    await cp(sdk, copy, { recursive: true, filter: own });
+    const isSource = (path: string) => !/^(dist|node_modules|test)\b/.test(relative(sdk, path));
+    await cp(sdk, copy, { recursive: true, filter: isSource });
     const { stdout } = await npm(["pack", "--silent", "--pack-destination", to], copy);
     return stdout.trim().split("\n").at(-1)!;
   } finally {
@@ -44,7 +44,7 @@ async function npm(args: string[], cwd: string) {
   return await run("npm", args, { cwd, env });
 }
 
-/** This Node, and every other one in PATH that the package promises to run on. */
+/** This Node and every other supported Node in PATH, as a map from version to path. */
 export async function nodes(): Promise<Map<string, string>> {
   const found = new Map([[process.version, process.execPath]]);
   for (const folder of (process.env.PATH ?? "").split(delimiter)) {

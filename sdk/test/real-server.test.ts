@@ -1,4 +1,4 @@
-/** The client against the real program: what it promises holds on the server that it is for. */
+/** The client against the real program: keys, validation errors, rejected sends. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
@@ -21,22 +21,22 @@ after(async () => {
   await database?.drop();
 });
 
-test("keys are made, listed over several pages, used and revoked", async () => {
-  const made = [];
-  for (const name of ["one", "two", "three"]) made.push(await posthorn.keys.create({ name, permission: "read" }));
+test("keys are created, listed across pages, used and revoked", async () => {
+  const created = [];
+  for (const name of ["one", "two", "three"]) created.push(await posthorn.keys.create({ name, permission: "read" }));
   const names: string[] = [];
   for await (const key of posthorn.keys.list({ pageSize: 2 })) names.push(key.name);
   assert.deepEqual(names.slice(0, 3), ["three", "two", "one"]);
-  const reader = new Posthorn({ apiKey: made[0]!.secret, baseUrl: program.url });
+  const reader = new Posthorn({ apiKey: created[0]!.secret, baseUrl: program.url });
   assert.equal((await reader.keys.list({ pageSize: 1 })).data[0]!.permission, "KEY_PERMISSION_READ");
   const denied = await rejection<PosthornError>(reader.keys.create({ name: "more", permission: "full" }));
   assert.equal(denied.code, "permission_denied");
-  const { key } = await posthorn.keys.revoke(made[0]!.key.id);
+  const { key } = await posthorn.keys.revoke(created[0]!.key.id);
   assert.ok(key.revokedAt);
   assert.equal((await rejection<PosthornError>(reader.keys.list())).code, "unauthenticated");
 });
 
-test("a refusal names every field and carries the request id of the server's log", async () => {
+test("an error names every invalid field and has the request id from the server's log", async () => {
   const error = await rejection<PosthornError>(
     posthorn.keys.create({ name: "", permission: "KEY_PERMISSION_UNSPECIFIED" }),
   );
@@ -45,7 +45,7 @@ test("a refusal names every field and carries the request id of the server's log
   assert.match(error.requestId!, /^[0-9a-f-]{36}$/);
 });
 
-test("an email without content is refused, alone and in a batch, with the field to fill", async () => {
+test("an email without content is rejected, alone and in a batch, and the error names the field", async () => {
   const blank = { from: "shop@nowhere.example", to: "ada@example.net", subject: "Hello" };
   const error = await rejection<PosthornError>(posthorn.emails.send(blank));
   assert.equal(error.code, "invalid_argument");
@@ -57,7 +57,7 @@ test("an email without content is refused, alone and in a batch, with the field 
   assert.deepEqual([data[0]!.error!.code, data[0]!.error!.violations], ["invalid_argument", violations]);
 });
 
-test("a send from a domain that is not registered tells the next step", async () => {
+test("a send from an unregistered domain is rejected with the domain's name", async () => {
   const email = { from: "shop@nowhere.example", to: "ada@example.net", subject: "Hello", body: "Hello" };
   const error = await rejection<PosthornError>(posthorn.emails.send(email));
   assert.equal(error.code, "failed_precondition");

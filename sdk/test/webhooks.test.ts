@@ -1,4 +1,4 @@
-/** webhooks.*: signatures against the Standard Webhooks library, both endpoints on real servers, the API's methods. */
+/** webhooks.*: signatures against the Standard Webhooks library, both handlers on real servers, the API methods. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
@@ -21,7 +21,7 @@ const secret = `whsec_${Buffer.from("a secret of twenty-four bytes or so").toStr
 const example = await readFile(new URL("../../proto/examples/events/email.bounced.json", import.meta.url), "utf8");
 const event = JSON.parse(example) as EventOf<"email.bounced">;
 
-test("what the standard library signs is accepted, as text, bytes or with any kind of headers", async () => {
+test("a webhook signed by the Standard Webhooks library is accepted, with any type of body and headers", async () => {
   const now = new Date();
   const headers = {
     "webhook-id": event.id,
@@ -36,7 +36,7 @@ test("what the standard library signs is accepted, as text, bytes or with any ki
   }
 });
 
-test("what we sign is accepted by the standard library", async () => {
+test("a payload signed by signTestPayload is accepted by the Standard Webhooks library", async () => {
   const { body, headers } = await signTestPayload(event, secret);
   assert.deepEqual(new Standard(secret).verify(body, headers), event);
   assert.equal(headers["webhook-id"], event.id);
@@ -44,42 +44,42 @@ test("what we sign is accepted by the standard library", async () => {
   assert.deepEqual(new Standard(secret).verify(text.body, text.headers), { id: "evt_2" });
 });
 
-test("after a rotation either of two signatures is enough", async () => {
+test("after a rotation one matching signature of two is enough", async () => {
   const old = await signTestPayload(event, `whsec_${btoa("another secret, which was before")}`);
   const { body, headers } = await signTestPayload(event, secret);
   const both = `v1a,unknown ${old.headers["webhook-signature"]} ${headers["webhook-signature"]}`;
   assert.deepEqual(await verifyWebhook(body, { ...headers, "webhook-signature": both }, secret), event);
 });
 
-test("forged, altered, old and half-signed webhooks are refused", async () => {
+test("forged, altered, old and incompletely signed webhooks are rejected", async () => {
   const { body, headers } = await signTestPayload(event, secret);
   const stale = await signTestPayload(event, secret, { timestamp: new Date(Date.now() - 301_000) });
   const future = await signTestPayload(event, secret, { timestamp: new Date(Date.now() + 302_000) });
   const without = (name: string) => ({ ...headers, [name]: undefined });
-  const refused: [body: string, headers: object, said: RegExp][] = [
-    [body.replace("ada", "eve"), headers, /does not fit/],
+  const rejected: [body: string, headers: object, message: RegExp][] = [
+    [body.replace("ada", "eve"), headers, /does not match/],
     [JSON.stringify(JSON.parse(body), null, 1), headers, /exactly as it arrived/],
-    [body, { ...headers, "webhook-id": "evt_other" }, /does not fit/],
-    [body, { ...headers, "webhook-signature": "v1,!!!" }, /does not fit/],
-    [body, { ...headers, "webhook-signature": headers["webhook-signature"].replace("v1", "v2") }, /does not fit/],
-    [body, { ...headers, "webhook-timestamp": "soon" }, /no number/],
-    [stale.body, stale.headers, /30\d seconds away/],
-    [future.body, future.headers, /30\d seconds away/],
+    [body, { ...headers, "webhook-id": "evt_other" }, /does not match/],
+    [body, { ...headers, "webhook-signature": "v1,!!!" }, /does not match/],
+    [body, { ...headers, "webhook-signature": headers["webhook-signature"].replace("v1", "v2") }, /does not match/],
+    [body, { ...headers, "webhook-timestamp": "soon" }, /not a number/],
+    [stale.body, stale.headers, /by 30\d seconds/],
+    [future.body, future.headers, /by 30\d seconds/],
     [body, without("webhook-signature"), /webhook-signature is missing/],
     [body, without("webhook-id"), /webhook-id is missing/],
   ];
-  for (const [text, given, said] of refused) {
-    const error = await rejection<PosthornError>(verifyWebhook(text, given as typeof headers, secret));
+  for (const [text, sentHeaders, message] of rejected) {
+    const error = await rejection<PosthornError>(verifyWebhook(text, sentHeaders as typeof headers, secret));
     assert.equal(error.code, "unauthenticated");
-    assert.match(error.message, said);
+    assert.match(error.message, message);
   }
   assert.deepEqual(await verifyWebhook(stale.body, stale.headers, secret, { toleranceSeconds: 3600 }), event);
 });
 
-test("a parsed body and a wrong secret are the caller's mistakes", async () => {
+test("a parsed body and a malformed secret are invalid arguments", async () => {
   const { headers } = await signTestPayload(event, secret);
   const parsed = await rejection<PosthornError>(verifyWebhook(event as never, headers, secret));
-  assert.match(parsed.message, /looks parsed already/);
+  assert.match(parsed.message, /seems to be parsed already/);
   for (const bad of ["", "whsec_", "whsec_%%%", undefined as never]) {
     assert.equal((await rejection<PosthornError>(verifyWebhook("{}", headers, bad))).code, "invalid_argument");
   }
@@ -117,58 +117,58 @@ async function listen(t: TestContext, listener: RequestListener): Promise<string
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function playAll(received: Received, ask: (init: RequestInit) => Promise<Response>): Promise<void> {
+async function testHandler(received: Received, request: (init: RequestInit) => Promise<Response>): Promise<void> {
   const good = await signTestPayload(event, secret);
-  assert.equal((await ask({ method: "POST", ...good })).status, 204);
+  assert.equal((await request({ method: "POST", ...good })).status, 204);
   assert.deepEqual(received.seen, ["onBounced ada@example.net", "onEvent email.bounced"]);
   const faulty = { ...event, bounced: { ...event.bounced, category: "fault" } } satisfies Event;
-  const failed = await ask({ method: "POST", ...(await signTestPayload(faulty, secret)) });
+  const failed = await request({ method: "POST", ...(await signTestPayload(faulty, secret)) });
   assert.equal(failed.status, 500);
-  assert.doesNotMatch(await failed.text(), /shop/, "what went wrong inside is not told outside");
-  const forged = await ask({ method: "POST", ...good, body: `${good.body} ` });
+  assert.doesNotMatch(await failed.text(), /shop/, "the response does not contain the handler's error");
+  const forged = await request({ method: "POST", ...good, body: `${good.body} ` });
   assert.equal(forged.status, 401);
-  assert.equal((await ask({ method: "GET" })).status, 405);
+  assert.equal((await request({ method: "GET" })).status, 405);
   assert.equal(received.seen.length, 2);
   assert.match(received.errors[0]!, /^evt_\S+ the shop is closed$/);
-  assert.match(received.errors[1]!, /^- The signature does not fit/);
+  assert.match(received.errors[1]!, /^- The signature does not match/);
 }
 
-test("the handler for Request and Response", async () => {
+test("the handler for Request and Response verifies and dispatches", async () => {
   const received = recorder();
   const handler = fetchWebhookHandler(received.options);
-  await playAll(received, (init) => handler(new Request("https://app.example/hooks", init)));
+  await testHandler(received, (init) => handler(new Request("https://app.example/hooks", init)));
   const long = await handler(new Request("https://app.example", { method: "POST", body: "x".repeat(10_001) }));
   assert.equal(long.status, 413);
 });
 
-test("the handler for Node's own server", async (t) => {
+test("the handler for node:http verifies and dispatches", async (t) => {
   const received = recorder();
   const url = await listen(t, nodeWebhookHandler(received.options));
-  await playAll(received, (init) => fetch(url, init));
+  await testHandler(received, (init) => fetch(url, init));
 });
 
-test("behind a body parser the raw body is taken, a parsed one is told about", async (t) => {
+test("after a body parser the raw body is used, and a parsed body is reported", async (t) => {
   const received = recorder();
   const handler = nodeWebhookHandler(received.options);
   const url = await listen(t, async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const raw = Buffer.concat(chunks);
-    const left = {
+    const parsed = {
       "/raw": { body: raw },
       "/kept": { rawBody: raw, body: {} },
       "/parsed": { body: JSON.parse(`${raw}`) },
     };
-    await handler(Object.assign(request, left[request.url as keyof typeof left]), response);
+    await handler(Object.assign(request, parsed[request.url as keyof typeof parsed]), response);
   });
   const { body, headers } = await signTestPayload(event, secret);
   const post = async (path: string) => (await fetch(url + path, { method: "POST", body, headers })).status;
   assert.deepEqual([await post("/raw"), await post("/kept")], [204, 204]);
   assert.equal(await post("/parsed"), 500);
-  assert.match(received.errors[0]!, /looks parsed already/);
+  assert.match(received.errors[0]!, /seems to be parsed already/);
 });
 
-test("webhooks are made, changed, listed, tried and deleted", async (t) => {
+test("webhooks are created, changed, listed, tested and deleted", async (t) => {
   const { client, close } = await startPeer({
     routes: (router) =>
       router.service(WebhookService, {
@@ -190,9 +190,9 @@ test("webhooks are made, changed, listed, tried and deleted", async (t) => {
   });
   t.after(close);
   const { webhooks } = client;
-  const made = await webhooks.create({ url: "https://app.example/hooks", eventTypes: ["email.bounced"] });
-  assert.equal(made.signingSecret, secret);
-  assert.deepEqual(made.webhook.eventTypes, ["email.bounced"]);
+  const created = await webhooks.create({ url: "https://app.example/hooks", eventTypes: ["email.bounced"] });
+  assert.equal(created.signingSecret, secret);
+  assert.deepEqual(created.webhook.eventTypes, ["email.bounced"]);
   assert.equal((await webhooks.get("wh_1")).id, "wh_1");
   const ids: string[] = [];
   for await (const { id } of webhooks.list()) ids.push(id);

@@ -1,52 +1,54 @@
-/** All wiring, top to bottom: this file knows everyone, and nobody knows it but main. */
+/**
+ * The folder app: settings (config.ts), wiring, readiness and metrics, and the command line (cli.ts, commands/).
+ * This file wires one running program, top to bottom; assemble/ has the larger parts. `posthorn start` and `posthorn demo` call it.
+ * Next: config.ts lists every setting, and docs/flow.md follows one email through the parts.
+ */
 import { fileURLToPath } from "node:url";
-import { createAccept } from "../accept/accept.ts";
-import { createAuthenticator } from "../api/authenticate.ts";
-import { createBodyRoom } from "../api/body-room.ts";
-import { createDispatch } from "../api/dispatch.ts";
-import { createEmailService } from "../api/emails.ts";
-import { createFiles } from "../api/files.ts";
-import { createFirstAttempt } from "../api/first-attempt.ts";
-import { createFollower } from "../api/follower.ts";
-import { healthPages } from "../api/health.ts";
-import { createHttp } from "../api/http.ts";
-import { createInboundService } from "../api/inbound.ts";
-import { createKeyService } from "../api/keys.ts";
-import { openapiPages } from "../api/openapi.ts";
-import { createQueueService } from "../api/queue.ts";
-import { createRateLimit } from "../api/rate-limit.ts";
-import { createRouter, type RouterDeps } from "../api/router.ts";
-import { createStatsService } from "../api/stats.ts";
-import { createSuppressionService } from "../api/suppressions.ts";
-import { createShortWay } from "../api/unary-json.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
+import { createAccept } from "../emails/accept.ts";
+import { createEmailService, createWaitForFirstAttempt } from "../emails/service.ts";
+import { createFollower } from "../events/follower.ts";
+import { createDispatch } from "../http/dispatch.ts";
+import { createFiles, openapiPages } from "../http/files.ts";
+import { createCallLimit } from "../http/gate.ts";
+import { healthPages } from "../http/health.ts";
+import { createBodyMemory } from "../http/request-body.ts";
+import { createRouter, type RouterDeps } from "../http/router.ts";
+import { createHttp } from "../http/server.ts";
+import { createUnaryCalls } from "../http/unary-json.ts";
+import { createInboundService } from "../inbound/service.ts";
+import { createAuthenticator } from "../keys/authenticate.ts";
+import { createKeyService } from "../keys/service.ts";
+import { createClock } from "../ops/clock.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
-import { createClock } from "../store/clock.ts";
-import type { Sql } from "../store/db.ts";
-import { createWake } from "../store/wake.ts";
-import { startDelivery } from "./assemble-delivery.ts";
-import { asksItself, createDomains, startDns } from "./assemble-domains.ts";
-import { startInbound } from "./assemble-inbound.ts";
-import { startOps } from "./assemble-ops.ts";
-import { createPeopleParts, type FirstSignUp } from "./assemble-people.ts";
-import { createWebhooks } from "./assemble-webhooks.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { createWake } from "../postgres/wake.ts";
+import { createQueueService } from "../queue/service.ts";
+import { createCountLoop } from "../stats/count-loop.ts";
+import { createStatsService } from "../stats/service.ts";
+import { createSuppressionService } from "../suppressions/service.ts";
+import { startDelivery } from "./assemble/delivery.ts";
+import { createDomains, startDns, usesOwnDns } from "./assemble/domains.ts";
+import { startInbound } from "./assemble/inbound.ts";
+import { startOps } from "./assemble/ops.ts";
+import { createPeopleParts, type FirstSignUp } from "./assemble/people.ts";
+import { createWebhooks } from "./assemble/webhooks.ts";
 import type { Config } from "./config.ts";
-import { createCounter } from "./counter.ts";
 import { type Ports, writePorts } from "./files.ts";
 import { ensureFirst, type FirstStart } from "./first-start.ts";
 import { createHeartbeat } from "./heartbeat.ts";
+import { version } from "./help.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { explainStart, openStore } from "./open-store.ts";
 import type { NodeState } from "./readiness.ts";
-import { version } from "./version.ts";
 
 export type Program = {
   ports: Ports;
   first: FirstStart;
-  /** A domain that can send from the first moment on, if there is one. */
+  /** A domain that can send right after the first start, if there is one. */
   exampleDomain: string | undefined;
-  /** How the first person signs up, until a person exists. */
+  /** The one-time sign-up link, until the first person has signed up. */
   firstSignUp: FirstSignUp | undefined;
   stop(): Promise<void>;
 };
@@ -61,7 +63,7 @@ type Start = {
   stop?: AbortSignal;
 };
 
-/** `stop` ends the wait for a database that does not answer; everything else of a start is short and is finished first. */
+/** `stop` interrupts the wait for a database that does not answer. Every other step of a start is short and runs to its end. */
 export async function assemble(config: Config, log: Log, stop?: AbortSignal): Promise<Program> {
   const running: Part[] = [];
   const ports: Ports = { pid: process.pid };
@@ -80,7 +82,7 @@ export async function assemble(config: Config, log: Log, stop?: AbortSignal): Pr
   }
 }
 
-/** Parts are stopped in the reverse order of their start: listeners first, then the store, the operations port last. */
+/** `stopAll` stops parts in the reverse order of their start: listeners first, then the store, the operations port last. */
 async function startAll({ config, log, running, node, stopAll, stop }: Start): Promise<Program> {
   const metrics = createMetrics();
   const clock = createClock();
@@ -114,8 +116,13 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   running.push({ name: "dns", stop: dns.stop });
   ports.dns = dns.listening?.port;
   const domains = createDomains({
-    ...{ config, sql, log, dns, secrets: store.secrets, nowMs: clock.nowMs },
-    onEvent: () => wake.tell("events"),
+    config,
+    sql,
+    log,
+    dns,
+    secrets: store.secrets,
+    nowMs: clock.nowMs,
+    onEvent: () => wake.notify("events"),
   });
   running.push({ name: "domain checks", stop: domains.stop });
 
@@ -124,7 +131,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const housekeeping = createHousekeeping({ sql, log, retention: config });
     running.push({ name: "housekeeping", stop: housekeeping.stop });
     housekeeping.start();
-    const counter = createCounter({ sql, log, clock });
+    const counter = createCountLoop({ sql, log, clock });
     running.push({ name: "counter", stop: counter.stop });
     counter.start();
   }
@@ -158,7 +165,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   let exampleDomain: string | undefined;
   let firstSignUp: FirstSignUp | undefined;
   if (config.roles.has("api")) {
-    const local = asksItself(config);
+    const local = usesOwnDns(config);
     exampleDomain = await ensureExampleDomain({
       ...domains,
       sql,
@@ -172,16 +179,22 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const follower = createFollower({ sql, log, wake });
     running.push({ name: "event streams", stop: async () => follower.stop() });
     follower.start();
-    const firstAttempt = createFirstAttempt({ sql, wake });
+    const waitForFirstAttempt = createWaitForFirstAttempt({ sql, wake });
     const stopping = shutdown.signal;
     const people = createPeopleParts({
-      ...{ config, sql, log, clock, secrets: store.secrets, accept, exampleDomain },
+      config,
+      sql,
+      log,
+      clock,
+      secrets: store.secrets,
+      accept,
+      exampleDomain,
       workspaceId: first.workspaceId,
     });
     running.push({ name: "people", stop: people.stop });
     const services = [
       domains.service,
-      createEmailService({ sql, clock, wake, accept, firstAttempt, follower, stopping, ...config.stream }),
+      createEmailService({ sql, clock, wake, accept, waitForFirstAttempt, follower, stopping, ...config.stream }),
       createKeyService({ sql, clock }),
       webhooks.service,
       createSuppressionService({ sql }),
@@ -195,13 +208,13 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       metrics,
       authenticator,
       sessions: people.sessions,
-      rateLimit: createRateLimit(config.rate),
+      callLimit: createCallLimit(config.rate),
       maxBodyBytes: config.limits.bodyBytes,
       shutdown: stopping,
     };
     const rpcs = createRouter(router, services);
-    const bodies = createBodyRoom(4 * config.limits.bodyBytes);
-    const shortWay = createShortWay({ ...router, bodies }, services);
+    const bodies = createBodyMemory(4 * config.limits.bodyBytes);
+    const unaryCalls = createUnaryCalls({ ...router, bodies }, services);
     ops.beforeScrape(() => metrics.eventStreams.set(follower.size()));
     const pages = healthPages(ops.health);
     const openapi = await openapiPages(fileURLToPath(new URL("../../docs/openapi.json", import.meta.url)));
@@ -214,7 +227,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         log,
         metrics,
         rpcs,
-        shortWay,
+        unaryCalls,
         pages: new Map([...pages, ...people.pages, ...openapi]),
         files,
         corsOrigins: config.corsOrigins,
@@ -232,7 +245,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       },
     });
     ports.http = (await http.start()).port;
-    firstSignUp = await people.listensOn(ports.http);
+    firstSignUp = await people.onListening(ports.http);
   }
   node.phase = "running";
   await writePorts(config.dataDir, ports);

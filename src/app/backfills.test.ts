@@ -4,8 +4,8 @@ import { createThings, missing, thingRows, uppers } from "../../test/harness/bac
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
-import { type Backfill, outstandingBackfills } from "../store/backfill.ts";
-import { openDb } from "../store/db.ts";
+import { type Backfill, outstandingBackfills } from "../postgres/backfill.ts";
+import { openDb } from "../postgres/pool.ts";
 import { createBackfills } from "./backfills.ts";
 
 const log = silentLog();
@@ -18,9 +18,9 @@ afterEach(async () => await database.drop());
 
 const finished = async () => (await outstandingBackfills(database.sql, [uppers])).length === 0;
 
-test("a backfill whose connections end again and again fills every row once", async () => {
+test("a backfill fills every row once although its connections are terminated repeatedly", async () => {
   const sql = openDb({ url: database.url, pool: 3, log, name: "backfilling" });
-  const deps = { sql, log, backfills: [uppers], batchRows: 50, shortestPauseMs: 1, lookAgainMs: 5 };
+  const deps = { sql, log, backfills: [uppers], batchRows: 50, shortestPauseMs: 1, recheckMs: 5 };
   let loop = createBackfills(deps);
   loop.start();
   for (let round = 0; round < 8; round++) {
@@ -28,7 +28,7 @@ test("a backfill whose connections end again and again fills every row once", as
     await until("more rows", async () => (await missing(database.sql)) < before || (await finished()));
     await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'backfilling' and datname = current_database()`;
     if (round % 3 !== 2) continue;
-    // A stop in the middle, and another program that goes on.
+    // Stop in the middle and let another instance resume.
     await loop.stop();
     loop = createBackfills(deps);
     loop.start();
@@ -43,7 +43,7 @@ test("a backfill whose connections end again and again fills every row once", as
   assert.deepEqual(state, { rows: thingRows });
 });
 
-test("a batch that fails changes nothing, and the loop tries it again", async () => {
+test("a failed batch changes nothing, and the loop retries it", async () => {
   let failures = 0;
   const failing: Backfill = {
     ...uppers,
@@ -59,7 +59,7 @@ test("a batch that fails changes nothing, and the loop tries it again", async ()
     backfills: [failing],
     batchRows: 2_500,
     shortestPauseMs: 1,
-    lookAgainMs: 1,
+    recheckMs: 1,
   });
   loop.start();
   await until("the end of the backfill", finished);

@@ -1,24 +1,24 @@
-/** The loop that runs backfills, as a part of housekeeping: small batches with a pause after each, so that mail goes first. */
+/** Runs backfills in small batches with a pause after each, so that mail has priority. Part of housekeeping. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
-import { type Backfill, backfills, runBatch } from "../store/backfill.ts";
-import type { Sql } from "../store/db.ts";
+import { type Backfill, backfills, runBatch } from "../postgres/backfill.ts";
+import type { Sql } from "../postgres/pool.ts";
 
 export type BackfillDeps = {
   sql: Sql;
   log: Log;
-  /** For tests; those of the program otherwise. */
+  /** Default: the program's own. For tests. */
   backfills?: readonly Backfill[];
   batchRows?: number;
   shortestPauseMs?: number;
-  /** How soon it looks again at a backfill that cannot go on now. */
-  lookAgainMs?: number;
+  /** How long to wait before checking again for backfills that can run. */
+  recheckMs?: number;
 };
 
-const sayEveryMs = 30_000;
+const logEveryMs = 30_000;
 
 export function createBackfills(deps: BackfillDeps) {
-  const { sql, log, batchRows = 500, shortestPauseMs = 100, lookAgainMs = 60_000 } = deps;
+  const { sql, log, batchRows = 500, shortestPauseMs = 100, recheckMs = 60_000 } = deps;
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
@@ -26,9 +26,9 @@ export function createBackfills(deps: BackfillDeps) {
     await delay(ms, undefined, { signal: stopping.signal }).catch(() => {});
   };
 
-  /** Returns at the end, or when it cannot go on at this moment. */
+  /** Returns when the backfill is finished or cannot run now. */
   async function runToEnd(backfill: Backfill): Promise<void> {
-    let saidAt = Number.NEGATIVE_INFINITY;
+    let loggedAtMs = Number.NEGATIVE_INFINITY;
     while (!stopping.signal.aborted) {
       const began = performance.now();
       const result = await runBatch(sql, backfill, batchRows);
@@ -45,11 +45,11 @@ export function createBackfills(deps: BackfillDeps) {
         log.info({ backfill: name, rows: result.total }, "backfill finished");
         return;
       }
-      if (performance.now() - saidAt > sayEveryMs) {
+      if (performance.now() - loggedAtMs > logEveryMs) {
         log.info({ backfill: name, rows: result.total }, "backfill in progress");
-        saidAt = performance.now();
+        loggedAtMs = performance.now();
       }
-      // At least as long as the batch took: a backfill takes at most half of one connection's time.
+      // Pause at least as long as the batch took, so that a backfill uses at most half of one connection's time.
       await pause(Math.max(shortestPauseMs, performance.now() - began));
     }
   }
@@ -58,11 +58,11 @@ export function createBackfills(deps: BackfillDeps) {
     while (!stopping.signal.aborted) {
       for (const backfill of deps.backfills ?? backfills) {
         await runToEnd(backfill).catch((error) => {
-          log.warn({ err: error, backfill: backfill.name }, "a backfill failed, it goes on where it was");
+          log.warn({ err: error, backfill: backfill.name }, "a backfill failed; it will resume where it stopped");
         });
       }
-      // Finished ones too: a node with an older program may have come back, which opens them again.
-      await pause(lookAgainMs);
+      // Also check finished backfills: a node with an older program reopens them when it starts again.
+      await pause(recheckMs);
     }
   }
 

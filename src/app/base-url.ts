@@ -1,4 +1,4 @@
-/** The address under which people reach this service: as the operator says, else where it listens. Never what a request says. */
+/** The URL of this service in links: POSTHORN_PUBLIC_URL, or the HTTP listener. Never taken from a request, which could forge it. */
 import type { Config } from "./config.ts";
 
 export function baseUrl(config: Pick<Config, "http" | "publicUrl">, port: number): string {

@@ -1,11 +1,11 @@
-/** The command line: finds the command by its words, runs it, and turns mistakes into a sentence and an exit code.
- * bin/help.js has answered --help and unknown commands before. */
+/** The command line: finds the command, runs it, and turns errors into a message and an exit code. bin/posthorn.js calls it, after
+ * bin/help.js has answered --help and unknown commands. */
 import { type Command, runCommand, UsageError } from "./command.ts";
 import { ConfigError } from "./config.ts";
 
 /**
- * By their first word, in the order of --help. Each is loaded when it is asked for: what the server stands on takes most of a second to
- * read, and `posthorn queue` need not wait for it.
+ * Commands by their first word, in the order of --help. Each is imported on demand: the server's modules take most of a second to load,
+ * and `posthorn queue` does not need them.
  */
 const commands: Record<string, () => Promise<Command[]>> = {
   start: async () => [(await import("./commands/start.ts")).start],
@@ -28,28 +28,28 @@ export async function allCommands(): Promise<Command[]> {
   return (await Promise.all(Object.values(commands).map((load) => load()))).flat();
 }
 
-/** Exit codes: 0 done, 1 failed, 2 the command or the configuration is wrong. */
+/** Exit codes: 0 success, 1 failure, 2 a mistake in the command or the configuration. */
 export async function main(args: string[], stop: AbortSignal): Promise<void> {
   try {
     await dispatch(args, stop);
   } catch (error) {
-    const wrong = error instanceof UsageError || error instanceof ConfigError;
+    const mistake = error instanceof UsageError || error instanceof ConfigError;
     process.stderr.write(
-      `${wrong || isExpected(error) ? (error as Error).message : ((error as Error).stack ?? String(error))}\n`,
+      `${mistake || isExpected(error) ? (error as Error).message : ((error as Error).stack ?? String(error))}\n`,
     );
-    process.exitCode = wrong ? 2 : 1;
+    process.exitCode = mistake ? 2 : 1;
   }
 }
 
 async function dispatch(args: string[], stop: AbortSignal): Promise<void> {
   const [first] = args;
-  const near = first !== undefined && Object.hasOwn(commands, first) ? await commands[first]!() : [];
-  const command = near.find((c) => c.name === args.slice(0, c.name.split(" ").length).join(" "));
+  const candidates = first !== undefined && Object.hasOwn(commands, first) ? await commands[first]!() : [];
+  const command = candidates.find((c) => c.name === args.slice(0, c.name.split(" ").length).join(" "));
   if (!command) throw new UsageError(`posthorn has no command ${JSON.stringify(args.join(" "))}. See: posthorn --help`);
   await runCommand(command, args.slice(command.name.split(" ").length), { env: process.env, stop });
 }
 
-/** Failures whose own words are enough: a stack would only frighten. */
+/** Errors whose message is enough for the operator, without a stack trace. */
 function isExpected(error: unknown): boolean {
   return (
     ["DatabaseRefused", "EmbeddedError", "SchemaError", "SecretError", "Problem"].includes((error as Error)?.name) ||

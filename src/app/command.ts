@@ -1,38 +1,40 @@
-/** What a command of the command line is, and how its words are read. The same table of options gives --help (help.ts) and completions. */
-import { parseArgs } from "node:util";
+/** The type of a command, the parsing of its arguments, and tables and colors for its output. Used by cli.ts and every command.
+ * --help (help.ts) and completions (completion.ts) are made from the same option tables. */
+import { parseArgs, styleText } from "node:util";
 import { type Config, readConfig, settings } from "./config.ts";
 
 export type Option = {
   type: "string" | "boolean";
   help: string;
   value?: string;
-  /** May be given several times; read from `lists`. */
+  /** The option may be repeated; its values are in `lists`. */
   many?: true;
 };
 export type Command = {
-  /** As typed: `keys create`. */
+  /** As the user types it: `keys create`. */
   name: string;
   summary: string;
-  /** Words after the name, for the usage line. */
+  /** The positional arguments, for the usage line; undefined: the command takes none. */
   words?: string;
   options: Record<string, Option>;
   run(input: {
+    /** Positional arguments. */
     words: string[];
     options: Record<string, string | boolean | undefined>;
-    /** The values of options that may be given several times. */
+    /** The values of repeatable options. */
     lists: Record<string, string[]>;
     config: () => Config;
-    /** Aborted when the user or the service manager asks a command that stays up to stop. */
+    /** Aborted by SIGINT or SIGTERM, in the commands that bin/posthorn.js lets end cleanly. */
     stop: AbortSignal;
   }): Promise<void>;
 };
 
-/** A mistake of the person at the keyboard: printed without a stack, exit code 2. */
+/** The user's mistake: printed without a stack trace, exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Every setting of the configuration is a flag too: `--http` is POSTHORN_HTTP. */
+/** Every setting is also a flag: `--http` is POSTHORN_HTTP. */
 export const settingFlags = Object.fromEntries(
   Object.entries(settings).map(([name, setting]) => [
     flagOf(name),
@@ -79,6 +81,7 @@ export async function runCommand(
   });
 }
 
+/** Rows as aligned columns; the first row sets the number of columns. */
 export function table(rows: (string | undefined)[][], indent = "  "): string {
   const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? [];
   return (
@@ -95,4 +98,11 @@ function flagOf(name: string): string {
     .replace(/^POSTHORN_/, "")
     .toLowerCase()
     .replaceAll("_", "-");
+}
+
+export type Tone = "green" | "yellow" | "red" | "cyan" | "gray" | "bold";
+
+/** The text in a color, if standard output is a terminal and NO_COLOR is not set. */
+export function color(tone: Tone, words: string): string {
+  return styleText(tone, words, { stream: process.stdout, validateStream: true });
 }

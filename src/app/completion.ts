@@ -1,33 +1,35 @@
-/** Completions for bash, zsh and fish, made from the table of commands. Each script is complete in itself: a Tab starts no process. */
+/** Completion scripts for bash, zsh and fish, made from the command table. The scripts are static: pressing Tab starts no process.
+ * scripts/generators/command-line.ts writes them to bin/command-line.json. */
 import { settingFlags } from "./command.ts";
-import { completion, type Described, groupsOf } from "./help.ts";
+import { type CommandInfo, completion, groupsOf } from "./help.ts";
 
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
-/** What may follow the words typed so far. */
-type Place = {
-  /** As typed, without options: "", "keys", "keys create". */
+/** What can be completed after the words typed so far. */
+type Position = {
+  /** The words, without options: "", "keys", "keys create". */
   typed: string;
   isCommand: boolean;
   words: { name: string; about: string }[];
   options: { name: string; about: string; takesValue: boolean }[];
 };
 
-export function completionScripts(commands: readonly Described[]): Record<Shell, string> {
-  const places = placesOf(commands);
-  return { bash: bash(places), zsh: zsh(places), fish: fish(places) };
+export function completionScripts(commands: readonly CommandInfo[]): Record<Shell, string> {
+  const positions = positionsOf(commands);
+  return { bash: bash(positions), zsh: zsh(positions), fish: fish(positions) };
 }
 
-const help = { name: "help", about: "show this", takesValue: false };
+const help = { name: "help", about: "show this help", takesValue: false };
 
-function placesOf(commands: readonly Described[]): Place[] {
+function positionsOf(commands: readonly CommandInfo[]): Position[] {
   const groups = groupsOf(commands);
   const firstWords = [...new Set(commands.map(({ name }) => name.split(" ")[0]!))];
   const aboutOf = (name: string) => commands.find((command) => command.name === name)?.summary ?? "";
   return [
     {
-      ...{ typed: "", isCommand: false },
+      typed: "",
+      isCommand: false,
       words: firstWords.map((name) => ({
         name,
         about: groups[name] ? `Commands: ${groups[name].join(", ")}.` : aboutOf(name),
@@ -35,16 +37,20 @@ function placesOf(commands: readonly Described[]): Place[] {
       options: [help, { name: "version", about: "print the version", takesValue: false }],
     },
     ...Object.entries(groups).map(([group, seconds]) => ({
-      ...{ typed: group, isCommand: false },
+      typed: group,
+      isCommand: false,
       words: seconds.map((name) => ({ name, about: aboutOf(`${group} ${name}`) })),
       options: [help],
     })),
     ...commands.map((command) => ({
-      ...{ typed: command.name, isCommand: true },
+      typed: command.name,
+      isCommand: true,
       words: command.name === completion.name ? shells.map((name) => ({ name, about: "" })) : [],
       options: [
         ...Object.entries(command.options).map(([name, option]) => ({
-          ...{ name, about: option.help, takesValue: option.type === "string" },
+          name,
+          about: option.help,
+          takesValue: option.type === "string",
         })),
         help,
       ],
@@ -54,16 +60,16 @@ function placesOf(commands: readonly Described[]): Place[] {
 
 const settings = Object.entries(settingFlags).map(([name, { help: about }]) => ({ name, about, takesValue: true }));
 
-/** Options that take no value, in any command: what follows them is completed as if they were not there. */
-function switchesOf(places: Place[]): string[] {
-  const all = places.flatMap(({ options }) => options).filter(({ takesValue }) => !takesValue);
+/** Options without a value, of all commands. The word after one is completed as if the option were not there. */
+function switchesOf(positions: Position[]): string[] {
+  const all = positions.flatMap(({ options }) => options).filter(({ takesValue }) => !takesValue);
   return [...new Set(all.map(({ name }) => `--${name}`))];
 }
 
 const flagsOf = (options: { name: string }[]) => options.map(({ name }) => `--${name}`).join(" ");
 
-function bash(places: Place[]): string {
-  const cases = places.map(({ typed, isCommand, words, options }) => {
+function bash(positions: Position[]): string {
+  const cases = positions.map(({ typed, isCommand, words, options }) => {
     const pattern = typed === "" ? '""' : `"${typed} "${isCommand ? "*" : ""}`;
     const flags = `${flagsOf(options)}${isCommand && typed !== completion.name ? " $settings" : ""}`;
     return `    ${pattern}) words="${words.map(({ name }) => name).join(" ")}" options="${flags}" ;;`;
@@ -74,7 +80,7 @@ _posthorn() {
   local settings="${flagsOf(settings)}"
   COMPREPLY=()
   case \${COMP_WORDS[COMP_CWORD - 1]} in
-    ${switchesOf(places).join(" | ")}) ;;
+    ${switchesOf(positions).join(" | ")}) ;;
     # The value of an option: bash completes file names.
     --* | =) return ;;
   esac
@@ -92,10 +98,10 @@ complete -o default -F _posthorn posthorn
 `;
 }
 
-function zsh(places: Place[]): string {
+function zsh(positions: Position[]): string {
   const items = (list: { name: string; about: string }[], prefix = "") =>
     list.map(({ name, about }) => quoted(`${prefix}${name}${about ? `:${about}` : ""}`)).join(" ");
-  const cases = places.map(({ typed, isCommand, words, options }) => {
+  const cases = positions.map(({ typed, isCommand, words, options }) => {
     const pattern = typed === "" ? '""' : `"${typed} "${isCommand ? "*" : ""}`;
     const more = isCommand && typed !== completion.name ? ' "$settings[@]"' : "";
     return `    ${pattern}) names=(${items(words)}) options=(${items(options, "--")}${more}) ;;`;
@@ -106,7 +112,7 @@ _posthorn() {
   local typed="" word
   local -a names options settings
   case $words[CURRENT-1] in
-    ${switchesOf(places).join(" | ")}) ;;
+    ${switchesOf(positions).join(" | ")}) ;;
     --*) _files; return ;;
   esac
   settings=(
@@ -135,8 +141,8 @@ fi
 `;
 }
 
-function fish(places: Place[]): string {
-  const lines = places.flatMap(({ typed, isCommand, words, options }) => {
+function fish(positions: Position[]): string {
+  const lines = positions.flatMap(({ typed, isCommand, words, options }) => {
     const when = quoted(`${isCommand ? "__posthorn_in" : "__posthorn_at"} ${JSON.stringify(typed)}`);
     return [
       ...words.map(({ name, about }) => `complete -c posthorn -n ${when} -f -a ${name}${aboutIn(about)}`),
@@ -146,7 +152,7 @@ function fish(places: Place[]): string {
       ),
     ];
   });
-  const commands = places.filter(({ typed, isCommand }) => isCommand && typed !== completion.name);
+  const commands = positions.filter(({ typed, isCommand }) => isCommand && typed !== completion.name);
   const inCommand = quoted(commands.map(({ typed }) => `__posthorn_in ${JSON.stringify(typed)}`).join("; or "));
   return `# Completions of posthorn for fish. Once: posthorn completion fish > ~/.config/fish/completions/posthorn.fish
 function __posthorn_typed
@@ -173,7 +179,7 @@ function aboutIn(about: string): string {
   return about ? ` -d ${quoted(about)}` : "";
 }
 
-/** As one word for a shell. fish alone reads a backslash within single quotes, and none stands in a help line. */
+/** The text as one shell word. Only fish interprets a backslash within single quotes, and no help line contains one. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,28 +1,28 @@
-/** The shapes that settings may have: each turns a text into its value, or says what is wrong and how to write it. */
+/** The value types of settings. Each parser turns a text into its value, or throws with what is wrong and an example. Used by config.ts. */
 import ipaddr from "ipaddr.js";
+import { readSiteLimits } from "../delivery/rules/site.ts";
+import { readSources } from "../delivery/rules/source.ts";
 import { parseAddress } from "../mail/address.ts";
-import { readSiteLimits } from "../rules/site-limits.ts";
-import { readSources } from "../rules/source.ts";
 
 export type Shape<T> = (text: string) => T;
 
-/** What is wrong with a setting's text. */
-export class WrongText extends Error {}
+/** Explains why a setting's text is not valid. */
+export class InvalidSetting extends Error {}
 
 export type Listen = { host: string; port: number };
 
 export const text: Shape<string> = (any) => any;
 
 export const matching =
-  (pattern: RegExp, otherwise: string): Shape<string> =>
+  (pattern: RegExp, message: string): Shape<string> =>
   (text) =>
-    pattern.test(text) ? text : wrong(otherwise);
+    pattern.test(text) ? text : invalid(message);
 
 export const listen: Shape<Listen> = (text) => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
   if (!match || port > 65535)
-    return wrong(`${quote(text)} is not host:port; write for example 127.0.0.1:8825 or [::1]:8825`);
+    return invalid(`${quote(text)} is not host:port; write for example 127.0.0.1:8825 or [::1]:8825`);
   return { host: match[1] ?? match[2] ?? "", port };
 };
 
@@ -36,25 +36,25 @@ export const cidrList: Shape<string[]> = (text) =>
   commaList(text).map((item) =>
     ipaddr.isValidCIDR(item)
       ? item
-      : wrong(`${quote(item)} is not a CIDR range; write for example 10.0.0.0/8 or fd00::/8`),
+      : invalid(`${quote(item)} is not a CIDR range; write for example 10.0.0.0/8 or fd00::/8`),
   );
 
 export const ipList: Shape<string[]> = (text) =>
-  commaList(text).map((item) => (ipaddr.isValid(item) ? item : wrong(`${quote(item)} is not an IP address`)));
+  commaList(text).map((item) => (ipaddr.isValid(item) ? item : invalid(`${quote(item)} is not an IP address`)));
 
 export const listenList: Shape<Listen[]> = (text) =>
   commaList(text).map((item) => {
     try {
       return listen(item.includes(":") ? item : `${item}:53`);
     } catch {
-      return wrong(`${quote(item)} is not host:port; write for example 127.0.0.1:53,[::1]:53`);
+      return invalid(`${quote(item)} is not host:port; write for example 127.0.0.1:53,[::1]:53`);
     }
   });
 
 export const millisList: Shape<number[]> = (text) => {
   const values = commaList(text).map(Number);
   if (values.length === 0 || values.some((v) => !Number.isInteger(v) || v < 0))
-    return wrong("must be a comma list of milliseconds; write for example 30000,120000,300000");
+    return invalid("must be a comma list of milliseconds; write for example 30000,120000,300000");
   return values;
 };
 
@@ -63,19 +63,19 @@ export const whole =
   (text) => {
     const value = Number(text);
     if (!/^\d+$/.test(text) || value < min || value > max)
-      return wrong(`${quote(text)} is not a whole number from ${min} to ${max}`);
+      return invalid(`${quote(text)} is not a whole number from ${min} to ${max}`);
     return value;
   };
 
 export const choice =
   <const T extends readonly string[]>(...values: T): Shape<T[number]> =>
   (text) =>
-    values.includes(text) ? text : wrong(`${quote(text)} is none of ${values.join(", ")}`);
+    values.includes(text) ? text : invalid(`${quote(text)} is not one of: ${values.join(", ")}`);
 
 export const hostName: Shape<string> = (text) => {
   const name = text.replace(/\.$/, "").toLowerCase();
-  const is = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/.test(name);
-  return is ? name : wrong(`${quote(name)} is not a host name with at least one dot`);
+  const valid = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/.test(name);
+  return valid ? name : invalid(`${quote(name)} is not a host name with at least one dot`);
 };
 
 export const url =
@@ -83,25 +83,34 @@ export const url =
   (text) =>
     URL.canParse(text) && protocols.includes(new URL(text).protocol)
       ? text
-      : wrong(`must be a URL starting with ${protocols.map((p) => `${p}//`).join(" or ")}`);
+      : invalid(`must be a URL starting with ${protocols.map((p) => `${p}//`).join(" or ")}`);
 
 export const sender: Shape<string> = (text) => {
   const read = parseAddress(text);
-  return read.ok ? text : wrong(`${read.reason}; write for example Posthorn <no-reply@example.com>`);
+  return read.ok ? text : invalid(`${read.reason}; write for example Posthorn <no-reply@example.com>`);
+};
+
+/** `3,outlook.com`: after three failures in a row at any site, and always at outlook.com. Empty: no fallback. */
+export const relayFallback: Shape<{ afterFailures: number; sites: Set<string> } | undefined> = (text) => {
+  const words = commaList(text);
+  if (words.length === 0) return undefined;
+  const numbers = words.filter((word) => /^[1-9]\d{0,3}$/.test(word)).map(Number);
+  const sites = words.filter((word) => !/^\d+$/.test(word)).map((word) => word.toLowerCase());
+  return { afterFailures: Math.min(Number.POSITIVE_INFINITY, ...numbers), sites: new Set(sites) };
 };
 
 export const siteLimits = (text: string) => {
   const read = readSiteLimits(text);
-  return read.ok ? read.limits : wrong(read.reason);
+  return read.ok ? read.limits : invalid(read.reason);
 };
 
 export const sources = (text: string) => {
   const read = readSources(text);
-  return read.ok ? read.sources : wrong(read.reason);
+  return read.ok ? read.sources : invalid(read.reason);
 };
 
-function wrong(message: string): never {
-  throw new WrongText(message);
+function invalid(message: string): never {
+  throw new InvalidSetting(message);
 }
 
 export function quote(text: string): string {

@@ -1,4 +1,5 @@
-/** Everything an operator can set, read once from the environment and flags; every mistake is reported at once with its fix. */
+/** All settings: the table that --help, completions and deploy/.env.example are made from, and the Config that the program and every
+ * command read once from the environment and flags. All mistakes are reported together, each with its fix. */
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import {
@@ -6,109 +7,114 @@ import {
   cidrList,
   commaList,
   hostName,
+  InvalidSetting,
   ipList,
   listen,
   listenList,
   matching,
   millisList,
   quote,
+  relayFallback,
   type Shape,
   sender,
   siteLimits,
   sources,
   text,
   url,
-  WrongText,
   whole,
 } from "./config-shapes.ts";
 
 export const roles = ["api", "delivery", "inbound", "dns", "webhooks", "housekeeping"] as const;
 export type Role = (typeof roles)[number];
 
-/** One line per setting: name, shape, default, help. `posthorn start --help` and docs/operate.md print this table. */
+/** Each setting with its type, default and help. `posthorn start --help` prints this table. */
 export const settings = {
   DATABASE_URL: {
     shape: url("postgres:", "postgresql:"),
-    help: "An external PostgreSQL (15 or newer). Unset: Posthorn runs its own in the data directory.",
+    help: "URL of an external PostgreSQL (15 or newer). Unset: Posthorn runs its own in the data directory.",
   },
   POSTHORN_DATA_DIR: {
     shape: text,
     value: "./data",
-    help: "Where the embedded database, the secret, the first key and ports.json live.",
+    help: "Directory of the embedded database, the secret, the first key and ports.json.",
   },
   POSTHORN_ROLES: {
     shape: commaList,
     value: "all",
-    help: `What this process does: all, or a comma list of ${roles.join(", ")}.`,
+    help: `Roles of this process: all, or a comma list of ${roles.join(", ")}.`,
   },
   POSTHORN_HTTP: {
     shape: listen,
     value: "127.0.0.1:8825",
-    help: "Where the API and the dashboard listen. Port 0 picks a free one.",
+    help: "Listen address of the API and the dashboard. Port 0 picks a free one.",
   },
-  POSTHORN_SMTP: { shape: listen, value: "127.0.0.1:2525", help: "Where inbound mail is received." },
+  POSTHORN_SMTP: { shape: listen, value: "127.0.0.1:2525", help: "Listen address for inbound mail." },
   POSTHORN_DNS: {
     shape: listen,
     value: "127.0.0.1:5354",
-    help: "Where the DNS server for the zone listens, UDP and TCP.",
+    help: "Listen address of the DNS server for the zone, UDP and TCP.",
   },
   POSTHORN_OPS: {
     shape: listen,
-    help: "Where every node serves /healthz, /readyz with details and /metrics. Default: 127.0.0.1:8826, or a free port while another program has that one.",
+    help: "Listen address for /healthz, /readyz with details and /metrics, on every node. Default: 127.0.0.1:8826, or a free port if that one is taken.",
   },
   POSTHORN_PUBLIC_URL: {
     shape: url("http:", "https:"),
-    help: "The address people and programs reach this service under. Default: the HTTP listener.",
+    help: "URL of this service for people and programs. Default: the HTTP listener.",
   },
   POSTHORN_HOSTNAME: {
     shape: hostName,
-    help: "The name said in HELO; its PTR and A records should agree. Default: mail. under the zone.",
+    help: "Host name in HELO; its PTR and A records should match. Default: mail. under the zone.",
   },
   POSTHORN_PUBLIC_IPS: {
     shape: ipList,
     value: "",
-    help: "The addresses mail leaves from and inbound mail arrives at, comma list, for SPF and host records.",
+    help: "Addresses that mail leaves from and inbound mail arrives at, for SPF and host records; comma list.",
   },
   POSTHORN_API_KEY: {
     shape: matching(
       /^[\x21-\x7e]{32,512}$/,
-      "must have 32 to 512 printable characters without spaces; make one with: openssl rand -hex 24",
+      "must have 32 to 512 printable characters without spaces; generate one with: openssl rand -hex 24",
     ),
-    help: "The first key of the first workspace, instead of a made one.",
+    help: "The first key of the first workspace, instead of a generated one.",
   },
   POSTHORN_SECRET: {
-    shape: matching(/^.{32,}$/s, "must have at least 32 characters; make one with: openssl rand -hex 32"),
-    help: "Encrypts keys at rest and signs tokens. Unset: made on first start, kept in the data directory.",
+    shape: matching(/^.{32,}$/s, "must have at least 32 characters; generate one with: openssl rand -hex 32"),
+    help: "Encrypts keys at rest and signs tokens. Unset: generated on first start and kept in the data directory.",
   },
-  POSTHORN_TRUSTED_PROXIES: { shape: cidrList, value: "", help: "CIDR list of proxies whose X-Forwarded-For counts." },
+  POSTHORN_TRUSTED_PROXIES: {
+    shape: cidrList,
+    value: "",
+    help: "Proxies whose X-Forwarded-For is trusted, comma list of CIDR ranges.",
+  },
   POSTHORN_CORS_ORIGINS: {
     shape: commaList,
     value: "",
     help: "Other origins whose pages may call the API, comma list.",
   },
-  POSTHORN_ZONE: { shape: hostName, value: "mail.posthorn.test", help: "The DNS zone this service answers for." },
+  POSTHORN_ZONE: { shape: hostName, value: "mail.posthorn.test", help: "The DNS zone that this service answers for." },
   POSTHORN_RESOLVERS: {
     shape: listenList,
-    help: "Recursive resolvers, host:port list. Default: the system's; in capture mode reserved names are asked of our own DNS.",
+    help: "Recursive resolvers, host:port list. Default: the system's; in capture mode, our own DNS answers for reserved names.",
   },
   POSTHORN_DELIVERY: {
     shape: choice("capture", "direct", "relay"),
     value: "capture",
-    help: "capture keeps mail on this machine, direct delivers to the recipients' MX, relay hands over to POSTHORN_RELAY_URL.",
+    help: "capture keeps mail on this machine, direct delivers to the recipients' MX, relay sends through POSTHORN_RELAY_URL.",
   },
   POSTHORN_RELAY_URL: {
     shape: url("smtp:", "smtps:"),
-    help: "The smart host of relay mode, smtp://user:password@host:587.",
+    help: "The smart host for relay mode: smtp://user:password@host:587.",
   },
   POSTHORN_RELAY_FALLBACK: {
-    shape: commaList,
+    shape: relayFallback,
     value: "",
-    help: "In direct mode, when POSTHORN_RELAY_URL takes over: a number of failures in a row at a site, names of sites, or both: 3,outlook.com.",
+    help: "In direct mode, when to send through POSTHORN_RELAY_URL: after this many failures in a row at a site, always at named sites, or both: 3,outlook.com.",
   },
   POSTHORN_SOURCE_IPS: {
     shape: sources,
     value: "",
-    help: "Local addresses that mail leaves from, with the name said in HELO and a weight: 203.0.113.5=mx1.example.com*3,203.0.113.6. Default: the system's choice.",
+    help: "Local addresses that mail leaves from, each with an optional HELO name and weight: 203.0.113.5=mx1.example.com*3,203.0.113.6. Default: the system's choice.",
   },
   POSTHORN_MTA_STS_PORT: {
     shape: whole(1, 65535),
@@ -118,71 +124,71 @@ export const settings = {
   POSTHORN_SITE_LIMITS: {
     shape: siteLimits,
     value: "",
-    help: "Connections to a receiver's MX site at once, of all nodes together, and messages per second behind a slash: google.com=20,orange.fr=3/2,*=10. Others: docs/delivery.md.",
+    help: "Concurrent connections to a receiver's MX site from all nodes together, and messages per second after a slash: google.com=20,orange.fr=3/2,*=10. Defaults: docs/delivery.md.",
   },
   POSTHORN_MX_PORT: { shape: whole(1, 65535), value: "25", help: "The port of recipients' mail servers." },
   POSTHORN_NS_PORT: { shape: whole(1, 65535), value: "53", help: "The port of customers' own DNS servers." },
   POSTHORN_ALLOW_PRIVATE_MX: {
     shape: cidrList,
     value: "",
-    help: "CIDR list of private ranges that mail and DNS questions may go to.",
+    help: "Private ranges that mail and DNS queries may go to, comma list of CIDR ranges.",
   },
   POSTHORN_ALLOW_PRIVATE_WEBHOOKS: {
     shape: cidrList,
     value: "",
-    help: "CIDR list of private ranges that webhooks may go to, http included.",
+    help: "Private ranges that webhooks may go to, also over http; comma list of CIDR ranges.",
   },
   POSTHORN_REGION: { shape: text, value: "local", help: "The region name shown on domains." },
   POSTHORN_SIGNUP: {
     shape: choice("first", "open", "closed"),
     value: "first",
-    help: "Who may sign up at the dashboard: the first person only, anybody (open), or nobody but the invited (closed).",
+    help: "Who may sign up in the dashboard without an invitation: the first person only (first), everyone (open), or no one (closed).",
   },
   POSTHORN_SYSTEM_FROM: {
     shape: sender,
-    help: "The sender of mails to people about their accounts, a domain of the first workspace. Default in capture mode: posthorn@example.test.",
+    help: "Sender of account emails to people, at a domain of the first workspace. Default in capture mode: posthorn@example.test.",
   },
   POSTHORN_TLS_CERT: { shape: text, help: "Certificate file (PEM) for STARTTLS." },
   POSTHORN_TLS_KEY: { shape: text, help: "Key file (PEM) for STARTTLS." },
   POSTHORN_RETRY_SCHEDULE_MS: {
     shape: millisList,
     value: "30000,120000,300000,900000,1800000,3600000,7200000,14400000",
-    help: "Waits between delivery attempts; the last one repeats.",
+    help: "Delays between delivery attempts; the last one repeats.",
   },
   POSTHORN_RETRY_FOR_MS: {
     shape: whole(1000, 30 * 86400_000),
     value: "172800000",
-    help: "How long a temporary failure is retried before it bounces.",
+    help: "How long a temporary failure is retried before the email bounces.",
   },
   POSTHORN_WEBHOOK_SCHEDULE_MS: {
     shape: millisList,
     value: "5000,300000,1800000,7200000,18000000,36000000,36000000",
-    help: "Waits between webhook attempts.",
+    help: "Delays between webhook attempts.",
   },
   POSTHORN_WEBHOOK_TIMEOUT_MS: {
     shape: whole(100, 60_000),
     value: "15000",
-    help: "How long a webhook endpoint may take, from the DNS look-up to the end of its answer.",
+    help: "How long a webhook endpoint may take, from the DNS lookup to the end of its response.",
   },
   POSTHORN_WEBHOOK_DISABLE_AFTER_MS: {
     shape: whole(1000, 90 * 86_400_000),
     value: "432000000",
-    help: "Nothing but failures for this long disables a webhook.",
+    help: "A webhook whose attempts have all failed for this long is disabled.",
   },
   POSTHORN_STREAM_HEARTBEAT_MS: {
     shape: whole(100, 60_000),
     value: "15000",
-    help: "How often an event stream with nothing to say says its cursor.",
+    help: "How often an idle event stream sends its cursor.",
   },
   POSTHORN_STREAM_STALL_MS: {
     shape: whole(1000, 3600_000),
     value: "60000",
-    help: "A stream that is not read for this long is ended.",
+    help: "A stream whose client reads nothing for this long is closed.",
   },
   POSTHORN_VERIFY_INTERVAL_MS: {
     shape: whole(0, 3600_000),
     value: "30000",
-    help: "How often VerifyDomain may look up one domain afresh.",
+    help: "Minimum time between two DNS checks of one domain by VerifyDomain.",
   },
   POSTHORN_CONTENT_DAYS: {
     shape: whole(1, 3650),
@@ -194,8 +200,12 @@ export const settings = {
     value: "90",
     help: "Days that finished emails, recipients and events are kept.",
   },
-  POSTHORN_RATE_PER_SECOND: { shape: whole(1, 1_000_000), value: "5000", help: "Requests per second and key." },
-  POSTHORN_RATE_BURST: { shape: whole(1, 10_000_000), value: "10000", help: "Requests a key may make at once." },
+  POSTHORN_RATE_PER_SECOND: { shape: whole(1, 1_000_000), value: "5000", help: "Requests per second per key." },
+  POSTHORN_RATE_BURST: {
+    shape: whole(1, 10_000_000),
+    value: "10000",
+    help: "Requests that a key may make in a burst.",
+  },
   POSTHORN_MAX_BODY_BYTES: {
     shape: whole(1024, 256 * 1024 * 1024),
     value: String(64 * 1024 * 1024),
@@ -204,32 +214,32 @@ export const settings = {
   POSTHORN_MAX_RECIPIENTS: {
     shape: whole(1, 1000),
     value: "50",
-    help: "Recipients of one email, to, cc and bcc together.",
+    help: "Most recipients of one email: to, cc and bcc together.",
   },
   POSTHORN_MAX_MESSAGE_BYTES: {
     shape: whole(1024, 100 * 1024 * 1024),
     value: String(40 * 1024 * 1024),
     help: "Largest composed message.",
   },
-  POSTHORN_MAX_ATTACHMENTS: { shape: whole(0, 1000), value: "100", help: "Attachments of one email." },
+  POSTHORN_MAX_ATTACHMENTS: { shape: whole(0, 1000), value: "100", help: "Most attachments of one email." },
   POSTHORN_DATABASE_POOL: {
     shape: whole(2, 200),
     value: "10",
-    help: "Connections of this process to PostgreSQL, one more for wake-ups.",
+    help: "PostgreSQL connections of this process; wake-ups use one more.",
   },
   POSTHORN_DRAIN_MS: {
     shape: whole(0, 600_000),
     value: "10000",
-    help: "How long a stopping process waits for work in hand.",
+    help: "How long a stopping process waits for work in progress.",
   },
   POSTHORN_METRICS_TOKEN: {
     shape: matching(/^.{16,}$/s, "must have at least 16 characters"),
-    help: "Bearer token for /metrics on POSTHORN_HTTP, and for details and /metrics on a POSTHORN_OPS beyond loopback.",
+    help: "Bearer token for /metrics on POSTHORN_HTTP, and for details and /metrics on a POSTHORN_OPS outside loopback.",
   },
   POSTHORN_LOG_LEVEL: {
     shape: choice("trace", "debug", "info", "warn", "error", "silent"),
     value: "info",
-    help: "How much is logged.",
+    help: "Lowest level that is logged.",
   },
   POSTHORN_LOG_FORMAT: {
     shape: choice("auto", "json", "pretty"),
@@ -258,7 +268,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the environment. Unknown POSTHORN_ names are mistakes too: a typing error must not silently mean the default. */
+/** Reads the environment. An unknown POSTHORN_ name is an error: a typo must not silently leave a setting at its default. */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
@@ -268,13 +278,13 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     try {
       values[name] = setting.shape(text);
     } catch (error) {
-      if (!(error instanceof WrongText)) throw error;
+      if (!(error instanceof InvalidSetting)) throw error;
       problems.push(`${name}: ${error.message}`);
     }
   }
   for (const name of Object.keys(env)) {
-    if (name.startsWith("POSTHORN_") && !(name in settings) && !elsewhere.has(name)) {
-      problems.push(`${name} is no setting of Posthorn${closest(name)}`);
+    if (name.startsWith("POSTHORN_") && !(name in settings) && !clientSettings.has(name)) {
+      problems.push(`${name} is not a Posthorn setting${closest(name)}`);
     }
   }
   const config = problems.length === 0 ? shapeConfig(values as Values, problems) : undefined;
@@ -282,8 +292,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   return config;
 }
 
-/** Names that clients and tests of ours use in the same environment. */
-const elsewhere = new Set(["POSTHORN_URL", "POSTHORN_KEY"]);
+/** Read from the same environment by commands that act as API clients, and by tests. */
+const clientSettings = new Set(["POSTHORN_URL", "POSTHORN_KEY"]);
 
 export const defaultOpsPort = 8826;
 
@@ -293,25 +303,25 @@ function shapeConfig(values: Values, problems: string[]) {
   const unknown = chosen.filter((role) => !(roles as readonly string[]).includes(role));
   if (unknown.length > 0 || chosen.length === 0) {
     problems.push(
-      `POSTHORN_ROLES: ${unknown.map(quote).join(", ") || "an empty list"} is none of all, ${roles.join(", ")}`,
+      `POSTHORN_ROLES: ${unknown.map(quote).join(", ") || "an empty list"} is not one of: all, ${roles.join(", ")}`,
     );
   }
   if (values.POSTHORN_DELIVERY === "relay" && !values.POSTHORN_RELAY_URL) {
     problems.push("POSTHORN_RELAY_URL: relay mode needs it, for example smtp://user:password@smtp.example.com:587");
   }
-  const relayFallback = readFallback(values.POSTHORN_RELAY_FALLBACK);
-  if (relayFallback && !(values.POSTHORN_DELIVERY === "direct" && values.POSTHORN_RELAY_URL)) {
-    problems.push("POSTHORN_RELAY_FALLBACK: it is for direct mode, with the relay in POSTHORN_RELAY_URL");
+  const fallback = values.POSTHORN_RELAY_FALLBACK;
+  if (fallback && !(values.POSTHORN_DELIVERY === "direct" && values.POSTHORN_RELAY_URL)) {
+    problems.push("POSTHORN_RELAY_FALLBACK: needs POSTHORN_DELIVERY=direct, and the relay in POSTHORN_RELAY_URL");
   }
   if (!values.POSTHORN_TLS_CERT !== !values.POSTHORN_TLS_KEY) {
     problems.push("POSTHORN_TLS_CERT and POSTHORN_TLS_KEY: set both or neither");
   }
-  // A listener that an operator gave this port keeps it.
+  // If the operator gave this port to another listener, the operations port moves to a free one.
   const used = [http, values.POSTHORN_SMTP, values.POSTHORN_DNS].some(({ port }) => port === defaultOpsPort);
   const ops = values.POSTHORN_OPS ?? { host: "127.0.0.1", port: used ? 0 : defaultOpsPort };
   if (!isLoopback(ops.host) && values.POSTHORN_METRICS_TOKEN === undefined) {
     problems.push(
-      "POSTHORN_OPS: an address beyond loopback needs POSTHORN_METRICS_TOKEN; make one with: openssl rand -hex 24",
+      "POSTHORN_OPS: an address outside loopback needs POSTHORN_METRICS_TOKEN; generate one with: openssl rand -hex 24",
     );
   }
   return {
@@ -337,7 +347,7 @@ function shapeConfig(values: Values, problems: string[]) {
     relayUrl: values.POSTHORN_RELAY_URL,
     siteLimits: values.POSTHORN_SITE_LIMITS,
     sources: values.POSTHORN_SOURCE_IPS,
-    relayFallback,
+    relayFallback: fallback,
     mtaStsPort: values.POSTHORN_MTA_STS_PORT,
     mxPort: values.POSTHORN_MX_PORT,
     nameServerPort: values.POSTHORN_NS_PORT,
@@ -374,17 +384,11 @@ function shapeConfig(values: Values, problems: string[]) {
   };
 }
 
-function readFallback(words: readonly string[]): { afterFailures: number; sites: Set<string> } | undefined {
-  if (words.length === 0) return undefined;
-  const numbers = words.filter((word) => /^[1-9]\d{0,3}$/.test(word)).map(Number);
-  const sites = words.filter((word) => !/^\d+$/.test(word)).map((word) => word.toLowerCase());
-  return { afterFailures: Math.min(Number.POSITIVE_INFINITY, ...numbers), sites: new Set(sites) };
-}
-
 export function isLoopback(host: string): boolean {
   return host === "localhost" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback");
 }
 
+/** The known setting that shares most words with a mistyped one, as a hint. */
 function closest(name: string): string {
   const words = new Set(name.split("_"));
   const score = (other: string) => other.split("_").filter((word) => words.has(word)).length;

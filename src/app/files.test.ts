@@ -13,7 +13,7 @@ async function newFolder(t: { after(work: () => Promise<void>): void }): Promise
   return folder;
 }
 
-test("a private file is written whole, readable by its owner alone, in a directory closed to others", async (t) => {
+test("a private file is replaced atomically and readable by its owner only, in a directory closed to others", async (t) => {
   const folder = await newFolder(t);
   const path = join(folder, "data", "secret");
   await writePrivate(path, "first");
@@ -23,14 +23,14 @@ test("a private file is written whole, readable by its owner alone, in a directo
   assert.equal((await stat(join(folder, "data"))).mode & 0o777, 0o700);
 });
 
-test("a private file that cannot be written leaves no draft", async (t) => {
+test("a private file that cannot be written leaves no temporary file", async (t) => {
   const folder = await newFolder(t);
   await mkdir(join(folder, "secret", "full"), { recursive: true });
   await assert.rejects(writePrivate(join(folder, "secret"), "text"));
   assert.deepEqual(await readdir(folder), ["secret"]);
 });
 
-test("ports are those of a living process on this very directory", async (t) => {
+test("ports are reported only for a running process on the same directory", async (t) => {
   const folder = await newFolder(t);
   assert.equal(await runningPorts(folder), undefined);
   const ports = { pid: process.pid, http: 8825 };
@@ -46,20 +46,20 @@ test("ports are those of a living process on this very directory", async (t) => 
   assert.deepEqual(await runningPorts(moved), ports, "a moved data directory");
 });
 
-test("ports of an ended process, of another process with its number, and torn ones are not running", async (t) => {
+test("ports of an ended process, of a reused process id, and of a torn file do not count as running", async (t) => {
   const folder = await newFolder(t);
   await writePorts(folder, { pid: 2 ** 22 + 1, http: 8825 });
   assert.equal(await runningPorts(folder), undefined);
-  assert.equal((await readPorts(folder))?.ports.http, 8825, "the last known ones");
+  assert.equal((await readPorts(folder))?.ports.http, 8825, "the last known ports");
   await writeFile(join(folder, "ports.json"), JSON.stringify({ pid: process.pid, start: "1", http: 1 }));
   assert.equal(await runningPorts(folder), undefined);
   await writeFile(join(folder, "ports.json"), JSON.stringify({ pid: process.pid, http: 1 }));
-  assert.equal((await runningPorts(folder))?.http, 1, "as an older release wrote them");
+  assert.equal((await runningPorts(folder))?.http, 1, "the format of an older release");
   await writeFile(join(folder, "ports.json"), '{"pid":');
   assert.equal(await runningPorts(folder), undefined);
 });
 
-test("a private file is never written through a draft or a link that was there before", async (t) => {
+test("a private file is never written through an existing temporary file or link", async (t) => {
   const folder = await newFolder(t);
   const target = join(await newFolder(t), "target");
   await writeFile(target, "untouched", { mode: 0o644 });
@@ -72,7 +72,7 @@ test("a private file is never written through a draft or a link that was there b
   assert.deepEqual(await readdir(folder), ["key"]);
 });
 
-test("many processes and calls that start on a new data directory at once share one secret", async (t) => {
+test("concurrent processes and calls on a new data directory share one secret", async (t) => {
   const folder = await newFolder(t);
   const source = `
     import { readSecret } from ${JSON.stringify(new URL("./files.ts", import.meta.url).href)};

@@ -1,17 +1,18 @@
-/** The small files in the data directory: the secret, the first key, the first sign-up, the ports. Written whole or not at all, readable by their owner only. */
+/** The small files of the data directory: secret, first key, first sign-up link, ports. Each is written atomically and is readable by
+ * its owner only. Used by the wiring and by commands. */
 import { randomBytes } from "node:crypto";
 import { link, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeDataDir, syncPath } from "../store/embedded-home.ts";
-import { identityOf } from "../store/embedded-lock.ts";
-import { pidTaken, processStart } from "../store/embedded-process.ts";
+import { makeDataDir, syncPath } from "../postgres/embedded/location.ts";
+import { identityOf } from "../postgres/embedded/lock.ts";
+import { pidTaken, processStart } from "../postgres/embedded/process.ts";
 import type { Config } from "./config.ts";
 
-/** `write` may ask for the identity of the file, which a copy of it does not have. */
+/** Replaces the file. `write` as a function receives the identity of the new file, which a copy of the file would not have. */
 export async function writePrivate(path: string, write: string | ((identity: string) => string)): Promise<void> {
   await makeDataDir(dirname(path));
   const draft = `${path}.${process.pid}.tmp`;
-  // Never through a file or a link that was there before, whose mode and owner would stay.
+  // A leftover file or symbolic link would keep its own mode and owner.
   await rm(draft, { force: true });
   try {
     await writeDraft(draft, write);
@@ -32,7 +33,7 @@ async function writeDraft(draft: string, write: string | ((identity: string) => 
   }
 }
 
-/** Never replaces a file: link(2) succeeds for one of several callers, and the others keep what that one wrote. */
+/** Never replaces a file: of several concurrent callers, link(2) succeeds for one, and the others keep its file. */
 async function createPrivate(path: string, text: string): Promise<void> {
   await makeDataDir(dirname(path));
   const draft = `${path}.${randomBytes(6).toString("hex")}.tmp`;
@@ -47,7 +48,7 @@ async function createPrivate(path: string, text: string): Promise<void> {
   await syncPath(dirname(path));
 }
 
-/** The configured secret, or the one made on first start. Without it, sealed keys are unreadable: include it in every backup. */
+/** The configured secret, or the one generated on first start. Without it, sealed keys are unreadable: include it in every backup. */
 export async function readSecret(config: Pick<Config, "secret" | "dataDir">): Promise<string> {
   if (config.secret) return config.secret;
   const path = join(config.dataDir, "secret");
@@ -61,7 +62,7 @@ export async function readSecret(config: Pick<Config, "secret" | "dataDir">): Pr
 
 export type Ports = { pid: number; http?: number; smtp?: number; dns?: number; ops?: number };
 
-/** What proves that the file is the program's own: the start of its process, and the file that it wrote. */
+/** Proves that ports.json belongs to a process: the process's start time, and the identity of the file that it wrote. */
 type Proof = { start?: string; file?: string };
 
 export async function writePorts(dataDir: string, ports: Ports): Promise<void> {
@@ -70,13 +71,13 @@ export async function writePorts(dataDir: string, ports: Ports): Promise<void> {
   await writePrivate(join(dataDir, "ports.json"), text);
 }
 
-/** The ports of the program that runs on this data directory; undefined when none does. */
+/** The ports of the program that runs on this data directory; undefined if none runs. */
 export async function runningPorts(dataDir: string): Promise<Ports | undefined> {
   const found = await readPorts(dataDir);
   return found?.running ? found.ports : undefined;
 }
 
-/** The ports of the program that runs here or ran here last; undefined when the file came with a copy of another data directory. */
+/** The ports of the program that runs here or ran here last; undefined if the file is a copy from another data directory. */
 export async function readPorts(dataDir: string): Promise<{ ports: Ports; running: boolean } | undefined> {
   const path = join(dataDir, "ports.json");
   try {
@@ -90,8 +91,8 @@ export async function readPorts(dataDir: string): Promise<{ ports: Ports; runnin
 
 export const firstKeyFile = (dataDir: string) => join(dataDir, "first-key");
 
-/** Holds the one-time link of the first person, until a person has signed up. */
+/** Holds the first person's one-time link until a person has signed up. */
 export const firstSignUpFile = (dataDir: string) => join(dataDir, "first-sign-up");
 
-/** Where captured mail lies. */
+/** The folder of captured mail. */
 export const mailboxFolder = (dataDir: string) => join(dataDir, "mailbox");

@@ -1,16 +1,16 @@
-/** What a fresh instance needs before anybody can use it: a first workspace and a full key for it. */
+/** Creates what a new instance needs before its first use: a workspace, and a key with full permission. Called by assemble.ts. */
 import { existsSync } from "node:fs";
-import type { Clock } from "../store/clock.ts";
-import type { Sql } from "../store/db.ts";
-import { makeUuid } from "../store/ids.ts";
-import { ensureConfiguredKey, hasKeys, insertKey, makeKeySecret } from "../store/keys.ts";
-import { ensureFirstWorkspace, onlyOneNode } from "../store/workspaces.ts";
+import { ensureConfiguredKey, hasKeys, insertKey, makeKeySecret } from "../keys/store.ts";
+import type { Clock } from "../ops/clock.ts";
+import { makeUuid } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { ensureFirstWorkspace, onlyOneNode } from "../workspaces/store.ts";
 import type { Config } from "./config.ts";
 import { firstKeyFile, writePrivate } from "./files.ts";
 
 export type FirstStart = {
   workspaceId: string;
-  /** Only at the very first start. */
+  /** Set only on the very first start. */
   newKey: string | undefined;
   keyFile: string | undefined;
 };
@@ -27,7 +27,7 @@ export async function ensureFirst(deps: { sql: Sql; clock: Clock; config: Config
     if (await hasKeys(sql, workspaceId))
       return { workspaceId, newKey: undefined, keyFile: existsSync(keyFile) ? keyFile : undefined };
     const { secret } = makeKeySecret(false);
-    // Written before the commit: a crash in between leaves a useless file, never a key that nobody knows.
+    // Written before the commit: a crash in between leaves a useless file, never a stored key whose secret is lost.
     await writePrivate(keyFile, `${secret}\n`);
     await insertKey(sql, {
       id: makeUuid(clock.nowMs()),

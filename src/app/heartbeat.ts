@@ -1,13 +1,14 @@
-/** Keeps this program's row in the workers table fresh, and its clock set to the database's. */
+/** Renews this program's row in the workers table every five seconds, and sets the program's clock to the database's.
+ * Created by assemble.ts for the program, and by assemble/webhooks.ts for the webhook role. */
 import { hostname } from "node:os";
+import type { Clock } from "../ops/clock.ts";
 import type { Log } from "../ops/log.ts";
-import type { Clock } from "../store/clock.ts";
-import type { Sql } from "../store/db.ts";
-import { beat, forgetAllWorkers, forgetWorker, registerWorker } from "../store/workers.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { beat, forgetAllWorkers, forgetWorker, registerWorker } from "../postgres/workers.ts";
 
 export type Heartbeat = {
   workerId(): number;
-  /** A new id; leases under the old one are free when `done` is. For a worker that may hold leases it does not know of. */
+  /** Takes a new worker id; leases under the old id become free after `done`. For a worker that may hold leases it does not know of. */
   renew(done: Promise<unknown>): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -22,13 +23,13 @@ export type HeartbeatDeps = {
   roles: string[];
   version: string;
   schemaVersion: number;
-  /** The database is ours alone (the embedded one, under our lock): whoever was registered before is dead. */
+  /** Only this program uses the database (the embedded one, under its lock): every worker registered earlier is dead. */
   alone: boolean;
 };
 
 export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
   let workerId = 0;
-  /** Ids that are given up, but under which work is still in hand. */
+  /** Old ids with work still in progress. */
   const retiring = new Set<number>();
   let timer: NodeJS.Timeout | undefined;
   const register = async () => {
@@ -40,12 +41,12 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
       schemaVersion: deps.schemaVersion,
     });
   };
-  const once = async () => {
+  const beatOnce = async () => {
     try {
       const id = workerId;
       const { alive, nowMs } = await beat(deps.sql, id);
       deps.clock.set(nowMs);
-      // Not where the id was given up meanwhile: the new one would never beat again.
+      // If renew() replaced the id meanwhile, registering again would orphan the new one.
       if (!alive && id === workerId) await register();
       for (const old of retiring) await beat(deps.sql, old);
     } catch (error) {
@@ -60,15 +61,15 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
       retiring.add(old);
       void done.then(async () => {
         retiring.delete(old);
-        // One that cannot be forgotten now is dead by its silence soon.
+        // If this fails, the row expires without its heartbeat.
         await forgetWorker(deps.sql, old).catch(() => {});
       });
     },
     async start() {
       if (deps.alone) await forgetAllWorkers(deps.sql);
       await register();
-      await once();
-      timer = setInterval(once, everyMs);
+      await beatOnce();
+      timer = setInterval(beatOnce, everyMs);
     },
     async stop() {
       clearInterval(timer);

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Described, groupsOf, helpTexts } from "./help.ts";
+import { type CommandInfo, groupsOf, helpTexts } from "./help.ts";
 
-const table: Described[] = [
+const table: CommandInfo[] = [
   { name: "start", summary: "Run it.", options: {} },
   {
-    ...{ name: "keys create", summary: "Make a key.", words: "NAME" },
+    name: "keys create",
+    summary: "Make a key.",
+    words: "NAME",
     options: {
       role: { type: "string", help: "full or read", value: "full" },
       json: { type: "boolean", help: "as JSON" },
@@ -14,11 +16,11 @@ const table: Described[] = [
   { name: "keys list", summary: "List keys.", options: {} },
 ];
 
-test("a group is a first word with several commands behind it", () => {
+test("commands that share a first word form a group", () => {
   assert.deepEqual(groupsOf(table), { keys: ["create", "list"] });
 });
 
-test("there is a text for the program, for each group and for each command", () => {
+test("the program, each group and each command have a help text", () => {
   const texts = helpTexts(table);
   assert.deepEqual(Object.keys(texts), ["", "keys", "start", "keys create", "keys list"]);
   assert.match(texts[""]!, /^ {2}keys create NAME {2}Make a key\.$/m);

@@ -1,27 +1,33 @@
-/** The words of --help, for every command and every group. scripts/generators/command-line.ts writes them to bin/command-line.json. */
+/** The program's version, and the text of --help for every command and group.
+ * scripts/generators/command-line.ts writes the texts to bin/command-line.json. */
+import { readFileSync } from "node:fs";
 import { type Command, type Option, settingFlags, table } from "./command.ts";
-import { version } from "./version.ts";
 
-export type Described = Pick<Command, "name" | "summary" | "words" | "options">;
+export const version = (
+  JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string }
+).version;
+
+/** The part of a command that help and completions show. */
+export type CommandInfo = Pick<Command, "name" | "summary" | "words" | "options">;
 
 /** Answered by bin/posthorn.js from the generated file, like --help itself. */
-export const completion: Described = {
+export const completion: CommandInfo = {
   name: "completion",
-  summary: "Print the completions of all commands, options and settings for a shell.",
+  summary: "Print the completion script for a shell.",
   words: "bash|zsh|fish",
   options: {},
 };
 
-/** First words that stand for several commands, each with the second words: `keys` has create, list and revoke. */
-export function groupsOf(commands: readonly Described[]): Record<string, string[]> {
+/** Groups by first word, with the second words of their commands: `keys` has create, list and revoke. */
+export function groupsOf(commands: readonly CommandInfo[]): Record<string, string[]> {
   const groups: Record<string, string[]> = {};
   for (const [group, second] of commands.map(({ name }) => name.split(" ")))
     if (second !== undefined) groups[group!] = [...(groups[group!] ?? []), second];
   return groups;
 }
 
-/** By what was typed before --help: nothing, a group, or a command. */
-export function helpTexts(commands: readonly Described[]): Record<string, string> {
+/** Help texts by the words before --help: none, a group, or a command. */
+export function helpTexts(commands: readonly CommandInfo[]): Record<string, string> {
   const groups = Object.keys(groupsOf(commands));
   return {
     "": overview(commands),
@@ -30,31 +36,31 @@ export function helpTexts(commands: readonly Described[]): Record<string, string
   };
 }
 
-function overview(commands: readonly Described[]): string {
+function overview(commands: readonly CommandInfo[]): string {
   return `Posthorn ${version}: self-hosted transactional email.
 
 Commands:
 ${table(commands.map(rowOf))}
-posthorn COMMAND --help says more. From a checkout: npx posthorn COMMAND
+For details: posthorn COMMAND --help. In a checkout: npx posthorn COMMAND
 `;
 }
 
-function groupHelp(group: string, commands: readonly Described[]): string {
+function groupHelp(group: string, commands: readonly CommandInfo[]): string {
   const rows = commands.filter(({ name }) => name.startsWith(`${group} `)).map(rowOf);
   return `Usage: posthorn ${group} COMMAND [options]
 
 Commands:
 ${table(rows)}
-posthorn ${group} COMMAND --help says more.
+For details: posthorn ${group} COMMAND --help
 `;
 }
 
-function rowOf({ name, words, summary }: Described): string[] {
+function rowOf({ name, words, summary }: CommandInfo): string[] {
   return [words === undefined ? name : `${name} ${words}`, summary];
 }
 
-function helpOf({ name, words, summary, options }: Described): string {
-  const all: Record<string, Option> = { ...options, help: { type: "boolean", help: "show this" } };
+function helpOf({ name, words, summary, options }: CommandInfo): string {
+  const all: Record<string, Option> = { ...options, help: { type: "boolean", help: "show this help" } };
   const rows = Object.entries(all).map(([flag, option]) => [
     `--${flag}${option.type === "string" ? ` ${flag.toUpperCase()}` : ""}`,
     withDefault(option),
@@ -67,13 +73,13 @@ Options:
 ${table(rows)}`;
   if (name === completion.name) return text;
   if (name !== "start")
-    return `${text}\nEvery setting of posthorn start --help works here too, as a flag or in the environment.\n`;
+    return `${text}\nAll settings of posthorn start --help work here too, as flags or in the environment.\n`;
   const flags = Object.entries(settingFlags).map(([flag, setting]) => [
     `--${flag}`,
     setting.name,
     withDefault(setting),
   ]);
-  return `${text}\nSettings, as a flag or in the environment:\n${table(flags)}`;
+  return `${text}\nSettings, as flags or in the environment:\n${table(flags)}`;
 }
 
 function withDefault({ help, value }: { help: string; value?: string }): string {

@@ -1,19 +1,19 @@
-/** The quiet work of the store: partitions made ahead of need and dropped after their time, traces of the past removed. */
+/** Periodic maintenance of the store: creates partitions ahead of time, drops old ones, deletes expired rows, runs backfills.
+ * Started by assemble.ts in the role housekeeping. */
+import { forgetStsPolicies } from "../delivery/store/mta-sts.ts";
+import { forgetSites } from "../delivery/store/sites.ts";
+import { forgetSeen } from "../inbound/store/inbound.ts";
 import type { Log } from "../ops/log.ts";
-import type { Sql } from "../store/db.ts";
-import { forgetSeen } from "../store/inbound.ts";
-import { forgetStsPolicies } from "../store/mta-sts.ts";
-import { ensurePartitions } from "../store/partitions.ts";
-import { forgetEnded } from "../store/people.ts";
-import { dropExpiredKeys, dropOldPartitions, type Retention } from "../store/retention.ts";
-import { forgetSites } from "../store/sites.ts";
-import { forgetStats } from "../store/stats.ts";
-import { forgetDeadWorkers } from "../store/workers.ts";
+import { deleteExpired } from "../people/store.ts";
+import { dropExpiredKeys, dropOldPartitions, ensurePartitions, type Retention } from "../postgres/partitions.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { forgetDeadWorkers } from "../postgres/workers.ts";
+import { forgetStats } from "../stats/store/stats.ts";
 import { createBackfills } from "./backfills.ts";
 
 const everyMs = 10 * 60_000;
 
-/** Every node may do this: each step is safe beside another node doing the same. */
+/** Several nodes may run this at once: each step is safe while another node does the same. */
 export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retention }) {
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
@@ -22,7 +22,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
   const work = async () => {
     try {
       await ensurePartitions(deps.sql, {
-        onWait: (table, blocker) => deps.log.warn({ table, blocker }, "a new partition waits for a lock"),
+        onWait: (table, blocker) => deps.log.warn({ table, blocker }, "creating a partition waits for a lock"),
         stop: stopping.signal,
       });
       await forgetDeadWorkers(deps.sql);
@@ -30,13 +30,13 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetSeen(deps.sql);
       await forgetSites(deps.sql);
       await forgetStsPolicies(deps.sql);
-      await forgetEnded(deps.sql);
+      await deleteExpired(deps.sql);
       await forgetStats(deps.sql, deps.retention.historyDays);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
     } catch (error) {
       if (stopping.signal.aborted) return;
-      deps.log.warn({ err: error }, "housekeeping failed, will try again");
+      deps.log.warn({ err: error }, "housekeeping failed; will retry");
     }
   };
   return {

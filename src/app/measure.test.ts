@@ -7,11 +7,11 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
-import { makeSelfSigned } from "../smtp/self-signed.ts";
-import { openDb, type Sql } from "../store/db.ts";
-import { makeUuid } from "../store/ids.ts";
+import { makeUuid } from "../postgres/ids.ts";
+import { openDb, type Sql } from "../postgres/pool.ts";
+import { makeSelfSigned } from "../smtp/server/certificate.ts";
 import { readConfig } from "./config.ts";
-import { createMeasure } from "./measure.ts";
+import { createMeasure, createReading } from "./measure.ts";
 import { createReadiness, type NodeState } from "./readiness.ts";
 
 let database: TestDatabase;
@@ -43,7 +43,7 @@ function measuring(sql: Sql | undefined, env: Record<string, string> = {}, withi
   return { node, readiness, scrape };
 }
 
-test("while the queue takes long to count, its last figures stay, ages grow, and one statement counts", async (t) => {
+test("while counting the queue is slow, the last values are served, ages grow, and only one statement runs", async (t) => {
   const sql = openDb({ url: database.url, pool: 4, log: silentLog(), name: "measured" });
   t.after(() => sql.end());
   await sql`insert into recipients (workspace_id, email_id, position, kind, address, destination, due_at)
@@ -52,9 +52,9 @@ test("while the queue takes long to count, its last figures stay, ages grow, and
   const before = (await first.scrape())("posthorn_queue_oldest_due_seconds")!;
   assert.ok(before >= 100, String(before));
 
-  // The first scrape counts; the next ones find the table locked.
+  // The first scrape counts the queue; the following ones find the table locked.
   const slow = measuring(sql, {}, 0);
-  await until("the first figures", async () => (await slow.scrape())('posthorn_queue_recipients{state="due"}') === 1);
+  await until("the first values", async () => (await slow.scrape())('posthorn_queue_recipients{state="due"}') === 1);
   const counting = async () => {
     const [row] = await database.sql<{ count: number }[]>`
       select count(*)::int as count from pg_stat_activity
@@ -64,18 +64,18 @@ test("while the queue takes long to count, its last figures stay, ages grow, and
   await database.sql.begin(async (tx) => {
     await tx`lock table recipients in access exclusive mode`;
     const age = async () => (await slow.scrape())("posthorn_queue_oldest_due_seconds")!;
-    const held = await age();
+    const earlier = await age();
     await until("a statement that waits", async () => (await slow.scrape()) && (await counting()) === 1);
     for (let i = 0; i < 3; i++) await slow.scrape();
     assert.ok((await counting()) <= 1);
-    await until("a greater age", async () => (await age()) > held);
+    await until("a greater age", async () => (await age()) > earlier);
     const get = await slow.scrape();
     assert.equal(get("posthorn_database_up"), 1);
     assert.equal(get('posthorn_queue_recipients{state="due"}'), 1);
   });
 });
 
-test("a pool whose connections are all busy is not a database that is away", async (t) => {
+test("the database counts as up while every connection of the pool is busy", async (t) => {
   const sql = openDb({ url: database.url, pool: 1, log: silentLog() });
   t.after(() => sql.end());
   const { readiness, scrape } = measuring(sql, {}, 0);
@@ -90,7 +90,7 @@ test("a pool whose connections are all busy is not a database that is away", asy
   });
 });
 
-test("a node that migrates has a database and is not ready", async () => {
+test("a migrating node reports its database as up and itself as not ready", async () => {
   const { node, readiness, scrape } = measuring(database.sql);
   node.phase = "migrating";
   const { ready, checks } = await readiness.details();
@@ -110,4 +110,75 @@ test("the certificate's expiry is 0 when the key belongs to another certificate"
   assert.equal((await scrape())(name), 0);
   await rm(key);
   assert.equal((await scrape())(name), 0);
+});
+
+/** A reading whose reads the test answers. */
+function controlledReading(withinMs: number) {
+  const reads: PromiseWithResolvers<number>[] = [];
+  const problems: string[] = [];
+  const clock = { nowMs: 0 };
+  const reading = createReading<number>({
+    withinMs,
+    keepMs: 600_000,
+    nowMs: () => clock.nowMs,
+    read() {
+      const answer = Promise.withResolvers<number>();
+      reads.push(answer);
+      return answer.promise;
+    },
+    onProblem: (error) => problems.push(error.message),
+  });
+  return { reads, problems, clock, reading };
+}
+
+test("a read in time returns its value", async () => {
+  const { reads, reading } = controlledReading(60_000);
+  const taken = reading.take();
+  reads[0]!.resolve(7);
+  assert.deepEqual(await taken, { value: 7, ageSeconds: 0 });
+});
+
+test("while a read is late, the last value is returned with its age, and no second read starts", async () => {
+  const { reads, clock, reading } = controlledReading(0);
+  assert.equal(await reading.take(), undefined);
+  assert.equal(await reading.take(), undefined);
+  assert.equal(reads.length, 1);
+  reads[0]!.resolve(7);
+  await reads[0]!.promise;
+  clock.nowMs = 30_000;
+  assert.deepEqual(await reading.take(), { value: 7, ageSeconds: 30 });
+  assert.deepEqual(await reading.take(), { value: 7, ageSeconds: 30 });
+  assert.equal(reads.length, 2);
+  // The age counts from the start of the read.
+  clock.nowMs = 40_000;
+  reads[1]!.resolve(9);
+  await reads[1]!.promise;
+  assert.deepEqual(await reading.take(), { value: 9, ageSeconds: 10 });
+});
+
+test("after a failed read, the last value is returned until it is too old", async () => {
+  const { reads, problems, clock, reading } = controlledReading(60_000);
+  const first = reading.take();
+  reads[0]!.resolve(7);
+  await first;
+  for (const [nowMs, expected] of [
+    [600_000, { value: 7, ageSeconds: 600 }],
+    [600_001, undefined],
+  ] as const) {
+    clock.nowMs = nowMs;
+    const taken = reading.take();
+    reads.at(-1)!.reject(new Error("no"));
+    assert.deepEqual(await taken, expected);
+  }
+  assert.deepEqual(problems, ["no", "no"]);
+});
+
+test("a forgotten value is not returned again", async () => {
+  const { reads, reading } = controlledReading(0);
+  void reading.take();
+  reads[0]!.resolve(7);
+  await reads[0]!.promise;
+  assert.equal((await reading.take())?.value, 7);
+  reading.forget();
+  assert.equal(await reading.take(), undefined);
 });

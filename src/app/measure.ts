@@ -1,15 +1,14 @@
-/** Brings the gauges up to date before a scrape and renders all metrics. Each part has a limit: what the process knows by itself is served also
- * while the database, or the disk, does not answer. */
+/** Updates the gauges before a scrape and renders all metrics; ops-listener.ts and the API's /metrics serve them. Each source has a time
+ * limit, so that the process's own metrics are served even while the database or the disk does not answer. */
 import { readFile, statfs } from "node:fs/promises";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
-import { expirySeconds } from "../smtp/certificate.ts";
-import type { Sql } from "../store/db.ts";
-import { queueDepth } from "../store/queue.ts";
-import { nodesByRole } from "../store/workers.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { nodesByRole } from "../postgres/workers.ts";
+import { queueDepth } from "../queue/store.ts";
+import { expirySeconds } from "../smtp/server/certificate.ts";
 import { type Config, roles } from "./config.ts";
-import { type NodeState, orAfter, type Readiness } from "./readiness.ts";
-import { createReading } from "./reading.ts";
+import { type NodeState, type Readiness, withTimeout } from "./readiness.ts";
 
 export type MeasureDeps = {
   config: Config;
@@ -17,24 +16,26 @@ export type MeasureDeps = {
   metrics: Metrics;
   node: NodeState;
   readiness: Readiness;
-  /** How long a scrape waits for a figure; for tests. */
+  /** How long a scrape waits for one value. For tests. */
   withinMs?: number;
 };
 
-/** Shorter than Prometheus waits for an answer (10 s). */
+/** Shorter than Prometheus's default scrape timeout (10 s). */
 const scrapeWithinMs = 5_000;
-/** A queue that takes long to count keeps its last figures for this long. */
+/** While the queue takes long to count, its last values are served for this long. */
 const keepMs = 600_000;
 
 export function createMeasure({ config, log, metrics, node, readiness, withinMs = scrapeWithinMs }: MeasureDeps) {
-  const others: (() => void)[] = [];
+  const setters: (() => void)[] = [];
   let rendering: Promise<string> | undefined;
   metrics.buildInfo.set({ version: node.version }, 1);
   metrics.poolConnections.set({ state: "limit" }, config.databasePool);
 
   const fromDatabase = <T>(read: (sql: Sql) => Promise<T>, what: string) =>
     createReading({
-      ...{ withinMs, keepMs, nowMs: () => performance.now() },
+      withinMs,
+      keepMs,
+      nowMs: () => performance.now(),
       read: async () => await read(node.sql!),
       onProblem: (error) => log.debug({ reason: error.message }, `cannot read ${what} for the metrics`),
     });
@@ -43,7 +44,7 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
 
   async function measureDatabase(): Promise<void> {
     const { sql } = node;
-    // A pool that is being closed refuses every statement.
+    // A closing pool rejects every statement.
     const open = sql !== undefined && node.phase !== "stopping";
     const up = open && (await readiness.database()) === "ok";
     metrics.databaseUp.set(up ? 1 : 0);
@@ -58,10 +59,10 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
     if (!taken) return forgetQueue();
     const { value, ageSeconds } = taken;
     for (const state of ["due", "later", "leased"] as const) metrics.queueDepth.set({ state }, value[state]);
-    // Mail that waited at the last reading counts as waiting until the next one.
-    const grown = (seconds: number) => (seconds > 0 ? seconds + ageSeconds : 0);
-    metrics.oldestDue.set(grown(value.oldestDueSeconds));
-    metrics.oldestBackingOff.set(grown(value.oldestBackingOffSeconds));
+    // Mail that waited at the last reading still counts as waiting, so its age grows until the next one.
+    const aged = (seconds: number) => (seconds > 0 ? seconds + ageSeconds : 0);
+    metrics.oldestDue.set(aged(value.oldestDueSeconds));
+    metrics.oldestBackingOff.set(aged(value.oldestBackingOffSeconds));
   }
 
   async function measureNodes(): Promise<void> {
@@ -76,7 +77,7 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
     metrics.oldestBackingOff.remove();
   }
 
-  /** Absent rather than stale while the database is away. */
+  /** While the database does not answer, these gauges are absent rather than stale. */
   function forgetCluster(): void {
     forgetQueue();
     metrics.roleNodes.reset();
@@ -84,7 +85,7 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
   }
 
   async function measureDisk(): Promise<void> {
-    const found = await orAfter(
+    const found = await withTimeout(
       withinMs,
       statfs(config.dataDir).catch(() => undefined),
       undefined,
@@ -101,7 +102,7 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
   async function measureCertificate(): Promise<void> {
     if (!config.tls || !config.roles.has("inbound")) return metrics.certificateExpiry.remove();
     const pair = [config.tls.certFile, config.tls.keyFile].map((file) => readFile(file));
-    const [cert, key] = await orAfter(
+    const [cert, key] = await withTimeout(
       withinMs,
       Promise.all(pair).catch(() => []),
       [],
@@ -110,21 +111,67 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
   }
 
   return {
-    /** Called before each scrape, for figures that another part knows. */
+    /** Registers a function that sets another part's gauges before each scrape. */
     beforeScrape(set: () => void): void {
-      others.push(set);
+      setters.push(set);
     },
-    /** Scrapes that come together get the same text. */
+    /** Concurrent scrapes share one rendering. */
     async metrics(): Promise<{ contentType: string; text: string }> {
       rendering ??= Promise.all([measureDatabase(), measureDisk(), measureCertificate()])
         .then(() => {
-          for (const set of others) set();
+          for (const set of setters) set();
           return metrics.registry.metrics();
         })
         .finally(() => {
           rendering = undefined;
         });
       return { contentType: metrics.registry.contentType, text: await rendering };
+    },
+  };
+}
+
+export type ReadingOptions<T> = {
+  read(): Promise<T>;
+  /** How long `take` waits. A slower read continues and serves a later call. */
+  withinMs: number;
+  /** `take` does not return a value older than this. */
+  keepMs: number;
+  /** A monotonic clock. */
+  nowMs(): number;
+  onProblem(error: Error): void;
+};
+
+export type Reading<T> = {
+  /** The newest value and its age; undefined if there is none, or only one older than `keepMs`. */
+  take(): Promise<{ value: T; ageSeconds: number } | undefined>;
+  forget(): void;
+};
+
+/** A value that is slow to read: one read at a time, and the last value while the next read is late or fails. */
+export function createReading<T>({ read, withinMs, keepMs, nowMs, onProblem }: ReadingOptions<T>): Reading<T> {
+  let last: { value: T; atMs: number } | undefined;
+  let reading: Promise<void> | undefined;
+
+  function start(): Promise<void> {
+    const atMs = nowMs();
+    return read()
+      .then((value) => {
+        last = { value, atMs };
+      }, onProblem)
+      .finally(() => {
+        reading = undefined;
+      });
+  }
+
+  return {
+    async take() {
+      reading ??= start();
+      await withTimeout(withinMs, reading, undefined);
+      const ageMs = last ? nowMs() - last.atMs : 0;
+      return last && ageMs <= keepMs ? { value: last.value, ageSeconds: ageMs / 1000 } : undefined;
+    },
+    forget() {
+      last = undefined;
     },
   };
 }

@@ -1,14 +1,15 @@
-/** Opens the store for the program or for a command: the embedded server or DATABASE_URL, migrated, with the right secret. */
+/** Opens the store, embedded or at DATABASE_URL: waits for the server, migrates the schema and checks the secret.
+ * Called by assemble.ts for the program, and by commands/with-store.ts. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
-import { reopenBackfills } from "../store/backfill.ts";
-import { examineServer, isDatabaseAway, openDb, type ServerFacts, type Sql } from "../store/db.ts";
-import { openEmbedded, startEmbedded } from "../store/embedded.ts";
-import { concerns, explain } from "../store/embedded-error.ts";
-import { makeDataDir } from "../store/embedded-home.ts";
-import { migrate, type Progress } from "../store/migrate.ts";
-import { schemaState } from "../store/schema-state.ts";
-import { checkSecret, createSecrets, type Secrets } from "../store/secrets.ts";
+import { reopenBackfills } from "../postgres/backfill.ts";
+import { openEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
+import { explain, pathsOverlap } from "../postgres/embedded/error.ts";
+import { makeDataDir } from "../postgres/embedded/location.ts";
+import { migrate, type Progress } from "../postgres/migrate.ts";
+import { examineServer, isDatabaseAway, openDb, type ServerFacts, type Sql } from "../postgres/pool.ts";
+import { schemaState } from "../postgres/schema-state.ts";
+import { checkSecret, createSecrets, type Secrets } from "../postgres/sealing.ts";
 import type { Config } from "./config.ts";
 import { readSecret } from "./files.ts";
 
@@ -26,17 +27,17 @@ export type StoreOptions = {
   config: Config;
   log: Log;
   for: "program" | "command";
-  /** Where each step of a migration is reported; the log otherwise. */
+  /** Receives each step of a migration; without it, steps are logged. */
   onMigration?: (progress: Progress) => void;
-  /** Called when PostgreSQL has answered, before the migration. */
+  /** Called once PostgreSQL answers, before the migration. */
   onOpen?: (sql: Sql) => void;
-  /** For a backup: what is there is copied before a newer program changes it. An empty database is migrated nevertheless. */
+  /** For a backup: skip the migration, so that the data is copied as it is. An empty database is migrated anyway. */
   keepSchema?: boolean;
-  /** Ends the wait for a server that does not answer, and a migration. */
+  /** Interrupts a migration, and the wait for a server that does not answer. */
   stop?: AbortSignal;
 };
 
-/** An external server may start after us: it is waited for this long before giving up. */
+/** How long to wait for an external server that starts later than this program. */
 const waitForServerMs = 30_000;
 
 export async function openStore(options: StoreOptions): Promise<Store> {
@@ -45,10 +46,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   });
 }
 
-/** A start that fails for the data directory's sake says so in one sentence: no space, no permission, no directory. */
+/** Replaces an error about the data directory by one sentence for the operator: no space, no permission, no directory. */
 export async function explainStart(error: unknown, { dataDir, databaseUrl }: Config): Promise<unknown> {
   const { path, syscall } = error as NodeJS.ErrnoException;
-  const about = path === undefined || concerns(path, dataDir);
+  const about = path === undefined || pathsOverlap(path, dataDir);
   const ours = databaseUrl === undefined || syscall !== undefined;
   return about && ours ? await explain(error, dataDir) : error;
 }
@@ -65,16 +66,16 @@ async function open(options: StoreOptions): Promise<Store> {
     await server.stop();
   };
   try {
-    // After the embedded server has the lock: a restore that ran until then has brought its own secret.
+    // Read after the embedded server has taken the lock: a restore that held it may have replaced the secret.
     const secrets = createSecrets(await readSecret(config));
-    judge(await waitForServer(server.url, options));
+    requireSupported(await waitForServer(server.url, options));
     sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
     options.onOpen?.(sql);
     const embedded = config.databaseUrl === undefined;
-    const { version, known } = await bringSchema(sql, options);
+    const { version, known } = await migrateSchema(sql, options);
     if (version > known) {
       await reopenBackfills(sql, known);
-      // A command is in no list of workers: a backfill may have passed the rows that it wrote meanwhile.
+      // A command is not registered as a worker, so a backfill may already have passed the rows that the command writes.
       const own = sql;
       if (options.for === "command") reopen = () => reopenBackfills(own, known);
     }
@@ -86,13 +87,15 @@ async function open(options: StoreOptions): Promise<Store> {
   }
 }
 
-async function bringSchema(sql: Sql, options: StoreOptions): Promise<{ version: number; known: number }> {
-  const { config, log, onMigration: tell, stop } = options;
+async function migrateSchema(sql: Sql, options: StoreOptions): Promise<{ version: number; known: number }> {
+  const { config, log, onMigration, stop } = options;
   const { version } = await schemaState(sql);
   if (options.keepSchema && version > 0) return { version, known: version };
   const embedded = config.databaseUrl === undefined;
-  const place = embedded ? ({ kind: "embedded", dataDir: config.dataDir } as const) : ({ kind: "external" } as const);
-  return await migrate(sql, log, { place, tell, stop });
+  const location = embedded
+    ? ({ kind: "embedded", dataDir: config.dataDir } as const)
+    : ({ kind: "external" } as const);
+  return await migrate(sql, log, { location, onProgress: onMigration, stop });
 }
 
 async function startServer({
@@ -107,35 +110,35 @@ async function startServer({
 
 async function waitForServer(url: string, { config, log, stop }: StoreOptions): Promise<ServerFacts> {
   const until = Date.now() + waitForServerMs;
-  for (let said = false; ; ) {
+  for (let logged = false; ; ) {
     try {
       return await examineServer(url);
     } catch (error) {
-      // A command may join our own server in its first second, before the program has created its database (3D000).
-      const soon =
+      // A command may connect to the embedded server before the program has created its database (3D000).
+      const retryable =
         isDatabaseAway(error) || (config.databaseUrl === undefined && (error as { code?: string }).code === "3D000");
-      if (!soon || Date.now() > until)
+      if (!retryable || Date.now() > until)
         throw new Error(`PostgreSQL does not answer: ${(error as Error).message}`, { cause: error });
-      if (!said) log.warn({ reason: (error as Error).message }, "waiting for PostgreSQL");
-      said = true;
+      if (!logged) log.warn({ reason: (error as Error).message }, "waiting for PostgreSQL");
+      logged = true;
       stop?.throwIfAborted();
       await delay(500, undefined, { signal: stop }).catch(() => stop?.throwIfAborted());
     }
   }
 }
 
-/** A database of somebody else's that Posthorn cannot work with; its words are for the operator. */
+/** An external database that Posthorn cannot use. The message is for the operator. */
 export class DatabaseRefused extends Error {
   override readonly name = "DatabaseRefused";
 }
 
-function judge({ version, sharedSessions }: ServerFacts): void {
+function requireSupported({ version, sharedSessions }: ServerFacts): void {
   if (version.number < 150_000)
-    throw new DatabaseRefused(`Posthorn needs PostgreSQL 15 or newer; DATABASE_URL leads to ${version.text}.`);
-  if (sharedSessions) throw new DatabaseRefused(pooledWords);
+    throw new DatabaseRefused(`Posthorn needs PostgreSQL 15 or newer; DATABASE_URL points to ${version.text}.`);
+  if (sharedSessions) throw new DatabaseRefused(poolerMessage);
 }
 
-const pooledWords = `DATABASE_URL leads to a pooler that lends a session for one transaction at a time (PgBouncer: pool_mode = transaction or statement).
-Posthorn prepares statements, sets time-outs and listens for wake-ups, all of which live in a session of its own.
-Put the address of PostgreSQL itself into DATABASE_URL, or give this database pool_mode = session.
-Posthorn is its own pool: a process holds POSTHORN_DATABASE_POOL connections (10) and one more, never above.`;
+const poolerMessage = `DATABASE_URL points to a pooler that shares sessions between clients (PgBouncer: pool_mode = transaction or statement).
+Posthorn needs sessions of its own for prepared statements, timeouts and wake-ups (LISTEN).
+Set DATABASE_URL to the address of PostgreSQL itself, or set pool_mode = session for this database.
+Posthorn has its own pool: a process never opens more than POSTHORN_DATABASE_POOL connections (default 10) plus one.`;

@@ -18,7 +18,11 @@ const details: Details = {
 
 async function start(t: TestContext, options: Partial<OpsListenerDeps> = {}) {
   const listener = createOpsListener({
-    ...{ host: "127.0.0.1", port: 0, chosen: true, log: silentLog(), token: undefined },
+    host: "127.0.0.1",
+    port: 0,
+    chosen: true,
+    log: silentLog(),
+    token: undefined,
     details: async () => details,
     metrics: async () => ({ contentType: "text/plain; version=0.0.4", text: "a_metric 1\n" }),
     ...options,
@@ -28,18 +32,18 @@ async function start(t: TestContext, options: Partial<OpsListenerDeps> = {}) {
   return { port, url: `http://127.0.0.1:${port}`, listener };
 }
 
-/** Says something and waits for the end of the connection. */
-async function say(port: number, text: string): Promise<string> {
+/** Sends the text on a new connection and returns everything received until it closes. */
+async function exchange(port: number, text: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
-  let heard = "";
-  socket.on("data", (chunk) => (heard += chunk));
+  let received = "";
+  socket.on("data", (chunk) => (received += chunk));
   socket.write(text);
   await once(socket, "close");
-  return heard;
+  return received;
 }
 
-test("health, readiness with details, and metrics", async (t) => {
+test("the port serves health, readiness with details, and metrics", async (t) => {
   const { url } = await start(t);
   assert.equal(await (await fetch(`${url}/healthz`)).text(), "ok\n");
   const ready = await fetch(`${url}/readyz?verbose`);
@@ -50,7 +54,7 @@ test("health, readiness with details, and metrics", async (t) => {
   assert.equal(await metrics.text(), "a_metric 1\n");
 });
 
-test("503 while a check fails, with the reason", async (t) => {
+test("/readyz answers 503 with the reason while a check fails", async (t) => {
   const checks = { program: "stopping", database: "ok" };
   const { url } = await start(t, { details: async () => ({ ...details, ready: false, checks }) });
   const answer = await fetch(`${url}/readyz`);
@@ -59,7 +63,7 @@ test("503 while a check fails, with the reason", async (t) => {
   assert.equal((await fetch(`${url}/healthz`)).status, 200);
 });
 
-test("HEAD gives the head alone, other methods 405, other paths 404", async (t) => {
+test("HEAD returns headers only, other methods get 405, other paths 404", async (t) => {
   const { url, port } = await start(t);
   const head = await fetch(`${url}/metrics`, { method: "HEAD" });
   assert.deepEqual([head.status, head.headers.get("content-length"), await head.text()], [200, "11", ""]);
@@ -68,21 +72,21 @@ test("HEAD gives the head alone, other methods 405, other paths 404", async (t) 
     assert.deepEqual([answer.status, answer.headers.get("allow")], [405, "GET, HEAD"], method);
   }
   for (const path of ["/", "/metrics/", "/METRICS", "//metrics", "/%6detrics", "/../metrics"]) {
-    const answer = await say(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+    const answer = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
     assert.match(answer, /^HTTP\/1\.1 404 /, path);
   }
 });
 
-test("a body is never taken for the next request", async (t) => {
+test("a request body is never parsed as the next request", async (t) => {
   const { port } = await start(t);
   const inner = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
   const outer = `GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${inner.length}\r\n\r\n`;
-  const heard = await say(port, outer + inner);
-  assert.equal(heard.match(/HTTP\/1\.1 /g)?.length, 1);
-  assert.match(heard, /ok\n$/);
+  const received = await exchange(port, outer + inner);
+  assert.equal(received.match(/HTTP\/1\.1 /g)?.length, 1);
+  assert.match(received, /ok\n$/);
 });
 
-test("on loopback, only local names and addresses are answered: a browser can be led here by DNS", async (t) => {
+test("on loopback, a request with a foreign Host is refused, against DNS rebinding", async (t) => {
   const { port } = await start(t);
   const statusFor = (host: string) =>
     new Promise<number | undefined>((resolve, reject) =>
@@ -95,13 +99,13 @@ test("on loopback, only local names and addresses are answered: a browser can be
   for (const host of ["evil.example", "localhost.evil.example:80", "127.0.0.1.evil.example", "[evil]", "a:b:c"])
     assert.equal(await statusFor(host), 403, host);
   assert.match(
-    await say(port, "GET /readyz HTTP/1.0\r\n\r\n"),
+    await exchange(port, "GET /readyz HTTP/1.0\r\n\r\n"),
     /^HTTP\/1\.1 200 /,
-    "a check in HTTP/1.0 names no host",
+    "an HTTP/1.0 check sends no Host",
   );
 });
 
-test("beyond loopback, details and metrics need the token; the status does not", async (t) => {
+test("outside loopback, details and metrics need the token; the status does not", async (t) => {
   const token = "0123456789abcdef";
   const { url } = await start(t, { host: "0.0.0.0", token });
   const get = (path: string, authorization?: string) =>
@@ -116,41 +120,41 @@ test("beyond loopback, details and metrics need the token; the status does not",
   assert.deepEqual(await (await get("/readyz", `Bearer ${token}`)).json(), details);
 });
 
-test("without a token nothing opens what is beyond loopback", async (t) => {
+test("outside loopback without a configured token, metrics are refused", async (t) => {
   const { url } = await start(t, { host: "0.0.0.0" });
   const headers = { authorization: "Bearer undefined" };
   assert.equal((await fetch(`${url}/metrics`, { headers })).status, 401);
 });
 
-test("broken and oversized requests are refused, slow ones ended", async (t) => {
+test("malformed and oversized requests are refused, and slow ones are closed", async (t) => {
   const { port, url } = await start(t, { limits: { headMs: 500, requestMs: 1_000, idleMs: 1_500 } });
-  assert.match(await say(port, "rubbish\r\n\r\n"), /^HTTP\/1\.1 400 /);
-  assert.match(await say(port, `GET / HTTP/1.1\r\nX: ${"x".repeat(20_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
-  assert.match(await say(port, "GET /metrics HTTP/1.1\r\nHost: loc"), /^(HTTP\/1\.1 408 |$)/);
-  assert.match(await say(port, ""), /^(HTTP\/1\.1 408 |$)/);
+  assert.match(await exchange(port, "rubbish\r\n\r\n"), /^HTTP\/1\.1 400 /);
+  assert.match(await exchange(port, `GET / HTTP/1.1\r\nX: ${"x".repeat(20_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
+  assert.match(await exchange(port, "GET /metrics HTTP/1.1\r\nHost: loc"), /^(HTTP\/1\.1 408 |$)/);
+  assert.match(await exchange(port, ""), /^(HTTP\/1\.1 408 |$)/);
   await until(
-    "an answer to others",
+    "an answer to other clients",
     async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.status === 200,
   );
 });
 
-test("connections are bounded, and the port answers again when they go", async (t) => {
+test("connections are limited, and the port accepts new ones after others close", async (t) => {
   const { port, url } = await start(t, { limits: { connections: 3 } });
   const sockets: Socket[] = [];
   for (let i = 0; i < 3; i++) {
     const socket = connect(port, "127.0.0.1");
     await once(socket, "connect");
-    // An answer says that the server has taken it.
+    // A response proves that the server has accepted the connection.
     socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
     await once(socket, "data");
     sockets.push(socket);
   }
-  assert.equal(await say(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), "", "a fourth one is closed");
+  assert.equal(await exchange(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), "", "a fourth one is closed");
   for (const socket of sockets) socket.destroy();
   await until("an answer again", async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.status === 200);
 });
 
-test("a taken default port gives way to a free one, a chosen one does not", async (t) => {
+test("a free port replaces a default port that is taken, but not a chosen one", async (t) => {
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   t.after(() => other.close());
@@ -161,27 +165,27 @@ test("a taken default port gives way to a free one, a chosen one does not", asyn
   await assert.rejects(start(t, { port, chosen: true }), { code: "EADDRINUSE" });
 });
 
-test("a stop lets an answer under way finish, and does not wait for one that never comes", async (t) => {
+test("stop lets a response in progress finish, and does not wait for one that never ends", async (t) => {
   let finish = () => {};
   const gate = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const asked: string[] = [];
+  const requested: string[] = [];
   const { listener, url } = await start(t, {
     limits: { stopMs: 2_000 },
     async details() {
-      asked.push("readyz");
+      requested.push("readyz");
       await gate;
       return details;
     },
     metrics() {
-      asked.push("metrics");
+      requested.push("metrics");
       return new Promise(() => {});
     },
   });
   const answer = fetch(`${url}/readyz`);
   const never = fetch(`${url}/metrics`).catch((error: Error) => error);
-  await until("both to be asked", async () => asked.length === 2);
+  await until("both requests to arrive", async () => requested.length === 2);
   const stopped = listener.stop();
   finish();
   assert.equal((await answer).status, 200);
@@ -190,7 +194,7 @@ test("a stop lets an answer under way finish, and does not wait for one that nev
   await assert.rejects(fetch(`${url}/healthz`));
 });
 
-test("a failure inside is a 500 and no end of the program", async (t) => {
+test("an internal failure is answered with 500, and the listener keeps running", async (t) => {
   const { url } = await start(t, { metrics: () => Promise.reject(new Error("broken")) });
   assert.equal((await fetch(`${url}/metrics`)).status, 500);
   assert.equal((await fetch(`${url}/healthz`)).status, 200);

@@ -1,8 +1,9 @@
-/** The operations port of every node: /healthz, /readyz with details and /metrics, whatever the node's roles. It starts before everything else and
- * closes last, so that a start that waits and a stop that drains can be watched. docs/decisions/0023 says why it is a port of its own. */
+/** The operations port of every node, whatever its roles: /healthz, /readyz with details, and /metrics. It opens before every other part
+ * and closes last, so that operators can watch a start that waits and a shutdown that drains. docs/decisions/0023 explains why it is a
+ * separate port. Created by assemble/ops.ts. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIP } from "node:net";
-import { hasToken, noToken } from "../api/health.ts";
+import { hasToken, tokenRequired } from "../http/health.ts";
 import type { Log } from "../ops/log.ts";
 import { isLoopback } from "./config.ts";
 import type { Details } from "./readiness.ts";
@@ -10,10 +11,10 @@ import type { Details } from "./readiness.ts";
 export type OpsListenerDeps = {
   host: string;
   port: number;
-  /** False: the port is the default, and a free one will do where it is taken. */
+  /** Whether the operator chose the port. If not and the default is taken, the listener uses a free port. */
   chosen: boolean;
   log: Log;
-  /** Needed for details and metrics on an address beyond loopback. */
+  /** Required for details and metrics on an address outside loopback. */
   token: string | undefined;
   details(): Promise<Details>;
   metrics(): Promise<{ contentType: string; text: string }>;
@@ -21,14 +22,14 @@ export type OpsListenerDeps = {
 };
 
 const defaultLimits = {
-  /** More are closed at once: a scraper and a few checks need a handful. */
+  /** Further connections are closed at once. A scraper and a few health checks need a handful. */
   connections: 64,
   headMs: 5_000,
   requestMs: 10_000,
-  /** The longest silence of a connection, also of one that does not read its answer. */
+  /** A connection without traffic for this long is closed, also while it does not read its response. */
   idleMs: 15_000,
   headerBytes: 8 * 1024,
-  /** How long a stop waits for answers under way. */
+  /** How long stop() waits for responses in progress. */
   stopMs: 1_000,
 };
 
@@ -48,7 +49,7 @@ export function createOpsListener(deps: OpsListenerDeps) {
       response.on("error", () => {});
       answer(request, response).catch((error: Error) => {
         deps.log.error({ err: error }, "a request to the operations port failed");
-        if (!response.headersSent) say(response, 500, "internal error\n");
+        if (!response.headersSent) respond(response, 500, "internal error\n");
         else response.destroy();
       });
     },
@@ -57,30 +58,30 @@ export function createOpsListener(deps: OpsListenerDeps) {
   server.setTimeout(limits.idleMs);
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // No page reads a body. The connection closes, so that a body is never parsed as the next request.
+    // No page reads a body. Close the connection, so that a body is never parsed as the next request.
     if (hasBody(request)) response.shouldKeepAlive = false;
     const page = pages.get((request.url ?? "").split("?", 1)[0]!);
-    if (!page) return say(response, 404, `There is /healthz, /readyz and /metrics.\n`);
+    if (!page) return respond(response, 404, "This port serves /healthz, /readyz and /metrics.\n");
     if (request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");
-      return say(response, 405, "Use GET.\n");
+      return respond(response, 405, "Use GET or HEAD.\n");
     }
-    // A web page can reach loopback under its own name (DNS rebinding), and a proxy may forward strangers under a public name.
+    // A web page can reach loopback under its own host name (DNS rebinding), and a proxy may forward public requests to it.
     if (local && !isLocalName(request.headers.host))
-      return say(response, 403, "This port answers to localhost and to IP addresses only.\n");
+      return respond(response, 403, "This port accepts only localhost or an IP address as Host.\n");
     await page(request, response);
   }
 
   const maySee = (request: IncomingMessage) => local || hasToken(request, deps.token);
 
   const pages = new Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void> | void>([
-    ["/healthz", (_, response) => say(response, 200, "ok\n")],
+    ["/healthz", (_, response) => respond(response, 200, "ok\n")],
     [
       "/readyz",
       async (request, response) => {
         const details = await deps.details();
         const shown = maySee(request) ? details : { ready: details.ready };
-        say(response, details.ready ? 200 : 503, `${JSON.stringify(shown)}\n`, "application/json");
+        respond(response, details.ready ? 200 : 503, `${JSON.stringify(shown)}\n`, "application/json");
       },
     ],
     [
@@ -88,16 +89,16 @@ export function createOpsListener(deps: OpsListenerDeps) {
       async (request, response) => {
         if (!maySee(request)) {
           response.setHeader("www-authenticate", 'Bearer realm="metrics"');
-          return say(response, 401, noToken);
+          return respond(response, 401, tokenRequired);
         }
         const { contentType, text } = await deps.metrics();
-        say(response, 200, text, contentType);
+        respond(response, 200, text, contentType);
       },
     ],
   ]);
 
   return {
-    /** The port it listens on. */
+    /** Returns the port that it listens on. */
     async start(): Promise<number> {
       const taken = await listen(server, deps).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "EADDRINUSE" || deps.chosen) throw error;
@@ -111,7 +112,7 @@ export function createOpsListener(deps: OpsListenerDeps) {
       if (!server.listening) return;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const force = setTimeout(() => server.closeAllConnections(), limits.stopMs);
-      // An answer that ends after this must not leave its connection open.
+      // A response that ends during shutdown must not leave its connection open.
       const idle = setInterval(() => server.closeIdleConnections(), 20);
       await closed;
       clearTimeout(force);
@@ -130,7 +131,7 @@ async function listen(server: Server, { host, port }: { host: string; port: numb
   });
 }
 
-function say(response: ServerResponse, status: number, text: string, type = "text/plain; charset=utf-8"): void {
+function respond(response: ServerResponse, status: number, text: string, type = "text/plain; charset=utf-8"): void {
   response.statusCode = status;
   response.setHeader("content-type", type);
   response.setHeader("content-length", Buffer.byteLength(text));
@@ -142,7 +143,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) !== 0;
 }
 
-/** Browsers always name the host; simple health checks in HTTP/1.0 do not. */
+/** Browsers always send Host; simple HTTP/1.0 health checks do not. */
 function isLocalName(host: string | undefined): boolean {
   if (host === undefined) return true;
   const name = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host);

@@ -1,11 +1,11 @@
-/** Whether this node can serve, and what keeps it from that: asked by /readyz on both ports and before each scrape. */
-import type { Sql } from "../store/db.ts";
+/** Whether this node can serve, and if not, why. Used by /readyz on both ports and before each scrape of the metrics. */
+import type { Sql } from "../postgres/pool.ts";
 import type { Role } from "./config.ts";
 import type { Ports } from "./files.ts";
 
 export type Phase = "starting" | "migrating" | "running" | "stopping";
 
-/** What this node is, as the wiring knows it. */
+/** The state of this node, kept up to date by assemble.ts. */
 export type NodeState = { phase: Phase; version: string; roles: readonly Role[]; ports: Ports; sql: Sql | undefined };
 
 export type Details = {
@@ -13,12 +13,12 @@ export type Details = {
   version: string;
   roles: readonly Role[];
   ports: Ports;
-  /** By name: `ok`, or what is wrong. */
+  /** By the name of the check: `ok`, or what is wrong. */
   checks: Record<string, string>;
 };
 
 export type Readiness = {
-  /** `ok`, or why PostgreSQL does not answer; resolves within the limit. */
+  /** `ok`, or why PostgreSQL does not answer. Resolves within two seconds. */
   database(): Promise<string>;
   details(): Promise<Details>;
 };
@@ -26,28 +26,28 @@ export type Readiness = {
 const withinMs = 2_000;
 
 export function createReadiness(node: NodeState): Readiness {
-  let asking: Promise<string> | undefined;
+  let pinging: Promise<string> | undefined;
 
-  /** All callers share one ping: a database that hangs must not collect statements. */
+  /** All callers share one ping, so that statements do not pile up at a database that hangs. */
   function database(): Promise<string> {
     const { sql } = node;
     if (!sql) return Promise.resolve("not open yet");
-    asking ??= sql
+    pinging ??= sql
       .ping(withinMs)
       .then(
         () => "ok",
         (error: Error) => error.message,
       )
       .finally(() => {
-        asking = undefined;
+        pinging = undefined;
       });
-    return orAfter(withinMs, asking, `no answer within ${withinMs / 1000} s`);
+    return withTimeout(withinMs, pinging, `no answer within ${withinMs / 1000} s`);
   }
 
   return {
     database,
     async details() {
-      // A node that starts or stops serves nothing, whatever the database says.
+      // A node that is starting or stopping serves no calls, even if the database answers.
       const checks = {
         program: node.phase === "running" ? "ok" : node.phase,
         database: await database(),
@@ -58,11 +58,11 @@ export function createReadiness(node: NodeState): Readiness {
   };
 }
 
-/** The promise's value, or `otherwise` when it takes longer. The promise must not reject. */
-export async function orAfter<T>(ms: number, promise: Promise<T>, otherwise: T): Promise<T> {
+/** The promise's value, or `fallback` after the time limit. The promise must not reject. */
+export async function withTimeout<T>(ms: number, promise: Promise<T>, fallback: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<T>((resolve) => {
-    timer = setTimeout(() => resolve(otherwise), ms);
+    timer = setTimeout(() => resolve(fallback), ms);
   });
   try {
     return await Promise.race([promise, late]);

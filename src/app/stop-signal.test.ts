@@ -5,7 +5,7 @@ import { until } from "../../test/harness/wait.ts";
 
 const module = new URL("./stop-signal.ts", import.meta.url).href;
 
-/** Listens as the program does, and keeps running until a second signal ends it. */
+/** Listens for signals like the program, and keeps running until a second signal ends it. */
 const script = `
   const { listenForStop, untilAborted } = await import(${JSON.stringify(module)});
   const stop = listenForStop();
@@ -16,7 +16,7 @@ const script = `
   process.stdout.write("stopping ");
 `;
 
-/** A repeat arrives, and then the event loop stands still for longer than repeats may take. */
+/** A repeat arrives, and then the event loop is blocked for longer than `repeatMs`. */
 const busy = `
   process.kill(process.pid, "SIGTERM");
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
@@ -32,7 +32,7 @@ function listen(afterwards = "") {
   return { child, seen, shows };
 }
 
-test("repeats of the first signal are ignored, and a later one ends the process with a sentence", async (t) => {
+test("repeats of the first signal are ignored, and a later signal ends the process with a message", async (t) => {
   const { child, seen, shows } = listen();
   t.after(() => child.kill("SIGKILL"));
   await shows("ready");
@@ -49,7 +49,7 @@ test("repeats of the first signal are ignored, and a later one ends the process 
   assert.match(seen.output, /A second SIGTERM ended Posthorn at once/);
 });
 
-test("a repeat that the process sees late, because it was busy, still counts as a repeat", async (t) => {
+test("a repeat that a busy process handles late still counts as a repeat", async (t) => {
   const { child, seen, shows } = listen(busy);
   t.after(() => child.kill("SIGKILL"));
   await shows("ready");

@@ -1,18 +1,18 @@
-/** One attempt: an email's recipients at one destination, in named steps. Whatever happens comes back as a settlement for each. */
-import { toOutgoing } from "../accept/outgoing.ts";
+/** One attempt to deliver an email to its recipients at one destination, as a list of named steps. The delivery loop calls it and gets one
+ * settlement per recipient. */
+import { toOutgoing } from "../emails/outgoing.ts";
+import { type ContentKey, readContents } from "../emails/store/content.ts";
 import type { Log } from "../ops/log.ts";
-import { type ContentKey, readContents } from "../store/content.ts";
-import { isDatabaseAway, type Sql } from "../store/db.ts";
-import type { Leased, LeasedEmail } from "../store/lease.ts";
-import { createLoader } from "../store/loader.ts";
-import type { Settlement } from "../store/settle.ts";
-import type { Composer } from "./compose-pool.ts";
+import { createLoader } from "../postgres/loader.ts";
+import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
+import type { Composer } from "./compose/pool.ts";
 import type { createJudge } from "./judge.ts";
-import type { Attempt } from "./loop.ts";
-import type { Held, Memory } from "./memory.ts";
+import type { DeliveryAttempt } from "./loop.ts";
+import type { Memory, Reservation } from "./memory.ts";
 import type { createSigning, Signer } from "./signing.ts";
-import type { Simulator } from "./simulator.ts";
-import type { Transport } from "./transport.ts";
+import type { Leased, LeasedEmail } from "./store/lease.ts";
+import type { Settlement } from "./store/settle.ts";
+import type { Simulator, Transport } from "./transport.ts";
 import type { Turns } from "./turns.ts";
 
 export type AttemptDeps = {
@@ -21,146 +21,153 @@ export type AttemptDeps = {
   composer: Composer;
   signing: ReturnType<typeof createSigning>;
   judge: ReturnType<typeof createJudge>;
-  /** Undefined in capture mode: every email is simulated there. */
+  /** Undefined in capture mode, where every email is simulated. */
   transport: Transport | undefined;
   simulator: Simulator;
   memory: Memory;
-  /** For composing and signing. */
+  /** Shares composing and signing between workspaces. */
   turns: Turns;
 };
 
-/** Let go of when the message is composed: while it is sent, it is in memory once. */
-type Content = { parts: string[] | undefined };
-
-/** Recipients of one email that travel in one transaction, and what is needed for it. */
-type Load = {
+/** What the messages of one attempt share. */
+type AttemptContext = {
   email: LeasedEmail;
-  content: Content;
-  /** Nobody composes this email after it. */
-  last: boolean;
   signer: Signer;
-  rows: readonly Leased[];
-  utf8: boolean;
-  memory: Held;
+  /** Dropped once the last message is composed, so that only the composed message is in memory while it is sent. */
+  content: { parts: string[] | undefined };
+  memory: Reservation;
   signal: AbortSignal;
   site: string | undefined;
 };
 
-export function createAttempt(deps: AttemptDeps): Attempt {
-  const { judge } = deps;
+/** The recipients that get the same message. */
+type Group = { rows: readonly Leased[]; utf8: boolean; last: boolean };
+
+/** `undefined`: the recipient was not tried, and its lease is released. */
+type Result = Settlement | undefined;
+
+export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
+  const { judge, log } = deps;
   const contentOf = createLoader(async (keys: ContentKey[]) => {
     const found = await readContents(deps.sql, keys);
     return keys.map((key) => found.get(key.emailId));
   }, 50);
 
   return async (rows, signal, site) => {
-    const results: (Settlement | undefined)[] = rows.map((row) => {
-      if (row.suppression) return judge.suppress(row, row.suppression);
-      return judge.isExpired(row) ? judge.expired(row) : undefined;
-    });
-    const left = rows.filter((_, i) => !results[i]);
-    if (left.length === 0) return results;
-    const email = left[0]!.email;
-    const { destination } = left[0]!;
-    const memory = await deps.memory.hold({ sizeBytes: email.sizeBytes, destination }, signal);
-    try {
-      const settled = await tryToDeliver(email, left, { memory, signal, site }).catch((error) => {
-        if (isDatabaseAway(error)) throw error;
-        return new Map(zip(left, tripped(error, left, { signal, handedOver: false })));
-      });
-      for (const [i, row] of rows.entries()) results[i] ??= settled.get(row);
-      return results;
-    } finally {
-      memory.release();
-    }
+    const settled = settleWithoutAttempt(rows);
+    const open = rows.filter((row) => !settled.has(row));
+    if (open.length > 0) for (const [row, result] of await deliver(open, signal, site)) settled.set(row, result);
+    return rows.map((row) => settled.get(row));
   };
 
-  async function tryToDeliver(
-    email: LeasedEmail,
-    rows: readonly Leased[],
-    { memory, signal, site }: { memory: Held; signal: AbortSignal; site: string | undefined },
-  ): Promise<Map<Leased, Settlement | undefined>> {
-    const [content, signer] = await Promise.all([
-      contentOf({ workspaceId: email.workspaceId, emailId: email.id, day: email.contentDay }).then(held),
-      deps.signing.signerOf(email.workspaceId, email.domainId),
-    ]);
-    if (!content) return failAll(rows, "content_lost", "The content of this email is past the time it is kept.");
-    if (!signer)
-      return failAll(
-        rows,
-        "no_dkim_key",
-        `${email.domain} has no DKIM key any more, so that the email cannot be signed.`,
-      );
-    const settled = new Map<Leased, Settlement | undefined>();
-    const groups = byHeaderForm(rows);
-    for (const { utf8, group } of groups) {
-      const last = group === groups.at(-1)!.group;
-      // What the first group came to must not be lost with the second.
-      const outcomes = await carryOrExplain({ email, content, last, signer, rows: group, utf8, memory, signal, site });
-      for (const [i, row] of group.entries()) settled.set(row, outcomes[i]);
+  function settleWithoutAttempt(rows: readonly Leased[]): Map<Leased, Result> {
+    const settled = new Map<Leased, Result>();
+    for (const row of rows) {
+      if (row.suppression) settled.set(row, judge.suppress(row, row.suppression));
+      else if (judge.isExpired(row)) settled.set(row, judge.expired(row));
     }
     return settled;
   }
 
-  async function carryOrExplain(input: Load): Promise<(Settlement | undefined)[]> {
-    const progress = { handedOver: false };
+  async function deliver(
+    rows: readonly Leased[],
+    signal: AbortSignal,
+    site: string | undefined,
+  ): Promise<Map<Leased, Result>> {
+    const { email, destination } = rows[0]!;
+    const memory = await deps.memory.reserve({ sizeBytes: email.sizeBytes, destination }, signal);
     try {
-      return await carry(input, progress);
+      const [parts, signer] = await loadContentAndSigner(email);
+      if (!parts) return failAll(rows, "content_lost", contentLostReason);
+      if (!signer) return failAll(rows, "no_dkim_key", noKeyReason(email));
+      const context = { email, signer, content: { parts }, memory, signal, site };
+      const settled = new Map<Leased, Result>();
+      for (const group of groupByHeaderForm(rows)) {
+        const results = await deliverGroup(context, group);
+        for (const [i, row] of group.rows.entries()) settled.set(row, results[i]);
+      }
+      return settled;
     } catch (error) {
-      return tripped(error, input.rows, { signal: input.signal, handedOver: progress.handedOver });
+      if (isDatabaseAway(error)) throw error;
+      const results = settleFault(error, rows, { signal, handedOver: false });
+      return new Map(rows.map((row, i) => [row, results[i]]));
+    } finally {
+      memory.release();
     }
   }
 
-  /** An email that trips over a fault of ours waits like any other and ends like any other: never tried for ever, never without a word. */
-  function tripped(error: unknown, rows: readonly Leased[], at: { signal: AbortSignal; handedOver: boolean }) {
+  async function loadContentAndSigner(email: LeasedEmail) {
+    return await Promise.all([
+      contentOf({ workspaceId: email.workspaceId, emailId: email.id, day: email.contentDay }),
+      deps.signing.signerOf(email.workspaceId, email.domainId),
+    ]);
+  }
+
+  /** Catches its own errors, so that a failing group does not lose the results of an earlier one. */
+  async function deliverGroup(context: AttemptContext, group: Group): Promise<Result[]> {
+    const { email, signer, signal } = context;
+    let handedOver = false;
+    try {
+      const raw = await compose(context, group);
+      const returnPath = deps.signing.returnPath(email.id, signer.returnPathDomain);
+      const { transport } = deps;
+      if (email.test || !transport)
+        return await Promise.all(group.rows.map((row) => deps.simulator(row, { raw, returnPath })));
+      handedOver = true;
+      const { evidence, conversation } = await transport({
+        destination: group.rows[0]!.destination,
+        returnPath,
+        recipients: group.rows.map((row) => row.address),
+        raw,
+        utf8Headers: group.utf8,
+        requireTls: email.envelope.requireTls,
+        siteName: context.site,
+        signal,
+      });
+      return judge.judgeAll(group.rows, evidence, conversation);
+    } catch (error) {
+      return settleFault(error, group.rows, { signal, handedOver });
+    }
+  }
+
+  async function compose({ email, signer, content, memory, signal }: AttemptContext, group: Group) {
+    const endTurn = await deps.turns.take(email.workspaceId, signal);
+    const { raw } = await deps.composer
+      .compose({ email: toOutgoing(email, content.parts!), signer: signer.source, smtputf8: group.utf8, signal })
+      .finally(endTurn);
+    if (group.last) content.parts = undefined;
+    memory.shrink();
+    return raw;
+  }
+
+  /** Settles an internal error as a temporary failure: the email is retried with the usual delays and expires like any other. */
+  function settleFault(
+    error: unknown,
+    rows: readonly Leased[],
+    at: { signal: AbortSignal; handedOver: boolean },
+  ): Result[] {
     if (at.signal.aborted) return rows.map(() => undefined);
-    deps.log.error({ err: error, emailId: rows[0]!.emailId }, "an attempt failed by a fault of ours");
+    log.error({ err: error, emailId: rows[0]!.emailId }, "a delivery attempt failed with an internal error");
     return rows.map((row) => judge.fault(row, at.handedOver));
   }
 
-  async function carry(input: Load, progress: { handedOver: boolean }): Promise<(Settlement | undefined)[]> {
-    const { email, content, signer, rows, utf8, signal } = input;
-    const giveBack = await deps.turns.take(email.workspaceId, signal);
-    const { raw } = await deps.composer
-      .compose({ email: toOutgoing(email, content.parts!), signer: signer.source, smtputf8: utf8, signal })
-      .finally(giveBack);
-    if (input.last) content.parts = undefined;
-    input.memory.shrink();
-    const returnPath = deps.signing.returnPath(email.id, signer.returnPathDomain);
-    if (email.test || !deps.transport)
-      return await Promise.all(rows.map((row) => deps.simulator(row, { raw, returnPath })));
-    progress.handedOver = true;
-    const { evidence, conversation } = await deps.transport({
-      destination: rows[0]!.destination,
-      returnPath,
-      recipients: rows.map((row) => row.address),
-      raw,
-      utf8Headers: utf8,
-      requireTls: email.envelope.requireTls,
-      siteName: input.site,
-      signal,
-    });
-    return judge.judgeAll(rows, evidence, conversation);
-  }
-
-  function failAll(rows: readonly Leased[], category: string, reason: string): Map<Leased, Settlement> {
-    deps.log.warn({ emailId: rows[0]!.emailId, category }, reason);
+  function failAll(rows: readonly Leased[], category: string, reason: string): Map<Leased, Result> {
+    log.warn({ emailId: rows[0]!.emailId, category }, reason);
     return new Map(rows.map((row) => [row, judge.fail(row, category, reason)]));
   }
 }
 
-function held(parts: string[] | undefined): Content | undefined {
-  return parts && { parts };
+const contentLostReason = "The content of this email was deleted because its retention period has passed.";
+
+function noKeyReason({ domain }: LeasedEmail): string {
+  return `${domain} no longer has a DKIM key, so the email cannot be signed. Check the domain and send the email again.`;
 }
 
-function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {
-  return left.map((one, i) => [one, right[i]!]);
-}
-
-/** RFC 6532: a header with a non-ASCII mailbox needs SMTPUTF8 all the way; the others must not suffer for it. */
-function byHeaderForm(rows: readonly Leased[]): { utf8: boolean; group: Leased[] }[] {
-  const needs = (row: Leased) => /[^\x00-\x7f]/.test(row.address);
-  return [false, true]
-    .map((utf8) => ({ utf8, group: rows.filter((row) => needs(row) === utf8) }))
-    .filter(({ group }) => group.length > 0);
+/** RFC 6532: a non-ASCII address in a header field needs SMTPUTF8 on every hop. The other recipients get a message without it. */
+function groupByHeaderForm(rows: readonly Leased[]): Group[] {
+  const needsUtf8 = (row: Leased) => /[^\x00-\x7f]/.test(row.address);
+  const groups = [false, true]
+    .map((utf8) => ({ utf8, rows: rows.filter((row) => needsUtf8(row) === utf8) }))
+    .filter((group) => group.rows.length > 0);
+  return groups.map((group, i) => ({ ...group, last: i === groups.length - 1 }));
 }

@@ -1,29 +1,30 @@
-/** Turns what an attempt saw into what is settled: the recipient's new state, the next try, and the event in the wire's own words. */
-import { classifyAll, expire, type Outcome } from "../rules/outcome.ts";
-import type { Evidence } from "../rules/outcome-evidence.ts";
-import { nextAttempt } from "../rules/retry.ts";
-import type { Leased } from "../store/lease.ts";
-import type { Settlement } from "../store/settle.ts";
+/** Turns the evidence of an attempt into settlements: each recipient's new status, the time of its next attempt and its event, in the
+ * contract's terms. The attempt and the simulator call it. */
+import type { Evidence } from "../smtp/client/evidence.ts";
+import { classifyAll, expire, type Outcome } from "./rules/outcome.ts";
+import { nextAttempt } from "./rules/retry.ts";
+import type { Leased } from "./store/lease.ts";
+import type { Settlement } from "./store/settle.ts";
 
-/** How the conversation went, for the event. */
+/** Facts about the SMTP session that go into the event. */
 export type Conversation = {
   relay: boolean;
   remoteMx: string | undefined;
   tls: { protocol: string; cipher: string; verified: boolean; mtaSts?: "enforce" | "testing" } | undefined;
-  /** Why a relay was asked where mail usually goes direct. */
+  /** Why the mail went to the fallback relay instead of the recipient's server. */
   relayReason?: string;
 };
 
 export type JudgeDeps = { scheduleMs: readonly number[]; nowMs(): number; random(): number; makeEventId(): string };
 
 export function createJudge(deps: JudgeDeps) {
-  /** `undefined`: we broke it off ourselves before the receiver could have it; it is given back untouched. */
+  /** `undefined`: we aborted the attempt before the receiver could have accepted the message, so the lease is released unchanged. */
   function judgeAll(
     rows: readonly Leased[],
     evidence: readonly Evidence[],
     conversation: Conversation,
   ): (Settlement | undefined)[] {
-    // One moment and one throw of the dice for all: recipients that were deferred together come back in one transaction.
+    // The same time and jitter for all: recipients that were deferred together are retried in one transaction.
     const now = new Date(deps.nowMs());
     const random = deps.random();
     return classifyAll(evidence, { relay: conversation.relay }).map((outcome, i) => {
@@ -42,7 +43,7 @@ export function createJudge(deps: JudgeDeps) {
     });
   }
 
-  /** What a simulation came to, which sets its own pace. */
+  /** The settlement of a simulated attempt. The simulation sets its own retry delay. */
   function simulated(
     row: Leased,
     { outcome, afterMs }: { outcome: Outcome; afterMs: number | null },
@@ -108,7 +109,7 @@ export function createJudge(deps: JudgeDeps) {
     };
   }
 
-  /** No receiver is involved: the fault is ours or the account's. */
+  /** A failure without a receiver: an internal error, or something that the workspace has to fix. */
   function fail(row: Leased, category: string, reason: string): Settlement {
     return {
       ...identity(row),
@@ -131,7 +132,7 @@ export function createJudge(deps: JudgeDeps) {
     judgeAll,
     simulated,
     fail,
-    /** The program tripped over this email: put off by the usual schedule, and failed when its time is over. */
+    /** An internal error during the attempt: retried on the usual schedule, failed once the email expires. */
     fault(row: Leased, inDoubt: boolean): Settlement {
       const now = new Date(deps.nowMs());
       const attempts = row.attempts + 1;
@@ -144,25 +145,28 @@ export function createJudge(deps: JudgeDeps) {
       const nextAttemptAt = next.at.toISOString();
       return {
         ...failed,
-        ...{ status: "delayed", dueInMs: next.at.getTime() - now.getTime(), attempts, reply },
+        status: "delayed",
+        dueInMs: next.at.getTime() - now.getTime(),
+        attempts,
+        reply,
         inDoubt: row.inDoubt || inDoubt,
         event: { id: deps.makeEventId(), type: "email.delayed", payload: { ...payload, nextAttemptAt } },
       };
     },
-    /** Its time was over before its turn came: nobody was asked. */
+    /** The email expired before this attempt, so no server is contacted. */
     expired(row: Leased): Settlement {
-      // The receiver was never to blame.
+      // The last attempt failed with an internal error, so this is not the receiver's bounce.
       if (row.reply === faultReply) return fail(row, "internal", faultReason);
-      const reason = row.reply ?? "it waited in the queue until its time was over";
+      const reason = row.reply ?? "the email expired in the queue before the first attempt";
       const { attempts, address } = row;
-      const words = { category: "expired", enhancedCode: "4.4.7", smtpReply: reason, remoteMx: "", attempts };
+      const details = { category: "expired", enhancedCode: "4.4.7", smtpReply: reason, remoteMx: "", attempts };
       return {
         ...fail(row, "expired", reason),
         status: "bounced",
         event: {
           id: deps.makeEventId(),
           type: "email.bounced",
-          payload: { recipients: [address], bounceType: "BOUNCE_TYPE_TRANSIENT", ...words },
+          payload: { recipients: [address], bounceType: "BOUNCE_TYPE_TRANSIENT", ...details },
         },
       };
     },
@@ -179,7 +183,7 @@ export function createJudge(deps: JudgeDeps) {
         dueInMs: undefined,
         attempts: row.attempts,
         inDoubt: row.inDoubt,
-        reply: `not tried: the address is on the suppression list (${suppression.reason})`,
+        reply: `not attempted: the address is on the suppression list (${suppression.reason})`,
         remoteMx: undefined,
         suppress: undefined,
         event: { id: deps.makeEventId(), type: "email.suppressed", payload },
@@ -188,8 +192,9 @@ export function createJudge(deps: JudgeDeps) {
   };
 }
 
+/** Do not change: `expired` compares it with the reply stored by an earlier attempt, perhaps of an earlier release. */
 const faultReply = "a fault of this service kept the attempt from being made; it will be made again";
-const faultReason = "A fault of this service kept the email from being sent.";
+const faultReason = "The email could not be sent because of an internal error of this service.";
 
 function identity(row: Leased) {
   return { workspaceId: row.workspaceId, emailId: row.emailId, position: row.position, lease: row.lease };
@@ -199,7 +204,7 @@ function base(row: Leased, outcome: Outcome, conversation: Conversation) {
   return {
     ...identity(row),
     attempts: row.attempts + 1,
-    // Once in doubt, always in doubt: a later success may be the second copy.
+    // A later success may be the second copy, so the flag is never cleared.
     inDoubt: row.inDoubt || outcome.inDoubt,
     reply: storable(outcome.reply ?? outcome.reason),
     remoteMx: conversation.remoteMx && storable(conversation.remoteMx),
@@ -210,7 +215,7 @@ function base(row: Leased, outcome: Outcome, conversation: Conversation) {
 function common(row: Leased, outcome: Outcome, conversation: Conversation) {
   return {
     recipients: [row.address],
-    // The wire's words are one word each.
+    // The contract writes categories with underscores.
     category: outcome.category.replaceAll("-", "_"),
     enhancedCode: outcome.enhancedCode ?? "",
     smtpReply: storable(outcome.reply ?? outcome.reason),
@@ -219,7 +224,7 @@ function common(row: Leased, outcome: Outcome, conversation: Conversation) {
   };
 }
 
-/** Words of strangers: what PostgreSQL cannot hold must not keep an outcome from being settled. */
+/** Removes what PostgreSQL cannot store (NUL, unpaired surrogates) from a receiver's text, so that the outcome can always be settled. */
 function storable(text: string): string {
   return text.replaceAll("\0", " ").toWellFormed();
 }

@@ -20,7 +20,7 @@ const message = {
   raw: Buffer.from("Subject: hi\r\n\r\nhello\r\n"),
 };
 
-test("a message lies whole in new/, under a name no address can lead astray, and a second attempt replaces it", async () => {
+test("a message is written to new/ under a safe name for any address, and a second attempt replaces it", async () => {
   const mailbox = await openMailbox(folder);
   const path = await mailbox.deliver(message);
   assert.equal(await mailbox.deliver(message), path);
@@ -32,10 +32,10 @@ test("a message lies whole in new/, under a name no address can lead astray, and
   );
 });
 
-test("the mailbox and its mail are closed to other accounts, also a mailbox that was open before", async () => {
+test("other accounts cannot read the mailbox or its mail, even if the folder was readable before", async () => {
   const made = join(folder, "made");
   const path = await (await openMailbox(made)).deliver(message);
-  const modeOf = async (one: string) => (await stat(one)).mode & 0o777;
+  const modeOf = async (file: string) => (await stat(file)).mode & 0o777;
   const folders = [made, ...["tmp", "new", "cur"].map((part) => join(made, part))];
   for (const one of folders) assert.equal(await modeOf(one), 0o700, one);
   assert.equal(await modeOf(path), 0o600);
@@ -44,7 +44,7 @@ test("the mailbox and its mail are closed to other accounts, also a mailbox that
   for (const one of folders) assert.equal(await modeOf(one), 0o700, one);
 });
 
-test("a mailbox that is a link to another folder is left as it is", async () => {
+test("the mode of a folder behind a symbolic link is not changed", async () => {
   const shared = join(folder, "shared");
   await mkdir(shared);
   await chmod(shared, 0o750);
@@ -53,21 +53,21 @@ test("a mailbox that is a link to another folder is left as it is", async () => 
   assert.equal((await stat(shared)).mode & 0o777, 0o750);
 });
 
-test("old mail is swept, new mail stays", async () => {
+test("a sweep removes old mail and keeps new mail", async () => {
   const mailbox = await openMailbox(folder);
   await mailbox.deliver(message);
   assert.equal(await mailbox.sweep(Date.now() - 60_000), 0);
   assert.equal(await mailbox.sweep(Date.now() + 60_000), 1);
 });
 
-test("the sweep runs by itself, at the start and again, and survives a folder that is gone", async () => {
+test("the sweep runs at the start and periodically, and continues when a folder is missing", async () => {
   const mailbox = await openMailbox(folder);
   await mailbox.deliver(message);
   const sweep = createSweep({ mailbox, log: silentLog(), keptDays: -1, everyMs: 10 });
   sweep.start();
   const left = async () => (await readdir(join(folder, "new"))).length;
   await until("an empty mailbox", async () => (await left()) === 0);
-  // Not delivered: this sweep has no patience and would take the draft too.
+  // Written directly: this sweep removes everything, and `deliver` would lose its draft in tmp/.
   await writeFile(join(folder, "new", "second.eml"), message.raw);
   await until("an empty mailbox again", async () => (await left()) === 0);
   await rm(join(folder, "cur"), { recursive: true });

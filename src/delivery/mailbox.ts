@@ -1,12 +1,13 @@
-/** The local mailbox of capture mode: a Maildir in the data directory that any mail program can open. Nothing leaves the machine. */
+/** The local mailbox of capture mode and of test keys: a Maildir in the data directory that any mail program can open. The simulator
+ * writes to it; `createSweep` deletes old messages. */
 import { chmod, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../ops/log.ts";
 
 export type Mailbox = {
-  /** Written whole, under a name that follows from the email: a second attempt replaces the first one's file. */
+  /** Writes the file atomically and returns its path. Its name depends only on email and recipient, so a second attempt replaces it. */
   deliver(message: { emailId: string; returnPath: string; recipient: string; raw: Buffer }): Promise<string>;
-  /** Removes what is older than the given time. */
+  /** Removes messages older than the given time and returns how many. */
   sweep(olderThanMs: number): Promise<number>;
 };
 
@@ -18,7 +19,7 @@ export async function openMailbox(folder: string): Promise<Mailbox> {
       const draft = join(folder, "tmp", name);
       const file = await open(draft, "w", 0o600);
       try {
-        // RFC 5321 §4.4: final delivery notes the return path; the recipient of a blind copy is found in Delivered-To alone.
+        // RFC 5321 §4.4: final delivery records the return path. The recipient of a blind copy appears in Delivered-To only.
         await file.writeFile(`Return-Path: <${returnPath}>\r\nDelivered-To: ${recipient}\r\n`);
         await file.writeFile(raw);
       } finally {
@@ -33,8 +34,8 @@ export async function openMailbox(folder: string): Promise<Mailbox> {
       for (const part of ["tmp", "new", "cur"]) {
         for (const name of await readdir(join(folder, part))) {
           const path = join(folder, part, name);
-          const facts = await stat(path).catch(() => undefined);
-          if (!facts || facts.mtimeMs >= olderThanMs) continue;
+          const stats = await stat(path).catch(() => undefined);
+          if (!stats || stats.mtimeMs >= olderThanMs) continue;
           await rm(path, { force: true });
           removed++;
         }
@@ -44,25 +45,26 @@ export async function openMailbox(folder: string): Promise<Mailbox> {
   };
 }
 
-/** Mail is for its owner alone. A folder of ours from an earlier release is closed; a link or another account's folder is left alone. */
+/** Only the owner may read mail. Tightens the mode of a folder that an earlier release created, but leaves symbolic links and folders of
+ * other accounts unchanged. */
 async function openPrivate(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const facts = await lstat(folder);
-  if (facts.isDirectory() && facts.uid === process.getuid?.() && (facts.mode & 0o077) !== 0) await chmod(folder, 0o700);
+  const stats = await lstat(folder);
+  if (stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
 const sweepEveryMs = 3_600_000;
 
-/** What is older than content may be leaves the mailbox too; done by the node that fills it. */
+/** Deletes messages that are older than the content retention period. Every node that delivers sweeps its own mailbox. */
 export function createSweep(deps: { mailbox: Mailbox; log: Log; keptDays: number; everyMs?: number }) {
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const sweep = async () => {
     try {
       const removed = await deps.mailbox.sweep(Date.now() - deps.keptDays * 86_400_000);
-      if (removed > 0) deps.log.info({ removed }, "old messages left the local mailbox");
+      if (removed > 0) deps.log.info({ removed }, "removed old messages from the local mailbox");
     } catch (error) {
-      deps.log.warn({ err: error }, "the local mailbox could not be swept, will try again");
+      deps.log.warn({ err: error }, "cannot remove old messages from the local mailbox; the next sweep will retry");
     }
   };
   return {

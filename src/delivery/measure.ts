@@ -1,9 +1,9 @@
-/** Counts what attempts come to: how many, how long, how many at this moment. Wrapped around `attempt` by the wiring. */
+/** Records metrics about attempts: outcomes, durations and the number in progress. app/assemble/delivery.ts wraps the attempt in it. */
 import type { Metrics, SiteOutcome } from "../ops/metrics.ts";
-import type { RecipientStatus } from "../rules/recipient-status.ts";
-import type { Attempt } from "./loop.ts";
+import type { DeliveryAttempt } from "./loop.ts";
+import type { RecipientStatus } from "./rules/recipient-status.ts";
 
-/** Statuses that say something about the receiver. */
+/** The statuses that count in the statistics of a site. */
 const siteOutcome: Partial<Record<RecipientStatus, SiteOutcome>> = {
   delivered: "accepted",
   sent: "accepted",
@@ -12,7 +12,7 @@ const siteOutcome: Partial<Record<RecipientStatus, SiteOutcome>> = {
   failed: "failed",
 };
 
-export function measured(attempt: Attempt, metrics: Metrics): Attempt {
+export function measured(attempt: DeliveryAttempt, metrics: Metrics): DeliveryAttempt {
   return async (rows, signal, site) => {
     const end = metrics.deliverySeconds.startTimer();
     metrics.deliveriesInHand.inc(rows.length);

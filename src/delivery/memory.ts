@@ -1,67 +1,70 @@
-/** Memory for content under way, shared by all attempts of a node: large emails wait in lines of their own, so that ordinary mail never
- * waits for them, and one slow destination cannot hold all of it. */
+/** The memory budget for email content, shared by all attempts of a node. Large emails have a separate budget, so that ordinary mail never
+ * waits for them, and one destination can use at most half of it. */
 import { type Budget, createBudget } from "../ops/budget.ts";
 
-export type Held = {
-  /** The email is composed: from here on it takes less. */
+export type Reservation = {
+  /** Call once the email is composed: sending takes less memory. */
   shrink(): void;
   release(): void;
 };
 
-export type Memory = { hold(email: { sizeBytes: number; destination: string }, signal: AbortSignal): Promise<Held> };
+export type Memory = {
+  /** Waits until there is enough memory for the email. */
+  reserve(email: { sizeBytes: number; destination: string }, signal: AbortSignal): Promise<Reservation>;
+};
 
-/** What one email costs, in copies of its content: while it is read and composed, and while it is sent. */
+/** The memory that one email takes, in copies of its content. */
 const copies = { composing: 4, sending: 2 };
-const smallest = 16 * 1024;
-const largeFrom = 1024 * 1024;
+const minBytes = 16 * 1024;
+const largeFromBytes = 1024 * 1024;
 
 export function createMemory(total: { small: number; large: number }): Memory {
   const small = createBudget(total.small);
   const large = createBudget(total.large);
   const destinations = new Map<string, Budget>();
 
-  function lineOf(destination: string): Budget {
-    const line = destinations.get(destination) ?? createBudget(total.large / 2);
-    destinations.set(destination, line);
-    return line;
+  function budgetOf(destination: string): Budget {
+    const budget = destinations.get(destination) ?? createBudget(total.large / 2);
+    destinations.set(destination, budget);
+    return budget;
   }
 
   return {
-    async hold({ sizeBytes, destination }, signal) {
-      const bytes = Math.max(smallest, sizeBytes * copies.composing);
-      if (sizeBytes < largeFrom) {
+    async reserve({ sizeBytes, destination }, signal) {
+      const bytes = Math.max(minBytes, sizeBytes * copies.composing);
+      if (sizeBytes < largeFromBytes) {
         await small.take(bytes, signal);
-        return held(bytes, (given) => small.give(given));
+        return createReservation(bytes, (released) => small.give(released));
       }
-      const line = lineOf(destination);
-      const leave = (given: number) => {
-        line.give(given);
-        if (line.used() === 0) destinations.delete(destination);
+      const ofDestination = budgetOf(destination);
+      const giveToDestination = (released: number) => {
+        ofDestination.give(released);
+        if (ofDestination.used() === 0) destinations.delete(destination);
       };
-      await line.take(bytes, signal);
+      await ofDestination.take(bytes, signal);
       try {
         await large.take(bytes, signal);
       } catch (error) {
-        leave(bytes);
+        giveToDestination(bytes);
         throw error;
       }
-      return held(bytes, (given) => {
-        large.give(given);
-        leave(given);
+      return createReservation(bytes, (released) => {
+        large.give(released);
+        giveToDestination(released);
       });
     },
   };
 }
 
-function held(bytes: number, give: (bytes: number) => void): Held {
-  let left = bytes;
-  const giveDownTo = (rest: number) => {
-    if (left <= rest) return;
-    give(left - rest);
-    left = rest;
+function createReservation(bytes: number, give: (bytes: number) => void): Reservation {
+  let reserved = bytes;
+  const reduceTo = (rest: number) => {
+    if (reserved <= rest) return;
+    give(reserved - rest);
+    reserved = rest;
   };
   return {
-    shrink: () => giveDownTo((bytes / copies.composing) * copies.sending),
-    release: () => giveDownTo(0),
+    shrink: () => reduceTo((bytes / copies.composing) * copies.sending),
+    release: () => reduceTo(0),
   };
 }

@@ -1,62 +1,65 @@
-/** How an email is signed and where its bounces go: the domain's findable key, opened and kept for a moment. */
+/** Provides the DKIM key and the return path of an email. Caches the newest key of each domain whose DNS record is published. The attempt
+ * calls it. */
 import { createSecretKey } from "node:crypto";
+import { noteSigned, readSigning } from "../domains/store/sending.ts";
 import { makeReturnPath } from "../mail/return-path.ts";
 import type { Log } from "../ops/log.ts";
-import type { Sql } from "../store/db.ts";
-import { toWireId } from "../store/ids.ts";
-import type { Secrets } from "../store/secrets.ts";
-import { noteSigned, readSigning } from "../store/sending-domains.ts";
-import type { PrivateKeySource } from "./compose-pool-keys.ts";
+import { toWireId } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import type { Secrets } from "../postgres/sealing.ts";
+import type { PrivateKeySource } from "./compose/job.ts";
 
 export type Signer = { source: PrivateKeySource; returnPathDomain: string };
 
-/** A change of DNS or of keys is noticed within this time. */
-const keptMs = 10_000;
-const keptDomains = 1000;
+/** A change of the domain's keys or DNS records takes effect within this time. */
+const cacheMs = 10_000;
+const maxDomains = 1000;
+const recordUseEveryMs = 3_600_000;
 
 export type SigningDeps = { sql: Sql; log: Log; secrets: Secrets; zone: string };
 
 export function createSigning(deps: SigningDeps) {
-  const kept = new Map<string, { untilMs: number; signer: Promise<Signer | undefined> }>();
-  const noted = new Map<string, number>();
+  const signers = new Map<string, { untilMs: number; signer: Promise<Signer | undefined> }>();
+  const recordedAtMs = new Map<string, number>();
   const returnPathKey = createSecretKey(deps.secrets.derive("return path v1"));
 
   async function read(workspaceId: string, domainId: string): Promise<Signer | undefined> {
     const signing = await readSigning(deps.sql, workspaceId, domainId);
     const key = signing?.keys[0];
     if (!signing || !key) return undefined;
-    note(workspaceId, key.id);
+    recordUse(workspaceId, key.id);
     return {
       source: {
         domain: signing.domain,
         selector: `ph${key.slot}`,
         privateKeyPem: deps.secrets.open(key.privateKeySealed, `dkim ${key.id}`),
       },
-      // Under the sender's own name only while receivers can see that it is ours; else under the service's.
+      // The sender's own domain is used only while its MAIL FROM records are published; otherwise the service's zone is.
       returnPathDomain:
         signing.mailFromLabel === undefined ? `bounce.${deps.zone}` : `${signing.mailFromLabel}.${signing.domain}`,
     };
   }
 
-  function note(workspaceId: string, keyId: string): void {
-    if ((noted.get(keyId) ?? 0) > Date.now() - 3_600_000) return;
-    if (noted.size > keptDomains) noted.clear();
-    noted.set(keyId, Date.now());
+  /** Key rotation needs to know when a key signed last, to the hour. */
+  function recordUse(workspaceId: string, keyId: string): void {
+    if ((recordedAtMs.get(keyId) ?? 0) > Date.now() - recordUseEveryMs) return;
+    if (recordedAtMs.size > maxDomains) recordedAtMs.clear();
+    recordedAtMs.set(keyId, Date.now());
     noteSigned(deps.sql, workspaceId, [keyId]).catch((error) => {
-      noted.delete(keyId);
-      deps.log.debug({ reason: (error as Error).message }, "last signature not noted");
+      recordedAtMs.delete(keyId);
+      deps.log.debug({ reason: (error as Error).message }, "cannot record when a DKIM key signed last");
     });
   }
 
   return {
     async signerOf(workspaceId: string, domainId: string): Promise<Signer | undefined> {
       const key = `${workspaceId} ${domainId}`;
-      const known = kept.get(key);
-      if (known && known.untilMs > Date.now()) return await known.signer;
-      if (kept.size >= keptDomains) kept.clear();
+      const cached = signers.get(key);
+      if (cached && cached.untilMs > Date.now()) return await cached.signer;
+      if (signers.size >= maxDomains) signers.clear();
       const signer = read(workspaceId, domainId);
-      kept.set(key, { untilMs: Date.now() + keptMs, signer });
-      signer.catch(() => kept.delete(key));
+      signers.set(key, { untilMs: Date.now() + cacheMs, signer });
+      signer.catch(() => signers.delete(key));
       return await signer;
     },
     returnPath(emailId: string, domain: string): string {

@@ -1,54 +1,61 @@
-/** The ways out: to the recipients' own servers (direct), to a smart host (relay). Capture has its own file: nothing leaves there. */
+/** The transports that an attempt hands a composed message to: `createDirect` for the recipients' own servers, `createRelay` for a smart
+ * host, and `createSimulator` for test keys and capture mode, where nothing leaves the machine. */
 import { isIP } from "node:net";
-import { allowsHost } from "../rules/mta-sts.ts";
-import type { Evidence } from "../rules/outcome-evidence.ts";
-import { type Source, sourceFor } from "../rules/source.ts";
-import type { Sender, SendResult } from "../smtp/send.ts";
-import type { Conversation } from "./judge.ts";
+import type { Log } from "../ops/log.ts";
+import { toWireId } from "../postgres/ids.ts";
+import type { Evidence } from "../smtp/client/evidence.ts";
+import type { SmtpDeliveryResult, SmtpSender } from "../smtp/client/send.ts";
+import type { Conversation, createJudge } from "./judge.ts";
+import type { Mailbox } from "./mailbox.ts";
 import type { PolicyOf } from "./mta-sts.ts";
+import { allowsHost } from "./rules/mta-sts.ts";
+import { simulate } from "./rules/simulate.ts";
+import { type Source, sourceFor } from "./rules/source.ts";
+import type { Leased } from "./store/lease.ts";
+import type { Settlement } from "./store/settle.ts";
 
-export type Parcel = {
+export type TransportRequest = {
   destination: string;
   returnPath: string;
   recipients: readonly string[];
   raw: Buffer;
   utf8Headers: boolean;
   requireTls: boolean;
-  /** The receiver that it was leased for. */
+  /** The site that the recipients were leased for. */
   siteName: string | undefined;
-  /** The same, and how hard that one may be pressed. */
+  /** The site that the message goes to, with its limits; set by pace/paced.ts. */
   site?: { name: string; connections: number; perConnection: number | undefined };
   signal: AbortSignal;
 };
 
-/** What each recipient's server said, in the order of the parcel's recipients. */
-export type Delivered = { evidence: Evidence[]; conversation: Conversation; localAddress: string };
+/** `evidence` is in the order of the request's recipients. */
+export type TransportResult = { evidence: Evidence[]; conversation: Conversation; localAddress: string };
 
-export type Transport = (parcel: Parcel) => Promise<Delivered>;
+export type Transport = (request: TransportRequest) => Promise<TransportResult>;
 
 export type DirectOptions = {
-  sender: Sender;
+  sender: SmtpSender;
   port: number;
   heloName: string;
-  /** The addresses mail may leave from; empty: whichever the system takes. */
+  /** The local addresses to send from. Empty: the operating system chooses. */
   sources: readonly Source[];
   /** The destination's MTA-STS policy. */
   policyOf: PolicyOf;
 };
 
 export function createDirect({ sender, port, heloName, sources, policyOf }: DirectOptions): Transport {
-  return async (parcel) => {
-    const policy = await policyOf(parcel.destination, parcel.signal);
+  return async (request) => {
+    const policy = await policyOf(request.destination, request.signal);
     const enforced = policy?.mode === "enforce";
-    const site = parcel.site?.name ?? parcel.destination;
+    const site = request.site?.name ?? request.destination;
     const result = await sender.send({
-      message: messageOf(parcel),
-      to: { domain: parcel.destination, port },
+      message: messageOf(request),
+      to: { domain: request.destination, port },
       heloName,
-      tls: parcel.requireTls || enforced ? "verified" : "opportunistic",
+      tls: request.requireTls || enforced ? "verified" : "opportunistic",
       ...(enforced && {
         allowHost: (host) => allowsHost(policy, host),
-        hostRule: `the MTA-STS policy of ${parcel.destination}`,
+        hostRule: `the MTA-STS policy of ${request.destination}`,
       }),
       ...(sources.length > 0 && {
         sourceFor(address) {
@@ -56,28 +63,28 @@ export function createDirect({ sender, port, heloName, sources, policyOf }: Dire
           return source && { localAddress: source.address, heloName: source.heloName ?? heloName };
         },
       }),
-      ...pressureOf(parcel),
-      signal: parcel.signal,
+      ...siteLimitsOf(request),
+      signal: request.signal,
     });
-    return toDelivered(result, { relay: false, mtaSts: policy?.mode === "none" ? undefined : policy?.mode });
+    return toResult(result, { relay: false, mtaSts: policy?.mode === "none" ? undefined : policy?.mode });
   };
 }
 
-export type RelayOptions = { sender: Sender; url: string; heloName: string };
+export type RelayOptions = { sender: SmtpSender; url: string; heloName: string };
 
-/** smtp:// wants STARTTLS where a login is sent and takes it where offered otherwise; smtps:// is TLS from the first byte. */
+/** smtp:// requires STARTTLS if the URL has a login, else uses it where offered. smtps:// starts with TLS. `?tls=` overrides this. */
 export function createRelay({ sender, url, heloName }: RelayOptions): Transport {
   const relay = readRelayUrl(url);
-  return async (parcel) => {
+  return async (request) => {
     const result = await sender.send({
-      message: messageOf(parcel),
+      message: messageOf(request),
       to: { relay },
       heloName,
-      tls: parcel.requireTls ? "verified" : relay.tls,
-      ...pressureOf(parcel),
-      signal: parcel.signal,
+      tls: request.requireTls ? "verified" : relay.tls,
+      ...siteLimitsOf(request),
+      signal: request.signal,
     });
-    return toDelivered(result, { relay: true });
+    return toResult(result, { relay: true });
   };
 }
 
@@ -85,10 +92,9 @@ export function readRelayUrl(text: string) {
   const url = new URL(text);
   const implicitTls = url.protocol === "smtps:";
   const user = decodeURIComponent(url.username);
-  const wanted = url.searchParams.get("tls");
-  const tls = wanted ?? (user !== "" || implicitTls ? "required" : "opportunistic");
+  const tls = url.searchParams.get("tls") ?? (user !== "" || implicitTls ? "required" : "opportunistic");
   if (tls !== "none" && tls !== "opportunistic" && tls !== "required" && tls !== "verified") {
-    throw new Error(`POSTHORN_RELAY_URL: tls=${tls} is none of none, opportunistic, required, verified`);
+    throw new Error(`POSTHORN_RELAY_URL: tls=${tls} is not valid; use none, opportunistic, required or verified`);
   }
   return {
     host: url.hostname.replace(/^\[|\]$/g, ""),
@@ -99,15 +105,23 @@ export function readRelayUrl(text: string) {
   };
 }
 
-function pressureOf({ site }: Parcel) {
+function siteLimitsOf({ site }: TransportRequest) {
   return site && { group: site.name, limit: site.connections, maxTransactions: site.perConnection };
 }
 
-function messageOf(parcel: Parcel) {
-  return { from: parcel.returnPath, recipients: parcel.recipients, data: parcel.raw, utf8Headers: parcel.utf8Headers };
+function messageOf(request: TransportRequest) {
+  return {
+    from: request.returnPath,
+    recipients: request.recipients,
+    data: request.raw,
+    utf8Headers: request.utf8Headers,
+  };
 }
 
-function toDelivered(result: SendResult, how: { relay: boolean; mtaSts?: "enforce" | "testing" }): Delivered {
+function toResult(
+  result: SmtpDeliveryResult,
+  how: { relay: boolean; mtaSts?: "enforce" | "testing" },
+): TransportResult {
   const tls = result.tls && {
     protocol: result.tls.protocol,
     cipher: result.tls.cipher,
@@ -118,5 +132,29 @@ function toDelivered(result: SendResult, how: { relay: boolean; mtaSts?: "enforc
     evidence: result.recipients.map((recipient) => recipient.result),
     conversation: { relay: how.relay, remoteMx: result.remote?.host, tls: tls ?? undefined },
     localAddress: result.localAddress,
+  };
+}
+
+/** Settles one recipient without a server. */
+export type Simulator = (row: Leased, message: { raw: Buffer; returnPath: string }) => Promise<Settlement>;
+
+const simulatedConversation: Conversation = { relay: false, remoteMx: "mailbox.posthorn.test", tls: undefined };
+
+/** Replaces SMTP for test keys and in capture mode: the recipient's mailbox name decides the outcome (rules/simulate.ts), and accepted
+ * messages are written to the local mailbox. */
+export function createSimulator(deps: {
+  judge: ReturnType<typeof createJudge>;
+  mailbox: Mailbox;
+  log: Log;
+}): Simulator {
+  return async (row, { raw, returnPath }) => {
+    const result = simulate({ address: row.address, attempt: row.attempts + 1 });
+    if (result.kind === "suppressed") return deps.judge.suppress(row, { reason: "manual", sourceEvent: null });
+    const settlement = deps.judge.simulated(row, result, simulatedConversation);
+    if (settlement.status !== "delivered") return settlement;
+    const emailId = toWireId("email", row.emailId);
+    const file = await deps.mailbox.deliver({ emailId, returnPath, recipient: row.address, raw });
+    deps.log.info({ event: "email.delivered", emailId, file }, "email captured in the local mailbox");
+    return { ...settlement, ...(result.followUp && { followUp: result.followUp }) };
   };
 }

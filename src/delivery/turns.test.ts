@@ -4,90 +4,90 @@ import { createTurns } from "./turns.ts";
 
 const { signal } = new AbortController();
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
-test("a thousand of one key wait behind each other, one of another key is next", async () => {
+test("a thousand waiting calls of one key do not delay another key", async () => {
   const turns = createTurns(1, () => 0);
   const order: string[] = [];
-  let give = await turns.take("flood", signal);
-  const ask = (key: string, name: string) =>
-    turns.take(key, signal).then((back) => {
+  let release = await turns.take("flood", signal);
+  const take = (key: string, name: string) =>
+    turns.take(key, signal).then((releaseSlot) => {
       order.push(name);
-      give = back;
+      release = releaseSlot;
     });
-  for (let i = 0; i < 1000; i++) void ask("flood", `f${i}`);
-  void ask("calm", "c0");
-  void ask("calm", "c1");
+  for (let i = 0; i < 1000; i++) void take("flood", `f${i}`);
+  void take("calm", "c0");
+  void take("calm", "c1");
   for (let i = 0; i < 5; i++) {
-    give();
-    await new Promise((resolve) => setImmediate(resolve));
+    release();
+    await nextTick();
   }
   assert.deepEqual(order, ["f0", "c0", "f1", "c1", "f2"]);
 });
 
-test("who stops waiting leaves no gap, and a place given back twice is one place", async () => {
+test("an aborted wait is skipped, and releasing a slot twice frees it once", async () => {
   const turns = createTurns(1, () => 0);
-  const give = await turns.take("a", signal);
-  const tired = new AbortController();
-  const left = turns.take("a", tired.signal);
+  const release = await turns.take("a", signal);
+  const abort = new AbortController();
+  const aborted = turns.take("a", abort.signal);
   const next = turns.take("b", signal);
-  tired.abort(new Error("tired"));
-  await assert.rejects(left, /tired/);
-  give();
-  give();
-  const back = await next;
+  abort.abort(new Error("aborted by the test"));
+  await assert.rejects(aborted, /aborted by the test/);
+  release();
+  release();
+  const releaseNext = await next;
   let second = false;
   void turns.take("c", signal).then(() => (second = true));
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTick();
   assert.equal(second, false);
-  back();
-  await new Promise((resolve) => setImmediate(resolve));
+  releaseNext();
+  await nextTick();
   assert.equal(second, true);
 });
 
-test("alone a key has every place; beside another one that came lately it has a part of them", async () => {
+test("a single key gets every slot; next to a recently active key it gets a part of them", async () => {
   let now = 0;
   const turns = createTurns(8, () => now);
-  const backs = await Promise.all(Array.from({ length: 8 }, () => turns.take("flood", signal)));
+  const releases = await Promise.all(Array.from({ length: 8 }, () => turns.take("flood", signal)));
   let served = 0;
-  const ask = async (key: string) => {
-    const back = await turns.take(key, signal);
+  const take = async (key: string) => {
+    const release = await turns.take(key, signal);
     served++;
-    return back;
+    return release;
   };
-  const calm = ask("calm");
-  const flood = Array.from({ length: 4 }, () => ask("flood"));
-  for (const back of backs.slice(0, 4)) back();
-  await turn();
-  assert.equal(served, 1, "the calm one alone: the flood still holds more than its part");
+  const calm = take("calm");
+  const flood = Array.from({ length: 4 }, () => take("flood"));
+  for (const release of releases.slice(0, 4)) release();
+  await nextTick();
+  assert.equal(served, 1, "only the calm key: the flood still uses more than its share");
   (await calm)();
-  for (const back of backs.slice(4)) back();
-  await turn();
-  assert.equal(served, 2, "one place for the flood while the calm one was here lately");
+  for (const release of releases.slice(4)) release();
+  await nextTick();
+  assert.equal(served, 2, "one slot for the flood while the calm key counts as active");
   now = 2000;
   (await flood[0]!)();
-  await turn();
-  assert.equal(served, 5, "and all that it wants when it is alone again");
+  await nextTick();
+  assert.equal(served, 5, "every slot once the flood is the only active key");
 });
 
-test("a place rests as long as it was held while another key is active, and not at all otherwise", async (t) => {
+test("a released slot pauses for as long as it was in use while another key is active, and not otherwise", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let now = 0;
   const turns = createTurns(8, () => now);
-  const pass = async (key: string, heldMs: number) => {
-    const back = await turns.take(key, signal);
-    now += heldMs;
-    back();
+  const use = async (key: string, forMs: number) => {
+    const release = await turns.take(key, signal);
+    now += forMs;
+    release();
   };
-  // No timer fires here: a rest would never end.
-  await pass("flood", 50);
-  await pass("flood", 50);
-  await pass("calm", 50);
-  let passed = false;
-  const second = pass("calm", 1).then(() => (passed = true));
+  // No timer fires here, so a pause would never end.
+  await use("flood", 50);
+  await use("flood", 50);
+  await use("calm", 50);
+  let finished = false;
+  const second = use("calm", 1).then(() => (finished = true));
   t.mock.timers.tick(49);
-  await turn();
-  assert.equal(passed, false, "its place rests for the 50 ms that it was held");
+  await nextTick();
+  assert.equal(finished, false, "the slot pauses for the 50 ms that it was in use");
   t.mock.timers.tick(1);
   await second;
 });

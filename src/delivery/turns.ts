@@ -1,76 +1,79 @@
-/** A few places that many want: those who wait are served by turns of their keys, so that one who asks a thousand times waits behind
- * himself and nobody else does. Attempts take turns by workspace for composing and signing, which is what the processor limits. */
+/** Shares a few slots between keys: waiting calls are served round-robin by key, so that a key with a thousand calls delays only its own.
+ * Attempts use it to share composing and signing, which are CPU-bound, between workspaces. */
 
 export type Turns = {
-  /** Resolves to the way to give the place back. */
+  /** Resolves to a function that releases the slot. */
   take(key: string, signal: AbortSignal): Promise<() => void>;
 };
 
-/** Who took a place within this time is one of those who share: as long as the rest of an email's way takes, to its receiver and into the log. */
+/** A key that took a slot within this window counts as active. The window covers sending an email and writing its event. */
 const recentMs = 100;
-/** How long a place rests, beside others, for the time it was held. */
-const restShare = 1;
+/** While several keys are active, a released slot pauses for this many times the time it was in use. */
+const pauseFactor = 1;
 
 /**
- * Alone, a key may have every place. Beside others nobody gets more than a quarter of an equal share, and a place rests as long as it was held: the
- * processor then has idle moments, in which the few emails of a workspace that sends little are answered as if nobody flooded.
+ * A single active key may use every slot. With several active keys, each gets at most a quarter of an equal share, and a released slot
+ * pauses for as long as it was in use. The CPU is then idle part of the time, so that the few emails of a small tenant are processed as
+ * fast as without a flooding tenant.
  */
-export function createTurns(places: number, nowMs = () => performance.now()): Turns {
-  /** In the order of turns. */
+export function createTurns(slots: number, nowMs = () => performance.now()): Turns {
+  /** In serving order. */
   const waiting = new Map<string, (() => void)[]>();
-  const held = new Map<string, number>();
-  const seenMs = new Map<string, number>();
-  let free = places;
+  const inUse = new Map<string, number>();
+  /** When each active key took its last slot, oldest first. */
+  const takenAtMs = new Map<string, number>();
+  let free = slots;
 
+  /** Slots per key. */
   function share(): number {
     const sinceMs = nowMs() - recentMs;
-    for (const [key, atMs] of seenMs) if (atMs < sinceMs && !held.has(key)) seenMs.delete(key);
-    return seenMs.size <= 1 ? places : Math.max(1, Math.floor(places / (4 * seenMs.size)));
+    for (const [key, atMs] of takenAtMs) if (atMs < sinceMs && !inUse.has(key)) takenAtMs.delete(key);
+    return takenAtMs.size <= 1 ? slots : Math.max(1, Math.floor(slots / (4 * takenAtMs.size)));
   }
 
-  const mayTake = (key: string) => free > 0 && (held.get(key) ?? 0) < share();
+  const mayTake = (key: string) => free > 0 && (inUse.get(key) ?? 0) < share();
 
   function take(key: string): void {
     free -= 1;
-    held.set(key, (held.get(key) ?? 0) + 1);
-    // To the end: the oldest stand first.
-    seenMs.delete(key);
-    seenMs.set(key, nowMs());
+    inUse.set(key, (inUse.get(key) ?? 0) + 1);
+    takenAtMs.delete(key);
+    takenAtMs.set(key, nowMs());
   }
 
-  function give(key: string): void {
+  function release(key: string): void {
     free += 1;
-    const left = held.get(key)! - 1;
-    if (left > 0) held.set(key, left);
-    else held.delete(key);
+    const left = inUse.get(key)! - 1;
+    if (left > 0) inUse.set(key, left);
+    else inUse.delete(key);
     serve();
   }
 
-  /** One each, round after round, while there is a place that somebody may have. */
+  /** One slot per key and round, while a waiting key may take one. */
   function serve(): void {
     for (let served = true; served; ) {
       served = false;
-      for (const [key, line] of [...waiting]) {
+      for (const [key, calls] of [...waiting]) {
         if (!mayTake(key)) continue;
-        const go = line.shift()!;
+        const proceed = calls.shift()!;
         waiting.delete(key);
-        if (line.length > 0) waiting.set(key, line);
+        if (calls.length > 0) waiting.set(key, calls);
         take(key);
-        go();
+        proceed();
         served = true;
       }
     }
   }
 
-  const once = (key: string) => {
+  /** Releases the slot on the first call only. */
+  const createRelease = (key: string) => {
     const sinceMs = nowMs();
-    let given = false;
+    let released = false;
     return () => {
-      if (given) return;
-      given = true;
-      const restMs = share() < places ? restShare * (nowMs() - sinceMs) : 0;
-      if (restMs > 0) setTimeout(give, restMs, key);
-      else give(key);
+      if (released) return;
+      released = true;
+      const pauseMs = share() < slots ? pauseFactor * (nowMs() - sinceMs) : 0;
+      if (pauseMs > 0) setTimeout(release, pauseMs, key);
+      else release(key);
     };
   };
 
@@ -79,27 +82,27 @@ export function createTurns(places: number, nowMs = () => performance.now()): Tu
       signal.throwIfAborted();
       if (!waiting.has(key) && mayTake(key)) {
         take(key);
-        return once(key);
+        return createRelease(key);
       }
       await new Promise<void>((resolve, reject) => {
-        const line = waiting.get(key) ?? [];
-        const go = () => {
-          signal.removeEventListener("abort", leave);
+        const calls = waiting.get(key) ?? [];
+        const proceed = () => {
+          signal.removeEventListener("abort", cancel);
           resolve();
         };
-        const leave = () => {
-          const mine = waiting.get(key);
-          const at = mine?.indexOf(go) ?? -1;
+        const cancel = () => {
+          const ofKey = waiting.get(key);
+          const at = ofKey?.indexOf(proceed) ?? -1;
           if (at < 0) return;
-          mine!.splice(at, 1);
-          if (mine!.length === 0) waiting.delete(key);
+          ofKey!.splice(at, 1);
+          if (ofKey!.length === 0) waiting.delete(key);
           reject(signal.reason);
         };
-        line.push(go);
-        waiting.set(key, line);
-        signal.addEventListener("abort", leave, { once: true });
+        calls.push(proceed);
+        waiting.set(key, calls);
+        signal.addEventListener("abort", cancel, { once: true });
       });
-      return once(key);
+      return createRelease(key);
     },
   };
 }

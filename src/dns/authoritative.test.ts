@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { type ScriptedDns, startScriptedDns } from "../../test/harness/dns.ts";
-import { createAddressGuard, isPublicAddress } from "../rules/address-guard.ts";
+import { createAddressGuard, isPublicAddress } from "./address-guard.ts";
 import { type AuthoritativeOptions, createAuthoritative } from "./authoritative.ts";
 import { createResolver } from "./resolver.ts";
 
-// 127.0.0.1 is the resolver, the others are the domain's own servers; they share a port, as the real ones share 53.
+// 127.0.0.1 is the resolver; the others are the domain's authoritative servers, which share a port as real ones share 53.
 let recursive: ScriptedDns;
 let own: ScriptedDns;
 let second: ScriptedDns;
@@ -42,7 +42,7 @@ async function askBoth(options: Partial<AuthoritativeOptions> = {}) {
   return one.ask(servers, "a.shop.test", "TXT");
 }
 
-test("the zone and its servers are found from any name below", async () => {
+test("the zone and its servers are found from any name below the zone", async () => {
   const servers = [
     { host: "127.0.0.2", port: own.port },
     { host: "127.0.0.3", port: own.port },
@@ -52,25 +52,25 @@ test("the zone and its servers are found from any name below", async () => {
   }
 });
 
-test("a name in no zone of its own has no servers", async () => {
+test("a name without a zone below the top-level domain has no servers", async () => {
   assert.equal(await authoritative().findServers("nobody.test"), undefined);
   recursive.behave("silent.test", "timeout");
   assert.equal(await authoritative().findServers("silent.test"), undefined);
 });
 
-test("no packet goes to loopback or private addresses unless allowed", async () => {
+test("loopback and private addresses are queried only if the operator allows them", async () => {
   assert.equal(await authoritative({ allowAddress: isPublicAddress }).findServers("shop.test"), undefined);
   assert.deepEqual([own.queries, second.queries], [[], []]);
 });
 
-test("the servers are asked without recursion", async () => {
+test("authoritative servers are queried without recursion", async () => {
   own.set("a.shop.test", "TXT", "hello");
   second.set("a.shop.test", "TXT", "hello");
-  assert.equal((await askBoth()).kind, "found");
+  assert.equal((await askBoth({ queryTimeoutMs: 20_000 })).kind, "found");
   assert.deepEqual(own.queries, [{ name: "a.shop.test", type: "TXT", transport: "udp", recursion: false }]);
 });
 
-test("one of them has it: found; none: absent; a silent one has no say", async () => {
+test("a record is found if one server has it and absent if none has; a silent server does not count", async () => {
   second.set("a.shop.test", "TXT", "hello");
   assert.equal((await askBoth()).kind, "found");
   second.remove("a.shop.test");
@@ -81,14 +81,14 @@ test("one of them has it: found; none: absent; a silent one has no say", async (
   assert.equal((await askBoth()).kind, "timeout");
 });
 
-test("a server without authority is no source", async () => {
+test("an answer without the authoritative flag is ignored", async () => {
   own.authoritative = false;
   second.authoritative = false;
   own.set("a.shop.test", "TXT", "hello");
   assert.deepEqual(await askBoth(), { kind: "servfail", reason: "lame" });
 });
 
-test("a delegation below is followed, under the same guard", async () => {
+test("a referral is followed under the same address guard, and a referral loop ends", async () => {
   own.refer("sub.shop.test", "ns2.shop.test");
   second.set("x.sub.shop.test", "TXT", "deep");
   const servers = { zone: "shop.test", servers: [{ host: own.host, port: own.port }] };
@@ -101,7 +101,7 @@ test("a delegation below is followed, under the same guard", async () => {
   assert.deepEqual(await authoritative().ask(servers, "x.sub.shop.test", "TXT"), { kind: "servfail", reason: "lame" });
 });
 
-test("an alias out of the zone is followed by the resolver", async () => {
+test("the resolver follows an alias that points outside the zone", async () => {
   own.set("a.shop.test", "CNAME", "keys.elsewhere.test");
   own.set("keys.elsewhere.test", "A", "192.0.2.1");
   second.set("a.shop.test", "CNAME", "keys.elsewhere.test");
@@ -112,10 +112,10 @@ test("an alias out of the zone is followed by the resolver", async () => {
   assert.deepEqual(found.chain, ["keys.elsewhere.test"]);
 });
 
-test("servers that are known need no look-up", async () => {
+test("known servers are used without a lookup", async () => {
   const servers = [{ host: own.host, port: own.port }];
   const one = authoritative({
-    known: (name) => (name.endsWith(".test") ? servers : undefined),
+    knownServers: (name) => (name.endsWith(".test") ? servers : undefined),
     allowAddress: () => false,
   });
   assert.deepEqual(await one.findServers("any.test"), { zone: "any.test", servers });

@@ -1,29 +1,30 @@
-/** Asks a domain's own DNS servers, to tell a record that is absent from one that resolvers do not show yet. */
-import { canonicalName, isWithin, type Lookup, type LookupType } from "../mail/dns-record.ts";
+/** Queries a domain's authoritative DNS servers, so that the domain check can distinguish a missing record from one that
+ * recursive resolvers do not return yet. */
 import { exchange } from "./exchange.ts";
 import { interpret } from "./interpret.ts";
 import { typeCodes } from "./message.ts";
+import { canonicalName, isWithin, type Lookup, type LookupType } from "./record.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ServerAddress } from "./servers.ts";
 
 export type AuthoritativeOptions = {
   resolver: Resolver;
-  /** Judges each address before a packet goes there: the names behind it are the customer's. */
+  /** Checked before each query: the tenant chooses the names of these servers, and so their addresses. */
   allowAddress: (ip: string) => boolean;
-  /** Servers known to answer for a name (our own, in local mode): taken as they are, without a look-up and without guard. */
-  known?: (name: string) => readonly ServerAddress[] | undefined;
+  /** Known servers of a name (our own, in local mode). They are used without a lookup and without `allowAddress`. */
+  knownServers?: (name: string) => readonly ServerAddress[] | undefined;
   queryTimeoutMs?: number;
-  /** The port that customers' servers listen on; only tests have reason to change it. */
+  /** The port of the tenants' servers. Only tests change it. */
   port?: number;
 };
 
-export type OwnServers = { zone: string; servers: readonly ServerAddress[] };
+export type ZoneServers = { zone: string; servers: readonly ServerAddress[] };
 
 export type Authoritative = {
-  /** The servers of the zone that a name is in; undefined where none can be found or may be asked. */
-  findServers(name: string, signal?: AbortSignal): Promise<OwnServers | undefined>;
-  /** Found when any of the servers has it, absent when all that answer say so, else a failure. */
-  ask<T extends LookupType>(own: OwnServers, name: string, type: T, signal?: AbortSignal): Promise<Lookup<T>>;
+  /** The servers of the zone that contains the name; undefined if there are none or none may be queried. */
+  findServers(name: string, signal?: AbortSignal): Promise<ZoneServers | undefined>;
+  /** Found if any server has the record, absent if every server that answers reports it absent, otherwise a failure. */
+  ask<T extends LookupType>(from: ZoneServers, name: string, type: T, signal?: AbortSignal): Promise<Lookup<T>>;
 };
 
 const maxServers = 3;
@@ -35,11 +36,11 @@ export function createAuthoritative(options: AuthoritativeOptions): Authoritativ
 
   return {
     findServers,
-    ask: (own, name, type, signal) => askOwn(own, name, type, { signal: signal ?? never, hops: 0 }),
+    ask: ({ servers }, name, type, signal) => askAll(servers, name, type, { signal: signal ?? never, referrals: 0 }),
   };
 
-  async function findServers(name: string, signal?: AbortSignal): Promise<OwnServers | undefined> {
-    const known = options.known?.(name);
+  async function findServers(name: string, signal?: AbortSignal): Promise<ZoneServers | undefined> {
+    const known = options.knownServers?.(name);
     if (known) return { zone: canonicalName(name), servers: known };
     const cut = await findZoneCut(canonicalName(name), signal);
     if (cut === undefined) return undefined;
@@ -47,7 +48,7 @@ export function createAuthoritative(options: AuthoritativeOptions): Authoritativ
     return servers.length === 0 ? undefined : { zone: cut.zone, servers };
   }
 
-  /** Walks up from the name to the first that has NS records of its own; a top-level domain is nobody's own zone. */
+  /** Walks up from the name to the first one with NS records. Stops before the top-level domain, which no tenant owns. */
   async function findZoneCut(
     name: string,
     signal?: AbortSignal,
@@ -60,14 +61,14 @@ export function createAuthoritative(options: AuthoritativeOptions): Authoritativ
       }
       if (found.kind === "servfail" || found.kind === "timeout") return undefined;
       const parent = zone.slice(zone.indexOf(".") + 1);
-      // The SOA of the negative answer names the zone itself and saves the steps between.
-      const told = found.kind === "found" ? undefined : found.zone;
-      zone = told !== undefined && isWithin(parent, told) && told !== "" ? canonicalName(told) : parent;
+      // The SOA of a negative answer names the enclosing zone, which saves the lookups in between.
+      const soaZone = found.kind === "found" ? undefined : found.zone;
+      zone = soaZone !== undefined && isWithin(parent, soaZone) && soaZone !== "" ? canonicalName(soaZone) : parent;
     }
     return undefined;
   }
 
-  /** One address for each host, IPv4 first, as many hosts as are asked. */
+  /** One allowed address per host, IPv4 preferred, for at most `maxServers` hosts. */
   async function addressesOf(hosts: readonly string[], signal?: AbortSignal): Promise<ServerAddress[]> {
     const addresses = await Promise.all(
       hosts.slice(0, 2 * maxServers).map(async (host) => {
@@ -85,8 +86,13 @@ export function createAuthoritative(options: AuthoritativeOptions): Authoritativ
     return [...usable].slice(0, maxServers).map((host) => ({ host, port }));
   }
 
-  async function askOwn<T extends LookupType>(own: OwnServers, name: string, type: T, way: Way): Promise<Lookup<T>> {
-    const answers = await Promise.all(own.servers.map((server) => askServer(server, name, type, way)));
+  async function askAll<T extends LookupType>(
+    servers: readonly ServerAddress[],
+    name: string,
+    type: T,
+    context: QueryContext,
+  ): Promise<Lookup<T>> {
+    const answers = await Promise.all(servers.map((server) => askServer(server, name, type, context)));
     return (
       answers.find((answer) => answer.kind === "found") ??
       answers.find((answer) => answer.kind === "nxdomain" || answer.kind === "nodata") ??
@@ -98,21 +104,23 @@ export function createAuthoritative(options: AuthoritativeOptions): Authoritativ
     server: ServerAddress,
     name: string,
     type: T,
-    way: Way,
+    context: QueryContext,
   ): Promise<Lookup<T>> {
-    const { signal, hops } = way;
+    const { signal, referrals } = context;
     const typeCode = typeCodes[type];
-    const asked = await exchange({ server, name, typeCode, recursion: false, timeoutMs: queryTimeoutMs, signal });
-    if (asked.kind === "timeout") return asked;
-    if (asked.kind !== "reply") return { kind: "servfail", reason: asked.kind };
-    const answer = interpret(asked.reply, name, type);
+    const result = await exchange({ server, name, typeCode, recursion: false, timeoutMs: queryTimeoutMs, signal });
+    if (result.kind === "timeout") return result;
+    if (result.kind !== "reply") return { kind: "servfail", reason: result.kind };
+    const answer = interpret(result.reply, name, type);
     if (answer.kind === "servfail") return answer;
-    if (answer.kind === "referral") return followReferral(answer.servers, name, type, { signal, hops: hops + 1 });
-    // RFC 2181 §5.4.1: only an authoritative answer is the domain's own word.
-    if (!asked.reply.authoritative) return { kind: "servfail", reason: "lame" };
+    if (answer.kind === "referral") {
+      return followReferral(answer.servers, name, type, { signal, referrals: referrals + 1 });
+    }
+    // RFC 2181 §5.4.1: only an authoritative answer counts as data of the domain.
+    if (!result.reply.authoritative) return { kind: "servfail", reason: "lame" };
     if (answer.kind !== "alias") return answer;
-    // The alias leaves what this server knows: the rest is others' matter, and resolvers know it.
-    const rest = await resolver.lookup(answer.chain.at(-1) ?? "", type, { signal, fresh: true });
+    // The alias points outside this server's zones, so the recursive resolver looks up its target.
+    const rest = await resolver.lookup(answer.chain.at(-1) ?? "", type, { signal, bypassCache: true });
     return "chain" in rest ? { ...rest, chain: [...answer.chain, ...rest.chain] } : rest;
   }
 
@@ -120,13 +128,13 @@ export function createAuthoritative(options: AuthoritativeOptions): Authoritativ
     hosts: readonly string[],
     name: string,
     type: T,
-    way: Way,
+    context: QueryContext,
   ): Promise<Lookup<T>> {
-    if (way.hops > maxReferrals) return { kind: "servfail", reason: "lame" };
-    const servers = await addressesOf(hosts, way.signal);
+    if (context.referrals > maxReferrals) return { kind: "servfail", reason: "lame" };
+    const servers = await addressesOf(hosts, context.signal);
     if (servers.length === 0) return { kind: "servfail", reason: "blocked" };
-    return askOwn({ zone: "", servers }, name, type, way);
+    return askAll(servers, name, type, context);
   }
 }
 
-type Way = { signal: AbortSignal; hops: number };
+type QueryContext = { signal: AbortSignal; referrals: number };

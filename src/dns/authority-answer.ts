@@ -1,5 +1,4 @@
-/** The answer of an authoritative server to one packet, whatever the packet holds; `authority.ts` brings and sends the bytes. */
-import { canonicalName, type RecordOf, type ResourceRecord } from "../mail/dns-record.ts";
+/** Computes the authoritative server's answer to one packet, however malformed. `authority.ts` receives and sends the bytes. */
 import { maxChain } from "./interpret.ts";
 import {
   classIn,
@@ -14,12 +13,13 @@ import {
 } from "./message.ts";
 import { headerBytes, readHeader, readMessage } from "./message-read.ts";
 import { writeMessage } from "./message-write.ts";
-import { MalformedMessage } from "./name-wire.ts";
+import { MalformedMessage } from "./name-codec.ts";
+import { canonicalName, type RecordOf, type ResourceRecord } from "./record.ts";
 import type { Zone, ZoneFinder } from "./zone.ts";
 
 export type Reply = { bytes: Buffer; rcode: number };
 
-/** Undefined: the packet gets no answer at all. Rejects only where a zone does; `failureReply` is the answer then. */
+/** Undefined means that the packet gets no answer. Rejects only if a zone does; the caller then sends `failureReply`. */
 export async function answerPacket(
   packet: Buffer,
   transport: Transport,
@@ -31,13 +31,13 @@ export async function answerPacket(
   return finish(query, await answerQuestion(query.question, query.message, findZone), transport);
 }
 
-/** SERVFAIL, for a question that could not be answered through a fault of ours. */
+/** SERVFAIL, for a question that this server failed to answer. */
 export function failureReply(packet: Buffer, transport: Transport): Reply | undefined {
   const query = readQuery(packet);
   return query && finish(query, replyTo(query.message, rcodes.SERVFAIL), transport);
 }
 
-/** An empty truncated answer: a real client asks again over TCP, a forged address gains nothing. */
+/** An empty truncated answer: a real client retries over TCP, and a forged query amplifies nothing. */
 export function slipReply(packet: Buffer): Reply | undefined {
   const query = readQuery(packet);
   if (query === undefined || "refusal" in query) return undefined;
@@ -48,7 +48,7 @@ type Transport = "udp" | "tcp";
 type Query = { message: Message; question: Question } | { message: Message; refusal: number };
 
 function readQuery(packet: Buffer): Query | undefined {
-  // An answer to an answer would let two servers talk for ever.
+  // Answering a response could start an endless exchange between two servers.
   if (packet.length < headerBytes || (packet[2]! & 0x80) !== 0) return undefined;
   const header = readHeader(packet);
   if (header.opcode !== 0) return { message: header, refusal: rcodes.NOTIMP };
@@ -60,7 +60,7 @@ function readQuery(packet: Buffer): Query | undefined {
     return { message: header, refusal: rcodes.FORMERR };
   }
   const [question, ...more] = message.questions;
-  // RFC 9619 §4: a query has one question.
+  // RFC 9619 §4: a query has exactly one question.
   if (question === undefined || more.length > 0) {
     return { message: { ...message, questions: [] }, refusal: rcodes.FORMERR };
   }
@@ -74,7 +74,7 @@ function refusalOf({ edns, answers, authorities }: Message, { typeCode, classCod
   if (classCode !== classIn) return rcodes.REFUSED;
   if (typeCode === typeCodes.AXFR || typeCode === typeCodes.IXFR) return rcodes.REFUSED;
   if (answers.length > 0 || authorities.length > 0 || typeCode === typeCodes.OPT) return rcodes.FORMERR;
-  // RFC 6895 §3.1: 128 to 255 are meta types; of these only ANY means something here.
+  // RFC 6895 §3.1: types 128 to 255 are meta types. This server supports only ANY of them.
   if (typeCode >= 128 && typeCode < typeCodes.ANY) return rcodes.NOTIMP;
   return undefined;
 }
@@ -85,24 +85,24 @@ async function answerQuestion(question: Question, query: Message, findZone: Zone
   const reply = { ...replyTo(query, rcodes.NOERROR), authoritative: true };
   const seen = new Set<string>();
   let zone: Zone = first;
-  // Spelled as asked: RFC 4343 §4.1 keeps the case of names.
+  // RFC 4343 §4.1: the answer keeps the case of the name in the question.
   let owner = question.name;
   for (;;) {
     const name = canonicalName(owner);
     const records = await zone.find(name);
     if (records === undefined) return { ...reply, rcode: rcodes.NXDOMAIN, authorities: [negativeSoa(zone)] };
     seen.add(name);
-    const wanted = select(records, question.typeCode, owner);
-    reply.answers.push(...wanted);
+    const selected = select(records, question.typeCode, owner);
+    reply.answers.push(...selected);
     const alias = records.find((record): record is RecordOf<"CNAME"> => record.type === "CNAME");
     if (
-      wanted.some((record) => record.type !== "CNAME") ||
+      selected.some((record) => record.type !== "CNAME") ||
       question.typeCode === typeCodes.CNAME ||
       alias === undefined
     ) {
-      return wanted.length > 0 ? reply : { ...reply, authorities: [negativeSoa(zone)] };
+      return selected.length > 0 ? reply : { ...reply, authorities: [negativeSoa(zone)] };
     }
-    // RFC 1034 §4.3.2 (3a): the chase goes on as long as the target is ours to answer for.
+    // RFC 1034 §4.3.2 (3a): follow the alias as long as its target is in a zone that this server serves.
     const next = seen.has(canonicalName(alias.target)) ? undefined : await findZone(canonicalName(alias.target));
     if (next === undefined || seen.size > maxChain) return reply;
     zone = next;
@@ -112,14 +112,15 @@ async function answerQuestion(question: Question, query: Message, findZone: Zone
 
 function select(records: readonly ResourceRecord[], typeCode: number, owner: string): ResourceRecord[] {
   if (typeCode === typeCodes.ANY) {
-    // RFC 8482 §4.2: a synthesised HINFO instead of all there is, which would only serve amplification.
+    // RFC 8482 §4.2: a synthesised HINFO instead of all records, which would only help amplification attacks.
     return records.length === 0 ? [] : [{ name: owner, ttl: 3600, type: "HINFO", cpu: "RFC8482", os: "" }];
   }
-  const wanted = records.filter((record) => typeCodeOf(record) === typeCode || record.type === "CNAME");
-  return wanted.map((record) => ({ ...record, name: owner }));
+  return records
+    .filter((record) => typeCodeOf(record) === typeCode || record.type === "CNAME")
+    .map((record) => ({ ...record, name: owner }));
 }
 
-/** RFC 2308 §3: the SOA of a negative answer carries the time that the absence may be kept. */
+/** RFC 2308 §3: the TTL of the SOA in a negative answer limits how long clients may cache the absence. */
 function negativeSoa(zone: Zone): ResourceRecord {
   return { ...zone.soa, ttl: Math.min(zone.soa.ttl, zone.soa.minimum) };
 }
@@ -127,15 +128,21 @@ function negativeSoa(zone: Zone): ResourceRecord {
 function replyTo(query: Message, rcode: number): Message {
   return {
     ...query,
-    ...{ response: true, rcode, authoritative: false, truncated: false, recursionAvailable: false },
-    ...{ answers: [], authorities: [], additionals: [] },
+    response: true,
+    rcode,
+    authoritative: false,
+    truncated: false,
+    recursionAvailable: false,
+    answers: [],
+    authorities: [],
+    additionals: [],
     ...(query.edns ? { edns: { udpBytes: safeUdpBytes, version: 0, dnssecOk: query.edns.dnssecOk } } : {}),
   };
 }
 
 function finish({ message }: Query, reply: Message, transport: Transport): Reply {
   // RFC 6891 §6.2.3: a size below 512 counts as 512.
-  const clientTakes = Math.max(plainUdpBytes, message.edns?.udpBytes ?? 0);
-  const limit = transport === "tcp" ? largestMessage : Math.min(safeUdpBytes, clientTakes);
+  const clientLimit = Math.max(plainUdpBytes, message.edns?.udpBytes ?? 0);
+  const limit = transport === "tcp" ? largestMessage : Math.min(safeUdpBytes, clientLimit);
   return { bytes: writeMessage(reply, limit), rcode: reply.rcode };
 }

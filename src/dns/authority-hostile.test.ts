@@ -4,11 +4,12 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { encode } from "dns-packet";
+import { serviceZone } from "../domains/service-zone.ts";
 import { type Authority, createAuthority } from "./authority.ts";
 import { readMessage } from "./message-read.ts";
 import { createResolver } from "./resolver.ts";
 import type { ServerAddress } from "./servers.ts";
-import { serviceZone, zoneList } from "./zone.ts";
+import { zoneList } from "./zone.ts";
 
 const zoneName = "mail.posthorn.test";
 const hostName = `inbound.${zoneName}`;
@@ -28,7 +29,7 @@ before(async () => {
 });
 after(() => authority.stop());
 
-test("10,000 malformed and hostile packets: a good query is answered after each", async () => {
+test("a good query is answered after each of 10,000 malformed and hostile packets", async () => {
   const random = createRandom(20_260_101);
   const socket = createSocket("udp4");
   socket.connect(at.port, at.host);
@@ -43,7 +44,7 @@ test("10,000 malformed and hostile packets: a good query is answered after each"
   });
   for (let i = 0; i < 10_000; i++) {
     const hostile = makeHostile(random, i);
-    // Its id is never the one that is waited for.
+    // Its id never equals the id of the good query.
     if (hostile.length >= 2) hostile.writeUInt16BE(hostile.readUInt16BE(0) | 0x8000, 0);
     const reply = new Promise<void>((resolve) => {
       answered = resolve;
@@ -57,7 +58,7 @@ test("10,000 malformed and hostile packets: a good query is answered after each"
   assert.deepEqual(errors, []);
 });
 
-test("hostile streams over TCP leave the server as it was", async () => {
+test("the server keeps answering after hostile streams over TCP", async () => {
   const random = createRandom(7);
   const resolver = createResolver({ servers: [at] });
   for (let i = 0; i < 200; i++) {
@@ -73,7 +74,7 @@ test("hostile streams over TCP leave the server as it was", async () => {
     if (random(2) === 0) socket.resetAndDestroy();
     else socket.end();
     socket.resume();
-    assert.equal((await resolver.lookup(hostName, "A", { fresh: true })).kind, "found");
+    assert.equal((await resolver.lookup(hostName, "A", { bypassCache: true })).kind, "found");
     socket.destroy();
   }
   assert.deepEqual(errors, []);
@@ -81,7 +82,7 @@ test("hostile streams over TCP leave the server as it was", async () => {
 
 type Random = (below: number) => number;
 
-/** A small generator of our own (xorshift), so that a failure can be repeated. */
+/** A seeded generator (xorshift), so that a failure is reproducible. */
 function createRandom(seed: number): Random {
   let state = seed | 1;
   return (below) => {

@@ -1,9 +1,9 @@
-/** One client of the authoritative server over TCP: framed, pipelined, bounded in time and in what it may leave waiting. */
+/** Serves one TCP client of the authoritative server, with pipelining, an idle timeout and a limit on waiting queries. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createFrameReader, frame } from "./transport-tcp.ts";
 
-// A question with all its options fits many times over.
+/** Many times the size of a question with all its options. */
 const maxQueryBytes = 4096;
 const maxWaiting = 64;
 
@@ -23,7 +23,7 @@ export function serveConnection(
   const end = (): void => {
     socket.destroy();
   };
-  // RFC 7766 §6.2.3: idle is counted from the last whole message, so that dripping bytes buys no time.
+  // RFC 7766 §6.2.3: the idle time starts at the last whole message, so a client that sends single bytes gains no time.
   let idle = setTimeout(end, deps.idleTimeoutMs);
   const refresh = (): void => {
     clearTimeout(idle);
@@ -36,7 +36,7 @@ export function serveConnection(
     clearTimeout(idle);
     deps.signal.removeEventListener("abort", end);
   });
-  // RFC 7766 §6.2.4: a client that has said all it wants still gets its answers.
+  // RFC 7766 §6.2.4: a client that half-closes the connection still gets its answers.
   socket.on("end", () => {
     ended = true;
     if (!working) socket.end();
@@ -48,16 +48,16 @@ export function serveConnection(
     refresh();
     waiting.push(...messages);
     if (waiting.length >= maxWaiting) socket.pause();
-    if (!working) void work();
+    if (!working) void answerWaiting();
   });
   if (deps.signal.aborted) end();
 
-  async function work(): Promise<void> {
+  async function answerWaiting(): Promise<void> {
     working = true;
     try {
       for (let packet = waiting.shift(); packet !== undefined && !socket.destroyed; packet = waiting.shift()) {
         const reply = await deps.answer(packet);
-        // What deserves no answer over UDP ends the talk here.
+        // A packet that gets no answer over UDP closes the connection over TCP.
         if (reply === undefined) return end();
         if (socket.destroyed) return;
         if (!socket.write(frame(reply)))

@@ -1,24 +1,28 @@
-/** The authoritative DNS server, over UDP and TCP on one port; what it answers comes from the zones given to it. */
+/**
+ * The authoritative DNS server, over UDP and TCP on one port. app/assemble/domains.ts starts it with the zones to serve.
+ * Parts: authority-answer.ts computes an answer, authority-tcp.ts serves a TCP client, rate-limit.ts limits UDP answers,
+ * zone.ts holds the records. Next: domains/service-zone.ts, which builds the service's own zone.
+ */
 import { createSocket, type Socket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, isIP, type Server, type Socket as TcpSocket } from "node:net";
 import { answerPacket, failureReply, type Reply, slipReply } from "./authority-answer.ts";
 import { serveConnection } from "./authority-tcp.ts";
-import { createRateLimit, isLoopback, networkOf, type RateLimitOptions } from "./rate-limit.ts";
+import { type AnswerLimitOptions, createAnswerLimit, isLoopback, networkOf } from "./rate-limit.ts";
 import type { ServerAddress } from "./servers.ts";
 import type { ZoneFinder } from "./zone.ts";
 
 export type AuthorityOptions = {
   host: string;
-  /** 0 picks a free one, the same for UDP and TCP. */
+  /** 0 picks a free port, the same for UDP and TCP. */
   port: number;
   findZone: ZoneFinder;
-  /** A zone that failed to answer, or a socket's trouble; the server goes on. */
+  /** Called for a failed zone lookup or a socket error. The server keeps running. */
   onError?: (error: unknown) => void;
   onAnswer?: (answer: { transport: "udp" | "tcp"; rcode: number }) => void;
-  rateLimit?: Partial<RateLimitOptions>;
-  /** Clients without a limit; by default this machine itself, whose address nobody else can forge. */
+  rateLimit?: Partial<AnswerLimitOptions>;
+  /** Clients without a rate limit. Default: loopback addresses, which no remote client can forge. */
   unlimited?: (clientAddress: string) => boolean;
   maxInFlight?: number;
   maxConnections?: number;
@@ -30,8 +34,11 @@ export type Authority = { start(): Promise<ServerAddress>; stop(): Promise<void>
 export function createAuthority(options: AuthorityOptions): Authority {
   const { findZone, onError = () => {}, onAnswer = () => {}, unlimited = isLoopback } = options;
   const { maxInFlight = 1000, maxConnections = 256, idleTimeoutMs = 10_000 } = options;
-  const rateLimit = createRateLimit({
-    ...{ answersPerSecond: 100, burst: 200, networks: 10_000, now: Date.now },
+  const rateLimit = createAnswerLimit({
+    answersPerSecond: 100,
+    burst: 200,
+    networks: 10_000,
+    now: Date.now,
     ...options.rateLimit,
   });
   let udp: Socket | undefined;
@@ -45,7 +52,7 @@ export function createAuthority(options: AuthorityOptions): Authority {
   async function start(): Promise<ServerAddress> {
     stopping = new AbortController();
     const host = isIP(options.host) !== 0 ? options.host : (await lookup(options.host)).address;
-    // A free TCP port may be taken for UDP: another one is picked then.
+    // A port that is free for TCP may be in use for UDP. In that case, pick another one.
     for (let attempts = options.port === 0 ? 20 : 1; ; attempts--) {
       const server = createServer({ allowHalfOpen: true }, onConnection);
       server.maxConnections = maxConnections;
@@ -77,14 +84,14 @@ export function createAuthority(options: AuthorityOptions): Authority {
     if (server) await new Promise<void>((resolve) => server.close(() => resolve()));
   }
 
-  /** No client network may hold all the connections. */
+  /** Limits each client network to an eighth of the connections. */
   function onConnection(socket: TcpSocket): void {
     const address = socket.remoteAddress;
     if (address === undefined) return void socket.destroy();
     const network = unlimited(address) ? "" : networkOf(address);
-    const held = connections.get(network) ?? 0;
-    if (network !== "" && held >= maxConnections / 8) return void socket.destroy();
-    connections.set(network, held + 1);
+    const open = connections.get(network) ?? 0;
+    if (network !== "" && open >= maxConnections / 8) return void socket.destroy();
+    connections.set(network, open + 1);
     socket.on("close", () => {
       const left = (connections.get(network) ?? 1) - 1;
       if (left > 0) connections.set(network, left);
@@ -106,7 +113,7 @@ export function createAuthority(options: AuthorityOptions): Authority {
         if (error) onError(error);
       });
     } catch (error) {
-      // Sending to port 0 and the like: what a forged source address makes of us.
+      // Sending throws for a forged source address, such as port 0.
       onError(error);
     } finally {
       inFlight -= 1;

@@ -1,4 +1,5 @@
-/** What a server's message says about one question: shared by the resolver and by the asking of authoritative servers. */
+/** Interprets a server's message as the answer to one question. Called by resolver.ts and authoritative.ts. */
+import { type Message, rcodes } from "./message.ts";
 import {
   isWithin,
   type LookupType,
@@ -6,17 +7,17 @@ import {
   type ResourceRecord,
   type ServfailReason,
   sameName,
-} from "../mail/dns-record.ts";
-import { type Message, rcodes } from "./message.ts";
+} from "./record.ts";
 
+/** The most CNAME records that a lookup follows. */
 export const maxChain = 8;
 
 export type Interpretation<T extends LookupType> =
   | { kind: "found"; records: RecordOf<T>[]; chain: string[]; ttlSeconds: number }
   | { kind: "nxdomain" | "nodata"; chain: string[]; zone?: string; ttlSeconds: number }
-  /** The message ends at an alias whose target it says nothing about. */
+  /** The message ends at an alias and has no records of its target. */
   | { kind: "alias"; chain: string[]; ttlSeconds: number }
-  /** Another zone's servers know more. */
+  /** The server delegates to the servers of another zone. */
   | { kind: "referral"; zone: string; servers: string[] }
   | { kind: "servfail"; reason: ServfailReason };
 
@@ -57,7 +58,7 @@ function negative(
     (record): record is RecordOf<"SOA"> => record.type === "SOA" && isWithin(owner, record.name),
   );
   if (soa) {
-    // RFC 2308 §5: a negative answer lives as long as the smaller of the SOA's own time and its minimum.
+    // RFC 2308 §5: the TTL of a negative answer is the smaller of the SOA's TTL and its minimum.
     return { kind, chain, zone: soa.name, ttlSeconds: Math.min(ttlSeconds, soa.ttl, soa.minimum) };
   }
   if (kind === "nodata" && chain.length > 0) return { kind: "alias", chain, ttlSeconds };
@@ -65,7 +66,7 @@ function negative(
     (record): record is RecordOf<"NS"> => record.type === "NS" && isWithin(owner, record.name),
   );
   const [first] = delegation;
-  // RFC 2308 §2.2: without SOA, NS records and no authority, this is a referral and not an absence of data.
+  // RFC 2308 §2.2: NS records without an SOA, in an answer that is not authoritative, are a referral rather than NODATA.
   if (kind === "nodata" && first && !message.authoritative) {
     return { kind: "referral", zone: first.name, servers: delegation.map((record) => record.target) };
   }

@@ -1,18 +1,18 @@
-/** Reads a DNS message within strict bounds: every length is held against the message and against its own record. */
+/** Parses a DNS message. Every length is checked against the message and against its record. */
 import ipaddr from "ipaddr.js";
-import type { ResourceRecord } from "../mail/dns-record.ts";
 import { type Edns, type Message, type Question, typeCodes } from "./message.ts";
-import { MalformedMessage, readName } from "./name-wire.ts";
+import { MalformedMessage, readName } from "./name-codec.ts";
+import type { ResourceRecord } from "./record.ts";
 
 export const headerBytes = 12;
-/** Questions and records of one message, more than any answer needs: 64 KiB hold eleven thousand short ones, which nobody asked for. */
-const mostEntries = 1000;
+/** Questions and records per message. No real answer needs more, but 64 KiB could hold eleven thousand short ones. */
+const maxEntries = 1000;
 
-/** Throws MalformedMessage, and nothing else, on bytes that are not exactly one message. */
+/** Throws MalformedMessage, and no other error, on bytes that are not exactly one message. */
 export function readMessage(bytes: Buffer): Message {
   const message = readHeader(bytes);
   const entries = [4, 6, 8, 10].reduce((sum, offset) => sum + bytes.readUInt16BE(offset), 0);
-  if (entries > mostEntries) throw new MalformedMessage(`the message has ${entries} questions and records`);
+  if (entries > maxEntries) throw new MalformedMessage(`the message has ${entries} questions and records`);
   let at = headerBytes;
   for (let i = bytes.readUInt16BE(4); i > 0; i--) {
     const question = readQuestion(bytes, at);
@@ -30,7 +30,7 @@ export function readMessage(bytes: Buffer): Message {
   return message;
 }
 
-/** The header alone, for an answer to a message whose rest cannot be read. */
+/** Parses only the header, so that the server can answer a message whose rest is malformed. */
 export function readHeader(bytes: Buffer): Message {
   if (bytes.length < headerBytes) throw new MalformedMessage("the message is shorter than its header");
   const flags = bytes.readUInt16BE(2);
@@ -70,7 +70,7 @@ function readRecord(bytes: Buffer, offset: number, message: Message, section: Re
   const to = from + bytes.readUInt16BE(end + 8);
   need(bytes, from, to - from);
   if (typeCode === typeCodes.OPT) {
-    // RFC 6891 §6.1.1: one OPT, owned by the root, in the additional section.
+    // RFC 6891 §6.1.1: at most one OPT record, owned by the root, in the additional section.
     if (message.edns !== undefined || name !== "" || section !== message.additionals) {
       throw new MalformedMessage("the message has a misplaced OPT record");
     }
@@ -78,7 +78,7 @@ function readRecord(bytes: Buffer, offset: number, message: Message, section: Re
     message.rcode |= (ttl >>> 24) << 4;
     return to;
   }
-  // RFC 2181 §8: a time to live with its top bit set counts as zero.
+  // RFC 2181 §8: a TTL with its top bit set counts as zero.
   const owner = { name, ttl: ttl > 0x7fffffff ? 0 : ttl };
   section.push({ ...owner, ...readData(bytes, typeCode, from, to) } as ResourceRecord);
   return to;
@@ -95,7 +95,7 @@ function readEdns(bytes: Buffer, opt: { udpBytes: number; ttl: number; from: num
 
 function readData(bytes: Buffer, typeCode: number, from: number, to: number): object {
   const exact = <T>(value: T, end: number): T => {
-    if (end !== to) throw new MalformedMessage("the data of a record is not as long as it says");
+    if (end !== to) throw new MalformedMessage("the data of a record does not match its length");
     return value;
   };
   const nameAt = (offset: number): { name: string; end: number } => {
@@ -127,7 +127,7 @@ function readData(bytes: Buffer, typeCode: number, from: number, to: number): ob
     case typeCodes.HINFO: {
       const [cpu, os, ...more] = readStrings(bytes, from, to);
       if (cpu === undefined || os === undefined || more.length > 0)
-        throw new MalformedMessage("HINFO takes two strings");
+        throw new MalformedMessage("a HINFO record does not have exactly two strings");
       return { type: "HINFO", cpu, os };
     }
     case typeCodes.SOA:

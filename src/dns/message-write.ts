@@ -1,10 +1,10 @@
-/** Writes DNS messages, with names compressed: a 2048-bit DKIM key then fits the 512 bytes of a client without EDNS. */
+/** Encodes DNS messages. With compressed names, a 2048-bit DKIM key fits the 512 bytes of a client without EDNS. */
 import ipaddr from "ipaddr.js";
-import { canonicalName, type ResourceRecord } from "../mail/dns-record.ts";
 import { classIn, type Edns, largestMessage, type Message, typeCodeOf, typeCodes } from "./message.ts";
-import { labelsOf, MalformedMessage } from "./name-wire.ts";
+import { labelsOf, MalformedMessage } from "./name-codec.ts";
+import { canonicalName, type ResourceRecord } from "./record.ts";
 
-/** The message in bytes; one over `maxBytes` is cut to its question with the truncation flag (RFC 2181 §9). */
+/** Returns the message as bytes. A message over `maxBytes` is reduced to its question, with the TC flag set (RFC 2181 §9). */
 export function writeMessage(message: Message, maxBytes = largestMessage): Buffer {
   try {
     const bytes = write(message);
@@ -20,7 +20,7 @@ class TooLarge extends Error {}
 type Writer = { bytes: Buffer; at: number; names: Map<string, number> };
 
 function write(message: Message): Buffer {
-  // One page is enough for nearly all messages; a larger one is written again into the largest there can be.
+  // 4 KiB are enough for nearly all messages. A larger one is encoded again into a buffer of the maximum size.
   try {
     return fill(message, Buffer.allocUnsafe(4096));
   } catch (error) {
@@ -79,7 +79,7 @@ function writeData(writer: Writer, record: ResourceRecord): void {
     case "AAAA": {
       const address = ipaddr.parse(record.address).toByteArray();
       if (address.length !== (record.type === "A" ? 4 : 16)) {
-        throw new MalformedMessage(`${record.address} is no address for an ${record.type} record`);
+        throw new MalformedMessage(`${record.address} is not a valid address for an ${record.type} record`);
       }
       return copy(writer, Buffer.from(address));
     }
@@ -116,14 +116,14 @@ function writeEdns(writer: Writer, edns: Edns, rcode: number): void {
   u16(writer, 0);
 }
 
-/** RFC 1035 §4.1.4: the longest ending of the name that stands in the message already becomes a pointer to it. */
+/** RFC 1035 §4.1.4: the longest suffix of the name that the message already contains becomes a pointer to it. */
 function writeName(writer: Writer, name: string): void {
   const labels = labelsOf(name);
   for (const [index, label] of labels.entries()) {
-    const ending = canonicalName(labels.slice(index).map(keyOf).join("."));
-    const known = writer.names.get(ending);
+    const suffix = canonicalName(labels.slice(index).map(keyOf).join("."));
+    const known = writer.names.get(suffix);
     if (known !== undefined) return u16(writer, 0xc000 | known);
-    if (writer.at < 0x4000) writer.names.set(ending, writer.at);
+    if (writer.at < 0x4000) writer.names.set(suffix, writer.at);
     u8(writer, label.length);
     copy(writer, label);
   }
@@ -142,26 +142,26 @@ function writeString(writer: Writer, text: string): void {
 }
 
 function copy(writer: Writer, data: Uint8Array): void {
-  makeRoom(writer, data.length);
+  ensureSpace(writer, data.length);
   writer.bytes.set(data, writer.at);
   writer.at += data.length;
 }
 
 function u8(writer: Writer, value: number): void {
-  makeRoom(writer, 1);
+  ensureSpace(writer, 1);
   writer.at = writer.bytes.writeUInt8(value, writer.at);
 }
 
 function u16(writer: Writer, value: number): void {
-  makeRoom(writer, 2);
+  ensureSpace(writer, 2);
   writer.at = writer.bytes.writeUInt16BE(value, writer.at);
 }
 
 function u32(writer: Writer, value: number): void {
-  makeRoom(writer, 4);
+  ensureSpace(writer, 4);
   writer.at = writer.bytes.writeUInt32BE(value, writer.at);
 }
 
-function makeRoom(writer: Writer, length: number): void {
+function ensureSpace(writer: Writer, length: number): void {
   if (writer.at + length > writer.bytes.length) throw new TooLarge();
 }

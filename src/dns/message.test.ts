@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Answer, decode, encode } from "dns-packet";
 import fc from "fast-check";
-import type { ResourceRecord } from "../mail/dns-record.ts";
 import { type Message, queryMessage, typeCodes } from "./message.ts";
 import { readMessage } from "./message-read.ts";
 import { writeMessage } from "./message-write.ts";
-import { labelsOf, MalformedMessage, readName } from "./name-wire.ts";
+import { labelsOf, MalformedMessage, readName } from "./name-codec.ts";
+import type { ResourceRecord } from "./record.ts";
 
 const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,20}$/);
 const name = fc.array(label, { minLength: 1, maxLength: 5 }).map((labels) => labels.join("."));
@@ -27,31 +27,46 @@ const record: fc.Arbitrary<ResourceRecord> = fc.oneof(
   }),
   fc.record({ name, ttl, type: fc.constant("HINFO" as const), cpu: label, os: label }),
   fc.record({
-    ...{ name, ttl, type: fc.constant("SOA" as const), mname: name, rname: name },
-    ...{ serial: u32, refresh: u32, retry: u32, expire: u32, minimum: u32 },
+    name,
+    ttl,
+    type: fc.constant("SOA" as const),
+    mname: name,
+    rname: name,
+    serial: u32,
+    refresh: u32,
+    retry: u32,
+    expire: u32,
+    minimum: u32,
   }),
 );
 const message: fc.Arbitrary<Message> = fc.record({
-  ...{ id: u16, response: fc.boolean(), opcode: fc.integer({ min: 0, max: 15 }), authoritative: fc.boolean() },
-  ...{ truncated: fc.boolean(), recursionDesired: fc.boolean(), recursionAvailable: fc.boolean() },
-  ...{ checkingDisabled: fc.boolean(), rcode: fc.integer({ min: 0, max: 15 }) },
+  id: u16,
+  response: fc.boolean(),
+  opcode: fc.integer({ min: 0, max: 15 }),
+  authoritative: fc.boolean(),
+  truncated: fc.boolean(),
+  recursionDesired: fc.boolean(),
+  recursionAvailable: fc.boolean(),
+  checkingDisabled: fc.boolean(),
+  rcode: fc.integer({ min: 0, max: 15 }),
   questions: fc.array(fc.record({ name, typeCode: u16, classCode: u16 }), { maxLength: 2 }),
-  ...{ answers: fc.array(record, { maxLength: 6 }), authorities: fc.array(record, { maxLength: 3 }) },
+  answers: fc.array(record, { maxLength: 6 }),
+  authorities: fc.array(record, { maxLength: 3 }),
   additionals: fc.array(record, { maxLength: 3 }),
 });
 
-test("what is written reads back the same", () => {
+test("an encoded message parses back to the same value", () => {
   fc.assert(
     fc.property(message, (one) => {
       const read = readMessage(writeMessage(one));
-      // Compression may take a name's spelling from an earlier one that differs in case.
+      // Compression may point to an earlier name that differs in case.
       assert.deepEqual(lower(read), lower(one));
     }),
     { seed: 4, numRuns: 500 },
   );
 });
 
-test("an independent reader understands what we write, and we understand its writing", () => {
+test("an independent library parses our messages, and we parse its messages", () => {
   fc.assert(
     fc.property(fc.array(record, { minLength: 1, maxLength: 6 }), (answers) => {
       const query = queryMessage({ id: 7, name: "a.test", typeCode: typeCodes.TXT, recursion: true, edns: true });
@@ -65,7 +80,7 @@ test("an independent reader understands what we write, and we understand its wri
   );
 });
 
-test("a 2048-bit DKIM key fits a client without EDNS", () => {
+test("a 2048-bit DKIM key fits the 512 bytes of a client without EDNS", () => {
   const text = `v=DKIM1; k=rsa; p=${"A".repeat(392)}`;
   const owner = "k3xq7vbn2mk3xq7vbn2m-1.dkim.mail.posthorn.test";
   const query = queryMessage({ id: 1, name: owner, typeCode: typeCodes.TXT, recursion: false, edns: false });
@@ -74,7 +89,7 @@ test("a 2048-bit DKIM key fits a client without EDNS", () => {
   assert.ok(!readMessage(writeMessage(reply, 512)).truncated);
 });
 
-test("a message too large is cut to its question", () => {
+test("a message over the limit is truncated to its question", () => {
   const query = queryMessage({ id: 1, name: "a.test", typeCode: typeCodes.TXT, recursion: false, edns: true });
   const answers = Array.from({ length: 300 }, () => ({
     name: "a.test",
@@ -88,7 +103,7 @@ test("a message too large is cut to its question", () => {
   }
 });
 
-test("any bytes are read or refused", () => {
+test("arbitrary bytes either parse or throw MalformedMessage", () => {
   const mutated = fc.tuple(
     message,
     fc.array(fc.tuple(fc.nat(600), fc.integer({ min: 0, max: 255 })), { maxLength: 8 }),
@@ -116,7 +131,7 @@ test("any bytes are read or refused", () => {
   );
 });
 
-test("a thousand questions and records are read, one more is refused unread", () => {
+test("a message with 1,000 questions and records is parsed; one more is rejected by its header", () => {
   const questions = (count: number) => {
     const one = Buffer.from([0, 0, 1, 0, 1]);
     const header = Buffer.alloc(12);
@@ -127,7 +142,7 @@ test("a thousand questions and records are read, one more is refused unread", ()
   assert.throws(() => readMessage(questions(1001)), /1001 questions and records/);
 });
 
-test("names keep odd bytes and inner dots, and only real names are written", () => {
+test("names keep unusual bytes and dots inside labels, and invalid names are not encoded", () => {
   const wire = Buffer.from([3, 0x61, 0x2e, 0x62, 2, 0x5c, 0x00, 1, 0xe9, 0]);
   const { name: shown, end } = readName(wire, 0);
   assert.equal(shown, "a\\.b.\\\\\\000.\\233");
@@ -150,7 +165,7 @@ test("names keep odd bytes and inner dots, and only real names are written", () 
   }
 });
 
-test("pointers lead back, and not without end", () => {
+test("compression pointers must point backwards, and their number is limited", () => {
   const loop = Buffer.alloc(16);
   loop.writeUInt16BE(0xc000 | 12, 12);
   assert.throws(() => readName(loop, 12), MalformedMessage);

@@ -1,5 +1,5 @@
-/** DNS messages as values, with the numbers of the protocol; `message-read.ts` and `message-write.ts` turn them from and to bytes. */
-import type { ResourceRecord } from "../mail/dns-record.ts";
+/** The type of a DNS message, and the protocol's constants. `message-read.ts` parses messages, `message-write.ts` encodes them. */
+import type { ResourceRecord } from "./record.ts";
 
 export const typeCodes = {
   A: 1,
@@ -29,12 +29,12 @@ export const rcodes = {
 
 export const classIn = 1;
 
-/** RFC 9715 §3.1: the largest answer that travels without fragments. */
+/** RFC 9715 §3.1: the largest answer that avoids fragmentation. */
 export const safeUdpBytes = 1232;
-/** RFC 1035 §4.2.1: what a client without EDNS can take. */
+/** RFC 1035 §4.2.1: the largest answer that a client without EDNS accepts. */
 export const plainUdpBytes = 512;
 
-/** What the two bytes of length before a message over TCP can say. */
+/** The maximum of the two-byte length in front of a message over TCP. */
 export const largestMessage = 65_535;
 
 export type Question = { name: string; typeCode: number; classCode: number };
@@ -50,7 +50,7 @@ export type Message = {
   recursionDesired: boolean;
   recursionAvailable: boolean;
   checkingDisabled: boolean;
-  /** With the upper bits of EDNS, where there is one. */
+  /** Includes the upper bits from EDNS, if the message has it. */
   rcode: number;
   questions: Question[];
   answers: ResourceRecord[];
@@ -63,7 +63,7 @@ export function typeCodeOf(record: ResourceRecord): number {
   return record.type === "OTHER" ? record.typeCode : typeCodes[record.type];
 }
 
-/** A question for one name, ready to be written. */
+/** A query for one name, ready to be encoded. */
 export function queryMessage(input: {
   id: number;
   name: string;

@@ -1,14 +1,14 @@
-/** Our resolver in the shape of `dns.promises.resolve`, for libraries that take one. */
-import { joinText, type Lookup, lookupTypes, type RecordOf } from "../mail/dns-record.ts";
+/** Adapts our resolver to the signature of `dns.promises.resolve`, for libraries that accept such a function. */
+import { joinText, type Lookup, lookupTypes, type RecordOf } from "./record.ts";
 import type { Resolver } from "./resolver.ts";
 
 export type NodeResolve = (name: string, type?: string) => Promise<unknown[]>;
 
-/** Absence and failure are errors with the codes of node:dns, as those libraries expect. */
+/** Absence and failure are errors with the codes of node:dns, as these libraries expect. */
 export function asNodeResolve(resolver: Resolver, signal?: AbortSignal): NodeResolve {
-  return async (name, wanted = "A") => {
-    const type = lookupTypes.find((known) => known === wanted.toUpperCase());
-    if (type === undefined) throw failure("ENOTIMP", name, wanted);
+  return async (name, requestedType = "A") => {
+    const type = lookupTypes.find((known) => known === requestedType.toUpperCase());
+    if (type === undefined) throw failure("ENOTIMP", name, requestedType);
     const found = await resolver.lookup(name, type, { signal });
     if (found.kind !== "found") throw failure(codes[found.kind], name, type);
     return found.records.map(shape);
@@ -34,7 +34,7 @@ function shape(record: RecordOf<(typeof lookupTypes)[number]>): unknown {
     case "MX":
       return { priority: record.priority, exchange: record.exchange };
     case "TXT":
-      // One string for each record, as bytes of UTF-8: what libraries join they join right.
+      // One UTF-8 string per record, so that the library cannot split a character or join the parts incorrectly.
       return [Buffer.from(joinText(record), "latin1").toString("utf8")];
     case "SOA":
       return { nsname: record.mname, hostmaster: record.rname, serial: record.serial };

@@ -1,47 +1,32 @@
-/** Limits the answers over UDP to each client network, so that forged queries cannot turn this server against others. */
+/** Limits UDP answers per client network, so that an attacker cannot use forged queries to flood a third party. */
 import ipaddr from "ipaddr.js";
+import { createTokenBuckets } from "../ops/token-bucket.ts";
 
-export type RateLimit = {
-  /** `slip`: answer truncated, so that a real client comes back over TCP. `drop`: do not answer. */
+export type AnswerLimit = {
+  /** `slip`: answer truncated, so that a real client retries over TCP. `drop`: do not answer. */
   judge(clientAddress: string): "answer" | "slip" | "drop";
 };
 
-export type RateLimitOptions = {
+export type AnswerLimitOptions = {
   answersPerSecond: number;
   burst: number;
-  /** Networks remembered at once; the one idle for longest goes first. */
+  /** Networks kept in memory. The one idle for longest is dropped first. */
   networks: number;
   now: () => number;
 };
 
-export function createRateLimit(options: RateLimitOptions): RateLimit {
-  const { answersPerSecond, burst, networks, now } = options;
-  const buckets = new Map<string, { tokens: number; at: number; over: number }>();
+export function createAnswerLimit({ answersPerSecond, burst, networks, now }: AnswerLimitOptions): AnswerLimit {
+  const buckets = createTokenBuckets({ burst, periodMs: 1000 / answersPerSecond, maxKeys: networks });
   return {
     judge(clientAddress) {
-      const network = networkOf(clientAddress);
-      const at = now();
-      const known = buckets.get(network);
-      const bucket = known ?? { tokens: burst, at, over: 0 };
-      bucket.tokens = Math.min(burst, bucket.tokens + (Math.max(0, at - bucket.at) / 1000) * answersPerSecond);
-      bucket.at = at;
-      buckets.delete(network);
-      buckets.set(network, bucket);
-      if (known === undefined && buckets.size > networks) {
-        const [oldest] = buckets.keys();
-        if (oldest !== undefined) buckets.delete(oldest);
-      }
-      if (bucket.tokens >= 1) {
-        bucket.tokens -= 1;
-        return "answer";
-      }
-      bucket.over += 1;
-      return bucket.over % 2 === 0 ? "slip" : "drop";
+      const { waitMs, refusals } = buckets.take(networkOf(clientAddress), now());
+      if (waitMs === 0) return "answer";
+      return refusals % 2 === 0 ? "slip" : "drop";
     },
   };
 }
 
-/** Forged floods spread over neighbours: the networks that addresses are given out in share one bucket. */
+/** The key of a client's bucket: its /24 (IPv4) or /56 (IPv6), because a forged flood uses many addresses of one network. */
 export function networkOf(address: string): string {
   const parsed = ipaddr.process(address.replace(/%.*$/, ""));
   const bytes = parsed.toByteArray();

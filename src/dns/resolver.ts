@@ -1,25 +1,22 @@
-/** Asks recursive DNS servers: with time-outs, retries, a cache, bounded aliases, and failures told apart from absence. */
-import {
-  canonicalName,
-  isWithin,
-  type Lookup,
-  type LookupType,
-  type ServfailReason,
-  sameName,
-} from "../mail/dns-record.ts";
+/**
+ * dns/ holds names and records (record.ts, name.ts), this client of recursive servers, and our own server (authority.ts).
+ * The resolver adds timeouts, retries, a cache and a limit on aliases, and distinguishes a failure from an absent record.
+ * Next: exchange.ts sends one query, interpret.ts reads its answer, authoritative.ts queries a domain's own servers.
+ */
+import { createConcurrencyLimit } from "../ops/concurrency-limit.ts";
 import { setDeadline } from "../ops/deadline.ts";
 import { createLookupCache } from "./cache.ts";
 import { exchange } from "./exchange.ts";
-import { createGate } from "./gate.ts";
 import { type Interpretation, interpret, maxChain } from "./interpret.ts";
 import { typeCodes } from "./message.ts";
-import { labelsOf, MalformedMessage } from "./name-wire.ts";
+import { labelsOf, MalformedMessage } from "./name-codec.ts";
+import { canonicalName, isWithin, type Lookup, type LookupType, type ServfailReason, sameName } from "./record.ts";
 import { type Route, type ServerAddress, systemServers } from "./servers.ts";
 
 export type ResolverOptions = {
-  /** Asked in this order. Default: the system's, read at each look-up. */
+  /** Queried in this order. Default: the system's servers, read at each lookup. */
   servers?: readonly ServerAddress[];
-  /** Other servers for certain names; the longest suffix wins. A function may give undefined for the usual servers. */
+  /** Other servers for certain names; the longest suffix wins. A function may return undefined to use `servers`. */
   routes?: readonly Route[] | ((name: string) => readonly ServerAddress[] | undefined);
   queryTimeoutMs?: number;
   totalTimeoutMs?: number;
@@ -30,17 +27,17 @@ export type ResolverOptions = {
 };
 
 export type LookupOptions = {
-  /** Passes over the cache, which then keeps the new answer. */
-  fresh?: boolean;
+  /** Ignores a cached answer. The new answer is still cached. */
+  bypassCache?: boolean;
   /** Aborting rejects with the signal's reason. */
   signal?: AbortSignal;
-  /** Instead of `totalTimeoutMs`. */
+  /** Overrides `totalTimeoutMs`. */
   timeoutMs?: number;
 };
 
 export type Resolver = {
   lookup<T extends LookupType>(name: string, type: T, options?: LookupOptions): Promise<Lookup<T>>;
-  /** Ends all look-ups in flight as time-outs. */
+  /** Ends all lookups in flight as timeouts. */
   stop(): void;
 };
 
@@ -50,19 +47,20 @@ const penaltyMs = 30_000;
 export function createResolver(options: ResolverOptions = {}): Resolver {
   const { queryTimeoutMs = 1500, totalTimeoutMs = 4500, now = Date.now, mixCase = false } = options;
   const cache = createLookupCache({ entries: options.cacheEntries ?? 10_000, now });
-  const gate = createGate(options.maxInFlight ?? 256);
+  const queryLimit = createConcurrencyLimit(options.maxInFlight ?? 256);
   const stopped = new AbortController();
+  /** Lookups in flight, shared by concurrent callers of the same name and type. */
   const shared = new Map<string, Promise<Lookup>>();
-  /** Servers that did not answer lately, and until when they are asked last. */
+  /** For each server that recently did not answer: the time until which it is queried last. */
   const penalties = new Map<string, number>();
 
   return {
-    async lookup<T extends LookupType>(name: string, type: T, wanted: LookupOptions = {}): Promise<Lookup<T>> {
-      wanted.signal?.throwIfAborted();
+    async lookup<T extends LookupType>(name: string, type: T, caller: LookupOptions = {}): Promise<Lookup<T>> {
+      caller.signal?.throwIfAborted();
       const owner = canonicalName(name);
-      // A name that cannot be written into a question cannot exist either.
-      if (!isWritable(owner)) return { kind: "nxdomain", chain: [], ttlSeconds: 0 };
-      if (wanted.fresh === true) return withDeadline(owner, type, wanted);
+      // A name that cannot be encoded in a query cannot exist.
+      if (!isEncodable(owner)) return { kind: "nxdomain", chain: [], ttlSeconds: 0 };
+      if (caller.bypassCache === true) return withDeadline(owner, type, caller);
       const cached = cache.get(owner, type);
       if (cached) return cached;
       const key = `${owner} ${type}`;
@@ -71,26 +69,26 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
         running = withDeadline(owner, type, {}).finally(() => shared.delete(key));
         shared.set(key, running);
       }
-      return unlessEnded(running, wanted);
+      return waitForShared(running, caller);
     },
     stop: () => stopped.abort(),
   };
 
-  async function withDeadline<T extends LookupType>(name: string, type: T, wanted: LookupOptions): Promise<Lookup<T>> {
+  async function withDeadline<T extends LookupType>(name: string, type: T, caller: LookupOptions): Promise<Lookup<T>> {
     const ended = new AbortController();
     const end = (): void => ended.abort();
-    const deadline = setDeadline(wanted.timeoutMs ?? totalTimeoutMs, end);
-    wanted.signal?.addEventListener("abort", end, { once: true });
+    const deadline = setDeadline(caller.timeoutMs ?? totalTimeoutMs, end);
+    caller.signal?.addEventListener("abort", end, { once: true });
     stopped.signal.addEventListener("abort", end, { once: true });
     if (stopped.signal.aborted) end();
     try {
       const result = await followAliases(name, type, ended.signal);
-      wanted.signal?.throwIfAborted();
+      caller.signal?.throwIfAborted();
       cache.put(name, type, result);
       return result;
     } finally {
       deadline.clear();
-      wanted.signal?.removeEventListener("abort", end);
+      caller.signal?.removeEventListener("abort", end);
       stopped.signal.removeEventListener("abort", end);
     }
   }
@@ -123,7 +121,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     for (let round = 0; round < rounds; round++) {
       for (const server of inOrder(serversFor(name))) {
         if (signal.aborted) break;
-        const asked = await gate.run(() =>
+        const result = await queryLimit.run(() =>
           exchange({
             server,
             name,
@@ -134,18 +132,18 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
             signal,
           }),
         );
-        if (asked.kind === "reply") {
+        if (result.kind === "reply") {
           penalties.delete(keyOf(server));
-          const answer = interpret(asked.reply, name, type);
+          const answer = interpret(result.reply, name, type);
           if (answer.kind !== "servfail" && answer.kind !== "referral") return answer;
           reason = answer.kind === "servfail" ? answer.reason : "lame";
           continue;
         }
-        if (asked.kind === "malformed") reason = "malformed";
+        if (result.kind === "malformed") reason = "malformed";
         else if (!signal.aborted) penalties.set(keyOf(server), now() + penaltyMs);
-        if (asked.kind === "unreachable") reason ??= "unreachable";
-        // Silence is the stronger word: a closed port beside a silent server says less than the silence.
-        if (asked.kind === "timeout" && reason === "unreachable") reason = undefined;
+        if (result.kind === "unreachable") reason ??= "unreachable";
+        // If one server has a closed port and another is silent, the lookup is a timeout: the silent one may still work.
+        if (result.kind === "timeout" && reason === "unreachable") reason = undefined;
       }
     }
     return reason === undefined ? { kind: "timeout" } : { kind: "servfail", reason };
@@ -158,8 +156,8 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   }
 
   function inOrder(servers: readonly ServerAddress[]): readonly ServerAddress[] {
-    const penalised = (server: ServerAddress): number => ((penalties.get(keyOf(server)) ?? 0) > now() ? 1 : 0);
-    return servers.toSorted((a, b) => penalised(a) - penalised(b));
+    const penalized = (server: ServerAddress): number => ((penalties.get(keyOf(server)) ?? 0) > now() ? 1 : 0);
+    return servers.toSorted((a, b) => penalized(a) - penalized(b));
   }
 }
 
@@ -172,7 +170,7 @@ function longestRoute(routes: readonly Route[], name: string): readonly ServerAd
     ?.servers;
 }
 
-function isWritable(name: string): boolean {
+function isEncodable(name: string): boolean {
   try {
     labelsOf(name);
     return true;
@@ -182,8 +180,8 @@ function isWritable(name: string): boolean {
   }
 }
 
-/** A shared look-up goes on for the others when one of its askers has had enough. */
-async function unlessEnded<T extends LookupType>(
+/** Waits for a shared lookup under the caller's own signal and timeout. The lookup continues for its other callers. */
+async function waitForShared<T extends LookupType>(
   running: Promise<Lookup<T>>,
   { signal, timeoutMs }: LookupOptions,
 ): Promise<Lookup<T>> {

@@ -8,7 +8,7 @@ const signal = new AbortController().signal;
 const query = Buffer.from("question");
 const take = (reply: Buffer) => (String(reply).startsWith("answer") ? String(reply) : undefined);
 
-test("an answer that fits is taken, one that does not is passed over", async (t) => {
+test("a datagram that is not the answer is ignored, and the answer is returned", async (t) => {
   const server = createSocket("udp4");
   t.after(() => server.close());
   server.on("message", (_, from) => {
@@ -25,7 +25,7 @@ test("an answer that fits is taken, one that does not is passed over", async (t)
 });
 
 test("a server that cannot be connected to is unreachable", async () => {
-  // The kernel refuses both at once, as it does every address on a machine without a route.
+  // The kernel rejects both at once, as it rejects every address on a machine without a route.
   for (const host of ["255.255.255.255", "fe80::1"])
     assert.deepEqual(
       await exchangeUdp({ server: { host, port: 53 }, query, accept: take, timeoutMs: 30_000, signal }),
@@ -34,14 +34,14 @@ test("a server that cannot be connected to is unreachable", async () => {
     );
 });
 
-test("a call that is over, or whose time is up, is a timeout", async (t) => {
+test("an aborted query and a query without an answer are timeouts", async (t) => {
   const server = createSocket("udp4");
   t.after(() => server.close());
   server.bind(0, "127.0.0.1");
   await once(server, "listening");
   const at = { host: "127.0.0.1", port: server.address().port };
-  const ask = (timeoutMs: number, over: AbortSignal) =>
-    exchangeUdp({ server: at, query, accept: take, timeoutMs, signal: over });
+  const ask = (timeoutMs: number, signal: AbortSignal) =>
+    exchangeUdp({ server: at, query, accept: take, timeoutMs, signal });
   assert.deepEqual(await ask(30_000, AbortSignal.abort()), { kind: "timeout" });
   assert.deepEqual(await ask(1, signal), { kind: "timeout" });
   const later = new AbortController();

@@ -6,13 +6,13 @@ import { newDomain } from "../../test/harness/domains.ts";
 import { makeBareWorkspace } from "../../test/harness/mail.ts";
 import { until } from "../../test/harness/wait.ts";
 import { createAuthoritative } from "../dns/authoritative.ts";
-import { createDomainCheck, type DomainCheck } from "../dns/domain-check.ts";
 import { createResolver } from "../dns/resolver.ts";
+import { readEventPage } from "../events/store.ts";
 import { silentLog } from "../ops/log.ts";
-import { askedRecords, type RecordKey } from "../rules/dns-records.ts";
-import { addDomain, type DomainRow, deleteDomain, getDomain, receivingDomain } from "../store/domains.ts";
-import { readEvents } from "../store/events.ts";
+import { createDomainCheck, type DomainCheck } from "./check.ts";
 import { type CheckerDeps, createChecker } from "./checker.ts";
+import { expectedRecords, type RecordKey } from "./rules/records.ts";
+import { addDomain, type DomainRow, deleteDomain, getDomain, receivingDomain } from "./store/domains.ts";
 
 const zone = "mail.posthorn.test";
 let database: TestDatabase;
@@ -26,18 +26,32 @@ after(async () => {
   await database.drop();
 });
 
-/** Another call is another node. */
+/** Each call creates a checker that acts as a separate node. */
 function node(extra: Partial<CheckerDeps> = {}) {
   return createChecker({
-    ...{ sql: database.sql, log: silentLog(), zone, verifyIntervalMs: 30_000 },
+    sql: database.sql,
+    log: silentLog(),
+    zone,
+    verifyIntervalMs: 30_000,
     check: check(),
     ...extra,
   });
 }
 
+/** The domain of every check that was started. Queries do not tell: one without an answer in time is repeated. */
+const checked: string[] = [];
+const checksOf = ({ domain }: DomainRow) => checked.filter((one) => one === domain).length;
+
 function check(): DomainCheck {
   const resolver = createResolver({ servers: [dns], queryTimeoutMs: 2500 });
-  return createDomainCheck({ resolver, authoritative: createAuthoritative({ resolver, allowAddress: () => false }) });
+  const real = createDomainCheck({
+    resolver,
+    authoritative: createAuthoritative({ resolver, allowAddress: () => false }),
+  });
+  return (records, signal) => {
+    checked.push(records[0]?.domain ?? assert.fail());
+    return real(records, signal);
+  };
 }
 
 async function add(domain: string, extra: Parameters<typeof newDomain>[2] = {}): Promise<DomainRow> {
@@ -46,7 +60,7 @@ async function add(domain: string, extra: Parameters<typeof newDomain>[2] = {}):
 }
 
 function publish(row: DomainRow, ...keys: RecordKey[]): void {
-  for (const { key, name, type, value, priority } of askedRecords({ ...row, zone }))
+  for (const { key, name, type, value, priority } of expectedRecords({ ...row, zone }))
     if (keys.length === 0 || keys.includes(key))
       dns.set(name, type, priority === undefined ? value : `${priority} ${value}`);
 }
@@ -54,22 +68,20 @@ function publish(row: DomainRow, ...keys: RecordKey[]): void {
 const makeOld = (row: DomainRow) =>
   database.sql`update domains set created_at = now() - interval '10 minutes', last_checked_at = now() - interval '6 minutes' where id = ${row.id}`;
 const makeDue = (row: DomainRow) => database.sql`update domains set next_check_at = now() where id = ${row.id}`;
-/** Questions for one name that only this domain's check asks. */
-const asks = (row: DomainRow) => dns.queries.filter(({ name }) => name === `_dmarc.${row.domain}`).length;
 
-test("a fresh domain is shown as it is; a stale one is looked up for all who ask, on every node, once", async () => {
+test("a recent status is returned as stored; a stale one is checked once for all callers on all nodes", async () => {
   const row = await add("shared.test");
   publish(row);
   const nodes = [node(), node(), node()];
   assert.equal((await nodes[0]!.get(row.workspaceId, row.id))?.status, "pending");
-  assert.equal(asks(row), 0);
+  assert.equal(checksOf(row), 0);
   await makeOld(row);
   const shown = await Promise.all(Array.from({ length: 60 }, (_, i) => nodes[i % 3]!.get(row.workspaceId, row.id)));
   assert.deepEqual(new Set(shown.map((one) => one?.status)), new Set(["ready"]));
-  assert.equal(asks(row), 1);
+  assert.equal(checksOf(row), 1);
 });
 
-test("verify looks up once per interval and says when it may again", async () => {
+test("verify checks once per interval and returns when the next check is allowed", async () => {
   const row = await add("verified.test");
   const checker = node();
   const first = await checker.verify(row.workspaceId, row.id);
@@ -80,43 +92,43 @@ test("verify looks up once per interval and says when it may again", async () =>
   assert.equal(second?.row.status, "pending");
   const last = second?.row.lastVerifyAt ?? assert.fail();
   assert.deepEqual(second?.nextRetryAt, new Date(last.getTime() + 30_000));
-  assert.equal(asks(row), 1);
+  assert.equal(checksOf(row), 1);
   await database.sql`update domains set last_verify_at = last_verify_at - interval '31 seconds' where id = ${row.id}`;
   assert.equal((await checker.verify(row.workspaceId, row.id))?.row.status, "verifying");
-  // Background checks, refreshes and the operator do not count.
+  // The interval does not apply to background checks, refreshes and the operator.
   publish(row);
   assert.equal((await checker.refresh(row.workspaceId, row.id))?.status, "ready");
 });
 
-test("verify takes over from a check that asked before, and whoever waited gets the new answer", async () => {
+test("verify takes over from a running check, and callers of that check get the new result", async () => {
   const row = await add("overtaken.test");
   await makeOld(row);
-  const held = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const queried = Promise.withResolvers<void>();
   const real = check();
   const slow: DomainCheck = async (records, signal) => {
     const findings = await real(records, signal);
-    asked.resolve();
-    await held.promise;
+    queried.resolve();
+    await release.promise;
     return findings;
   };
   const waiting = node({ check: slow }).get(row.workspaceId, row.id);
-  await asked.promise;
+  await queried.promise;
   publish(row);
   const verified = await node().verify(row.workspaceId, row.id);
   assert.equal(verified?.row.status, "ready");
-  held.resolve();
+  release.resolve();
   assert.equal((await waiting)?.status, "ready");
-  const events = await readEvents(database.sql, { workspaceId: row.workspaceId, after: 0n, limit: 10 });
+  const events = (await readEventPage(database.sql, { workspaceId: row.workspaceId, after: 0n, limit: 10 })).events;
   assert.equal(events.length, 1);
 });
 
-test("what is due is checked by one node each, and told about once", async () => {
+test("each due domain is checked by one node and reports one event", async () => {
   await database.sql`update domains set next_check_at = now() + interval '1 day'`;
   const rows = await Promise.all(Array.from({ length: 20 }, (_, i) => add(`due${i}.test`, { firstCheckMs: 0 })));
   for (const row of rows) publish(row);
-  let told = 0;
-  const nodes = Array.from({ length: 3 }, () => node({ onEvent: () => told++ }));
+  let events = 0;
+  const nodes = Array.from({ length: 3 }, () => node({ onEvent: () => events++ }));
   const taken = await Promise.all(nodes.map((one) => one.checkDue(16)));
   assert.equal(
     taken.reduce((a, b) => a + b),
@@ -124,13 +136,13 @@ test("what is due is checked by one node each, and told about once", async () =>
   );
   for (const row of rows) {
     assert.equal((await getDomain(database.sql, row.workspaceId, row.id))?.status, "ready");
-    assert.equal(asks(row), 1, row.domain);
+    assert.equal(checksOf(row), 1, row.domain);
   }
-  assert.equal(told, 20);
-  assert.equal(await nodes[0]!.checkDue(16), 0, "nothing is due twice");
+  assert.equal(events, 20);
+  assert.equal(await nodes[0]!.checkDue(16), 0, "no domain is due twice");
 });
 
-test("a fault in one check stops no other, and is not repeated at once", async () => {
+test("an error in one check does not affect others, and that domain is not retried at once", async () => {
   await database.sql`update domains set next_check_at = now() + interval '1 day'`;
   const [good, bad] = [await add("good.test", { firstCheckMs: 0 }), await add("bad.test", { firstCheckMs: 0 })];
   const real = check();
@@ -145,13 +157,13 @@ test("a fault in one check stops no other, and is not repeated at once", async (
   await assert.rejects(() => checker.refresh(bad.workspaceId, bad.id), /broken/);
 });
 
-test("stopping ends the look-ups in hand and leaves them due", async () => {
+test("stopping aborts the running checks and leaves their domains due", async () => {
   await database.sql`update domains set next_check_at = now() + interval '1 day'`;
   const row = await add("stopped.test", { firstCheckMs: 0 });
   dns.behave("_dmarc.stopped.test", "timeout");
   const checker = node();
   const checking = checker.checkDue(16);
-  await until("the question", () => asks(row) > 0);
+  await until("the first DNS query", () => dns.queries.some(({ name }) => name === `_dmarc.${row.domain}`));
   await checker.stop();
   assert.equal(await checking, 1);
   const after = await getDomain(database.sql, row.workspaceId, row.id);
@@ -160,7 +172,7 @@ test("stopping ends the look-ups in hand and leaves them due", async () => {
   assert.equal(await node().checkDue(16), 1);
 });
 
-test("a domain that is deleted during its check is gone", async () => {
+test("a domain that is deleted during its check is not found afterwards", async () => {
   const row = await add("vanishing.test");
   const real = check();
   const vanish: DomainCheck = async (records, signal) => {
@@ -172,7 +184,7 @@ test("a domain that is deleted during its check is gone", async () => {
   assert.equal(await node().get(row.workspaceId, row.id), undefined);
 });
 
-test("when the records move to another registration, the loser is looked at without delay", async () => {
+test("when the records move to another registration, the previous one is checked without delay", async () => {
   const [a, b] = [await add("moving.test"), await add("moving.test")];
   const checker = node();
   publish(a);
@@ -182,11 +194,11 @@ test("when the records move to another registration, the loser is looked at with
   await checker.verify(b.workspaceId, b.id);
   assert.equal((await receivingDomain(database.sql, "moving.test"))?.id, b.id, "at once");
   await checker.checkDue(16);
-  const loser = await getDomain(database.sql, a.workspaceId, a.id);
-  assert.deepEqual([loser?.status, loser?.canSend, loser?.canReceive], ["degraded", false, false]);
+  const previous = await getDomain(database.sql, a.workspaceId, a.id);
+  assert.deepEqual([previous?.status, previous?.canSend, previous?.canReceive], ["degraded", false, false]);
 });
 
-test("two registrations that share the records do not keep each other busy", async () => {
+test("two registrations that each have one DKIM record do not trigger each other's checks forever", async () => {
   await database.sql`update domains set next_check_at = now() + interval '1 day'`;
   const [a, b] = [await add("split.test"), await add("split.test")];
   const checker = node();

@@ -1,28 +1,31 @@
-/** Checks domains: claims the look-up, asks DNS, stores what it means. Who asks while a check is under way shares it, across nodes too. */
+/**
+ * Runs domain checks: leases the domain, queries DNS (check.ts), stores the result. Callers that arrive during a check
+ * share its result, on other nodes too. DomainService calls the checker; the loop below runs the checks that are due.
+ */
 import { setTimeout as delay } from "node:timers/promises";
-import type { DomainCheck } from "../dns/domain-check.ts";
 import type { Log } from "../ops/log.ts";
-import { checkTimes, isStale } from "../rules/check-plan.ts";
-import { askedRecords } from "../rules/dns-records.ts";
-import { type CheckKind, type CheckResult, resultOf } from "../rules/domain-result.ts";
-import { retrying, type Sql } from "../store/db.ts";
-import { readPublicKeys } from "../store/dkim-keys.ts";
-import { claimDue, claimStale, claimVerify, recheckRivals, recordCheck, releaseCheck } from "../store/domain-checks.ts";
-import { type DomainRow, getDomain } from "../store/domains.ts";
-import { makeUuid } from "../store/ids.ts";
+import { makeUuid } from "../postgres/ids.ts";
+import { retrying, type Sql } from "../postgres/pool.ts";
+import type { DomainCheck } from "./check.ts";
+import { checkTimes, isStale } from "./rules/check-plan.ts";
+import { expectedRecords } from "./rules/records.ts";
+import { type CheckKind, type CheckResult, resultOf } from "./rules/result.ts";
+import { claimDue, claimStale, claimVerify, recheckRivals, recordCheck, releaseCheck } from "./store/checks.ts";
+import { forgetDeletedDomains, readPublicKeys } from "./store/dkim-keys.ts";
+import { type DomainRow, getDomain } from "./store/domains.ts";
 
 export type Verification = { row: DomainRow; wasRefreshed: boolean; nextRetryAt: Date | undefined };
 
 export type Checker = {
-  /** The domain, looked up anew first when its last check is old; undefined: there is no such domain. */
+  /** Returns the domain, checked first if its last check is stale. Undefined: there is no such domain. */
   get(workspaceId: string, id: string): Promise<DomainRow | undefined>;
-  /** Looks it up now, unless somebody asked for that within the interval. */
+  /** Checks the domain now, unless a caller requested a check within `verifyIntervalMs`. */
   verify(workspaceId: string, id: string): Promise<Verification | undefined>;
-  /** Looks it up now, however often: for the operator and the program itself, who have reason to believe in a change. */
+  /** Checks the domain now, without a rate limit. For the operator and the program itself, which know of a change. */
   refresh(workspaceId: string, id: string): Promise<DomainRow | undefined>;
-  /** Checks what is due in the background, at most so many at once; says how many it took. */
+  /** Checks up to `limit` domains that are due, all at once. Returns how many it leased. */
   checkDue(limit: number): Promise<number>;
-  /** Ends all look-ups; what they had claimed is free again. */
+  /** Aborts all running checks and releases their leases. */
   stop(): Promise<void>;
 };
 
@@ -32,38 +35,43 @@ export type CheckerDeps = {
   check: DomainCheck;
   zone: string;
   verifyIntervalMs: number;
-  /** Told when an event was written. */
+  /** Called after a check has written an event. */
   onEvent?: () => void;
   random?: () => number;
 };
 
-/** A check of another node is waited for this long: it takes at most 5 s itself. */
+/** How long to wait for a check on another node. A check takes at most 5 s. */
 const waitForOtherMs = 5_500;
 const pollMs = 50;
-/** A check that broke through a fault of ours is not tried again at once. */
+/** After an internal error, the domain is checked again only after this delay. */
 const afterFaultMs = 5 * 60_000;
+/** The loop's pause between searches for due domains. */
+const everyMs = 2_000;
+/** How many checks the loop runs at once. A check of dead DNS takes 5 s: one node can check 60,000 such domains in 6 hours. */
+const atOnce = 16;
+const forgetEveryMs = 3_600_000;
 
 export function createChecker(deps: CheckerDeps): Checker {
   const { sql, random = Math.random } = deps;
   const stopping = new AbortController();
-  /** Look-ups for callers, by domain: who comes later waits for the same. */
-  const flights = new Map<string, Promise<DomainRow | undefined>>();
+  /** Running checks by domain id; callers that arrive later share them. */
+  const shared = new Map<string, Promise<DomainRow | undefined>>();
   const running = new Set<Promise<unknown>>();
 
   return {
     async get(workspaceId, id) {
       const row = await getDomain(sql, workspaceId, id);
       if (!row || !isStale(row, row.readAt)) return row;
-      return await (flights.get(id) ?? fly(id, claim(workspaceId, id, "refresh")));
+      return await (shared.get(id) ?? share(id, claim(workspaceId, id, "refresh")));
     },
 
-    refresh: (workspaceId, id) => fly(id, claim(workspaceId, id, "verify")),
+    refresh: (workspaceId, id) => share(id, claim(workspaceId, id, "verify")),
 
     async verify(workspaceId, id) {
       const lease = makeUuid(Date.now());
       const claimed = await claimVerify(sql, { workspaceId, id, lease, intervalMs: deps.verifyIntervalMs });
       if (!claimed) return await tooSoon(workspaceId, id);
-      const row = await fly(id, run(claimed, lease, "verify"));
+      const row = await share(id, run(claimed, lease, "verify"));
       return row && { row, wasRefreshed: true, nextRetryAt: undefined };
     },
 
@@ -93,12 +101,12 @@ export function createChecker(deps: CheckerDeps): Checker {
     return work;
   }
 
-  function fly(id: string, work: Promise<DomainRow | undefined>): Promise<DomainRow | undefined> {
-    flights.set(id, work);
-    const landed = () => {
-      if (flights.get(id) === work) flights.delete(id);
+  function share(id: string, work: Promise<DomainRow | undefined>): Promise<DomainRow | undefined> {
+    shared.set(id, work);
+    const done = () => {
+      if (shared.get(id) === work) shared.delete(id);
     };
-    work.then(landed, landed);
+    work.then(done, done);
     return track(work);
   }
 
@@ -120,20 +128,24 @@ export function createChecker(deps: CheckerDeps): Checker {
     const { workspaceId, id } = before;
     try {
       const publicKeys = await readPublicKeys(sql, workspaceId, id);
-      const asked = askedRecords({ ...before, zone: deps.zone, publicKeys });
-      const findings = await deps.check(asked, stopping.signal);
+      const expected = expectedRecords({ ...before, zone: deps.zone, publicKeys });
+      const findings = await deps.check(expected, stopping.signal);
       const result = resultOf({
         before: {
           ...before,
           facts: { ...before, hadDkim: before.signingSlots.length > 0 },
         },
-        ...{ asked, findings, kind, now: before.readAt, jitter: random() },
+        expected,
+        findings,
+        kind,
+        now: before.readAt,
+        jitter: random(),
       });
       const eventId = makeUuid(before.readAt.getTime());
       const row = await retrying(() => recordCheck(sql, { workspaceId, id, lease, eventId, result }));
       if (!row) return await awaitOther(workspaceId, id);
       if (result.previousStatus !== undefined) deps.onEvent?.();
-      await lookAtRivals(before, result);
+      await scheduleRivals(before, result);
       return row;
     } catch (error) {
       const againInMs = stopping.signal.aborted ? 0 : afterFaultMs;
@@ -142,15 +154,18 @@ export function createChecker(deps: CheckerDeps): Checker {
     }
   }
 
-  /** Another registration of the name loses what this one has won, and both may hold one record each: its own check tells. */
-  async function lookAtRivals(before: DomainRow, { signingSlots }: CheckResult): Promise<void> {
+  /**
+   * Makes other registrations of the same name due for a check. When this one gains a DKIM record, another has usually
+   * lost it. But each may also have one of the two DKIM records, so the other registration needs a check of its own.
+   */
+  async function scheduleRivals(before: DomainRow, { signingSlots }: CheckResult): Promise<void> {
     const changed = signingSlots.join() !== before.signingSlots.join();
     if (signingSlots.length === 0 && !changed) return;
     const seenAfter = new Date(before.readAt.getTime() - (changed ? 0 : checkTimes.staleAfterMs));
     await recheckRivals(sql, { ...before, seenAfter });
   }
 
-  /** Whoever holds the claim will have stored the answer soon. */
+  /** Waits until the node that holds the lease has stored its result. */
   async function awaitOther(workspaceId: string, id: string): Promise<DomainRow | undefined> {
     const until = Date.now() + waitForOtherMs;
     for (;;) {
@@ -159,4 +174,47 @@ export function createChecker(deps: CheckerDeps): Checker {
       await delay(pollMs);
     }
   }
+}
+
+/** The background loop: checks domains that are due and removes domains deleted long ago. Several nodes share the work by lease. */
+export function createCheckLoop(deps: { sql: Sql; log: Log; checker: Checker }) {
+  const stopping = new AbortController();
+  let ended: Promise<void> = Promise.resolve();
+
+  async function round(): Promise<void> {
+    try {
+      while ((await deps.checker.checkDue(atOnce)) === atOnce && !stopping.signal.aborted);
+    } catch (error) {
+      deps.log.warn({ reason: (error as Error).message }, "domain checks paused: the database does not answer");
+    }
+  }
+
+  async function forget(): Promise<void> {
+    await forgetDeletedDomains(deps.sql).catch((error: Error) =>
+      deps.log.warn({ reason: error.message }, "could not remove domains deleted long ago; will retry"),
+    );
+  }
+
+  async function work(): Promise<void> {
+    let forgetAt = 0;
+    while (!stopping.signal.aborted) {
+      await round();
+      if (Date.now() >= forgetAt) {
+        await forget();
+        forgetAt = Date.now() + forgetEveryMs;
+      }
+      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  }
+
+  return {
+    start() {
+      ended = work();
+    },
+    async stop() {
+      stopping.abort();
+      // Running checks end when the checker stops, or by themselves within seconds.
+      await ended;
+    },
+  };
 }

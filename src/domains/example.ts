@@ -1,18 +1,20 @@
-/** The first thing a new instance can send from: example.test, registered, published to our own DNS and verified at the first start. */
+/**
+ * Gives a new instance in capture mode a domain that can send at once: example.test, registered, published in our own
+ * DNS and checked at the first start. Called by app/assemble.ts.
+ */
 
 import type { Log } from "../ops/log.ts";
-import type { Sql } from "../store/db.ts";
-import { addDomain, findDomain, listDomains } from "../store/domains.ts";
-import { noteExampleOffered, wasExampleOffered } from "../store/domains-example.ts";
-import { onlyOneNode } from "../store/workspaces.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { onlyOneNode } from "../workspaces/store.ts";
 import type { Checker } from "./checker.ts";
 import { publish } from "./publish.ts";
 import type { Registrar } from "./register.ts";
+import { addDomain, findDomain, listDomains, noteExampleOffered, wasExampleOffered } from "./store/domains.ts";
 
 export const exampleName = "example.test";
 
-/** Each takes at most 5 s. */
-const mostTries = 5;
+/** A check takes at most 5 s. */
+const maxTries = 5;
 
 export type ExampleDeps = {
   sql: Sql;
@@ -21,11 +23,11 @@ export type ExampleDeps = {
   checker: Checker;
   zone: string;
   workspaceId: string;
-  /** Capture mode, where reserved names are asked of our own DNS. Elsewhere the name could never be verified. */
+  /** Capture mode: queries for reserved names go to our own DNS. In other modes the name could never be verified. */
   local: boolean;
 };
 
-/** The example domain's name when there is one that can send. Never fails the start: what goes wrong is said in the log. */
+/** Returns the example domain's name if it can send. Errors are logged and never fail the start. */
 export async function ensureExampleDomain(deps: ExampleDeps): Promise<string | undefined> {
   try {
     await offer(deps);
@@ -33,16 +35,19 @@ export async function ensureExampleDomain(deps: ExampleDeps): Promise<string | u
     if (!row || row.lastCheckedAt !== null) return row?.canSend ? row.domain : undefined;
     for (let tries = 1; ; tries++) {
       const checked = await deps.checker.refresh(deps.workspaceId, row.id);
-      // This program answers the questions itself: on a machine that is busy at the first start its answers may come too late.
-      if (checked?.status === "ready" || tries === mostTries) return checked?.canSend ? checked.domain : undefined;
+      // This process also answers the DNS queries. On a machine that is busy at the first start, answers may be too late.
+      if (checked?.status === "ready" || tries === maxTries) return checked?.canSend ? checked.domain : undefined;
     }
   } catch (error) {
-    deps.log.warn({ err: error }, `${exampleName} could not be made ready; add a domain of your own`);
+    deps.log.warn({ err: error }, `${exampleName} could not be set up; add a domain of your own`);
     return undefined;
   }
 }
 
-/** Nodes that start together take turns; one that was not fresh, or not local, at its first start never gets the example. */
+/**
+ * Adds the example domain once per instance; nodes that start together take turns. An instance that has a domain, or is
+ * not in capture mode, at its first start never gets it.
+ */
 async function offer(deps: ExampleDeps): Promise<void> {
   const { sql, workspaceId } = deps;
   if (await wasExampleOffered(sql)) return;

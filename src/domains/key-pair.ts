@@ -1,28 +1,30 @@
-/** Makes DKIM keys off the event loop. RSA-2048 costs a core a tenth of a second or more: one domain at a time, and no endless queue. */
+/**
+ * Makes the two DKIM keys of a domain off the event loop, for register.ts and rotate.ts. An RSA-2048 key takes 0.1 s of
+ * CPU time or more, so the maker serves one domain at a time and limits the number of waiting requests.
+ */
 import { createPublicKey } from "node:crypto";
-import { createGate } from "../dns/gate.ts";
 import { makeRsaKey } from "../mail/rsa-key.ts";
-import { Problem } from "../rules/problem.ts";
+import { createConcurrencyLimit } from "../ops/concurrency-limit.ts";
+import { Problem } from "../ops/problem.ts";
 
 export type KeyPair = {
-  /** Base64 SPKI, as DNS holds it. */
+  /** Base64 SPKI, as published in DNS. */
   publicKey: string;
-  /** PKCS #8 */
+  /** PKCS #8. */
   privateKeyPem: string;
 };
 
 export type KeyMaker = () => Promise<[KeyPair, KeyPair]>;
 
-/** Both keys of a domain at once. */
 export function createKeyMaker(options: { maxWaiting?: number } = {}): KeyMaker {
   const { maxWaiting = 50 } = options;
-  const gate = createGate(1);
+  const gate = createConcurrencyLimit(1);
   let waiting = 0;
   return async () => {
     if (waiting >= maxWaiting)
       throw new Problem(
         "resource_exhausted",
-        "Many domains are being added at this moment. Try again in a few seconds.",
+        "Too many domains are being added right now. Try again in a few seconds.",
         {
           retryAfterMs: 5000,
         },

@@ -3,12 +3,12 @@ import { createPrivateKey, createPublicKey } from "node:crypto";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeBareWorkspace } from "../../test/harness/mail.ts";
-import { Problem } from "../rules/problem.ts";
-import { readPublicKeys } from "../store/dkim-keys.ts";
-import { createSecrets } from "../store/secrets.ts";
-import { readSigning } from "../store/sending-domains.ts";
+import { Problem } from "../ops/problem.ts";
+import { createSecrets } from "../postgres/sealing.ts";
 import { createKeyMaker } from "./key-pair.ts";
 import { createRegistrar } from "./register.ts";
+import { readPublicKeys } from "./store/dkim-keys.ts";
+import { readSigning } from "./store/sending.ts";
 
 const secrets = createSecrets("a secret of the registrar's tests");
 let database: TestDatabase;
@@ -19,11 +19,15 @@ after(async () => await database.drop());
 
 const registrarOf = () =>
   createRegistrar({
-    ...{ sql: database.sql, secrets, nowMs: Date.now, makeKeys: createKeyMaker() },
-    ...{ zone: "mail.posthorn.test", region: "local" },
+    sql: database.sql,
+    secrets,
+    nowMs: Date.now,
+    makeKeys: createKeyMaker(),
+    zone: "mail.posthorn.test",
+    region: "local",
   });
 
-async function refused(request: { domain: string; mailFromLabel?: string }): Promise<Problem> {
+async function problemOf(request: { domain: string; mailFromLabel?: string }): Promise<Problem> {
   const workspaceId = await makeBareWorkspace(database.sql);
   try {
     await registrarOf().register({ workspaceId, mailFromLabel: "", ...request });
@@ -34,7 +38,7 @@ async function refused(request: { domain: string; mailFromLabel?: string }): Pro
   return assert.fail(`${request.domain} was registered`);
 }
 
-test("a registration has its own token and two keys, sealed, whose halves belong together", async () => {
+test("a registration gets its own token and two DKIM key pairs whose private keys are stored sealed", async () => {
   const { sql } = database;
   const workspaceId = await makeBareWorkspace(sql);
   let wrote = 0;
@@ -52,8 +56,8 @@ test("a registration has its own token and two keys, sealed, whose halves belong
     assert.ok(!key.privateKeySealed.includes("PRIVATE KEY"));
     const privateKey = createPrivateKey(secrets.open(key.privateKeySealed, `dkim ${key.id}`));
     assert.equal(privateKey.asymmetricKeyDetails?.modulusLength, 2048);
-    const half = createPublicKey(privateKey).export({ type: "spki", format: "der" }).toString("base64");
-    assert.equal(half, publicKeys[i]);
+    const publicKey = createPublicKey(privateKey).export({ type: "spki", format: "der" }).toString("base64");
+    assert.equal(publicKey, publicKeys[i]);
   }
   assert.notEqual(publicKeys[0], publicKeys[1]);
   await assert.rejects(
@@ -62,7 +66,7 @@ test("a registration has its own token and two keys, sealed, whose halves belong
   );
 });
 
-test("a caller whose time is over leaves nothing behind", async () => {
+test("a registration whose deadline has passed stores nothing", async () => {
   const workspaceId = await makeBareWorkspace(database.sql);
   const tooLate = () => {
     throw new Problem("deadline_exceeded", "too late");
@@ -72,9 +76,9 @@ test("a caller whose time is over leaves nothing behind", async () => {
   assert.equal((await database.sql`select 1 from domains where workspace_id = ${workspaceId}`).length, 0);
 });
 
-test("names that cannot be registered are refused, all that is wrong at once", async () => {
+test("invalid names are rejected, and one error lists every violation", async () => {
   for (const domain of ["", "localhost", "192.0.2.1", "co.uk", "a..test", "*.shop.test", "me@shop.test", "-x.test"]) {
-    const problem = await refused({ domain });
+    const problem = await problemOf({ domain });
     assert.equal(problem.code, "invalid_argument", domain);
     assert.deepEqual(
       problem.violations.map((violation) => violation.field),
@@ -83,20 +87,20 @@ test("names that cannot be registered are refused, all that is wrong at once", a
     );
   }
   for (const domain of ["mail.posthorn.test", "spf.mail.posthorn.test"])
-    assert.match((await refused({ domain })).message, /belongs to this service/);
-  const both = await refused({ domain: "co.uk", mailFromLabel: "a.b" });
+    assert.match((await problemOf({ domain })).message, /belongs to this service/);
+  const both = await problemOf({ domain: "co.uk", mailFromLabel: "a.b" });
   assert.deepEqual(
     both.violations.map((violation) => violation.field),
     ["domain", "mailFromLabel"],
   );
   const long = `${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(40)}.test`;
   assert.deepEqual(
-    (await refused({ domain: long, mailFromLabel: "e".repeat(63) })).violations.map(({ field }) => field),
+    (await problemOf({ domain: long, mailFromLabel: "e".repeat(63) })).violations.map(({ field }) => field),
     ["mailFromLabel"],
   );
 });
 
-test("keys are made for one domain at a time, and nobody waits in an endless line", async () => {
+test("key pairs are made for one domain at a time, and requests beyond the queue limit are rejected", async () => {
   const make = createKeyMaker({ maxWaiting: 1 });
   const first = make();
   await assert.rejects(make, (error: Problem) => error.code === "resource_exhausted");

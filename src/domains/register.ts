@@ -1,24 +1,28 @@
-/** Registers a sending domain: reads the name, makes its token and keys, stores all of it at once. Called by the API and the command line. */
+/**
+ * Domains that a workspace sends from: registration (here), DNS checks (checker.ts, check.ts, rules/), DKIM keys
+ * (key-pair.ts, rotate.ts) and the zones that this service serves (service-zone.ts, publish.ts). Read checker.ts next.
+ * This file validates the name, makes the token and two DKIM keys, and stores them. The API and the CLI call it.
+ */
 import { randomBytes } from "node:crypto";
-import { labelProblem, readDomainName } from "../mail/dns-name.ts";
-import { isWithin } from "../mail/dns-record.ts";
-import { checkTimes } from "../rules/check-plan.ts";
-import { askedRecords, defaultMailFromLabel, dkimLabel } from "../rules/dns-records.ts";
-import { judgedRecords } from "../rules/domain-result.ts";
-import { summarise } from "../rules/domain-summary.ts";
-import { invalid, Problem, type Violation } from "../rules/problem.ts";
-import type { Sql } from "../store/db.ts";
-import { addDomain, type DomainRow, findDomain, type NewDomain } from "../store/domains.ts";
-import { makeUuid } from "../store/ids.ts";
-import type { Secrets } from "../store/secrets.ts";
+import { labelProblem, readDomainName } from "../dns/name.ts";
+import { isWithin } from "../dns/record.ts";
+import { invalid, Problem, type Violation } from "../ops/problem.ts";
+import { makeUuid } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import type { Secrets } from "../postgres/sealing.ts";
 import type { KeyMaker } from "./key-pair.ts";
+import { checkTimes } from "./rules/check-plan.ts";
+import { defaultMailFromLabel, dkimLabel, expectedRecords } from "./rules/records.ts";
+import { judgedRecords } from "./rules/result.ts";
+import { summarize } from "./rules/summary.ts";
+import { addDomain, type DomainRow, findDomain, type NewDomain } from "./store/domains.ts";
 
 export type RegisterRequest = { workspaceId: string; domain: string; mailFromLabel: string };
 
 export type Registrar = {
-  /** `beginWrite` is called when all is ready to be stored. */
+  /** Calls `beginWrite` right before the domain is stored. */
   register(request: RegisterRequest, beginWrite?: () => void): Promise<DomainRow>;
-  /** A registration that is ready to be stored by the caller. */
+  /** Validates the request and makes the keys, but leaves storing to the caller. */
   prepare(request: RegisterRequest): Promise<NewDomain>;
 };
 
@@ -35,16 +39,21 @@ export function createRegistrar(deps: RegistrarDeps): Registrar {
   async function prepare(request: RegisterRequest): Promise<NewDomain> {
     const { workspaceId } = request;
     const { domain, mailFromLabel } = readNames(request, deps.zone);
-    // Asked before the keys are made: a name that is there already must not cost a core its time.
-    if (await findDomain(deps.sql, workspaceId, domain)) throw alreadyThere(domain);
+    // Checked before the keys are made: a duplicate request must not cost the CPU time of two RSA keys.
+    if (await findDomain(deps.sql, workspaceId, domain)) throw alreadyRegistered(domain);
     const pairs = await deps.makeKeys();
     const token = makeToken();
     return {
-      ...{ id: makeUuid(deps.nowMs()), workspaceId, domain, token, mailFromLabel, region: deps.region },
-      note: summarise(
+      id: makeUuid(deps.nowMs()),
+      workspaceId,
+      domain,
+      token,
+      mailFromLabel,
+      region: deps.region,
+      note: summarize(
         domain,
         "pending",
-        judgedRecords(askedRecords({ domain, token, zone: deps.zone, mailFromLabel }), []),
+        judgedRecords(expectedRecords({ domain, token, zone: deps.zone, mailFromLabel }), []),
       ).message,
       firstCheckMs: checkTimes.firstMs,
       keys: ([1, 2] as const).map((slot) => {
@@ -62,13 +71,13 @@ export function createRegistrar(deps: RegistrarDeps): Registrar {
       const domain = await prepare(request);
       beginWrite();
       const row = await addDomain(deps.sql, domain);
-      if (!row) throw alreadyThere(domain.domain);
+      if (!row) throw alreadyRegistered(domain.domain);
       return row;
     },
   };
 }
 
-/** Both names in their stored form, or all that is wrong with them at once. */
+/** Returns both names in their stored form, or throws one Problem that lists everything wrong with them. */
 function readNames(request: RegisterRequest, zone: string): { domain: string; mailFromLabel: string } {
   const problems: Violation[] = [];
   const read = readDomainName(request.domain);
@@ -77,25 +86,28 @@ function readNames(request: RegisterRequest, zone: string): { domain: string; ma
   else if (isWithin(domain, zone))
     problems.push({
       field: "domain",
-      description: `${domain} belongs to this service itself; register a domain of your own`,
+      description: `${domain} belongs to this service; register a domain that you own`,
     });
   const mailFromLabel = request.mailFromLabel.trim().toLowerCase() || defaultMailFromLabel;
   const wrong = labelProblem(mailFromLabel);
   if (wrong) problems.push({ field: "mailFromLabel", description: wrong });
   else if (mailFromLabel.length + 1 + domain.length > 253)
-    problems.push({ field: "mailFromLabel", description: `makes a name of more than 253 characters with ${domain}` });
+    problems.push({
+      field: "mailFromLabel",
+      description: `is too long: together with ${domain} it makes a name of more than 253 characters`,
+    });
   if (problems.length > 0) throw invalid(problems);
   return { domain, mailFromLabel };
 }
 
-function alreadyThere(domain: string): Problem {
+function alreadyRegistered(domain: string): Problem {
   return new Problem(
     "already_exists",
-    `This workspace has ${domain} already. Get its records with GetDomain or ListDomains; to start anew, delete it first.`,
+    `${domain} is already registered in this workspace. Read its records with GetDomain or ListDomains, or delete it to register it again.`,
   );
 }
 
-/** 100 random bits in characters whose case DNS cannot lose: no two registrations ever ask for the same record. */
+/** 100 random bits, so no two registrations share a record name. Lower case only, since DNS may change the case. */
 function makeToken(): string {
   const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
   return Array.from(randomBytes(20), (byte) => alphabet[byte % 32]).join("");

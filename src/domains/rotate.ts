@@ -1,13 +1,16 @@
-/** Replaces a domain's DKIM key without a change at its DNS provider: the selector that does not sign gets a new key, is served for as long
- * as resolvers may still hold the old one, and signs from then on. The selector that signed before stays as it is for the mail on its way. */
+/**
+ * Replaces a domain's DKIM key without a change at its DNS provider; called by DomainService and the CLI. The selector
+ * that is not signing gets a new key. The key starts to sign once resolvers can no longer have the old one cached. The
+ * other selector keeps its key, so that mail in transit can still be verified.
+ */
 import { ttl } from "../dns/zone.ts";
-import { Problem } from "../rules/problem.ts";
-import type { Sql } from "../store/db.ts";
-import { readRotation, replaceKey } from "../store/dkim-keys.ts";
-import { type DomainRow, getDomain } from "../store/domains.ts";
-import { makeUuid } from "../store/ids.ts";
-import type { Secrets } from "../store/secrets.ts";
+import { Problem } from "../ops/problem.ts";
+import { makeUuid } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import type { Secrets } from "../postgres/sealing.ts";
 import type { KeyPair } from "./key-pair.ts";
+import { readRotation, replaceKey } from "./store/dkim-keys.ts";
+import { type DomainRow, getDomain } from "./store/domains.ts";
 
 export type Rotate = (
   workspaceId: string,
@@ -17,7 +20,7 @@ export type Rotate = (
 
 export type RotateDeps = { sql: Sql; secrets: Secrets; nowMs: () => number; makeKeys(): Promise<[KeyPair, KeyPair]> };
 
-/** Our DNS servers keep a key for a minute (served-keys.ts), other clocks may be a little off. */
+/** Our DNS servers cache a key for a minute (service-zone.ts); the rest allows for clock skew. */
 const marginSeconds = 120;
 
 export function createRotate(deps: RotateDeps): Rotate {
@@ -32,7 +35,7 @@ export function createRotate(deps: RotateDeps): Rotate {
     const signsFrom = await deps.sql.begin(async (tx) => {
       const { waiting, keys } = await readRotation(tx, workspaceId, domainId);
       const idle = keys[1];
-      if (waiting || !idle || idle.signedLately) throw underWay();
+      if (waiting || !idle || idle.signedRecently) throw rotationInProgress();
       const key = { id, slot: idle.slot, label: idle.label, publicKey: pair.publicKey, privateKeySealed };
       return await replaceKey(tx, { workspaceId, domainId, id: idle.id }, key, ttl + marginSeconds);
     });
@@ -40,7 +43,7 @@ export function createRotate(deps: RotateDeps): Rotate {
   };
 }
 
-/** Only what is served by us can be changed by us. */
+/** We can only replace keys that we serve ourselves, so both selectors must be CNAME records that point to us. */
 function requireAliases(row: DomainRow): void {
   for (const key of ["dkim1", "dkim2"] as const) {
     const record = row.records.find((one) => one.key === key);
@@ -48,19 +51,19 @@ function requireAliases(row: DomainRow): void {
     if (record?.status !== "found")
       throw new Problem(
         "failed_precondition",
-        `The DKIM record ${name} was not found. Both must be there before a key is replaced: publish it, then call VerifyDomain.`,
+        `The DKIM record ${name} was not found. A rotation needs both DKIM records: publish it, then call VerifyDomain.`,
       );
     if (/(^|[;\s])p=/.test(record.discoveredValue))
       throw new Problem(
         "failed_precondition",
-        `${name} holds the key itself. Replace it by the CNAME record that GetDomain shows; from then on keys change without you.`,
+        `${name} is a TXT record that contains the key. Replace it with the CNAME record from GetDomain; rotations then need no DNS change.`,
       );
   }
 }
 
-function underWay(): Problem {
+function rotationInProgress(): Problem {
   return new Problem(
     "failed_precondition",
-    "A rotation is still under way: a new key does not sign yet, or the one before it signed mail within the last 7 days and must stay in DNS for it.",
+    "A rotation is still in progress: the new key is not signing yet, or the previous key signed mail within the last 7 days and must stay in DNS. Try again later.",
   );
 }

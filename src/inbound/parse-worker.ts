@@ -1,4 +1,5 @@
-/** The thread in which arriving messages are parsed: hostile bytes may keep it busy, never the program. Started by parser.ts. */
+/** The entry point of the thread that parses inbound messages, so that a malicious message cannot block the event loop. Started by
+ * parser.ts. */
 import { parentPort } from "node:worker_threads";
 import { digestMessage } from "../mail/message/digest.ts";
 

@@ -1,8 +1,9 @@
-/** Parses arriving messages in a thread of its own, one after the other, with a limit on the time that each may take. */
+/** Parses inbound messages in a thread, one at a time and with a time limit for each. Called by receive.ts. */
 import { Worker } from "node:worker_threads";
 import type { Digest } from "../mail/message/digest.ts";
 
-/** `unreadable`: it breaks the bounds of the parser. `late`: no fault of the message's, as far as one can tell. */
+/** `unreadable`: the message exceeds a limit of the parser. `late`: the time limit or a crash of the thread, perhaps not the message's
+ * fault. */
 export type Parsed = { digest: Digest } | { problem: "unreadable" | "late" };
 
 export type Parser = {
@@ -12,7 +13,7 @@ export type Parser = {
 
 type Job = { raw: Buffer; sender: string; resolve(parsed: Parsed): void };
 
-/** A message of 40 MiB takes two seconds; on a machine that does ten other things it takes ten times as long. */
+/** A message of 40 MiB takes two seconds, and on a busy machine ten times as long. */
 const limitMs = 60_000;
 
 export function createParser(options: { onProblem(reason: string): void }): Parser {
@@ -23,21 +24,21 @@ export function createParser(options: { onProblem(reason: string): void }): Pars
   let stopped = false;
 
   function start(): Worker {
-    const fresh = new Worker(new URL("./parse-worker.ts", import.meta.url), {
-      // A message that makes the parser use more than this is no letter.
+    const created = new Worker(new URL("./parse-worker.ts", import.meta.url), {
+      // No legitimate message needs more.
       resourceLimits: { maxOldGenerationSizeMb: 512 },
     });
-    fresh.on("message", ({ id, digest, problem }: { id: number; digest?: Digest; problem?: string }) => {
+    created.on("message", ({ id, digest, problem }: { id: number; digest?: Digest; problem?: string }) => {
       if (id !== current?.id) return;
       if (digest) return finish({ digest });
       options.onProblem(problem ?? "");
       finish({ problem: "unreadable" });
     });
-    fresh.on("error", (error) => {
-      if (worker === fresh) replace((error as Error).message);
+    created.on("error", (error) => {
+      if (worker === created) replace((error as Error).message);
     });
-    fresh.unref();
-    return fresh;
+    created.unref();
+    return created;
   }
 
   function finish(parsed: Parsed): void {
@@ -50,7 +51,7 @@ export function createParser(options: { onProblem(reason: string): void }): Pars
     advance();
   }
 
-  /** The thread is lost, or kept busy for too long: the message in hand is given up, the others get a new thread. */
+  /** The thread has crashed or exceeded the time limit: gives up the current message and starts a new thread for the others. */
   function replace(reason: string): void {
     const old = worker;
     worker = undefined;

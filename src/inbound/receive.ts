@@ -1,141 +1,149 @@
-/** What becomes of an arriving message, step by step: look at its shape, read it, judge it, find its thread, commit. Called by the SMTP session after the final dot. */
+/** Inbound receives mail for registered domains, and bounces and complaints about mail that we sent.
+ * Parts: addressees.ts (recipients), parser.ts (content), verdicts.ts (SPF, DKIM, DMARC), reports.ts (bounces), store/, service.ts (API).
+ * `createReceive` is the policy of the SMTP server, which calls it at RCPT and after the final dot. Continue with addressees.ts. */
 import { createHash } from "node:crypto";
 import type { Digest } from "../mail/message/digest.ts";
 import { shapeProblem } from "../mail/message/limits.ts";
 import { readMessageId } from "../mail/message-id.ts";
 import type { Log } from "../ops/log.ts";
-import { receivedPayload, repliedPayload, type Verdicts, verdictsOnWire } from "../rules/inbound-events.ts";
-import type { IncomingMail, ServerPolicy } from "../smtp/server-session.ts";
-import { isDatabaseAway, type Sql } from "../store/db.ts";
-import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
-import { createInboundStore, type NewInbound } from "../store/inbound.ts";
-import { findParent, findReturned, type ParentEmail } from "../store/inbound-emails.ts";
+import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
+import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
+import type { IncomingMail, ServerPolicy } from "../smtp/server/session.ts";
 import type { Addressee, createAddressees } from "./addressees.ts";
 import type { Parser } from "./parser.ts";
 import type { createReports } from "./reports.ts";
+import { receivedPayload, repliedPayload, type Verdicts, verdictsOnWire } from "./rules/events.ts";
+import { findParent, findReturned, type ParentEmail } from "./store/emails.ts";
+import { createInboundStore, type NewInbound } from "./store/inbound.ts";
 import type { Authenticator } from "./verdicts.ts";
 
 export type ReceiveDeps = {
   sql: Sql;
   log: Log;
   nowMs(): number;
-  judge: ReturnType<typeof createAddressees>;
+  findAddressee: ReturnType<typeof createAddressees>;
   parser: Parser;
   verdicts: Authenticator;
   reports: ReturnType<typeof createReports>;
   onEvent(): void;
 };
 
-/** Where a message goes: one workspace's receiving domain, or the workspace of the email that it comes back to. */
-type Place = { workspaceId: string; domainId: string; domain: string; addresses: string[]; parent?: ParentEmail };
+/** Where a message is stored: under a receiving domain of a workspace, or under the email that it was returned to. */
+type Target = { workspaceId: string; domainId: string; domain: string; addresses: string[]; parent?: ParentEmail };
 
-const taken = "250 2.0.0 taken";
-const later = "451 4.3.0 cannot be stored at this moment, try again later";
+const acceptedReply = "250 2.0.0 accepted";
+const deferredReply = "451 4.3.0 the message cannot be stored now, try again later";
 
 export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promise<void> } {
   const { sql, log } = deps;
-  const store = createInboundStore(sql, { onStored: deps.onEvent });
+  const inboundStore = createInboundStore(sql, { onStored: deps.onEvent });
 
   async function receive(mail: IncomingMail): Promise<string> {
     const problem = shapeProblem(mail.message);
     if (problem) return problem;
     const addressees: Addressee[] = [];
     for (const address of mail.recipients) {
-      const judged = await deps.judge(address);
-      // It was ours at RCPT: the domain changed hands in between.
-      if ("reply" in judged) return later;
-      addressees.push(judged.addressee);
+      const result = await deps.findAddressee(address);
+      // The address was accepted at RCPT, so the domain has changed since.
+      if ("reply" in result) return deferredReply;
+      addressees.push(result.addressee);
     }
-    // Both take their time, and neither needs the other.
-    const judging = addressees.some(({ kind }) => kind === "domain") ? deps.verdicts(mail) : undefined;
+    // Starts the checks now, so that they run while the message is parsed.
+    const checking = addressees.some(({ kind }) => kind === "domain") ? deps.verdicts(mail) : undefined;
     const parsed = await deps.parser.digest(mail.message, mail.sender);
-    if ("problem" in parsed) return parsed.problem === "late" ? later : "554 5.6.0 the message cannot be read";
+    if ("problem" in parsed)
+      return parsed.problem === "late" ? deferredReply : "554 5.6.0 the message cannot be parsed";
     const { digest } = parsed;
     const { report } = digest;
     const feedback = addressees.some(({ kind }) => kind === "feedback");
     if (feedback && report?.kind !== "complaint" && addressees.every(({ kind }) => kind === "feedback"))
-      return "550 5.7.1 only feedback reports (RFC 5965) are taken here";
+      return "550 5.7.1 this address accepts only feedback reports (RFC 5965)";
     if (feedback && report?.kind === "complaint") await deps.reports.complaint(report, { raw: mail.message });
-    const places = placesOf(addressees);
+    const targets = targetsOf(addressees);
     for (const addressee of addressees) {
-      if (addressee.kind === "return") await comeBack(mail, digest, addressee, places);
+      if (addressee.kind === "return") await handleReturn(mail, digest, addressee, targets);
     }
-    if (places.length === 0) return taken;
-    const verdicts = await (judging ?? deps.verdicts(mail));
-    for (const place of places) await deliver(mail, digest, verdicts, place);
-    return taken;
+    if (targets.length === 0) return acceptedReply;
+    const verdicts = await (checking ?? deps.verdicts(mail));
+    for (const target of targets) await store(mail, digest, verdicts, target);
+    return acceptedReply;
   }
 
-  /** Mail to a return path: a report about its email, or an answer by a program (RFC 3834 §4 sends those here). */
-  async function comeBack(
+  /** Mail to a return path: a bounce, a complaint, or an automatic answer (RFC 3834 §4), which becomes another target. */
+  async function handleReturn(
     mail: IncomingMail,
     { report }: Digest,
     { emailId, address }: Addressee & { kind: "return" },
-    places: Place[],
+    targets: Target[],
   ): Promise<void> {
     const email = await findReturned(sql, emailId);
     if (!email)
-      return void log.info({ emailId: toWireId("email", emailId) }, "mail came back to an email that is gone");
+      return void log.info(
+        { emailId: toWireId("email", emailId) },
+        "ignored mail to the return path of an email that is no longer stored",
+      );
     if (report?.kind === "bounce") return await deps.reports.bounce(email, report);
     if (report?.kind === "complaint") return await deps.reports.complaint(report, { raw: mail.message, emailId });
     const { workspaceId, domainId, domain } = email;
-    places.push({ workspaceId, domainId, domain, addresses: [address], parent: email });
+    targets.push({ workspaceId, domainId, domain, addresses: [address], parent: email });
   }
 
-  async function deliver(mail: IncomingMail, digest: Digest, verdicts: Verdicts, place: Place): Promise<void> {
-    const parent = place.parent ?? (await findParent(sql, place.workspaceId, candidatesOf(digest)));
-    const item = inboundOf({ mail, digest, verdicts, place, parent, nowMs: deps.nowMs() });
-    const stored = await store.store(item);
+  async function store(mail: IncomingMail, digest: Digest, verdicts: Verdicts, target: Target): Promise<void> {
+    const parent = target.parent ?? (await findParent(sql, target.workspaceId, candidatesOf(digest)));
+    const item = inboundOf({ mail, digest, verdicts, target, parent, nowMs: deps.nowMs() });
+    const stored = await inboundStore.store(item);
     log.info(
       { inboundId: toWireId("inbound", item.id), kind: item.kind, bytes: mail.message.length, again: !stored },
-      stored ? "mail was received" : "the same mail came again",
+      stored ? "received mail" : "ignored mail that was received before",
     );
   }
 
   return {
     async recipient(address) {
       try {
-        const judged = await deps.judge(address);
-        return "reply" in judged ? judged : { address: judged.addressee.address };
+        const result = await deps.findAddressee(address);
+        return "reply" in result ? result : { address: result.addressee.address };
       } catch (error) {
-        complain(error);
-        return { reply: later };
+        logFailure(error);
+        return { reply: deferredReply };
       }
     },
     async message(mail) {
       try {
         return await receive(mail);
       } catch (error) {
-        complain(error);
-        // RFC 3463 §3.4: what is full here may have room later.
-        return (error as { code?: string }).code === "53100" ? "452 4.3.1 no room at this moment" : later;
+        logFailure(error);
+        // RFC 3463 §3.4: 4.3.1 is "mail system full". 53100 is PostgreSQL's disk_full.
+        const diskFull = (error as { code?: string }).code === "53100";
+        return diskFull ? "452 4.3.1 not enough storage now, try again later" : deferredReply;
       }
     },
-    idle: store.idle,
+    idle: inboundStore.idle,
   };
 
-  function complain(error: unknown): void {
-    if (isDatabaseAway(error)) log.warn({ reason: (error as Error).message }, "mail had to be deferred");
-    else log.error({ err: error }, "mail could not be received");
+  function logFailure(error: unknown): void {
+    if (isDatabaseAway(error))
+      log.warn({ reason: (error as Error).message }, "deferred inbound mail because the database is not available");
+    else log.error({ err: error }, "deferred inbound mail because of an internal error");
   }
 }
 
-/** Receiving domains, each with those of its mailboxes that the message is for. */
-function placesOf(addressees: readonly Addressee[]): Place[] {
-  const places = new Map<string, Place>();
+/** One target per receiving domain, with the addresses of the message at that domain. */
+function targetsOf(addressees: readonly Addressee[]): Target[] {
+  const targets = new Map<string, Target>();
   for (const addressee of addressees) {
     if (addressee.kind !== "domain") continue;
     const { id, workspaceId, domain } = addressee.domain;
-    const place = places.get(id) ?? { workspaceId, domainId: id, domain, addresses: [] };
-    place.addresses.push(addressee.address);
-    places.set(id, place);
+    const target = targets.get(id) ?? { workspaceId, domainId: id, domain, addresses: [] };
+    target.addresses.push(addressee.address);
+    targets.set(id, target);
   }
-  return [...places.values()];
+  return [...targets.values()];
 }
 
-/** Ids in the threading headers that have the form of ours. */
-function candidatesOf({ answers }: Digest): { id: string; messageId: string }[] {
-  return answers.flatMap((messageId) => {
+/** Message-IDs in the threading headers that have the form of ours. */
+function candidatesOf({ repliesTo }: Digest): { id: string; messageId: string }[] {
+  return repliesTo.flatMap((messageId) => {
     const ours = readMessageId(messageId);
     const id = ours && fromWireId("email", ours.emailId);
     return id ? [{ id, messageId }] : [];
@@ -146,19 +154,26 @@ type InboundInput = {
   mail: IncomingMail;
   digest: Digest;
   verdicts: Verdicts;
-  place: Place;
+  target: Target;
   parent: ParentEmail | undefined;
   nowMs: number;
 };
 
-function inboundOf({ mail, digest, verdicts, place, parent, nowMs }: InboundInput): NewInbound {
+function inboundOf({ mail, digest, verdicts, target, parent, nowMs }: InboundInput): NewInbound {
   const id = makeUuid(nowMs);
   const contentHash = createHash("sha256").update(mail.message).digest("hex");
-  // Automatic answers are no replies: whoever acts on replies must not act on these (RFC 3834 §2).
+  // RFC 3834 §2: an automatic answer is not a reply, so that programs that act on replies do not act on it.
   const kind = parent && !digest.automatic ? "reply" : "received";
   const { from, subject, body, newText, html, messageId, inReplyTo, attachments } = digest;
   const common = {
-    ...{ from, to: place.addresses, subject, body, html, messageId, attachments, verdicts },
+    from,
+    to: target.addresses,
+    subject,
+    body,
+    html,
+    messageId,
+    attachments,
+    verdicts,
     inReplyTo: inReplyTo || (parent?.messageId ?? ""),
     inboundId: toWireId("inbound", id),
   };
@@ -169,10 +184,10 @@ function inboundOf({ mail, digest, verdicts, place, parent, nowMs }: InboundInpu
       : receivedPayload({ ...common, autoSubmitted: digest.automatic, ...(parentEmailId && { parentEmailId }) });
   return {
     id,
-    workspaceId: place.workspaceId,
-    domainId: place.domainId,
-    domain: place.domain,
-    recipients: place.addresses.map((address) => ({
+    workspaceId: target.workspaceId,
+    domainId: target.domainId,
+    domain: target.domain,
+    recipients: target.addresses.map((address) => ({
       address,
       fingerprint: createHash("sha256")
         .update(JSON.stringify([messageId, address.toLowerCase(), contentHash]))

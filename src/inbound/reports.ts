@@ -1,15 +1,15 @@
-/** Bounces and complaints that came home: attributed to the recipients of the email that they prove to be about. */
+/** Handles bounces and complaints: finds their recipients and writes status, suppression and event. Called by receive.ts. */
 import { createHash } from "node:crypto";
 import type { BounceReport } from "../mail/report/bounce.ts";
 import type { ComplaintReport } from "../mail/report/complaint.ts";
 import { type ReturnPathKey, readReturnPath } from "../mail/return-path.ts";
 import type { Log } from "../ops/log.ts";
-import { complainedPayload } from "../rules/inbound-events.ts";
-import { judgeReturned } from "../rules/returned.ts";
-import type { Sql } from "../store/db.ts";
-import { fromWireId, makeUuid, toWireId } from "../store/ids.ts";
-import { findReturned, type ReturnedEmail } from "../store/inbound-emails.ts";
-import { settleReturned, storeComplaint } from "../store/inbound-returns.ts";
+import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { complainedPayload } from "./rules/events.ts";
+import { judgeReturned } from "./rules/returned.ts";
+import { findReturned, type ReturnedEmail } from "./store/emails.ts";
+import { settleReturned, storeComplaint } from "./store/returns.ts";
 
 export type ReportsDeps = { sql: Sql; log: Log; nowMs(): number; returnPathKey: ReturnPathKey; onEvent(): void };
 
@@ -36,24 +36,24 @@ export function createReports(deps: ReportsDeps) {
           },
         },
       }));
-      const moved =
+      const bounced =
         recipients.length === 0
           ? []
           : await settleReturned(sql, { workspaceId: email.workspaceId, emailId: email.id, recipients });
-      if (moved.length > 0) deps.onEvent();
+      if (bounced.length > 0) deps.onEvent();
       log.info(
-        { emailId: toWireId("email", email.id), named: report.recipients.length, bounced: moved.length },
-        "a delivery report came home",
+        { emailId: toWireId("email", email.id), named: report.recipients.length, bounced: bounced.length },
+        "received a delivery report",
       );
     },
 
-    /** Counted only where a return path of ours stands in the report: everything else in it can be made up. */
+    /** Only a report that contains one of our return paths, or was sent to one, counts: the rest of a report can be forged. */
     async complaint(report: ComplaintReport, about: { raw: Buffer; emailId?: string }): Promise<void> {
       const ids = report.returnPaths.flatMap((path) => readReturnPath(path, deps.returnPathKey) ?? []);
       const emailId = ids[0] ? fromWireId("email", ids[0]) : about.emailId;
       const email = emailId ? await findReturned(sql, emailId) : undefined;
       if (!email) {
-        log.info({ token: emailId !== undefined }, "a complaint about no email of ours was ignored");
+        log.info({ token: emailId !== undefined }, "ignored a complaint that is not about a stored email");
         return;
       }
       const addresses = complainers(email, report);
@@ -67,19 +67,22 @@ export function createReports(deps: ReportsDeps) {
         }),
       };
       const fingerprint = createHash("sha256").update(`complaint\0${email.id}\0`).update(about.raw).digest("hex");
-      // A report that a message is not spam, or about a virus, is told and costs nobody its mail.
+      // A report that a message is not spam becomes an event but suppresses no address.
       const suppress = report.feedbackType === "not-spam" ? [] : addresses;
       const stored = await storeComplaint(sql, {
-        ...{ workspaceId: email.workspaceId, email, fingerprint, event },
+        workspaceId: email.workspaceId,
+        email,
+        fingerprint,
+        event,
         addresses: suppress,
       });
       if (stored) deps.onEvent();
-      log.info({ emailId: toWireId("email", email.id), again: !stored }, "a complaint came home");
+      log.info({ emailId: toWireId("email", email.id), again: !stored }, "received a complaint");
     },
   };
 }
 
-/** Whom the report names among the recipients, by its own fields, by the message's header, or because there was only one. */
+/** The recipients that the report names in its fields, else the only recipient, else the one that the message's To field names. */
 function complainers(email: ReturnedEmail, report: ComplaintReport): string[] {
   const all = email.recipients.map(({ address }) => address);
   const among = (named: readonly string[]) => {
@@ -89,10 +92,11 @@ function complainers(email: ReturnedEmail, report: ComplaintReport): string[] {
   const named = among(report.recipients);
   if (named.length > 0) return named;
   if (all.length === 1) return all;
-  const shown = among(report.originalTo);
-  return shown.length === 1 ? shown : [];
+  const inHeader = among(report.originalTo);
+  return inHeader.length === 1 ? inHeader : [];
 }
 
+/** Removes what PostgreSQL cannot store: NUL and lone surrogates. */
 function storable(text: string): string {
   return text.replaceAll("\0", " ").toWellFormed();
 }

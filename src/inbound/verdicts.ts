@@ -1,16 +1,17 @@
-/** Who an arriving message can be trusted to come from: SPF, DKIM and DMARC by mailauth, with our resolver and within bounds. */
+/** Checks SPF, DKIM and DMARC of an inbound message with mailauth, using our resolver and limits on time and DNS queries. Called by
+ * receive.ts. */
 import { Readable } from "node:stream";
 import type { AuthenticateResult } from "mailauth";
 import { asNodeResolve } from "../dns/node-resolver.ts";
 import type { Resolver } from "../dns/resolver.ts";
-import type { Verdicts, VerdictWord } from "../rules/inbound-events.ts";
-import type { IncomingMail } from "../smtp/server-session.ts";
+import type { IncomingMail } from "../smtp/server/session.ts";
+import type { Verdicts, VerdictWord } from "./rules/events.ts";
 
 export type Authenticator = (mail: IncomingMail) => Promise<Verdicts>;
 
-/** Judging must not keep a sender waiting, nor let its DNS keep us busy. */
+/** The sender waits for the checks, and its DNS records decide how many queries they take. */
 const limitMs = 8000;
-const maxQuestions = 100;
+const maxQueries = 100;
 const sliceBytes = 64 * 1024;
 
 export function createVerdicts(deps: {
@@ -28,23 +29,23 @@ export function createVerdicts(deps: {
       dmarc: "temperror",
     };
     try {
-      // Loaded by the first message: a third of what a start has to read, and many a node receives none.
+      // Loaded with the first message: mailauth is a third of the code that a start would read, and many nodes receive no mail.
       const { authenticate } = await import("mailauth");
-      const judged = authenticate(slowly(mail.message), {
+      const checks = authenticate(inSlices(mail.message), {
         ip: mail.client.ip.replace(/^::ffff:/i, ""),
         helo: mail.client.helo,
-        // RFC 7208 §2.4: the null path is judged by the name in HELO.
+        // RFC 7208 §2.4: with a null reverse-path, SPF checks the HELO name.
         sender: mail.sender === "" ? `postmaster@${mail.client.helo}` : mail.sender,
         mta: deps.hostname,
         disableArc: true,
         disableBimi: true,
-        resolver: bounded(asNodeResolve(deps.resolver, signal)) as never,
+        resolver: limitQueries(asNodeResolve(deps.resolver, signal)) as never,
       });
       const late = new Promise<undefined>((resolve) =>
         signal.addEventListener("abort", () => resolve(undefined), { once: true }),
       );
-      judged.catch(() => {});
-      const result = await Promise.race([judged, late]);
+      checks.catch(() => {});
+      const result = await Promise.race([checks, late]);
       return result ? verdictsOf(result) : unknown;
     } catch (error) {
       deps.onProblem(error);
@@ -53,8 +54,8 @@ export function createVerdicts(deps: {
   };
 }
 
-/** Hashing 40 MiB in one go would keep everybody waiting: between two slices others have their turn. */
-function slowly(message: Buffer): Readable {
+/** Hashing 40 MiB at once would block the event loop. With slices, it runs other work in between. */
+function inSlices(message: Buffer): Readable {
   async function* slices() {
     for (let at = 0; at < message.length; at += sliceBytes) {
       yield message.subarray(at, at + sliceBytes);
@@ -64,38 +65,39 @@ function slowly(message: Buffer): Readable {
   return Readable.from(slices(), { objectMode: false });
 }
 
-function bounded(resolve: (name: string, type?: string) => Promise<unknown[]>) {
-  let asked = 0;
+function limitQueries(resolve: (name: string, type?: string) => Promise<unknown[]>) {
+  let queries = 0;
   return (name: string, type?: string) => {
-    asked += 1;
-    if (asked > maxQuestions) throw Object.assign(new Error("too many questions"), { code: "ESERVFAIL" });
+    queries += 1;
+    if (queries > maxQueries) throw Object.assign(new Error("too many DNS queries"), { code: "ESERVFAIL" });
     return resolve(name, type);
   };
 }
 
 function verdictsOf(result: AuthenticateResult): Verdicts {
   const signatures = result.dkim?.results ?? [];
-  const passed = signatures.filter((one) => one.status?.result === "pass");
-  const best = passed.find((one) => one.status?.aligned) ?? passed[0];
-  const failed = signatures.find((one) => one.status?.result === "fail") ?? signatures[0];
+  const passed = signatures.filter(({ status }) => status?.result === "pass");
+  const best = passed.find(({ status }) => status?.aligned) ?? passed[0];
+  const failed = signatures.find(({ status }) => status?.result === "fail") ?? signatures[0];
   const spf = result.spf || undefined;
   return {
     spf: wordOf(spf?.status?.result),
-    spfDomain: name(spf?.domain),
+    spfDomain: domainName(spf?.domain),
     dkim: best ? "pass" : wordOf(failed?.status?.result),
-    dkimDomain: name(best?.signingDomain),
+    dkimDomain: domainName(best?.signingDomain),
     dmarc: wordOf(result.dmarc ? result.dmarc.status?.result : undefined),
   };
 }
 
-/** RFC 8601 §2.7; `policy` is a signature that is good but not good enough. */
+/** RFC 8601 §2.7. `policy` is a valid signature that a local policy rejects. */
 function wordOf(result: string | undefined): VerdictWord {
   const words: readonly string[] = ["pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"];
   if (result === "policy") return "fail";
   return result !== undefined && words.includes(result) ? (result as VerdictWord) : "none";
 }
 
-function name(text: string | undefined): string {
+/** The sender controls this text. */
+function domainName(text: string | undefined): string {
   return (text ?? "")
     .replace(/[^\x21-\x7e]/g, "")
     .slice(0, 253)

@@ -11,7 +11,7 @@ function address(text: string): Address {
 
 const written = (...texts: string[]) => formatAddressHeader("To", texts.map(address));
 
-test("a bare address, words, and words that need quotes", () => {
+test("an ASCII display name is written plainly, or in quotes where it has special characters", () => {
   assert.equal(written("a@example.com"), "To: a@example.com\r\n");
   assert.equal(written("Ann Example <a@example.com>"), "To: Ann Example <a@example.com>\r\n");
   assert.equal(written('"Doe, Jane" <a@example.com>'), 'To: "Doe, Jane" <a@example.com>\r\n');
@@ -19,18 +19,18 @@ test("a bare address, words, and words that need quotes", () => {
   assert.equal(written("J. Doe <a@example.com>"), 'To: "J. Doe" <a@example.com>\r\n');
 });
 
-test("other scripts become encoded words, with only the letters that a phrase allows", () => {
+test("a non-ASCII display name becomes encoded words with the characters that a phrase allows", () => {
   assert.equal(written("Jörg Example <a@example.com>"), "To: =?UTF-8?Q?J=C3=B6rg_Example?= <a@example.com>\r\n");
   assert.equal(written('"Jörg, (x)" <a@example.com>'), "To: =?UTF-8?B?SsO2cmcsICh4KQ==?= <a@example.com>\r\n");
   assert.equal(written("山田 <a@example.jp>"), "To: =?UTF-8?B?5bGx55Sw?= <a@example.jp>\r\n");
 });
 
-test("a name that a reader would decode is encoded, so that it stays what it is", () => {
+test("a display name that looks like an encoded word is encoded again, so that readers show it unchanged", () => {
   const literal = { ...address("a@example.com"), name: "=?utf-8?q?x?=" };
   assert.match(formatAddressHeader("To", [literal]), /^To: =\?UTF-8\?[QB]\?[^ ]+\?= <a@example\.com>\r\n$/);
 });
 
-test("long lists and long names fold below 78 columns", () => {
+test("long lists and long names are folded at 78 columns", () => {
   const field = written(
     ...Array.from(
       { length: 20 },
@@ -41,7 +41,7 @@ test("long lists and long names fold below 78 columns", () => {
   assert.equal(field.match(/@example\.com>/g)?.length, 20);
 });
 
-test("a local part beyond ASCII stands as it is with SMTPUTF8, and as an empty group in 7 bits", () => {
+test("a non-ASCII local part is written unchanged with SMTPUTF8, and as an empty group without it", () => {
   const two = [address("Jörg <jörg@bücher.example>"), address("b@example.com")];
   assert.equal(
     formatAddressHeader("To", two, { utf8: true }),
@@ -52,7 +52,7 @@ test("a local part beyond ASCII stands as it is with SMTPUTF8, and as an empty g
   assert.match(plain.replaceAll("\r\n", ""), /^To: (=\?UTF-8\?B\?[^ ]+\?= )+:;, b@example\.com$/);
 });
 
-test("a name with a line break is never written", () => {
+test("an address with a line break throws", () => {
   assert.throws(() =>
     formatAddressHeader("To", [{ ...address("a@example.com"), address: "a@example.com>\r\nBcc: <x@evil.example" }]),
   );

@@ -1,13 +1,12 @@
-/** Writes parsed addresses into header fields (From, To, Cc, Reply-To), for the composer. */
+/** Formats parsed addresses as header fields (From, To, Cc, Reply-To). Called by compose.ts. */
 
 import type { Address } from "./address.ts";
 import { encodeWords, looksEncoded } from "./mime/encoded-word.ts";
 import { refuseLineBreaks, tokensField } from "./mime/header.ts";
 
 /**
- * The whole field, folded, CRLF at its end. `utf8` is for a session that speaks SMTPUTF8: there a non-ASCII local
- * part stands as it is. In 7 bits no notation exists for it, so it is shown as the name of an empty group, as RFC
- * 6857 does.
+ * Returns the folded field with a CRLF at its end. With `utf8`, for a session with SMTPUTF8, a non-ASCII local part is written
+ * unchanged. 7-bit headers have no notation for it, so the address becomes the name of an empty group (RFC 6857).
  */
 export function formatAddressHeader(field: string, addresses: readonly Address[], { utf8 = false } = {}): string {
   const tokens = addresses.flatMap((address, index) => {
@@ -26,7 +25,7 @@ function asEmptyGroup({ name, address }: Address): string[] {
   return [...phraseTokens(name === "" ? address : `${name} <${address}>`), ":;"];
 }
 
-// RFC 5322 §3.2.5: a phrase of atoms as it is, other printable ASCII as a quoted string, the rest as encoded words.
+// RFC 5322 §3.2.5: a phrase of atoms stays as it is, other printable ASCII becomes a quoted string, the rest encoded words.
 function phraseTokens(name: string): string[] {
   refuseLineBreaks("address", name);
   if (looksEncoded(name) || !/^[\x20-\x7e]*$/.test(name))

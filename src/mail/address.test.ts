@@ -11,7 +11,7 @@ type Corpus = {
 };
 const corpus: Corpus = JSON.parse(readFileSync(new URL("../../test/corpus/addresses.json", import.meta.url), "utf8"));
 
-test("every address of the corpus that is ours to accept is read exactly", () => {
+test("every valid address of the corpus is parsed exactly", () => {
   for (const { input, ...expected } of corpus.accepted) {
     const result = parseAddress(input);
     assert.ok(result.ok, `${JSON.stringify(input)} was refused: ${result.ok ? "" : result.reason}`);
@@ -24,16 +24,16 @@ test("every address of the corpus that is ours to accept is read exactly", () =>
   }
 });
 
-test("every other address of the corpus is refused for its own reason", () => {
+test("every other address of the corpus is refused with its own reason", () => {
   for (const { input, reason } of corpus.refused) {
     const result = parseAddress(input);
     assert.ok(!result.ok, `${JSON.stringify(input)} was accepted as ${JSON.stringify(result)}`);
     assert.ok(result.reason.includes(reason), `${JSON.stringify(input)}: ${result.reason}`);
-    assert.ok(result.reason.length < 300, "a reason does not echo the input at length");
+    assert.ok(result.reason.length < 300, "a reason does not repeat a long input");
   }
 });
 
-test("half of a surrogate pair is refused", () => {
+test("an unpaired surrogate is refused", () => {
   const result = parseAddress("a\ud83d <a@example.com>");
   assert.ok(!result.ok && result.reason.includes("valid Unicode"));
 });
@@ -44,7 +44,7 @@ const local = fc.array(atom, { minLength: 1, maxLength: 3 }).map((atoms) => atom
 const label = fc.stringMatching(/^[a-z0-9]([a-z0-9]{0,8}[a-z0-9])?$/);
 const domain = fc.tuple(label, fc.constantFrom("example", "test", "com")).map((labels) => labels.join("."));
 
-test("what is written back into a header is read as the same address", () => {
+test("an address formatted as a header parses back to the same address", () => {
   const name = fc.string({ unit: fc.stringMatching(/^[ -~]$/), maxLength: 60 }).filter((text) => !text.includes("=?"));
   fc.assert(
     fc.property(name, local, domain, (name, local, domain) => {
@@ -58,7 +58,7 @@ test("what is written back into a header is read as the same address", () => {
   );
 });
 
-test("whatever comes in, an accepted address is safe to write", () => {
+test("every accepted address is safe to write into envelope and header", () => {
   const hostile = fc.string({
     unit: fc.oneof(
       fc.constantFrom(...'a.@<>"\\(),:;[] \t\r\n\0%=?-ü\u200b＠．'),
@@ -82,7 +82,7 @@ test("whatever comes in, an accepted address is safe to write", () => {
   );
 });
 
-test("a random text that is accepted is accepted again from its own form", () => {
+test("the canonical form of an accepted address parses to the same address", () => {
   fc.assert(
     fc.property(local, domain, (local, domain) => {
       const first = parseAddress(`${local}@${domain}`);

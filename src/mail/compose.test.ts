@@ -31,7 +31,7 @@ const file = (
   base64: Buffer.from(bytes).toString("base64"),
 });
 
-test("a plain email, octet by octet", () => {
+test("a plain email has exactly the expected octets", () => {
   assert.equal(
     compose({ ...plain, text: "Hi Bob,\nhow are you?\n" }).toString(),
     [
@@ -51,14 +51,14 @@ test("a plain email, octet by octet", () => {
   );
 });
 
-test("the same email is composed into the same octets, behind any headroom", () => {
+test("the same email is composed into the same octets, with any headroom", () => {
   const email = { ...plain, text: "a", html: "<b>ä</b>", attachments: [file("x")] };
   assert.deepEqual(compose(email), compose(structuredClone(email)));
   assert.deepEqual(compose(email, { headroom: 100 }).subarray(100), compose(email));
   assert.notDeepEqual(compose({ ...email, id: "em_01932c5e-7b1a-7abc-8def-0123456789ac" }), compose(email));
 });
 
-test("threading, reply and custom fields stand in the header; of 1,000 references the useful 50", () => {
+test("the header contains threading, reply and custom fields, and 50 of 1,000 references", () => {
   const references = Array.from({ length: 1000 }, (_, i) => `<${i}@example.com>`);
   const email: OutgoingEmail = {
     ...plain,
@@ -86,7 +86,7 @@ test("threading, reply and custom fields stand in the header; of 1,000 reference
   assert.equal(head.match(/<\d+@example\.com>/g)?.length, 1 + 50);
 });
 
-test("what accept refuses, the composer does not write", () => {
+test("invalid input throws instead of being composed", () => {
   const attempts: Partial<OutgoingEmail>[] = [
     { subject: "a\r\nBcc: x@evil.example" },
     { subject: "a\nb" },
@@ -112,7 +112,7 @@ test("what accept refuses, the composer does not write", () => {
   for (const attempt of attempts) assert.throws(() => compose({ ...plain, ...attempt }), JSON.stringify(attempt));
 });
 
-test("an address beyond ASCII is written in UTF-8 only where the session speaks it", () => {
+test("a non-ASCII address is written in UTF-8 only for a session with SMTPUTF8", () => {
   const email = { ...plain, to: [address("用户@example.net")], cc: [address("c@example.net")] };
   assert.match(compose(email, { smtputf8: true }).toString(), /^To: 用户@example\.net\r$/m);
   assert.match(compose(email).toString("latin1"), /^[\x00-\x7f]*$/);
@@ -130,7 +130,7 @@ const oneLine = (maxLength: number) =>
 const anyAttachment = fc.record({
   bytes: fc.uint8Array({ maxLength: 300 }),
   filename: fc.oneof(
-    // Python trims the names that it reads.
+    // Python trims file names when it parses them.
     oneLine(120).filter((name) => name === name.trim()),
     fc.constantFrom(
       "",
@@ -166,7 +166,7 @@ const anyEmail: fc.Arbitrary<OutgoingEmail> = fc
     })),
   }));
 
-test("any email is composed into 7-bit lines of at most 998 octets that end in CRLF", () => {
+test("every email is composed into 7-bit lines of at most 998 octets that end in CRLF", () => {
   fc.assert(
     fc.property(anyEmail, (email) => {
       const raw = compose(email);
@@ -180,7 +180,7 @@ test("any email is composed into 7-bit lines of at most 998 octets that end in C
   );
 });
 
-test("Python's parser reads back everything that was put in", { skip: needs("python3") }, () => {
+test("Python's parser reads back the same content", { skip: needs("python3") }, () => {
   const emails = fc.sample(anyEmail, { numRuns: 150, seed: 4 });
   const parsed = parseWithPython(emails.map((email) => compose(email)));
   for (const [index, email] of emails.entries()) {
@@ -197,7 +197,7 @@ test("Python's parser reads back everything that was put in", { skip: needs("pyt
       ["text/html", email.html!],
     ].filter(([, text]) => text !== "");
     if (expected.length === 0 && email.attachments!.length === 0) expected.push(["text/plain", ""]);
-    // A message always ends in a line end; everything else is as it was, with CRLF for line ends.
+    // A message always ends with a line end. Otherwise only the line ends change, to CRLF.
     const alone = expected.length === 1 && email.attachments!.length === 0;
     const crlf = ([type, text]: string[]) => [
       type,
@@ -221,7 +221,7 @@ test("Python's parser reads back everything that was put in", { skip: needs("pyt
   }
 });
 
-test("Python sees the shape that mail readers expect", { skip: needs("python3") }, () => {
+test("Python parses the MIME structure that mail readers expect", { skip: needs("python3") }, () => {
   const logo = file("png", { contentId: "logo", contentType: "image/png", filename: "logo.png" });
   const shapes: [Partial<OutgoingEmail>, string][] = [
     [{}, "text/plain"],
@@ -297,7 +297,7 @@ for raw in json.load(sys.stdin):
 json.dump(out, sys.stdout)
 `;
 
-/** An independent reading of the messages. */
+/** Parses the messages with an independent parser. */
 function parseWithPython(messages: Buffer[]): Parsed[] {
   const input = JSON.stringify(messages.map((raw) => raw.toString("base64")));
   const child = spawnSync(pathOf("python3"), ["-c", SCRIPT], { input, encoding: "utf8", maxBuffer: 1 << 28 });

@@ -1,6 +1,7 @@
 /**
- * Composes an email into the bytes that are signed and sent: canonical CRLF, 7-bit, the same bytes every time.
- * Called by the delivery's compose pool, inline or in a worker thread.
+ * mail/ holds the formats, without I/O: addresses, mime/ (parts and encodings), DKIM, SPF and DMARC, message/ and report/ (received mail).
+ * This file composes an email into the bytes that are signed and sent: CRLF line ends, 7-bit, the same bytes at every attempt.
+ * delivery/compose calls it, inline or in a worker thread. Next: dkim.ts signs the result; message/digest.ts reads received mail.
  */
 
 import type { Address } from "./address.ts";
@@ -13,22 +14,19 @@ import { textField, tokensField } from "./mime/header.ts";
 import { type Part, type Piece, writePieces } from "./mime/pieces.ts";
 import { encodeTextBody, textBodySizeAtMost } from "./mime/text-body.ts";
 
-/**
- * What is asked for, without any Bcc: who is blind-copied is known to the envelope alone. Plain data, so that it can
- * be posted to a worker.
- */
+/** The email to compose, without Bcc: only the envelope contains those recipients. Plain data, so that it can be posted to a worker. */
 export type OutgoingEmail = {
-  /** `em_` and a UUID; the boundaries follow from it. */
+  /** `em_` and a UUID. The boundaries are derived from it. */
   id: string;
   /** With its angle brackets, from `makeMessageId`. */
   messageId: string;
-  /** The Date header: when the email was accepted, or the time it was scheduled for. */
+  /** The Date header: when the email was accepted, or the time for which it was scheduled. */
   date: Date;
-  /** ASCII before the @: no downgraded form would show receivers the domain that DMARC judges. */
+  /** Must have an ASCII local part: no 7-bit form would show receivers the domain that DMARC checks. */
   from: Address;
   to: readonly Address[];
   cc?: readonly Address[];
-  /** ASCII before the @, so that everybody can answer. */
+  /** Must have ASCII local parts, so that every recipient can reply. */
   replyTo?: readonly Address[];
   subject: string;
   text?: string;
@@ -36,31 +34,28 @@ export type OutgoingEmail = {
   inReplyTo?: string;
   /** Oldest first, each with its angle brackets. */
   references?: readonly string[];
-  /** Custom fields (List-Unsubscribe among them), each lawful by `checkHeaderField`. */
+  /** Custom fields such as List-Unsubscribe, each accepted by `checkHeaderField`. */
   headers?: readonly (readonly [name: string, value: string])[];
   attachments?: readonly Attachment[];
 };
 
 export type ComposeOptions = {
-  /** Octets left free before the message, for a signature that is written later. */
+  /** Free octets in front of the message, for the signature that is written later. */
   headroom?: number;
-  /**
-   * For a session with SMTPUTF8: non-ASCII local parts stand in the header as they are (RFC 6532), which then is
-   * UTF-8.
-   */
+  /** For a session with SMTPUTF8: the header is UTF-8 and contains non-ASCII local parts unchanged (RFC 6532). */
   smtputf8?: boolean;
 };
 
-/** The message, behind `headroom` zero octets. Throws on input that accept should have refused. */
+/** Returns the message after `headroom` zero octets. Throws on input that emails/rules/check.ts should have refused. */
 export function compose(email: OutgoingEmail, { headroom = 0, smtputf8 = false }: ComposeOptions = {}): Buffer {
   const [head, ...body] = bodyPart(email);
   const last = body.at(-1);
-  // SMTP ends a message at a line end: a text that has none gets one.
+  // An SMTP message ends with a line end, so add one where the text has none.
   if (last instanceof Uint8Array && last.length > 0 && last.at(-1) !== LF) body.push("\r\n");
   return writePieces([headerOf(email, smtputf8) + head, ...body], headroom);
 }
 
-/** An upper bound of the composed size, for limits at accept: exact in what is large, generous in the rest. */
+/** An upper bound of the composed size, for the size limit of SendEmail: exact for large parts, generous for the rest. */
 export function composedSizeAtMost(email: OutgoingEmail): number {
   let size = 4096;
   for (const list of [[email.from], email.to, email.cc ?? [], email.replyTo ?? []]) {
@@ -92,7 +87,7 @@ function headerOf(email: OutgoingEmail, utf8: boolean): string {
     addresses("Cc", email.cc) +
     addresses("Reply-To", email.replyTo) +
     textField("Subject", email.subject) +
-    // RFC 5322 §3.3: the zone is a number; GMT is obsolete.
+    // RFC 5322 §3.3: the time zone is numeric; GMT is obsolete.
     `Date: ${email.date.toUTCString().replace("GMT", "+0000")}\r\n` +
     ids("Message-ID", [email.messageId]) +
     ids("In-Reply-To", email.inReplyTo === undefined ? [] : [email.inReplyTo]) +
@@ -103,17 +98,18 @@ function headerOf(email: OutgoingEmail, utf8: boolean): string {
 }
 
 function checkedId(id: string): string {
-  if (!/^<[!-;=?-~]{1,898}>$/.test(id)) throw new Error("a threading header would hold what is not a Message-ID");
+  if (!/^<[!-;=?-~]{1,898}>$/.test(id)) throw new Error("a threading header contains a value that is not a Message-ID");
   return id;
 }
 
 function customField([name, value]: readonly [string, string]): string {
-  const judged = checkHeaderField(name, value);
-  if (!judged.ok) throw new Error(judged.reason);
+  const checked = checkHeaderField(name, value);
+  if (!checked.ok) throw new Error(checked.reason);
   return textField(name, value);
 }
 
-// mixed( alternative( text, related( html, inline images ) ), attachments ), each level only where it has two members.
+// mixed( alternative( text, related( html, inline images ) ), attachments ). Without attachments there is no mixed level, with only
+// one of text and HTML no alternative, and without inline images no related.
 function bodyPart(email: OutgoingEmail): Part {
   const boundary = boundaries(email.id);
   const { html = "", text = "" } = email;
@@ -126,7 +122,7 @@ function bodyPart(email: OutgoingEmail): Part {
   if (text !== "") contents.push(textPart("plain", text));
   if (html !== "") {
     const page = textPart("html", html);
-    // RFC 2387 §3.1: `type` names the type of the root.
+    // RFC 2387 §3.1: `type` is the type of the root part.
     contents.push(inline.length === 0 ? page : multipart("related", boundary(), [page, ...inline], 'type="text/html"'));
   }
   if (contents.length === 0 && attached.length === 0) return textPart("plain", "");
@@ -145,7 +141,7 @@ function multipart(subtype: string, boundary: string, parts: readonly Part[], pa
   const pieces: Piece[] = [];
   for (const part of parts) {
     pieces.push(`--${boundary}\r\n`, ...part);
-    // RFC 2046 §5.1.1: the line end before a boundary belongs to it, not to the text. Base64 lines bring it along.
+    // RFC 2046 §5.1.1: the line end before a boundary belongs to the boundary, not to the text. Base64 content already ends with one.
     if (part.at(-1) instanceof Uint8Array) pieces.push("\r\n");
   }
   return [
@@ -156,8 +152,8 @@ function multipart(subtype: string, boundary: string, parts: readonly Part[], pa
 }
 
 /**
- * Boundaries of one message in order. "--=_" starts no line of quoted-printable or base64, and a plain text with such a
- * line is not sent as it is.
+ * The boundaries of one message, in order. No line of quoted-printable or base64 starts with "--=_", and encodeTextBody never sends
+ * a text with such a line as 7bit.
  */
 function boundaries(emailId: string): () => string {
   const stem = uuidOf(emailId).replaceAll("-", "");

@@ -5,13 +5,13 @@ import { relaxedBodyHash, relaxedField, splitHeader } from "./dkim-canonical.ts"
 
 const hashOf = (text: string) => createHash("sha256").update(text).digest("base64");
 
-test("fields as in RFC 6376 §3.4.5", () => {
+test("header fields are canonicalized as in RFC 6376 §3.4.5", () => {
   assert.equal(relaxedField("A", " X"), "a:X");
   assert.equal(relaxedField("B ".trim(), " Y\t\r\n\tZ  "), "b:Y Z");
-  assert.equal(relaxedField("Subject", " caf\xc3\xa0\xa0"), "subject:caf\xc3\xa0\xa0", "0xA0 is no white space here");
+  assert.equal(relaxedField("Subject", " caf\xc3\xa0\xa0"), "subject:caf\xc3\xa0\xa0", "0xA0 is not white space here");
 });
 
-test("bodies: runs of white space become one, those at line ends and empty lines at the end go", () => {
+test("in a body, white space is reduced to one space and removed at line ends, and trailing empty lines are removed", () => {
   assert.equal(relaxedBodyHash(Buffer.from(" C \r\nD \t E\r\n\r\n\r\n")), hashOf(" C\r\nD E\r\n"));
   assert.equal(relaxedBodyHash(Buffer.from("plain\r\n")), hashOf("plain\r\n"));
   assert.equal(relaxedBodyHash(Buffer.from("no end")), hashOf("no end\r\n"));
@@ -19,7 +19,7 @@ test("bodies: runs of white space become one, those at line ends and empty lines
   assert.equal(relaxedBodyHash(Buffer.from("")), hashOf(""));
 });
 
-test("a header is split at its fields, folded lines kept together; a line without a name is not signed", () => {
+test("a header is split into fields with their folded lines, and a line without a name throws", () => {
   assert.deepEqual(splitHeader("From: a\r\nSubject: b\r\n c\r\nX : d"), [
     { name: "From", value: " a" },
     { name: "Subject", value: " b\r\n c" },

@@ -1,20 +1,17 @@
-/** DKIM's relaxed canonical forms (RFC 6376 §3.4) of header fields and body, for the signer. */
+/** DKIM's relaxed canonical form (RFC 6376 §3.4) of header fields and body. Called by dkim.ts. */
 
 import { createHash } from "node:crypto";
 
 export type HeaderField = { name: string; value: string };
 
-/**
- * RFC 6376 §3.4.2: name in lower case, value unfolded, runs of white space as one space, none at either end. Text is
- * latin1.
- */
+/** RFC 6376 §3.4.2: lower-case name, unfolded value, each run of white space as one space, none at either end. Text is latin1. */
 export function relaxedField(name: string, value: string): string {
   const unfolded = value.includes("\r\n") ? value.replaceAll("\r\n", "") : value;
-  // Only space and tab are white space here: trim() would also take 0xA0, which may be half of a UTF-8 character.
+  // Only space and tab count as white space. trim() would also remove 0xA0, which may be part of a UTF-8 character.
   return `${name.toLowerCase()}:${unfolded.replace(/[ \t]+/g, " ").replace(/^ | $/g, "")}`;
 }
 
-/** The fields of a header section in order, folded lines kept together; the value is all that follows the colon. */
+/** Splits a header section into its fields, in order. Folded lines stay together; the value is everything after the colon. */
 export function splitHeader(head: string): HeaderField[] {
   return head
     .split(/\r\n(?![ \t])/)
@@ -43,7 +40,7 @@ const TAB = 0x09;
 const TWO_SPACES = Buffer.from("  ");
 const SPACE_AT_END = Buffer.from(" \r\n");
 
-// Base64 and most quoted-printable need no change; three native searches find that out at some GB/s.
+// Base64 and most quoted-printable bodies need no change. Three native searches detect that at several GB/s.
 function isRelaxed(body: Buffer): boolean {
   return (
     body.indexOf(TAB) < 0 &&

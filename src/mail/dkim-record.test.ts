@@ -3,7 +3,7 @@ import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
 import { dkimKeyText, parseDkimRecord, samePublicKey } from "./dkim-record.ts";
 
-test("our own key text reads back", () => {
+test("the key text that we publish parses back to its key", () => {
   assert.deepEqual(parseDkimRecord(dkimKeyText("QUJD")), {
     ok: true,
     record: { keyType: "rsa", publicKey: "QUJD", testing: false },
@@ -15,7 +15,7 @@ const readings: [text: string, expected: { publicKey: string } | RegExp][] = [
   ["v=DKIM1; p=QU JD\t; n=hello", { publicKey: "QUJD" }],
   ["v=DKIM1; t=y:s; p=QUJD;", { publicKey: "QUJD" }],
   ["v=DKIM1; p=", { publicKey: "" }],
-  ["k=rsa; v=DKIM1; p=QUJD", /first place/],
+  ["k=rsa; v=DKIM1; p=QUJD", /not the first tag/],
   ["v=DKIM2; p=QUJD", /DKIM1/],
   ["v=DKIM1; k=rsa", /no p=/],
   ["v=DKIM1; p=QU*D", /base64/],
@@ -28,7 +28,7 @@ const readings: [text: string, expected: { publicKey: string } | RegExp][] = [
 ];
 
 for (const [text, expected] of readings) {
-  test(`reads ${JSON.stringify(text)}`, () => {
+  test(`${JSON.stringify(text)} is ${expected instanceof RegExp ? "refused" : "parsed"}`, () => {
     const reading = parseDkimRecord(text);
     if (expected instanceof RegExp) {
       assert.ok(!reading.ok);
@@ -40,7 +40,7 @@ for (const [text, expected] of readings) {
   });
 }
 
-test("a key is the same in both of its wrappings and no other key is", () => {
+test("the same key in either encoding is equal, and a different key is not", () => {
   const make = () => generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey;
   const key = make();
   const spki = key.export({ type: "spki", format: "der" });

@@ -1,16 +1,16 @@
-/** Reads a DKIM key record and tells whether it publishes a given public key; used when a domain's records are judged. */
+/** Formats and parses DKIM key records, and compares their public keys. domains/ uses it to publish and check keys. */
 import { createPublicKey } from "node:crypto";
 
 export type DkimKeyRecord = {
   keyType: string;
-  /** Base64 without white space; empty means revoked. */
+  /** Base64 without white space. An empty key is revoked. */
   publicKey: string;
   testing: boolean;
 };
 
 export type DkimReading = { ok: true; record: DkimKeyRecord } | { ok: false; problem: string };
 
-/** The TXT value that publishes an RSA key given as base64 SPKI. */
+/** The TXT value that publishes an RSA key, given as base64 SPKI. */
 export function dkimKeyText(publicKey: string): string {
   return `v=DKIM1; k=rsa; p=${publicKey}`;
 }
@@ -22,7 +22,7 @@ export function parseDkimRecord(text: string): DkimReading {
   const names = [...tags.keys()];
   const version = tags.get("v");
   if (version !== undefined && (version !== "DKIM1" || names[0] !== "v")) {
-    return { ok: false, problem: "its v= tag is not DKIM1 in first place" };
+    return { ok: false, problem: "its v= tag is not DKIM1, or is not the first tag" };
   }
   const key = tags.get("p");
   if (key === undefined) return { ok: false, problem: "it has no p= tag" };
@@ -43,7 +43,7 @@ export function parseDkimRecord(text: string): DkimReading {
   };
 }
 
-/** Compares two base64 public keys by the key they hold, whether wrapped as SPKI or as a bare RSAPublicKey. */
+/** Compares two base64 public keys. Each may be encoded as SPKI or as a bare RSAPublicKey. */
 export function samePublicKey(a: string, b: string): boolean {
   const left = Buffer.from(a, "base64");
   const right = Buffer.from(b, "base64");
@@ -54,13 +54,13 @@ export function samePublicKey(a: string, b: string): boolean {
   return spkiLeft !== undefined && spkiRight !== undefined && spkiLeft.equals(spkiRight);
 }
 
-/** A tag list of RFC 6376 §3.2, or undefined where the syntax is broken or a tag comes twice. */
+/** Parses a tag list of RFC 6376 §3.2. Returns undefined if the syntax is invalid or a tag occurs twice. */
 export function parseTags(text: string): Map<string, string> | undefined {
   const tags = new Map<string, string>();
   const parts = text.split(";");
   for (const [index, part] of parts.entries()) {
     if (part.trim() === "" && index === parts.length - 1) break;
-    // The value is trimmed by hand: a pattern that also trims is slow where a record is a long row of spaces.
+    // trim() instead of a trimming pattern, which is slow on long runs of spaces.
     const match = /^\s*([A-Za-z][A-Za-z0-9_]*)\s*=([\s\S]*)$/.exec(part);
     if (!match || tags.has(match[1] ?? "")) return undefined;
     tags.set(match[1] ?? "", match[2]!.trim());
@@ -77,7 +77,7 @@ function toSpki(der: Buffer): Buffer | undefined {
     try {
       return createPublicKey({ key: der, format: "der", type }).export({ type: "spki", format: "der" });
     } catch {
-      // Not this wrapping; RFC 6376 erratum 1532 records that both are in use.
+      // Not this encoding. RFC 6376 erratum 1532: both are in use.
     }
   }
   return undefined;

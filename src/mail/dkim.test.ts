@@ -33,14 +33,14 @@ async function signed(raw: Buffer): Promise<Buffer> {
 async function verdict(raw: Buffer): Promise<string> {
   const resolver = async (name: string, type: string) => {
     if (name === "ph1._domainkey.example.com" && type === "TXT") return [[record]];
-    throw Object.assign(new Error(`unexpected question ${name} ${type}`), { code: "ENOTFOUND" });
+    throw Object.assign(new Error(`unexpected query ${name} ${type}`), { code: "ENOTFOUND" });
   };
   const { results } = await dkimVerify(raw, { resolver });
   assert.equal(results.length, 1);
   return results[0]!.status.result;
 }
 
-test("the field says what was signed and how, in short lines", async () => {
+test("the field lists its parameters and the signed fields, in short lines", async () => {
   const field = await signDkim(message("Hello\r\n"), identity, privateKey);
   assert.match(
     field,
@@ -49,7 +49,7 @@ test("the field says what was signed and how, in short lines", async () => {
   assert.match(field, /[^\r\n]\r\n$/);
   assert.doesNotMatch(field, /[;\s]l=/);
   for (const line of field.split("\r\n")) assert.ok(line.length <= 78, line);
-  assert.equal(await signDkim(message("Hello\r\n"), identity, privateKey), field, "a retry carries the same signature");
+  assert.equal(await signDkim(message("Hello\r\n"), identity, privateKey), field, "a retry has the same signature");
 });
 
 test("mailauth verifies every kind of body", async () => {
@@ -83,7 +83,7 @@ test("mailauth verifies random bodies and header values", async () => {
   );
 });
 
-test("what hops may do does no harm", async () => {
+test("the signature survives the changes that mail servers make in transit", async () => {
   const raw = (await signed(message("two  spaces here\r\n"))).toString("latin1");
   assert.equal(await verdict(Buffer.from(raw.replace("two  spaces", "two spaces"), "latin1")), "pass");
   assert.equal(
@@ -94,7 +94,7 @@ test("what hops may do does no harm", async () => {
   assert.equal(await verdict(Buffer.from(`List-Post: <mailto:l@example.org>\r\n${raw}`, "latin1")), "pass");
 });
 
-test("no identity field can be changed or added, and no content", async () => {
+test("changing or adding an identity field or content breaks the signature", async () => {
   const raw = (await signed(message("Hello\r\n"))).toString("latin1");
   for (const name of [
     "From",
@@ -121,7 +121,7 @@ test("no identity field can be changed or added, and no content", async () => {
   assert.notEqual(await verdict(Buffer.from(`${raw}and more\r\n`, "latin1")), "pass");
 });
 
-test("python3-dkim verifies them too", { skip: needs("python3-dkim") }, async () => {
+test("python3-dkim verifies every kind of body", { skip: needs("python3-dkim") }, async () => {
   const bodies = ["", "a", "Hello\r\n", "a  b\t c \r\n\r\n\r\n", "Gr\xfc\xdfe\r\n", `${"x ".repeat(5000)}\r\n`];
   const raws = await Promise.all(bodies.map((body) => signed(message(body))));
   const broken = Buffer.from(`Reply-To: x@evil.example\r\n${raws[2]!.toString("latin1")}`, "latin1");
@@ -138,7 +138,7 @@ answer = lambda name, timeout=5: job["record"].encode() if name == b"ph1._domain
 json.dump([dkim.DKIM(base64.b64decode(raw)).verify(dnsfunc=answer) for raw in job["raws"]], sys.stdout)
 `;
 
-test("the canonical forms of RFC 6376 §3.4.5", () => {
+test("header and body are canonicalized as in RFC 6376 §3.4.5", () => {
   assert.equal(relaxedField("A", " X"), "a:X");
   assert.equal(relaxedField("B", " Y\t\r\n\tZ  "), "b:Y Z");
   const relaxed = relaxedBodyHash(Buffer.from(" C \r\nD \t E\r\n\r\n\r\n"));
@@ -147,11 +147,11 @@ test("the canonical forms of RFC 6376 §3.4.5", () => {
   assert.equal(
     relaxedBodyHash(Buffer.alloc(0)),
     "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
-    "the empty body, as §3.4.4 gives it",
+    "the hash of the empty body in §3.4.4",
   );
 });
 
-test("a message that cannot be signed safely is not signed", () => {
+test("a message that cannot be signed safely throws", () => {
   assert.throws(() => dkimSigningInput(Buffer.from("no end of header"), identity), /empty line/);
   assert.throws(() => dkimSigningInput(Buffer.from("To: a@example.com\r\n\r\n"), identity), /exactly one From/);
   assert.throws(() => dkimSigningInput(Buffer.from("From: a\r\nFrom: b\r\n\r\n"), identity), /exactly one From/);

@@ -1,7 +1,5 @@
-/**
- * Signs a composed message with DKIM (RFC 6376): rsa-sha256, relaxed/relaxed, the whole body, identity headers
- * oversigned.
- */
+/** Signs a composed message with DKIM (RFC 6376): rsa-sha256, relaxed/relaxed, the whole body, oversigned identity headers.
+ * Called by delivery/compose. */
 
 import { type KeyObject, sign } from "node:crypto";
 import { promisify } from "node:util";
@@ -12,21 +10,21 @@ export type DkimIdentity = {
   domain: string;
   /** The selector (s=) under which the public key is published. */
   selector: string;
-  /** Signing time (t=); the email's own date keeps a retry's bytes the same. */
+  /** The signing time (t=). The caller passes the email's date, so that every attempt has the same bytes. */
   signedAt: Date;
 };
 
 /**
- * The DKIM-Signature field, CRLF at its end, to be put before the message. The signature is made on libuv's thread
- * pool: the event loop pays for the hashes only.
+ * Returns the DKIM-Signature field, with a CRLF at its end, to put in front of the message. libuv's thread pool computes the
+ * signature; the event loop computes only the hashes.
  */
 export async function signDkim(message: Buffer, identity: DkimIdentity, key: KeyObject): Promise<string> {
   const { field, input } = dkimSigningInput(message, identity);
   const signature = await signAsync("sha256", input, key);
-  return closeSignature(field, signature);
+  return appendSignature(field, signature);
 }
 
-/** The field up to an empty `b=`, and the octets to sign: the pure half of the work. */
+/** Returns the field up to an empty `b=`, and the octets to sign. Pure. */
 export function dkimSigningInput(
   message: Buffer,
   { domain, selector, signedAt }: DkimIdentity,
@@ -42,7 +40,7 @@ export function dkimSigningInput(
     ` s=${selector}; t=${Math.floor(signedAt.getTime() / 1000)};\r\n` +
     `${foldNames(names)};\r\n` +
     ` bh=${relaxedBodyHash(message.subarray(split + 4))};\r\n b=`;
-  // RFC 6376 §3.7: the signature's own field comes last, with an empty b= and no CRLF.
+  // RFC 6376 §3.7: the DKIM-Signature field comes last, with an empty b= and without a CRLF.
   const input =
     signed.map(({ name, value }) => relaxedField(name, value) + "\r\n").join("") + relaxedField(FIELD_NAME, value);
   return { field: `${FIELD_NAME}:${value}`, input: Buffer.from(input, "latin1") };
@@ -52,8 +50,8 @@ const FIELD_NAME = "DKIM-Signature";
 const signAsync = promisify(sign) as (algorithm: string, data: Uint8Array, key: KeyObject) => Promise<Buffer>;
 
 /**
- * Signed once more than they occur (RFC 6376 §5.4.2): nobody can add a second From, or a Reply-To where there was none,
- * without breaking the signature.
+ * Oversigned, that is, signed once more often than they occur (RFC 6376 §5.4.2). Adding a second From, or a Reply-To to a message
+ * without one, breaks the signature.
  */
 const IDENTITY_FIELDS = [
   "From",
@@ -71,8 +69,8 @@ const IDENTITY_FIELDS = [
 ];
 
 /**
- * Signed once more than they occur, but only where they occur: groups and lists that pass mail on unchanged add these,
- * and a signature over their absence would die there. RFC 8058 §4 asks for the two of one-click unsubscribing.
+ * Oversigned only if they occur: mailing lists that forward mail unchanged add these fields, which would break a signature over
+ * their absence. RFC 8058 §4 requires the two fields of one-click unsubscribe to be signed.
  */
 const FIELDS_WHEN_PRESENT = ["List-Unsubscribe", "List-Unsubscribe-Post", "List-Id", "Feedback-ID", "Auto-Submitted"];
 
@@ -81,17 +79,17 @@ function chooseFields(fields: readonly HeaderField[]): { names: string[]; signed
   if (byName.get("from")?.length !== 1) throw new Error("a message needs exactly one From to be signed");
   const names: string[] = [];
   const signed: HeaderField[] = [];
-  for (const [wanted, lower] of WANTED) {
+  for (const [name, lower] of SIGNED_FIELDS) {
     const present = byName.get(lower) ?? [];
-    if (present.length === 0 && FIELDS_WHEN_PRESENT.includes(wanted)) continue;
-    // RFC 6376 §5.4.2: repeated fields are taken from the bottom up.
+    if (present.length === 0 && FIELDS_WHEN_PRESENT.includes(name)) continue;
+    // RFC 6376 §5.4.2: repeated fields are signed from the bottom up.
     signed.push(...present.toReversed());
-    names.push(...present.map(() => wanted), wanted);
+    names.push(...present.map(() => name), name);
   }
   return { names, signed };
 }
 
-const WANTED = [...IDENTITY_FIELDS, ...FIELDS_WHEN_PRESENT].map((name) => [name, name.toLowerCase()] as const);
+const SIGNED_FIELDS = [...IDENTITY_FIELDS, ...FIELDS_WHEN_PRESENT].map((name) => [name, name.toLowerCase()] as const);
 
 // RFC 6376 §3.5: h= may be folded around its colons.
 function foldNames(names: readonly string[]): string {
@@ -108,7 +106,7 @@ function foldNames(names: readonly string[]): string {
   return [...lines, line].join("\r\n");
 }
 
-function closeSignature(field: string, signature: Buffer): string {
+function appendSignature(field: string, signature: Buffer): string {
   const lines = signature.toString("base64").match(/.{1,72}/g) ?? [];
   return `${field}${lines.join("\r\n ")}\r\n`;
 }

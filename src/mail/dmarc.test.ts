@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { discoverDmarc, organisationPolicyName, parseDmarc } from "./dmarc.ts";
+import { discoverDmarc, organizationPolicyName, parseDmarc } from "./dmarc.ts";
 
 const valid: [text: string, policy: string, warnings: string[]][] = [
   ["v=DMARC1; p=none", "none", []],
@@ -14,7 +14,7 @@ const valid: [text: string, policy: string, warnings: string[]][] = [
 ];
 
 for (const [text, policy, warnings] of valid) {
-  test(`${text} is a policy`, () => {
+  test(`${text} is a valid policy`, () => {
     const reading = parseDmarc(text);
     assert.ok(reading.ok);
     assert.equal(reading.record.policy, policy);
@@ -27,28 +27,28 @@ const invalid: [text: string, problem: RegExp][] = [
   ["v=dmarc1; p=none", /start with/],
   ["p=none; v=DMARC1", /start with/],
   ["v=DMARC1 p=none", /start with/],
-  ["v=DMARC1; p=nothing", /none of/],
+  ["v=DMARC1; p=nothing", /not one of/],
   ["v=DMARC1; p=none; sp=some", /sp=some/],
   ["v=DMARC1; p=none; p=reject", /twice/],
   ["v=DMARC1; p=none; pct", /tag=value/],
 ];
 
 for (const [text, problem] of invalid) {
-  test(`${text} is no policy`, () => {
+  test(`${text} is not a valid policy`, () => {
     const reading = parseDmarc(text);
     assert.ok(!reading.ok);
     assert.match(reading.problem, problem);
   });
 }
 
-test("other texts are passed over, two policies are none", () => {
+test("other TXT values are ignored, and several DMARC records are reported as multiple", () => {
   assert.equal(discoverDmarc(["v=spf1 -all", "v=DMARC1; p=none"]).kind, "policy");
   assert.equal(discoverDmarc(["v=DMARC1; p=none", "v=DMARC1; p=reject"]).kind, "multiple");
   assert.equal(discoverDmarc(["hello"]).kind, "none");
   assert.equal(discoverDmarc(["v=DMARC1; rua=mailto:a@b.test"]).kind, "invalid");
 });
 
-test("a sub-domain is covered by its organisation, an organisation by nobody", () => {
-  assert.equal(organisationPolicyName("a.news.example.co.uk"), "_dmarc.example.co.uk");
-  assert.equal(organisationPolicyName("example.co.uk"), undefined);
+test("the organizational domain covers its subdomains", () => {
+  assert.equal(organizationPolicyName("a.news.example.co.uk"), "_dmarc.example.co.uk");
+  assert.equal(organizationPolicyName("example.co.uk"), undefined);
 });

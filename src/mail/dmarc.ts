@@ -1,5 +1,5 @@
-/** Reads DMARC policy records and finds the one policy of a name; used when a domain's records are judged. */
-import { organisationalDomain } from "./dns-name.ts";
+/** Parses DMARC records and selects the policy of a name. domains/ calls it to check a domain's records. */
+import { organizationalDomain } from "../dns/name.ts";
 
 export const dmarcPolicies = ["none", "quarantine", "reject"] as const;
 export type DmarcPolicy = (typeof dmarcPolicies)[number];
@@ -10,20 +10,20 @@ export type DmarcRecord = {
   alignment: { dkim: "r" | "s"; spf: "r" | "s" };
   percent: number;
   aggregateReports: string[];
-  /** Tags that receivers will replace by their defaults. */
+  /** Tags with an invalid value, for which receivers use the default. */
   warnings: string[];
 };
 
 export type DmarcReading = { ok: true; record: DmarcRecord } | { ok: false; problem: string };
 
-/** `none`: no record at that name, the organisation is asked. `multiple` and `invalid`: receivers apply no policy at all. */
+/** `none`: the name has no record, so the organizational domain applies. `multiple`, `invalid`: receivers apply no policy at all. */
 export type DmarcDiscovery =
   | { kind: "policy"; text: string; record: DmarcRecord }
   | { kind: "none" }
   | { kind: "multiple"; texts: string[] }
   | { kind: "invalid"; text: string; problem: string };
 
-/** RFC 7489 §6.6.3 over all TXT values of one `_dmarc` name. */
+/** Applies RFC 7489 §6.6.3 to all TXT values of one `_dmarc` name. */
 export function discoverDmarc(texts: readonly string[]): DmarcDiscovery {
   const candidates = texts.filter(isDmarc);
   const [text] = candidates;
@@ -35,7 +35,7 @@ export function discoverDmarc(texts: readonly string[]): DmarcDiscovery {
     : { kind: "invalid", text, problem: reading.problem };
 }
 
-/** RFC 7489 §6.4: the version is case-sensitive and stands first. */
+/** RFC 7489 §6.4: the version is case-sensitive and comes first. */
 export function isDmarc(text: string): boolean {
   return /^[vV][ \t]*=[ \t]*DMARC1[ \t]*(?:;|$)/.test(text);
 }
@@ -48,16 +48,16 @@ export function parseDmarc(text: string): DmarcReading {
     const match = /^[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*(.*)$/s.exec(part);
     if (!match) return { ok: false, problem: `${JSON.stringify(part.trim())} is not a tag=value pair` };
     const name = (match[1] ?? "").toLowerCase();
-    if (tags.has(name)) return { ok: false, problem: `the tag ${name}= comes twice` };
-    tags.set(name, withoutTail(match[2]!));
+    if (tags.has(name)) return { ok: false, problem: `the tag ${name}= occurs twice` };
+    tags.set(name, trimBlanksAtEnd(match[2]!));
   }
   const policy = readPolicy(tags.get("p"));
   if (!tags.has("p")) return { ok: false, problem: "it has no p= tag" };
-  if (!policy) return { ok: false, problem: `p=${tags.get("p")} is none of ${dmarcPolicies.join(", ")}` };
+  if (!policy) return { ok: false, problem: `p=${tags.get("p")} is not one of ${dmarcPolicies.join(", ")}` };
   const subdomainPolicy = tags.has("sp") ? readPolicy(tags.get("sp")) : policy;
-  if (!subdomainPolicy) return { ok: false, problem: `sp=${tags.get("sp")} is none of ${dmarcPolicies.join(", ")}` };
+  if (!subdomainPolicy) return { ok: false, problem: `sp=${tags.get("sp")} is not one of ${dmarcPolicies.join(", ")}` };
 
-  // RFC 7489 §6.3: a bad value of any other tag is replaced by its default and spoils nothing.
+  // RFC 7489 §6.3: an invalid value of any other tag is replaced by its default; the record stays valid.
   const warnings: string[] = [];
   const choose = <T extends string>(tag: string, allowed: readonly T[], fallback: T): T => {
     const value = tags.get(tag)?.toLowerCase();
@@ -84,14 +84,14 @@ export function parseDmarc(text: string): DmarcReading {
   };
 }
 
-/** The `_dmarc` name of the organisation that covers a sub-domain, or undefined for an organisation's own domain. */
-export function organisationPolicyName(domain: string): string | undefined {
-  const organisation = organisationalDomain(domain);
-  return organisation === domain ? undefined : `_dmarc.${organisation}`;
+/** The `_dmarc` name of the organizational domain that covers a subdomain; undefined for an organizational domain itself. */
+export function organizationPolicyName(domain: string): string | undefined {
+  const organization = organizationalDomain(domain);
+  return organization === domain ? undefined : `_dmarc.${organization}`;
 }
 
-/** By hand: a pattern that trims is slow where a record is a long row of spaces. */
-function withoutTail(text: string): string {
+/** A loop instead of a pattern, which is slow on long runs of spaces. */
+function trimBlanksAtEnd(text: string): string {
   let end = text.length;
   while (end > 0 && (text[end - 1] === " " || text[end - 1] === "\t")) end--;
   return text.slice(0, end);

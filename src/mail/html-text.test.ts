@@ -19,4 +19,4 @@ const cases: [html: string, text: string][] = [
 ];
 
 for (const [html, text] of cases)
-  test(`${JSON.stringify(html)} reads ${JSON.stringify(text)}`, () => assert.equal(htmlToText(html), text));
+  test(`${JSON.stringify(html)} becomes ${JSON.stringify(text)}`, () => assert.equal(htmlToText(html), text));

@@ -1,9 +1,9 @@
-/** The words of an HTML message, for mail that brings no plain text: in one pass, with no claim to beauty. */
+/** Extracts the text of an HTML message that has no plain-text part, in one pass and without layout. Called by message/digest.ts. */
 
-/** Paragraphs and line breaks become lines; quotations are marked with "> " as in plain mail, so that they can be told apart. */
+/** Paragraphs and line breaks become lines. Quoted lines start with "> " as in plain text, so that reply-text.ts recognizes them. */
 export function htmlToText(html: string): string {
   const lines: string[] = [];
-  // A line grows by itself: to look at the end of the whole text after each piece would copy all of it each time.
+  // Collect each line separately: checking the end of the whole text after each piece would copy all of it each time.
   let line = "";
   let quotes = 0;
   let skipping = "";
@@ -43,36 +43,36 @@ export function htmlToText(html: string): string {
       if (closing && name === skipping) skipping = "";
       continue;
     }
-    if (!closing && silent.has(name)) skipping = name;
+    if (!closing && skippedElements.has(name)) skipping = name;
     else if (name === "br") endLine();
     else if (name === "blockquote") {
       breakLine();
       quotes = Math.max(0, quotes + (closing ? -1 : 1));
-    } else if (blocks.has(name)) breakLine();
+    } else if (blockElements.has(name)) breakLine();
   }
   endLine();
   return lines
     .join("\n")
     .split("\n")
-    .map(withoutTail)
+    .map(trimBlanksAtEnd)
     .join("\n")
     .replace(/\n{3,}/g, "\n\n")
     .trim();
 }
 
-/** By hand: a pattern for blanks at the end tries again from every blank of a long row of them. */
-function withoutTail(line: string): string {
+/** A loop instead of a pattern, which is quadratic on a long run of blanks. */
+function trimBlanksAtEnd(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === " " || line[end - 1] === "\t")) end--;
   return line.slice(0, end);
 }
 
-const silent = new Set(["script", "style", "head", "title", "template", "noscript"]);
-const blocks = new Set(
+const skippedElements = new Set(["script", "style", "head", "title", "template", "noscript"]);
+const blockElements = new Set(
   "p div tr li ul ol table h1 h2 h3 h4 h5 h6 hr pre section article header footer dt dd".split(" "),
 );
 
-const named: Record<string, string> = {
+const namedEntities: Record<string, string> = {
   amp: "&",
   lt: "<",
   gt: ">",
@@ -104,7 +104,7 @@ const named: Record<string, string> = {
 
 function decodeEntities(text: string): string {
   return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{1,10}));/gi, (whole, decimal, hex, name) => {
-    if (name) return named[name] ?? whole;
+    if (name) return namedEntities[name] ?? whole;
     const code = decimal ? Number(decimal) : Number.parseInt(hex, 16);
     return code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? String.fromCodePoint(code) : "";
   });

@@ -11,14 +11,14 @@ import {
 
 const emailId = "em_01932c5e-7b1a-7abc-8def-0123456789ab";
 
-test("the Message-ID follows from the email's id and leads back to it", () => {
+test("a Message-ID is derived from the email's id, and the id can be read back from it", () => {
   const messageId = makeMessageId(emailId, "example.com");
   assert.equal(messageId, "<01932c5e-7b1a-7abc-8def-0123456789ab@example.com>");
   assert.deepEqual(readMessageId(messageId), { emailId, domain: "example.com" });
   assert.deepEqual(readMessageId(messageId.toUpperCase()), { emailId, domain: "example.com" });
 });
 
-test("ids of others are not taken for ours", () => {
+test("other Message-IDs yield no email id", () => {
   for (const other of [
     "",
     "<a@b>",
@@ -32,7 +32,7 @@ test("ids of others are not taken for ours", () => {
   assert.throws(() => makeMessageId("em_x", "example.com"));
 });
 
-test("a caller's id is taken with or without brackets, and nothing else", () => {
+test("an id in a request may have angle brackets or not; other text is refused", () => {
   assert.deepEqual(parseMessageId("a@b.example"), { ok: true, messageId: "<a@b.example>" });
   assert.deepEqual(parseMessageId(" <a@b.example> "), { ok: true, messageId: "<a@b.example>" });
   for (const bad of [
@@ -52,7 +52,7 @@ test("a caller's id is taken with or without brackets, and nothing else", () => 
   }
 });
 
-test("a received list is read in order, past comments and folds, and bounded", () => {
+test("the ids of a received header are read in order, without comments and folds, up to the limit", () => {
   assert.deepEqual(parseMessageIds("<a@b>\r\n <c@d>,(x) junk <e@f> <broken"), ["<a@b>", "<c@d>", "<e@f>"]);
   assert.deepEqual(parseMessageIds(""), []);
   assert.equal(parseMessageIds("<a@b>".repeat(5000)).length, MAX_REFERENCES);

@@ -1,57 +1,56 @@
-/** The new words of an answer: what was quoted from the message before, and the line that introduces it, are taken off. */
+/** Extracts the new text of a reply: removes the quoted text and the line that introduces it. Called by message/digest.ts. */
 
-/** Empty where the answer is nothing but a quotation. */
+const maxCharacters = 1024 * 1024;
+/** An introduction ("On … wrote:") may be wrapped over this many lines. */
+const introductionLines = 4;
+/** No introduction or separator is longer, so longer lines are not matched against the patterns. */
+const maxMarkerLength = 500;
+
+/** Returns an empty string if the reply contains only quoted text. */
 export function newTextOf(text: string): string {
   const lines = text.slice(0, maxCharacters).replaceAll("\r\n", "\n").split("\n");
-  const gone = new Set<number>();
-  const end = endOfNew(lines, gone);
-  const kept = lines.slice(0, end).filter((line, i) => !gone.has(i) && !isQuoted(line));
+  const removed = new Set<number>();
+  const end = endOfNew(lines, removed);
+  const kept = lines.slice(0, end).filter((line, i) => !removed.has(i) && !isQuoted(line));
   return trimmed(kept).join("\n");
 }
 
-const maxCharacters = 1024 * 1024;
-/** An introduction may be broken over this many lines. */
-const introductionLines = 4;
-
-/** No line that introduces or separates is longer; what is longer is somebody's text, and no pattern is tried on it. */
-const maxMark = 500;
-
-/** The first line from which on everything belongs to an earlier message; introductions above quotations that are answered below go into `gone`. */
-function endOfNew(lines: readonly string[], gone: Set<number>): number {
+/** The index from which all lines belong to an earlier message. Adds the introductions of quotes with a reply below them to `removed`. */
+function endOfNew(lines: readonly string[], removed: Set<number>): number {
   const lastOwn = lines.findLastIndex((line) => line.trim() !== "" && !isQuoted(line));
   for (const [i, line] of lines.entries()) {
     const flat = line.trim();
-    if (flat === "" || flat.length > maxMark) continue;
+    if (flat === "" || flat.length > maxMarkerLength) continue;
     if (separators.some((separator) => separator.test(flat)) || isHeaderBlock(lines, i)) return i;
     const after = introductionEnd(lines, i);
     if (after === undefined) continue;
     let next = after;
     while (next < lines.length && lines[next]!.trim() === "") next++;
-    // New words below a quotation: only the quoted lines go. Without any mark, all that follows is the earlier message.
-    const answeredBelow = next < lines.length && isQuoted(lines[next]!) && lastOwn > next;
-    if (!answeredBelow) return i;
-    for (let n = i; n < after; n++) gone.add(n);
+    // If new text follows the quote, remove only the quoted lines. If the quote has no ">" marks, everything below is the earlier message.
+    const hasReplyBelow = next < lines.length && isQuoted(lines[next]!) && lastOwn > next;
+    if (!hasReplyBelow) return i;
+    for (let n = i; n < after; n++) removed.add(n);
   }
   return lines.length;
 }
 
 function introductionEnd(lines: readonly string[], at: number): number | undefined {
   const first = unquoted(lines[at]!);
-  if (mayEnd.test(first) && nameFirst.some((words) => words.test(first))) return at + 1;
+  if (introductionEnding.test(first) && nameFirst.some((pattern) => pattern.test(first))) return at + 1;
   let joined = "";
   for (let n = at; n < Math.min(at + introductionLines, lines.length); n++) {
     const line = lines[n]!.trim();
     joined = n === at ? first : `${joined} ${line}`.trim();
-    if (line === "" || joined.length > maxMark) return undefined;
-    if (mayEnd.test(line) && introductions.some((words) => words.test(joined))) return n + 1;
+    if (line === "" || joined.length > maxMarkerLength) return undefined;
+    if (introductionEnding.test(line) && introductions.some((pattern) => pattern.test(joined))) return n + 1;
   }
   return undefined;
 }
 
-/** How every introduction ends: looked at first, since most lines end otherwise. */
-const mayEnd = /[:\uff1ała)]$/;
+/** How every introduction ends. Tested first, because most lines end differently. */
+const introductionEnding = /[:\uff1ała)]$/;
 
-/** An introduction inside a quotation: its marks are no part of it. */
+/** Removes the quote marks of a line, to find introductions inside a quote. */
 function unquoted(line: string): string {
   return line.trim().replace(/^>+ ?/, "");
 }
@@ -60,10 +59,10 @@ function isQuoted(line: string): boolean {
   return /^\s{0,3}>/.test(line);
 }
 
-/** Outlook's way to quote: a block of header lines, in the reader's own language. */
+/** Outlook quotes below a block of header lines, in the language of its user. */
 function isHeaderBlock(lines: readonly string[], at: number): boolean {
-  // Outlook's names stand in bold, which plain text shows as stars.
-  const plain = (line: string) => line.slice(0, maxMark).replaceAll("*", "").trim();
+  // Outlook writes the names in bold, which plain text shows as asterisks.
+  const plain = (line: string) => line.slice(0, maxMarkerLength).replaceAll("*", "").trim();
   if (!headerStart.test(plain(lines[at]!))) return false;
   const following = lines.slice(at + 1, at + 8).map(plain);
   return following.filter((line) => headerOther.test(line)).length >= 2;
@@ -84,7 +83,7 @@ const separators = [
   /^(?:##-|-- ?)?(?:please type your reply above this line|reply above this line)/i,
 ];
 
-/** "On … wrote:" as the mail programs of many languages say it. */
+/** "On … wrote:" as mail programs write it in many languages. */
 const introductions = [
   /^On .{4,300} wrote:$/i,
   /^Am .{4,300} schrieb .{1,200}:$/i,
@@ -97,7 +96,7 @@ const introductions = [
   /^Dnia .{4,300} napisał(?:\(a\)|a)?:?$/i,
 ];
 
-/** The same in languages that begin with the date or the name, for which anything may stand: on one line only. */
+/** The same in languages that start with the date or the name. The patterns start with arbitrary text, so they match one line only. */
 const nameFirst = [
   /^.{4,200} schrieb am .{4,200}:$/i,
   /^.{4,300} (?:пишет|написал(?:а)?):$/i,

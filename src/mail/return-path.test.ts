@@ -8,7 +8,7 @@ import { makeReturnPath, readReturnPath } from "./return-path.ts";
 const key = Buffer.alloc(32, 7);
 const anyEmailId = fc.uuid().map((uuid) => `em_${uuid}`);
 
-test("a return path leads back to its email, in any case and from either kind of key", () => {
+test("a return path yields its email id, in upper and lower case and with either type of key", () => {
   fc.assert(
     fc.property(anyEmailId, (emailId) => {
       const path = makeReturnPath({ emailId, domain: "bounce.example.com", key });
@@ -20,7 +20,7 @@ test("a return path leads back to its email, in any case and from either kind of
   );
 });
 
-test("no change of a single character is let through", () => {
+test("a return path with one changed character is rejected", () => {
   const emailId = "em_01932c5e-7b1a-7abc-8def-0123456789ab";
   const path = makeReturnPath({ emailId, domain: "bounce.example.com", key });
   for (let i = 0; i < path.indexOf("@"); i++) {
@@ -31,7 +31,7 @@ test("no change of a single character is let through", () => {
   }
 });
 
-test("another key, another address and noise name no email", () => {
+test("a different key and any other address yield no email id", () => {
   const path = makeReturnPath({
     emailId: "em_01932c5e-7b1a-7abc-8def-0123456789ab",
     domain: "bounce.example.com",
@@ -46,7 +46,7 @@ test("another key, another address and noise name no email", () => {
   );
 });
 
-test("the address stays the same for ever: mail on its way must find back", () => {
+test("the format of a return path never changes, so that bounces of mail already sent stay readable", () => {
   assert.equal(
     makeReturnPath({ emailId: "em_01932c5e-7b1a-7abc-8def-0123456789ab", domain: "bounce.example.com", key }),
     "rp-agjsyxt3dj5lzdppaerukz4jvmvmst3h3kbmiuaw2cczxpodruwq@bounce.example.com",

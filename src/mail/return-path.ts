@@ -1,16 +1,12 @@
-/**
- * The return path of an email (VERP): an address under our control that names the email and proves that we wrote it.
- */
+/** The return path of an email (VERP): an address that names the email, with a token that proves that we created it.
+ * delivery/ writes it, inbound/ reads it. */
 
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import { uuidOf } from "./message-id.ts";
 
 export type ReturnPathKey = KeyObject | Uint8Array;
 
-/**
- * The MAIL FROM of an email under `domain`: 55 characters before the "@", in one case, for RFC 5321 §4.5.3.1.1 allows
- * 64.
- */
+/** The MAIL FROM of an email, under `domain`. It has 55 lower-case characters before the "@"; RFC 5321 §4.5.3.1.1 allows 64. */
 export function makeReturnPath({
   emailId,
   domain,
@@ -24,10 +20,7 @@ export function makeReturnPath({
   return `${PREFIX}${toBase32(Buffer.concat([uuid, tokenOf(uuid, key)]))}@${domain}`;
 }
 
-/**
- * The email named by a return path of ours, undefined for any other address. Servers may change its case, so case
- * does not count.
- */
+/** The email of one of our return paths; undefined for any other address. Ignores case, because servers may change it. */
 export function readReturnPath(address: string, key: ReturnPathKey): string | undefined {
   const [local = ""] = address.toLowerCase().split("@", 1);
   if (!local.startsWith(PREFIX) || local.length !== PREFIX.length + ENCODED_LENGTH) return undefined;
@@ -44,12 +37,12 @@ const UUID_OCTETS = 16;
 const TOKEN_OCTETS = 16;
 const ENCODED_LENGTH = Math.ceil(((UUID_OCTETS + TOKEN_OCTETS) * 8) / 5);
 
-// The domain is left out: mail accepted under bounce.D must still be read after D moves to the service's own name.
+// The token does not cover the domain: bounces to bounce.D must stay readable after D moves to the service's own name.
 function tokenOf(uuid: Uint8Array, key: ReturnPathKey): Buffer {
   return createHmac("sha256", key).update("posthorn return path 1\0").update(uuid).digest().subarray(0, TOKEN_OCTETS);
 }
 
-// RFC 4648 §6 in lower case without padding: hex would pass 64 characters, base64 would not survive a change of case.
+// RFC 4648 §6 in lower case, without padding. Hex would exceed 64 characters, and base64 would not survive a change of case.
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
 
 function toBase32(bytes: Uint8Array): string {
@@ -84,6 +77,6 @@ function fromBase32(text: string): Buffer | undefined {
       buffer &= (1 << bits) - 1;
     }
   }
-  // Spare bits that are not zero would give one email several addresses.
+  // Refuse unused bits that are not zero: they would give one email several addresses.
   return buffer === 0 ? out : undefined;
 }

@@ -3,38 +3,58 @@ import { execFileSync } from "node:child_process";
 import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import { test } from "node:test";
 import { needs, pathOf } from "../../test/harness/foreign.ts";
-import { keyOf, makeRsaKey } from "./rsa-key.ts";
+import { der, integer, keyFromPrimes, makeRsaKey, oid, sequence } from "./rsa-key.ts";
 
-const data = Buffer.from("a letter");
+const data = Buffer.from("a message");
 
-test("a key of 2,048 bits that signs, is written down and read again, and whose public half is like any other", async () => {
+test("a generated key has 2,048 bits, signs after an export, and its public key has the usual form", async () => {
   const keys = await Promise.all(Array.from({ length: 8 }, makeRsaKey));
   const moduli = new Set<string>();
   for (const key of keys) {
     assert.deepEqual(key.asymmetricKeyDetails, { modulusLength: 2048, publicExponent: 65537n });
     const again = createPrivateKey(key.export({ type: "pkcs8", format: "pem" }));
-    const shown = createPublicKey(key).export({ type: "spki", format: "der" });
-    // As DNS shows it: the length of every RSA-2048 key with this exponent.
-    assert.equal(shown.length, 294);
-    const publicKey = createPublicKey({ key: shown, format: "der", type: "spki" });
+    const spki = createPublicKey(key).export({ type: "spki", format: "der" });
+    // The form published in DNS. Every RSA-2048 key with this exponent has this length.
+    assert.equal(spki.length, 294);
+    const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" });
     assert.ok(verify("sha256", data, publicKey, sign("sha256", data, again)));
-    assert.ok(!verify("sha256", Buffer.from("another letter"), publicKey, sign("sha256", data, again)));
+    assert.ok(!verify("sha256", Buffer.from("another message"), publicKey, sign("sha256", data, again)));
     moduli.add(publicKey.export({ format: "jwk" }).n as string);
   }
-  assert.equal(moduli.size, keys.length, "every key is another one");
+  assert.equal(moduli.size, keys.length, "every key is different");
 });
 
-test("OpenSSL's own check finds three primes and every number right", { skip: needs("openssl") }, async () => {
+test("openssl rsa -check accepts a generated key and reports three primes", { skip: needs("openssl") }, async () => {
   const pem = (await makeRsaKey()).export({ type: "pkcs8", format: "pem" });
-  const words = ["rsa", "-check", "-noout", "-text"];
-  const told = execFileSync(pathOf("openssl"), words, { input: pem, encoding: "utf8" });
-  assert.match(told, /RSA key ok/);
-  assert.match(told, /2048 bit, 3 primes/);
+  const args = ["rsa", "-check", "-noout", "-text"];
+  const output = execFileSync(pathOf("openssl"), args, { input: pem, encoding: "utf8" });
+  assert.match(output, /RSA key ok/);
+  assert.match(output, /2048 bit, 3 primes/);
 });
 
-test("primes that make no proper key are turned down", () => {
-  // 3, 5 and 7 make a short number; two that are equal are no three primes.
-  assert.equal(keyOf(3n, 5n, 7n), undefined);
+test("unsuitable primes yield no key", () => {
+  // The product of 3, 5 and 7 is too short, and the primes must be distinct.
+  assert.equal(keyFromPrimes(3n, 5n, 7n), undefined);
   const big = 2n ** 682n + 1n;
-  assert.equal(keyOf(big, big, big), undefined);
+  assert.equal(keyFromPrimes(big, big, big), undefined);
+});
+
+const hex = (bytes: Buffer) => bytes.toString("hex");
+
+test("a DER integer has the shortest form and is never negative (X.690)", () => {
+  assert.equal(hex(integer(0n)), "020100");
+  assert.equal(hex(integer(127n)), "02017f");
+  assert.equal(hex(integer(128n)), "02020080");
+  assert.equal(hex(integer(65537n)), "0203010001");
+});
+
+test("a DER length has one, two or three bytes", () => {
+  assert.equal(hex(der(0x04, Buffer.alloc(127)).subarray(0, 2)), "047f");
+  assert.equal(hex(der(0x04, Buffer.alloc(128)).subarray(0, 3)), "048180");
+  assert.equal(hex(der(0x04, Buffer.alloc(256)).subarray(0, 4)), "04820100");
+});
+
+test("a DER sequence contains its parts in order, and an object identifier its numbers in groups of seven bits", () => {
+  assert.equal(hex(sequence(integer(1n), integer(2n))), "3006020101020102");
+  assert.equal(hex(oid("1.2.840.113549.1.1.1")), "06092a864886f70d010101");
 });

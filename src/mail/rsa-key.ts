@@ -1,42 +1,45 @@
 /**
- * RSA-2048 keys of three primes (RFC 8017 §3.2). Whoever checks a signature sees an ordinary key; making one takes two thirds of the time, and
- * signing is the largest cost of an email. OpenSSL signs with such keys, but Node cannot ask it to make one, so the numbers are put together here.
- * docs/decisions/0016 says why three primes are as safe as two.
+ * Generates the RSA-2048 keys with three primes (RFC 8017 §3.2) that sign mail, and encodes ASN.1 DER for them and for the SMTP
+ * server's certificate. domains/key-pair.ts and smtp/server/certificate.ts call it.
  */
 import { createPrivateKey, createPublicKey, generatePrime, type KeyObject, sign, verify } from "node:crypto";
-import { integer, sequence } from "./der.ts";
 
 const modulusBits = 2048;
 const publicExponent = 65537n;
-/** OpenSSL allows three for this size, and four only from 4,096 bits on. */
+/** OpenSSL allows three primes at this size, and four only from 4,096 bits on. */
 const primeBits = [683, 683, 682] as const;
 
+/**
+ * Signing is the largest cost of an email, and three primes reduce it from 3.5 to 2.2 ms (bench/compose.ts). Verifiers see an
+ * ordinary RSA-2048 key. OpenSSL signs with such keys, but Node cannot generate them, so this function computes the numbers.
+ * docs/decisions/0016 explains why three primes are as safe as two.
+ */
 export async function makeRsaKey(): Promise<KeyObject> {
   for (;;) {
-    // On libuv's threads, as signing is.
+    // generatePrime runs on libuv's threads, like signing.
     const [p, q, r] = await Promise.all(primeBits.map(makePrime));
-    const key = keyOf(p!, q!, r!);
+    const key = keyFromPrimes(p!, q!, r!);
     if (key) return key;
   }
 }
 
-/** Undefined: these primes make no key, about every fortieth time, because the product is a bit short. */
-export function keyOf(p: bigint, q: bigint, r: bigint): KeyObject | undefined {
+/** Returns undefined for unsuitable primes. About one set in forty is, because its product is one bit too short. */
+export function keyFromPrimes(p: bigint, q: bigint, r: bigint): KeyObject | undefined {
   const primes = [p, q, r];
   const modulus = p * q * r;
-  const suits = modulus.toString(2).length === modulusBits && new Set(primes).size === 3;
-  if (!suits || primes.some((one) => (one - 1n) % publicExponent === 0n)) return undefined;
+  const isSuitable = modulus.toString(2).length === modulusBits && new Set(primes).size === 3;
+  if (!isSuitable || primes.some((one) => (one - 1n) % publicExponent === 0n)) return undefined;
   const exponent = inverse(publicExponent, lcm(lcm(p - 1n, q - 1n), r - 1n));
   const third = sequence(integer(r), integer(exponent % (r - 1n)), integer(inverse(p * q, r)));
-  // RFC 8017 §A.1.2: version 1 is that of more than two primes.
-  const written = sequence(
+  // RFC 8017 §A.1.2: version 1 is for more than two primes.
+  const pkcs1 = sequence(
     ...[1n, modulus, publicExponent, exponent, p, q, exponent % (p - 1n), exponent % (q - 1n), inverse(q, p)].map(
       integer,
     ),
     sequence(third),
   );
-  const key = createPrivateKey({ key: written, format: "der", type: "pkcs1" });
-  const sample = Buffer.from("signed once before the key is given away");
+  const key = createPrivateKey({ key: pkcs1, format: "der", type: "pkcs1" });
+  const sample = Buffer.from("a test signature before the key is used");
   if (!verify("sha256", sample, createPublicKey(key), sign("sha256", sample, key)))
     throw new Error("a new RSA key does not verify its own signature");
   return key;
@@ -54,14 +57,46 @@ function lcm(a: bigint, b: bigint): bigint {
   return (a / x) * b;
 }
 
-/** The number that times `value` is 1 modulo `modulus`, by Euclid. */
+/** The modular inverse of `value`, by the extended Euclidean algorithm. */
 function inverse(value: bigint, modulus: bigint): bigint {
   let [rest, next] = [modulus, value % modulus];
   let [factor, nextFactor] = [0n, 1n];
   while (next > 0n) {
-    const times = rest / next;
-    [rest, next] = [next, rest - times * next];
-    [factor, nextFactor] = [nextFactor, factor - times * nextFactor];
+    const quotient = rest / next;
+    [rest, next] = [next, rest - quotient * next];
+    [factor, nextFactor] = [nextFactor, factor - quotient * nextFactor];
   }
   return ((factor % modulus) + modulus) % modulus;
+}
+
+/** Encodes one element of ASN.1 DER (X.690): its type, its length and its content of at most 65,535 bytes. */
+export function der(type: number, content: Buffer): Buffer {
+  const { length } = content;
+  if (length < 0x80) return Buffer.concat([Buffer.from([type, length]), content]);
+  const size = length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([type, ...size]), content]);
+}
+
+/** A DER SEQUENCE of encoded elements. */
+export function sequence(...parts: Buffer[]): Buffer {
+  return der(0x30, Buffer.concat(parts));
+}
+
+/** A DER INTEGER of a value that is not negative. A set first bit would mean a negative number, so it gets a leading zero byte. */
+export function integer(value: bigint): Buffer {
+  const digits = value.toString(16);
+  const bytes = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, "hex");
+  return der(0x02, bytes[0]! & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
+}
+
+/** A DER OBJECT IDENTIFIER in dotted notation, such as 1.2.840.113549.1.1.1. */
+export function oid(text: string): Buffer {
+  const [first = 0, second = 0, ...rest] = text.split(".").map(Number);
+  const bytes = [first * 40 + second];
+  for (const number of rest) {
+    const groups = [number & 0x7f];
+    for (let left = number >> 7; left > 0; left >>= 7) groups.unshift((left & 0x7f) | 0x80);
+    bytes.push(...groups);
+  }
+  return der(0x06, Buffer.from(bytes));
 }

@@ -1,4 +1,4 @@
-/** The grammar of SPF records (RFC 7208 §12); `spf-authorise.ts` evaluates what this file has read. */
+/** Parses SPF records by the grammar of RFC 7208 §12. `spf-authorize.ts` evaluates the result. */
 import ipaddr from "ipaddr.js";
 
 export type Qualifier = "+" | "-" | "~" | "?";
@@ -13,7 +13,7 @@ export type Mechanism = { qualifier: Qualifier } & (
 export type SpfRecord = { mechanisms: Mechanism[]; redirect: string | undefined };
 export type SpfReading = { ok: true; record: SpfRecord } | { ok: false; problem: string };
 
-/** RFC 7208 §4.5: the version is followed by a space or by the end, so `v=spf10` is another thing. */
+/** RFC 7208 §4.5: the version ends with a space or the end of the record, so `v=spf10` is not SPF. */
 export function isSpf(text: string): boolean {
   return /^v=spf1(?: |$)/i.test(text);
 }
@@ -29,21 +29,21 @@ export function parseSpf(text: string): SpfReading {
       const name = (modifier[1] ?? "").toLowerCase();
       const value = modifier[2] ?? "";
       if (name === "redirect" || name === "exp") {
-        // RFC 7208 §6: each of the two at most once, anywhere in the record.
-        if (modifiers.has(name)) return broken(term, "this modifier comes twice");
-        if (!isDomainSpec(value)) return broken(term, "there is no domain name after the =");
+        // RFC 7208 §6: each of the two occurs at most once, anywhere in the record.
+        if (modifiers.has(name)) return invalid(term, "this modifier occurs twice");
+        if (!isDomainSpec(value)) return invalid(term, "there is no domain name after the =");
         modifiers.set(name, value);
       }
       continue;
     }
     const mechanism = parseMechanism(term);
-    if (typeof mechanism === "string") return broken(term, mechanism);
+    if (typeof mechanism === "string") return invalid(term, mechanism);
     mechanisms.push(mechanism);
   }
   return { ok: true, record: { mechanisms, redirect: modifiers.get("redirect") } };
 }
 
-/** True where a domain-spec depends on the message, so that it cannot be followed ahead of one. */
+/** True if a domain-spec depends on the message, so that it cannot be looked up in advance. */
 export function hasMacro(domain: string): boolean {
   return domain.includes("%");
 }
@@ -58,13 +58,13 @@ function parseMechanism(term: string): Mechanism | string {
     const network = ip[3] ?? "";
     return isNetwork(name, network) ? { qualifier, name, network } : `this is not an ${name} address or range`;
   }
-  if (!match) return "this is not a mechanism of SPF";
+  if (!match) return "this is not an SPF mechanism";
   const name = (match[2] ?? "").toLowerCase();
   const domain = match[3];
   if (domain !== undefined && !isDomainSpec(domain)) return "there is no domain name after the :";
   switch (name) {
     case "all":
-      return domain === undefined && cidr === "" ? { qualifier, name } : "all takes nothing after it";
+      return domain === undefined && cidr === "" ? { qualifier, name } : "all takes no argument";
     case "include":
     case "exists":
       if (domain === undefined || cidr !== "") return `${name} needs a domain name after a :`;
@@ -75,11 +75,11 @@ function parseMechanism(term: string): Mechanism | string {
     case "ptr":
       return cidr === "" ? { qualifier, name, domain } : "ptr takes no prefix length";
     default:
-      return "this is not a mechanism of SPF";
+      return "this is not an SPF mechanism";
   }
 }
 
-/** RFC 7208 §7.1, without checking macros letter by letter: a receiver that cannot expand one fails on its own. */
+/** RFC 7208 §7.1. Does not check the syntax of macros: a receiver that cannot expand one reports its own error. */
 function isDomainSpec(domain: string): boolean {
   return /^[\x21-\x7e]+$/.test(domain) && (hasMacro(domain) || /^[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?$/i.test(domain));
 }
@@ -96,6 +96,6 @@ function isNetwork(name: "ip4" | "ip6", network: string): boolean {
   return ipaddr.IPv6.isValid(address) && !address.includes("%") && Number(prefix ?? 128) <= 128;
 }
 
-function broken(term: string, why: string): SpfReading {
+function invalid(term: string, why: string): SpfReading {
   return { ok: false, problem: `${JSON.stringify(term)}: ${why}` };
 }

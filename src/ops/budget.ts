@@ -1,9 +1,9 @@
-/** A bounded amount of something (bytes, sessions) that many share: take it at once or be refused, or wait in line for it. */
+/** A shared, bounded amount of a resource such as bytes or sessions. A caller takes its part at once or waits in a queue. */
 
 export type Budget = {
-  /** False when there is not enough left at this moment. */
+  /** Returns false when the amount does not fit, or when other callers are already waiting. */
   tryTake(amount: number): boolean;
-  /** Waits in line. An amount larger than the whole is granted alone. */
+  /** Waits in order of arrival. An amount larger than the total is granted once the budget is unused. */
   take(amount: number, signal?: AbortSignal): Promise<void>;
   give(amount: number): void;
   used(): number;
@@ -11,20 +11,20 @@ export type Budget = {
 
 export function createBudget(total: number): Budget {
   let used = 0;
-  const line: { amount: number; go(): void }[] = [];
+  const queue: { amount: number; grant(): void }[] = [];
   const fits = (amount: number) => used === 0 || used + amount <= total;
 
   function advance(): void {
-    while (line.length > 0 && fits(line[0]!.amount)) {
-      const next = line.shift()!;
+    while (queue.length > 0 && fits(queue[0]!.amount)) {
+      const next = queue.shift()!;
       used += next.amount;
-      next.go();
+      next.grant();
     }
   }
 
   return {
     tryTake(amount) {
-      if (line.length > 0 || !fits(amount)) return false;
+      if (queue.length > 0 || !fits(amount)) return false;
       used += amount;
       return true;
     },
@@ -33,19 +33,19 @@ export function createBudget(total: number): Budget {
       if (this.tryTake(amount)) return;
       await new Promise<void>((resolve, reject) => {
         const onAbort = () => {
-          const at = line.indexOf(place);
-          if (at >= 0) line.splice(at, 1);
+          const at = queue.indexOf(waiter);
+          if (at >= 0) queue.splice(at, 1);
           reject(signal!.reason);
           advance();
         };
-        const place = {
+        const waiter = {
           amount,
-          go() {
+          grant() {
             signal?.removeEventListener("abort", onAbort);
             resolve();
           },
         };
-        line.push(place);
+        queue.push(waiter);
         signal?.addEventListener("abort", onAbort, { once: true });
       });
     },

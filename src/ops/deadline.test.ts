@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { setDeadline } from "./deadline.ts";
 
-/** Keeps the event loop from turning, as a machine that gives us no processor does. */
+/** Blocks the event loop, as a machine without free CPU does. */
 function stall(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end; );
 }
 
-test("a reply that arrived while the process stalled comes before the deadline", async (t) => {
+test("a reply that arrives while the process stalls is handled before the deadline expires", async (t) => {
   const socket = createSocket("udp4").bind(0, "127.0.0.1");
   t.after(() => socket.close());
   await once(socket, "listening");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freeNow } from "./free.ts";
 
-test("what has its memory to itself is gone at once; what shares it, or is small, stays", () => {
+test("a large buffer of its own is freed; a small one or a view on a shared one is left alone", () => {
   const own = Buffer.allocUnsafeSlow(1024 * 1024);
   freeNow(own);
   assert.equal(own.length, 0);
@@ -16,7 +16,7 @@ test("what has its memory to itself is gone at once; what shares it, or is small
   freeNow(new Uint8Array(new SharedArrayBuffer(100_000)));
 });
 
-test("the memory comes back without the collector", () => {
+test("the memory is freed without a garbage collection", () => {
   const before = process.memoryUsage().arrayBuffers;
   for (let i = 0; i < 200; i++) freeNow(Buffer.allocUnsafeSlow(8 * 1024 * 1024));
   assert.ok(process.memoryUsage().arrayBuffers - before < 64 * 1024 * 1024);

@@ -1,9 +1,10 @@
-/** Gives large memory back at once. The collector lets octets lie until it has something to do, which is up to 64 MiB later. */
+/** Frees large buffers at once. V8 frees external buffers only at the next GC, up to 64 MiB of allocations later. */
 
-const worthIt = 64 * 1024;
+/** Smaller buffers are not worth the call. */
+const minBytes = 64 * 1024;
 
-/** Only for octets that nobody reads any more, and only where they have their memory to themselves. */
+/** Call this only when no code reads the bytes any more. A view on a buffer with other content is left alone. */
 export function freeNow(bytes: Uint8Array): void {
   const { buffer, byteLength } = bytes;
-  if (byteLength >= worthIt && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
+  if (byteLength >= minBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

@@ -1,4 +1,4 @@
-/** The program's log: JSON lines for machines, readable lines on a terminal; never a secret, never message content. */
+/** The program's log: JSON lines for machines, readable lines on a terminal. It never contains secrets or message content. */
 import { createRequire } from "node:module";
 import { type Logger, pino } from "pino";
 
@@ -6,7 +6,7 @@ export type Log = Logger;
 
 export type LogOptions = { level: string; pretty: boolean };
 
-/** Paths that hold secrets in anything that might be logged by accident. */
+/** Fields that hold secrets, in case an object with one is logged by mistake. */
 const redacted = [
   "authorization",
   "*.authorization",
@@ -30,7 +30,7 @@ export function createLog(options: LogOptions): Log {
     formatters: { level: (label: string) => ({ level: label }) },
   };
   if (!options.pretty) return pino(base, pino.destination({ fd: 1, sync: true }));
-  // Only people at a terminal need it: a service does not load it.
+  // Loaded only for a terminal; a service never needs it.
   const pretty = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
   return pino(
     base,
@@ -38,7 +38,7 @@ export function createLog(options: LogOptions): Log {
   );
 }
 
-/** A log that says nothing, for short-lived commands that print their own words. */
+/** A log without output, for short-lived commands that print their own messages. */
 export function silentLog(): Log {
   return pino({ level: "silent" });
 }

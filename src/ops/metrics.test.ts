@@ -9,7 +9,7 @@ const sitesIn = (text: string) =>
     ),
   );
 
-test("however many receivers are named, the sites in the metrics stay few", async () => {
+test("the number of site labels is bounded, however many receivers get mail", async () => {
   const metrics = createMetrics();
   for (let i = 0; i < 5_000; i++) metrics.countSite(`${i}.example`, "bounced", i);
   const text = await metrics.registry.metrics();
@@ -17,24 +17,24 @@ test("however many receivers are named, the sites in the metrics stay few", asyn
   assert.match(text, /^posthorn_delivery_site_attempts_total\{site="other",outcome="bounced"\} 4960$/m);
 });
 
-test("a site that loses its label leaves the metrics", async () => {
+test("a site that loses its label is removed from the metrics", async () => {
   const metrics = createMetrics();
   for (let i = 0; i < 40; i++) metrics.countSite(`${i}.example`, "accepted", 0);
   for (let i = 0; i < 100; i++) metrics.countSite("busy.example", "deferred", 1);
   metrics.countSite("busy.example", "deferred", 600_000);
   const sites = sitesIn(await metrics.registry.metrics());
   assert.ok(sites.has("busy.example"));
-  assert.equal(sites.size, 41, "40 and other");
+  assert.equal(sites.size, 41, "40 sites and other");
 });
 
-test("a name cannot write lines of its own into the metrics", async () => {
+test("a site name cannot inject lines into the metrics", async () => {
   const metrics = createMetrics();
   metrics.countSite('a"} 1\nevil 1\n\\', "accepted", 0);
   const text = await metrics.registry.metrics();
   assert.doesNotMatch(text, /^evil/m);
 });
 
-test("all outcomes of a site and of webhooks are there from the first attempt on", async () => {
+test("all outcomes of a site and of webhooks have a series from the first attempt on", async () => {
   const metrics = createMetrics();
   metrics.countSite("there.test", "deferred", 0);
   const text = await metrics.registry.metrics();

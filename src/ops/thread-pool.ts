@@ -1,32 +1,32 @@
-/** libuv's threads sign and compress: long work that fills every core. They are asked to step back for whoever answers somebody. */
+/** Lowers the priority of libuv's threads. They sign and compress, which can fill every core. Called once when delivery starts. */
 import { randomFill } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { getPriority, setPriority } from "node:os";
 import { promisify } from "node:util";
 
 /**
- * As `nice` counts: a third of what the event loop or the database gets of a core that all of them want. Not the lowest priority: while
- * another program keeps every core busy, mail would wait minutes for its signature (docs/decisions/0018).
+ * A thread at nice 5 gets a third of the CPU time of the event loop or PostgreSQL on a contended core. At nice 19, mail waited
+ * minutes for its signature while another program kept every core busy (docs/decisions/0018).
  */
 const niceness = 5;
 
 /**
- * On Linux, where a thread has a priority of its own; elsewhere, and where it is not allowed, everything goes on as it was. Without it a
- * flood of mail to sign made the few milliseconds of everybody else's statements wait for the processor at every step.
+ * Returns the number of threads that it changed: 0 outside Linux, where threads have no priority of their own, and where the
+ * system forbids it. At equal priority, a tenant's flood of mail to sign makes other tenants' statements wait for the CPU.
  */
-export async function yieldToOthers(): Promise<number> {
+export async function lowerThreadPriority(): Promise<number> {
   if (process.platform !== "linux") return 0;
-  // The threads are started by the first work that they get.
+  // libuv starts its threads with their first task.
   await promisify(randomFill)(Buffer.alloc(1));
-  let yielding = 0;
+  let lowered = 0;
   for (const id of await readdir("/proc/self/task").catch(() => [])) {
     try {
       if ((await readFile(`/proc/self/task/${id}/comm`, "latin1")).trim() !== "libuv-worker") continue;
       setPriority(Number(id), Math.max(niceness, getPriority()));
-      yielding++;
+      lowered++;
     } catch {
-      // A thread that has ended, or a system that does not let us.
+      // The thread has ended, or the system forbids the change.
     }
   }
-  return yielding;
+  return lowered;
 }

@@ -1,37 +1,37 @@
-/** A bounded set of label values for metrics: the names used most keep a label of their own, all others share `other`. Strangers can
- * name any number of receivers; without a bound each would stay in memory and in every answer of /metrics. */
+/** A bounded set of metric label values: the most used names get their own label, all others share `other`. Tenants can send to any
+ * number of receivers; without a bound, each would stay in memory and in every response of /metrics. */
 
 export type TopNamesOptions = {
-  /** Label values at most, `other` not counted. */
+  /** The maximum number of label values, without `other`. */
   limit: number;
-  /** Names whose use is counted; past this, counts are halved and rare names forgotten. */
+  /** The maximum number of names with a use count. Beyond it, counts are halved and rare names dropped. */
   candidates: number;
   /** How often the ranking may change. Each change starts a new series in Prometheus. */
   everyMs: number;
-  /** The name has lost its label: its series can go. */
+  /** Called when a name loses its label, so that the caller can remove its series. */
   onDropped(name: string): void;
 };
 
-export const otherName = "other";
+const otherName = "other";
 
-/** A contender needs so many uses, and twice those of the name that it replaces. */
+/** A contender needs at least this many uses, and twice those of the name that it replaces. */
 const usesToEnter = 10;
 
 export function createTopNames(options: TopNamesOptions) {
-  const labelled = new Set<string>();
+  const labeled = new Set<string>();
   let uses = new Map<string, number>();
   let rankedAtMs: number | undefined;
 
   function rank(nowMs: number): void {
     rankedAtMs = nowMs;
     const usesOf = (name: string) => uses.get(name) ?? 0;
-    const kept = [...labelled].sort((a, b) => usesOf(a) - usesOf(b));
-    const contenders = [...uses.keys()].filter((name) => !labelled.has(name)).sort((a, b) => usesOf(b) - usesOf(a));
+    const kept = [...labeled].sort((a, b) => usesOf(a) - usesOf(b));
+    const contenders = [...uses.keys()].filter((name) => !labeled.has(name)).sort((a, b) => usesOf(b) - usesOf(a));
     for (const [i, weakest] of kept.entries()) {
       const contender = contenders[i];
       if (contender === undefined || usesOf(contender) < Math.max(usesToEnter, 2 * usesOf(weakest))) break;
-      labelled.delete(weakest);
-      labelled.add(contender);
+      labeled.delete(weakest);
+      labeled.add(contender);
       options.onDropped(weakest);
     }
     halve();
@@ -42,14 +42,14 @@ export function createTopNames(options: TopNamesOptions) {
   }
 
   return {
-    /** The label for one use of this name. */
+    /** Counts one use of the name and returns its label. */
     labelOf(name: string, nowMs: number): string {
       rankedAtMs ??= nowMs;
       if (nowMs - rankedAtMs >= options.everyMs) rank(nowMs);
       if (uses.size >= options.candidates && !uses.has(name)) halve();
       if (uses.size < options.candidates || uses.has(name)) uses.set(name, (uses.get(name) ?? 0) + 1);
-      if (labelled.size < options.limit) labelled.add(name);
-      return labelled.has(name) ? name : otherName;
+      if (labeled.size < options.limit) labeled.add(name);
+      return labeled.has(name) ? name : otherName;
     },
   };
 }

@@ -1,5 +1,6 @@
-/** better-auth as this house uses it: sign-in, sessions and change of password, on our tables. Its HTTP surface is not served; our own
- * calls in (src/api/people-pages.ts) are few and judged by our guards. docs/decisions/0009-people.md says what is whose. */
+/** Configures better-auth for sign-in, sessions and password changes on our tables, and reads session cookies without it. The HTTP
+ * endpoints of better-auth are not served; pages.ts has our own. docs/decisions/0009-people.md has the reasons. Called by people.ts. */
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Pool } from "pg";
 import type { Log } from "../ops/log.ts";
 import { createHasher, type Hasher, passwordLength } from "./password.ts";
@@ -7,9 +8,9 @@ import { createHasher, type Hasher, passwordLength } from "./password.ts";
 export type AuthOptions = {
   pool: Pool;
   log: Log;
-  /** Signs the cookies; a key of its own, derived from POSTHORN_SECRET. */
+  /** Signs the cookies. Derived from POSTHORN_SECRET for this purpose only. */
   secret: string;
-  /** Cookies go over https only. */
+  /** Cookies get the Secure attribute. */
   secure: boolean;
   makeId(): string;
 };
@@ -19,7 +20,7 @@ const daySeconds = 86_400;
 
 export type Auth = Awaited<ReturnType<typeof load>>;
 
-/** Loaded when the first person comes: a third of a second that no start has to wait for. */
+/** Loads better-auth on first use: loading takes a third of a second, which the start of the program does not wait for. */
 export function createAuth(options: AuthOptions): { get(): Promise<Auth>; hasher: Hasher } {
   const hasher = createHasher();
   let loading: Promise<Auth> | undefined;
@@ -35,7 +36,7 @@ export function createAuth(options: AuthOptions): { get(): Promise<Auth>; hasher
   };
 }
 
-/** The library puts `__Secure-` before the name by itself. */
+/** better-auth adds the prefix `__Secure-` itself. */
 export function sessionCookieName(secure: boolean): string {
   return `${secure ? "__Secure-" : ""}posthorn.session_token`;
 }
@@ -44,9 +45,9 @@ async function load({ pool, log, secret, secure, makeId }: AuthOptions, hasher: 
   const { betterAuth } = await import("better-auth");
   return betterAuth({
     database: pool,
-    // As a list: a lone secret would give way to an environment variable of the library's.
+    // A list, because an environment variable of better-auth would override a single secret.
     secrets: [{ version: 1, value: secret }],
-    // Only for links and redirects of its own, of which none is used.
+    // better-auth uses this only for its own links and redirects, which we do not use.
     baseURL: secure ? "https://posthorn.invalid" : "http://posthorn.invalid",
     user: { modelName: "people", fields: { ...times, emailVerified: "email_verified" } },
     account: {
@@ -74,12 +75,12 @@ async function load({ pool, log, secret, secure, makeId }: AuthOptions, hasher: 
       },
       expiresIn: sessionDays * daySeconds,
       updateAge: daySeconds,
-      // Every call asks the database, so that a session that was ended is over at once on every node.
+      // Every call queries the database, so that every node rejects an ended session at once.
       cookieCache: { enabled: false },
     },
     emailAndPassword: {
       enabled: true,
-      // People are added in one transaction with their membership: src/store/people.ts.
+      // store.ts adds people in one transaction with their membership.
       disableSignUp: true,
       minPasswordLength: passwordLength.min,
       maxPasswordLength: passwordLength.max,
@@ -95,15 +96,40 @@ async function load({ pool, log, secret, secure, makeId }: AuthOptions, hasher: 
       database: { generateId: makeId, validateSchema: false },
       ipAddress: { disableIpTracking: true },
     },
-    // Ours slows by account and address, before the library is asked: src/people/attempts.ts.
+    // limits.ts limits attempts by account and address before better-auth is called.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: {
       level: "debug",
-      // What it calls a warning (a wrong password) is daily life.
+      // better-auth logs every wrong password as a warning.
       log: (level, message) => log[level === "error" ? "warn" : "debug"]({ library: "better-auth" }, message),
     },
   });
 }
 
 const times = { createdAt: "created_at", updatedAt: "updated_at" } as const;
+
+/** The session token in a Cookie header, if its signature is valid. Runs for every API call of a person, without better-auth. */
+export function readSessionToken(cookies: string | undefined, name: string, secret: string): string | undefined {
+  const value = cookieValue(cookies, name);
+  const match = /^([A-Za-z0-9]{16,128})\.([A-Za-z0-9+/]{43}=)$/.exec(value ?? "");
+  if (!match) return undefined;
+  const [, token, signature] = match as unknown as [string, string, string];
+  const expected = createHmac("sha256", secret).update(token).digest();
+  return timingSafeEqual(expected, Buffer.from(signature, "base64")) ? token : undefined;
+}
+
+/** RFC 6265 §5.4: pairs separated by semicolons. Of two cookies with the same name the first counts, as in better-auth. */
+export function cookieValue(cookies: string | undefined, name: string): string | undefined {
+  for (const pair of (cookies ?? "").split(";")) {
+    const at = pair.indexOf("=");
+    if (at < 0 || pair.slice(0, at).trim() !== name) continue;
+    const text = pair.slice(at + 1).trim();
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return undefined;
+    }
+  }
+  return undefined;
+}

@@ -1,13 +1,14 @@
-/** Passwords: how long they may be, and their hashing by scrypt, a few at a time, so that a flood of sign-ins leaves the machine to others. */
-import { Problem, type Violation } from "../rules/problem.ts";
+/** The length of passwords, and their hashing with scrypt. Only a few hashes run at once, so that a flood of sign-ins does not use up the
+ * machine. Called by people.ts, sign-up.ts and auth.ts. */
+import { Problem, type Violation } from "../ops/problem.ts";
 
 export const passwordLength = { min: 10, max: 128 } as const;
 
-/** One hash takes 32 MiB and a thread of the pool that DKIM signing shares. */
-const atOnce = 2;
+/** One hash takes 32 MiB, and a thread of the pool that DKIM signing uses too. */
+const maxRunning = 2;
 const maxWaiting = 50;
 
-/** Loaded when it is needed: see auth.ts. */
+/** Loaded on first use, as in auth.ts. */
 const library = () => import("better-auth/crypto");
 
 export type Hasher = {
@@ -19,10 +20,10 @@ export function createHasher(): Hasher {
   let running = 0;
   const waiting: (() => void)[] = [];
 
-  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= atOnce) {
+  async function withSlot<T>(work: () => Promise<T>): Promise<T> {
+    if (running >= maxRunning) {
       if (waiting.length >= maxWaiting)
-        throw new Problem("resource_exhausted", "Too many people sign in at this moment. Try again shortly.", {
+        throw new Problem("resource_exhausted", "Too many sign-ins are in progress. Try again shortly.", {
           retryAfterMs: 5000,
         });
       await new Promise<void>((resolve) => waiting.push(resolve));
@@ -30,7 +31,7 @@ export function createHasher(): Hasher {
     try {
       return await work();
     } finally {
-      // The place is handed over to the next in line, or given back.
+      // Pass the slot to the next waiter, or free it.
       const next = waiting.shift();
       if (next) next();
       else running -= 1;
@@ -38,8 +39,8 @@ export function createHasher(): Hasher {
   }
 
   return {
-    hash: (password) => inTurn(async () => (await library()).hashPassword(password)),
-    verify: (hash, password) => inTurn(async () => (await library()).verifyPassword({ hash, password })),
+    hash: (password) => withSlot(async () => (await library()).hashPassword(password)),
+    verify: (hash, password) => withSlot(async () => (await library()).verifyPassword({ hash, password })),
   };
 }
 
@@ -48,6 +49,6 @@ export function judgePassword(password: string, field: string): Violation[] {
   const length = [...password].length;
   if (length < min || password.length > max)
     return [{ field, description: `must have ${min} to ${max} characters, has ${length}` }];
-  if (!password.isWellFormed()) return [{ field, description: "contains half of a character: send valid Unicode" }];
+  if (!password.isWellFormed()) return [{ field, description: "contains an unpaired surrogate: send valid Unicode" }];
   return [];
 }

@@ -1,27 +1,36 @@
-/** People: sign-up, sign-in, sessions, passwords and invitations, for the pages under /auth and for the API's gate. No HTTP in it. */
+/** `people` lets humans sign up and sign in to the dashboard. This file combines sessions, passwords and invitations, without HTTP.
+ * Parts: pages.ts (the endpoints under /auth), session-caller.ts (people as callers of the API), sign-up.ts, resets.ts, invitations.ts,
+ * limits.ts (against guessing), auth.ts (better-auth), store.ts (SQL). Next: pages.ts, then sign-up.ts; docs/decisions/0009-people.md. */
+import type { SystemMail } from "../emails/system-mail.ts";
+import type { Role } from "../http/caller.ts";
 import type { Log } from "../ops/log.ts";
-import { invalid, Problem } from "../rules/problem.ts";
-import type { Sql } from "../store/db.ts";
-import { makeUuid } from "../store/ids.ts";
-import { createLoader } from "../store/loader.ts";
-import { findInvite, joinByInvite, listWorkspacesOf, type Role } from "../store/members.ts";
-import { findPerson, findSessions, hasPeople, type LiveSession, type Person, resetPassword } from "../store/people.ts";
-import { findLink } from "../store/people-links.ts";
-import type { Secrets } from "../store/secrets.ts";
-import { createCounter, createSignInGuard } from "./attempts.ts";
-import { type Auth, createAuth, sessionCookieName, sessionDays } from "./auth.ts";
-import { readSessionToken } from "./cookie.ts";
-import { readEmail } from "./input.ts";
+import { invalid, Problem } from "../ops/problem.ts";
+import { makeUuid } from "../postgres/ids.ts";
+import { createLoader } from "../postgres/loader.ts";
+import type { Sql } from "../postgres/pool.ts";
+import type { Secrets } from "../postgres/sealing.ts";
+import { readEmail } from "../workspaces/rules.ts";
+import { findInvite, joinByInvite, listWorkspacesOf } from "../workspaces/store.ts";
+import { type Auth, createAuth, readSessionToken, sessionCookieName, sessionDays } from "./auth.ts";
+import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
-import type { SystemMail } from "./mail.ts";
 import { judgePassword } from "./password.ts";
 import { createResets } from "./resets.ts";
-import { createSignUp, noLink, type SignUpInput, type SignUpMode } from "./sign-up.ts";
+import { createSignUp, invalidLink, type SignUpInput, type SignUpMode } from "./sign-up.ts";
+import {
+  findLink,
+  findPerson,
+  findSessions,
+  hasPeople,
+  type LiveSession,
+  type Person,
+  resetPassword,
+} from "./store.ts";
 
-/** Who asks, as far as the request tells. */
+/** The browser that makes a request. */
 export type Visitor = { cookie: string | undefined; userAgent: string | undefined; address: string };
 export type SignedIn = { person: Person; workspaces: { id: string; name: string; role: Role }[] };
-/** What to answer, and the cookies to set with it. */
+/** A result, and the cookies to set with it. */
 export type Answer<T> = { value: T; cookies: string[] };
 
 export type PeopleDeps = {
@@ -30,18 +39,18 @@ export type PeopleDeps = {
   secrets: Secrets;
   mode: SignUpMode;
   mail: SystemMail;
-  /** Served under https: cookies are for https alone. */
+  /** Served over https, so that cookies get the Secure attribute. */
   secure: boolean;
-  /** Where links lead to. */
+  /** The base URL of links. */
   base(): string;
   nowMs(): number;
-  /** A person was added. */
+  /** Called after a person was added. */
   onPerson(): Promise<void>;
 };
 
 export type People = ReturnType<typeof createPeople>;
 
-/** More than a person would page through on a screen; ListWorkspaces shows all. */
+/** The dashboard shows this many workspaces; ListWorkspaces returns all. */
 const shownWorkspaces = 100;
 const dayMs = 86_400_000;
 
@@ -56,19 +65,19 @@ export function createPeople(deps: PeopleDeps) {
     secure,
     makeId: () => makeUuid(nowMs()),
   });
-  const underWay = new Set<Promise<void>>();
-  const later = (work: Promise<void>) => {
+  const running = new Set<Promise<void>>();
+  const runInBackground = (work: Promise<void>) => {
     const watched: Promise<void> = work
-      .catch((error) => deps.log.warn({ err: error }, "a mail to a person was not sent"))
-      .finally(() => underWay.delete(watched));
-    underWay.add(watched);
+      .catch((error) => deps.log.warn({ err: error }, "could not send an account email"))
+      .finally(() => running.delete(watched));
+    running.add(watched);
   };
-  const signUps = createSignUp({ ...deps, hasher: auth.hasher, later });
-  const resets = createResets({ ...deps, later });
+  const signUps = createSignUp({ ...deps, hasher: auth.hasher, runInBackground });
+  const resets = createResets({ ...deps, runInBackground });
   const guard = createSignInGuard();
-  const changes = createCounter({ burst: 8, perMs: 60_000 });
-  const sessionOf = createLoader((asked: { token: string; workspaceId: string | undefined }[]) =>
-    findSessions(sql, asked),
+  const passwordChanges = createAttemptLimit({ burst: 8, periodMs: 60_000 });
+  const sessionOf = createLoader((keys: { token: string; workspaceId: string | undefined }[]) =>
+    findSessions(sql, keys),
   );
 
   /** The live session of a Cookie header, with the person's role in a workspace. */
@@ -88,8 +97,8 @@ export function createPeople(deps: PeopleDeps) {
     return { person, workspaces: rows.map(({ id, name, role }) => ({ id, name, role })) };
   }
 
-  /** A fresh session, whatever cookie came along; the session of that cookie ends. */
-  async function open(email: string, password: string, visitor: Visitor): Promise<Answer<SignedIn>> {
+  /** Opens a new session, and ends the session of the cookie that came with the request. */
+  async function openSession(email: string, password: string, visitor: Visitor): Promise<Answer<SignedIn>> {
     const library = await auth.get();
     const { headers } = await library.api.signInEmail({
       body: { email, password },
@@ -107,18 +116,20 @@ export function createPeople(deps: PeopleDeps) {
     session,
     hasPeople: () => hasPeople(sql),
 
+    /** What the dashboard needs before it shows its first page: who is signed in, and how to sign up. */
     async state(visitor: Visitor) {
       const live = await session(visitor.cookie);
-      const { by, first } = await signUps.waysIn();
+      const { by, first } = await signUps.signUpOptions();
       const passwordReset = (await deps.mail.canSend()) ? ("mail" as const) : ("command" as const);
       const who = live && (await signedIn({ id: live.personId, email: live.email, name: live.name }));
       return { value: { who, by, first, passwordReset }, cookies: live ? await renew(auth.get, live, visitor) : [] };
     },
 
+    /** What a link is for, so that the dashboard can show the right form. */
     async link(token: string) {
-      if (!looksLikeToken(token)) throw noLink();
+      if (!looksLikeToken(token)) throw invalidLink();
       if (isFirstToken(deps.secrets, token)) {
-        if (deps.mode === "closed" || (await hasPeople(sql))) throw noLink();
+        if (deps.mode === "closed" || (await hasPeople(sql))) throw invalidLink();
         return { kind: "first" as const };
       }
       const invitation = await findInvite(sql, token);
@@ -128,29 +139,29 @@ export function createPeople(deps: PeopleDeps) {
         return { kind: "invitation" as const, email, role, workspace: { name: workspaceName }, hasAccount };
       }
       const found = await findLink(sql, token);
-      if (!found) throw noLink();
+      if (!found) throw invalidLink();
       return found;
     },
 
-    /** Signed in at once, unless the way in is by mail. */
+    /** Signs the person in at once; undefined when a link was sent by mail instead. */
     async signUp(input: SignUpInput, visitor: Visitor): Promise<Answer<SignedIn> | undefined> {
       const person = await signUps.signUp(input, visitor);
-      return person && (await open(person.email, input.password, visitor));
+      return person && (await openSession(person.email, input.password, visitor));
     },
 
     async signIn(input: { email: string; password: string }, visitor: Visitor): Promise<Answer<SignedIn>> {
       const email = readEmail(input.email);
-      const who = { email: email ?? input.email.slice(0, 254).toLowerCase(), address: visitor.address };
-      guard.check(who, nowMs());
-      // Counted before the answer is known, so that tries at the same moment cannot slip through together.
-      guard.failed(who, nowMs());
+      const attempt = { email: email ?? input.email.slice(0, 254).toLowerCase(), address: visitor.address };
+      guard.check(attempt, nowMs());
+      // Counted before the password is checked, so that concurrent attempts cannot pass the limit together.
+      guard.take(attempt, nowMs());
       try {
-        if (!email || judgeTyped(input.password)) throw wrong();
-        const answer = await open(email, input.password, visitor);
-        guard.forgive(who, nowMs());
+        if (!email || cannotBePassword(input.password)) throw wrongCredentials();
+        const answer = await openSession(email, input.password, visitor);
+        guard.giveBack(attempt, nowMs());
         return answer;
       } catch (error) {
-        throw isRefusal(error) ? wrong() : error;
+        throw isRefusal(error) ? wrongCredentials() : error;
       }
     },
 
@@ -159,7 +170,7 @@ export function createPeople(deps: PeopleDeps) {
       return { value: undefined, cookies: headers.getSetCookie() };
     },
 
-    /** Ends every other session and gives this one a new token. */
+    /** Ends every other session of the person and gives this one a new token. */
     async changePassword(
       input: { currentPassword: string; newPassword: string },
       visitor: Visitor,
@@ -167,10 +178,10 @@ export function createPeople(deps: PeopleDeps) {
       const live = await requireSession(visitor);
       const problems = judgePassword(input.newPassword, "newPassword");
       if (problems.length > 0) throw invalid(problems);
-      changes.check(live.personId, nowMs());
-      changes.take(live.personId, nowMs());
+      passwordChanges.check(live.personId, nowMs());
+      passwordChanges.take(live.personId, nowMs());
       const wrongPassword = invalid([{ field: "currentPassword", description: "is not your password" }]);
-      if (judgeTyped(input.currentPassword)) throw wrongPassword;
+      if (cannotBePassword(input.currentPassword)) throw wrongPassword;
       const library = await auth.get();
       const { headers } = await library.api
         .changePassword({
@@ -188,30 +199,30 @@ export function createPeople(deps: PeopleDeps) {
     requestReset: (email: string, visitor: Visitor) => resets.request(email, visitor.address),
 
     async resetPassword(input: { token: string; newPassword: string }): Promise<void> {
-      if (!looksLikeToken(input.token) || (await findLink(sql, input.token))?.kind !== "reset") throw noLink();
+      if (!looksLikeToken(input.token) || (await findLink(sql, input.token))?.kind !== "reset") throw invalidLink();
       const problems = judgePassword(input.newPassword, "newPassword");
       if (problems.length > 0) throw invalid(problems);
       const passwordHash = await auth.hasher.hash(input.newPassword);
-      if (!(await resetPassword(sql, { token: input.token, passwordHash }))) throw noLink();
+      if (!(await resetPassword(sql, { token: input.token, passwordHash }))) throw invalidLink();
     },
 
     async acceptInvitation(token: string, visitor: Visitor): Promise<{ id: string; name: string; role: Role }> {
       const live = await requireSession(visitor);
       const invitation = looksLikeToken(token) ? await findInvite(sql, token) : undefined;
-      if (!invitation) throw noLink();
+      if (!invitation) throw invalidLink();
       if (invitation.email !== live.email)
         throw new Problem(
           "permission_denied",
-          `This invitation is for ${invitation.email}, and you are signed in as ${live.email}. Sign out, then open the link again.`,
+          `This invitation is for ${invitation.email}, but you are signed in as ${live.email}. Sign out, then open the link again.`,
         );
       const joined = await joinByInvite(sql, { token, person: { id: live.personId, email: live.email } });
-      if (!joined) throw noLink();
+      if (!joined) throw invalidLink();
       return { id: joined.workspaceId, name: invitation.workspaceName, role: joined.role };
     },
 
-    /** What is under way in the background has its end. */
+    /** Waits for mail that is being sent in the background. */
     async stop(): Promise<void> {
-      await Promise.allSettled(underWay);
+      await Promise.allSettled(running);
     },
   };
 }
@@ -220,32 +231,32 @@ export function signedOut(): Problem {
   return new Problem("unauthenticated", "You are not signed in, or your session has ended. Sign in again.");
 }
 
-/** The same for an address without an account. */
-function wrong(): Problem {
+/** The same error for an address without an account. */
+function wrongCredentials(): Problem {
   return new Problem("unauthenticated", "The address or the password is wrong.");
 }
 
-/** Longer than any password of ours, or empty: nothing to hash. */
-function judgeTyped(password: string): boolean {
+/** Empty, or longer than any password can be: not worth hashing. */
+function cannotBePassword(password: string): boolean {
   return password.length === 0 || password.length > 128;
 }
 
-/** The library's own no, as opposed to a fault. */
+/** better-auth refused the request, as opposed to an internal error. */
 function isRefusal(error: unknown): boolean {
   const { statusCode } = error as { statusCode?: number };
   return (error as Error)?.name === "APIError" && statusCode !== undefined && statusCode < 500;
 }
 
-/** Once a day the session is made longer and the cookie with it. */
+/** Extends the session and its cookie, at most once a day. */
 async function renew(library: () => Promise<Auth>, live: LiveSession, visitor: Visitor): Promise<string[]> {
   if (live.expiresAt.getTime() - Date.now() > (sessionDays - 1) * dayMs) return [];
   const { headers } = await (await library()).api.getSession({ headers: headersOf(visitor), returnHeaders: true });
   return headers.getSetCookie();
 }
 
-function headersOf(visitor: Visitor, with_: { cookie: boolean } = { cookie: true }): Headers {
+function headersOf(visitor: Visitor, options: { cookie: boolean } = { cookie: true }): Headers {
   const headers = new Headers();
-  if (with_.cookie && visitor.cookie) headers.set("cookie", visitor.cookie);
+  if (options.cookie && visitor.cookie) headers.set("cookie", visitor.cookie);
   if (visitor.userAgent) headers.set("user-agent", visitor.userAgent.slice(0, 300));
   return headers;
 }

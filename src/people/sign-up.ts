@@ -1,31 +1,32 @@
-/** Who may sign up, and how: the first person, by a link, by an invitation, or anybody, as POSTHORN_SIGNUP says. */
-import { invalid, Problem, type Violation } from "../rules/problem.ts";
-import type { Sql } from "../store/db.ts";
-import { findInvite } from "../store/members.ts";
+/** Sign-up: by the link of the first person, by an invitation, by a link in a mail, or with a form, depending on POSTHORN_SIGNUP.
+ * Called by people.ts. */
+import type { SystemMail } from "../emails/system-mail.ts";
+import { makeToken } from "../ops/one-time-token.ts";
+import { invalid, Problem, type Violation } from "../ops/problem.ts";
+import type { Sql } from "../postgres/pool.ts";
+import type { Secrets } from "../postgres/sealing.ts";
+import { invalidEmail, judgeName, readEmail } from "../workspaces/rules.ts";
+import { findInvite } from "../workspaces/store.ts";
+import { createAttemptLimit } from "./limits.ts";
+import { accountExistsMail, isFirstToken, linkLifetimeMs, linkTo, looksLikeToken, signUpMail } from "./links.ts";
+import { type Hasher, judgePassword } from "./password.ts";
 import {
   addFirstPerson,
+  addLink,
   addPerson,
   addPersonByInvite,
   addPersonByLink,
+  findLink,
   findPerson,
   hasPeople,
   type Person,
-} from "../store/people.ts";
-import { addLink, findLink, makeToken } from "../store/people-links.ts";
-import type { Secrets } from "../store/secrets.ts";
-import { createCounter } from "./attempts.ts";
-import { judgeName, noAddress, readEmail } from "./input.ts";
-import { knownLetter, signUpLetter } from "./letters.ts";
-import { isFirstToken, linkForMs, linkTo, looksLikeToken } from "./links.ts";
-import type { SystemMail } from "./mail.ts";
-import { type Hasher, judgePassword } from "./password.ts";
+} from "./store.ts";
 
 export type SignUpMode = "first" | "open" | "closed";
-/** How a new person without a link would sign up at this moment. */
+/** How a person without a link can sign up now. */
 export type SignUpBy = "form" | "mail" | "link" | "closed";
 
 export type SignUpInput = { email: string; name: string; password: string; token: string };
-export type Newcomer = { address: string };
 
 export type SignUpDeps = {
   sql: Sql;
@@ -35,66 +36,68 @@ export type SignUpDeps = {
   hasher: Hasher;
   base(): string;
   nowMs(): number;
-  /** Work that nobody waits for, but a stopping program does. */
-  later(work: Promise<void>): void;
-  /** A person was added: from now on the first person's link is void. */
+  /** Runs work that the answer does not wait for. Shutdown waits for it. */
+  runInBackground(work: Promise<void>): void;
+  /** Called after a person was added, which makes the first person's link invalid. */
   onPerson(): Promise<void>;
 };
 
 export function createSignUp(deps: SignUpDeps) {
   const { sql } = deps;
-  const tries = createCounter({ burst: 50, perMs: 20_000 });
-  const letters = createCounter({ burst: 3, perMs: 600_000 });
+  const byAddress = createAttemptLimit({ burst: 50, periodMs: 20_000 });
+  const byMailbox = createAttemptLimit({ burst: 3, periodMs: 600_000 });
 
-  async function waysIn(): Promise<{ by: SignUpBy; first: boolean }> {
+  async function signUpOptions(): Promise<{ by: SignUpBy; first: boolean }> {
     const first = !(await hasPeople(sql));
     if (deps.mode === "closed") return { by: "closed", first };
-    // On loopback too: every account of the machine and every page in its browsers can reach that.
+    // On loopback too: every user of the machine and every page in its browsers can reach loopback.
     if (first) return { by: "link", first };
     if (deps.mode === "first") return { by: "closed", first };
     return { by: (await deps.mail.canSend()) ? "mail" : "form", first };
   }
 
-  /** The person, or undefined when a mail was sent in its place. */
-  async function signUp(input: SignUpInput, newcomer: Newcomer): Promise<Person | undefined> {
-    tries.check(newcomer.address, deps.nowMs());
-    tries.take(newcomer.address, deps.nowMs());
-    if (input.token !== "") return await announced(byToken(input));
-    const { by } = await waysIn();
-    if (by === "closed" || by === "link") throw refused(by);
+  /** The new person, or undefined when a link was sent by mail instead. */
+  async function signUp(input: SignUpInput, client: { address: string }): Promise<Person | undefined> {
+    byAddress.check(client.address, deps.nowMs());
+    byAddress.take(client.address, deps.nowMs());
+    if (input.token !== "") return await notifyAdded(addByToken(input));
+    const { by } = await signUpOptions();
+    if (by === "closed" || by === "link") throw signUpRefused(by);
     const email = readEmail(input.email);
     if (by === "mail") {
-      if (!email) throw invalid([noAddress]);
-      deps.later(sendLetter(email));
+      if (!email) throw invalid([invalidEmail]);
+      deps.runInBackground(sendSignUpMail(email));
       return undefined;
     }
     const problems = judge(input);
-    if (!email) problems.unshift(noAddress);
+    if (!email) problems.unshift(invalidEmail);
     if (!email || problems.length > 0) throw invalid(problems);
-    return await announced(prepare(input).then(async (person) => found(await addPerson(sql, { ...person, email }))));
+    return await notifyAdded(
+      prepare(input).then(async (person) => requireAdded(await addPerson(sql, { ...person, email }))),
+    );
   }
 
-  async function announced(adding: Promise<Person>): Promise<Person> {
+  async function notifyAdded(adding: Promise<Person>): Promise<Person> {
     const person = await adding;
     await deps.onPerson();
     return person;
   }
 
-  async function byToken(input: SignUpInput): Promise<Person> {
+  async function addByToken(input: SignUpInput): Promise<Person> {
     const problems = judge(input);
-    if (!looksLikeToken(input.token)) throw noLink();
+    if (!looksLikeToken(input.token)) throw invalidLink();
     if (isFirstToken(deps.secrets, input.token)) {
-      if (deps.mode === "closed" || (await hasPeople(sql))) throw noLink();
+      if (deps.mode === "closed" || (await hasPeople(sql))) throw invalidLink();
       const email = readEmail(input.email);
-      if (!email) problems.unshift(noAddress);
+      if (!email) problems.unshift(invalidEmail);
       if (!email || problems.length > 0) throw invalid(problems);
       return await addFirst(email, input);
     }
     const invitation = await findInvite(sql, input.token);
-    if (!invitation && (await findLink(sql, input.token))?.kind !== "sign_up") throw noLink();
+    if (!invitation && (await findLink(sql, input.token))?.kind !== "sign_up") throw invalidLink();
     if (problems.length > 0) throw invalid(problems);
     const person = await prepare(input);
-    return found(
+    return requireAdded(
       invitation
         ? await addPersonByInvite(sql, person, { token: input.token, email: invitation.email })
         : await addPersonByLink(sql, person, input.token),
@@ -103,7 +106,7 @@ export function createSignUp(deps: SignUpDeps) {
 
   async function addFirst(email: string, input: SignUpInput): Promise<Person> {
     const person = await addFirstPerson(sql, { ...(await prepare(input)), email });
-    if (!person) throw refused("closed");
+    if (!person) throw signUpRefused("closed");
     return person;
   }
 
@@ -111,45 +114,46 @@ export function createSignUp(deps: SignUpDeps) {
     return { name: name.trim(), passwordHash: await deps.hasher.hash(password), nowMs: deps.nowMs() };
   }
 
-  /** Nobody waits for it: the answer and its time are the same whether the address has an account or not. */
-  async function sendLetter(email: string): Promise<void> {
+  /** Runs in the background, so that the answer and its timing do not reveal whether the address has an account. */
+  async function sendSignUpMail(email: string): Promise<void> {
     try {
-      letters.check(email, deps.nowMs());
+      byMailbox.check(email, deps.nowMs());
     } catch {
       return;
     }
-    letters.take(email, deps.nowMs());
-    if (await findPerson(sql, email)) return await deps.mail.send({ to: email, ...knownLetter(deps.base()) });
+    byMailbox.take(email, deps.nowMs());
+    if (await findPerson(sql, email)) return await deps.mail.send({ to: email, ...accountExistsMail(deps.base()) });
     const token = makeToken();
-    await addLink(sql, { token, kind: "sign_up", email, forMs: linkForMs.sign_up });
-    await deps.mail.send({ to: email, ...signUpLetter(linkTo(deps.base(), "sign_up", token)) });
+    await addLink(sql, { token, kind: "sign_up", email, forMs: linkLifetimeMs.sign_up });
+    await deps.mail.send({ to: email, ...signUpMail(linkTo(deps.base(), "sign_up", token)) });
   }
 
-  return { waysIn, signUp };
+  return { signUpOptions, signUp };
 }
 
 function judge({ name, password }: SignUpInput): Violation[] {
   return [...judgeName(name.trim()), ...judgePassword(password, "password")];
 }
 
-function found(person: Person | "no link" | "has account" | undefined): Person {
-  if (person === "no link") throw noLink();
+function requireAdded(person: Person | "no link" | "has account" | undefined): Person {
+  if (person === "no link") throw invalidLink();
   if (person === undefined || person === "has account")
-    throw new Problem("already_exists", "This address has an account. Sign in with it, or ask for a new password.");
+    throw new Problem("already_exists", "This address already has an account. Sign in, or request a new password.");
   return person;
 }
 
-export function noLink(): Problem {
-  return new Problem("not_found", "This link is unknown, was used before, or has expired. Ask for a new one.");
+export function invalidLink(): Problem {
+  return new Problem("not_found", "This link is unknown, already used or expired. Request a new one.");
 }
 
-function refused(by: "closed" | "link"): Problem {
-  return new Problem("permission_denied", waysInWords[by]);
+function signUpRefused(by: "closed" | "link"): Problem {
+  return new Problem("permission_denied", signUpHelp[by]);
 }
 
-export const waysInWords: Record<SignUpBy, string> = {
+/** What the dashboard shows for each option, and the message of a refused sign-up. */
+export const signUpHelp: Record<SignUpBy, string> = {
   form: "Sign up with your address, your name and a password.",
-  mail: "Sign up with your address: a link to go on is sent there.",
-  link: "The first person signs up with a one-time link. It is in the file first-sign-up in the server's data directory; the command posthorn people first-link prints it too. Open it in this browser.",
-  closed: "Sign-up is closed here. Ask an owner of a workspace for an invitation.",
+  mail: "Sign up with your address. You get a link by mail to continue.",
+  link: "The first person signs up with a one-time link. It is in the file first-sign-up in the server's data directory, and posthorn people first-link prints it. Open it in this browser.",
+  closed: "Sign-up is closed. Ask an owner of a workspace for an invitation.",
 };

@@ -1,34 +1,36 @@
-/** One attempt to deliver one event to one webhook: written, signed with the secrets that live, posted, judged. */
-import { judgeAnswer, type WebhookVerdict } from "../rules/webhook-retry.ts";
-import type { StoredEvent } from "../store/events.ts";
-import { toWireId } from "../store/ids.ts";
-import type { Secrets } from "../store/secrets.ts";
-import { secretContext, type WebhookSigner } from "../store/webhooks.ts";
-import type { Poster } from "./post.ts";
-import { signHeaders } from "./sign.ts";
+/** One attempt to post an event to a webhook: encodes it, signs it with the valid secrets, posts it and judges the response. Called by
+ * deliver.ts and by SendTestWebhook. */
 
-export type Attempted = WebhookVerdict & {
+import { createHmac } from "node:crypto";
+import type { StoredEvent } from "../events/store.ts";
+import { toWireId } from "../postgres/ids.ts";
+import type { Secrets } from "../postgres/sealing.ts";
+import type { Poster } from "./post.ts";
+import { judgeAnswer, type WebhookVerdict } from "./rules/retry.ts";
+import { secretContext, type WebhookSigner } from "./store/webhooks.ts";
+
+export type AttemptResult = WebhookVerdict & {
   responseStatus: number | undefined;
   responseHead: string;
   durationMs: number;
 };
 
-/** Undefined when `signal` cut it off: whether it arrived is unknown. */
-export type Attempt = (
+/** Undefined when `signal` aborted the request: whether it arrived is unknown. */
+export type WebhookAttempt = (
   signer: WebhookSigner,
   event: StoredEvent,
   signal: AbortSignal,
-) => Promise<Attempted | undefined>;
+) => Promise<AttemptResult | undefined>;
 
 export type AttemptDeps = {
   poster: Poster;
   secrets: Secrets;
-  /** The event as its stream shows it, as JSON. */
+  /** The event as JSON, as streams show it. */
   render(event: StoredEvent): string;
   nowMs: () => number;
 };
 
-export function createAttempt(deps: AttemptDeps): Attempt {
+export function createAttempt(deps: AttemptDeps): WebhookAttempt {
   return async (signer, event, signal) => {
     const body = deps.render(event);
     const secrets = signer.sealedSecrets.map((sealed) => deps.secrets.open(sealed, secretContext(signer.id)));
@@ -38,4 +40,28 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const { status, head, durationMs } = posted;
     return { ...judgeAnswer(posted.answer), responseStatus: status, responseHead: head, durationMs };
   };
+}
+
+export type SignedHeaders = { "webhook-id": string; "webhook-timestamp": string; "webhook-signature": string };
+
+/** The headers of the Standard Webhooks specification, with which a receiver verifies the sender, the id and the time of a body. One
+ * signature per valid secret, newest first: after a rotation a receiver may still have the old secret. */
+export function signHeaders(message: {
+  id: string;
+  body: string;
+  nowMs: number;
+  secrets: readonly string[];
+}): SignedHeaders {
+  const timestamp = String(Math.floor(message.nowMs / 1000));
+  const signed = `${message.id}.${timestamp}.${message.body}`;
+  const signatures = message.secrets.map((secret) => `v1,${hmac(keyOf(secret), signed)}`);
+  return { "webhook-id": message.id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
+}
+
+function keyOf(secret: string): Buffer {
+  return Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+}
+
+function hmac(key: Buffer, text: string): string {
+  return createHmac("sha256", key).update(text, "utf8").digest("base64");
 }

@@ -1,35 +1,55 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pino } from "pino";
-import type { LeasedDelivery } from "../store/webhook-lease.ts";
-import type { Attempt, Attempted } from "./attempt.ts";
+import type { AttemptResult, WebhookAttempt } from "./attempt.ts";
 import { createDeliver } from "./deliver.ts";
+import type { LeasedDelivery } from "./store/lease.ts";
 
 const event = {
-  ...{ number: "7", id: "e", type: "email.delivered", emailId: "m", messageId: "<m@x>", metadata: {}, payload: {} },
+  number: "7",
+  id: "e",
+  type: "email.delivered",
+  emailId: "m",
+  messageId: "<m@x>",
+  metadata: {},
+  payload: {},
   createdAt: new Date(0),
 };
 const row: LeasedDelivery = {
-  ...{ workspaceId: "w", webhookId: "h", id: "d", lease: "1", attempts: 1, emailId: "m", event },
+  workspaceId: "w",
+  webhookId: "h",
+  id: "d",
+  lease: "1",
+  attempts: 1,
+  emailId: "m",
+  event,
   signer: { workspaceId: "w", id: "h", url: "https://hooks.test/", sealedSecrets: [] },
 };
-const answered = (extra: Partial<Attempted>): Attempted => ({
-  ...{ outcome: "delivered", error: "", responseStatus: 200, responseHead: "HTTP/1.1 200 OK", durationMs: 9 },
+const answered = (extra: Partial<AttemptResult>): AttemptResult => ({
+  outcome: "delivered",
+  error: "",
+  responseStatus: 200,
+  responseHead: "HTTP/1.1 200 OK",
+  durationMs: 9,
   ...extra,
 });
 
-function deliver(attempt: Attempt, options: { row?: LeasedDelivery; scheduleMs?: number[] } = {}) {
+function deliver(attempt: WebhookAttempt, options: { row?: LeasedDelivery; scheduleMs?: number[] } = {}) {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const counted: string[] = [];
-  const made = createDeliver({
-    ...{ attempt, log, scheduleMs: options.scheduleMs ?? [100, 1000], random: () => 0.5, makeEventId: () => "evt" },
+  const run = createDeliver({
+    attempt,
+    log,
+    scheduleMs: options.scheduleMs ?? [100, 1000],
+    random: () => 0.5,
+    makeEventId: () => "evt",
     onAttempt: (outcome) => counted.push(outcome),
   });
-  return { result: made(options.row ?? row, new AbortController().signal), lines, counted };
+  return { result: run(options.row ?? row, new AbortController().signal), lines, counted };
 }
 
-test("success settles, and speaks for the endpoint", async () => {
+test("a success is settled as delivered, and the endpoint counts as working", async () => {
   const { result, counted } = deliver(async () => answered({}));
   const { status, endpoint, attempts, dueInMs, responseStatus, durationMs } = (await result)!;
   assert.deepEqual(
@@ -39,7 +59,7 @@ test("success settles, and speaks for the endpoint", async () => {
   assert.deepEqual(counted, ["delivered"]);
 });
 
-test("a failure is put off by the schedule, and given up at its end", async () => {
+test("a failure is retried on the schedule and fails after the last attempt", async () => {
   const attempt = async () => answered({ outcome: "retry", error: "the endpoint answered 500", responseStatus: 500 });
   const again = (await deliver(attempt).result)!;
   assert.deepEqual([again.status, again.dueInMs, again.endpoint], ["queued", 1000, "failed"]);
@@ -47,25 +67,28 @@ test("a failure is put off by the schedule, and given up at its end", async () =
   assert.deepEqual([last.status, last.dueInMs, last.endpoint], ["failed", undefined, "failed"]);
 });
 
-test("410 ends it at once", async () => {
+test("410 fails the delivery without a retry", async () => {
   const gone = (await deliver(async () => answered({ outcome: "gone", error: "410" })).result)!;
   assert.deepEqual([gone.status, gone.endpoint], ["failed", "gone"]);
 });
 
-test("what was cut off has no settlement", async () => {
+test("an aborted attempt has no settlement", async () => {
   assert.equal(await deliver(async () => undefined).result, undefined);
 });
 
-test("an event past its time fails without an attempt and without blame", async () => {
+test("a delivery whose event was deleted fails without an attempt, and the endpoint is not blamed", async () => {
   const { result, counted } = deliver(() => assert.fail("there is nothing to post"), {
     row: { ...row, event: undefined },
   });
   const { status, endpoint, error } = (await result)!;
-  assert.deepEqual([status, endpoint, error], ["failed", "unknown", "the event is past the time it is kept"]);
+  assert.deepEqual(
+    [status, endpoint, error],
+    ["failed", "unknown", "the event was deleted because its retention period has passed"],
+  );
   assert.deepEqual(counted, []);
 });
 
-test("a fault of ours is not the endpoint's, counts as an attempt, and its words, which may quote a message, are not logged", async () => {
+test("an internal error counts as an attempt, does not blame the endpoint, and its message is not logged", async () => {
   const { result, lines, counted } = deliver(async () => {
     throw new TypeError("cannot encode the text\nDear Anna, between us");
   });

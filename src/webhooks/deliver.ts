@@ -1,28 +1,29 @@
-/** What becomes of a leased delivery: an attempt where there is something to deliver, and from its verdict the settlement. */
+/** Turns a leased delivery into a settlement: makes an attempt if the event is still stored, and decides whether to retry. Called by the
+ * webhook loop. */
 import type { Log } from "../ops/log.ts";
-import { nextWebhookAttempt } from "../rules/webhook-retry.ts";
-import type { LeasedDelivery } from "../store/webhook-lease.ts";
-import type { WebhookSettlement } from "../store/webhook-settle.ts";
-import type { Attempt, Attempted } from "./attempt.ts";
+import type { AttemptResult, WebhookAttempt } from "./attempt.ts";
+import { nextWebhookAttempt } from "./rules/retry.ts";
+import type { LeasedDelivery } from "./store/lease.ts";
+import type { WebhookSettlement } from "./store/settle.ts";
 
 export type DeliverDeps = {
-  attempt: Attempt;
+  attempt: WebhookAttempt;
   log: Log;
   scheduleMs: readonly number[];
   random: () => number;
   makeEventId(): string;
-  onAttempt?(outcome: Attempted["outcome"]): void;
+  onAttempt?(outcome: AttemptResult["outcome"]): void;
 };
 
-type Ending = Pick<WebhookSettlement, "status" | "dueInMs" | "endpoint" | "error">;
-const unanswered = { responseStatus: undefined, responseHead: "", durationMs: 0 };
+type Verdict = Pick<WebhookSettlement, "status" | "dueInMs" | "endpoint" | "error">;
+const noResponse = { responseStatus: undefined, responseHead: "", durationMs: 0 };
 
 export function createDeliver(deps: DeliverDeps) {
   return async (row: LeasedDelivery, signal: AbortSignal): Promise<WebhookSettlement | undefined> => {
     const { workspaceId, webhookId, id, lease } = row;
     const attempts = row.attempts + 1;
-    const settled = (ending: Ending, seen: Omit<Attempted, "outcome" | "error"> = unanswered): WebhookSettlement => {
-      const { responseStatus, responseHead, durationMs } = seen;
+    const settlementOf = (verdict: Verdict, response: Omit<AttemptResult, "outcome" | "error"> = noResponse) => {
+      const { responseStatus, responseHead, durationMs } = response;
       const eventId = deps.makeEventId();
       return {
         workspaceId,
@@ -34,32 +35,33 @@ export function createDeliver(deps: DeliverDeps) {
         responseHead,
         durationMs,
         eventId,
-        ...ending,
+        ...verdict,
       };
     };
     if (!row.event) {
-      const error = "the event is past the time it is kept";
-      return settled({ status: "failed", dueInMs: undefined, endpoint: "unknown", error });
+      const error = "the event was deleted because its retention period has passed";
+      return settlementOf({ status: "failed", dueInMs: undefined, endpoint: "unknown", error });
     }
-    let ours = false;
-    const attempted = await deps.attempt(row.signer, row.event, signal).catch((cause) => {
-      ours = true;
-      return faultOfOurs(row, cause);
+    let failedInternally = false;
+    const result = await deps.attempt(row.signer, row.event, signal).catch((cause) => {
+      failedInternally = true;
+      return internalError(row, cause);
     });
-    if (!attempted) return undefined;
-    const { outcome, error, ...seen } = attempted;
-    if (!ours) deps.onAttempt?.(outcome);
+    if (!result) return undefined;
+    const { outcome, error, ...response } = result;
+    if (!failedInternally) deps.onAttempt?.(outcome);
     if (outcome === "delivered")
-      return settled({ status: "delivered", dueInMs: undefined, endpoint: "worked", error }, seen);
-    if (outcome === "gone") return settled({ status: "failed", dueInMs: undefined, endpoint: "gone", error }, seen);
+      return settlementOf({ status: "delivered", dueInMs: undefined, endpoint: "worked", error }, response);
+    if (outcome === "gone")
+      return settlementOf({ status: "failed", dueInMs: undefined, endpoint: "gone", error }, response);
     const dueInMs = nextWebhookAttempt({ attempts, random: deps.random, scheduleMs: deps.scheduleMs });
-    const endpoint = ours ? "unknown" : "failed";
-    return settled({ status: dueInMs === undefined ? "failed" : "queued", dueInMs, endpoint, error }, seen);
+    const endpoint = failedInternally ? "unknown" : "failed";
+    return settlementOf({ status: dueInMs === undefined ? "failed" : "queued", dueInMs, endpoint, error }, response);
   };
 
-  /** It counts as an attempt, so that an event which cannot be written does not hold back those behind it for ever. */
-  function faultOfOurs(row: LeasedDelivery, cause: unknown): Attempted {
-    // Errors of the encoder quote what they could not encode, which may be a message: only where it happened is told.
+  /** Counts as an attempt, so that an event that cannot be encoded does not block later events of its email for ever. */
+  function internalError(row: LeasedDelivery, cause: unknown): AttemptResult {
+    // The log gets the name and the stack only: an encoder's error message quotes the value, which may be the text of an email.
     const { name, stack = "" } = cause as Error;
     const at = stack
       .split("\n")
@@ -67,12 +69,12 @@ export function createDeliver(deps: DeliverDeps) {
       .join("\n");
     deps.log.error(
       { error: name, at, webhookId: row.webhookId, deliveryId: row.id },
-      "a webhook delivery failed by a fault of ours",
+      "a webhook delivery failed with an internal error",
     );
     return {
       outcome: "retry",
-      error: "something went wrong on our side before the request was made",
-      ...unanswered,
+      error: "an internal error of this service prevented the request",
+      ...noResponse,
     };
   }
 }

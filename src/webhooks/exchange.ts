@@ -1,46 +1,52 @@
-/** One HTTP request to one address and what came back, within bounds. Called by post, which decides on addresses and time. */
+/** Sends one HTTP request to one IP address, with limits on the response, and keeps a limited number of idle connections (`createAgents`).
+ * Called by post.ts, which chooses the addresses and the timeout. */
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import { isIP } from "node:net";
-import type { WebhookTarget } from "../rules/webhook-url.ts";
+import type { Duplex } from "node:stream";
+import type { WebhookTarget } from "./rules/url.ts";
 
-export type Exchange = {
+export type ExchangeOptions = {
   target: WebhookTarget;
-  /** The address to connect to: no name is looked up any more. */
+  /** The IP address to connect to. There is no further DNS lookup. */
   address: string;
   headers: Record<string, string>;
   body: Buffer;
   agent: http.Agent | false;
-  /** Aborting ends it as a failure in the words of the signal's reason. */
+  /** On abort the result has the message of the signal's reason as its error. */
   signal: AbortSignal;
-  /** An address that does not take the connection within this time is given up; undefined where there is no other to turn to. */
+  /** The time limit for the connection; undefined for the last address, which has no other limit than `signal`. */
   connectMs: number | undefined;
 };
 
-export type Exchanged = {
-  /** Undefined when no head of an answer came. */
+export type ExchangeResult = {
+  /** Undefined when no response header arrived. */
   status: number | undefined;
   location: string | undefined;
-  /** The beginning of the answer, head and body. */
+  /** The beginning of the response: status line, headers and body. */
   head: string;
-  /** What kept the answer from being whole. */
+  /** Why the response is incomplete. */
   error: string | undefined;
-  /** Nobody can have seen the request: there was no connection, or a kept one that had ended. */
+  /** The endpoint has not seen the request: no connection was made, or the idle connection had been closed. */
   unsent: "unreached" | "stale" | undefined;
 };
 
-/** As much of an answer as is read; the rest changes nothing. */
+/** The connection is closed when a response body exceeds this. */
 const maxBodyBytes = 64 * 1024;
 const maxHeadBytes = 4096;
+const maxIdlePerEndpoint = 4;
+const maxIdle = 256;
+/** An idle connection keeps its IP address, so a short limit makes a change of DNS take effect soon. */
+const idleMs = 5_000;
 
-export function exchange(options: Exchange): Promise<Exchanged> {
+export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
   const { target, signal } = options;
   const url = new URL(target.url);
   const request = (target.protocol === "https:" ? https : http).request({
     method: "POST",
     host: options.address,
     port: target.port,
-    // Certificates are checked against the name in the URL; an address is no server name (RFC 6066 §3) and checked as itself.
+    // The certificate is checked against the host in the URL. An IP address must not be sent as the server name (RFC 6066 §3).
     servername: isIP(target.host) === 0 ? target.host : "",
     path: url.pathname + url.search,
     headers: { host: url.host, ...options.headers, "content-length": String(options.body.length) },
@@ -49,21 +55,21 @@ export function exchange(options: Exchange): Promise<Exchanged> {
   });
 
   return new Promise((resolve) => {
-    let answer: IncomingMessage | undefined;
+    let response: IncomingMessage | undefined;
     let connected = false;
     let bodyBytes = 0;
     const head: Buffer[] = [];
 
-    const finish = (error?: string, unsent?: Exchanged["unsent"]) => {
+    const finish = (error?: string, unsent?: ExchangeResult["unsent"]) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
       request.off("error", onError);
       request.on("error", () => {});
       if (error !== undefined || bodyBytes > maxBodyBytes) request.destroy();
       resolve({
-        status: answer?.statusCode,
-        location: answer?.headers.location,
-        head: answer ? headText(answer, Buffer.concat(head)) : "",
+        status: response?.statusCode,
+        location: response?.headers.location,
+        head: response ? headText(response, Buffer.concat(head)) : "",
         error,
         unsent,
       });
@@ -71,11 +77,11 @@ export function exchange(options: Exchange): Promise<Exchanged> {
     const onAbort = () => finish((signal.reason as Error).message);
     const onError = (error: NodeJS.ErrnoException) => {
       const stale =
-        request.reusedSocket && answer === undefined && (error.code === "ECONNRESET" || error.code === "EPIPE");
+        request.reusedSocket && response === undefined && (error.code === "ECONNRESET" || error.code === "EPIPE");
       finish(explain(error, target), stale ? "stale" : connected ? undefined : "unreached");
     };
     const giveUp = () => {
-      if (!connected) finish(`${options.address} did not take the connection in time`, "unreached");
+      if (!connected) finish(`${options.address} did not accept the connection in time`, "unreached");
     };
     const timer = options.connectMs === undefined ? undefined : setTimeout(giveUp, options.connectMs);
 
@@ -85,20 +91,20 @@ export function exchange(options: Exchange): Promise<Exchanged> {
       if (!socket.connecting) ready();
       else socket.once(target.protocol === "https:" ? "secureConnect" : "connect", ready);
     });
-    // An upgrade that nobody asked for: Node would end the connection and say nothing.
-    request.on("upgrade", (_response, socket) => {
+    // We did not ask for an upgrade. Without a listener Node would close the connection without an error.
+    request.on("upgrade", (_message, socket) => {
       socket.destroy();
-      finish("the endpoint answered 101, which is no answer");
+      finish("the endpoint answered 101, which is not a valid response");
     });
-    request.on("response", (response) => {
-      answer = response;
-      response.on("data", (chunk: Buffer) => {
+    request.on("response", (message) => {
+      response = message;
+      message.on("data", (chunk: Buffer) => {
         if (bodyBytes < maxHeadBytes) head.push(chunk.subarray(0, maxHeadBytes - bodyBytes));
         bodyBytes += chunk.length;
         if (bodyBytes > maxBodyBytes) finish();
       });
-      response.on("end", () => finish());
-      response.on("error", () => finish("the connection ended before the answer was whole"));
+      message.on("end", () => finish());
+      message.on("error", () => finish("the connection was closed before the response was complete"));
     });
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
@@ -106,26 +112,51 @@ export function exchange(options: Exchange): Promise<Exchanged> {
   });
 }
 
-/** Status line, headers and body as text that any store and page can hold, cut at 4 KiB. */
-function headText(answer: IncomingMessage, body: Buffer): string {
-  const lines = [`HTTP/${answer.httpVersion} ${answer.statusCode} ${answer.statusMessage ?? ""}`.trimEnd()];
-  for (let i = 0; i < answer.rawHeaders.length; i += 2)
-    lines.push(`${answer.rawHeaders[i]}: ${answer.rawHeaders[i + 1]}`);
+/** Status line, headers and body as storable text, truncated at 4 KiB. */
+function headText(response: IncomingMessage, body: Buffer): string {
+  const lines = [`HTTP/${response.httpVersion} ${response.statusCode} ${response.statusMessage ?? ""}`.trimEnd()];
+  for (let i = 0; i < response.rawHeaders.length; i += 2)
+    lines.push(`${response.rawHeaders[i]}: ${response.rawHeaders[i + 1]}`);
   const bytes = Buffer.concat([Buffer.from(`${lines.join("\n")}\n\n`), body]);
   const text = bytes.subarray(0, maxHeadBytes).toString("utf8").replaceAll("\0", "\ufffd").trimEnd();
-  // The cut may have gone through a character.
+  // The cut may have split a character.
   return bytes.length > maxHeadBytes ? text.replace(/\ufffd$/, "") : text;
 }
 
 function explain(error: NodeJS.ErrnoException, target: WebhookTarget): string {
   const { code = "", message } = error;
   if (code === "ECONNREFUSED") return `the connection to ${target.host} was refused`;
-  if (code === "ECONNRESET" || code === "EPIPE") return "the connection ended before there was an answer";
-  if (code === "EHOSTUNREACH" || code === "ENETUNREACH") return `no network leads to ${target.host}`;
-  if (code.startsWith("HPE_")) return `the answer is no valid HTTP: ${message}`;
+  if (code === "ECONNRESET" || code === "EPIPE") return "the connection was closed before the endpoint answered";
+  if (code === "EHOSTUNREACH" || code === "ENETUNREACH") return `there is no route to ${target.host}`;
+  if (code.startsWith("HPE_")) return `the response is not valid HTTP: ${message}`;
   if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/.test(code))
     return `the certificate of ${target.host} is not accepted: ${message}`;
   if (code.startsWith("ERR_SSL") || code === "EPROTO")
     return `TLS with ${target.host} failed: ${message.split("\n")[0]}`;
   return message;
+}
+
+export type Agents = { http: http.Agent; https: https.Agent; destroy(): void };
+
+/** HTTP agents that keep idle connections for the next request, limited per endpoint and in total. */
+export function createAgents(): Agents {
+  const options = { keepAlive: true, maxFreeSockets: maxIdlePerEndpoint, timeout: idleMs };
+  const agents = { http: new http.Agent(options), https: new https.Agent({ ...options, rejectUnauthorized: true }) };
+  const idle = () => countFree(agents.http) + countFree(agents.https);
+  for (const agent of [agents.http, agents.https]) {
+    const keep = agent.keepSocketAlive.bind(agent) as unknown as (socket: Duplex) => boolean;
+    // Node's own limits are per endpoint, or count idle connections together with those in use, so that one endpoint could block another.
+    agent.keepSocketAlive = (socket) => idle() < maxIdle && keep(socket);
+  }
+  return {
+    ...agents,
+    destroy() {
+      agents.http.destroy();
+      agents.https.destroy();
+    },
+  };
+}
+
+function countFree(agent: http.Agent): number {
+  return Object.values(agent.freeSockets).reduce((sum, sockets) => sum + (sockets?.length ?? 0), 0);
 }

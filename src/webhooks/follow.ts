@@ -1,64 +1,65 @@
-/** Keeps webhooks at the end of the event log: whenever there is news, on any node, deliveries are made of it. */
+/** The loop that turns new events of the log into webhook deliveries, whichever node wrote the events. Part of the webhook role. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
-import { isDatabaseAway, type Sql } from "../store/db.ts";
-import type { Wake } from "../store/wake.ts";
-import { followLog } from "../store/webhook-follow.ts";
+import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
+import type { Wake } from "../postgres/wake.ts";
+import { followLog } from "./store/follow.ts";
 
-/** Wake-ups are hints; this often the log is looked at anyway. */
+/** The log is read at least this often, because wake-ups may get lost. */
 const pollMs = 1000;
-/** Events come in swarms: this long they may gather, so that one statement serves many. */
+/** The pause after each statement, so that the next one covers many events. */
 const gatherMs = 40;
-const atOnce = { webhooks: 50, events: 200 };
+const perStatement = { webhooks: 50, events: 200 };
 
 export function createFollower(deps: { sql: Sql; log: Log; wake: Wake; nowMs: () => number; onAdded(): void }) {
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   let unsubscribe = () => {};
-  let news = true;
-  let stir = () => {};
+  let mayHaveEvents = true;
+  let endWait = () => {};
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        if (!news) await rest();
-        news = false;
-        const { added, behind } = await followLog(deps.sql, { nowMs: deps.nowMs(), ...atOnce });
+        if (!mayHaveEvents) await waitForEvents();
+        mayHaveEvents = false;
+        const { added, behind } = await followLog(deps.sql, { nowMs: deps.nowMs(), ...perStatement });
         if (added > 0) deps.onAdded();
-        if (behind) news = true;
+        if (behind) mayHaveEvents = true;
         else await delay(gatherMs, undefined, { signal: stopping.signal }).catch(() => {});
       } catch (error) {
-        if (!isDatabaseAway(error)) deps.log.error({ err: error }, "following the log for webhooks failed and goes on");
+        if (!isDatabaseAway(error))
+          deps.log.error({ err: error }, "cannot create webhook deliveries from the event log; will retry");
         await delay(500, undefined, { signal: stopping.signal }).catch(() => {});
-        news = true;
+        mayHaveEvents = true;
       }
     }
   }
 
-  async function rest(): Promise<void> {
+  async function waitForEvents(): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, pollMs);
-      stir = () => {
+      endWait = () => {
         clearTimeout(timer);
         resolve();
       };
-      if (news || stopping.signal.aborted) stir();
+      if (mayHaveEvents || stopping.signal.aborted) endWait();
     });
-    stir = () => {};
+    endWait = () => {};
   }
 
   return {
     start() {
       unsubscribe = deps.wake.on("events", () => {
-        news = true;
-        stir();
+        mayHaveEvents = true;
+        endWait();
       });
       running = run();
     },
     async stop(): Promise<void> {
       unsubscribe();
       stopping.abort();
-      stir();
+      endWait();
       await running;
     },
   };

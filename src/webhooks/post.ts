@@ -1,18 +1,19 @@
-/** Posts a body to an endpoint: finds where it is, connects only there, and comes back within the time limit whatever the endpoint
- * does. Redirects are answers like any other. Used by the webhook role and by SendTestWebhook. */
-import type { WebhookAnswer } from "../rules/webhook-retry.ts";
-import type { WebhookGuard, WebhookTarget } from "../rules/webhook-url.ts";
-import { createAgents } from "./agents.ts";
-import { type Exchange, type Exchanged, exchange } from "./exchange.ts";
-import type { TargetFinder } from "./target.ts";
+/** Posts a body to an endpoint: `createTargetFinder` resolves the host to allowed IP addresses, `createPoster` connects only to those and
+ * always returns within the timeout. Redirects are not followed. Used by the webhook role, SendTestWebhook and the checks of a new URL. */
 
-export type Post = { url: string; headers: Record<string, string>; body: string };
+import { isIP } from "node:net";
+import { canonicalName, type Lookup } from "../dns/record.ts";
+import { createAgents, type ExchangeOptions, type ExchangeResult, exchange } from "./exchange.ts";
+import type { WebhookAnswer } from "./rules/retry.ts";
+import { refusedAddress, type WebhookGuard, type WebhookTarget } from "./rules/url.ts";
 
-export type Posted = { answer: WebhookAnswer; status: number | undefined; head: string; durationMs: number };
+export type PostRequest = { url: string; headers: Record<string, string>; body: string };
+
+export type PostResult = { answer: WebhookAnswer; status: number | undefined; head: string; durationMs: number };
 
 export type Poster = {
-  /** Undefined when `signal` cut it off: whether it arrived is unknown. */
-  post(post: Post, signal: AbortSignal): Promise<Posted | undefined>;
+  /** Undefined when `signal` aborted the request: whether it arrived is unknown. */
+  post(request: PostRequest, signal: AbortSignal): Promise<PostResult | undefined>;
   stop(): void;
 };
 
@@ -20,28 +21,46 @@ export type PosterDeps = {
   guard: WebhookGuard;
   finder: TargetFinder;
   userAgent: string;
-  /** For everything together: DNS, connection, TLS, request and the whole answer. */
+  /** For DNS, connection, TLS, request and response together. */
   timeoutMs: number;
+};
+
+export type AddressResolver = {
+  lookup<T extends "A" | "AAAA">(name: string, type: T, options?: { signal?: AbortSignal }): Promise<Lookup<T>>;
+};
+
+/** `refused`: the host has addresses, but none that we may connect to. */
+export type FoundAddresses = { kind: "found"; addresses: string[] } | { kind: "refused" | "unknown"; error: string };
+
+export type TargetFinder = {
+  /** IPv4 first, since networks without IPv6 are more common than networks without IPv4. */
+  addressesOf(target: WebhookTarget, signal?: AbortSignal): Promise<FoundAddresses>;
+  /** The URL in the form to store, or what to change. A host that DNS does not know yet is accepted: each request checks it again. */
+  check(text: string, signal?: AbortSignal): Promise<{ url: string } | { problem: string }>;
 };
 
 /** Addresses of one host that are tried in one attempt. */
 const maxAddresses = 3;
 const maxErrorLength = 500;
+const fixedHeaders = { "content-type": "application/json; charset=utf-8", accept: "*/*" };
 
 export function createPoster(deps: PosterDeps): Poster {
   const agents = createAgents();
 
-  async function toAddresses(target: WebhookTarget, send: Pick<Exchange, "headers" | "body" | "signal">) {
-    const found = await deps.finder.addressesOf(target, send.signal);
+  async function postToAddresses(
+    target: WebhookTarget,
+    request: Pick<ExchangeOptions, "headers" | "body" | "signal">,
+  ): Promise<ExchangeResult> {
+    const found = await deps.finder.addressesOf(target, request.signal);
     if (found.kind !== "found") return failed(found.error);
     const agent = target.protocol === "https:" ? agents.https : agents.http;
     let last = failed("no address");
     const addresses = found.addresses.slice(0, maxAddresses);
     for (const [i, address] of addresses.entries()) {
       const connectMs = i < addresses.length - 1 ? Math.ceil(deps.timeoutMs / maxAddresses) : undefined;
-      last = await exchange({ ...send, target, address, agent, connectMs });
-      if (last.unsent === "stale") last = await exchange({ ...send, target, address, agent: false, connectMs });
-      if (last.unsent !== "unreached" || send.signal.aborted) break;
+      last = await exchange({ ...request, target, address, agent, connectMs });
+      if (last.unsent === "stale") last = await exchange({ ...request, target, address, agent: false, connectMs });
+      if (last.unsent !== "unreached" || request.signal.aborted) break;
     }
     return last;
   }
@@ -50,23 +69,23 @@ export function createPoster(deps: PosterDeps): Poster {
     async post({ url, headers, body }, signal) {
       const began = performance.now();
       const target = deps.guard.read(url);
-      const late = new AbortController();
+      const timeout = new AbortController();
       const timer = setTimeout(
-        () => late.abort(new Error(`no whole answer within ${deps.timeoutMs / 1000} s`)),
+        () => timeout.abort(new Error(`no complete response within ${deps.timeoutMs / 1000} s`)),
         deps.timeoutMs,
       );
       try {
-        const both = AbortSignal.any([late.signal, signal]);
+        const either = AbortSignal.any([timeout.signal, signal]);
         const result =
           "problem" in target
-            ? failed(`the address of the webhook ${target.problem}`)
-            : await toAddresses(target, {
+            ? failed(`the URL of the webhook ${target.problem}`)
+            : await postToAddresses(target, {
                 headers: { ...fixedHeaders, "user-agent": deps.userAgent, ...headers },
                 body: Buffer.from(body),
-                signal: both,
-              }).catch((error: Error) => failed(both.aborted ? (both.reason as Error).message : error.message));
+                signal: either,
+              }).catch((error: Error) => failed(either.aborted ? (either.reason as Error).message : error.message));
         if (signal.aborted) return undefined;
-        return { ...read(result), durationMs: Math.round(performance.now() - began) };
+        return { ...answerOf(result), durationMs: Math.round(performance.now() - began) };
       } finally {
         clearTimeout(timer);
       }
@@ -75,18 +94,62 @@ export function createPoster(deps: PosterDeps): Poster {
   };
 }
 
-const fixedHeaders = { "content-type": "application/json; charset=utf-8", accept: "*/*" };
-
-/** A success counts when it is whole; of a refusal the status says enough. */
-function read({ status, location, head, error }: Exchanged): Omit<Posted, "durationMs"> {
+/** A 2xx response counts only if it is complete; for other responses the status is enough. */
+function answerOf({ status, location, head, error }: ExchangeResult): Omit<PostResult, "durationMs"> {
   const success = status !== undefined && status >= 200 && status < 300;
   if (status !== undefined && (error === undefined || !success))
     return { answer: { kind: "answered", status, location }, status, head };
-  // A text that any store can hold: certificates may put anything into an error.
+  // The endpoint's certificate can put any text into an error, so remove what PostgreSQL cannot store.
   const text = (error ?? "no answer").slice(0, maxErrorLength).toWellFormed().replaceAll("\0", "\ufffd");
   return { answer: { kind: "failed", error: text }, status, head };
 }
 
-function failed(error: string): Exchanged {
+function failed(error: string): ExchangeResult {
   return { status: undefined, location: undefined, head: "", error, unsent: undefined };
+}
+
+/** Finds the IP addresses that a webhook may be posted to. The poster connects to one of them without another lookup, so that DNS cannot
+ * return a different address after the check (DNS rebinding). */
+export function createTargetFinder(deps: { resolver: AddressResolver; guard: WebhookGuard }): TargetFinder {
+  const { resolver, guard } = deps;
+
+  async function addressesOf(target: WebhookTarget, signal?: AbortSignal): Promise<FoundAddresses> {
+    const found = await lookUp(resolver, target.host, signal);
+    if ("error" in found) return { kind: "unknown", error: found.error };
+    const addresses = found.addresses.filter((ip) => guard.allows(target, ip));
+    if (addresses.length > 0) return { kind: "found", addresses };
+    return { kind: "refused", error: refusedAddress(target, found.addresses[0]!) };
+  }
+
+  return {
+    addressesOf,
+    async check(text, signal) {
+      const target = guard.read(text);
+      if ("problem" in target) return target;
+      const found = await addressesOf(target, signal);
+      return found.kind === "refused" ? { problem: found.error } : { url: target.url };
+    },
+  };
+}
+
+async function lookUp(
+  resolver: AddressResolver,
+  host: string,
+  signal?: AbortSignal,
+): Promise<{ addresses: string[] } | { error: string }> {
+  if (isIP(host) !== 0) return { addresses: [host] };
+  // RFC 6761 §6.3: these names always mean this host and are not looked up.
+  if (host === "localhost" || canonicalName(host).endsWith(".localhost")) return { addresses: ["127.0.0.1", "::1"] };
+  const answers = await Promise.all([
+    resolver.lookup(host, "A", { signal }),
+    resolver.lookup(host, "AAAA", { signal }),
+  ]);
+  const addresses = answers.flatMap((answer) =>
+    answer.kind === "found" ? answer.records.map((record) => record.address) : [],
+  );
+  if (addresses.length > 0) return { addresses };
+  const kinds = answers.map((answer) => answer.kind);
+  if (kinds.includes("timeout")) return { error: `the DNS lookup of ${host} timed out` };
+  if (kinds.includes("servfail")) return { error: `the DNS lookup of ${host} failed` };
+  return { error: kinds.includes("nxdomain") ? `the host ${host} does not exist` : `the host ${host} has no address` };
 }

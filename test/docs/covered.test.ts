@@ -1,11 +1,11 @@
-/** No code in the docs without a test that runs it: a new block, or a page with blocks of another language, must be given to one. */
+/** Every code block in the docs is run by a test. Assign new blocks, or pages with blocks in another language, to a test here. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { blocksOf, codeOf, pages, root } from "../harness/pages.ts";
 
-/** Page and language, and who runs such blocks. Within a page, that test counts or names them. */
+/** For each page and language, the file that runs the blocks. That test counts or names the blocks of the page. */
 const runBy: Record<string, string> = {
   "README.md sh": "test/docs/readme-tour.test.ts",
   "README.md json": "test/docs/readme-tour.test.ts",
@@ -13,8 +13,8 @@ const runBy: Record<string, string> = {
   "README.md ts": "test/docs/readme-tour.test.ts",
   "sdk/README.md sh": "sdk/test/package.test.ts",
   "sdk/README.md ts": "sdk/test/package.test.ts",
-  "docs/events.md sh": "test/journeys/stream-docs.test.ts",
-  "docs/events.md console": "test/journeys/stream-docs.test.ts",
+  "docs/events.md sh": "test/events/stream-docs.test.ts",
+  "docs/events.md console": "test/events/stream-docs.test.ts",
   "docs/webhooks.md sh": "test/docs/snippets.test.ts",
   "docs/webhooks.md json": "test/docs/snippets.test.ts",
   "docs/webhooks.md ts": "test/docs/snippets.test.ts",
@@ -23,26 +23,27 @@ const runBy: Record<string, string> = {
   "docs/people.md sh": "test/docs/snippets.test.ts",
   "docs/delivery.md sh": "test/docs/snippets.test.ts",
   "docs/operate.md sh": "test/docs/snippets.test.ts",
-  // npm scripts, which exist: running all tests from a test would be too much of it.
+  // The blocks are npm scripts; commands.test.ts checks that they exist, because a test cannot run all tests.
+  "CONTRIBUTING.md sh": "test/docs/commands.test.ts",
   "docs/dashboard.md sh": "test/docs/commands.test.ts",
-  // Made from the transition tables that the program uses; compared by npm run check.
+  // Generated from the transition tables of the program; npm run check compares it.
   "docs/states.md mermaid": "scripts/generators/states.ts",
 };
 
 test("every code block of the docs is run by a test", () => {
-  const without = new Set<string>();
+  const unassigned = new Set<string>();
   for (const { path, text } of pages())
     for (const { language } of blocksOf(text)) {
-      const which = `${path} ${language}`;
+      const pageAndLanguage = `${path} ${language}`;
       const isReference = path.startsWith("docs/reference/") && ["sh", "json"].includes(language);
-      // A block without a language is no program: a piece of a zone, a list of files.
-      if (language !== "" && !isReference && !(which in runBy)) without.add(which);
+      // A block without a language is not code: part of a zone, a list of files.
+      if (language !== "" && !isReference && !(pageAndLanguage in runBy)) unassigned.add(pageAndLanguage);
     }
-  assert.deepEqual([...without], [], "give these to a test, and name it here");
+  assert.deepEqual([...unassigned], [], "assign these blocks to a test in runBy");
   for (const path of Object.values(runBy)) assert.ok(existsSync(join(root, path)), path);
 });
 
-test("every file of the checkout that the docs name is there", () => {
+test("every file that the docs name exists", () => {
   const folders = "src|test|scripts|sdk|web|bench|proto|deploy|docs|bin";
   const named = new RegExp(`^(?:${folders})/[\\w./-]+\\.(?:ts|tsx|js|md|json|sql|service|txt|proto|py)$`);
   const missing = pages().flatMap(({ path, text }) =>

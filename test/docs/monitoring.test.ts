@@ -1,4 +1,4 @@
-/** The alert rules and the dashboard of deploy/, held against the metrics that a running program really serves. */
+/** Compares the alert rules and the Grafana dashboard in deploy/ with the metrics that a running program serves. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,9 +9,9 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { needs, pathOf } from "../harness/foreign.ts";
 import { root } from "../harness/pages.ts";
-import { byRecipient } from "../harness/sink.ts";
+import { byRecipient } from "../harness/sink-script.ts";
 import { until } from "../harness/wait.ts";
-import { startWebhookWorld, type WebhookWorld } from "../harness/webhook-world.ts";
+import { startWebhookTestbed, type WebhookTestbed } from "../harness/webhook-testbed.ts";
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 
@@ -33,22 +33,22 @@ const dashboard = JSON.parse(read("deploy/grafana/posthorn.json")) as {
 };
 const targets = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map((one) => ({ title, ...one })));
 
-/** Sample name to its labels and their values. */
+/** For each sample name its labels and their values. */
 type Served = Map<string, Map<string, Set<string>>>;
-let world: WebhookWorld;
+let testbed: WebhookTestbed;
 let text: string;
 let served: Served;
 
 before(async () => {
   const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
-  world = await startWebhookWorld({
+  testbed = await startWebhookTestbed({
     sink: { script: byRecipient({ "refused@there.test": "550 5.1.1 no such user" }) },
     env: { POSTHORN_TLS_CERT: fixture("mx.pem"), POSTHORN_TLS_KEY: fixture("mx.key") },
   });
-  await world.createWebhook();
-  for (const to of ["a@there.test", "refused@there.test"]) assert.equal((await world.send({ to: [to] })).status, 200);
+  await testbed.createWebhook();
+  for (const to of ["a@there.test", "refused@there.test"]) assert.equal((await testbed.send({ to: [to] })).status, 200);
   text = await until("deliveries, a bounce and a webhook in the metrics", async () => {
-    const now = await (await fetch(`${world.program.opsUrl}/metrics`)).text();
+    const now = await (await fetch(`${testbed.program.opsUrl}/metrics`)).text();
     const seen = (line: RegExp) => line.test(now);
     const all =
       seen(/^posthorn_delivery_site_attempts_total\{site="[^"]+",outcome="accepted"\} [1-9]/m) &&
@@ -58,7 +58,7 @@ before(async () => {
   });
   served = samplesOf(text);
 });
-after(async () => await world?.stop());
+after(async () => await testbed?.stop());
 
 function samplesOf(text: string): Served {
   const found: Served = new Map();
@@ -74,7 +74,7 @@ function samplesOf(text: string): Served {
 /** Labels that Prometheus adds to every sample. */
 const added = ["job", "instance"];
 
-/** What an expression or a legend names that the program does not serve. */
+/** Metrics, labels and values in an expression or a legend that the program does not serve. */
 function unserved(expr: string, more = ""): string[] {
   const wrong: string[] = [];
   const labels = new Set(added);
@@ -128,7 +128,7 @@ test("every metric, label and value in the dashboard is served", () => {
   for (const [, name] of JSON.stringify(dashboard).matchAll(/\$\{?(\w+)/g)) assert.ok(variables.has(name!), name);
 });
 
-test("every condition that needs an operator has an alert, and each alert says what to do", () => {
+test("every condition that needs an operator has an alert, and each alert states what to do", () => {
   const watched = {
     "age of the oldest due email": /posthorn_queue_oldest_due_seconds\) >/,
     "receiver down": /posthorn_queue_oldest_backing_off_seconds/,
@@ -157,7 +157,7 @@ test("every condition that needs an operator has an alert, and each alert says w
   }
 });
 
-test("figures of all nodes together say so", () => {
+test("the help of metrics that cover all nodes states that", () => {
   for (const name of [
     ...["posthorn_queue_recipients", "posthorn_queue_oldest_due_seconds"],
     ...["posthorn_queue_oldest_backing_off_seconds", "posthorn_role_nodes"],
@@ -165,32 +165,32 @@ test("figures of all nodes together say so", () => {
     assert.match(text, new RegExp(`^# HELP ${name} .*Every node reports the same value`, "m"));
 });
 
-test("the certificate's end is that of the file", () => {
+test("the certificate expiry metric is read from the certificate file", () => {
   const [, seconds] = /^posthorn_tls_certificate_expiry_timestamp_seconds (\d+)$/m.exec(text)!;
   assert.ok(Number(seconds) > 1_700_000_000, seconds);
 });
 
-test("promtool takes the configuration, the rules and their tests", {
+test("promtool accepts the configuration, the rules and their tests", {
   skip: needs("promtool"),
 }, (t) => {
-  const place = mkdtempSync(join(tmpdir(), "posthorn-prometheus-"));
-  t.after(() => rmSync(place, { recursive: true }));
-  cpSync(join(root, "deploy/prometheus"), place, { recursive: true });
-  const token = join(place, "token");
+  const directory = mkdtempSync(join(tmpdir(), "posthorn-prometheus-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  cpSync(join(root, "deploy/prometheus"), directory, { recursive: true });
+  const token = join(directory, "token");
   writeFileSync(token, "0123456789abcdef");
   const config = read("deploy/prometheus/prometheus.yml").replace("/etc/prometheus/posthorn-token", token);
-  writeFileSync(join(place, "prometheus.yml"), config);
+  writeFileSync(join(directory, "prometheus.yml"), config);
   const promtool = (...args: string[]) => {
-    const { status, stdout, stderr } = spawnSync(pathOf("promtool"), args, { cwd: place, encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync(pathOf("promtool"), args, { cwd: directory, encoding: "utf8" });
     assert.equal(status, 0, `promtool ${args.join(" ")}\n${stdout}${stderr}`);
   };
   promtool("check", "config", "prometheus.yml");
   promtool("check", "rules", "posthorn.rules.yml");
   promtool("test", "rules", "posthorn.rules.test.yml");
-  // Every alert is in the tests.
+  // Every alert has a test.
   const tested = read("deploy/prometheus/posthorn.rules.test.yml");
   for (const { alert } of rules) assert.ok(tested.includes(alert), alert);
-  // What the program serves is what Prometheus reads.
+  // Prometheus can parse the metrics of the program.
   const metrics = spawnSync(pathOf("promtool"), ["check", "metrics"], { input: text, encoding: "utf8" });
   assert.ok(metrics.status === 0 || metrics.status === 3, metrics.stderr);
 });

@@ -1,4 +1,4 @@
-/** The compose files: read as YAML, with every variable and every setting followed to where it comes from. Docker itself is not needed. */
+/** Checks the compose files without Docker: parses the YAML and traces every variable and setting to its source. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -34,13 +34,13 @@ const files = ["compose.yaml", "deploy/compose.three-nodes.yaml"];
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 const compose = (path: string) => parse(read(path), { merge: true }) as Compose;
 
-/** Names of services in the Compose specification that these files use; a misspelt one would be refused by Docker. */
+/** Service keys of the Compose specification that these files use. Docker rejects misspelled ones. */
 const known = new Set([
   ...["image", "build", "init", "restart", "stop_grace_period", "depends_on", "user", "read_only", "tmpfs", "cap_drop"],
   ...["cap_add", "security_opt", "env_file", "environment", "ports", "volumes", "healthcheck", "shm_size", "networks"],
 ]);
 
-/** As Compose does it: ${NAME:-default} and ${NAME:?message}. */
+/** Interpolates ${NAME:-default} and ${NAME:?message} like Compose. */
 function interpolate(text: string, env: Record<string, string>): string {
   return text.replaceAll(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind: string, rest: string) => {
     const value = env[name];
@@ -53,7 +53,7 @@ function interpolate(text: string, env: Record<string, string>): string {
 const example = read("deploy/.env.example");
 const inExample = new Set([...example.matchAll(/^#?([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name!));
 
-test("the example of .env names every setting", () => {
+test("deploy/.env.example names every setting", () => {
   const missing = Object.keys(settings).filter((name) => !inExample.has(name));
   assert.deepEqual(missing, []);
 });
@@ -62,7 +62,7 @@ for (const path of files) {
   const { services, volumes } = compose(path);
   const nodes = Object.values(services).filter(({ environment }) => environment && "POSTHORN_SECRET" in environment);
 
-  test(`${path}: has the keys that Compose knows, and what it names is there`, () => {
+  test(`${path}: uses only keys of Compose, and the files, volumes and services it names exist`, () => {
     for (const [name, service] of Object.entries(services)) {
       assert.deepEqual(
         Object.keys(service).filter((key) => !known.has(key)),
@@ -87,8 +87,8 @@ for (const path of files) {
     );
   });
 
-  test(`${path}: every variable has a default, or says that it is needed; the example names it`, () => {
-    // Without its comments.
+  test(`${path}: every variable is in the example, and has a default or an error message`, () => {
+    // The parsed file, without its comments.
     const text = JSON.stringify(compose(path));
     const variables = [...text.matchAll(/\$\{(\w+)([^}]*)\}/g)];
     assert.equal(variables.length, text.match(/\$/g)?.length, "no variable in another form");
@@ -98,7 +98,7 @@ for (const path of files) {
     }
   });
 
-  test(`${path}: services have no rights that they do not need, and a root that they cannot write to`, () => {
+  test(`${path}: services have no unneeded privileges and a read-only root file system`, () => {
     for (const [name, service] of Object.entries(services)) {
       assert.equal(service.read_only, true, name);
       assert.deepEqual(service.cap_drop, ["ALL"], name);
@@ -120,11 +120,13 @@ for (const path of files) {
       }
   });
 
-  test(`${path}: every setting reaches the node, and what stands there is valid`, () => {
+  test(`${path}: every setting in .env reaches the node, and the fixed settings are valid`, () => {
     assert.ok(nodes.length > 0);
     const needed = {
-      ...{ POSTHORN_SECRET: "s".repeat(64), POSTGRES_PASSWORD: "p".repeat(48) },
-      ...{ POSTHORN_METRICS_TOKEN: "t".repeat(48), DOMAIN: "posthorn.example.com" },
+      POSTHORN_SECRET: "s".repeat(64),
+      POSTGRES_PASSWORD: "p".repeat(48),
+      POSTHORN_METRICS_TOKEN: "t".repeat(48),
+      DOMAIN: "posthorn.example.com",
     };
     for (const node of nodes) {
       assert.deepEqual(node.env_file, [{ path: ".env", required: false }]);
@@ -133,7 +135,7 @@ for (const path of files) {
           value === null ? [] : [[name, interpolate(value, needed)]],
         ),
       );
-      // An entry of "environment" wins over .env: only those that the file must decide may be there.
+      // An entry of "environment" overrides .env, so it may contain only settings that the compose file must set.
       const unreachable = Object.keys(fixed).filter(
         (name) =>
           !(setByCompose as readonly string[]).includes(name) && !node.environment![name]!.includes(`\${${name}`),
@@ -144,9 +146,12 @@ for (const path of files) {
         [],
       );
       const written = {
-        ...{ POSTHORN_DELIVERY: "relay", POSTHORN_RELAY_URL: "smtp://user:password@smtp.example.com:587" },
-        ...{ POSTHORN_HOSTNAME: "mx1.example.com", POSTHORN_SYSTEM_FROM: "Posthorn <no-reply@example.com>" },
-        ...{ POSTHORN_TLS_CERT: "/tls/fullchain.pem", POSTHORN_TLS_KEY: "/tls/privkey.pem" },
+        POSTHORN_DELIVERY: "relay",
+        POSTHORN_RELAY_URL: "smtp://user:password@smtp.example.com:587",
+        POSTHORN_HOSTNAME: "mx1.example.com",
+        POSTHORN_SYSTEM_FROM: "Posthorn <no-reply@example.com>",
+        POSTHORN_TLS_CERT: "/tls/fullchain.pem",
+        POSTHORN_TLS_KEY: "/tls/privkey.pem",
         POSTHORN_METRICS_TOKEN: needed.POSTHORN_METRICS_TOKEN,
       };
       const config = readConfig({ ...written, ...fixed });
@@ -164,17 +169,19 @@ for (const path of files) {
   });
 }
 
-test("one node: four settings can come from the shell, as in earlier releases, and the shell wins over .env", () => {
+test("one node: four settings can come from the shell, as in earlier releases, and the shell overrides .env", () => {
   const { environment } = compose("compose.yaml").services.posthorn!;
   const passedOn = Object.entries(environment!).filter(([, value]) => value === null);
-  /** As Compose does it: an entry without a value is that of the shell, else that of .env, else absent. */
+  /** Like Compose: an entry without a value comes from the shell, else from .env, else it is absent. */
   const reaching = (shell: Record<string, string>, file: Record<string, string>) =>
     Object.fromEntries(
       passedOn.map(([name]) => [name, shell[name] ?? file[name]]).filter(([, value]) => value !== undefined),
     );
   const shell = {
-    ...{ POSTHORN_DELIVERY: "direct", POSTHORN_ZONE: "mail.example.com" },
-    ...{ POSTHORN_PUBLIC_IPS: "203.0.113.10", POSTHORN_PUBLIC_URL: "https://posthorn.example.com" },
+    POSTHORN_DELIVERY: "direct",
+    POSTHORN_ZONE: "mail.example.com",
+    POSTHORN_PUBLIC_IPS: "203.0.113.10",
+    POSTHORN_PUBLIC_URL: "https://posthorn.example.com",
   };
   assert.deepEqual(reaching(shell, { POSTHORN_DELIVERY: "capture" }), shell);
   assert.deepEqual(reaching({}, { POSTHORN_DELIVERY: "relay" }), { POSTHORN_DELIVERY: "relay" });
@@ -185,7 +192,7 @@ test("one node: four settings can come from the shell, as in earlier releases, a
   );
 });
 
-test("three nodes: every role has a node, those that must not pause have two, and the proxy is trusted", () => {
+test("three nodes: every role has a node, roles that must not be interrupted have two, and the proxy is trusted", () => {
   const { services, networks } = compose("deploy/compose.three-nodes.yaml");
   const nodes = Object.entries(services).filter(([name]) => name.startsWith("node-"));
   assert.equal(nodes.length, 3);
@@ -197,7 +204,7 @@ test("three nodes: every role has a node, those that must not pause have two, an
   for (const [, node] of nodes) assert.equal(node.environment!.POSTHORN_TRUSTED_PROXIES, `${address}/32`);
   const [{ subnet }] = networks!.default.ipam.config as [{ subnet: string }];
   assert.equal(address.replace(/\.\d+$/, ".0/24"), subnet);
-  // The Caddyfile names the nodes that have the API, and no other.
+  // The Caddyfile names exactly the nodes with the role api.
   const upstreams = /reverse_proxy (.+) \{/.exec(read("deploy/Caddyfile"))![1]!.split(" ");
   const withApi = nodes.filter(([, node]) => node.environment!.POSTHORN_ROLES!.includes("api"));
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** deploy/Caddyfile with a real Caddy before two real nodes: TLS, HTTP/2, streams as they come, no metrics, a node that goes away. */
+/** deploy/Caddyfile with a real Caddy in front of two real nodes: TLS, HTTP/2, unbuffered streams, no metrics, a stopped node. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ import { until } from "../harness/wait.ts";
 
 const key = "the-key-of-the-proxy-test-0123456789";
 
-test("the proxy of three nodes", { skip: needs("caddy") }, async (t) => {
+test("the proxy in front of several nodes", { skip: needs("caddy") }, async (t) => {
   const database = await createTestDatabase();
   t.after(database.drop);
   const env = { POSTHORN_API_KEY: key, POSTHORN_ROLES: "api", POSTHORN_STREAM_HEARTBEAT_MS: "200" };
@@ -27,7 +27,7 @@ test("the proxy of three nodes", { skip: needs("caddy") }, async (t) => {
   t.after(a.remove);
   t.after(b.remove);
   const [httpPort, httpsPort] = [await freePort(), await freePort()];
-  // On this machine there is no certificate authority to ask: Caddy makes its own certificate.
+  // There is no certificate authority on this machine, so Caddy issues its own certificate.
   const config = readFileSync(join(root, "deploy/Caddyfile"), "utf8")
     .replace("admin off", "admin off\n\tlocal_certs\n\tskip_install_trust")
     .replace("http_port 8080", `http_port ${httpPort}`)
@@ -49,15 +49,16 @@ test("the proxy of three nodes", { skip: needs("caddy") }, async (t) => {
         `HOME=${home} XDG_DATA_HOME=${home} exec ${pathOf("caddy")} run --config ${join(directory, "Caddyfile")}`,
       ];
     },
-    ready: async () => (await ask("GET", "/readyz")).status === 200,
+    ready: async () => (await send("GET", "/readyz")).status === 200,
   });
   t.after(caddy.stop);
 
-  function ask(method: string, path: string, body = ""): Promise<{ status: number; body: string }> {
+  function send(method: string, path: string, body = ""): Promise<{ status: number; body: string }> {
     return new Promise((resolve, reject) => {
       const headers = {
         authorization: `Bearer ${key}`,
-        ...{ "content-type": "application/json", "connect-protocol-version": "1" },
+        "content-type": "application/json",
+        "connect-protocol-version": "1",
       };
       const sent = request({ ...base, method, path, headers }, (answer) => {
         let text = "";
@@ -69,38 +70,46 @@ test("the proxy of three nodes", { skip: needs("caddy") }, async (t) => {
     });
   }
 
-  await t.test("calls pass, metrics do not", async () => {
-    assert.equal((await ask("POST", "/v1.KeyService/ListKeys", "{}")).status, 200);
-    assert.deepEqual(await ask("GET", "/readyz"), { status: 200, body: '{"ready":true}\n' });
+  await t.test("forwards calls but no metrics", async () => {
+    assert.equal((await send("POST", "/v1.KeyService/ListKeys", "{}")).status, 200);
+    assert.deepEqual(await send("GET", "/readyz"), { status: 200, body: '{"ready":true}\n' });
     for (const path of ["/metrics", "/metrics?x", "//metrics", "/x/../metrics", "/%6detrics"])
-      assert.doesNotMatch((await ask("GET", path)).body, /posthorn_/, path);
-    assert.equal((await ask("GET", "/metrics")).status, 404);
+      assert.doesNotMatch((await send("GET", path)).body, /posthorn_/, path);
+    assert.equal((await send("GET", "/metrics")).status, 404);
   });
 
-  await t.test("a large body passes", async () => {
-    const { status, body } = await ask("POST", "/v1.EmailService/SendEmail", JSON.stringify({ body: "x".repeat(8e6) }));
+  await t.test("forwards a large body", async () => {
+    const { status, body } = await send(
+      "POST",
+      "/v1.EmailService/SendEmail",
+      JSON.stringify({ body: "x".repeat(8e6) }),
+    );
     assert.equal(status, 400, body.slice(0, 200));
     assert.match(body, /invalid_argument/);
   });
 
-  await t.test("over HTTP/2, a stream says its cursor while it stays open", async (t) => {
+  await t.test("forwards the messages of an open stream at once over HTTP/2", async (t) => {
     const session = connect(`https://localhost:${httpsPort}`, { rejectUnauthorized: false });
     t.after(() => session.destroy());
     await once(session, "connect");
-    const said = streamOf(session);
-    await until("three messages of an open stream", async () => said.lines() >= 3 && !said.ended());
+    const stream = streamOf(session);
+    await until("three messages of an open stream", async () => stream.lines() >= 3 && !stream.ended());
   });
 
-  await t.test("a node that stops is left out", async () => {
+  await t.test("sends no calls to a stopped node", async () => {
     assert.equal(await a.stop(), 0);
-    for (let i = 0; i < 10; i++) assert.equal((await ask("POST", "/v1.KeyService/ListKeys", "{}")).status, 200);
+    for (let i = 0; i < 10; i++) assert.equal((await send("POST", "/v1.KeyService/ListKeys", "{}")).status, 200);
   });
 });
 
 function streamOf(session: ClientHttp2Session): { lines(): number; ended(): boolean } {
   const stream = session.request({
-    ...{ ":method": "POST", ":path": "/v1.EmailService/StreamEvents", authorization: `Bearer ${key}` },
-    ...{ accept: "application/x-ndjson", "content-type": "application/json", "connect-protocol-version": "1" },
+    ":method": "POST",
+    ":path": "/v1.EmailService/StreamEvents",
+    authorization: `Bearer ${key}`,
+    accept: "application/x-ndjson",
+    "content-type": "application/json",
+    "connect-protocol-version": "1",
   });
   let text = "";
   let ended = false;

@@ -1,18 +1,18 @@
-/** The README's tour, followed literally: `npm start`, then each code block as a person would paste it, against what it says will come. */
+/** Follows the README's quick start literally: runs `npm start`, pastes each code block, and compares the output with the page. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { pidTaken } from "../../src/store/embedded-process.ts";
+import { pidTaken } from "../../src/postgres/embedded/process.ts";
 import { blocksOf, root } from "../harness/pages.ts";
 import { newDataDir } from "../harness/program.ts";
 import { shell, startShell } from "../harness/shell.ts";
 import { until } from "../harness/wait.ts";
 
 const readme = await readFile(join(root, "README.md"), "utf8");
-const tour = blocksOf(readme.slice(readme.indexOf("## Five minutes"), readme.indexOf("## Beside others")));
+const tour = blocksOf(readme.slice(readme.indexOf("## Quick start"), readme.indexOf("## Comparison")));
 const of = (language: string) => tour.filter((block) => block.language === language).map((block) => block.text);
 
 let dataDir: string;
@@ -44,7 +44,7 @@ after(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-/** As a service manager ends it; gives the exit code. */
+/** Sends SIGTERM, as a service manager does, and returns the exit code. */
 async function endNpm(): Promise<number | null> {
   if (npm.exitCode !== null || npm.signalCode !== null) return npm.exitCode;
   const gone = once(npm, "exit");
@@ -52,56 +52,56 @@ async function endNpm(): Promise<number | null> {
   return (await gone)[0] as number | null;
 }
 
-/** The port and the folder are this test's own; all else is as printed. */
+/** Replaces the port and the data directory with those of this test. */
 const here = (text: string) =>
   text.replaceAll("http://127.0.0.1:8825", url).replaceAll("data/first-key", `${dataDir}/first-key`);
 
-/** What differs from run to run, made the same. An id that the page cuts short with … is that id. */
-const steady = (text: string) =>
+/** Replaces values that differ between runs. Ids that the page shortens with … are treated as ids. */
+const normalize = (text: string) =>
   text
     .replace(/\b(em|dom|evt|wh|in)_[0-9a-f…-]+/g, "$1_ID")
     .replace(/<[0-9a-f…-]+@/g, "<ID@")
     .replace(/\b[a-z0-9]{20}-([12])\./g, "TOKEN-$1.")
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
 
-test("the first blocks send an email, with the answer that the page shows", async () => {
+test("the first blocks send an email and print the response on the page", async () => {
   const [define, send] = of("sh") as [string, string];
   const run = async (command: string) =>
     JSON.parse((await shell(here(`${define}\n${command}`), { env })).stdout) as Record<string, unknown>;
-  const wanted = JSON.parse(of("json")[0]!) as Record<string, unknown>;
+  const expected = JSON.parse(of("json")[0]!) as Record<string, unknown>;
   const answer = await run(send);
-  // A busy machine answers before the first attempt is over; the email then has that answer's status a little later.
+  // A busy machine responds before the first attempt is finished; the email then reaches this status later.
   const finished = await until("the email to be sent", async () => {
     const { email } = await run(`call EmailService/GetEmail '{"id": "${answer.id}"}'`);
     const { status, statusMessage } = email as Record<string, unknown>;
-    return status === wanted.status ? { status, statusMessage } : undefined;
+    return status === expected.status ? { status, statusMessage } : undefined;
   });
-  assert.equal(steady(JSON.stringify({ ...answer, ...finished })), steady(JSON.stringify(wanted)));
+  assert.equal(normalize(JSON.stringify({ ...answer, ...finished })), normalize(JSON.stringify(expected)));
 });
 
-test("the stream shows the events that the page shows", async () => {
+test("the stream prints the events on the page", async () => {
   const [define, , follow] = of("sh") as [string, string, string];
-  const wanted = of("json")[1]!.trim().split("\n");
-  // A person ends it with Ctrl-C when all is seen.
-  const lines = await firstLines(startShell(here(`${define}\nexec ${follow}`), { env }), wanted.length);
-  for (const [i, line] of wanted.entries()) assertShown(steady(line), steady(lines[i]!));
+  const expected = of("json")[1]!.trim().split("\n");
+  // The reader would end the command with Ctrl-C.
+  const lines = await firstLines(startShell(here(`${define}\nexec ${follow}`), { env }), expected.length);
+  for (const [i, line] of expected.entries()) assertShown(normalize(line), normalize(lines[i]!));
 });
 
-test("the commands print what the page shows", async () => {
+test("the commands print the output on the page", async () => {
   for (const session of of("console")) {
     const steps = session.split(/^\$ /m).slice(1);
     assert.ok(steps.length > 0);
     for (const step of steps) {
       const [command = "", ...shown] = step.trimEnd().split("\n");
       const { stdout } = await shell(command, { cwd: root, env });
-      assertShown(steady(shown.join("\n")), steady(stdout.trimEnd()));
+      assertShown(normalize(shown.join("\n")), normalize(stdout.trimEnd()));
     }
   }
 });
 
 test("the TypeScript program runs as it is printed", async (t) => {
   await mkdir(join(root, "test/output"), { recursive: true });
-  // Inside the checkout, where the package is found by its name.
+  // Inside the checkout, so that the package resolves by its name.
   const folder = await mkdtemp(join(root, "test/output/tour-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, "program.ts"), of("ts")[0]!);
@@ -120,7 +120,7 @@ test("SIGTERM to npm start stops the program and its database, with exit code 0"
   assert.match(output, /"msg":"stopped"/);
 });
 
-/** The first lines that a program without an end prints; then it is ended. */
+/** Returns the first lines that a long-running program prints, then ends it. */
 async function firstLines(child: ChildProcess, count: number): Promise<string[]> {
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream!.on("data", (chunk) => (output += chunk));
@@ -136,7 +136,7 @@ async function firstLines(child: ChildProcess, count: number): Promise<string[]>
   return output.split("\n").slice(0, count);
 }
 
-/** `…` on the page stands for anything, over lines as well. */
+/** `…` on the page matches any text, including line breaks. */
 function assertShown(shown: string, real: string): void {
   const pattern = shown
     .split("…")

@@ -1,5 +1,5 @@
-/** Every curl of the API reference, pasted into a shell as it is printed: the program understands each of them, and what it answers is what
- * docs/openapi.json promises. */
+/** Runs every curl command of the API reference as printed. The program understands each of them, and its responses match
+ * docs/openapi.json. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -36,33 +36,33 @@ after(async () => {
   await database?.drop();
 });
 
-test("there is a curl for each method", () => {
+test("the reference has a curl command for each method", () => {
   assert.deepEqual(curls.map(({ method }) => `/v1.${method}`).sort(), Object.keys(openapi.paths).sort());
 });
 
-/** A request that is wrong in itself; ids of things that are not here are no fault of the example. */
+/** Codes that mean the example itself is wrong. An unknown id is not a fault of the example. */
 const faults = ["invalid_argument", "unimplemented", "internal", "unknown", "unauthenticated", "data_loss"];
 
 for (const { path, method, text } of curls) {
   test(`${method} in ${path}`, async () => {
     const { description } = operationOf(method);
     const streams = text.includes("-sSN");
-    // The stream goes on until its reader leaves.
+    // The stream stays open until the client disconnects.
     const script = text
       .replace(/^curl/, streams ? "curl --max-time 2" : "curl")
       .replace("http://127.0.0.1:8825", program.url);
     const env = { ...process.env, POSTHORN_API_KEY: program.key };
-    const said = await shell(script, { env }).catch((error) => {
+    const output = await shell(script, { env }).catch((error) => {
       if (error.code === 28) return error as { stdout: string };
       throw error;
     });
-    const answer = JSON.parse(streams ? said.stdout.split("\n")[0]! : said.stdout) as {
+    const answer = JSON.parse(streams ? output.stdout.split("\n")[0]! : output.stdout) as {
       code?: string;
       message?: string;
     };
     if (typeof answer.code === "string" && typeof answer.message === "string") {
       const forPeople = description.includes("Permission: signed-in people only");
-      if (!description.includes("Planned:") && !forPeople) assert.ok(!faults.includes(answer.code), said.stdout);
+      if (!description.includes("Planned:") && !forPeople) assert.ok(!faults.includes(answer.code), output.stdout);
       fitsSchema(answer, { $ref: "#/components/schemas/Error" }, openapi.components.schemas);
     } else {
       const [{ schema }] = Object.values(operationOf(method).responses["200"]!.content) as [{ schema: Schema }];

@@ -1,4 +1,4 @@
-/** The code in the docs that no other test runs, against one real program: shell blocks are pasted, programs are type-checked and run. */
+/** Runs the code in the docs that no other test runs, against one real program: pastes shell blocks, type-checks and runs programs. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ import { until } from "../harness/wait.ts";
 const run = promisify(execFile);
 let program: RunningProgram;
 let receiver: Receiver;
-/** Where the shell stands: what a block writes into the current folder lands here. */
+/** The working directory of the shell, where blocks write their files. */
 let folder: string;
 before(async () => {
   folder = await newDataDir();
@@ -31,14 +31,14 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The blocks of a page in one language. Their number is told by the test, so that a new one is not passed over. */
+/** The blocks of a page in one language. The test states their number, so that it fails when a new one is added. */
 async function blocks(page: string, language: string, count: number): Promise<string[]> {
   const found = blocksOf(await readFile(join(root, page), "utf8")).filter((block) => block.language === language);
-  assert.equal(found.length, count, `${page} has another number of ${language} blocks: run each of them here`);
+  assert.equal(found.length, count, `the number of ${language} blocks in ${page} has changed: run each of them here`);
   return found.map(({ text }) => text);
 }
 
-/** Pastes a block, with this program's ports; npx without its own slow start (test/docs/readme-tour.test.ts has the real one). */
+/** Pastes a block with the ports of this program. Replaces npx, which is slow; test/docs/readme-tour.test.ts uses the real one. */
 async function paste(block: string): Promise<string> {
   const npx = `npx() { shift; "${process.execPath}" "${join(root, "bin/posthorn.js")}" "$@"; }\n`;
   const script = block
@@ -55,7 +55,7 @@ function settings(): Record<string, string> {
   return { POSTHORN_DATA_DIR: program.dataDir, POSTHORN_SECRET: testSecret, ...ports };
 }
 
-test("docs/webhooks.md: the curl makes a webhook and shows its secret", async () => {
+test("docs/webhooks.md: the curl command creates a webhook and prints its secret", async () => {
   const [create] = await blocks("docs/webhooks.md", "sh", 1);
   const { webhook, signingSecret } = JSON.parse(await paste(create!));
   assert.match(signingSecret, /^whsec_/);
@@ -63,12 +63,12 @@ test("docs/webhooks.md: the curl makes a webhook and shows its secret", async ()
   await program.call("WebhookService/DeleteWebhook", { id: webhook.id });
 });
 
-/** One real delivery, which all that check signatures are given. */
+/** One real delivery, shared by all tests that verify signatures. */
 let taken: Promise<{ request: Received; secret: string }> | undefined;
 const delivery = () => {
   taken ??= (async () => {
     const url = `${receiver.url}/hook`;
-    const made = await program.call("WebhookService/CreateWebhook", { url, eventTypes: ["email.delivered"] });
+    const created = await program.call("WebhookService/CreateWebhook", { url, eventTypes: ["email.delivered"] });
     const email = {
       from: "shop@example.test",
       to: ["anna@example.com"],
@@ -78,12 +78,12 @@ const delivery = () => {
     };
     await program.call("EmailService/SendEmail", email);
     await receiver.until("the event", ({ requests }) => requests.length === 1);
-    return { request: receiver.requests[0]!, secret: made.body.signingSecret as string };
+    return { request: receiver.requests[0]!, secret: created.body.signingSecret as string };
   })();
   return taken;
 };
 
-test("docs/webhooks.md: what arrives has the shape that the page shows", async () => {
+test("docs/webhooks.md: a delivered event has the structure of the example", async () => {
   const [shown] = await blocks("docs/webhooks.md", "json", 1);
   const example = JSON.parse(shown!.replaceAll(/, …/g, ""));
   const { request } = await delivery();
@@ -98,47 +98,57 @@ test("docs/webhooks.md: what arrives has the shape that the page shows", async (
   assert.deepEqual({ ...delivered, ...shownDelivered }, delivered);
 });
 
-test("docs/webhooks.md: the TypeScript checks compile, and take a real delivery", async (t) => {
+test("docs/webhooks.md: the TypeScript examples compile and accept a real delivery", async (t) => {
   const [library, server] = (await blocks("docs/webhooks.md", "ts", 2)) as [string, string];
   const { request, secret } = await delivery();
   await mkdir(join(root, "test/output"), { recursive: true });
-  // Inside the checkout, where the packages are found by their names.
-  const place = await mkdtemp(join(root, "test/output/webhook-"));
-  t.after(() => rm(place, { recursive: true, force: true }));
+  // Inside the checkout, so that the packages resolve by their names.
+  const directory = await mkdtemp(join(root, "test/output/webhook-"));
+  t.after(() => rm(directory, { recursive: true, force: true }));
   const given = "declare const rawBody: string; declare const headers: Record<string, string>;\n";
-  await writeFile(join(place, "library.ts"), `${given}${library}\nprocess.stdout.write(JSON.stringify(event));`);
-  await writeFile(join(place, "svix.ts"), `${given}${library.replace("standardwebhooks", "svix")}\nexport { event };`);
-  await writeFile(join(place, "server.ts"), server);
-  // Only the page's programs are looked at, not again all that Node's types and the libraries say of themselves.
+  await writeFile(join(directory, "library.ts"), `${given}${library}\nprocess.stdout.write(JSON.stringify(event));`);
+  await writeFile(
+    join(directory, "svix.ts"),
+    `${given}${library.replace("standardwebhooks", "svix")}\nexport { event };`,
+  );
+  await writeFile(join(directory, "server.ts"), server);
+  // skipLibCheck: only the page's programs are checked, not the types of Node and the libraries.
   const compilerOptions = {
-    ...{ module: "nodenext", target: "es2022", strict: true, noEmit: true, types: ["node"], skipLibCheck: true },
+    module: "nodenext",
+    target: "es2022",
+    strict: true,
+    noEmit: true,
+    types: ["node"],
+    skipLibCheck: true,
   };
-  await writeFile(join(place, "tsconfig.json"), JSON.stringify({ compilerOptions }));
-  const said = await run(join(root, "node_modules/.bin/tsc"), ["-p", place]).catch(
+  await writeFile(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions }));
+  const compiled = await run(join(root, "node_modules/.bin/tsc"), ["-p", directory]).catch(
     (error: { stdout: string }) => error,
   );
-  assert.equal(said.stdout, "");
+  assert.equal(compiled.stdout, "");
 
   const env = { ...process.env, POSTHORN_WEBHOOK_SECRET: secret };
   const values = `globalThis.rawBody = ${JSON.stringify(request.body)}; globalThis.headers = ${JSON.stringify(request.headers)};`;
-  await writeFile(join(place, "given.mjs"), values);
-  const { stdout } = await run(process.execPath, ["--import", "./given.mjs", "library.ts"], { cwd: place, env });
+  await writeFile(join(directory, "given.mjs"), values);
+  const { stdout } = await run(process.execPath, ["--import", "./given.mjs", "library.ts"], { cwd: directory, env });
   assert.deepEqual(JSON.parse(stdout), request.event);
 
   const port = await freePort();
-  const child = spawn(process.execPath, ["server.ts"], { cwd: place, env: { ...env, PORT: String(port) } });
+  const child = spawn(process.execPath, ["server.ts"], { cwd: directory, env: { ...env, PORT: String(port) } });
   t.after(() => child.kill("SIGKILL"));
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
   const post = (body: string) =>
-    fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers: kept(request.headers), body });
+    fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers: relevantHeaders(request.headers), body });
   const answer = await until("the server", () => post(request.body).catch(() => undefined));
   assert.equal(answer.status, 204, await answer.text());
   assert.equal((await post(`${request.body} `)).status, 401);
-  await until("its word", () => output === `delivered ${request.event.emailId}\n`);
+  await until("the server's output", () => output === `delivered ${request.event.emailId}\n`);
 });
 
-test("docs/webhooks.md: the Python check takes a real delivery, and no other", { skip: needs("python3") }, async () => {
+test("docs/webhooks.md: the Python example accepts a real delivery and rejects forged and old ones", {
+  skip: needs("python3"),
+}, async () => {
   const [check] = await blocks("docs/webhooks.md", "python", 1);
   const { request, secret } = await delivery();
   const script = `${check}
@@ -150,14 +160,14 @@ try:
 except ValueError as error:
     print(json.dumps(str(error)))
 `;
-  const ask = (extra: object) => {
+  const verify = (extra: object) => {
     const { body, headers } = request;
     return python(script, Buffer.from(JSON.stringify({ body, headers, secret, ...extra })));
   };
-  assert.deepEqual(await ask({}), request.event);
-  assert.equal(await ask({ body: `${request.body} ` }), "not from Posthorn");
-  assert.equal(await ask({ secret: `whsec_${Buffer.alloc(32).toString("base64")}` }), "not from Posthorn");
-  assert.equal(await ask({ headers: { ...request.headers, "webhook-timestamp": "1700000000" } }), "too old");
+  assert.deepEqual(await verify({}), request.event);
+  assert.equal(await verify({ body: `${request.body} ` }), "not from Posthorn");
+  assert.equal(await verify({ secret: `whsec_${Buffer.alloc(32).toString("base64")}` }), "not from Posthorn");
+  assert.equal(await verify({ headers: { ...request.headers, "webhook-timestamp": "1700000000" } }), "too old");
 });
 
 test("docs/inbound.md: suppressions are imported, and a reply to an email becomes an event", async () => {
@@ -166,48 +176,48 @@ test("docs/inbound.md: suppressions are imported, and a reply to an email become
   assert.match(await paste(reply!), /email\.replied .*\n$/);
 });
 
-test("docs/people.md: a person is invited, joins by the link, and gets a new password by another", async () => {
+test("docs/people.md: a person is invited, joins with the link, and resets the password with another link", async () => {
   const [firstLink, invite, reset] = await blocks("docs/people.md", "sh", 3);
   const first = await openBrowser(program).post("/auth/link", { token: tokenIn(await paste(firstLink!)) });
   assert.deepEqual(first.body, { kind: "first" });
   const token = tokenIn(await paste(invite!));
   const joined = await openBrowser(program).post("/auth/sign-up", { token, name: "Ann", password });
   assert.equal(joined.status, 200, JSON.stringify(joined.body));
-  const said = await paste(reset!);
-  assert.match(said, /ann@example\.com +Ann +\S+ +default/);
+  const output = await paste(reset!);
+  assert.match(output, /ann@example\.com +Ann +\S+ +default/);
   const newPassword = `${password} anew`;
-  const answer = await openBrowser(program).post("/auth/reset-password", { token: tokenIn(said), newPassword });
+  const answer = await openBrowser(program).post("/auth/reset-password", { token: tokenIn(output), newPassword });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
 });
 
-test("docs/delivery.md: the queue is shown, hastened, held, let go and given up", async () => {
+test("docs/delivery.md: the queue is listed, retried, paused, resumed and purged", async () => {
   const [queue] = await blocks("docs/delivery.md", "sh", 1);
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
   const later = { from: "shop@example.test", to: ["anna@example.com"], subject: "", body: "Hi", scheduledAt };
   assert.equal((await program.call("EmailService/SendEmail", later)).status, 200);
-  const said = (await paste(queue!)).trim().split("\n");
-  // The list has a head; each of the others says one sentence.
-  assert.equal(said.length, queue!.trim().split("\n").length + 1, said.join("\n"));
-  assert.match(said[1]!, /^example\.com /);
+  const output = (await paste(queue!)).trim().split("\n");
+  // The list has a header line; each of the other commands prints one sentence.
+  assert.equal(output.length, queue!.trim().split("\n").length + 1, output.join("\n"));
+  assert.match(output[1]!, /^example\.com /);
 });
 
-test("docs/operate.md: a first email, and a back-up that is restored", async () => {
+test("docs/operate.md: a first email is sent, and a backup is restored", async () => {
   const [, send, backup] = (await blocks("docs/operate.md", "sh", 4)) as [string, string, string, string];
-  // The page's own domain is the reader's; --follow stays until Ctrl-C (test/core/command-line.test.ts).
+  // Replaces the reader's domain, and removes --follow, which runs until Ctrl-C (test/app/command-line.test.ts).
   const script = send.replace("you@example.com", "you@example.test").replace(" --follow", "");
-  const said = await paste(script);
-  // A busy machine answers before the first attempt is over.
-  assert.match(said, /^em_\S+ {2}(SENT|PROCESSING|QUEUED) /);
+  const output = await paste(script);
+  // A busy machine responds before the first attempt is finished.
+  assert.match(output, /^em_\S+ {2}(SENT|PROCESSING|QUEUED) /);
   const events = script.trim().split("\n").at(-1)!;
-  const told = async () => /email\.delivered .*you@example\.net/.test(await paste(events));
-  await until("the event that the page shows", told);
+  const isDelivered = async () => /email\.delivered .*you@example\.net/.test(await paste(events));
+  await until("the event on the page", isDelivered);
   await paste(backup);
-  // That such a copy opens with everything in it is shown by test/core/backup.test.ts; data-copy.test.ts runs the fourth block.
-  for (const made of ["backups/today", "data-restored"])
-    assert.ok((await readdir(join(folder, made))).includes("first-key"), made);
+  // test/app/backup.test.ts checks the contents of a restored backup; data-copy.test.ts runs the fourth block.
+  for (const created of ["backups/today", "data-restored"])
+    assert.ok((await readdir(join(folder, created))).includes("first-key"), created);
 });
 
-function kept(headers: Record<string, string>): Record<string, string> {
+function relevantHeaders(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => /^webhook-|^content-type$/.test(name)));
 }
 

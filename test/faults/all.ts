@@ -1,4 +1,4 @@
-/** Every fault, in the order of docs/faults.md. */
+/** All faults in the order of docs/faults.md. scripts/faults.ts runs them. */
 import { queued } from "./backlogs.ts";
 import { databases } from "./database.ts";
 import type { Fault } from "./fault.ts";

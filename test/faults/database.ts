@@ -1,7 +1,7 @@
-/** PostgreSQL stopped hard under load, and a disk without room. */
+/** Database faults: PostgreSQL killed or stopped under load, and a full disk. */
 
 import { startTestServer } from "../harness/database.ts";
-import { type Findings, type Say, underLoad } from "../harness/under-load.ts";
+import { type Findings, type Progress, underLoad } from "../harness/under-load.ts";
 import { until } from "../harness/wait.ts";
 import { fillDisk, withoutMount } from "./disk-full.ts";
 import type { Fault } from "./fault.ts";
@@ -9,36 +9,36 @@ import type { Fault } from "./fault.ts";
 export const databases: Fault[] = [
   {
     name: "PostgreSQL killed with SIGKILL under load",
-    promise: "callers hear `unavailable`, nothing hangs, it goes on by itself",
+    promise: "callers get `unavailable`, nothing hangs, the service recovers by itself",
     times: 5,
-    inject: (times, say) => endServer("SIGKILL", times, say),
+    inject: (times, progress) => endServer("SIGKILL", times, progress),
   },
   {
     name: "PostgreSQL stopped at once (SIGQUIT) under load",
     promise: "the same",
     times: 5,
-    inject: (times, say) => endServer("SIGQUIT", times, say),
+    inject: (times, progress) => endServer("SIGQUIT", times, progress),
   },
   {
     name: "the disk of the database is full",
-    promise: "`unavailable` and 45x, never a false acknowledgement; it goes on by itself when there is room",
+    promise: "`unavailable` and 45x, never a false acknowledgement; the service recovers by itself when space is free",
     times: 3,
     cannot: () => withoutMount || undefined,
     inject: fillDisk,
   },
 ];
 
-async function endServer(signal: NodeJS.Signals, times: number, say: Say): Promise<Findings> {
+async function endServer(signal: NodeJS.Signals, times: number, progress: Progress): Promise<Findings> {
   const server = await startTestServer();
   try {
-    return await underLoad({ world: { server } }, async ({ strike }) => {
+    return await underLoad({ testbed: { server } }, async ({ injectFault }) => {
       for (let i = 1; i <= times; i++) {
         const pid = await until("the server to run", () => server.pid());
-        await strike(async () => {
+        await injectFault(async () => {
           process.kill(pid, signal);
-          await until("its end", () => server.pid() !== pid);
+          await until("the server to end", () => server.pid() !== pid);
         });
-        say(`${i} of ${times}`);
+        progress(`${i} of ${times}`);
       }
     });
   } finally {

@@ -1,4 +1,4 @@
-/** A disk without room: the database on a small disk of its own, which a file that nobody wants fills up under load. */
+/** A full disk: the database is on a small tmpfs, which a large file fills up under load. */
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, mkdtemp, open, rm } from "node:fs/promises";
@@ -6,121 +6,121 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestServer, type TestServer } from "../harness/database.ts";
 import { needs, pathOf } from "../harness/foreign.ts";
-import { bring, type InboundWorld, receives, told } from "../harness/inbound.ts";
-import { type Findings, type Say, underLoad } from "../harness/under-load.ts";
+import { deliverInbound, enableReceiving, eventsOfType, type InboundTestbed } from "../harness/inbound.ts";
+import { senderDomain, startTestbed, type Testbed } from "../harness/testbed.ts";
+import { type Findings, type Progress, underLoad } from "../harness/under-load.ts";
 import { until } from "../harness/wait.ts";
-import { senderDomain, startWorld, type World } from "../harness/world.ts";
 
-/** False to run, or the reason why it cannot be done. */
+/** False if a small disk can be mounted, otherwise the skip reason. */
 export const withoutMount: string | false =
   process.platform === "linux" && process.getuid?.() === 0
     ? needs("mount")
     : "only root may mount a small disk (tmpfs)";
 
 const diskMiB = 224;
-/** More than the free room in pages that are there already. */
+/** Larger than the free space in existing pages, so that every email needs a new page. */
 const bodyBytes = 60_000;
 
-export async function fillDisk(times: number, say: Say): Promise<Findings> {
-  const place = await mountSmallDisk();
+export async function fillDisk(times: number, progress: Progress): Promise<Findings> {
+  const disk = await mountSmallDisk();
   try {
-    const server = await startTestServer(place);
+    const server = await startTestServer(disk);
     const start = async () => {
-      const world = await startWorld({ server });
-      await receives(world, senderDomain);
-      return Object.assign(world, { smtpPort: world.program.ports.smtp! });
+      const testbed = await startTestbed({ server });
+      await enableReceiving(testbed, senderDomain);
+      return Object.assign(testbed, { smtpPort: testbed.program.ports.smtp! });
     };
     try {
-      const letters = { taken: [] as string[], putOff: [] as string[] };
-      const found = await underLoad<InboundWorld>(
+      const inbound = { accepted: [] as string[], deferred: [] as string[] };
+      const found = await underLoad<InboundTestbed>(
         { start, load: { pauseMs: 100, body: randomBytes(bodyBytes / 2).toString("hex") } },
-        async ({ world, load, strike, atRest }) => {
-          atRest(() => lostLetters(world, letters.taken));
+        async ({ testbed, load, injectFault, whenSettled }) => {
+          whenSettled(() => lostMessages(testbed, inbound.accepted));
           for (let i = 1; i <= times; i++) {
-            const ballast = join(place, "ballast");
-            await strike(
+            const ballast = join(disk, "ballast");
+            await injectFault(
               async () => {
                 await fill(ballast);
-                if (i % 2 === 0) await endLogSegment(world, server);
+                if (i % 2 === 0) await endLogSegment(testbed, server);
               },
               async () => {
-                const before = { refusals: load.refusals(), putOff: letters.putOff.length };
-                await until("calls and mail that are turned away", async () => {
+                const before = { refusals: load.refusals(), deferred: inbound.deferred.length };
+                await until("rejected calls and deferred mail", async () => {
                   await fill(ballast);
-                  const subject = `letter ${i} ${letters.taken.length + letters.putOff.length}`;
-                  await bring(world, { to: `us@${senderDomain}`, raw: letter(subject) }).then(
-                    () => letters.taken.push(subject),
-                    (error: Error) => letters.putOff.push(error.message),
+                  const subject = `message ${i} ${inbound.accepted.length + inbound.deferred.length}`;
+                  await deliverInbound(testbed, { to: `us@${senderDomain}`, raw: messageWith(subject) }).then(
+                    () => inbound.accepted.push(subject),
+                    (error: Error) => inbound.deferred.push(error.message),
                   );
-                  return load.refusals() >= before.refusals + 5 && letters.putOff.length >= before.putOff + 3;
+                  return load.refusals() >= before.refusals + 5 && inbound.deferred.length >= before.deferred + 3;
                 });
-                say(`${i} of ${times}: ${load.refusals() - before.refusals} calls answered with unavailable`);
+                progress(`${i} of ${times}: ${load.refusals() - before.refusals} calls answered with unavailable`);
                 await rm(ballast);
               },
-              "mending",
+              "repair",
             );
           }
         },
       );
-      const words = letters.putOff.map((text) => /4\d\d \d\.\d\.\d/.exec(text)?.[0] ?? text);
-      const strange = words.filter((word) => !/^(452 4\.3\.1|451 4\.3\.0)$/.test(word));
-      const kinds = [...new Set(words)]
+      const replies = inbound.deferred.map((text) => /4\d\d \d\.\d\.\d/.exec(text)?.[0] ?? text);
+      const unexpected = replies.filter((reply) => !/^(452 4\.3\.1|451 4\.3\.0)$/.test(reply));
+      const kinds = [...new Set(replies)]
         .sort()
-        .map((kind) => `${words.filter((word) => word === kind).length} × ${kind}`);
+        .map((kind) => `${replies.filter((reply) => reply === kind).length} × ${kind}`);
       return {
         ...found,
-        broken: [...found.broken, ...strange.map((word) => `inbound mail was refused with ${word}`)],
-        note: `inbound put off: ${kinds.join(", ")}`,
+        broken: [...found.broken, ...unexpected.map((reply) => `inbound mail was rejected with ${reply}`)],
+        note: `inbound mail deferred: ${kinds.join(", ")}`,
       };
     } finally {
       await server.stop();
     }
   } finally {
-    unmount(place);
-    await rm(place, { recursive: true, force: true });
+    unmount(disk);
+    await rm(disk, { recursive: true, force: true });
   }
 }
 
-/** Tables without room fail one statement; a write-ahead log without room ends the server, which cannot come back before there is some. */
-async function endLogSegment(world: World, server: TestServer): Promise<void> {
+/** Makes PostgreSQL exit. If a table cannot grow, one statement fails; if the write-ahead log cannot grow, the server exits and
+ * cannot restart until space is free. */
+async function endLogSegment(testbed: Testbed, server: TestServer): Promise<void> {
   const pid = server.pid();
-  await until("the server to give up", async () => {
-    await world.database.sql`select pg_switch_wal(), pg_logical_emit_message(true, 'fault', repeat('x', 10000))`.catch(
-      () => {},
-    );
+  await until("the server to exit", async () => {
+    await testbed.database
+      .sql`select pg_switch_wal(), pg_logical_emit_message(true, 'fault', repeat('x', 10000))`.catch(() => {});
     return server.pid() !== pid;
   });
 }
 
-async function lostLetters(world: World, taken: readonly string[]): Promise<string[]> {
-  const seen = new Set(told(await world.events(), "email.received").map(({ subject }) => subject));
-  return taken.filter((subject) => !seen.has(subject)).map((subject) => `the ${subject} was taken and is gone`);
+async function lostMessages(testbed: Testbed, accepted: readonly string[]): Promise<string[]> {
+  const seen = new Set(eventsOfType(await testbed.events(), "email.received").map(({ subject }) => subject));
+  return accepted.filter((subject) => !seen.has(subject)).map((subject) => `inbound ${subject} was accepted and lost`);
 }
 
-const letter = (subject: string) => `From: Ann <ann@there.test>
+const messageWith = (subject: string) => `From: Ann <ann@there.test>
 To: us@sender.test
 Subject: ${subject}
 Message-ID: <${subject.replaceAll(" ", ".")}@there.test>
 
-${`${"A line of a longer letter. ".repeat(3)}\n`.repeat(3000)}`;
+${`${"A line of a longer mail. ".repeat(3)}\n`.repeat(3000)}`;
 
 export async function mountSmallDisk(): Promise<string> {
-  const place = await mkdtemp(join(tmpdir(), "posthorn-small-disk-"));
-  const { status, stderr } = spawnSync(pathOf("mount"), ["-t", "tmpfs", "-o", `size=${diskMiB}m`, "tmpfs", place], {
+  const disk = await mkdtemp(join(tmpdir(), "posthorn-small-disk-"));
+  const { status, stderr } = spawnSync(pathOf("mount"), ["-t", "tmpfs", "-o", `size=${diskMiB}m`, "tmpfs", disk], {
     encoding: "utf8",
   });
   if (status !== 0) throw new Error(`cannot mount a small disk: ${stderr}`);
-  // Also where somebody presses Ctrl-C.
-  process.once("exit", () => unmount(place));
-  await chmod(place, 0o711);
-  return place;
+  // Also after Ctrl-C.
+  process.once("exit", () => unmount(disk));
+  await chmod(disk, 0o711);
+  return disk;
 }
 
-export function unmount(place: string): void {
-  spawnSync("umount", ["-l", place]);
+export function unmount(disk: string): void {
+  spawnSync("umount", ["-l", disk]);
 }
 
-/** To the last page, also what has become free since. */
+/** Appends to the file until the disk is full. */
 async function fill(path: string): Promise<void> {
   const file = await open(path, "a");
   try {

@@ -1,13 +1,14 @@
-/** The shape of a fault: what it is, what must hold, and how it is made to happen. `all.ts` lists them, scripts/faults.ts runs them. */
-import type { Findings, Say } from "../harness/under-load.ts";
+/** The type of a fault: its name, the guarantee, and the function that injects it. `all.ts` lists them, scripts/faults.ts runs
+ * them. */
+import type { Findings, Progress } from "../harness/under-load.ts";
 
 export type Fault = {
   name: string;
-  /** What must hold. */
+  /** The guarantee that must hold. */
   promise: string;
-  /** How often it is made to happen where nobody says otherwise. */
+  /** How often the fault is injected by default. */
   times: number;
-  /** Why it cannot be done here, if it cannot. */
+  /** The reason if the fault cannot be injected on this machine. */
   cannot?(): string | undefined;
-  inject(times: number, say: Say): Promise<Findings>;
+  inject(times: number, progress: Progress): Promise<Findings>;
 };

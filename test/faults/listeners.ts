@@ -1,71 +1,74 @@
-/** Those who listen and misbehave: stream readers that stop reading, webhook endpoints that hang, drip, redirect inward or fail. */
+/** Faults of event consumers: stream readers that stop reading, webhook endpoints that hang, drip, redirect to private
+ * addresses or fail. */
 import { request } from "node:http";
 import { memoryMiB } from "../harness/process-stats.ts";
 import type { Reaction } from "../harness/receiver.ts";
 import { startReader } from "../harness/stream-readers.ts";
-import { type Findings, type Say, underLoad } from "../harness/under-load.ts";
+import type { Testbed } from "../harness/testbed.ts";
+import { type Findings, type Progress, underLoad } from "../harness/under-load.ts";
 import { until } from "../harness/wait.ts";
-import { startWebhookWorld, type WebhookWorld } from "../harness/webhook-world.ts";
-import type { World } from "../harness/world.ts";
+import { startWebhookTestbed, type WebhookTestbed } from "../harness/webhook-testbed.ts";
 import type { Fault } from "./fault.ts";
 
 export const listeners: Fault[] = [
   {
     name: "stream readers stop reading",
-    promise: "bounded memory; other readers see every event; nothing is slowed",
+    promise: "bounded memory; other readers get every event; delivery is not slowed down",
     times: 200,
     inject: stallReaders,
   },
   {
-    name: "webhook endpoints hang, drip, redirect inward, answer 500",
-    promise: "bounded memory; a good endpoint beside them gets every event",
+    name: "webhook endpoints hang, drip, redirect to a private address, answer 500",
+    promise: "bounded memory; a working endpoint gets every event",
     times: 200,
     inject: badEndpoints,
   },
 ];
 
-/** Far more than a stream holds for a reader that does not read. */
-const mayGrowMiB = 250;
+/** Much more than the buffers of all streams whose readers do not read. */
+const maxGrowthMiB = 250;
 
-async function stallReaders(times: number, say: Say): Promise<Findings> {
+async function stallReaders(times: number, progress: Progress): Promise<Findings> {
   let note = "";
-  const found = await underLoad({}, async ({ world, load, strike, atRest }) => {
-    const target = { url: () => world.program.url, key: world.program.key };
+  const found = await underLoad({}, async ({ testbed, load, injectFault, whenSettled }) => {
+    const target = { url: () => testbed.program.url, key: testbed.program.key };
     const reader = startReader(target, { messages: 300 });
-    const before = memoryMiB(world.program.pid).now;
+    const before = memoryMiB(testbed.program.pid).now;
     const stalled: { destroy(): void }[] = [];
-    await strike(async () => {
-      for (let i = 0; i < times; i++) stalled.push(await openStalled(world));
-      say(`${times} readers that read nothing`);
+    await injectFault(async () => {
+      for (let i = 0; i < times; i++) stalled.push(await openStalled(testbed));
+      progress(`${times} readers that do not read`);
       await load.untilAcknowledged(200);
     });
-    const grown = memoryMiB(world.program.pid).peak - before;
-    note = `the program grew by ${Math.round(grown)} MiB at most`;
-    atRest(async () => {
-      const log = (await world.events()).map(({ cursor, event }) => ({ number: cursor, id: event.id }));
+    const grown = memoryMiB(testbed.program.pid).peak - before;
+    note = `memory of the program grew by at most ${Math.round(grown)} MiB`;
+    whenSettled(async () => {
+      const log = (await testbed.events()).map(({ cursor, event }) => ({ number: cursor, id: event.id }));
       await until("the reader at the tail", () => reader.seen.length >= log.length).catch(() => {});
       await reader.stop();
       for (const one of stalled) one.destroy();
       return [
-        ...(JSON.stringify(reader.seen) === JSON.stringify(log) ? [] : ["a reader beside them did not see the log"]),
+        ...(JSON.stringify(reader.seen) === JSON.stringify(log)
+          ? []
+          : ["a working reader did not get the complete log"]),
         ...reader.wrong,
-        ...(grown > mayGrowMiB ? [note] : []),
+        ...(grown > maxGrowthMiB ? [note] : []),
       ];
     });
   });
   return { ...found, injected: times, note };
 }
 
-/** An answer whose body nobody reads. */
-function openStalled(world: World): Promise<{ destroy(): void }> {
+/** Opens a stream and does not read its body. */
+function openStalled(testbed: Testbed): Promise<{ destroy(): void }> {
   return new Promise((resolve, reject) => {
     const headers = {
-      authorization: `Bearer ${world.program.key}`,
+      authorization: `Bearer ${testbed.program.key}`,
       "content-type": "application/json",
       "connect-protocol-version": "1",
     };
     const options = { method: "POST", headers, agent: false };
-    request(`${world.program.url}/v1.EmailService/StreamEvents`, options, resolve)
+    request(`${testbed.program.url}/v1.EmailService/StreamEvents`, options, resolve)
       .on("error", reject)
       .end('{"cursor":"0"}');
   });
@@ -78,40 +81,42 @@ const bad: Record<string, Reaction> = {
   "/inward": { status: 302, headers: { location: "http://169.254.169.254/latest/meta-data/" } },
 };
 
-async function badEndpoints(times: number, say: Say): Promise<Findings> {
+async function badEndpoints(times: number, progress: Progress): Promise<Findings> {
   let note = "";
-  const start = () => startWebhookWorld({ env: { POSTHORN_WEBHOOK_TIMEOUT_MS: "1000" } });
-  const found = await underLoad<WebhookWorld>({ start }, async ({ world, strike, atRest }) => {
-    const { receiver } = world;
+  const start = () => startWebhookTestbed({ env: { POSTHORN_WEBHOOK_TIMEOUT_MS: "1000" } });
+  const found = await underLoad<WebhookTestbed>({ start }, async ({ testbed, injectFault, whenSettled }) => {
+    const { receiver } = testbed;
     const good = new Set<string>();
     receiver.script = ({ path, event }) => {
       if (path in bad) return bad[path]!;
       good.add(event.id);
       return 200;
     };
-    for (const path of ["/good", ...Object.keys(bad)]) await world.createWebhook({ url: receiver.url + path });
-    const before = memoryMiB(world.program.pid).now;
+    for (const path of ["/good", ...Object.keys(bad)]) await testbed.createWebhook({ url: receiver.url + path });
+    const before = memoryMiB(testbed.program.pid).now;
     const hits = () => receiver.requests.filter(({ path }) => path in bad).length;
-    await strike(() => until("bad answers", () => hits() >= times));
-    say(`${hits()} bad answers`);
-    const grown = memoryMiB(world.program.pid).peak - before;
-    note = `the program grew by ${Math.round(grown)} MiB at most`;
-    atRest(async () => {
-      // A webhook is told of what happens after its making.
-      const first = Math.min(...(await world.deliveries(await goodOne(world))).map(({ cursor }) => Number(cursor)));
-      const wanted = (await world.events()).filter(({ cursor }) => Number(cursor) >= first);
-      const missing = () => wanted.filter(({ event }) => !good.has(event.id)).length;
+    await injectFault(() => until("bad answers", () => hits() >= times));
+    progress(`${hits()} bad answers`);
+    const grown = memoryMiB(testbed.program.pid).peak - before;
+    note = `memory of the program grew by at most ${Math.round(grown)} MiB`;
+    whenSettled(async () => {
+      // A webhook gets only the events after its creation.
+      const first = Math.min(
+        ...(await testbed.deliveries(await goodWebhookId(testbed))).map(({ cursor }) => Number(cursor)),
+      );
+      const expected = (await testbed.events()).filter(({ cursor }) => Number(cursor) >= first);
+      const missing = () => expected.filter(({ event }) => !good.has(event.id)).length;
       await until("every event at the good endpoint", () => missing() === 0).catch(() => {});
       return [
         ...(missing() > 0 ? [`${missing()} events did not reach the good endpoint`] : []),
-        ...(grown > mayGrowMiB ? [note] : []),
+        ...(grown > maxGrowthMiB ? [note] : []),
       ];
     });
   });
   return { ...found, injected: times, note };
 }
 
-async function goodOne(world: WebhookWorld): Promise<string> {
-  const { data } = await world.ask("ListWebhooks", {});
+async function goodWebhookId(testbed: WebhookTestbed): Promise<string> {
+  const { data } = await testbed.ask("ListWebhooks", {});
   return (data as { id: string; url: string }[]).find(({ url }) => url.endsWith("/good"))!.id;
 }

@@ -1,6 +1,6 @@
-/** A table with thousands of rows and a backfill on it. */
-import type { Backfill } from "../../src/store/backfill.ts";
-import type { Sql } from "../../src/store/db.ts";
+/** A table with thousands of rows and a backfill for it, for the tests of src/postgres/backfill.ts. */
+import type { Backfill } from "../../src/postgres/backfill.ts";
+import type { Sql } from "../../src/postgres/pool.ts";
 
 export const thingRows = 5_000;
 

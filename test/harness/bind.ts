@@ -1,4 +1,4 @@
-/** A real BIND as a customer's DNS provider: zones on a port of its own, changed record by record as a person would. */
+/** Runs a real BIND as a customer's DNS provider. Tests add and remove single records with nsupdate. */
 import { Resolver } from "node:dns/promises";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,12 +11,12 @@ export type Bind = {
   host: string;
   port: number;
   add(...records: BindRecord[]): Promise<void>;
-  /** All records of a type at a name. */
+  /** Removes all records of a type at a name. */
   remove(...records: { name: string; type: string }[]): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** `negativeTtl`: how long resolvers may keep that something is absent. */
+/** `negativeTtl` is the SOA minimum in seconds: how long resolvers may cache a negative answer. */
 export async function startBind(options: {
   zones: readonly string[];
   negativeTtl?: number;

@@ -1,4 +1,4 @@
-/** A real browser on the dashboard of a running program: Debian's Chromium, driven by playwright-core, judged by axe. */
+/** Opens the dashboard of a running program in Debian's Chromium with playwright-core, and checks pages with axe. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,33 +16,33 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export type Tab = {
   page: Page;
   context: BrowserContext;
-  /** What the page complained about: errors of scripts, and whatever its policy refused. */
+  /** Script errors, and requests that the page's Content-Security-Policy blocked. */
   complaints: string[];
   close(): Promise<void>;
 };
 
 export type TabOptions = {
-  /** An API key to be signed in with from the first page on. */
+  /** An API key that the page is signed in with from the first load. */
   key?: string;
   width?: number;
   colorScheme?: "light" | "dark";
 };
 
 export async function openBrowser(): Promise<Browser> {
-  requireFreshBuild();
+  requireCurrentBuild();
   return await chromium.launch({
     executablePath: pathOf("chromium"),
     args: [
-      // A page lives for seconds here: what an optimising compiler makes of its script is hardly used.
+      // A page is open for seconds only, so optimizing its scripts does not pay off.
       "--js-flags=--no-opt --no-maglev",
-      // Root has no user namespaces to build Chromium's own sandbox with.
+      // Chromium cannot build its own sandbox as root.
       ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
     ],
   });
 }
 
-/** The program serves what was built: a test of yesterday's page would say nothing. */
-function requireFreshBuild(): void {
+/** The program serves web/dist, so a stale build would test old code. */
+function requireCurrentBuild(): void {
   const built = `${web}dist/index.html`;
   assert.ok(existsSync(built), "The dashboard is not built. Run: npm run build");
   const builtAt = statSync(built).mtimeMs;
@@ -55,7 +55,11 @@ function requireFreshBuild(): void {
 export async function openTab(browser: Browser, url: string, options: TabOptions = {}): Promise<Tab> {
   const { width = 1280, colorScheme = "light", key } = options;
   const context = await browser.newContext({
-    ...{ baseURL: url, colorScheme, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" },
+    baseURL: url,
+    colorScheme,
+    reducedMotion: "reduce",
+    locale: "en-GB",
+    timezoneId: "UTC",
     viewport: { width, height: 900 },
   });
   context.setDefaultTimeout(patienceMs);
@@ -64,15 +68,15 @@ export async function openTab(browser: Browser, url: string, options: TabOptions
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {
-    // An answer that is an error is the page's to show; it is no fault of the page.
+    // The page itself reports error responses of the API; they are not faults of the page.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       complaints.push(message.text());
   });
   return { page, context, complaints, close: () => context.close() };
 }
 
-/** To another page of the dashboard as its links lead there: loading everything anew is most of what a visit costs. Resolves when the
- * page before is gone. */
+/** Navigates within the dashboard as its links do, because a full page load takes most of the time of a test. Resolves when
+ * the previous page is gone. */
 export async function follow(page: Page, path: string): Promise<void> {
   if (new URL(page.url()).pathname === path) return;
   await page.getByRole("heading", { level: 1 }).waitFor();
@@ -82,13 +86,13 @@ export async function follow(page: Page, path: string): Promise<void> {
   await page.locator("h1[data-left]").waitFor({ state: "detached" });
 }
 
-/** Waits until the page shows these words and nothing of it is still loading. */
+/** Waits until the page shows this text and has finished loading. */
 export async function settled(page: Page, shows: RegExp): Promise<void> {
   await page.locator("main").filter({ hasText: shows }).waitFor();
   await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
 }
 
-/** What holds for every page: everyone can read it in both themes, and it fits a narrow screen. Photographs it twice. */
+/** Checks what every page must satisfy: accessible in both themes, fits a narrow screen. Takes two screenshots. */
 export async function inspect(page: Page, name: string): Promise<void> {
   await page.emulateMedia({ colorScheme: "light" });
   assert.deepEqual(await findings(page), []);
@@ -97,16 +101,16 @@ export async function inspect(page: Page, name: string): Promise<void> {
   await shoot(page, `${name}-light`);
   await page.emulateMedia({ colorScheme: "dark" });
   await page.setViewportSize({ width: 380, height: 900 });
-  // The menu takes a moment to fold.
+  // The menu collapses after a short delay.
   await until(`${name} to fit a narrow screen`, async () => (await overflow(page)) === 0);
   assert.deepEqual(await findings(page, ["color-contrast"]), []);
   await shoot(page, `${name}-dark-narrow`);
   await page.setViewportSize({ width: 1280, height: 900 });
 }
 
-/** What axe finds on the page that keeps people from using it, one line for each. */
+/** Serious and critical accessibility violations that axe finds, one line each. */
 export async function findings(page: Page, rules: string[] = []): Promise<string[]> {
-  // By the debugger's way in, for the page's own policy allows no script but its own.
+  // evaluate() injects axe through the debugger, which the Content-Security-Policy of the page does not block.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
   return await page.evaluate(async (only) => {
     type Node = { target: unknown[]; failureSummary?: string };
@@ -122,12 +126,12 @@ export async function findings(page: Page, rules: string[] = []): Promise<string
   }, rules);
 }
 
-/** How far the page reaches beyond the window's width. */
+/** The number of pixels by which the page is wider than the window. */
 async function overflow(page: Page): Promise<number> {
   return await page.evaluate<number>("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }
 
-/** Writes web/screenshots/NAME.png, for people to look at. */
+/** Writes web/screenshots/NAME.png, for review by a person. */
 async function shoot(page: Page, name: string): Promise<void> {
   mkdirSync(shots, { recursive: true });
   await page.screenshot({ path: `${shots}${name}.png`, fullPage: true });

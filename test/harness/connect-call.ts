@@ -1,4 +1,4 @@
-/** Makes one Connect call with JSON by hand, unary or streaming, and tells what came of it in the same words for both. */
+/** Makes one Connect call with JSON by hand, unary or streaming, and returns the outcome in one form for both. */
 import type { DescMethod } from "@bufbuild/protobuf";
 
 export type Outcome = {
@@ -8,16 +8,16 @@ export type Outcome = {
   code: string;
   message: string;
   violations: { field: string; description: string }[];
-  /** The answer, or the first message of a stream, or the error object. */
+  /** The response message, the first message of a stream, or the error object. */
   body: Record<string, unknown>;
 };
 
 export type CallOptions = {
   key?: string;
-  /** Headers on top of the usual ones; undefined takes one away. */
+  /** Headers in addition to the usual ones; undefined removes a header. */
   headers?: Record<string, string | undefined>;
   path?: string;
-  /** The body as it is, for JSON that no JSON.stringify would write. */
+  /** Sent unchanged instead of the request, for JSON that JSON.stringify cannot produce. */
   rawJson?: string;
 };
 
@@ -38,12 +38,12 @@ export async function connectCall(
     if (value === undefined) headers.delete(name);
     else headers.set(name, value);
   }
-  const gone = new AbortController();
+  const leave = new AbortController();
   const response = await fetch(url + (options.path ?? pathOf(method)), {
     method: "POST",
     headers,
     body: streaming ? envelope(json) : json,
-    signal: gone.signal,
+    signal: leave.signal,
   });
   try {
     const type = response.headers.get("content-type") ?? "";
@@ -51,8 +51,8 @@ export async function connectCall(
     if (!type.startsWith("application/connect+")) return outcome(response, (await response.json()) as Body);
     return outcome(response, await firstOf(response));
   } finally {
-    // A stream that goes on is left here.
-    gone.abort();
+    // Ends a stream that is still open.
+    leave.abort();
   }
 }
 

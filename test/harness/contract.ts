@@ -1,4 +1,4 @@
-/** The contract as tests walk it: its methods, the fields of their requests with their paths, and values that do not fit them. */
+/** Describes the API contract for tests: its methods, the fields of their requests, and values of a wrong type for each field. */
 import { readdirSync } from "node:fs";
 import {
   type DescField,
@@ -12,7 +12,7 @@ import { policy } from "../../src/gen/v1/options_pb.ts";
 
 const folder = new URL("../../src/gen/v1/", import.meta.url);
 
-/** Every method of every generated file, so that a new service cannot be forgotten. */
+/** Every method of every generated file, so that tests cover a new service automatically. */
 export async function allMethods(): Promise<DescMethod[]> {
   const names = readdirSync(folder).filter((name) => name.endsWith("_pb.ts"));
   const modules = await Promise.all(names.map((name) => import(new URL(name, folder).href)));
@@ -28,49 +28,49 @@ export function policyOf(method: DescMethod) {
   return getOption(method, policy);
 }
 
-/** A field of a request: where it is, and how a request looks that holds a value there and nothing else. */
-export type Place = { path: string; field: DescField; with(value: unknown): Record<string, unknown> };
+/** A field of a request, with its path and a function that builds a request with a value in only this field. */
+export type RequestField = { path: string; field: DescField; with(value: unknown): Record<string, unknown> };
 
-/** All fields, those of messages within the request included; the path is as in an error, with `[0]` for list entries. */
-export function placesOf(message: DescMessage, depth = 0): Place[] {
-  return message.fields.flatMap((field): Place[] => {
-    const here: Place = { path: field.jsonName, field, with: (value) => ({ [field.jsonName]: value }) };
+/** All fields, including those of nested messages. The path has the form that errors use, with `[0]` for list entries. */
+export function requestFields(message: DescMessage, depth = 0): RequestField[] {
+  return message.fields.flatMap((field): RequestField[] => {
+    const here: RequestField = { path: field.jsonName, field, with: (value) => ({ [field.jsonName]: value }) };
     const inner = field.message;
     if (!inner || inner.typeName.startsWith("google.protobuf.") || depth >= 3) return [here];
     const list = field.fieldKind === "list";
-    const nested = placesOf(inner, depth + 1).map((place) => ({
-      path: `${field.jsonName}${list ? "[0]" : ""}.${place.path}`,
-      field: place.field,
-      with: (value: unknown) => ({ [field.jsonName]: list ? [place.with(value)] : place.with(value) }),
+    const nested = requestFields(inner, depth + 1).map((requestField) => ({
+      path: `${field.jsonName}${list ? "[0]" : ""}.${requestField.path}`,
+      field: requestField.field,
+      with: (value: unknown) => ({ [field.jsonName]: list ? [requestField.with(value)] : requestField.with(value) }),
     }));
     return [here, ...nested];
   });
 }
 
-export type Misfit = { path: string; request: Record<string, unknown> };
+export type WrongTypeRequest = { path: string; request: Record<string, unknown> };
 
-/** Requests that hold one value of a wrong type, with the path that the error must name. */
-export function misfits(place: Place): Misfit[] {
-  const { field } = place;
+/** Requests with one value of a wrong type, and the path that the error must name. */
+export function wrongTypeRequests(requestField: RequestField): WrongTypeRequest[] {
+  const { field } = requestField;
   if (field.fieldKind === "list") {
     const entries = wrongFor(field.listKind, field).map((wrong) => ({
-      path: `${place.path}[0]`,
-      request: place.with([wrong]),
+      path: `${requestField.path}[0]`,
+      request: requestField.with([wrong]),
     }));
-    return [...wrongWhole(["x", 5, { a: "b" }], place), ...entries];
+    return [...wrongWhole(["x", 5, { a: "b" }], requestField), ...entries];
   }
   if (field.fieldKind === "map") {
     const entries = wrongFor(field.mapKind, field).map((wrong) => ({
-      path: `${place.path}.key`,
-      request: place.with({ key: wrong }),
+      path: `${requestField.path}.key`,
+      request: requestField.with({ key: wrong }),
     }));
-    return [...wrongWhole(["x", 5, []], place), ...entries];
+    return [...wrongWhole(["x", 5, []], requestField), ...entries];
   }
-  return wrongWhole(wrongFor(field.fieldKind, field), place);
+  return wrongWhole(wrongFor(field.fieldKind, field), requestField);
 }
 
-function wrongWhole(values: unknown[], place: Place): Misfit[] {
-  return values.map((value) => ({ path: place.path, request: place.with(value) }));
+function wrongWhole(values: unknown[], requestField: RequestField): WrongTypeRequest[] {
+  return values.map((value) => ({ path: requestField.path, request: requestField.with(value) }));
 }
 
 function wrongFor(kind: "scalar" | "enum" | "message", field: DescField): unknown[] {
@@ -92,17 +92,17 @@ const wrongScalars = new Map<ScalarType, unknown[]>([
   [ScalarType.INT64, ["abc", 1.5, true, {}]],
 ]);
 
-/** A right value for a field, for tests that ask what a method does with any content. */
-export function withText(place: Place, text: string): Record<string, unknown> | undefined {
-  const { field } = place;
+/** A request with this text in the field, or undefined if the field does not hold text. */
+export function withText(requestField: RequestField, text: string): Record<string, unknown> | undefined {
+  const { field } = requestField;
   if (field.scalar !== ScalarType.STRING) return undefined;
-  if (field.fieldKind === "list") return place.with([text]);
-  return place.with(field.fieldKind === "map" ? { key: text } : text);
+  if (field.fieldKind === "list") return requestField.with([text]);
+  return requestField.with(field.fieldKind === "map" ? { key: text } : text);
 }
 
-/** Fields that look as if they held an id, by path with `[]` for lists. */
+/** Paths of the fields whose names end in `id` or `ids`, with `[]` for lists. */
 export function idPaths(message: DescMessage): string[] {
-  return placesOf(message)
+  return requestFields(message)
     .filter(({ field }) => field.scalar === ScalarType.STRING && /(^|_)ids?$/.test(field.name))
     .map(({ path }) => path.replaceAll("[0]", "[]"));
 }

@@ -1,4 +1,4 @@
-/** The stand-in for curl against the real one: each curl of the docs makes the same request with both. */
+/** Compares the replacement for curl with the real one: each curl command in the docs makes the same request with both. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { blocksOf, pages } from "./pages.ts";
 import { shell, withCurl } from "./shell.ts";
 import { commandsIn } from "./transcripts.ts";
 
-/** What arrived, in order. */
+/** The requests and messages that the servers received, in order. */
 let seen: string[] = [];
 let folder: string;
 let env: NodeJS.ProcessEnv;
@@ -27,7 +27,8 @@ const http = createServer(async (request, response) => {
   response.writeHead(request.url === "/refused" ? 418 : 200).end('{"answer": "✓"}\n');
 });
 const smtp = new SMTPServer({
-  ...{ authOptional: true, disabledCommands: ["STARTTLS", "AUTH"] },
+  authOptional: true,
+  disabledCommands: ["STARTTLS", "AUTH"],
   async onData(stream, { envelope }, done) {
     const { mailFrom, rcptTo } = envelope;
     const message = (await buffer(stream)).toString("latin1");
@@ -55,17 +56,17 @@ after(async () => {
 const httpUrl = () => `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
 const smtpAddress = () => `127.0.0.1:${(smtp.server.address() as AddressInfo).port}`;
 
-/** Runs the lines with the real curl or the stand-in; gives the requests that arrived, and what was printed. */
-async function runWith(standIn: boolean, script: string): Promise<{ requests: string[]; stdout: string }> {
+/** Runs the commands with the real curl or the replacement; returns the requests that arrived and the printed output. */
+async function runWith(replacement: boolean, script: string): Promise<{ requests: string[]; stdout: string }> {
   seen = [];
   const here = script.replaceAll("http://127.0.0.1:8825", httpUrl()).replaceAll("127.0.0.1:2525", smtpAddress());
-  // Commands other than curl do nothing here; one of them gives the id of an email.
+  // Commands other than curl are stubs; npx prints the id of an email.
   const stubs = "npx() { echo em_0; }; npm() { :; }\n";
-  const { stdout } = await shell(`${stubs}${here}`, { cwd: folder, env: withCurl(env, standIn) });
+  const { stdout } = await shell(`${stubs}${here}`, { cwd: folder, env: withCurl(env, replacement) });
   return { requests: seen, stdout };
 }
 
-/** The shell lines of a page that call curl, together: a function of one block is used in the next. */
+/** The shell blocks of a page that call curl, in one script, because a function of one block is used in the next. */
 function scriptOf(text: string): string {
   return blocksOf(text)
     .flatMap(({ language, text: block }) => {
@@ -79,7 +80,7 @@ function scriptOf(text: string): string {
 for (const { path, text } of pages()) {
   const script = scriptOf(text);
   if (script === "") continue;
-  test(`the curls of ${path}`, { skip: needs("curl") }, async () => {
+  test(`the curl commands of ${path} make the same requests with both programs`, { skip: needs("curl") }, async () => {
     const real = await runWith(false, script);
     assert.ok(real.requests.length > 0);
     assert.deepEqual(await runWith(true, script), real);
@@ -87,21 +88,21 @@ for (const { path, text } of pages()) {
 }
 
 const more = {
-  "a body in pieces and a header of its own": `curl -s -XPUT $API/x?y=1 -H 'X-Name:  two words ' -d a=1 -d 'b=2'`,
+  "a body in parts and an additional header": `curl -s -XPUT $API/x?y=1 -H 'X-Name:  two words ' -d a=1 -d 'b=2'`,
   "no body": "curl -sS $API/plain",
   "a body from standard input": `printf 'a\\r\\nb\\n' | curl -s $API/x -d @-; printf 'a\\r\\nb\\n' | curl -s $API/x --data-binary @-`,
   "a here-document": 'curl -s $API/x -H \'Content-Type: application/json\' -d @- <<END\n{"a": "it\'s $KEY"}\nEND',
-  "a refusal": `curl -s $API/refused -w '\\nHTTP %{http_code}\\n'; curl -sf $API/refused || echo "$?"`,
+  "an error response": `curl -s $API/refused -w '\\nHTTP %{http_code}\\n'; curl -sf $API/refused || echo "$?"`,
   "no server": "curl -s http://127.0.0.1:1/ || echo $?",
 };
 
 for (const [name, script] of Object.entries(more)) {
-  test(`curl with ${name}`, { skip: needs("curl") }, async () => {
+  test(`both programs make the same request with ${name}`, { skip: needs("curl") }, async () => {
     assert.deepEqual(await runWith(true, script), await runWith(false, script));
   });
 }
 
-test("the stand-in makes the request that the words ask for, on every machine", async () => {
+test("the replacement makes the request that its arguments describe, also on machines without curl", async () => {
   const script =
     'curl -sSN "$API/v1.A/B" -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d \'{"a": 1}\'';
   const { requests, stdout } = await runWith(true, script);
@@ -112,7 +113,7 @@ test("the stand-in makes the request that the words ask for, on every machine", 
   assert.equal(Object.fromEntries(headers)["content-type"], "application/json");
 });
 
-test("an option that the stand-in does not know is refused", () => {
+test("the replacement rejects options that it does not know", () => {
   assert.throws(() => readCommand(["--compressed", "http://x"]), /--compressed/);
   assert.throws(() => readCommand(["-s", "-k", "http://x"]), /-k/);
   assert.throws(() => readCommand(["-s"]), /no URL/);
@@ -120,7 +121,7 @@ test("an option that the stand-in does not know is refused", () => {
   assert.throws(() => readCommand(["http://x", "http://y"]), /second address/);
 });
 
-test("the first -d makes it a form by POST, as long as nothing else is said", () => {
+test("-d sends a form with POST unless a method or a content type is given", () => {
   const { method, headers, body } = requestOf(readCommand(["http://x", "-d", "a=1"]), Buffer.alloc(0));
   assert.deepEqual(
     [method, headers.get("content-type"), String(body)],

@@ -1,5 +1,5 @@
-/** A stand-in for curl on machines without it: reads the options that the docs use, makes the same request with Node and prints what curl
- * prints. test/harness/shell.ts puts it into PATH as `curl`; test/harness/curl.test.ts compares it with the real one. */
+/** Replaces curl on machines without it: parses the options that the docs use, makes the same request with Node, and prints
+ * what curl prints. test/harness/shell.ts puts it into PATH as `curl`; test/harness/curl.test.ts compares it with the real one. */
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -25,11 +25,19 @@ const noConnection = 7;
 const httpError = 22;
 const timedOut = 28;
 
-/** Throws on an option that it does not know: a line of the docs must not pass unread. */
+/** Throws on an unknown option, so that no option in the docs is ignored silently. */
 export function readCommand(words: readonly string[]): Command {
   const command: Command = {
-    ...{ url: "", method: undefined, headers: [], data: [], writeOut: "", maxTimeMs: undefined },
-    ...{ failOnError: false, upload: undefined, mailFrom: "", mailTo: [] },
+    url: "",
+    method: undefined,
+    headers: [],
+    data: [],
+    writeOut: "",
+    maxTimeMs: undefined,
+    failOnError: false,
+    upload: undefined,
+    mailFrom: "",
+    mailTo: [],
   };
   const rest = splitFlags(words);
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
@@ -45,7 +53,7 @@ export function readCommand(words: readonly string[]): Command {
     else if (["-T", "--upload-file"].includes(word)) command.upload = value();
     else if (word === "--mail-from") command.mailFrom = value();
     else if (word === "--mail-rcpt") command.mailTo.push(value());
-    else if (word.startsWith("-")) fail(`option ${word}: is unknown to the stand-in`);
+    else if (word.startsWith("-")) fail(`option ${word}: is not supported by test/harness/curl.ts`);
     else if (command.url !== "") fail(`a second address: ${word}`);
     else command.url = word;
   }
@@ -80,8 +88,8 @@ export function requestOf(
 ): { method: string; headers: Map<string, string>; body: Buffer } {
   const parts = command.data.map(({ text, binary }) => {
     if (!text.startsWith("@")) return Buffer.from(text);
-    if (text !== "@-") fail(`${text}: the stand-in reads standard input alone`);
-    // curl's -d drops line ends of what it reads; --data-binary keeps them.
+    if (text !== "@-") fail(`${text}: test/harness/curl.ts reads data only from standard input (@-)`);
+    // curl's -d removes line breaks from the data it reads; --data-binary keeps them.
     return binary ? input : Buffer.from(input.toString("latin1").replace(/[\r\n]/g, ""), "latin1");
   });
   const body = Buffer.concat(parts.flatMap((part, i) => (i === 0 ? [part] : [Buffer.from("&"), part])));
@@ -111,9 +119,12 @@ async function sendRequest(command: Command, input: Buffer): Promise<number> {
   const { method, headers, body } = requestOf(command, input);
   return await new Promise((resolve) => {
     const out = httpRequest(command.url, {
-      ...{ method, setDefaultHeaders: false },
+      method,
+      setDefaultHeaders: false,
       headers: {
-        ...{ host: new URL(command.url).host, accept: "*/*", "user-agent": "curl (stand-in)" },
+        host: new URL(command.url).host,
+        accept: "*/*",
+        "user-agent": "curl (replacement)",
         ...Object.fromEntries(headers),
       },
     });
@@ -148,6 +159,6 @@ async function sendMail({ url, mailFrom, mailTo }: Command, raw: Buffer): Promis
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const code = await run(process.argv.slice(2));
-  // Whatever is still to be written goes out before the end.
+  // Exits after standard output is flushed.
   process.stdout.write("", () => process.exit(code));
 }

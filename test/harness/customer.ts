@@ -1,4 +1,5 @@
-/** The world of domain journeys: the real program, a real BIND where customers publish, a real Unbound between them. */
+/** Sets up tests of domains: the real program, a real BIND where customers publish records, and a real Unbound as the
+ * resolver between them. */
 import { type Bind, startBind } from "./bind.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { domainOf, type WireDomain, zone } from "./domain-answers.ts";
@@ -12,22 +13,22 @@ export * from "./domain-answers.ts";
 
 export const withoutPeers = needs("named", "nsupdate", "dig", "unbound", "unbound-control");
 
-export type CustomerWorld = {
+export type CustomerTestbed = {
   database: TestDatabase;
   program: RunningProgram;
   bind: Bind;
   unbound: Unbound;
   add(domain: string, key?: string): Promise<WireDomain>;
   get(id: string, key?: string): Promise<WireDomain>;
-  /** A fresh look-up, by the resolver's present knowledge. */
+  /** Checks the domain with what the resolver has cached. */
   verify(id: string, key?: string): Promise<WireDomain>;
-  /** The same after the resolver's answers have lived their time. */
+  /** Flushes the resolver's cache, then checks the domain. */
   verifyLater(id: string, key?: string): Promise<WireDomain>;
   dig(at: { port: number }, ...words: string[]): Promise<string>;
   stop(): Promise<void>;
 };
 
-export async function startCustomerWorld(zones: readonly string[]): Promise<CustomerWorld> {
+export async function startCustomerTestbed(zones: readonly string[]): Promise<CustomerTestbed> {
   const database = await createTestDatabase();
   const bind = await startBind({ zones });
   const dnsPort = await freePort();
@@ -48,7 +49,11 @@ export async function startCustomerWorld(zones: readonly string[]): Promise<Cust
     domainOf(await program.call(`DomainService/${method}`, request, { key }));
   const verify = (id: string, key?: string) => call("VerifyDomain", { id }, key);
   return {
-    ...{ database, program, bind, unbound, verify },
+    database,
+    program,
+    bind,
+    unbound,
+    verify,
     add: (domain, key) => call("AddDomain", { domain }, key),
     get: (id, key) => call("GetDomain", { id }, key),
     async verifyLater(id, key) {

@@ -1,21 +1,21 @@
-/** A wire between a program and its PostgreSQL that can be cut: connections end without a word, as when a server dies. */
+/** A TCP proxy between the program and PostgreSQL that can cut or freeze connections, as when a server dies or hangs. */
 import { connect, createServer, type Socket } from "node:net";
-import { socketOptions } from "../../src/store/embedded.ts";
+import { socketOptions } from "../../src/postgres/embedded/embedded.ts";
 
 export type DatabaseProxy = {
   url: string;
-  /** Ends every connection that is open now: in good order, or with a reset. */
+  /** Closes all open connections: in an orderly way, or with a reset. */
   cut(how: "end" | "reset"): void;
-  /** Keeps every connection open and passes nothing on, as when a machine hangs. */
+  /** Keeps all connections open but forwards nothing, as when a machine hangs. */
   freeze(): void;
   thaw(): void;
   close(): Promise<void>;
 };
 
-/** `url` leads to a socket file, as that of the test server does. */
+/** `url` must name a Unix socket, as the URL of the test server does. */
 export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
   const { path } = socketOptions(url);
-  if (!path) throw new Error("the proxy is for a server on a socket");
+  if (!path) throw new Error("the database proxy needs a server on a Unix socket");
   const clients = new Set<Socket>();
   const pairs = new Map<Socket, Socket>();
   let frozen = false;

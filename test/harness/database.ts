@@ -1,33 +1,35 @@
-/** One PostgreSQL per test run, a database cloned from a migrated template per test file. Real settings; a
- * whole run may lie in memory (scripts/roomy-place.ts), where fsync costs nothing. */
+/**
+ * Starts one embedded PostgreSQL per test run, with its usual settings, and clones a migrated template for each test file. The data of
+ * a run may be in memory (scripts/database-folder.ts), where fsync costs nothing.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { silentLog } from "../../src/ops/log.ts";
-import { openDb, type Sql } from "../../src/store/db.ts";
-import { startEmbedded } from "../../src/store/embedded.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { startEmbedded } from "../../src/postgres/embedded/embedded.ts";
+import { migrate } from "../../src/postgres/migrate.ts";
+import { openDb, type Sql } from "../../src/postgres/pool.ts";
 
-/** Set by scripts/test.ts for all files of a run; a file run alone starts its own server. */
+/** Set by scripts/test.ts for all files of a run. A file that runs alone starts its own server. */
 const variable = "TEST_DATABASE_URL";
 export const templateName = "posthorn_template";
 
-/** All files of a run open their databases on one server, each with a pool of its own. */
+/** All files of a run use one server, each with its own pools. */
 const connections = 600;
 
 export type TestServer = {
   url: string;
-  /** Undefined while it is down; it is started again by itself. */
+  /** Undefined while the server is down; the supervisor in src/postgres/embedded restarts it. */
   pid(): number | undefined;
-  /** Databases that tests made and did not drop. */
+  /** Databases that tests created and did not drop. */
   leftovers(): Promise<string[]>;
   stop(): Promise<void>;
 };
 
-/** Starts a server in a directory of its own and makes the template every test database is cloned from. */
-export async function startTestServer(place = tmpdir()): Promise<TestServer> {
-  const dataDir = await mkdtemp(join(place, "posthorn-test-"));
+/** Starts a server in a new directory and creates the template for test databases. */
+export async function startTestServer(parent = tmpdir()): Promise<TestServer> {
+  const dataDir = await mkdtemp(join(parent, "posthorn-test-"));
   const server = await startEmbedded({ dataDir, log: silentLog(), settings: [`max_connections=${connections}`] });
   const admin = openDb({ url: server.url, pool: 1, log: silentLog() });
   await admin.unsafe(`create database ${templateName}`);
@@ -65,16 +67,17 @@ async function serverUrl(): Promise<string> {
 
 export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> };
 
-/** An instance is given its example domain once. Making keys for one that nobody uses was a third of what most programs of a run cost. */
+/** Prevents the registration of the example domain at the first start. Making its unused keys took a third of the CPU time of
+ * most programs in a test run. */
 async function withoutExample(sql: Sql): Promise<void> {
   await sql`insert into settings (name, value) values ('example_domain', 'none')`;
 }
 
-/** A fresh, migrated database; dropped by `drop`, which a test calls in its `after`. On the run's server, or on one that may be hurt. */
+/** Creates a migrated database on the run's server, or on a server that the test may damage. A test calls `drop` in its `after`. */
 export async function createTestDatabase(
   options: {
     migrated?: boolean;
-    /** The program's first start is to register example.test. */
+    /** Lets the program's first start register example.test. */
     example?: boolean;
     server?: TestServer;
   } = {},
@@ -83,23 +86,23 @@ export async function createTestDatabase(
   if (!options.server) inUse++;
   const name = `t_${testFileName()}_${randomBytes(6).toString("hex")}`;
   const admin = openDb({ url, pool: 1, log: silentLog() });
-  // On a busy machine a checkpoint, which a drop waits for, takes longer than a statement of the program may.
+  // A drop waits for a checkpoint, which on a busy machine takes longer than the program's statement timeout.
   const run = async (text: string) => {
     await admin.unsafe("set statement_timeout = 0");
     await admin.unsafe(text);
   };
   await run(`create database ${name}${options.migrated === false ? "" : ` template ${templateName}`}`);
-  const cloned = withDatabase(url, name);
-  const sql = openDb({ url: cloned, pool: 4, log: silentLog(), name: "test" });
+  const databaseUrl = withDatabase(url, name);
+  const sql = openDb({ url: databaseUrl, pool: 4, log: silentLog(), name: "test" });
   if (options.example) await sql`delete from settings where name = 'example_domain'`;
   return {
-    url: cloned,
+    url: databaseUrl,
     sql,
     async drop() {
       await sql.end();
       await run(`drop database if exists ${name} with (force)`);
       await admin.end();
-      // A file run alone started the server itself: its last database takes the server along.
+      // A file that runs alone started the server itself, and stops it with its last database.
       if (options.server || --inUse > 0 || !own) return;
       const server = await own;
       own = undefined;
@@ -108,7 +111,7 @@ export async function createTestDatabase(
   };
 }
 
-/** So that a database which is left behind, or a session in the server's list, names its test. */
+/** Part of the database name, so that leftover databases and sessions in pg_stat_activity show which test made them. */
 function testFileName(): string {
   return basename(process.argv[1] ?? "", ".test.ts")
     .toLowerCase()
@@ -116,7 +119,7 @@ function testFileName(): string {
     .slice(0, 40);
 }
 
-/** postgres://user:password@%2Fsocket%2Fdir/name with another name. */
+/** The same URL with another database name: postgres://user:password@%2Fsocket%2Fdir/name. */
 export function withDatabase(url: string, name: string): string {
   return url.replace(/\/[^/?]+(\?|$)/, `/${name}$1`);
 }

@@ -1,6 +1,6 @@
 /**
- * Loaded into every test file's process by scripts/test.ts: a process that does not end names what keeps it open and exits as failed. Node's
- * own time limit covers a running test, but not a socket or timer that is left open after the last one.
+ * scripts/test.ts loads this file into every test process. A process that does not end reports what keeps it open and exits with
+ * code 1. Node's own time limit covers a running test, but not a socket or timer that is left open after the last one.
  */
 const withinMs = Number(process.env.TEST_FILE_LIMIT_MS ?? 900_000);
 

@@ -1,16 +1,16 @@
 /**
- * SMTP conversations as plain text files (test/dialogues), played against a server. A line of a file is one step:
+ * Plays SMTP conversations from plain text files (test/dialogues) against a server. Each line of a file is one step:
  *
- *   # a remark
+ *   # a comment
  *   C: EHLO x          send the text and CRLF
  *   C> a\n.\r\n{A*50}  send exactly these bytes: \r \n \0 \t \\ \xff, and {text*50} for text fifty times
  *   C* 10 RCPT {n}     send the text and CRLF ten times at once, {n} counting from 1
- *   S: 250 2.1         a whole reply comes; its lines, joined by " | ", begin with this
- *   S* 10 250          ten replies come, each beginning with this
- *   TLS                a TLS handshake
- *   end                we close the connection without a word
- *   closed             the server closes it, and says nothing more
- *   stored 1           so many messages were stored by this conversation
+ *   S: 250 2.1         expect a complete reply whose lines, joined by " | ", begin with this
+ *   S* 10 250          expect ten replies that begin with this
+ *   TLS                do a TLS handshake
+ *   end                the client drops the connection without QUIT
+ *   closed             expect that the server closes the connection without another reply
+ *   stored 1           expect that this conversation stored this many messages
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -22,48 +22,51 @@ export type DialogueDeps = { port: number; countStored(): Promise<number> };
 
 export async function playDialogue(text: string, deps: DialogueDeps): Promise<void> {
   const before = await deps.countStored();
-  let talk = startTalk(connect(deps.port, "127.0.0.1"));
+  let session = startSession(connect(deps.port, "127.0.0.1"));
   try {
     for (const [i, line] of text.split("\n").entries()) {
       if (line.trim() === "" || line.startsWith("#")) continue;
       const where = `line ${i + 1}: ${line.slice(0, 80)}`;
       const [, word = "", rest = ""] = /^(\S+) ?(.*)$/.exec(line)!;
-      if (word === "C:") talk.send(Buffer.from(`${rest}\r\n`));
-      else if (word === "C>") talk.send(bytesOf(rest));
+      if (word === "C:") session.send(Buffer.from(`${rest}\r\n`));
+      else if (word === "C>") session.send(bytesOf(rest));
       else if (word === "C*") {
         const [, times = "0", each = ""] = /^(\d+) (.*)$/.exec(rest)!;
         const all = Array.from({ length: Number(times) }, (_, n) => `${each.replaceAll("{n}", String(n + 1))}\r\n`);
-        talk.send(Buffer.from(all.join("")));
-      } else if (word === "S:") await expectReply(talk, rest, where);
+        session.send(Buffer.from(all.join("")));
+      } else if (word === "S:") await expectReply(session, rest, where);
       else if (word === "S*") {
         const [, times = "0", each = ""] = /^(\d+) (.*)$/.exec(rest)!;
-        for (let n = 0; n < Number(times); n++) await expectReply(talk, each, where);
-      } else if (word === "TLS") talk = await startTls(talk);
-      else if (word === "end") talk.socket.destroy();
+        for (let n = 0; n < Number(times); n++) await expectReply(session, each, where);
+      } else if (word === "TLS") session = await startTls(session);
+      else if (word === "end") session.socket.destroy();
       else if (word === "closed")
-        assert.equal(await talk.reply(), undefined, `${where}: the server should have closed`);
+        assert.equal(await session.reply(), undefined, `${where}: the server should have closed`);
       else if (word === "stored") await untilStored(deps, before + Number(rest), where);
-      else assert.fail(`${where}: no such step`);
+      else assert.fail(`${where}: unknown step`);
     }
   } finally {
-    talk.socket.destroy();
+    session.socket.destroy();
   }
 }
 
-async function expectReply(talk: Talk, begin: string, where: string): Promise<void> {
-  const reply = await talk.reply();
-  assert.ok(reply?.startsWith(begin), `${where}: the server said ${JSON.stringify(reply?.slice(0, 300) ?? "nothing")}`);
+async function expectReply(session: Session, begin: string, where: string): Promise<void> {
+  const reply = await session.reply();
+  assert.ok(
+    reply?.startsWith(begin),
+    `${where}: the server replied ${JSON.stringify(reply?.slice(0, 300) ?? "nothing")}`,
+  );
 }
 
-/** Nothing is stored after the last reply; what should be there is waited for. */
-async function untilStored(deps: DialogueDeps, wanted: number, where: string): Promise<void> {
-  await until(`${where}: ${wanted} stored`, async () => (await deps.countStored()) >= wanted);
-  assert.equal(await deps.countStored(), wanted, where);
+/** Waits for the expected number, then asserts that it is exact: the server stores nothing after its last reply. */
+async function untilStored(deps: DialogueDeps, expected: number, where: string): Promise<void> {
+  await until(`${where}: ${expected} stored`, async () => (await deps.countStored()) >= expected);
+  assert.equal(await deps.countStored(), expected, where);
 }
 
-type Talk = { socket: Socket; send(bytes: Buffer): void; reply(): Promise<string | undefined>; detach(): void };
+type Session = { socket: Socket; send(bytes: Buffer): void; reply(): Promise<string | undefined>; detach(): void };
 
-function startTalk(socket: Socket): Talk {
+function startSession(socket: Socket): Session {
   let text = "";
   let ended = false;
   let wake = () => {};
@@ -80,7 +83,7 @@ function startTalk(socket: Socket): Talk {
   return {
     socket,
     send: (bytes) => void socket.write(bytes),
-    /** Undefined: the connection has ended. */
+    /** The next complete reply, or undefined when the connection has ended. */
     async reply() {
       const end = performance.now() + patienceMs;
       for (;;) {
@@ -107,11 +110,11 @@ function startTalk(socket: Socket): Talk {
   };
 }
 
-async function startTls(talk: Talk): Promise<Talk> {
-  talk.detach();
-  const secure = connectTls({ socket: talk.socket, rejectUnauthorized: false });
+async function startTls(session: Session): Promise<Session> {
+  session.detach();
+  const secure = connectTls({ socket: session.socket, rejectUnauthorized: false });
   await once(secure, "secureConnect");
-  return startTalk(secure);
+  return startSession(secure);
 }
 
 function bytesOf(text: string): Buffer {

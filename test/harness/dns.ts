@@ -1,23 +1,23 @@
-/** A scripted DNS server for tests: holds records by name, misbehaves on cue, and remembers every question it was asked. */
+/** A scripted DNS server for tests: serves records by name, misbehaves on request, and records every query. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { type Answer, type DecodedPacket, decode, encode, type Packet, type RecordType } from "dns-packet";
 
-export type ScriptedBehaviour =
+export type ScriptedBehavior =
   | "timeout"
   | "servfail"
   | "refused"
-  /** Cut over UDP, whole over TCP. */
+  /** Truncated over UDP, complete over TCP. */
   | "truncated"
-  /** Only answers with another id. */
+  /** Answers with a different message id only. */
   | "wrong-id"
-  /** Only answers to another question. */
+  /** Answers a different question only. */
   | "wrong-question"
-  /** A forged answer first, the true one behind it. */
+  /** Sends a forged answer, then the real one. */
   | "forged-first"
   | "malformed"
-  /** FORMERR to every query that carries EDNS. */
+  /** Answers FORMERR to every query with EDNS. */
   | "no-edns"
   | { delayMs: number };
 
@@ -27,17 +27,17 @@ export type ScriptedDns = {
   host: string;
   port: number;
   queries: ScriptedQuery[];
-  /** Replaces the records of a name and type. MX is written "10 host", the others as in a zone file without quotes. */
+  /** Replaces the records of a name and type. An MX value is written "10 host", other values as in a zone file without quotes. */
   set(name: string, type: RecordType, ...values: string[]): void;
   /** A TXT record of several strings. */
   setText(name: string, ...strings: string[]): void;
   remove(name: string, type?: RecordType): void;
-  /** Negative answers below this name carry its SOA with this minimum. */
+  /** Adds an SOA record with this minimum to negative answers below this name. */
   zone(origin: string, minimum?: number): void;
-  behave(name: string, behaviour: ScriptedBehaviour | undefined): void;
-  /** Delegates all below `origin` to these hosts. */
+  behave(name: string, behavior: ScriptedBehavior | undefined): void;
+  /** Delegates `origin` and all names below it to these hosts. */
   refer(origin: string, ...hosts: string[]): void;
-  /** Whether answers carry the AA flag; true at first. */
+  /** Whether answers have the AA flag; initially true. */
   authoritative: boolean;
   ttl: number;
   stop(): Promise<void>;
@@ -48,7 +48,7 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
   const records = new Map<string, Map<RecordType, Answer[]>>();
   const zones = new Map<string, number>();
   const referrals = new Map<string, string[]>();
-  const behaviours = new Map<string, ScriptedBehaviour>();
+  const behaviors = new Map<string, ScriptedBehavior>();
   const timers = new Set<NodeJS.Timeout>();
   const connections = new Set<Socket>();
 
@@ -56,13 +56,13 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
     connections.add(socket);
     socket.on("error", () => {});
     socket.on("close", () => connections.delete(socket));
-    let held = Buffer.alloc(0);
+    let received = Buffer.alloc(0);
     socket.on("data", (chunk) => {
-      held = Buffer.concat([held, chunk]);
-      while (held.length >= 2 && held.length >= held.readUInt16BE(0) + 2) {
-        const length = held.readUInt16BE(0);
-        const query = held.subarray(2, length + 2);
-        held = held.subarray(length + 2);
+      received = Buffer.concat([received, chunk]);
+      while (received.length >= 2 && received.length >= received.readUInt16BE(0) + 2) {
+        const length = received.readUInt16BE(0);
+        const query = received.subarray(2, length + 2);
+        received = received.subarray(length + 2);
         receive(query, "tcp", (reply) => {
           const framed = Buffer.alloc(2);
           framed.writeUInt16BE(reply.length);
@@ -78,7 +78,11 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
   });
 
   const dns: ScriptedDns = {
-    ...{ host, port, queries: [], authoritative: true, ttl: 300 },
+    host,
+    port,
+    queries: [],
+    authoritative: true,
+    ttl: 300,
     set(name, type, ...values) {
       put(
         name,
@@ -95,9 +99,9 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
     },
     zone: (origin, minimum = 60) => void zones.set(origin.toLowerCase(), minimum),
     refer: (origin, ...hosts) => void referrals.set(origin.toLowerCase(), hosts),
-    behave(name, behaviour) {
-      if (behaviour === undefined) behaviours.delete(name.toLowerCase());
-      else behaviours.set(name.toLowerCase(), behaviour);
+    behave(name, behavior) {
+      if (behavior === undefined) behaviors.delete(name.toLowerCase());
+      else behaviors.set(name.toLowerCase(), behavior);
     },
     async stop() {
       for (const timer of timers) clearTimeout(timer);
@@ -109,7 +113,7 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
   };
   return dns;
 
-  /** The same port for both transports; a port that UDP has no room at is given up for another. */
+  /** Binds one port for both transports, and tries another one if UDP cannot bind it. */
   async function listen(): Promise<number> {
     for (;;) {
       server.listen({ host, port: at.port ?? 0 });
@@ -140,23 +144,23 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
     if (!question) return;
     const { name, type } = question;
     dns.queries.push({ name, type, transport, recursion: query.flag_rd });
-    const behaviour = behaviours.get(name.toLowerCase());
-    if (typeof behaviour !== "object") return misbehave(behaviour, query, transport, send);
+    const behavior = behaviors.get(name.toLowerCase());
+    if (typeof behavior !== "object") return misbehave(behavior, query, transport, send);
     const timer = setTimeout(() => {
       timers.delete(timer);
       send(encode(answer(query)));
-    }, behaviour.delayMs);
+    }, behavior.delayMs);
     timers.add(timer);
   }
 
   function misbehave(
-    behaviour: Exclude<ScriptedBehaviour, object> | undefined,
+    behavior: Exclude<ScriptedBehavior, object> | undefined,
     query: DecodedPacket,
     transport: "udp" | "tcp",
     send: (reply: Buffer) => void,
   ): void {
     const forged = (): Packet => ({ ...answer(query), id: ((query.id ?? 0) + 1) & 0xffff });
-    switch (behaviour) {
+    switch (behavior) {
       case "timeout":
         return;
       case "servfail":

@@ -1,4 +1,4 @@
-/** Domains as the API gives them, and short forms of them for assertions. */
+/** Types of domains in API responses, and short forms of them for assertions. */
 import assert from "node:assert/strict";
 import type { Answer } from "./program.ts";
 
@@ -46,7 +46,7 @@ export function domainOf({ status, body }: Answer): WireDomain {
   return body.domain as WireDomain;
 }
 
-/** All records in the order that they are shown. */
+/** All records in the order in which the dashboard shows them. */
 export function recordsOf({ records }: WireDomain): WireRecord[] {
   const { dkimRecords, spfRecord, dmarcRecord, mxRecords, mailFromRecords } = records;
   return [...dkimRecords, spfRecord, dmarcRecord, ...mxRecords, ...mailFromRecords];
@@ -59,7 +59,7 @@ export function recordOf(domain: WireDomain, name: RecordName): WireRecord {
   return recordsOf(domain)[names.indexOf(name)] ?? assert.fail(name);
 }
 
-/** The statuses of all records in the order of `recordsOf`, in short. */
+/** The statuses of all records in the order of `recordsOf`, without their prefix. */
 export function statusesOf(domain: WireDomain): string {
   return recordsOf(domain)
     .map(({ status }) => status.replace("RECORD_STATUS_", ""))

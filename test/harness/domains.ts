@@ -1,26 +1,35 @@
-/** Registrations and findings for tests that need many domains and no real keys: making those takes longer than most tests. */
+/** Domain rows and check results for tests that need many domains but no real keys, because making keys is slow. */
 import { randomBytes } from "node:crypto";
-import { dkimLabel, type RecordKey, recordKeys } from "../../src/rules/dns-records.ts";
-import type { CheckResult, StoredRecord } from "../../src/rules/domain-result.ts";
-import type { DomainStatus } from "../../src/rules/domain-status.ts";
-import type { NewDomain } from "../../src/store/domains.ts";
-import { makeUuid } from "../../src/store/ids.ts";
+import { dkimLabel, type RecordKey, recordKeys } from "../../src/domains/rules/records.ts";
+import type { CheckResult, StoredRecord } from "../../src/domains/rules/result.ts";
+import type { DomainStatus } from "../../src/domains/rules/status.ts";
+import type { NewDomain } from "../../src/domains/store/domains.ts";
+import { makeUuid } from "../../src/postgres/ids.ts";
 
-/** As the registrar would store it, with keys that nobody can sign with. */
+/** A domain as registration stores it, with fake keys. */
 export function newDomain(workspaceId: string, domain: string, extra: Partial<NewDomain> = {}): NewDomain {
   const token = randomBytes(8).toString("hex");
   return {
-    ...{ id: makeUuid(Date.now()), workspaceId, domain, token, mailFromLabel: "bounce", region: "local", note: "new" },
+    id: makeUuid(Date.now()),
+    workspaceId,
+    domain,
+    token,
+    mailFromLabel: "bounce",
+    region: "local",
+    note: "new",
     firstCheckMs: 300_000,
     keys: ([1, 2] as const).map((slot) => ({
-      ...{ id: makeUuid(Date.now()), slot, label: dkimLabel(token, slot) },
-      ...{ publicKey: `public ${token} ${slot}`, privateKeySealed: `sealed ${token} ${slot}` },
+      id: makeUuid(Date.now()),
+      slot,
+      label: dkimLabel(token, slot),
+      publicKey: `public ${token} ${slot}`,
+      privateKeySealed: `sealed ${token} ${slot}`,
     })),
     ...extra,
   };
 }
 
-/** The result of a check that found these records; the status is the test's to choose. */
+/** The result of a check that found these records, with the status that the test chooses. */
 export function checkResult(
   status: DomainStatus,
   found: readonly RecordKey[],
@@ -29,17 +38,24 @@ export function checkResult(
   const dkim = found.includes("dkim1") || found.includes("dkim2");
   const records = recordKeys.map(
     (key): StoredRecord => ({
-      ...{ key, status: found.includes(key) ? "found" : "missing", discoveredValue: "", note: "" },
-      ...{ waiting: false, unanswered: false },
+      key,
+      status: found.includes(key) ? "found" : "missing",
+      discoveredValue: "",
+      note: "",
+      waiting: false,
+      unanswered: false,
     }),
   );
   return {
     facts: { status, createdAt: new Date(), readyAt: null, dkimSeenAt: null, incompleteSince: null, hadDkim: dkim },
     records,
     summary: {
-      ...{ message: `it is ${status}`, nextAction: status === "ready" ? "NONE" : "CONFIGURE_DNS" },
-      ...{ recordsPending: 7 - found.length, recordsConfigured: found.length },
-      ...{ canSend: dkim && status !== "failed", canReceive: dkim && found.includes("mx") },
+      message: `it is ${status}`,
+      nextAction: status === "ready" ? "NONE" : "CONFIGURE_DNS",
+      recordsPending: 7 - found.length,
+      recordsConfigured: found.length,
+      canSend: dkim && status !== "failed",
+      canReceive: dkim && found.includes("mx"),
     },
     signingSlots: ([1, 2] as const).filter((slot) => found.includes(`dkim${slot}`)),
     mailFromReady: found.includes("mailFromMx") && found.includes("mailFromSpf"),

@@ -10,19 +10,19 @@ import { always, type ForeignName, foreign, missingIn } from "./foreign.ts";
 
 const table = fileURLToPath(new URL("./foreign.ts", import.meta.url));
 
-/** Runs lines in a process of their own, whose PATH is a folder with these executables alone. */
-function inFolder(t: { after(fn: () => void): void }, programs: Record<string, string>, lines: string, env = {}) {
+/** Runs code in a separate process whose PATH is a folder with only these executables. */
+function inFolder(t: { after(fn: () => void): void }, programs: Record<string, string>, code: string, env = {}) {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-foreign-"));
   t.after(() => rmSync(folder, { recursive: true }));
   for (const [name, script] of Object.entries(programs)) writeFileSync(join(folder, name), script, { mode: 0o755 });
-  const source = `import { needs, locate } from ${JSON.stringify(table)}; ${lines}`;
+  const source = `import { needs, locate } from ${JSON.stringify(table)}; ${code}`;
   return spawnSync(process.execPath, ["--input-type=module", "-e", source], {
     encoding: "utf8",
     env: { PATH: folder, TEST_PATH_ONLY: "1", ...env },
   });
 }
 
-test("a missing program gives a reason to skip, from which its name and its package are read", (t) => {
+test("the skip reason for a missing program names the program and its package", (t) => {
   const { stdout } = inFolder(t, {}, 'console.log(needs("curl", "named"))');
   assert.deepEqual(missingIn(stdout), [
     { program: "curl", install: "apt-get install curl" },
@@ -31,7 +31,7 @@ test("a missing program gives a reason to skip, from which its name and its pack
   assert.deepEqual(missingIn("Linux only"), []);
 });
 
-test("a program in PATH is found, a file without the right to run is not", (t) => {
+test("a program in PATH is found and a missing one is not", (t) => {
   const { stdout } = inFolder(t, { curl: "#!/bin/sh\n" }, 'console.log(needs("curl"), locate("dig") === undefined)');
   assert.equal(stdout, "false true\n");
 });
@@ -42,7 +42,7 @@ test("a Python without the module counts as missing", (t) => {
   assert.equal(stdout, "false true\n");
 });
 
-test("with TEST_REQUIRE_FOREIGN a missing program is a failure", (t) => {
+test("with TEST_REQUIRE_FOREIGN a missing program fails the test unless it is optional", (t) => {
   const { status, stderr } = inFolder(t, {}, 'needs("curl")', { TEST_REQUIRE_FOREIGN: "1" });
   assert.notEqual(status, 0);
   assert.match(stderr, /TEST_REQUIRE_FOREIGN is set, and this test needs curl \(apt-get install curl\)/);
@@ -50,20 +50,21 @@ test("with TEST_REQUIRE_FOREIGN a missing program is a failure", (t) => {
   assert.match(optional.stdout, /^needs systemd-analyze/);
 });
 
-test("a test names every program that it starts, or starts one that is on every machine", () => {
+test("every program that a test starts is declared, or is on every machine", () => {
   const files = ["src", "scripts", "test", "sdk/src", "sdk/test", "web/src", "bench"]
     .flatMap((folder) => globSync(`${folder}/**/*.ts`))
     .filter(
       (file) => !/node_modules|^test\/output/.test(file) && (file.startsWith("test/") || file.endsWith(".test.ts")),
     );
-  const touching = new Set(foreignFiles(files));
+  const usingForeign = new Set(foreignFiles(files));
   const commands = new Set((Object.keys(foreign) as ForeignName[]).map((name) => foreign[name].command as string));
   const undeclared: string[] = [];
   for (const file of files) {
     const starts = /\b(?:spawn|spawnSync|execFile|execFileSync|runPeer|promisify\(execFile\))\(\s*"([^"]+)"/g;
     for (const [, program] of readFileSync(file, "utf8").matchAll(starts)) {
       const name = program!.replace(/^\/bin\//, "");
-      if (!always.includes(name) && !(commands.has(name) && touching.has(file))) undeclared.push(`${file}: ${name}`);
+      if (!always.includes(name) && !(commands.has(name) && usingForeign.has(file)))
+        undeclared.push(`${file}: ${name}`);
     }
   }
   assert.deepEqual(undeclared, [], "declare them in test/harness/foreign.ts");

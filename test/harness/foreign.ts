@@ -1,6 +1,6 @@
-/** Foreign programs: the one table of everything outside the checkout that a test may run. A test names what it needs; where a program is
- * missing, the test is skipped with a reason that scripts/skipped-programs.ts counts. With TEST_REQUIRE_FOREIGN=1 it fails instead, unless
- * the program is optional. */
+/** Lists all programs outside the checkout that tests may run. A test declares the programs it needs and is skipped if one is
+ * missing; scripts/skipped-programs.ts counts these skips. With TEST_REQUIRE_FOREIGN=1 the test fails instead, unless the
+ * program is optional. */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -12,7 +12,7 @@ type Foreign = {
   package: string;
   /** Python modules that the interpreter must have. */
   modules?: readonly string[];
-  /** Not installed by .ci/run, and never required: only a bench needs it, or a container may lack it. */
+  /** Never required and not installed by .ci/run: only a bench needs it, or containers may lack it. */
   optional?: true;
 };
 
@@ -49,15 +49,15 @@ export const foreign = {
 
 export type ForeignName = keyof typeof foreign;
 
-/** What a machine with a shell has, and what tests may run without a declaration. */
+/** Programs on every machine with a shell. Tests may run them without a declaration. */
 export const always = ["sh", "node", "npm", "npx", "git", "sleep", "cat", "cp", "mv", "chown", "umount"];
 
-/** Debian installs servers into sbin, which is not in an ordinary user's PATH. TEST_PATH_ONLY=1 leaves sbin out. */
+/** Debian installs servers into sbin, which is not in the PATH of ordinary users. TEST_PATH_ONLY=1 leaves sbin out. */
 export const searchPath = process.env.TEST_PATH_ONLY
   ? (process.env.PATH ?? "")
   : [process.env.PATH, "/usr/sbin", "/usr/local/sbin", "/sbin"].join(delimiter);
 
-/** False where every program is there. Otherwise the reason to skip, in the form that `missingIn` reads. */
+/** False if all programs are installed, otherwise the skip reason in the form that `missingIn` parses. */
 export function needs(...names: ForeignName[]): string | false {
   const missing = names.filter((name) => locate(name) === undefined);
   if (missing.length === 0) return false;
@@ -76,13 +76,13 @@ export function missingIn(reason: string): { program: string; install: string }[
   }));
 }
 
-/** The path of the executable, or undefined where it is missing. */
+/** The path of the executable, or undefined if it is missing. */
 export function locate(name: ForeignName): string | undefined {
-  if (!located.has(name)) located.set(name, look(foreign[name]));
+  if (!located.has(name)) located.set(name, search(foreign[name]));
   return located.get(name);
 }
 
-/** The path of the executable; throws where it is missing. */
+/** The path of the executable; throws if it is missing. */
 export function pathOf(name: ForeignName): string {
   const path = locate(name);
   if (path === undefined) throw new Error(`${name} is missing: apt-get install ${foreign[name].package}`);
@@ -91,9 +91,9 @@ export function pathOf(name: ForeignName): string {
 
 const located = new Map<ForeignName, string | undefined>();
 
-function look({ command, modules = [] }: Foreign): string | undefined {
+function search({ command, modules = [] }: Foreign): string | undefined {
   const folders = searchPath.split(delimiter).filter((folder) => folder !== "");
-  // Debian's Python modules are installed for /usr/bin/python3 alone, which may not be the first one in PATH.
+  // Debian installs Python modules only for /usr/bin/python3, which may not be the first one in PATH.
   if (command === "python3") folders.sort((a, b) => Number(b === "/usr/bin") - Number(a === "/usr/bin"));
   return folders
     .map((folder) => join(folder, command))

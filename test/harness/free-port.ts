@@ -2,7 +2,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** A port that nothing listens on at this moment, over UDP and TCP, for programs that cannot choose one themselves. */
+/** A port that is currently free over UDP and TCP, for programs that cannot choose one themselves. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const server = createServer().listen({ host: "127.0.0.1", port: 0 });

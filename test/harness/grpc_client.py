@@ -1,8 +1,8 @@
-"""One gRPC call by Debian's python3-grpcio, with the contract's descriptors and no generated code.
+"""Makes one gRPC call with Debian's python3-grpcio, using the contract's descriptors and no generated code.
 
 Usage: grpc_client.py ADDRESS DESCRIPTORS METHOD REQUEST_JSON [KEY], for example 127.0.0.1:8825 image.binpb v1.KeyService/ListKeys '{}'.
-A method that streams is read to its end: {"stream": [messages]}, with "error" beside it if it ends in one.
-Prints {"ok": answer} or {"error": {"code", "message", "details"}} as JSON.
+Reads a streaming method to its end and prints {"stream": [messages]}, plus "error" if the stream ends with one.
+For a unary method prints {"ok": response} or {"error": {"code", "message", "details"}} as JSON.
 """
 import json
 import sys
@@ -20,7 +20,7 @@ def load(path):
     for proto in image.file:
         if not proto.name.startswith("google/protobuf/"):
             pool.Add(proto)
-    # The envelope of error details, which the contract itself does not need.
+    # Error details are wrapped in google.rpc.Status, which is not part of the contract.
     pool.Add(
         descriptor_pb2.FileDescriptorProto(
             name="google/rpc/status.proto",
@@ -84,8 +84,8 @@ def main(address, descriptors, method, request_json, key=None):
                     for detail in status.details:
                         type_name = detail.type_url.split("/")[-1]
                         details.append(json_format.MessageToDict(message(type_name).FromString(detail.value)))
-            beside = {"stream": stream} if shape.server_streaming else {}
-            return {**beside, "error": {"code": error.code().name.lower(), "message": error.details(), "details": details}}
+            messages = {"stream": stream} if shape.server_streaming else {}
+            return {**messages, "error": {"code": error.code().name.lower(), "message": error.details(), "details": details}}
 
 
 print(json.dumps(main(*sys.argv[1:])))

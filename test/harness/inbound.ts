@@ -1,33 +1,36 @@
-/** What inbound journeys need: a world whose domain receives, a way to bring it mail, and the token that our own return paths carry. */
+/** Helpers for tests of inbound mail: a testbed whose domain receives, an SMTP client, and return paths with valid tokens. */
 import { createTransport } from "nodemailer";
 import { makeReturnPath } from "../../src/mail/return-path.ts";
-import { createSecrets } from "../../src/store/secrets.ts";
+import { createSecrets } from "../../src/postgres/sealing.ts";
 import { testSecret } from "./program.ts";
-import { senderDomain, startWorld, type WireEvent, type World, type WorldOptions } from "./world.ts";
+import { senderDomain, startTestbed, type Testbed, type TestbedOptions, type WireEvent } from "./testbed.ts";
 
 export const zone = "mail.posthorn.test";
 export const feedbackAddress = `complaints@feedback.${zone}`;
 
-export type InboundWorld = World & { smtpPort: number };
+export type InboundTestbed = Testbed & { smtpPort: number };
 
-export async function startInboundWorld(options: WorldOptions = {}): Promise<InboundWorld> {
-  const world = await startWorld(options);
-  await receives(world, senderDomain);
-  return Object.assign(world, { smtpPort: world.program.ports.smtp! });
+export async function startInboundTestbed(options: TestbedOptions = {}): Promise<InboundTestbed> {
+  const testbed = await startTestbed(options);
+  await enableReceiving(testbed, senderDomain);
+  return Object.assign(testbed, { smtpPort: testbed.program.ports.smtp! });
 }
 
-/** As a passed check with the MX record leaves it behind. */
-export async function receives(world: World, domain: string): Promise<void> {
-  await world.database.sql`update domains set can_receive = true, control_proved_at = now() where domain = ${domain}`;
+/** Marks a domain as able to receive, as a successful check of its MX record does. */
+export async function enableReceiving(testbed: Testbed, domain: string): Promise<void> {
+  await testbed.database.sql`update domains set can_receive = true, control_proved_at = now() where domain = ${domain}`;
 }
 
-export type Letter = { from?: string; to: string | string[]; raw: string | Buffer; port?: number };
+export type InboundMail = { from?: string; to: string | string[]; raw: string | Buffer; port?: number };
 
-/** Brings a message by nodemailer's SMTP client; resolves with the server's last reply, rejects with its refusal. */
-export async function bring(world: InboundWorld, { from = "ann@there.test", to, raw, port }: Letter): Promise<string> {
+/** Delivers a message with nodemailer's SMTP client. Resolves with the server's last reply, or rejects with its error reply. */
+export async function deliverInbound(
+  testbed: InboundTestbed,
+  { from = "ann@there.test", to, raw, port }: InboundMail,
+): Promise<string> {
   const transport = createTransport({
     host: "127.0.0.1",
-    port: port ?? world.smtpPort,
+    port: port ?? testbed.smtpPort,
     ignoreTLS: true,
     name: "mx.there.test",
   });
@@ -40,13 +43,13 @@ export async function bring(world: InboundWorld, { from = "ann@there.test", to, 
   }
 }
 
-/** The address that an email's bounces go to, as delivery makes it. */
+/** The return path of an email, as delivery generates it. */
 export function returnPathOf(emailId: string, domain = `bounce.${zone}`): string {
   return makeReturnPath({ emailId, domain, key: createSecrets(testSecret).derive("return path v1") });
 }
 
-/** Events about inbound mail, with their payloads unwrapped. */
-export function told(
+/** The payloads of all events of one type, each with its event. */
+export function eventsOfType(
   events: readonly WireEvent[],
   type: string,
 ): (Record<string, unknown> & { event: WireEvent["event"] })[] {

@@ -1,66 +1,67 @@
-/** The steps of an email's way at which the program is killed: each is held from outside, by a database lock or by the sink, until enough work lies there. */
+/** Kills the program at each step of an email's processing. A database lock or the sink blocks the program at the step until
+ * enough work has accumulated there; then the test sends SIGKILL. */
 
 import { silentLog } from "../../src/ops/log.ts";
-import { openDb, type Sql } from "../../src/store/db.ts";
+import { openDb, type Sql } from "../../src/postgres/pool.ts";
 import type { Load } from "./ledger.ts";
 import type { RunningProgram } from "./program.ts";
-import type { Action } from "./sink.ts";
-import { type Findings, type Say, underLoad } from "./under-load.ts";
+import type { Action } from "./sink-script.ts";
+import type { Testbed } from "./testbed.ts";
+import { type Findings, type Progress, underLoad } from "./under-load.ts";
 import { until } from "./wait.ts";
-import type { World } from "./world.ts";
 
-/** Begins to hold; resolves when work is held there. What it returns is called when the program is dead. */
-type Hold = (world: World, load: Load) => Promise<() => Promise<void>>;
+/** Blocks the program at a step and resolves when work is waiting there. The returned function runs after the kill. */
+type Hold = (testbed: Testbed, load: Load) => Promise<() => Promise<void>>;
 
 const everywhereAtSink = "after the lease, in DATA and after the final dot";
 
 const holds: Record<string, Hold> = {
-  /** The statement reaches the disk, its answer nobody: the client asks again under its key. */
-  "before the answer to an accept that is committed": async (world) => {
-    const lock = await lockTable(world, "emails", "share");
-    await untilBlocked(world, "emails");
+  /** The database commits, but the client gets no response and retries with the same idempotency key. */
+  "before the answer to an accept that is committed": async (testbed) => {
+    const lock = await lockTable(testbed, "emails", "share");
+    await untilBlocked(testbed, "emails");
     return lock.release;
   },
-  "before the accept is committed": async (world) => {
-    const lock = await lockTable(world, "emails", "share");
-    await untilBlocked(world, "emails");
+  "before the accept is committed": async (testbed) => {
+    const lock = await lockTable(testbed, "emails", "share");
+    await untilBlocked(testbed, "emails");
     return async () => {
-      await endSessions(world);
+      await endSessions(testbed);
       await lock.release();
     };
   },
-  "after the accept, before the lease": async (world, load) => {
-    const lock = await lockTable(world, "workers", "access exclusive");
-    await untilBlocked(world, "workers", "AccessShareLock");
+  "after the accept, before the lease": async (testbed, load) => {
+    const lock = await lockTable(testbed, "workers", "access exclusive");
+    await untilBlocked(testbed, "workers", "AccessShareLock");
     await load.untilAcknowledged(5);
     return async () => {
-      await endSessions(world);
+      await endSessions(testbed);
       await lock.release();
     };
   },
-  /** The database leases for a program that is no more. */
-  "before the answer to a lease that is committed": async (world) => {
-    const lock = await lockTable(world, "workers", "access exclusive");
-    await untilBlocked(world, "workers", "AccessShareLock");
+  /** The database commits the lease after the program has died. */
+  "before the answer to a lease that is committed": async (testbed) => {
+    const lock = await lockTable(testbed, "workers", "access exclusive");
+    await untilBlocked(testbed, "workers", "AccessShareLock");
     return lock.release;
   },
-  "after the lease": (world) => atSink(world, ["connect"]),
-  "in DATA": (world) => atSink(world, ["data"]),
-  "after the final dot": (world) => atSink(world, ["dot"]),
-  /** All three at once, on connections of their own. */
-  [everywhereAtSink]: (world) => atSink(world, ["connect", "data", "dot"]),
-  "after the 250, before the settle": async (world) => {
-    const lock = await lockTable(world, "event_counters", "exclusive");
-    const { accepted } = world.sink;
-    await untilBlocked(world, "event_counters");
-    await world.sink.until((sink) => sink.accepted > accepted + 3);
+  "after the lease": (testbed) => atSink(testbed, ["connect"]),
+  "in DATA": (testbed) => atSink(testbed, ["data"]),
+  "after the final dot": (testbed) => atSink(testbed, ["dot"]),
+  /** All three steps at once, on separate connections. */
+  [everywhereAtSink]: (testbed) => atSink(testbed, ["connect", "data", "dot"]),
+  "after the 250, before the settle": async (testbed) => {
+    const lock = await lockTable(testbed, "event_counters", "exclusive");
+    const { accepted } = testbed.sink;
+    await untilBlocked(testbed, "event_counters");
+    await testbed.sink.until((sink) => sink.accepted > accepted + 3);
     return async () => {
-      await endSessions(world);
+      await endSessions(testbed);
       await lock.release();
     };
   },
-  "after the settle": async (world) => {
-    const settled = async () => (await world.database.sql`select 1 from events`).length;
+  "after the settle": async (testbed) => {
+    const settled = async () => (await testbed.database.sql`select 1 from events`).length;
     const before = await settled();
     await until("some settled recipients", async () => (await settled()) > before + 5);
     return async () => {};
@@ -69,8 +70,8 @@ const holds: Record<string, Hold> = {
 
 export const killPoints = Object.keys(holds).filter((point) => point !== everywhereAtSink);
 
-/** Every point once, with those in company that work can lie at in the same moment: one kill strikes them all. */
-export const killsTogether: readonly (readonly string[])[] = [
+/** Every point once. Points at which work can wait at the same time share one kill. */
+export const killGroups: readonly (readonly string[])[] = [
   ["before the answer to a lease that is committed", "before the answer to an accept that is committed"],
   ["after the accept, before the lease", "before the accept is committed"],
   [everywhereAtSink],
@@ -78,79 +79,84 @@ export const killsTogether: readonly (readonly string[])[] = [
   ["after the settle"],
 ];
 
-/** Kills the program `times` over when work lies at each of these points, under load, with a successor each time; gives what was found. */
-export async function killAt(points: readonly string[], times: number, say: Say = () => {}): Promise<Findings> {
-  return await underLoad({ load: { pauseMs: 120 } }, async ({ world, load, strike }) => {
-    let node = world.program;
+/** Under load, `times` times: waits until work is waiting at each of these points, kills the program, and starts a successor.
+ * Returns the findings. */
+export async function killAt(
+  points: readonly string[],
+  times: number,
+  progress: Progress = () => {},
+): Promise<Findings> {
+  return await underLoad({ load: { pauseMs: 120 } }, async ({ testbed, load, injectFault }) => {
+    let node = testbed.program;
     for (let i = 1; i <= times; i++) {
-      const letGo: (() => Promise<void>)[] = [];
-      for (const point of points) letGo.push(await holds[point]!(world, load));
-      await strike(
+      const releases: (() => Promise<void>)[] = [];
+      for (const point of points) releases.push(await holds[point]!(testbed, load));
+      await injectFault(
         () => node.kill(),
         async () => {
-          for (const release of letGo) await release();
-          world.sink.script = () => undefined;
-          await passDeadline(world, node);
-          node = await world.startNode();
+          for (const release of releases) await release();
+          testbed.sink.script = () => undefined;
+          await expireHeartbeat(testbed, node);
+          node = await testbed.startNode();
         },
       );
-      say(`${i} of ${times}`);
+      progress(`${i} of ${times}`);
     }
   });
 }
 
-/** As if the time had passed after which a silent worker is taken for dead. */
-export async function passDeadline(world: World, node: RunningProgram): Promise<void> {
-  await world.database.sql`update workers set seen_at = seen_at - interval '1 minute' where pid = ${node.pid}`;
+/** Moves the heartbeat of a node into the past, so that other nodes treat it as dead. */
+export async function expireHeartbeat(testbed: Testbed, node: RunningProgram): Promise<void> {
+  await testbed.database.sql`update workers set seen_at = seen_at - interval '1 minute' where pid = ${node.pid}`;
 }
 
-const heldBy: Record<string, Action> = {
+const blockingAction: Record<string, Action> = {
   connect: "silence",
   data: { reply: "354 Go ahead", after: "pause" },
   dot: "silence",
 };
 
-/** Holds three messages, or two at each of several steps: every connection is for the step at which the fewest are held. */
-async function atSink(world: World, verbs: readonly string[]): Promise<() => Promise<void>> {
-  const held = new Map(verbs.map((verb) => [verb, new Set<number>()]));
-  const meantFor = new Map<number, string>();
-  const meant = (verb: string) => [...meantFor.values()].filter((one) => one === verb).length;
-  // A node that has just started tries each receiver with one message, and with more once it has answered.
-  const { accepted } = world.sink;
-  await world.sink.until((sink) => sink.accepted > accepted + 5);
-  // Warm sessions are past some of the points.
-  world.sink.hangUp();
-  world.sink.script = ({ verb, connection }) => {
-    const fewest = verbs.toSorted((a, b) => meant(a) - meant(b))[0]!;
-    if (!meantFor.has(connection)) meantFor.set(connection, fewest);
-    if (meantFor.get(connection) !== verb) return undefined;
-    held.get(verb)!.add(connection);
-    return heldBy[verb];
+/** Blocks three messages, or two at each of several steps. Each new connection is assigned to the step with the fewest. */
+async function atSink(testbed: Testbed, verbs: readonly string[]): Promise<() => Promise<void>> {
+  const blocked = new Map(verbs.map((verb) => [verb, new Set<number>()]));
+  const stepOf = new Map<number, string>();
+  const assigned = (verb: string) => [...stepOf.values()].filter((one) => one === verb).length;
+  // A newly started node sends one message to each receiver, and more only after the receiver has answered.
+  const { accepted } = testbed.sink;
+  await testbed.sink.until((sink) => sink.accepted > accepted + 5);
+  // Sessions that are already open have passed some of the steps.
+  testbed.sink.hangUp();
+  testbed.sink.script = ({ verb, connection }) => {
+    const fewest = verbs.toSorted((a, b) => assigned(a) - assigned(b))[0]!;
+    if (!stepOf.has(connection)) stepOf.set(connection, fewest);
+    if (stepOf.get(connection) !== verb) return undefined;
+    blocked.get(verb)!.add(connection);
+    return blockingAction[verb];
   };
   const enough = verbs.length > 1 ? 2 : 3;
-  await world.sink.until(() => [...held.values()].every(({ size }) => size >= enough));
-  return async () => world.sink.release();
+  await testbed.sink.until(() => [...blocked.values()].every(({ size }) => size >= enough));
+  return async () => testbed.sink.release();
 }
 
 type Lock = { release(): Promise<void> };
 
-/** Holds a table in a session of its own, which the program has to wait for. */
-export async function lockTable(world: World, table: string, mode: string): Promise<Lock> {
-  const sql = openDb({ url: world.database.url, pool: 1, log: silentLog(), name: "lock" });
+/** Locks a table in a separate session, so that the program's statements wait. */
+export async function lockTable(testbed: Testbed, table: string, mode: string): Promise<Lock> {
+  const sql = openDb({ url: testbed.database.url, pool: 1, log: silentLog(), name: "lock" });
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  let held = () => {};
-  const isHeld = new Promise<void>((resolve) => {
-    held = resolve;
+  let locked = () => {};
+  const isLocked = new Promise<void>((resolve) => {
+    locked = resolve;
   });
   const work = sql.begin(async (tx: Sql) => {
     await tx.unsafe(`lock table ${table} in ${mode} mode`);
-    held();
+    locked();
     await released;
   });
-  await Promise.race([isHeld, work]);
+  await Promise.race([isLocked, work]);
   return {
     async release() {
       release();
@@ -160,18 +166,19 @@ export async function lockTable(world: World, table: string, mode: string): Prom
   };
 }
 
-/** A lease reads the workers, which a heartbeat writes: the mode of the lock tells one from the other. */
-export async function untilBlocked(world: World, table: string, mode?: string): Promise<void> {
+/** Waits until a statement of the program waits for the table. `mode` distinguishes a lease, which reads `workers`, from a
+ * heartbeat, which writes it. */
+export async function untilBlocked(testbed: Testbed, table: string, mode?: string): Promise<void> {
   await until(`a statement of the program that waits for ${table}`, async () => {
-    const rows = await world.database.sql`select 1 from pg_locks where not granted and relation = ${table}::regclass
+    const rows = await testbed.database.sql`select 1 from pg_locks where not granted and relation = ${table}::regclass
       and mode = coalesce(${mode ?? null}, mode)`;
     return rows.length > 0;
   });
 }
 
-/** The server notices that its client has died: what it had not committed is undone. */
-async function endSessions(world: World): Promise<void> {
-  const sessions = () => world.database.sql`select pg_terminate_backend(pid) from pg_stat_activity
+/** Ends the dead program's sessions, which rolls back their open transactions. */
+async function endSessions(testbed: Testbed): Promise<void> {
+  const sessions = () => testbed.database.sql`select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = 'posthorn' and datname = current_database()`;
   await until("the dead program's sessions to end", async () => (await sessions()).length === 0);
 }

@@ -1,27 +1,28 @@
-/** A client under load that keeps a ledger of every id it was given, and the reckoning: ledger, sink and event log must agree, whatever died. */
+/** A load generator that records the id of every acknowledged email in a ledger, and an audit that compares the ledger with
+ * the sink and the event log after faults. */
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Testbed, WireEvent } from "./testbed.ts";
 import { patienceMs, until } from "./wait.ts";
-import type { WireEvent, World } from "./world.ts";
 
 /** Acknowledged emails by the idempotency key they were sent with. */
-export type Ledger = Map<string, { id: string; to: string[]; askedAtMs: number }>;
+export type Ledger = Map<string, { id: string; to: string[]; sentAtMs: number }>;
 
 export type Load = {
   ledger: Ledger;
-  /** Calls that wait for an answer at this moment. */
+  /** The number of calls that are waiting for a response. */
   unanswered(): number;
-  /** Answers of `unavailable` so far. */
+  /** The number of `unavailable` responses so far. */
   refusals(): number;
-  /** Answers that no client should see, and calls that got none in time. */
+  /** Responses that no client should get, and calls without a response in time. */
   wrong: string[];
   /** Resolves when this many more emails have been acknowledged. */
   untilAcknowledged(more: number): Promise<void>;
-  /** Resolves when some emails that were asked for from now on have reached their receiver; with the milliseconds that it took. */
+  /** Waits until some emails sent after this call have reached the receiver. Resolves with the milliseconds that it took. */
   untilDelivering(): Promise<number>;
-  /** No new emails; those that were never answered are asked about again under their key until they are. */
+  /** Sends no new emails. Retries unanswered calls with their idempotency keys until they are answered. */
   stop(): Promise<void>;
-  /** For a test that has failed: nobody waits for an answer any more. */
+  /** Cancels all calls, for a test that has failed. */
   giveUp(): void;
 };
 
@@ -29,43 +30,43 @@ export type LoadOptions = {
   name: string;
   senders: number;
   pauseMs: number;
-  /** The recipients of the nth email of a sender; one or two mailboxes, each named after the key, where nothing else is said. */
+  /** The recipients of a sender's nth email. Default: one or two mailboxes named after the key. */
   to?: (key: string, n: number) => string[];
   body?: string;
-  /** Nodes that stand still answer nobody: their callers come again elsewhere, and that is right. */
+  /** Calls may time out, because frozen nodes do not respond; the client retries them at another node. */
   maySilence?: boolean;
 };
 
-/** So many fresh emails at their receiver mean that the service works again. */
-const enoughFresh = 5;
-/** A call that has no answer by then hangs, also on a busy machine. */
+/** When this many new emails have reached the receiver, the service has recovered. */
+const newEmailsToRecover = 5;
+/** A call without a response by then counts as hanging, even on a busy machine. */
 const answerWithinMs = patienceMs / 2;
 
-/** Emails to addresses that are each used once, so that every copy at the sink can be told apart. */
-export function startLoad(world: World, options: LoadOptions): Load {
+/** Starts sending. Each address is used once, so that every copy at the sink can be attributed to one email. */
+export function startLoad(testbed: Testbed, options: LoadOptions): Load {
   const ledger: Ledger = new Map();
   const wrong: string[] = [];
   let stopping = false;
   let waiting = 0;
   let refusals = 0;
-  const life = new AbortController();
+  const cancellation = new AbortController();
   const oneOrTwo = (key: string, n: number) =>
     n % 3 === 0 ? [`${key}@there.test`, `${key}@other.test`] : [`${key}@there.test`];
 
-  /** As a careful client does: whatever goes wrong, the same request again under the same key. */
+  /** Retries the same request with the same idempotency key after every error, as a careful client does. */
   async function sendUntilAnswered(key: string, to: readonly string[]): Promise<string> {
     const body = options.body ?? `Hello ${key}`;
     return await until(
       `an answer to ${key}`,
       async () => {
-        if (life.signal.aborted) return "";
+        if (cancellation.signal.aborted) return "";
         const timer = AbortSignal.timeout(answerWithinMs);
         waiting++;
-        const answer = await world
+        const answer = await testbed
           .call(
             "EmailService/SendEmail",
             { from: "news@sender.test", to, subject: key, body, async: true },
-            { headers: { "idempotency-key": key }, signal: AbortSignal.any([life.signal, timer]) },
+            { headers: { "idempotency-key": key }, signal: AbortSignal.any([cancellation.signal, timer]) },
           )
           .finally(() => waiting--)
           .catch((error) => {
@@ -73,7 +74,7 @@ export function startLoad(world: World, options: LoadOptions): Load {
             throw error;
           });
         if (answer.status === 200) return answer.body.id as string;
-        // While a database or a node is away, nothing else may be said than that.
+        // While the database or a node is down, `unavailable` is the only allowed error.
         refusals++;
         if (answer.body.code !== "unavailable") wrong.push(`${key}: ${JSON.stringify(answer.body)}`);
         return undefined;
@@ -86,31 +87,34 @@ export function startLoad(world: World, options: LoadOptions): Load {
     for (let n = 0; !stopping; n++) {
       const key = `${options.name}-${sender}-${n}`;
       const to = (options.to ?? oneOrTwo)(key, n);
-      const askedAtMs = performance.now();
-      ledger.set(key, { id: await sendUntilAnswered(key, to), to, askedAtMs });
+      const sentAtMs = performance.now();
+      ledger.set(key, { id: await sendUntilAnswered(key, to), to, sentAtMs });
       await delay(options.pauseMs);
     }
   });
-  // Told by `stop`; a failure before that must not end the process.
+  // `stop` reports failures; an earlier unhandled rejection must not end the process.
   for (const one of work) one.catch(() => {});
 
   return {
-    ...{ ledger, wrong, unanswered: () => waiting, refusals: () => refusals },
+    ledger,
+    wrong,
+    unanswered: () => waiting,
+    refusals: () => refusals,
     async untilAcknowledged(more) {
-      const wanted = ledger.size + more;
-      await until(`${more} more acknowledged emails`, () => ledger.size >= wanted);
+      const target = ledger.size + more;
+      await until(`${more} more acknowledged emails`, () => ledger.size >= target);
     },
     async untilDelivering() {
       const since = performance.now();
-      const known = world.sink.deliveries.length;
-      const isFresh = () => {
+      const known = testbed.sink.deliveries.length;
+      const hasRecovered = () => {
         const taken = new Set<string>();
-        for (const one of world.sink.deliveries.slice(known))
+        for (const one of testbed.sink.deliveries.slice(known))
           if (one.complete && one.reply.startsWith("2")) for (const address of one.recipients) taken.add(address);
-        const fresh = [...ledger.values()].filter(({ askedAtMs, to }) => askedAtMs > since && taken.has(to[0]!));
-        return fresh.length >= enoughFresh;
+        const delivered = [...ledger.values()].filter(({ sentAtMs, to }) => sentAtMs > since && taken.has(to[0]!));
+        return delivered.length >= newEmailsToRecover;
       };
-      await until("fresh emails at their receiver", isFresh);
+      await until("new emails to reach the receiver", hasRecovered);
       return performance.now() - since;
     },
     async stop() {
@@ -119,65 +123,66 @@ export function startLoad(world: World, options: LoadOptions): Load {
     },
     giveUp() {
       stopping = true;
-      life.abort();
+      cancellation.abort();
     },
   };
 }
 
-/** Emails that are on their way at this moment: accepted and not settled, or asked for and not answered. */
-export async function inFlight(world: World, load: Load): Promise<number> {
-  const [row] = await world.database.sql<{ n: number }[]>`
-    select count(distinct email_id)::int as n from recipients where status in ('queued', 'delayed') and workspace_id = ${world.workspaceId}`;
+/** The number of emails in flight: accepted and not settled, or sent and not answered. */
+export async function inFlight(testbed: Testbed, load: Load): Promise<number> {
+  const [row] = await testbed.database.sql<{ n: number }[]>`
+    select count(distinct email_id)::int as n from recipients where status in ('queued', 'delayed') and workspace_id = ${testbed.workspaceId}`;
   return row!.n + load.unanswered();
 }
 
 /** Waits until every recipient of the ledger has its final outcome, with nothing left in the queue. */
-export async function untilSettled(world: World): Promise<void> {
-  const { sql } = world.database;
+export async function untilSettled(testbed: Testbed): Promise<void> {
+  const { sql } = testbed.database;
   await until(
     "an empty queue",
     async () =>
       (
-        await sql`select 1 from recipients where status in ('queued', 'delayed') and workspace_id = ${world.workspaceId} limit 1`
+        await sql`select 1 from recipients where status in ('queued', 'delayed') and workspace_id = ${testbed.workspaceId} limit 1`
       ).length === 0,
     { everyMs: 100 },
   );
 }
 
-export type Reckoning = {
+export type Audit = {
   emails: number;
   recipients: number;
   events: number;
-  /** Whole messages at the sink. */
+  /** Complete messages at the sink. */
   copies: number;
-  /** Recipients that got more than one, and those of them that were told so. */
+  /** Recipients that got more than one copy, and those among them whose event has `possibleDuplicate`. */
   duplicates: number;
   flagged: number;
-  /** Recipients of acknowledged emails without an outcome, or told as delivered while nobody got them. */
+  /** Recipients of acknowledged emails without an outcome, or with a delivered event but no accepted copy at the sink. */
   lost: number;
-  /** Places where the log is not 1, 2, 3 … n. */
+  /** Positions at which the cursors of the log are not 1, 2, 3 … n. */
   gaps: number;
-  /** Every broken promise in words; those above among them. */
+  /** One sentence for each violated guarantee, including those counted above. */
   wrong: string[];
 };
 
-/** What an address is to come to; delivered, where nothing else is said. */
+/** The expected final event of an address; delivered by default. */
 export type Expected = (address: string) => "email.delivered" | "email.bounced";
 
-/** The promises: nothing acknowledged is lost, one final outcome each, a second copy only where doubt was told, numbers 1..n. */
+/** Checks the guarantees: no acknowledged email is lost, each recipient has one final outcome, a second copy is flagged as a
+ * possible duplicate, and cursors have no gaps. */
 export async function audit(
-  world: World,
+  testbed: Testbed,
   ledger: Ledger,
   expected: Expected = () => "email.delivered",
-): Promise<Reckoning> {
+): Promise<Audit> {
   const wrong: string[] = [];
-  const events = await world.events();
+  const events = await testbed.events();
   const gaps = events.filter(({ cursor }, i) => cursor !== String(i + 1)).length;
-  if (gaps > 0) wrong.push(`the log has a gap, a repeat or another order at ${gaps} places`);
-  if (new Set(events.map(({ event }) => event.id)).size !== events.length) wrong.push("an event came twice");
+  if (gaps > 0) wrong.push(`the cursors of the log have gaps, repeats or a wrong order at ${gaps} positions`);
+  if (new Set(events.map(({ event }) => event.id)).size !== events.length) wrong.push("an event is in the log twice");
 
   const finals = finalsByAddress(events);
-  const copies = copiesByAddress(world);
+  const copies = copiesByAddress(testbed);
   const count = { recipients: 0, duplicates: 0, flagged: 0, lost: 0 };
   for (const { id, to } of ledger.values()) {
     for (const address of to) {
@@ -190,27 +195,27 @@ export async function audit(
       }
       if (more.length > 0) wrong.push(`${address} has more than one final outcome`);
       if (final.emailId !== id) wrong.push(`${address} belongs to another email`);
-      if (final.type !== expected(address)) wrong.push(`${address} came to ${final.type}`);
+      if (final.type !== expected(address)) wrong.push(`${address} has the outcome ${final.type}`);
       const { whole, taken } = copies.get(address) ?? { whole: 0, taken: 0 };
       if (final.type === "email.delivered" && taken === 0) {
         count.lost++;
-        wrong.push(`${address} was told as delivered, but the sink never took it`);
+        wrong.push(`${address} has a delivered event, but the sink never accepted a copy`);
       }
       if (whole <= 1) continue;
       count.duplicates++;
       if (final.possibleDuplicate) count.flagged++;
-      else wrong.push(`${address} got ${whole} copies and nobody was told`);
+      else wrong.push(`${address} got ${whole} copies without a possibleDuplicate flag`);
     }
   }
-  if (finals.size !== count.recipients) wrong.push("there are outcomes of an email that nobody has");
-  wrong.push(...(await wrongRows(world, ledger)));
+  if (finals.size !== count.recipients) wrong.push("there are outcomes for recipients that are not in the ledger");
+  wrong.push(...(await wrongRows(testbed, ledger)));
   const whole = [...copies.values()].reduce((sum, one) => sum + one.whole, 0);
   return { emails: ledger.size, events: events.length, copies: whole, ...count, gaps, wrong };
 }
 
-/** The same, for a test: no promise is broken. */
-export async function reckon(world: World, ledger: Ledger, expected?: Expected): Promise<Reckoning> {
-  const found = await audit(world, ledger, expected);
+/** Runs the audit and asserts that it finds nothing wrong. */
+export async function assertAudit(testbed: Testbed, ledger: Ledger, expected?: Expected): Promise<Audit> {
+  const found = await audit(testbed, ledger, expected);
   assert.deepEqual(found.wrong, []);
   return found;
 }
@@ -231,10 +236,10 @@ function finalsByAddress(events: readonly WireEvent[]): Map<string, Final[]> {
   return finals;
 }
 
-async function wrongRows(world: World, ledger: Ledger): Promise<string[]> {
-  const { sql } = world.database;
+async function wrongRows(testbed: Testbed, ledger: Ledger): Promise<string[]> {
+  const { sql } = testbed.database;
   const wrong: string[] = [];
-  const { workspaceId } = world;
+  const { workspaceId } = testbed;
   const [stored] = await sql<{ n: number }[]>`
     select count(*)::int as n from emails where workspace_id = ${workspaceId}`;
   if (stored!.n !== ledger.size) wrong.push(`${stored!.n} emails are stored for ${ledger.size} keys`);
@@ -246,14 +251,14 @@ async function wrongRows(world: World, ledger: Ledger): Promise<string[]> {
       on r.workspace_id = e.workspace_id and r.email_id = e.id
     where e.open <> r.open or e.accepted <> r.accepted or e.total <> r.total
       or e.status <> case when r.open > 0 then 'queued' when r.accepted > 0 then 'sent' else 'failed' end`;
-  if (rows.length > 0) wrong.push(`counters and status of ${rows.length} emails do not agree with their outcomes`);
+  if (rows.length > 0) wrong.push(`counters or status of ${rows.length} emails do not match their recipients`);
   return wrong;
 }
 
-/** Messages that came whole and were not refused, and those of them that the sink said 250 to. */
-export function copiesByAddress(world: World): Map<string, { whole: number; taken: number }> {
+/** By address: `whole` counts complete messages that the sink did not reject, `taken` those that it answered with 250. */
+export function copiesByAddress(testbed: Testbed): Map<string, { whole: number; taken: number }> {
   const copies = new Map<string, { whole: number; taken: number }>();
-  for (const { complete, reply, recipients } of world.sink.deliveries) {
+  for (const { complete, reply, recipients } of testbed.sink.deliveries) {
     if (!complete || /^[45]/.test(reply)) continue;
     for (const address of recipients) {
       const seen = copies.get(address) ?? { whole: 0, taken: 0 };

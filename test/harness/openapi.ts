@@ -1,4 +1,4 @@
-/** Holds a JSON value against a schema of docs/openapi.json, as far as our schemas go: types, known and needed fields, enums, times. */
+/** Validates a JSON value against a schema of docs/openapi.json: types, known and required fields, enums, times. */
 import assert from "node:assert/strict";
 
 export type Schema = {
@@ -12,15 +12,20 @@ export type Schema = {
   enum?: unknown[];
 };
 
-export function fitsSchema(value: unknown, wanted: Schema, schemas: Record<string, Schema>, where = "answer"): void {
-  const schema = wanted.$ref ? schemas[wanted.$ref.split("/").at(-1)!]! : wanted;
+export function fitsSchema(
+  value: unknown,
+  schemaOrRef: Schema,
+  schemas: Record<string, Schema>,
+  where = "response",
+): void {
+  const schema = schemaOrRef.$ref ? schemas[schemaOrRef.$ref.split("/").at(-1)!]! : schemaOrRef;
   const inner = (item: unknown, of: Schema, name: string) => fitsSchema(item, of, schemas, `${where}${name}`);
   if (schema.type === undefined) return;
   if (schema.type === "array") {
-    assert.ok(Array.isArray(value), `${where} is no list`);
+    assert.ok(Array.isArray(value), `${where} is not a list`);
     for (const [i, item] of value.entries()) inner(item, schema.items!, `[${i}]`);
   } else if (schema.type === "object") {
-    assert.ok(typeof value === "object" && value !== null, `${where} is no object`);
+    assert.ok(typeof value === "object" && value !== null, `${where} is not an object`);
     for (const name of schema.required ?? []) assert.ok(name in value, `${where} lacks ${name}`);
     for (const [name, item] of Object.entries(value)) {
       const known = schema.properties?.[name];

@@ -1,4 +1,4 @@
-/** The pages that people read, with their code blocks and links, for tests that hold them against the program. */
+/** Reads the documentation pages with their code blocks and links, for tests that compare them with the program. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,13 @@ export type Page = { path: string; text: string };
 export type Block = { language: string; text: string };
 
 export function pages(): Page[] {
-  const paths = ["README.md", "CHANGELOG.md", "sdk/README.md", ...globSync("docs/**/*.md", { cwd: root }).sort()];
+  const paths = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "sdk/README.md",
+    ...globSync("docs/**/*.md", { cwd: root }).sort(),
+  ];
   return paths.map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
 }
 
@@ -20,7 +26,7 @@ export function blocksOf(text: string): Block[] {
   }));
 }
 
-/** All that stands in code, as blocks or in a line. */
+/** All code of a page: blocks and inline code. */
 export function codeOf(text: string): string[] {
   const inline = withoutBlocks(text).matchAll(/`([^`\n]+)`/g);
   return [
@@ -29,11 +35,11 @@ export function codeOf(text: string): string[] {
   ];
 }
 
-function withoutBlocks(text: string): string {
+export function withoutBlocks(text: string): string {
   return text.replace(/^```\w*\n.*?^```$/gms, "");
 }
 
-/** Where the links of a page lead, seen from the top of the checkout; only those into the checkout. */
+/** The targets of a page's links into the checkout, relative to the root of the checkout. */
 export function linksOf({ path, text }: Page): { written: string; path: string; anchor: string }[] {
   const targets = [
     ...withoutBlocks(text)
@@ -48,7 +54,7 @@ export function linksOf({ path, text }: Page): { written: string; path: string; 
     });
 }
 
-/** The anchors that GitHub gives the headings of a page. */
+/** The anchors that GitHub generates for the headings of a page. */
 export function anchorsOf(text: string): Set<string> {
   const slugs = [...withoutBlocks(text).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading!

@@ -1,4 +1,4 @@
-/** Foreign programs that tests talk to, each in a directory of its own. test/harness/foreign.ts says which of them are installed. */
+/** Runs the external programs that tests talk to, each in its own directory. test/harness/foreign.ts lists them. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
@@ -9,13 +9,13 @@ import { patienceMs } from "./wait.ts";
 
 export type Peer = { directory: string; output(): string; stop(): Promise<void> };
 
-/** Starts a program in the foreground; `ready` is asked until it gives true, and again from the start when the program gave up. */
+/** Starts a program in the foreground and polls `ready` until it returns true. Fails if the program exits first. */
 export async function startPeer(options: {
   name: string;
   prefix: string;
   args: (directory: string) => Promise<string[]>;
   ready: () => Promise<boolean>;
-  /** Another account than ours, which then may enter the directory. */
+  /** Run as another account; the directory is made accessible to it. */
   runAs?: { uid: number; gid: number };
 }): Promise<Peer> {
   const directory = await mkdtemp(join(tmpdir(), options.prefix));
@@ -48,7 +48,7 @@ export async function runPeer(name: string, args: string[], input = ""): Promise
   let output = "";
   child.stdout.on("data", (chunk) => (output += chunk));
   child.stderr.on("data", (chunk) => (output += chunk));
-  // A program that reads nothing may be gone before we have written.
+  // A program that does not read its input may exit before the write.
   child.stdin.on("error", () => {});
   child.stdin.end(input);
   const [code] = await once(child, "close");

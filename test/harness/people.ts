@@ -1,4 +1,4 @@
-/** A person at a browser: keeps cookies as a browser does, says where its pages come from, and speaks to /auth and to the API. */
+/** Simulates a person with a browser: stores cookies, sends an Origin header, and calls /auth and the API. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
@@ -6,13 +6,13 @@ import { type Answer, call, type RunningProgram } from "./program.ts";
 import { until } from "./wait.ts";
 
 export type Browser = {
-  /** As a Cookie header holds them. */
+  /** By name, with values as in a Cookie header. */
   cookies: Map<string, string>;
-  /** The Set-Cookie lines of the last answer. */
+  /** The Set-Cookie lines of the last response. */
   lastSet: string[];
   get(path: string): Promise<Answer>;
   post(path: string, body?: unknown, headers?: Record<string, string | undefined>): Promise<Answer>;
-  /** One RPC with the session, in a workspace. */
+  /** Makes one RPC with the session in a workspace. */
   rpc(method: string, request?: unknown, workspace?: string, headers?: Record<string, string>): Promise<Answer>;
 };
 
@@ -24,11 +24,11 @@ export function openBrowser(program: Pick<RunningProgram, "url">): Browser {
   const browser: Browser = {
     cookies,
     lastSet: [],
-    get: (path) => ask(path, { method: "GET", headers: clean({ cookie: cookieHeader() }) }),
+    get: (path) => send(path, { method: "GET", headers: withoutEmpty({ cookie: cookieHeader() }) }),
     post: (path, body = {}, headers = {}) =>
-      ask(path, {
+      send(path, {
         method: "POST",
-        headers: clean({
+        headers: withoutEmpty({
           "content-type": "application/json",
           origin: program.url,
           cookie: cookieHeader(),
@@ -49,23 +49,23 @@ export function openBrowser(program: Pick<RunningProgram, "url">): Browser {
   };
   return browser;
 
-  async function ask(path: string, init: RequestInit): Promise<Answer> {
+  async function send(path: string, init: RequestInit): Promise<Answer> {
     const response = await fetch(program.url + path, init);
     browser.lastSet = response.headers.getSetCookie();
-    for (const line of browser.lastSet) keep(line);
+    for (const line of browser.lastSet) storeCookie(line);
     const text = await response.text();
     const body = response.headers.get("content-type") === "application/json" ? JSON.parse(text) : { text };
     return { status: response.status, headers: response.headers, body };
   }
 
-  function keep(line: string): void {
+  function storeCookie(line: string): void {
     const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
     if (/; *max-age=0/i.test(line)) cookies.delete(name!);
     else cookies.set(name!, value!);
   }
 }
 
-function clean(headers: Record<string, string | undefined>): Record<string, string> {
+function withoutEmpty(headers: Record<string, string | undefined>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([, value]) => value)) as Record<string, string>;
 }
 
@@ -74,13 +74,13 @@ export type Session = {
   workspaces: { id: string; name: string; role: string }[];
 };
 
-/** The one-time link of the first person, as the operator finds it. */
+/** The one-time sign-up link of the first person, read from its file. */
 export async function firstLink(program: Pick<RunningProgram, "dataDir">): Promise<string> {
   const file = join(program.dataDir, "first-sign-up");
   return await until(`the link in ${file}`, async () => (await readFile(file, "utf8")).trim());
 }
 
-/** The first person, owner of the first workspace. */
+/** Signs up the first person, who becomes the owner of the first workspace. */
 export async function signUpFirst(
   program: RunningProgram,
   email = "owner@there.test",
@@ -93,7 +93,7 @@ export async function signUpFirst(
   return { browser, session, workspace: session.workspaces[0]!.id };
 }
 
-/** Invites and joins, as a new person with a browser of their own. */
+/** Invites a new person and joins with a separate browser. */
 export async function joinAs(
   owner: { browser: Browser; workspace: string },
   program: RunningProgram,
@@ -116,7 +116,7 @@ export function tokenIn(text: string): string {
   return found;
 }
 
-/** Waits for a captured mail to an address with a subject, and gives its text. */
+/** Waits for a captured mail to an address with a subject, and returns its text. */
 export async function capturedMail(program: RunningProgram, to: string, subject: RegExp): Promise<string> {
   return await until(`a mail to ${to} with the subject ${subject}`, async () => {
     const folder = join(program.dataDir, "mailbox", "new");

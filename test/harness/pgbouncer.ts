@@ -1,8 +1,8 @@
-/** A real PgBouncer before a test database, in the pool mode that the test wants. */
+/** Runs a real PgBouncer in front of a test database, in the pool mode that the test needs. */
 import { stat, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
-import { socketOptions } from "../../src/store/embedded.ts";
+import { socketOptions } from "../../src/postgres/embedded/embedded.ts";
 import { needs } from "./foreign.ts";
 import { freePort } from "./free-port.ts";
 import { type Peer, startPeer } from "./peer.ts";
@@ -18,7 +18,7 @@ export async function startPgbouncer(
   const port = await freePort();
   const socketDir = dirname(socketOptions(databaseUrl).path!);
   const { username, password, pathname } = new URL(databaseUrl);
-  // PgBouncer, like PostgreSQL, refuses root; and the database's socket is in a directory of its account's own.
+  // PgBouncer, like PostgreSQL, does not run as root, and only the database's account can enter the directory of its socket.
   const { uid, gid } = await stat(socketDir);
   const configuration = `[databases]
 * = host=${socketDir} port=5432 user=${username} password=${decodeURIComponent(password)}

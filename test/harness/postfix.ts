@@ -1,4 +1,4 @@
-/** A real Postfix in a directory of its own: takes mail on one port and hands each domain on to where the test says. Needs root, as Postfix does. */
+/** Runs a real Postfix in its own directory: accepts mail on one port and forwards each domain as the test configures. Needs root. */
 import { readFileSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -16,16 +16,16 @@ export type Postfix = Peer & { port: number };
 
 export type PostfixOptions = {
   hostname: string;
-  /** The port on this machine that each domain's mail goes on to, or `discard` for mail that is taken and forgotten. */
+  /** For each domain the local port that its mail is forwarded to, or `discard` to accept and drop it. */
   routes: Routes;
-  /** More of main.cf. */
+  /** Additional settings for main.cf. */
   settings?: Record<string, string>;
 };
 
 export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
   const port = await freePort();
   const peer = await startPeer({
-    // The master itself: what `postfix start` starts is nobody's child and would outlive a test that fails.
+    // Runs the master directly: `postfix start` would start a daemon that outlives a failed test.
     name: `${daemons}/master`,
     prefix: "posthorn-postfix-",
     args: async (directory) => {
@@ -47,7 +47,7 @@ async function writeConfiguration(
   port: number,
   { hostname, routes, settings }: PostfixOptions,
 ): Promise<void> {
-  // Postfix's own users must reach their parts of it.
+  // Postfix's own accounts need access to their subdirectories.
   await chmod(directory, 0o755);
   for (const name of ["queue", "data"]) await mkdir(join(directory, name), { mode: 0o755 });
   await runPeer("chown", ["postfix", join(directory, "data")]);
@@ -75,7 +75,7 @@ async function writeConfiguration(
     disable_dns_lookups: "yes",
     smtp_tls_security_level: "may",
     transport_maps: `inline:{ ${transport} }`,
-    // Not /dev/stdout: a child of Node has a socket there, which cannot be opened by name.
+    // Not /dev/stdout: in a child of Node it is a socket, which cannot be opened by name.
     maillog_file: join(directory, "log"),
     maillog_file_prefixes: directory,
     ...settings,

@@ -1,4 +1,4 @@
-/** What a process holds at this moment, read from /proc: files, connections, and the memory it has and had at most. */
+/** Reads the resources of a process from /proc: open files, connections, current and peak memory. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export function openFiles(pid: number): number {
@@ -11,7 +11,7 @@ export function memoryMiB(pid: number): { now: number; peak: number } {
   return { now: kib("VmRSS") / 1024, peak: kib("VmHWM") / 1024 };
 }
 
-/** TCP connections that a listener on this port still holds, in whatever state but those the kernel keeps by itself. */
+/** TCP connections of a listener on this port, except those in TIME_WAIT, which belong to the kernel. */
 export function openConnections(port: number): number {
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
   const listen = "0A";

@@ -1,4 +1,4 @@
-/** Runs the real program as a child process, as an operator would, on a database of the test's own. */
+/** Runs the real program as a child process, as an operator would, on the test's own database. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,16 +7,16 @@ import { fileURLToPath } from "node:url";
 import { patienceMs, until } from "./wait.ts";
 
 const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
-/** As bin/posthorn.js starts itself anew; given at once, one start is enough. */
-const startedWith = ["--max-semi-space-size=16"];
-const startedIn = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "1048576" };
+/** The flags and variables with which bin/posthorn.js re-executes itself. Setting them here avoids the second start. */
+const nodeFlags = ["--max-semi-space-size=16"];
+const mallocEnv = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "1048576" };
 
 export type ProgramOptions = {
-  /** Undefined: the program runs its own PostgreSQL in its data directory. */
+  /** If undefined, the program runs the embedded PostgreSQL in its data directory. */
   databaseUrl?: string;
   dataDir?: string;
   env?: Record<string, string>;
-  /** The program of another commit, with the settings that it knows; this one's otherwise. */
+  /** The program of another commit and the settings that it supports; by default the program of this checkout. */
   checkout?: { bin: string; settings: ReadonlySet<string> };
 };
 
@@ -31,15 +31,15 @@ export type RunningProgram = {
   dataDir: string;
   ports: { http: number; ops: number; smtp?: number; dns?: number };
   output(): string;
-  /** One Connect call with JSON, as curl would make it. */
+  /** Makes one Connect call with JSON, as curl would. */
   call(
     method: string,
     request?: unknown,
     options?: { key?: string | null; headers?: Record<string, string>; signal?: AbortSignal },
   ): Promise<Answer>;
-  /** SIGTERM, and the exit code that follows. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>;
-  /** kill -9, returning when the process is gone. */
+  /** Sends SIGKILL and waits until the process is gone. */
   kill(): Promise<void>;
   /** Removes the data directory; stops the program first if it runs. */
   remove(): Promise<void>;
@@ -47,7 +47,7 @@ export type RunningProgram = {
 
 export const testSecret = "the secret that all test programs share, 0123456789";
 
-/** A test that is ended early must not leave programs behind. */
+/** An interrupted test must not leave programs running. */
 const children = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of children) child.kill("SIGKILL");
@@ -56,8 +56,8 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => 
 
 export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
   const dataDir = options.dataDir ?? (await newDataDir());
-  const child = spawn(process.execPath, [...startedWith, options.checkout?.bin ?? bin, "start"], {
-    env: knownTo(options.checkout, programEnv(dataDir, options)),
+  const child = spawn(process.execPath, [...nodeFlags, options.checkout?.bin ?? bin, "start"], {
+    env: onlyKnownSettings(options.checkout, programEnv(dataDir, options)),
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.add(child);
@@ -107,13 +107,13 @@ export async function newDataDir(): Promise<string> {
   return await mkdtemp(join(tmpdir(), "posthorn-run-"));
 }
 
-/** Runs a command to its end: posthorn keys create and the like. */
+/** Runs a command such as `posthorn keys create` and waits for its end. */
 export async function runCommand(
   args: string[],
   options: ProgramOptions & { dataDir: string },
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [options.checkout?.bin ?? bin, ...args], {
-    env: knownTo(options.checkout, programEnv(options.dataDir, options)),
+    env: onlyKnownSettings(options.checkout, programEnv(options.dataDir, options)),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let stdout = "";
@@ -155,9 +155,9 @@ export function programEnv(dataDir: string, options: ProgramOptions): NodeJS.Pro
     ),
   );
   return {
-    ...startedIn,
+    ...mallocEnv,
     ...inherited,
-    // Most of a start is reading our own files: kept for the next start, keyed by their content.
+    // Compiling our own files takes most of a start. Node caches the result, keyed by content.
     NODE_COMPILE_CACHE: fileURLToPath(new URL("../../node_modules/.cache/posthorn-test", import.meta.url)),
     POSTHORN_DATA_DIR: dataDir,
     POSTHORN_HTTP: "127.0.0.1:0",
@@ -170,15 +170,15 @@ export function programEnv(dataDir: string, options: ProgramOptions): NodeJS.Pro
   };
 }
 
-/** An older program refuses settings that came after it. */
-function knownTo(checkout: ProgramOptions["checkout"], env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+/** Removes newer settings from the environment, because an older program rejects settings that it does not know. */
+function onlyKnownSettings(checkout: ProgramOptions["checkout"], env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   if (!checkout) return env;
   return Object.fromEntries(
     Object.entries(env).filter(([name]) => !name.startsWith("POSTHORN_") || checkout.settings.has(name)),
   );
 }
 
-/** Longer than any drain: a program that has not ended by then never will. */
+/** Longer than any drain. A program that is still running by then is killed. */
 const endsWithinMs = patienceMs;
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {

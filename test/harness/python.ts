@@ -1,4 +1,4 @@
-/** Asks Python about a message: a parser and a DKIM verifier that share no code with ours. */
+/** Parses messages with Python, whose parser shares no code with ours. */
 import { spawn } from "node:child_process";
 import { pathOf } from "./foreign.ts";
 
@@ -10,7 +10,7 @@ export async function python<T>(script: string, input: Buffer, args: readonly st
   child.stdout.setEncoding("utf8").on("data", (chunk) => (stdout += chunk));
   child.stderr.setEncoding("utf8").on("data", (chunk) => (stderr += chunk));
   const code = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
-  // A script that ended early says why on its standard error.
+  // A script that exits early reports the reason on standard error.
   child.stdin.on("error", () => {});
   child.stdin.end(input);
   if ((await code) !== 0) throw new Error(`python ended with ${await code}: ${stderr}`);
@@ -23,17 +23,17 @@ export type ParsedPart = {
   disposition: string;
   filename: string | null;
   contentId: string | null;
-  /** Of the decoded content. */
+  /** Size of the decoded content in bytes. */
   size: number;
   sha256: string;
-  /** Of text parts, read as UTF-8. */
+  /** The content of a text part, decoded as UTF-8. */
   text: string | null;
   parts: ParsedPart[];
 };
 
 export type ParsedMessage = ParsedPart & {
   headers: [name: string, value: string][];
-  /** What the parser found wrong with the message. */
+  /** Defects that the parser found in the message. */
   defects: string[];
 };
 
@@ -69,7 +69,7 @@ export function headerOf(message: ParsedMessage, name: string): string | undefin
   return message.headers.find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1];
 }
 
-/** All parts that hold no others, in order. */
+/** All parts without nested parts, in order. */
 export function leaves(part: ParsedPart): ParsedPart[] {
   return part.type.startsWith("multipart/") ? part.parts.flatMap(leaves) : [part];
 }

@@ -1,38 +1,38 @@
-/** Bytes on a socket and what came back: for requests that no HTTP client would send. */
+/** Sends raw bytes on a socket and records the response, for requests that no HTTP client would send. */
 import { connect, type Socket } from "node:net";
 
-export type Said = {
-  /** Everything the server said, as latin1. */
+export type RawResponse = {
+  /** Everything that the server sent, as latin1. */
   text: string;
-  /** The status of the first answer, 0 when there was none. */
+  /** The status of the first response, or 0 without a response. */
   status: number;
-  /** How the connection ended: by the server, by us after the answer, or by a reset. */
+  /** How the connection ended: closed by the server, closed by the test after the response, or reset. */
   end: "server" | "us" | "reset";
 };
 
 export type RawOptions = {
   /** Called with the open socket instead of sending bytes. */
   talk?: (socket: Socket) => Promise<void> | void;
-  /** Leave as soon as this matches what was said. Default: a whole answer head. */
+  /** Disconnect as soon as the received text matches this. Default: a complete response head. */
   enough?: RegExp;
-  /** Close our side after sending. */
+  /** Half-close the connection after sending. */
   halfClose?: boolean;
 };
 
-/** Sends the bytes and waits for the answer or for the end, whichever comes first. */
-export async function sendRaw(port: number, bytes: string | Buffer, options: RawOptions = {}): Promise<Said> {
+/** Sends the bytes and waits for the response or the end of the connection, whichever comes first. */
+export async function sendRaw(port: number, bytes: string | Buffer, options: RawOptions = {}): Promise<RawResponse> {
   const { enough = /\r\n\r\n/ } = options;
   return await new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
     let text = "";
-    let end: Said["end"] = "server";
+    let end: RawResponse["end"] = "server";
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
       if (!enough.test(text) || end === "us") return;
       end = "us";
       socket.destroy();
     });
-    // A reset after the answer is the server's way to stop one who goes on sending.
+    // The server may reset the connection after its response to stop a client that keeps sending.
     socket.on("error", () => (end = "reset"));
     socket.on("close", () => {
       const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1] ?? 0);
@@ -46,8 +46,8 @@ export async function sendRaw(port: number, bytes: string | Buffer, options: Raw
   });
 }
 
-/** Writes until the other side has had enough; returns how many bytes it took. */
-export async function pour(socket: Socket, chunk: Buffer, most: number): Promise<number> {
+/** Writes up to `most` bytes, until the server closes the connection. Returns the number of bytes written. */
+export async function writeUntilClosed(socket: Socket, chunk: Buffer, most: number): Promise<number> {
   let sent = 0;
   while (sent < most && socket.writable) {
     sent += chunk.length;

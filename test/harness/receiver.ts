@@ -1,4 +1,4 @@
-/** A scripted webhook receiver: a plain HTTP or HTTPS server that records what it is sent and answers on cue, or does not. */
+/** A scripted webhook receiver: an HTTP or HTTPS server that records requests and answers according to its script. */
 import { EventEmitter } from "node:events";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import https from "node:https";
@@ -8,18 +8,18 @@ import { patienceMs } from "./wait.ts";
 export type Received = {
   path: string;
   headers: Record<string, string>;
-  /** The body as it came. */
+  /** The unparsed body. */
   body: string;
   event: { id: string; type: string; emailId: string; metadata: Record<string, string> } & Record<string, unknown>;
-  /** How often this event came to this path before, this time included. */
+  /** How often this event has been posted to this path, including this time. */
   seen: number;
   connection: number;
 };
 
 /**
- * What to do with a request. A number is a status with an empty body. `hang` never answers, `close` ends the connection without a
- * word, `drip-head` and `drip-body` send a byte now and then and never come to an end, `break-off` ends in the middle of a body,
- * `upgrade` turns to another protocol.
+ * How to react to a request. A number is a status with an empty body. `hang` never answers, `close` closes the connection without
+ * a response, `drip-head` and `drip-body` send bytes slowly and never finish, `break-off` ends in the middle of a body,
+ * `rubbish` sends something that is not HTTP, `upgrade` switches to another protocol.
  */
 export type Reaction =
   | number
@@ -91,7 +91,7 @@ export class Receiver extends EventEmitter {
     await closed;
   }
 
-  /** Ends connections that nobody uses, as servers do after a while. */
+  /** Closes idle connections, as servers do after some time. */
   closeIdle(): void {
     this.#server.closeIdleConnections();
   }
@@ -100,11 +100,11 @@ export class Receiver extends EventEmitter {
     return this.requests.filter((request) => request.path === path);
   }
 
-  /** Resolves when the condition holds; it is looked at after everything that happens here. */
+  /** Resolves when the condition holds. Checks it after every request, response and disconnect. */
   async until(what: string, condition: (receiver: this) => boolean, deadlineMs = patienceMs): Promise<void> {
     if (condition(this)) return;
     await new Promise<void>((resolve, reject) => {
-      const look = () => {
+      const check = () => {
         if (!condition(this)) return;
         finish();
         resolve();
@@ -113,15 +113,15 @@ export class Receiver extends EventEmitter {
         finish();
         reject(
           new Error(
-            `the receiver waited ${deadlineMs} ms in vain for ${what}; it has ${this.requests.length} requests`,
+            `the receiver waited ${deadlineMs} ms for ${what}; it has received ${this.requests.length} requests`,
           ),
         );
       }, deadlineMs);
       const finish = () => {
         clearTimeout(timer);
-        this.off("change", look);
+        this.off("change", check);
       };
-      this.on("change", look);
+      this.on("change", check);
     });
   }
 
@@ -149,9 +149,9 @@ export class Receiver extends EventEmitter {
       seen: 0,
       connection: this.#sockets.get(request.socket) ?? 0,
     };
-    const which = `${received.path} ${received.event.id}`;
-    received.seen = (this.#seen.get(which) ?? 0) + 1;
-    this.#seen.set(which, received.seen);
+    const seenKey = `${received.path} ${received.event.id}`;
+    received.seen = (this.#seen.get(seenKey) ?? 0) + 1;
+    this.#seen.set(seenKey, received.seen);
     this.requests.push(received);
     this.emit("change");
     this.#react(await this.script(received), response);

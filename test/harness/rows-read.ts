@@ -1,14 +1,14 @@
-/** Counts what a piece of work reads from tables, so that a test can say that it does not grow with what waits. */
-import type { Sql } from "../../src/store/db.ts";
+/** Counts the rows that some work reads, so that a test can assert that this number does not grow with the backlog. */
+import type { Sql } from "../../src/postgres/pool.ts";
 
-/** `tables` is a regular expression over their names, partitions included. */
+/** `tables` is a regular expression that matches table names, including those of partitions. */
 export async function countRowsRead<T>(
   sql: Sql,
   tables: string,
   work: (sql: Sql) => Promise<T>,
 ): Promise<{ result: T; rows: number }> {
   return await sql.begin(async (tx) => {
-    // What this session read before may still be waiting to be reported, and is counted with it.
+    // The session's earlier reads may not be reported yet, so they are subtracted.
     const before = await rowsSoFar(tx, tables);
     const result = await work(tx);
     return { result, rows: (await rowsSoFar(tx, tables)) - before };

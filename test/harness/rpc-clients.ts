@@ -1,4 +1,4 @@
-/** The real clients that people use, each making one unary call and telling the outcome in the same form. */
+/** Real API clients, each of which makes one unary call and returns the result in the same form. */
 import { execFile, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import {
@@ -18,8 +18,8 @@ import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { type ForeignName, pathOf } from "./foreign.ts";
 import { patienceMs } from "./wait.ts";
 
-/** The answer in its canonical JSON, or what the caller learns of an error. */
-export type Told = { ok: JsonValue } | { error: { code: string; message: string; violations: JsonValue } };
+/** The response as canonical JSON, or the error as the caller sees it. */
+export type CallResult = { ok: JsonValue } | { error: { code: string; message: string; violations: JsonValue } };
 
 export type Call = { url: string; method: DescMethodUnary; request: JsonValue; key: string | undefined };
 
@@ -27,7 +27,7 @@ export type RpcClient = {
   name: string;
   /** A program that may be missing from this machine. */
   needs?: ForeignName;
-  call(call: Call): Promise<Told>;
+  call(call: Call): Promise<CallResult>;
 };
 
 export const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -87,25 +87,25 @@ function transport(name: string, create: (baseUrl: string) => Transport): RpcCli
   };
 }
 
-async function withCurl({ url, method, request, key }: Call, version: string): Promise<Told> {
+async function withCurl({ url, method, request, key }: Call, version: string): Promise<CallResult> {
   const { stdout } = await run(pathOf("curl"), [
     ...["-s", version, `${url}/${method.parent.typeName}/${method.name}`, "-d", JSON.stringify(request)],
     ...["-H", "Content-Type: application/json", "-H", "Connect-Protocol-Version: 1"],
     ...(key ? ["-H", `Authorization: Bearer ${key}`] : []),
   ]);
-  return told(method, JSON.parse(stdout) as JsonValue);
+  return callResult(method, JSON.parse(stdout) as JsonValue);
 }
 
-async function withBuf({ url, method, request, key }: Call, ...flags: string[]): Promise<Told> {
+async function withBuf({ url, method, request, key }: Call, ...flags: string[]): Promise<CallResult> {
   const { stdout, stderr } = await run(buf, [
     ...["curl", "--schema", root, ...flags, "-d", JSON.stringify(request)],
     ...(key ? ["-H", `Authorization: Bearer ${key}`] : []),
     `${url}/${method.parent.typeName}/${method.name}`,
   ]);
-  return told(method, JSON.parse(stdout || stderr) as JsonValue);
+  return callResult(method, JSON.parse(stdout || stderr) as JsonValue);
 }
 
-async function withPython({ url, method, request, key }: Call, image: string): Promise<Told> {
+async function withPython({ url, method, request, key }: Call, image: string): Promise<CallResult> {
   const name = `${method.parent.typeName}/${method.name}`;
   const address = new URL(url).host;
   const { stdout, stderr } = await run(pathOf("python3-grpcio"), [
@@ -125,8 +125,8 @@ async function withPython({ url, method, request, key }: Call, image: string): P
   return { error: { code: error.code, message: error.message, violations: error.details } };
 }
 
-/** From an answer or an error object of the Connect protocol. */
-function told(method: DescMethodUnary, json: JsonValue): Told {
+/** Converts a response or an error object of the Connect protocol. */
+function callResult(method: DescMethodUnary, json: JsonValue): CallResult {
   const { code, message, details } = json as { code?: string; message?: string; details?: { value: string }[] };
   if (typeof code !== "string") return { ok: canonical(method, json) };
   const violations = (details ?? []).map(({ value }) =>
@@ -135,12 +135,12 @@ function told(method: DescMethodUnary, json: JsonValue): Told {
   return { error: { code, message: message ?? "", violations } };
 }
 
-/** Clients differ in whether they write unset fields: all are brought to one form. */
+/** Normalizes responses, because clients differ in whether they write unset fields. */
 function canonical(method: DescMethodUnary, json: JsonValue): JsonValue {
   return toJson(method.output, fromJson(method.output, json));
 }
 
-/** These programs say by their exit code that a call failed, and what failed on stderr: both are an outcome here. */
+/** Runs a client program. A failed call is a result here: the program reports it with its exit code and on standard error. */
 export function run(file: string, args: string[]): Promise<{ stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
     execFile(file, args, { cwd: root, timeout: patienceMs }, (error, stdout, stderr) => {

@@ -1,12 +1,13 @@
-/** What sending journeys ask of a world again and again: the events about one email, its state, and its end. */
+/** Helpers for tests that send: the events of one email, its state, and waiting until it is finished. */
+
+import type { Testbed } from "./testbed.ts";
 import { until } from "./wait.ts";
-import type { World } from "./world.ts";
 
-export type Told = { cursor: string; type: string; payload: Record<string, unknown> };
+export type EmailEvent = { cursor: string; type: string; payload: Record<string, unknown> };
 
-/** The events about one email, in order, with their payloads unwrapped. */
-export async function tellOf(world: World, emailId: string): Promise<Told[]> {
-  const { body } = await world.call("EmailService/ListEvents", { emailId, pageSize: 500 });
+/** The events of one email, in order, with their payloads unwrapped. */
+export async function eventsOf(testbed: Testbed, emailId: string): Promise<EmailEvent[]> {
+  const { body } = await testbed.call("EmailService/ListEvents", { emailId, pageSize: 500 });
   return (body.data as { cursor: string; event: Record<string, unknown> & { type: string } }[]).map(
     ({ cursor, event }) => ({
       cursor,
@@ -16,11 +17,11 @@ export async function tellOf(world: World, emailId: string): Promise<Told[]> {
   );
 }
 
-/** Waits until the email's events include one of this type, and gives all of them. */
-export async function untilTold(world: World, emailId: string, type: string): Promise<Told[]> {
+/** Waits until the email has an event of this type, and returns all of its events. */
+export async function untilEvent(testbed: Testbed, emailId: string, type: string): Promise<EmailEvent[]> {
   return await until(`${type} of ${emailId}`, async () => {
-    const told = await tellOf(world, emailId);
-    return told.some((one) => one.type === type) ? told : undefined;
+    const events = await eventsOf(testbed, emailId);
+    return events.some((event) => event.type === type) ? events : undefined;
   });
 }
 
@@ -31,41 +32,41 @@ export type WireEmail = Record<string, unknown> & {
   recipients: (Record<string, unknown> & { address: string; status: string; attempts: number; lastReply: string })[];
 };
 
-export async function getEmail(world: World, id: string): Promise<WireEmail> {
-  const { status, body } = await world.call("EmailService/GetEmail", { id });
+export async function getEmail(testbed: Testbed, id: string): Promise<WireEmail> {
+  const { status, body } = await testbed.call("EmailService/GetEmail", { id });
   if (status !== 200) throw new Error(`GetEmail ${id}: ${JSON.stringify(body)}`);
   return body.email as WireEmail;
 }
 
-/** Waits until nothing of the email is open. */
-export async function untilFinished(world: World, id: string): Promise<WireEmail> {
-  return await until(`the end of ${id}`, async () => {
-    const email = await getEmail(world, id);
+/** Waits until every recipient of the email has a final outcome. */
+export async function untilFinished(testbed: Testbed, id: string): Promise<WireEmail> {
+  return await until(`the final status of ${id}`, async () => {
+    const email = await getEmail(testbed, id);
     return /_(SENT|FAILED)$/.test(email.status) ? email : undefined;
   });
 }
 
-/** SendEmail that must be accepted; gives the new email's id. */
+/** Calls SendEmail, fails unless it is accepted, and returns the new email's id. */
 export async function accepted(
-  world: World,
+  testbed: Testbed,
   request: Record<string, unknown>,
   headers?: Record<string, string>,
 ): Promise<string> {
-  const { status, body } = await world.send(request, headers);
+  const { status, body } = await testbed.send(request, headers);
   if (status !== 200) throw new Error(`SendEmail: ${JSON.stringify(body)}`);
   return body.id as string;
 }
 
 export type Violation = { field: string; description: string };
 
-/** The field violations of an error, as its detail tells them. */
+/** The field violations in the details of an error. */
 export function violationsOf(body: Record<string, unknown>): Violation[] {
   const details = (body.details ?? []) as { type: string; debug?: { fieldViolations?: Violation[] } }[];
   return details.flatMap(({ debug }) => debug?.fieldViolations ?? []);
 }
 
-/** As if this much time had passed: what waits for a later moment is due now. */
-export async function makeDue(world: World): Promise<void> {
-  await world.database
+/** Makes all scheduled and delayed recipients due now. */
+export async function makeDue(testbed: Testbed): Promise<void> {
+  await testbed.database
     .sql`update recipients set due_at = now() where status in ('queued', 'delayed') and due_at > now()`;
 }

@@ -1,4 +1,4 @@
-/** Runs commands of the docs in `sh` as a person would paste them; where curl is missing, test/harness/curl.ts takes its place. */
+/** Runs commands from the docs in `sh`, as a person would paste them. Where curl is missing, test/harness/curl.ts replaces it. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,26 +10,26 @@ import { patienceMs } from "./wait.ts";
 
 export type ShellOptions = { env?: NodeJS.ProcessEnv; cwd?: string; timeoutMs?: number };
 
-/** What the commands print. Fails with the exit code and standard error of a command that failed. */
+/** Returns the output. Rejects with the exit code and standard error of a command that failed. */
 export async function shell(script: string, options: ShellOptions = {}): Promise<{ stdout: string; stderr: string }> {
   const { env = process.env, cwd, timeoutMs = patienceMs } = options;
   return await promisify(execFile)("sh", ["-eu", "-c", script], { env: withCurl(env), cwd, timeout: timeoutMs });
 }
 
-/** For a command without an end. */
+/** For a command that runs until it is stopped. */
 export function startShell(script: string, options: ShellOptions = {}): ChildProcess {
   const { env = process.env, cwd } = options;
   return spawn("sh", ["-c", script], { env: withCurl(env), cwd });
 }
 
-/** The environment with a `curl` in its PATH: the real one, or the stand-in. */
-export function withCurl(env: NodeJS.ProcessEnv, standIn = locate("curl") === undefined): NodeJS.ProcessEnv {
-  return standIn ? { ...env, PATH: [standInFolder(), env.PATH].join(delimiter) } : env;
+/** The environment with a `curl` in its PATH: the real one, or the replacement. */
+export function withCurl(env: NodeJS.ProcessEnv, replacement = locate("curl") === undefined): NodeJS.ProcessEnv {
+  return replacement ? { ...env, PATH: [replacementFolder(), env.PATH].join(delimiter) } : env;
 }
 
 let folder: string | undefined;
 
-function standInFolder(): string {
+function replacementFolder(): string {
   if (folder !== undefined) return folder;
   folder = mkdtempSync(join(tmpdir(), "posthorn-curl-"));
   const program = fileURLToPath(new URL("./curl.ts", import.meta.url));

@@ -1,11 +1,31 @@
-/** One connection of the scripted sink: reads commands and messages off the socket, asks the script, answers. */
+/** One connection of the scripted sink: reads commands and messages, asks the script for each step, and replies. */
 import type net from "node:net";
 import tls from "node:tls";
-import type { Action, Delivery, Sink, Step } from "./sink.ts";
-import { usualExtensions } from "./sink.ts";
+import {
+  type Action,
+  type Delivery,
+  type Script,
+  type SinkOptions,
+  type Step,
+  usualExtensions,
+} from "./sink-script.ts";
 
 type Envelope = { from: string; parameters: string[]; recipients: string[] };
 type Planned = Exclude<Action, string>;
+
+/** What a connection needs of its sink. */
+type Sink = {
+  options: SinkOptions;
+  secureContext: tls.SecureContext | undefined;
+  script: Script;
+  deliveries: Delivery[];
+  commands: { connection: number; line: string; secure: boolean }[];
+  replies: { connection: number; verb: string; line: string }[];
+  accepted: number;
+  count(verb: string, recipient: string): number;
+  left(connection: SinkConnection): void;
+  changed(): void;
+};
 
 export class SinkConnection {
   readonly #sink: Sink;
@@ -17,7 +37,7 @@ export class SinkConnection {
   #transaction = 0;
   #envelope: Envelope | undefined;
   #input: Buffer = Buffer.alloc(0);
-  /** The message being received, in the chunks it came in. */
+  /** The message that is being received, in chunks. */
   #message: { delivery: Delivery; chunks: Buffer[]; received: number; tail: Buffer } | undefined;
   #login: ((line: string) => string) | undefined;
   #working = false;
@@ -64,7 +84,7 @@ export class SinkConnection {
     this.#listen();
   }
 
-  /** Commands are taken strictly one after the other, however many came in one packet. */
+  /** Processes commands strictly one at a time, even if one packet contains several. */
   async #work(): Promise<void> {
     if (this.#working) return;
     this.#working = true;
@@ -131,7 +151,7 @@ export class SinkConnection {
   #auth(argument: string): string {
     const { auth } = this.#sink.options;
     const text = (coded: string) => Buffer.from(coded, "base64").toString();
-    const judge = (user: string, password: string) => {
+    const checkCredentials = (user: string, password: string) => {
       this.#login = undefined;
       if (!auth || user !== auth.user || password !== auth.password) return "535 5.7.8 Wrong name or password";
       this.#user = user;
@@ -140,10 +160,10 @@ export class SinkConnection {
     const [mechanism = "", initial = ""] = argument.split(" ");
     if (mechanism.toUpperCase() === "PLAIN") {
       const [, user = "", password = ""] = text(initial).split("\0");
-      return judge(user, password);
+      return checkCredentials(user, password);
     }
     this.#login = (user) => {
-      this.#login = (password) => judge(text(user), text(password));
+      this.#login = (password) => checkCredentials(text(user), text(password));
       return `334 ${Buffer.from("Password:").toString("base64")}`;
     };
     return `334 ${Buffer.from("Username:").toString("base64")}`;
@@ -188,7 +208,7 @@ export class SinkConnection {
         reply: "",
       };
       if (this.#sink.options.record !== false) this.#sink.deliveries.push(delivery);
-      // As if a line had just ended, so that a lone dot at once ends an empty message.
+      // Initialized as if a line had just ended, so that an immediate dot ends an empty message.
       this.#message = { delivery, chunks: [], received: 0, tail: Buffer.from("\r\n") };
     });
   }
@@ -198,7 +218,7 @@ export class SinkConnection {
     if (!message || this.#input.length === 0) return false;
     const window = Buffer.concat([message.tail, this.#input]);
     const found = window.indexOf("\r\n.\r\n");
-    // Less than nothing when the dot itself came with the chunk before.
+    // Negative if the dot arrived with the previous chunk.
     const used = found < 0 ? this.#input.length : found + 2 - message.tail.length;
     message.chunks.push(this.#input.subarray(0, Math.max(used, 0)));
     message.received += used;
@@ -207,15 +227,15 @@ export class SinkConnection {
     await this.#perform("bytes", { after: "go on" });
     if (found < 0 || this.#ended) return false;
     message.delivery.complete = true;
-    this.keep();
+    this.storeReceived();
     await this.#perform("dot", "250 2.0.0 Queued");
     this.#message = undefined;
     this.#envelope = undefined;
     return true;
   }
 
-  /** Writes down what has come of a message, whole or not. */
-  keep(): void {
+  /** Stores the received bytes of a message in its delivery, complete or not. */
+  storeReceived(): void {
     const message = this.#message;
     if (!message || this.#sink.options.record === false) return;
     const { delivery } = message;
@@ -223,7 +243,7 @@ export class SinkConnection {
     delivery.data = Buffer.from(delivery.raw.toString("latin1").replace(/(^|\r\n)\./g, "$1"), "latin1");
   }
 
-  /** Asks the script, then does what it said or else the usual; `taken` runs when the reply is positive. */
+  /** Asks the script, then performs its action or else the usual one. `taken` runs when the reply is positive. */
   async #perform(verb: string, usual: Action, known: Partial<Step> = {}, taken?: () => void): Promise<void> {
     const recipient = known.recipient ?? this.#envelope?.recipients[0] ?? "";
     const action = this.#sink.script({
@@ -245,12 +265,12 @@ export class SinkConnection {
       this.#message.delivery.reply = plan.reply ?? "";
       if (plan.reply?.startsWith("2")) this.#sink.accepted += 1;
     }
-    await this.#say(verb, plan);
+    await this.#reply(verb, plan);
     this.#follow(plan.after);
     if (verb !== "bytes" || action !== undefined) this.#sink.changed();
   }
 
-  async #say(verb: string, plan: Planned): Promise<void> {
+  async #reply(verb: string, plan: Planned): Promise<void> {
     if (plan.raw !== undefined) this.#socket.write(plan.raw);
     if (plan.reply === undefined) return;
     if (this.#sink.options.record !== false) {
@@ -267,7 +287,7 @@ export class SinkConnection {
       this.#socket.write(Buffer.of(byte));
       await new Promise((resolve) => setTimeout(resolve, plan.dripMs));
     }
-    // The greeting is said before the work begins that ends with an uncork.
+    // The greeting is sent outside #work, which would uncork the socket again.
     if (this.#working) this.#socket.cork();
   }
 

@@ -1,86 +1,11 @@
-/** An SMTP server for tests that misbehaves on cue and records all that it was told and all that it said. It shares no code with Posthorn. */
+/** An SMTP server for tests that misbehaves on request and records all commands and replies. It shares no code with Posthorn. */
 import { EventEmitter } from "node:events";
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import tls from "node:tls";
 import { SinkConnection } from "./sink-connection.ts";
+import type { Delivery, Script, SinkOptions } from "./sink-script.ts";
 import { patienceMs } from "./wait.ts";
-
-/** A moment at which the script may step in. `dot` comes after the whole message, `bytes` with each chunk of it. */
-export interface Step {
-  verb: string;
-  /** The command as it was sent. */
-  line: string;
-  /** Numbered from 1 in the order of connecting. */
-  connection: number;
-  /** Transactions begun on this connection, this one included. */
-  transaction: number;
-  secure: boolean;
-  from: string;
-  /** The address of this RCPT, or of the first recipient taken so far. */
-  recipient: string;
-  recipients: readonly string[];
-  /** How often this verb came for this recipient (or at all, where there is none), this time included. */
-  seen: number;
-  /** At `bytes` and `dot`: how much of the message has come. */
-  received: number;
-}
-
-/** What to do in place of the usual answer. A string is a reply, with line breaks where it has several lines. */
-export type Action =
-  | string
-  | "close"
-  | "reset"
-  | "silence"
-  | {
-      reply?: string;
-      /** Bytes sent as they are, before any reply. */
-      raw?: string | Buffer;
-      /** Send the reply one byte at a time, this far apart. */
-      dripMs?: number;
-      /** `rubbish` answers the next bytes, a TLS handshake say, with words. */
-      after?: "close" | "reset" | "pause" | "upgrade" | "rubbish" | "go on";
-    };
-
-export type Script = (step: Step) => Action | undefined;
-
-export interface SinkOptions {
-  script?: Script;
-  /** EHLO keywords; STARTTLS and AUTH are added by the options below. */
-  extensions?: readonly string[];
-  tls?: { key: string; cert: string };
-  /** TLS from the first byte. */
-  implicitTls?: boolean;
-  auth?: { user: string; password: string; mechanisms?: string };
-  /** False for benches: deliveries are counted, their bytes are not kept and replies and commands not recorded. */
-  record?: boolean;
-  host?: string;
-  port?: number;
-}
-
-/** One DATA, whole or not. */
-export interface Delivery {
-  connection: number;
-  transaction: number;
-  secure: boolean;
-  helo: string;
-  user: string;
-  from: string;
-  /** MAIL FROM's parameters, such as SIZE=1234. */
-  parameters: readonly string[];
-  /** The recipients that were taken. */
-  recipients: readonly string[];
-  /** The bytes between 354 and the final dot, as sent. */
-  raw: Buffer;
-  /** The same with the dots taken out again. */
-  data: Buffer;
-  /** The final dot was seen. */
-  complete: boolean;
-  /** What was said to the final dot; empty when nothing was. */
-  reply: string;
-}
-
-export const usualExtensions = ["PIPELINING", "SIZE 52428800", "8BITMIME", "SMTPUTF8", "ENHANCEDSTATUSCODES"];
 
 export class Sink extends EventEmitter {
   readonly deliveries: Delivery[] = [];
@@ -91,7 +16,7 @@ export class Sink extends EventEmitter {
   readonly secureContext: tls.SecureContext | undefined;
   /** May be replaced while the sink runs. */
   script: Script;
-  /** Complete messages answered with 2xx, kept or not. */
+  /** Complete messages answered with 2xx, recorded or not. */
   accepted = 0;
   readonly #server: net.Server;
   readonly #live = new Set<SinkConnection>();
@@ -123,44 +48,44 @@ export class Sink extends EventEmitter {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  /** The messages that were taken for an address, in order. */
+  /** The accepted messages for an address, in order. */
   received(address: string): Delivery[] {
     return this.deliveries.filter(({ complete, reply, recipients }) => {
       return complete && reply.startsWith("2") && recipients.includes(address);
     });
   }
 
-  /** Closes every connection, as a server does with those that have long said nothing. */
+  /** Closes every connection, as a server does with idle ones. */
   hangUp(): void {
     for (const socket of this.#sockets) socket.end();
   }
 
-  /** Lets connections read on that an action had paused. */
+  /** Resumes the connections that an action paused. */
   release(): void {
     for (const connection of this.#live) connection.resume();
   }
 
-  /** Resolves when the condition holds; it is looked at after everything that happens here. */
+  /** Resolves when the condition holds. Checks it after every step and disconnect. */
   async until(condition: (sink: this) => boolean, deadlineMs = patienceMs): Promise<void> {
     if (condition(this)) return;
     await new Promise<void>((resolve, reject) => {
-      const look = () => {
+      const check = () => {
         if (condition(this)) finish(resolve);
       };
       const timer = setTimeout(
-        () => finish(() => reject(new Error(`the sink waited ${deadlineMs} ms in vain`))),
+        () => finish(() => reject(new Error(`the sink waited ${deadlineMs} ms; the condition did not become true`))),
         deadlineMs,
       );
       const finish = (end: () => void) => {
         clearTimeout(timer);
-        this.off("change", look);
+        this.off("change", check);
         end();
       };
-      this.on("change", look);
+      this.on("change", check);
     });
   }
 
-  /** How often this came before, this time included. */
+  /** Counts this verb for this recipient and returns the count. */
   count(verb: string, recipient: string): number {
     const key = `${verb} ${recipient.toLowerCase()}`;
     const times = (this.#seen.get(key) ?? 0) + 1;
@@ -168,11 +93,11 @@ export class Sink extends EventEmitter {
     return times;
   }
 
-  /** A connection has ended: told by the socket, or by the connection itself when it says goodbye first. */
+  /** Handles the end of a connection. Called by the socket's close event, or earlier by the connection when the sink closes it. */
   left(connection: SinkConnection): void {
     if (!this.#live.delete(connection)) return;
     this.connections.open -= 1;
-    connection.keep();
+    connection.storeReceived();
     this.changed();
   }
 
@@ -198,32 +123,6 @@ export class Sink extends EventEmitter {
 
 export function startSink(options: SinkOptions = {}): Promise<Sink> {
   return new Sink(options).listen();
-}
-
-/** The first script with an opinion decides. */
-export function scripts(...list: readonly Script[]): Script {
-  return (step) => {
-    for (const script of list) {
-      const action = script(step);
-      if (action !== undefined) return action;
-    }
-    return undefined;
-  };
-}
-
-/** Steps in at one verb only; a function may look at the step. */
-export function on(verb: string, action: Action | ((step: Step) => Action | undefined)): Script {
-  return (step) => (step.verb !== verb ? undefined : typeof action === "function" ? action(step) : action);
-}
-
-/** Answers RCPT by address, or by mailbox name. */
-export function byRecipient(answers: Readonly<Record<string, Action>>): Script {
-  return on("rcpt", ({ recipient }) => answers[recipient] ?? answers[recipient.slice(0, recipient.lastIndexOf("@"))]);
-}
-
-/** Refuses each recipient a number of times before taking it. */
-export function greylist(times = 1, reply = "451 4.7.1 Greylisted, please try again later"): Script {
-  return on("rcpt", ({ seen }) => (seen <= times ? reply : undefined));
 }
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), "utf8");

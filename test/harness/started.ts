@@ -1,4 +1,4 @@
-/** The program started by other means than startProgram: by npm, by an older Node, as leader of a process group. */
+/** Starts the program in other ways than startProgram: with npm, with an older Node, as leader of a process group. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { until } from "./wait.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 export const bin = join(root, "bin/posthorn.js");
 
-/** A Node older than the one that the project brings along, if the machine has one. */
+/** A Node older than the one that the project installs, if the machine has one. */
 export const olderNode = (process.env.PATH ?? "")
   .split(delimiter)
   .map((folder) => join(folder, "node"))
@@ -19,7 +19,7 @@ export const olderNode = (process.env.PATH ?? "")
 export const withoutOlderNode = olderNode ? false : "no Node older than 24 is on the PATH";
 if (withoutOlderNode && process.env.TEST_REQUIRE_FOREIGN) throw new Error(withoutOlderNode);
 
-/** A test that is ended early must not leave programs behind. */
+/** An interrupted test must not leave programs running. */
 const children = new Set<ChildProcess>();
 process.once("exit", () => children.forEach(endGroup));
 
@@ -29,14 +29,14 @@ export type Started = {
   output(): string;
   /** The exit code, or the signal that ended it. */
   ended: Promise<number | NodeJS.Signals | null>;
-  /** The ports of the program, once it serves. */
+  /** The ports of the program, once it is running. */
   ports(): Promise<{ pid: number; http: number }>;
   remove(): Promise<void>;
 };
 
 export type StartOptions = { databaseUrl?: string; dataDir?: string; env?: Record<string, string> };
 
-/** In a process group of its own, so that `process.kill(-pid)` reaches all of it and nothing else. */
+/** Starts a separate process group, so that `process.kill(-pid)` reaches all of its processes and no others. */
 export async function startAs(command: string, args: string[], options: StartOptions = {}): Promise<Started> {
   const dataDir = options.dataDir ?? (await newDataDir());
   const child = spawn(command, args, {
@@ -77,6 +77,6 @@ function endGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid!, "SIGKILL");
   } catch {
-    // It ended by itself meanwhile.
+    // The group has already ended.
   }
 }

@@ -1,4 +1,4 @@
-/** The real clients that people use, each reading a stream to its end and telling it in the same form. */
+/** Real API clients, each of which reads a stream to its end and returns the result in the same form. */
 import { type DescMethodServerStreaming, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
@@ -9,13 +9,13 @@ import { type ForeignName, pathOf } from "./foreign.ts";
 import { buf, pythonClient, root, run } from "./rpc-clients.ts";
 import { readStream, type StreamForm } from "./streams.ts";
 
-export type ToldStream = { messages: JsonValue[]; code: string; message: string };
-export type StreamAsk = { url: string; key: string; request: JsonValue };
+export type StreamResult = { messages: JsonValue[]; code: string; message: string };
+export type StreamCall = { url: string; key: string; request: JsonValue };
 export type StreamClient = {
   name: string;
   /** A program that may be missing from this machine. */
   needs?: ForeignName;
-  read(ask: StreamAsk): Promise<ToldStream>;
+  read(call: StreamCall): Promise<StreamResult>;
 };
 
 const method: DescMethodServerStreaming = EmailService.method.streamEvents;
@@ -26,24 +26,27 @@ export function streamClients(image: string): StreamClient[] {
     plain("JSON lines", "lines"),
     plain("server-sent events", "sse"),
     plain("Connect envelopes by hand", "connect"),
-    { name: "curl -N", needs: "curl", read: (ask) => withCurl(ask, "--http1.1") },
-    { name: "curl -N over HTTP/2", needs: "curl", read: (ask) => withCurl(ask, "--http2-prior-knowledge") },
-    { name: "buf curl, Connect", read: (ask) => withBuf(ask, "--protocol", "connect") },
-    { name: "buf curl, gRPC", read: (ask) => withBuf(ask, "--protocol", "grpc", "--http2-prior-knowledge") },
-    { name: "buf curl, gRPC-Web", read: (ask) => withBuf(ask, "--protocol", "grpcweb") },
+    { name: "curl -N", needs: "curl", read: (call) => withCurl(call, "--http1.1") },
+    { name: "curl -N over HTTP/2", needs: "curl", read: (call) => withCurl(call, "--http2-prior-knowledge") },
+    { name: "buf curl, Connect", read: (call) => withBuf(call, "--protocol", "connect") },
+    { name: "buf curl, gRPC", read: (call) => withBuf(call, "--protocol", "grpc", "--http2-prior-knowledge") },
+    { name: "buf curl, gRPC-Web", read: (call) => withBuf(call, "--protocol", "grpcweb") },
     transport("connect-web, JSON", (baseUrl) => web.createConnectTransport({ baseUrl })),
     transport("connect-web, binary", (baseUrl) => web.createConnectTransport({ baseUrl, useBinaryFormat: true })),
     transport("connect-web, gRPC-Web", (baseUrl) => web.createGrpcWebTransport({ baseUrl })),
     transport("connect-node, HTTP/1.1", (baseUrl) => node.createConnectTransport({ baseUrl, httpVersion: "1.1" })),
     transport("connect-node, HTTP/2, gzip", (baseUrl) =>
       node.createConnectTransport({
-        ...{ baseUrl, httpVersion: "2", compressMinBytes: 0 },
-        ...{ sendCompression: node.compressionGzip, acceptCompression: [node.compressionGzip] },
+        baseUrl,
+        httpVersion: "2",
+        compressMinBytes: 0,
+        sendCompression: node.compressionGzip,
+        acceptCompression: [node.compressionGzip],
       }),
     ),
     transport("connect-node, gRPC", (baseUrl) => node.createGrpcTransport({ baseUrl })),
     transport("connect-node, gRPC-Web", (baseUrl) => node.createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
-    { name: "python3-grpcio", needs: "python3-grpcio", read: (ask) => withPython(ask, image) },
+    { name: "python3-grpcio", needs: "python3-grpcio", read: (call) => withPython(call, image) },
   ];
 }
 
@@ -76,26 +79,26 @@ function transport(name: string, create: (baseUrl: string) => Transport): Stream
   };
 }
 
-async function withCurl({ url, key, request }: StreamAsk, version: string): Promise<ToldStream> {
+async function withCurl({ url, key, request }: StreamCall, version: string): Promise<StreamResult> {
   const { stdout } = await run(pathOf("curl"), [
     ...["-sN", version, `${url}/v1.EmailService/StreamEvents`, "-d", JSON.stringify(request)],
     ...["-H", "Content-Type: application/json", "-H", "Connect-Protocol-Version: 1"],
     ...["-H", `Authorization: Bearer ${key}`],
   ]);
-  return told(stdout.trim().split("\n"));
+  return streamResult(stdout.trim().split("\n"));
 }
 
-async function withBuf({ url, key, request }: StreamAsk, ...flags: string[]): Promise<ToldStream> {
+async function withBuf({ url, key, request }: StreamCall, ...flags: string[]): Promise<StreamResult> {
   const { stdout, stderr } = await run(buf, [
     ...["curl", "--schema", root, ...flags, "-d", JSON.stringify(request)],
     ...["-H", `Authorization: Bearer ${key}`, `${url}/v1.EmailService/StreamEvents`],
   ]);
-  // Objects over several lines, one after the other; an error stands on stderr.
+  // Prints multi-line JSON objects one after another; an error goes to stderr.
   const objects = `${stdout}\n${stderr}`.trim().split(/\n(?=\{)/);
-  return told(objects);
+  return streamResult(objects);
 }
 
-async function withPython({ url, key, request }: StreamAsk, image: string): Promise<ToldStream> {
+async function withPython({ url, key, request }: StreamCall, image: string): Promise<StreamResult> {
   const words = [pythonClient, new URL(url).host, image, "v1.EmailService/StreamEvents", JSON.stringify(request), key];
   const { stdout, stderr } = await run(pathOf("python3-grpcio"), words);
   if (stdout === "") throw new Error(stderr);
@@ -107,8 +110,8 @@ async function withPython({ url, key, request }: StreamAsk, image: string): Prom
   return { messages, code: error?.code ?? "ok", message: error?.message ?? "" };
 }
 
-/** From JSON texts, the last of which may be an error. */
-function told(texts: string[]): ToldStream {
+/** Converts JSON texts, the last of which may be an error. */
+function streamResult(texts: string[]): StreamResult {
   const objects = texts.map((text) => JSON.parse(text) as { code?: string; message?: string; error?: JsonValue });
   const last = objects.at(-1)!;
   const error = (last.error ?? (typeof last.code === "string" ? last : undefined)) as { code: string; message: string };
@@ -116,7 +119,7 @@ function told(texts: string[]): ToldStream {
   return { messages, code: error?.code ?? "ok", message: error?.message ?? "" };
 }
 
-/** Clients differ in whether they write unset fields: all are brought to one form. */
+/** Normalizes messages, because clients differ in whether they write unset fields. */
 function canonical(json: JsonValue): JsonValue {
   return toJson(method.output, fromJson(method.output, json));
 }

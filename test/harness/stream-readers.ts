@@ -1,13 +1,13 @@
-/** Readers that disconnect at random and come back with the last cursor that they saw, as real ones do; and writers of events for them. */
+/** Stream readers that disconnect at random and resume from their last cursor, and writers that produce events for them. */
 import { setTimeout as delay } from "node:timers/promises";
 import { call } from "./program.ts";
 import { openStream, type StreamForm } from "./streams.ts";
 
 export type Reader = {
-  /** Number and id of every event in the order of its coming, through all connections. */
+  /** Number and id of every received event, in order, across all connections. */
   seen: { number: string; id: string }[];
   connections(): number;
-  /** Ends that no reader should see. */
+  /** Unexpected stream errors. */
   wrong: string[];
   stop(): Promise<void>;
 };
@@ -15,14 +15,14 @@ export type Reader = {
 export type Target = { url(): string; key: string };
 
 const forms: StreamForm[] = ["lines", "sse", "connect"];
-/** What a reader may meet while programs and databases die: it comes again. */
-const passing = new Set(["ok", "lost", "unavailable"]);
+/** Codes that a reader may get while programs and databases fail. It reconnects. */
+const expectedCodes = new Set(["ok", "lost", "unavailable"]);
 
 export function startReader(target: Target, stayFor: { messages: number }): Reader {
   const seen: Reader["seen"] = [];
   const wrong: string[] = [];
   let connections = 0;
-  let going = true;
+  let running = true;
   let leave = () => {};
 
   async function readOnce(): Promise<void> {
@@ -37,23 +37,25 @@ export function startReader(target: Target, stayFor: { messages: number }): Read
       },
     });
     leave = stream.leave;
-    if (!going) leave();
+    if (!running) leave();
     const { code, message } = await stream.ended;
-    if (!passing.has(code)) wrong.push(`${code}: ${message}`);
+    if (!expectedCodes.has(code)) wrong.push(`${code}: ${message}`);
   }
   const reading = (async () => {
-    while (going) {
+    while (running) {
       await readOnce().catch((error: Error) => {
-        // fetch says TypeError for a connection that was refused or lost.
+        // fetch throws TypeError when a connection was refused or lost.
         if (error.name !== "TypeError") wrong.push(`${error.name}: ${error.message}`);
       });
       await delay(50);
     }
   })();
   return {
-    ...{ seen, wrong, connections: () => connections },
+    seen,
+    wrong,
+    connections: () => connections,
     async stop() {
-      going = false;
+      running = false;
       leave();
       await reading;
     },
@@ -62,13 +64,13 @@ export function startReader(target: Target, stayFor: { messages: number }): Read
 
 export type Writer = { accepted(): number; wrong: string[]; stop(): Promise<void> };
 
-/** Sends email after email to simulated recipients: each accepted one ends in an event of its own. */
+/** Sends one email after another to simulated recipients. Each accepted email ends in one event. */
 export function startWriter(target: Target): Writer {
   const wrong: string[] = [];
   let accepted = 0;
-  let going = true;
+  let running = true;
   const writing = (async () => {
-    for (let n = 0; going; n++) {
+    for (let n = 0; running; n++) {
       const to = [`${n % 5 === 0 ? "bounced" : "delivered"}@there.test`];
       const email = { from: "shop@example.test", to, subject: "Hello", body: "Hi", async: true };
       const answer = await call(target.url(), "EmailService/SendEmail", email, { key: target.key }).catch(
@@ -76,14 +78,15 @@ export function startWriter(target: Target): Writer {
       );
       if (answer?.status === 200) accepted++;
       else if (answer && answer.body.code !== "unavailable") wrong.push(JSON.stringify(answer.body));
-      // A steady stream of events is what the readers need, not a service at its limit.
+      // The readers need a steady stream of events, not a service under full load.
       await delay(answer ? 15 : 100);
     }
   })();
   return {
-    ...{ wrong, accepted: () => accepted },
+    wrong,
+    accepted: () => accepted,
     async stop() {
-      going = false;
+      running = false;
       await writing;
     },
   };

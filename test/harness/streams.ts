@@ -1,33 +1,34 @@
-/** Event streams as tests read them: opened in any of the plain forms or in Connect's own, every message kept, the end told in one way. */
+/** Opens event streams in the plain formats or in Connect's own, keeps every message, and reports the end in one form. Also
+ * sets up the program for stream tests. */
 
-import type { Sql } from "../../src/store/db.ts";
-import { appendEvent } from "../../src/store/events.ts";
-import { makeUuid } from "../../src/store/ids.ts";
+import { appendEvent } from "../../src/events/store.ts";
+import { makeUuid } from "../../src/postgres/ids.ts";
+import type { Sql } from "../../src/postgres/pool.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { type RunningProgram, startProgram } from "./program.ts";
+import type { WireEvent } from "./testbed.ts";
 import { until } from "./wait.ts";
-import type { WireEvent } from "./world.ts";
 
 export type StreamForm = "lines" | "sse" | "connect";
 export type StreamMessage = { cursor: string; event?: WireEvent["event"] };
-/** `ok`, a Connect code, or `lost` for a connection that ended in the middle. */
+/** The code is `ok`, a Connect code, or `lost` if the connection broke. */
 export type StreamEnd = { code: string; message: string; status: number };
 
 export type OpenStream = {
   status: number;
   headers: Headers;
   messages: StreamMessage[];
-  /** The messages that carry an event. */
+  /** The messages with an event. */
   events(): WireEvent[];
-  /** Waits until the messages are enough; fails at once when the stream ends before. */
+  /** Waits until `enough` returns true; fails as soon as the stream ends. */
   until(what: string, enough: (stream: OpenStream) => boolean): Promise<void>;
   ended: Promise<StreamEnd>;
-  /** Leaves as a reader does that closes its connection. */
+  /** Closes the connection, as a reader does. */
   leave(): void;
 };
 
 export type StreamOptions = {
-  /** Null: the headers say who asks. */
+  /** If null, the headers authenticate the caller. */
   key: string | null;
   form?: StreamForm;
   request?: Record<string, unknown>;
@@ -36,11 +37,11 @@ export type StreamOptions = {
   onMessage?: (message: StreamMessage) => void;
 };
 
-/** Resolves with the head of the answer; the messages come after. */
+/** Resolves when the response headers arrive; messages follow. */
 export async function openStream(url: string, options: StreamOptions): Promise<OpenStream> {
   const { form = "lines" } = options;
   const json = Buffer.from(JSON.stringify(options.request ?? {}));
-  const gone = new AbortController();
+  const disconnect = new AbortController();
   const response = await fetch(`${url}/v1.EmailService/StreamEvents`, {
     method: "POST",
     headers: {
@@ -51,7 +52,7 @@ export async function openStream(url: string, options: StreamOptions): Promise<O
       ...options.headers,
     },
     body: form === "connect" ? Buffer.concat([Buffer.from([0, 0, 0, 0, json.length]), json]) : json,
-    signal: gone.signal,
+    signal: disconnect.signal,
   });
   const messages: StreamMessage[] = [];
   let end: StreamEnd | undefined;
@@ -60,7 +61,9 @@ export async function openStream(url: string, options: StreamOptions): Promise<O
     options.onMessage?.(message);
   };
   const stream: OpenStream = {
-    ...{ status: response.status, headers: response.headers, messages },
+    status: response.status,
+    headers: response.headers,
+    messages,
     events: () => messages.filter((message): message is WireEvent => message.event !== undefined),
     async until(what, enough) {
       await until(what, () => enough(stream) || end);
@@ -72,12 +75,12 @@ export async function openStream(url: string, options: StreamOptions): Promise<O
         end = how;
         return how;
       }),
-    leave: () => gone.abort(),
+    leave: () => disconnect.abort(),
   };
   return stream;
 }
 
-/** A stream read to its end. */
+/** Reads a stream to its end. */
 export async function readStream(
   url: string,
   options: StreamOptions,
@@ -138,8 +141,8 @@ function cutText(seen: Buffer, form: StreamForm): { frame: Frame; size: number }
   return { frame: JSON.parse(json) as Frame, size: at + mark.length };
 }
 
-/** The program in capture mode, on a database of its own: mailbox names decide what becomes of an email. */
-export type StreamWorld = {
+/** The program in capture mode with its own database. The mailbox name decides the outcome of an email. */
+export type StreamTestbed = {
   database: TestDatabase;
   program: RunningProgram;
   workspaceId: string;
@@ -147,13 +150,13 @@ export type StreamWorld = {
   send(mailbox: string, request?: Record<string, unknown>): Promise<string>;
   open(request?: Record<string, unknown>, options?: Partial<StreamOptions>): Promise<OpenStream>;
   read(request?: Record<string, unknown>, options?: Partial<StreamOptions>): ReturnType<typeof readStream>;
-  /** The whole log, as the table has it. */
+  /** The complete event log from the database. */
   table(): Promise<{ number: string; id: string; type: string }[]>;
   startNode(env?: Record<string, string>): Promise<RunningProgram>;
   stop(): Promise<void>;
 };
 
-export async function startStreamWorld(env: Record<string, string> = {}): Promise<StreamWorld> {
+export async function startStreamTestbed(env: Record<string, string> = {}): Promise<StreamTestbed> {
   const database = await createTestDatabase({ example: true });
   const nodes: RunningProgram[] = [];
   const startNode = async (more: Record<string, string> = {}) => {
@@ -171,7 +174,10 @@ export async function startStreamWorld(env: Record<string, string> = {}): Promis
   const [row] = await database.sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
   const workspaceId = row!.value;
   return {
-    ...{ database, program, workspaceId, startNode },
+    database,
+    program,
+    workspaceId,
+    startNode,
     send: (mailbox, request) => sendFrom(program, mailbox, request),
     open: (request, options) => openStream(program.url, { key: program.key, request, ...options }),
     read: (request, options) => readStream(program.url, { key: program.key, request, ...options }),
@@ -197,7 +203,7 @@ export async function sendFrom(
   return body.id as string;
 }
 
-/** Events of a given kind and size, without the mail that would cause them. The NOTIFY is what a node sends after its commits. */
+/** Appends events of a given type and payload without sending mail, and sends the NOTIFY that a node sends after its commits. */
 export async function addEvents(
   sql: Sql,
   workspaceId: string,
@@ -208,10 +214,10 @@ export async function addEvents(
   await sql.begin(async (tx) => {
     for (let i = 0; i < count; i++) await appendEvent(tx, { id: makeUuid(Date.now()), workspaceId, type, payload });
   });
-  await sql.notify([{ channel: "posthorn_events", words: "" }]);
+  await sql.notify([{ channel: "posthorn_events", payload: "" }]);
 }
 
-/** 1, 2, 3 … n. */
+/** The numbers from `from` to `to` as strings. */
 export function numbers(from: number, to: number): string[] {
   return Array.from({ length: to - from + 1 }, (_, i) => String(from + i));
 }

@@ -1,9 +1,9 @@
-/** The program in a pseudo-terminal. */
+/** Runs the program in a pseudo-terminal. */
 import { spawnSync } from "node:child_process";
 import { needs, pathOf } from "./foreign.ts";
 import { type Started, type StartOptions, startAs } from "./started.ts";
 
-/** util-linux's script runs a command in a pseudo-terminal; its namesake elsewhere has other options. */
+/** Uses `script` of util-linux; on other systems the program of this name has different options. */
 export const withoutTerminal =
   process.platform === "linux" ? needs("script") || withoutPseudoTerminal() : "needs script of util-linux";
 
@@ -13,8 +13,8 @@ function withoutPseudoTerminal(): string | false {
 }
 
 /**
- * As at a terminal: what is written to its standard input is typed there, and byte 3 is Ctrl-C. `exec` replaces the
- * shell that script starts: some shells would wait for the command and die of the same Ctrl-C.
+ * Bytes written to standard input are typed in the terminal; byte 3 is Ctrl-C. `exec` replaces the shell that script starts,
+ * because some shells would wait for the command and die of the same Ctrl-C.
  */
 export async function startInTerminal(command: string, options: StartOptions = {}): Promise<Started> {
   return await startAs(pathOf("script"), ["--quiet", "--return", "--command", `exec ${command}`, "/dev/null"], options);

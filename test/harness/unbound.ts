@@ -1,4 +1,4 @@
-/** A real Unbound as the recursive resolver: it asks the given servers for their zones and keeps their answers like any resolver. */
+/** Runs a real Unbound as the recursive resolver: it queries the given servers for their zones and caches the answers. */
 import { Resolver } from "node:dns/promises";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { runPeer, startPeer } from "./peer.ts";
 export type Unbound = {
   host: string;
   port: number;
-  /** Forgets all that it knows of a zone, as time would make it. */
+  /** Removes a zone from the cache, as if its answers had expired. */
   flush(zone: string): Promise<void>;
   stop(): Promise<void>;
 };
@@ -26,7 +26,7 @@ export async function startUnbound(options: { zones: Readonly<Record<string, num
       await writeFile(file, configuration(directory, port, options.zones));
       return ["-d", "-c", file];
     },
-    // A name that it answers for itself: the zones' own servers may not be there yet.
+    // Unbound answers this name itself; the zones' servers may not be running yet.
     ready: async () => (await resolver.resolve4("localhost")).includes("127.0.0.1"),
   });
   return {

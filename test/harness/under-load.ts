@@ -1,85 +1,104 @@
-/** Faults under load: a world that sends all the while, something that strikes it, and what was found when all has come to rest. */
+/** Injects faults while a client sends mail, and audits the result after all mail is settled. test/faults uses it. */
 import { audit, type Expected, inFlight, type Load, type LoadOptions, startLoad, untilSettled } from "./ledger.ts";
-import { startWorld, type World, type WorldOptions } from "./world.ts";
+import { startTestbed, type Testbed, type TestbedOptions } from "./testbed.ts";
 
 export type Findings = {
-  /** How often the fault was made to happen. */
+  /** How often the fault was injected. */
   injected: number;
-  /** Emails on their way at those moments, all together. */
+  /** Emails in flight at the time of the faults, in total. */
   inFlight: number;
   emails: number;
-  /** Recipients of acknowledged emails that came to nothing. */
+  /** Recipients of acknowledged emails that were lost. */
   lost: number;
-  /** Recipients that got more than one copy, and those of them whose event said that they might. */
+  /** Recipients that got more than one copy, and those among them whose event has `possibleDuplicate`. */
   duplicated: number;
   inDoubt: number;
   gaps: number;
-  /** The longest time from a fault until fresh mail reached its receiver. */
+  /** The longest time from a fault until new mail reached the receiver. */
   recoveryMs: number | undefined;
-  /** Every broken promise in words. */
+  /** One sentence for each violated guarantee. */
   broken: string[];
   note?: string;
 };
 
-export type Say = (words: string) => void;
+/** Reports progress to the person who runs the faults. */
+export type Progress = (text: string) => void;
 
-export type Stage<W extends World = World> = {
-  world: W;
+export type FaultRun<W extends Testbed = Testbed> = {
+  testbed: W;
   load: Load;
-  /** Counts what is on its way, strikes, mends, and waits until fresh mail is delivered again: from the strike on, or from the mending. */
-  strike(hit: () => Promise<unknown>, mend?: () => Promise<unknown>, from?: "strike" | "mending"): Promise<void>;
-  /** What is looked at when everything is settled; broken promises come back in words. */
-  atRest(look: () => Promise<string[]> | string[]): void;
-  /** What is ended before the world is, also after a failure. */
-  atEnd(end: () => Promise<unknown>): void;
+  /** Counts the mail in flight, injects the fault, repairs it, and waits until new mail is delivered. The recovery time starts
+   * with the fault or with the repair. */
+  injectFault(
+    fault: () => Promise<unknown>,
+    repair?: () => Promise<unknown>,
+    recoveryFrom?: "fault" | "repair",
+  ): Promise<void>;
+  /** Adds a check that runs after all mail is settled. It returns one sentence for each violated guarantee. */
+  whenSettled(check: () => Promise<string[]> | string[]): void;
+  /** Adds cleanup that runs before the testbed stops, also after a failure. */
+  cleanUp(end: () => Promise<unknown>): void;
 };
 
-export type UnderLoad<W extends World> = {
+export type UnderLoad<W extends Testbed> = {
   start?: () => Promise<W>;
-  world?: WorldOptions;
+  testbed?: TestbedOptions;
   load?: Partial<LoadOptions>;
   expected?: Expected;
 };
 
-export async function underLoad<W extends World = World>(
+export async function underLoad<W extends Testbed = Testbed>(
   options: UnderLoad<W>,
-  work: (stage: Stage<W>) => Promise<void>,
+  work: (run: FaultRun<W>) => Promise<void>,
 ): Promise<Findings> {
-  const world = await (options.start ?? (() => startWorld(options.world) as Promise<W>))();
-  const load = startLoad(world, { name: "f", senders: 4, pauseMs: 40, ...options.load });
+  const testbed = await (options.start ?? (() => startTestbed(options.testbed) as Promise<W>))();
+  const load = startLoad(testbed, { name: "f", senders: 4, pauseMs: 40, ...options.load });
   const broken: string[] = [];
   const recoveries: number[] = [];
-  const looks: (() => Promise<string[]> | string[])[] = [];
+  const checks: (() => Promise<string[]> | string[])[] = [];
   const ends: (() => Promise<unknown>)[] = [];
   let injected = 0;
-  let onTheirWay = 0;
-  const strike: Stage["strike"] = async (hit, mend, from = "strike") => {
-    onTheirWay += await inFlight(world, load);
-    await hit();
+  let inFlightTotal = 0;
+  const injectFault: FaultRun["injectFault"] = async (fault, repair, recoveryFrom = "fault") => {
+    inFlightTotal += await inFlight(testbed, load);
+    await fault();
     injected++;
-    if (from === "mending") await mend?.();
+    if (recoveryFrom === "repair") await repair?.();
     const recovered = load.untilDelivering();
     recovered.catch(() => {});
-    if (from === "strike") await mend?.();
+    if (recoveryFrom === "fault") await repair?.();
     recoveries.push(await recovered);
   };
   try {
     await load.untilAcknowledged(10);
-    await work({ world, load, strike, atRest: (look) => void looks.push(look), atEnd: (end) => void ends.push(end) });
+    await work({
+      testbed,
+      load,
+      injectFault,
+      whenSettled: (check) => void checks.push(check),
+      cleanUp: (end) => void ends.push(end),
+    });
     await load.stop();
-    // What never settles is told as lost by the audit.
-    await untilSettled(world).catch((error: Error) => broken.push(error.message));
+    // The audit reports recipients that never settle as lost.
+    await untilSettled(testbed).catch((error: Error) => broken.push(error.message));
     broken.push(...load.wrong);
-    const { emails, lost, duplicates, flagged, gaps, wrong } = await audit(world, load.ledger, options.expected);
+    const { emails, lost, duplicates, flagged, gaps, wrong } = await audit(testbed, load.ledger, options.expected);
     broken.push(...wrong);
-    for (const look of looks) broken.push(...(await look()));
+    for (const check of checks) broken.push(...(await check()));
     return {
-      ...{ injected, inFlight: onTheirWay, emails, lost, duplicated: duplicates, inDoubt: flagged, gaps, broken },
+      injected,
+      inFlight: inFlightTotal,
+      emails,
+      lost,
+      duplicated: duplicates,
+      inDoubt: flagged,
+      gaps,
+      broken,
       recoveryMs: recoveries.length === 0 ? undefined : Math.max(...recoveries),
     };
   } finally {
     load.giveUp();
     for (const end of ends) await end();
-    await world.stop();
+    await testbed.stop();
   }
 }

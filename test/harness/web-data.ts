@@ -1,28 +1,28 @@
-/** A workspace with something on every page of the dashboard: what the journeys of the web look at. */
-import { bring, receives } from "./inbound.ts";
-import { accepted, getEmail, untilTold } from "./sending.ts";
+/** Fills a workspace with data for every page of the dashboard, for the tests in test/web. */
+import { deliverInbound, enableReceiving } from "./inbound.ts";
+import { accepted, getEmail, untilEvent } from "./sending.ts";
+import { senderDomain } from "./testbed.ts";
 import { until } from "./wait.ts";
-import { startWebhookWorld, type WebhookWorld } from "./webhook-world.ts";
-import { senderDomain } from "./world.ts";
+import { startWebhookTestbed, type WebhookTestbed } from "./webhook-testbed.ts";
 
 export type WebData = { emailId: string; inboundId: string; domainId: string; webhookId: string };
 
-export async function startWebWorld(): Promise<WebhookWorld> {
-  // A page that was slow must still meet the interval in which it may not check again.
+export async function startWebTestbed(): Promise<WebhookTestbed> {
+  // Long, so that even a slow page load falls into the interval in which a domain may not be checked again.
   const env = { POSTHORN_DELIVERY: "capture", POSTHORN_VERIFY_INTERVAL_MS: "600000" };
-  return await startWebhookWorld({ env });
+  return await startWebhookTestbed({ env });
 }
 
-export async function fill(world: WebhookWorld): Promise<WebData> {
-  const webhook = await world.createWebhook({
+export async function fill(testbed: WebhookTestbed): Promise<WebData> {
+  const webhook = await testbed.createWebhook({
     description: "The shop's own endpoint",
     eventTypes: ["email.delivered"],
   });
-  const added = await world.call("DomainService/AddDomain", { domain: "shop.example.com" });
+  const added = await testbed.call("DomainService/AddDomain", { domain: "shop.example.com" });
   const domainId = (added.body.domain as { id: string }).id;
-  await world.call("DomainService/VerifyDomain", { id: domainId });
+  await testbed.call("DomainService/VerifyDomain", { id: domainId });
   const names = ["delivered", "bounced", "delayed", "complained", "replied", "full"];
-  const emailId = await accepted(world, {
+  const emailId = await accepted(testbed, {
     from: "The Shop <orders@sender.test>",
     to: names.map((name) => `${name}@there.test`),
     subject: "Your order 4711 is on its way",
@@ -36,9 +36,9 @@ export async function fill(world: WebhookWorld): Promise<WebData> {
     async: true,
   });
   const subjects = ["Welcome aboard", "Reset your password", "Invoice for June", "Your weekly report", "We miss you"];
-  for (const [place, subject] of subjects.entries())
-    await accepted(world, { to: [`${place === 1 ? "bounced" : "delivered"}@customer${place}.test`], subject });
-  await accepted(world, {
+  for (const [i, subject] of subjects.entries())
+    await accepted(testbed, { to: [`${i === 1 ? "bounced" : "delivered"}@customer${i}.test`], subject });
+  await accepted(testbed, {
     subject: "Scheduled for tomorrow",
     scheduledAt: new Date(Date.now() + 86_400_000).toISOString(),
   });
@@ -46,23 +46,23 @@ export async function fill(world: WebhookWorld): Promise<WebData> {
     ["gone@there.test", "left the company"],
     ["quiet@other.test", "asked to be left alone"],
   ])
-    await world.call("SuppressionService/AddSuppression", { address, note });
-  await untilTold(world, emailId, "email.replied");
-  await world.untilDeliveries("a delivery", webhook.id, (all) =>
+    await testbed.call("SuppressionService/AddSuppression", { address, note });
+  await untilEvent(testbed, emailId, "email.replied");
+  await testbed.untilDeliveries("a delivery", webhook.id, (all) =>
     all.some(({ status }) => status.endsWith("_DELIVERED")),
   );
-  await answer(world, emailId);
+  await deliverReply(testbed, emailId);
   const inboundId = await until("an inbound message", async () => {
-    const { body } = await world.call("InboundService/ListInbound", {});
+    const { body } = await testbed.call("InboundService/ListInbound", {});
     return (body.data as { id: string }[])[0]?.id;
   });
   return { emailId, inboundId, domainId, webhookId: webhook.id };
 }
 
-/** Mail that arrives by SMTP, as an answer to one of ours. */
-async function answer(world: WebhookWorld, emailId: string): Promise<void> {
-  await receives(world, senderDomain);
-  const { messageId } = await getEmail(world, emailId);
+/** Delivers a reply to one of our emails by SMTP. */
+async function deliverReply(testbed: WebhookTestbed, emailId: string): Promise<void> {
+  await enableReceiving(testbed, senderDomain);
+  const { messageId } = await getEmail(testbed, emailId);
   const raw = [
     "From: Ann Smith <ann@there.test>",
     "To: orders@sender.test",
@@ -95,7 +95,10 @@ async function answer(world: WebhookWorld, emailId: string): Promise<void> {
     "--b--",
     "",
   ].join("\r\n");
-  await bring(Object.assign(world, { smtpPort: world.program.ports.smtp! }), { to: "orders@sender.test", raw });
+  await deliverInbound(Object.assign(testbed, { smtpPort: testbed.program.ports.smtp! }), {
+    to: "orders@sender.test",
+    raw,
+  });
 }
 
 const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";

@@ -1,9 +1,10 @@
-/** Rows that tests of webhooks need: a webhook with a sealed secret, and events in the log. */
-import type { Sql } from "../../src/store/db.ts";
-import { appendEvent } from "../../src/store/events.ts";
-import { makeUuid } from "../../src/store/ids.ts";
-import { createSecrets } from "../../src/store/secrets.ts";
-import { insertWebhook, makeSigningSecret, secretContext, type Webhook } from "../../src/store/webhooks.ts";
+/** Rows for tests of webhooks: a webhook with a sealed secret, and events in the log. */
+
+import { appendEvent } from "../../src/events/store.ts";
+import { makeUuid } from "../../src/postgres/ids.ts";
+import type { Sql } from "../../src/postgres/pool.ts";
+import { createSecrets } from "../../src/postgres/sealing.ts";
+import { insertWebhook, makeSigningSecret, secretContext, type Webhook } from "../../src/webhooks/store/webhooks.ts";
 import { testSecret } from "./program.ts";
 
 const secrets = createSecrets(testSecret);
@@ -21,7 +22,7 @@ export async function addWebhook(
   return { ...webhook!, secret };
 }
 
-/** Appends events of one email each, or all of `emailId`. */
+/** Appends events, each for a new email, or all for `emailId`. */
 export async function addEvents(
   sql: Sql,
   workspaceId: string,
@@ -40,7 +41,7 @@ export async function addEvents(
   }
 }
 
-/** Appends many events in one statement, each of an email of its own. */
+/** Appends many events in one statement, each for a different email. */
 export async function addManyEvents(sql: Sql, workspaceId: string, count: number, type: string): Promise<void> {
   await sql`
     with bump as (update event_counters set last = last + ${count} where workspace_id = ${workspaceId} returning last - ${count} as base)

@@ -1,14 +1,15 @@
-/** Two workspaces of one program, each with a key of every permission: what one may not see of the other is what tests ask. */
-import type { Sql } from "../../src/store/db.ts";
-import { makeUuid } from "../../src/store/ids.ts";
-import { insertKey, makeKeySecret } from "../../src/store/keys.ts";
-import { createWorkspace } from "../../src/store/workspaces.ts";
+/** Creates two workspaces in one program, each with a key of every permission, for tests of the isolation between them. */
+
+import { insertKey, makeKeySecret } from "../../src/keys/store.ts";
+import { makeUuid } from "../../src/postgres/ids.ts";
+import type { Sql } from "../../src/postgres/pool.ts";
+import { createWorkspace } from "../../src/workspaces/store.ts";
 import type { WireDomain } from "./customer.ts";
 import type { RunningProgram } from "./program.ts";
 
 export const permissions = ["full", "send", "read"] as const;
 export type Keys = Record<(typeof permissions)[number], string>;
-export type World = {
+export type TwoWorkspaces = {
   program: RunningProgram;
   ours: Keys;
   theirs: Keys;
@@ -16,7 +17,7 @@ export type World = {
   theirDomain: string;
 };
 
-export async function twoWorkspaces(program: RunningProgram, sql: Sql): Promise<World> {
+export async function twoWorkspaces(program: RunningProgram, sql: Sql): Promise<TwoWorkspaces> {
   const theirFirst = await makeWorkspace(sql, "Their workspace");
   const theirDomain = "their-own.test";
   const call = async (method: string, request: object) => {
@@ -31,7 +32,7 @@ export async function twoWorkspaces(program: RunningProgram, sql: Sql): Promise<
   return { program, ours, theirs: await allKeys(program, theirFirst), theirDomain };
 }
 
-/** Another workspace with a full key, as `workspaces create` and `keys create` make them, without two starts of the command line. */
+/** Creates another workspace and a full key directly in the database, without running `workspaces create` and `keys create`. */
 export async function makeWorkspace(sql: Sql, name: string): Promise<string> {
   const { id: workspaceId } = await createWorkspace(sql, { id: makeUuid(Date.now()), name });
   const { secret } = makeKeySecret(false);
@@ -45,7 +46,7 @@ async function allKeys(program: RunningProgram, full: string): Promise<Keys> {
   return { full, send: await make("SEND"), read: await make("READ") };
 }
 
-/** A key made by the API, in the workspace of the key that asks. */
+/** Creates a key with the API, in the workspace of the calling key. */
 export async function createKey(
   program: RunningProgram,
   options: { key?: string; permission?: string; name?: string } = {},

@@ -1,5 +1,5 @@
--- Rows for every table of the frozen 0001_core.sql: plain ones, and ones with every nullable column filled or empty.
--- pg_temp.uuid7(n) is made by the test: a UUIDv7 of today, so that the row falls into a partition that exists.
+-- Rows for every table of the frozen 0001_core.sql, some with every nullable column set and some with none.
+-- The test creates pg_temp.uuid7(n): a UUIDv7 of today, so that the row falls into an existing partition.
 insert into settings (name, value) values ('example_domain', 'none'), ('odd', E'a "quoted" line\nand ünïcode');
 insert into workers (host, pid, roles, version, seen_at) values ('node-a', 11, '{api,delivery}', '0.1.0', now() - interval '2 hours'), ('node-b', 12, '{}', '', now() - interval '1 hour');
 insert into workspaces (id, name) values ('00000000-0000-4000-8000-000000000001', 'First'), ('00000000-0000-4000-8000-000000000002', 'Second');

@@ -1,4 +1,4 @@
-/** Data made by the frozen first schema, with rows in every table, is the same after all later migrations. Needs no change for a new one. */
+/** Rows in every table of the frozen first schema are unchanged after all later migrations. New migrations need no change here. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { silentLog } from "../../src/ops/log.ts";
-import { openDb, type Sql } from "../../src/store/db.ts";
-import { migrate, readMigrations } from "../../src/store/migrate.ts";
-import { ensurePartitions } from "../../src/store/partitions.ts";
-import { schemaState } from "../../src/store/schema-state.ts";
+import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { ensurePartitions } from "../../src/postgres/partitions.ts";
+import { openDb, type Sql } from "../../src/postgres/pool.ts";
+import { schemaState } from "../../src/postgres/schema-state.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { newDataDir, programEnv, runCommand, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** The database as the program of commit 8e1c905 leaves it: 0001 and its record, partitions, and rows. */
+/** A database as the program of commit 8e1c905 leaves it: migration 0001 and its record, partitions, and rows. */
 async function frozenDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase({ migrated: false });
   ends.push(database.drop);
@@ -42,15 +42,15 @@ async function frozenDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-/** Every row of every table by the columns that there are now, or by those of an earlier look. */
-async function readAll(sql: Sql, like?: Map<string, Table>): Promise<Map<string, Table>> {
+/** Reads every row of every table, with the current columns or with those of an earlier result. */
+async function readAll(sql: Sql, earlier?: Map<string, Table>): Promise<Map<string, Table>> {
   const tables = await sql<{ table: string; columns: string[] }[]>`
     select c.table_name as table, array_agg(c.column_name::text order by c.column_name) as columns
     from information_schema.columns c join pg_class p on p.oid = format('%I.%I', c.table_schema, c.table_name)::regclass
     where c.table_schema = 'public' and p.relkind in ('r', 'p') and not p.relispartition group by c.table_name order by 1`;
   const found = new Map<string, Table>();
-  for (const { table, columns: now } of tables) {
-    const columns = like?.get(table)?.columns ?? now;
+  for (const { table, columns: currentColumns } of tables) {
+    const columns = earlier?.get(table)?.columns ?? currentColumns;
     const list = columns.map((column) => `"${column}"`).join(", ");
     const rows = await sql.unsafe<{ row: string }[]>(
       `select to_jsonb(x)::text as row from (select ${list} from "${table}") x order by 1`,
@@ -71,13 +71,13 @@ test("every migration leaves every row of every table as it was", async () => {
   assert.equal((await schemaState(sql)).version, (await readMigrations()).length);
   const after = await readAll(sql, before);
   for (const [table, { rows }] of before) {
-    // Later migrations that stop the first program add to its record.
+    // Later migrations that the first program cannot work with add rows to this table.
     if (table === "schema_migrations") assert.deepEqual(after.get(table)?.rows.slice(0, 1), rows);
     else assert.deepEqual(after.get(table)?.rows, rows, table);
   }
 });
 
-test("posthorn migrate says what it does file by file, and the program starts on the data with every row in it", async () => {
+test("posthorn migrate reports each file, and the program starts with every row unchanged", async () => {
   const database = await frozenDatabase();
   const before = await readAll(database.sql);
   const dataDir = await newDataDir();
@@ -91,7 +91,7 @@ test("posthorn migrate says what it does file by file, and the program starts on
   const { version, applied, program } = JSON.parse((await run("--json")).stdout);
   assert.deepEqual({ version, applied, program }, { version: steps.length, applied: [], program: steps.length });
 
-  // The API alone: the other roles would deliver, count and tidy up.
+  // Only the role api: other roles would deliver, count and clean up.
   const program2 = await startProgram({ databaseUrl: database.url, dataDir, env: { POSTHORN_ROLES: "api" } });
   ends.push(() => program2.stop());
   const after = await readAll(database.sql, before);
@@ -105,17 +105,17 @@ test("posthorn migrate says what it does file by file, and the program starts on
   }
 });
 
-test("a start and commands that wait in a migration say so, and a signal ends them", async () => {
+test("a start and commands that wait for a migration lock report that, and a signal ends them", async () => {
   const database = await frozenDatabase();
   const dataDir = await newDataDir();
   ends.push(() => rm(dataDir, { recursive: true, force: true }));
   let endReader = () => {};
-  const held = new Promise<void>((resolve) => (endReader = resolve));
+  const readerEnded = new Promise<void>((resolve) => (endReader = resolve));
   let reading = false;
   const report = database.sql.begin(async (tx) => {
     await tx`select count(*) from workers`;
     reading = true;
-    await held;
+    await readerEnded;
   });
   ends.push(async () => {
     endReader();
@@ -130,7 +130,7 @@ test("a start and commands that wait in a migration say so, and a signal ends th
       ends.push(async () => child.kill("SIGKILL"));
       let output = "";
       for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
-      await until(`${command} to say that it waits`, () => /(waits|waiting) for a lock/.test(output));
+      await until(`${command} to report that it waits`, () => /(waits|waiting) for a lock/.test(output));
       child.kill("SIGTERM");
       const [code, signal] = await once(child, "close");
       assert.doesNotMatch(output, /\n\s+at /);
@@ -147,11 +147,11 @@ test("a start and commands that wait in a migration say so, and a signal ends th
     ],
   );
   assert.match(stopped[0]!.last, /"stopped"/);
-  assert.match(stopped[1]!.last, /^Interrupted\. What was finished stays/);
+  assert.match(stopped[1]!.last, /^Interrupted\. Finished steps are kept/);
   assert.equal((await schemaState(database.sql)).version, 1);
 });
 
-test("data of a development version in the embedded database is refused with the cause and the ways out, without mentioning other nodes", async () => {
+test("a start on data of a development version fails with the cause and what to do, without mentioning other nodes", async () => {
   const dataDir = await newDataDir();
   ends.push(() => rm(dataDir, { recursive: true, force: true }));
   const program = await startProgram({ dataDir });
@@ -163,9 +163,9 @@ test("data of a development version in the embedded database is refused with the
   for (const command of ["start", "migrate"]) {
     const { code, stderr } = await runCommand([command], { dataDir });
     assert.equal(code, 1);
-    assert.match(stderr, /this data was made by a development version from before the first release/);
-    assert.ok(stderr.includes(`start the commit that made it on ${dataDir}, let it send what is queued`), stderr);
-    assert.ok(stderr.includes(`set POSTHORN_DATA_DIR to a new directory. ${dataDir} stays as it is.`), stderr);
+    assert.match(stderr, /this data was created by a development version from before the first release/);
+    assert.ok(stderr.includes(`start the commit that created it on ${dataDir}, let it send the queued mail`), stderr);
+    assert.ok(stderr.includes(`set POSTHORN_DATA_DIR to a new directory. ${dataDir} is not changed.`), stderr);
     assert.doesNotMatch(stderr, /node|DATABASE_URL|\n\s+at /);
   }
 });

@@ -1,5 +1,5 @@
-// Sets the chosen colours before the first paint, so that a dark page never flashes white. Mantine takes over from here.
-// A file of its own, because the policy that the page is served with allows no inline script.
+// Sets the color scheme before the first paint, so that a dark page does not flash white. Mantine takes over after it loads.
+// In a separate file, because the page's Content-Security-Policy allows no inline scripts.
 (() => {
   let chosen = null;
   try {

@@ -1,4 +1,4 @@
-/** The built page: within its budget, and nothing in it that the policy it is served with would refuse. */
+/** The built dashboard: its size budget, and compliance with its Content-Security-Policy. */
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -21,21 +21,21 @@ before(async () => {
 
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** Every file that the page names: what a browser loads before anything is shown. */
-function named(): string[] {
+/** Every file that index.html references: the files that a browser loads before the first view. */
+function referencedFiles(): string[] {
   return [...html.matchAll(/\b(?:src|href)="([^"]+)"/g)].map((match) => match[1]!);
 }
 
 test("the first view is under 400 kB compressed", async () => {
-  const files = named();
+  const files = referencedFiles();
   assert.ok(files.some((file) => file.endsWith(".js")) && files.some((file) => file.endsWith(".css")));
   let total = gzipSync(html).length;
   for (const file of files) total += gzipSync(await readFile(join(folder, file))).length;
   assert.ok(total < budgetBytes, `the first view has ${total} bytes`);
 });
 
-test("the page has no script of its own text, no handler attributes, and loads from nowhere else", () => {
+test("the page has no inline scripts, no event handler attributes, and no resources from other servers", () => {
   assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)/);
   assert.doesNotMatch(html, /\son\w+=/);
-  for (const file of named()) assert.match(file, /^\/[^/]/);
+  for (const file of referencedFiles()) assert.match(file, /^\/[^/]/);
 });

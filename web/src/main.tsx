@@ -1,4 +1,9 @@
-/** Starts the dashboard in the page: everything that is shared by all pages is put together here. */
+/**
+ * Starts the dashboard: renders the router with the providers that all pages share (theme, API transport, query cache).
+ * router.tsx lists the pages, one folder per noun. api/ calls the server, parts/ has shared components, shell/ the frame around pages.
+ * Continue with router.tsx, then the page that you want to change.
+ */
+import { queryClient } from "./api/query-client.ts";
 import "@mantine/core/styles.css";
 import "./main.css";
 import { TransportProvider } from "@connectrpc/connect-query";
@@ -7,7 +12,6 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { queryClient } from "./api/query-client.ts";
 import { transport } from "./api/transport.ts";
 import { router } from "./router.tsx";
 import { readableColors, theme } from "./theme.ts";

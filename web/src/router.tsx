@@ -1,98 +1,119 @@
-/** The pages of the dashboard and their addresses. A page is loaded when it is first opened. */
+/** The pages of the dashboard and their paths. The code of a page is loaded when the page is first opened. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { readEmailSearch } from "./emails/search.ts";
 import { readEventSearch } from "./events/search.ts";
-import { readTexts } from "./parts/search-texts.ts";
+import { readTextParams } from "./parts/search-params.ts";
 import { Layout } from "./shell/layout.tsx";
-import { NotFound } from "./shell/not-found.tsx";
-import { PageError } from "./shell/page-error.tsx";
+import { NotFound, PageError } from "./shell/not-found.tsx";
 
 const root = createRootRoute({ component: Layout, notFoundComponent: NotFound });
 const getParentRoute = () => root;
 
 const overview = createRoute({
-  ...{ getParentRoute, path: "/" },
-  validateSearch: (raw: Record<string, unknown>) => readTexts(raw, ["range"]),
-  component: lazyRouteComponent(() => import("./pages/overview.tsx"), "OverviewPage"),
+  getParentRoute,
+  path: "/",
+  validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["range"]),
+  component: lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage"),
 });
 const emails = createRoute({
-  ...{ getParentRoute, path: "/emails", validateSearch: readEmailSearch },
-  component: lazyRouteComponent(() => import("./pages/emails.tsx"), "EmailsPage"),
+  getParentRoute,
+  path: "/emails",
+  validateSearch: readEmailSearch,
+  component: lazyRouteComponent(() => import("./emails/emails-page.tsx"), "EmailsPage"),
 });
 const email = createRoute({
-  ...{ getParentRoute, path: "/emails/$id" },
-  component: lazyRouteComponent(() => import("./pages/email.tsx"), "EmailPage"),
+  getParentRoute,
+  path: "/emails/$id",
+  component: lazyRouteComponent(() => import("./emails/email-page.tsx"), "EmailPage"),
 });
 const send = createRoute({
-  ...{ getParentRoute, path: "/send" },
-  component: lazyRouteComponent(() => import("./pages/send.tsx"), "SendPage"),
+  getParentRoute,
+  path: "/send",
+  component: lazyRouteComponent(() => import("./emails/send-form.tsx"), "SendPage"),
 });
 const events = createRoute({
-  ...{ getParentRoute, path: "/events", validateSearch: readEventSearch },
-  component: lazyRouteComponent(() => import("./pages/events.tsx"), "EventsPage"),
+  getParentRoute,
+  path: "/events",
+  validateSearch: readEventSearch,
+  component: lazyRouteComponent(() => import("./events/events-page.tsx"), "EventsPage"),
 });
 const inbounds = createRoute({
-  ...{ getParentRoute, path: "/inbound" },
-  validateSearch: (raw: Record<string, unknown>) => readTexts(raw, ["q", "parent"]),
-  component: lazyRouteComponent(() => import("./pages/inbounds.tsx"), "InboundsPage"),
+  getParentRoute,
+  path: "/inbound",
+  validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["q", "parent"]),
+  component: lazyRouteComponent(() => import("./inbound/inbound-page.tsx"), "InboundsPage"),
 });
 const inbound = createRoute({
-  ...{ getParentRoute, path: "/inbound/$id" },
-  component: lazyRouteComponent(() => import("./pages/inbound.tsx"), "InboundPage"),
+  getParentRoute,
+  path: "/inbound/$id",
+  component: lazyRouteComponent(() => import("./inbound/message-page.tsx"), "InboundPage"),
 });
 const queue = createRoute({
-  ...{ getParentRoute, path: "/queue" },
-  validateSearch: (raw: Record<string, unknown>) => readTexts(raw, ["q"]),
-  component: lazyRouteComponent(() => import("./pages/queue.tsx"), "QueuePage"),
+  getParentRoute,
+  path: "/queue",
+  validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["q"]),
+  component: lazyRouteComponent(() => import("./queue/queue-page.tsx"), "QueuePage"),
 });
 const suppressions = createRoute({
-  ...{ getParentRoute, path: "/suppressions" },
-  validateSearch: (raw: Record<string, unknown>) => readTexts(raw, ["q", "reason"]),
-  component: lazyRouteComponent(() => import("./pages/suppressions.tsx"), "SuppressionsPage"),
+  getParentRoute,
+  path: "/suppressions",
+  validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["q", "reason"]),
+  component: lazyRouteComponent(() => import("./suppressions/suppressions-page.tsx"), "SuppressionsPage"),
 });
 const domains = createRoute({
-  ...{ getParentRoute, path: "/domains" },
-  component: lazyRouteComponent(() => import("./pages/domains.tsx"), "DomainsPage"),
+  getParentRoute,
+  path: "/domains",
+  component: lazyRouteComponent(() => import("./domains/domains-page.tsx"), "DomainsPage"),
 });
 const domain = createRoute({
-  ...{ getParentRoute, path: "/domains/$id" },
-  component: lazyRouteComponent(() => import("./pages/domain.tsx"), "DomainPage"),
+  getParentRoute,
+  path: "/domains/$id",
+  component: lazyRouteComponent(() => import("./domains/domain-page.tsx"), "DomainPage"),
 });
 const webhooks = createRoute({
-  ...{ getParentRoute, path: "/webhooks" },
-  component: lazyRouteComponent(() => import("./pages/webhooks.tsx"), "WebhooksPage"),
+  getParentRoute,
+  path: "/webhooks",
+  component: lazyRouteComponent(() => import("./webhooks/webhooks-page.tsx"), "WebhooksPage"),
 });
 const webhook = createRoute({
-  ...{ getParentRoute, path: "/webhooks/$id" },
-  component: lazyRouteComponent(() => import("./pages/webhook.tsx"), "WebhookPage"),
+  getParentRoute,
+  path: "/webhooks/$id",
+  component: lazyRouteComponent(() => import("./webhooks/webhook-page.tsx"), "WebhookPage"),
 });
 const keys = createRoute({
-  ...{ getParentRoute, path: "/keys" },
-  component: lazyRouteComponent(() => import("./pages/keys.tsx"), "KeysPage"),
+  getParentRoute,
+  path: "/keys",
+  component: lazyRouteComponent(() => import("./keys/keys-page.tsx"), "KeysPage"),
 });
 const workspace = createRoute({
-  ...{ getParentRoute, path: "/workspace" },
-  component: lazyRouteComponent(() => import("./pages/workspace.tsx"), "WorkspacePage"),
+  getParentRoute,
+  path: "/workspace",
+  component: lazyRouteComponent(() => import("./workspaces/workspace-page.tsx"), "WorkspacePage"),
 });
 const account = createRoute({
-  ...{ getParentRoute, path: "/account" },
-  component: lazyRouteComponent(() => import("./pages/account.tsx"), "AccountPage"),
+  getParentRoute,
+  path: "/account",
+  component: lazyRouteComponent(() => import("./people/account-page.tsx"), "AccountPage"),
 });
 const signUp = createRoute({
-  ...{ getParentRoute, path: "/sign-up" },
-  component: lazyRouteComponent(() => import("./pages/sign-up.tsx"), "SignUpPage"),
+  getParentRoute,
+  path: "/sign-up",
+  component: lazyRouteComponent(() => import("./people/sign-up-page.tsx"), "SignUpPage"),
 });
 const forgotPassword = createRoute({
-  ...{ getParentRoute, path: "/forgot-password" },
-  component: lazyRouteComponent(() => import("./pages/forgot-password.tsx"), "ForgotPasswordPage"),
+  getParentRoute,
+  path: "/forgot-password",
+  component: lazyRouteComponent(() => import("./people/forgot-password-page.tsx"), "ForgotPasswordPage"),
 });
 const resetPassword = createRoute({
-  ...{ getParentRoute, path: "/reset-password" },
-  component: lazyRouteComponent(() => import("./pages/reset-password.tsx"), "ResetPasswordPage"),
+  getParentRoute,
+  path: "/reset-password",
+  component: lazyRouteComponent(() => import("./people/reset-password-page.tsx"), "ResetPasswordPage"),
 });
 const invitation = createRoute({
-  ...{ getParentRoute, path: "/invitation" },
-  component: lazyRouteComponent(() => import("./pages/invitation.tsx"), "InvitationPage"),
+  getParentRoute,
+  path: "/invitation",
+  component: lazyRouteComponent(() => import("./people/invitation-page.tsx"), "InvitationPage"),
 });
 
 export const router = createRouter({

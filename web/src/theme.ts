@@ -1,9 +1,9 @@
-/** Colours, type and defaults of the dashboard; system fonts, so that nothing is loaded from elsewhere. */
+/** Colors, fonts and component defaults of the dashboard. It uses system fonts, so that it loads nothing from other servers. */
 import { Alert, Anchor, type CSSVariablesResolver, createTheme, Modal, NavLink } from "@mantine/core";
 
 export const theme = createTheme({
   primaryColor: "indigo",
-  // White text on a filled button needs a shade this dark to be read (WCAG 1.4.3: 4.5 to 1).
+  // White text on a filled button needs this shade for a contrast of 4.5:1 (WCAG 1.4.3).
   primaryShade: { light: 8, dark: 8 },
   defaultRadius: "md",
   fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
@@ -14,14 +14,14 @@ export const theme = createTheme({
   },
   respectReducedMotion: true,
   components: {
-    // A link within text must be told by more than its colour (WCAG 1.4.1).
+    // A link within text must differ in more than its color (WCAG 1.4.1).
     Anchor: Anchor.extend({ defaultProps: { underline: "always" } }),
-    // Only what has just gone wrong or right interrupts a screen reader; such alerts say so themselves.
+    // Alerts do not interrupt a screen reader by default. Alerts about the result of an action set role="alert" themselves.
     Alert: Alert.extend({ defaultProps: { role: "note" } }),
     Modal: Modal.extend({
       defaultProps: {
         closeButtonProps: { "aria-label": "Close" },
-        // Its header would count as a second banner of the page.
+        // A <header> element would be a second banner landmark of the page.
         attributes: { header: { role: "presentation" } },
       },
     }),
@@ -29,10 +29,10 @@ export const theme = createTheme({
   },
 });
 
-/** Colours that stand as light badges and alerts with text in their own colour. */
+/** Colors that are used for light badges and alerts with text in the same color. */
 const tinted = ["gray", "red", "grape", "indigo", "blue", "teal", "green", "yellow", "orange"];
 
-/** The library's quiet texts and tinted labels are too faint to be read by everyone (WCAG 1.4.3); these are not. */
+/** Replaces Mantine's dimmed text and light label colors, whose contrast is too low (WCAG 1.4.3). */
 export const readableColors: CSSVariablesResolver = () => ({
   variables: {},
   light: {

@@ -1,4 +1,4 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/domain.proto. Not to be edited.
+// Generated from the contract in proto/ by "npm run generate": the types of v1/domain.proto. Do not edit.
 /** A sending domain of a workspace. */
 export interface Domain {
   /** Identifier of this registration, `dom_` and a UUID. */
@@ -7,7 +7,7 @@ export interface Domain {
   domain: string;
   /** Overall verification status. */
   status: DomainStatus;
-  /** Region that the domain is set up in, as the server is configured. `local` by default. */
+  /** Region of the domain, from the server's configuration. `local` by default. */
   region: string;
   /** When the domain was registered. */
   createdAt: string;
@@ -15,74 +15,83 @@ export interface Domain {
   updatedAt: string;
   /** When DNS was last checked. Absent before the first check. */
   lastCheckedAt?: string;
-  /** What is needed next, in short. */
+  /** Next step and progress. */
   summary: DomainSummary;
-  /** The DNS records to publish, each with what was found. */
+  /** The DNS records to publish, each with the result of the last check. */
   records: DomainRecords;
-  /** True when PublishToLocalDns can serve the records: the server runs in capture mode and asks its own DNS for this name. */
+  /** True when PublishToLocalDns can publish the records: the server runs in capture mode and resolves this name with its own DNS. */
   localDns: boolean;
 }
 
-/** What is needed next for a domain, in short. */
+/** Next step and progress of a domain. */
 export interface DomainSummary {
-  /** What to do next, in a sentence that names the record. */
+  /** Next step, in a sentence that names the record. */
   message: string;
   /**
-   * `CONFIGURE_DNS`: a record has to be published or corrected. `WAIT`: the domain's own name servers have the right
-   * records, but resolvers still answer from their caches. `NONE`: everything is in place.
+   * `CONFIGURE_DNS`: publish or correct a record. `WAIT`: the domain's name servers have the right records, but resolvers
+   * still return cached ones. `NONE`: all records are in place.
    */
   nextAction: string;
   /** Number of records that are not in place. */
   recordsPending: number;
   /** Number of records that are in place. */
   recordsConfigured: number;
-  /** True when mail can be sent from this domain: at least one DKIM record is found and the status is not FAILED. */
+  /** True when mail can be sent from this domain: at least one DKIM record is found, and the status is not FAILED. */
   canSend: boolean;
-  /** True when mail to this domain is received here: the inbound MX record and a DKIM record of this registration are found. */
+  /** True when this service receives mail for this domain: the inbound MX record and a DKIM record of this registration are found. */
   canReceive: boolean;
 }
 
 /** The DNS records of a domain, by purpose. */
 export interface DomainRecords {
-  /** The DKIM keys: two CNAME records, so that one can be replaced while the other signs. */
+  /** The DKIM keys: two CNAME records, so that one key can be replaced while the other signs. */
   dkimRecords: DnsRecord[];
-  /** The SPF record of the domain, TXT. If the name already has an SPF record, add the include to it; two SPF records are invalid. */
+  /**
+   * The SPF record of the domain, TXT. If the name already has an SPF record, add the include to it: a name with two SPF
+   * records is invalid.
+   */
   spfRecord: DnsRecord;
   /** The DMARC record, TXT. */
   dmarcRecord: DnsRecord;
-  /** The inbound MX records. Publishing them moves all mail of this name here: use a sub-domain where people already receive mail. */
+  /**
+   * The inbound MX records. Publishing them routes all mail for this name to this service. If people already receive mail at
+   * this name, register a subdomain instead.
+   */
   mxRecords: DnsRecord[];
-  /** The records of the MAIL FROM name (`bounce.` and the domain, unless `mailFromLabel` chose another): one MX, one TXT. */
+  /** The records of the MAIL FROM name (`bounce.` and the domain, unless `mailFromLabel` is set): one MX, one TXT. */
   mailFromRecords: DnsRecord[];
 }
 
-/** One DNS record to publish, and what was found in its place. */
+/** One DNS record to publish, with the result of the last check. */
 export interface DnsRecord {
   /** Type of the record: `CNAME`, `TXT` or `MX`. */
   type: string;
   /** Full host name of the record, without a trailing dot. */
   name: string;
-  /** Value of the record. For MX the host name alone; the preference is in `priority`. */
+  /** Value of the record. For MX only the host name; the preference is in `priority`. */
   value: string;
   /** Preference of an MX record. Absent on CNAME and TXT records. */
   priority?: number;
-  /** What the record is for. */
+  /** Purpose of the record. */
   recordType: RecordType;
-  /** What the last check found. */
+  /** Result of the last check. */
   status: RecordStatus;
-  /** The name without the registered domain, as most DNS providers want it typed; `@` is the domain itself. */
+  /** The name relative to the registered domain, as most DNS providers expect it; `@` is the domain itself. */
   nameShort: string;
-  /** What DNS holds at this name. Empty when nothing was found. */
+  /** The value in DNS at this name. Empty when nothing was found. */
   discoveredValue: string;
-  /** What to enter at the DNS provider, and what to watch out for. */
+  /** What to enter at the DNS provider, with warnings about common mistakes. */
   instructions: string;
 }
 
 /** Request of AddDomain. */
 export interface AddDomainRequest {
-  /** The domain name to register, for example `news.example.com`. Required. A trailing dot is removed, letters are made lower case. */
+  /**
+   * The domain name to register, for example `news.example.com`. Required. A trailing dot is removed, and the name is
+   * converted to lower case.
+   */
   domain: string;
-  /** First label of the MAIL FROM name. Optional, `bounce` by default: choose another where that name is already used by another service. */
+  /** First label of the MAIL FROM name. Optional, `bounce` by default. Set it if another service already uses that name. */
   mailFromLabel?: string;
 }
 
@@ -90,7 +99,7 @@ export interface AddDomainRequest {
 export interface AddDomainResponse {
   /** The new domain with the records to publish. */
   domain: Domain;
-  /** What to do next. */
+  /** Next step, in a sentence. */
   message: string;
 }
 
@@ -108,9 +117,9 @@ export interface GetDomainResponse {
 
 /** Request of ListDomains. */
 export interface ListDomainsRequest {
-  /** Number of the page, from 1. 0 or unset is 1. */
+  /** Page number, starting at 1. 0 or unset means 1. */
   page?: number;
-  /** Domains in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of domains per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
 }
 
@@ -118,7 +127,7 @@ export interface ListDomainsRequest {
 export interface ListDomainsResponse {
   /** The domains of this page, newest first. */
   data: Domain[];
-  /** Number of domains in all pages. */
+  /** Total number of domains on all pages. */
   total: number;
 }
 
@@ -132,11 +141,11 @@ export interface VerifyDomainRequest {
 export interface VerifyDomainResponse {
   /** The domain after the check. */
   domain: Domain;
-  /** True when this call looked the records up; false when it was too soon and the stored state is returned. */
+  /** True when this call checked DNS. False when the last check was less than 30 seconds ago; the stored state is returned. */
   wasRefreshed: boolean;
-  /** The earliest time of the next look-up. Present only when `wasRefreshed` is false. */
+  /** The earliest time of the next check. Present only when `wasRefreshed` is false. */
   nextRetryAt?: string;
-  /** What the check found, in a sentence. */
+  /** Result of the check, in a sentence. */
   message: string;
 }
 
@@ -148,7 +157,7 @@ export interface DeleteDomainRequest {
 
 /** Response of DeleteDomain. */
 export interface DeleteDomainResponse {
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
@@ -164,7 +173,7 @@ export interface RotateDkimResponse {
   domain: Domain;
   /** When the new key starts to sign. */
   signsFrom: string;
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
@@ -176,13 +185,13 @@ export interface PublishToLocalDnsRequest {
 
 /** Response of PublishToLocalDns. */
 export interface PublishToLocalDnsResponse {
-  /** The domain after the look-up. */
+  /** The domain after the check. */
   domain: Domain;
-  /** What was done and found. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
-/** How far the verification of a domain has come. */
+/** Verification status of a domain. */
 export type DomainStatus =
   | "DOMAIN_STATUS_UNSPECIFIED"
   | "DOMAIN_STATUS_PENDING"
@@ -191,7 +200,7 @@ export type DomainStatus =
   | "DOMAIN_STATUS_DEGRADED"
   | "DOMAIN_STATUS_FAILED";
 
-/** What a DNS record is for. */
+/** Purpose of a DNS record. */
 export type RecordType =
   | "RECORD_TYPE_UNSPECIFIED"
   | "RECORD_TYPE_DKIM"
@@ -201,7 +210,7 @@ export type RecordType =
   | "RECORD_TYPE_MAIL_FROM_MX"
   | "RECORD_TYPE_MAIL_FROM_SPF";
 
-/** What the last check found for one record. A record is judged by its purpose, not by equal text. */
+/** Result of the last check of one record. A record counts as found if it serves its purpose; its text may differ. */
 export type RecordStatus =
   | "RECORD_STATUS_UNSPECIFIED"
   | "RECORD_STATUS_PENDING"

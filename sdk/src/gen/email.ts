@@ -1,20 +1,20 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/email.proto. Not to be edited.
+// Generated from the contract in proto/ by "npm run generate": the types of v1/email.proto. Do not edit.
 import type { Event, EventEntry } from "./event.ts";
 import type { FieldViolation } from "./error-details.ts";
 
-/** A file that goes with an email. */
+/** A file attached to an email. */
 export interface Attachment {
   /** Content of the file in base64. Required. */
   base64Content: string;
-  /** Name of the file as the reader sees it. Required, any script, no line breaks. */
+  /** File name that the recipient sees. Required, any script, no line breaks. */
   filename: string;
   /** MIME type, for example `application/pdf`. `application/octet-stream` when unset. */
   contentType?: string;
-  /** Content id of an inline image: with `logo` here, the HTML shows it by `<img src="cid:logo">`. Unset: an ordinary attachment. */
+  /** Content id of an inline image: with `logo` here, the HTML shows it with `<img src="cid:logo">`. Unset: a regular attachment. */
   contentId?: string;
 }
 
-/** A file of a stored email, without its content. */
+/** An attachment of a stored email, without its content. */
 export interface AttachmentInfo {
   /** Name of the file. */
   filename: string;
@@ -22,11 +22,11 @@ export interface AttachmentInfo {
   contentType: string;
   /** Size of the decoded file in bytes. */
   sizeBytes: number;
-  /** Content id of an inline image. Empty for an ordinary attachment. */
+  /** Content id of an inline image. Empty for a regular attachment. */
   contentId: string;
 }
 
-/** An email as it is stored. */
+/** A stored email. */
 export interface Email {
   /** Identifier of the email, `em_` and a UUID. */
   id: string;
@@ -34,7 +34,7 @@ export interface Email {
   status: EmailStatus;
   /** The Message-ID header, with its angle brackets. */
   messageId: string;
-  /** The status in words; for a failure, the reason. */
+  /** Human-readable status; for a failure, the reason. */
   statusMessage: string;
   /** The sender, as given. */
   from: string;
@@ -46,7 +46,7 @@ export interface Email {
   bcc: string[];
   /** Subject line. */
   subject: string;
-  /** The metadata given at sending. */
+  /** The metadata given in the send request. */
   metadata: Record<string, string>;
   /** When the email was accepted. */
   createdAt: string;
@@ -58,15 +58,15 @@ export interface Email {
   expiresAt: string;
   /** The sending domain. */
   domain: string;
-  /** True when it was sent with a test key: nothing left the machine and its outcomes are simulated. */
+  /** True when it was sent with a test key: nothing leaves the machine, and the outcomes are simulated. */
   test: boolean;
-  /** The state of each recipient, each address once. Filled by GetEmail, empty in lists. */
+  /** The state of each recipient; each address occurs once. Set by GetEmail, empty in lists. */
   recipients: EmailRecipient[];
-  /** True while the content is kept, so that GetEmailContent can return it. */
+  /** True while the content is stored and GetEmailContent can return it. */
   hasContent: boolean;
-  /** Size of the content as given (texts and decoded attachments) in bytes. */
+  /** Size of the content in bytes, as given: text, HTML and decoded attachments. */
   sizeBytes: number;
-  /** The attachments without their content. Filled by GetEmail, empty in lists. */
+  /** The attachments, without their content. Set by GetEmail, empty in lists. */
   attachments: AttachmentInfo[];
 }
 
@@ -74,91 +74,109 @@ export interface Email {
 export interface EmailRecipient {
   /** The address. */
   address: string;
-  /** How far it has come. */
+  /** Status of this recipient. */
   status: RecipientStatus;
   /** Number of attempts so far. */
   attempts: number;
-  /** The receiver's last reply in its own words, or what went wrong before there was one. */
+  /** The receiver's last reply, verbatim, or a description of the failure when there was no reply. */
   lastReply: string;
   /** When the last attempt ended. Absent before the first. */
   lastAttemptAt?: string;
   /** When the next attempt is due. Absent when there is none. */
   nextAttemptAt?: string;
-  /** Host name of the mail server that was last spoken to. */
+  /** Host name of the mail server of the last attempt. */
   remoteMx: string;
-  /** When the final outcome was reached. Absent before. */
+  /** When the recipient was settled. Absent before. */
   settledAt?: string;
 }
 
 /** Request of SendEmail. */
 export interface SendEmailRequest {
-  /** Sender, `a@example.com` or `Name <a@example.com>`. Required. Its domain must be one of this workspace's, exactly, and able to send. */
+  /**
+   * Sender, `a@example.com` or `Name <a@example.com>`. Required. Its domain must be registered in this workspace (subdomains are
+   * separate registrations) and able to send.
+   */
   from: string;
-  /** Primary recipients. Required, at least one. At most 50 recipients in `to`, `cc` and `bcc` together; an address given twice is delivered once. */
+  /**
+   * Primary recipients. Required, at least one. At most 50 recipients in `to`, `cc` and `bcc` together; an address that is given
+   * twice gets the email once.
+   */
   to: string[];
   /** Carbon-copy recipients. */
   cc?: string[];
-  /** Blind-copy recipients. They appear in no header. */
+  /** Blind-copy recipients. They do not appear in any header. */
   bcc?: string[];
   /** Subject line. Required, may be empty. At most 998 characters, no line breaks. */
   subject: string;
-  /** Plain-text content. Always recommended: it helps mail to be delivered. An email needs `body`, `html` or an attachment; an empty text counts as none. */
+  /**
+   * Plain-text content. Always recommended, because it improves deliverability. An email needs `body`, `html` or an attachment;
+   * an empty string does not count.
+   */
   body?: string;
   /** HTML content. */
   html?: string;
-  /** Your own data, returned in events and webhooks. At most 50 entries; keys up to 64 and values up to 1,024 characters. */
+  /** Your own data. Events and webhooks include it. At most 50 entries; keys up to 64 and values up to 1,024 characters. */
   metadata?: Record<string, string>;
-  /** Send at this time, up to 30 days ahead. A time up to 5 minutes in the past means now; an older one is refused. */
+  /** Send at this time, up to 30 days ahead. A time up to 5 minutes in the past means now; an earlier time is rejected. */
   scheduledAt?: Date | string;
-  /** Files to attach, at most 100. The composed message may have 40 MiB. */
+  /** Files to attach, at most 100. The composed message may be up to 40 MiB. */
   attachments?: Attachment[];
-  /** Message-ID of the email that this one answers. Sets the headers In-Reply-To and References. */
+  /** Message-ID of the message that this email replies to. Sets the headers In-Reply-To and References. */
   inReplyTo?: string;
-  /** Message-IDs for the References header, oldest first. Rarely needed: `inReplyTo` sets it by itself. */
+  /** Message-IDs for the References header, oldest first. Rarely needed: `inReplyTo` sets this header too. */
   references?: string[];
-  /** True: answer at once and send in the background. Recommended for many emails and for large attachments. */
+  /** True: return immediately and send in the background. Recommended for many emails and for large attachments. */
   async?: boolean;
-  /** More headers, by name. Headers that the service sets itself (identity, routing, DKIM, MIME) are refused. */
+  /** Additional headers, by name. Headers that the service sets itself (identity, routing, DKIM, MIME) are rejected. */
   headers?: Record<string, string>;
-  /** Id of an earlier email (`em_`) or inbound message (`in_`) that this one answers; threading headers are set from it. Not together with `inReplyTo`. */
+  /**
+   * Id of an earlier email (`em_`) or inbound message (`in_`) that this email replies to. The service sets the threading headers
+   * from it. Cannot be combined with `inReplyTo`.
+   */
   replyToEmailId?: string;
-  /** Addresses for the Reply-To header. Unset: answers go to `from`. */
+  /** Addresses for the Reply-To header. Unset: replies go to `from`. */
   replyToAddresses?: string[];
   /** Stop retrying at this time. Default 48 hours after the first attempt is due. */
   expiresAt?: Date | string;
-  /** True: deliver only over TLS with a verified certificate, otherwise retry and finally bounce. Default false: TLS where the receiver offers it. */
+  /**
+   * True: deliver only over TLS with a verified certificate; otherwise retry, and bounce when retries end. Default false: use TLS
+   * if the receiver offers it.
+   */
   requireTls?: boolean;
 }
 
 /** Response of SendEmail. */
 export interface SendEmailResponse {
-  /** Identifier of the email, by which its events are found. */
+  /** Identifier of the email. Its events have it as `emailId`. */
   id: string;
-  /** Status at the time of the answer. */
+  /** Status when the call returned. */
   status: EmailStatus;
   /** The Message-ID header of the email, with its angle brackets. */
   messageId: string;
-  /** The status in words; for a failure, the reason. */
+  /** Human-readable status; for a failure, the reason. */
   statusMessage: string;
 }
 
 /** Request of StreamEvents. */
 export interface StreamEventsRequest {
-  /** Start after this cursor. `0` or empty: with the oldest kept event. `latest`: only what happens from now on. */
+  /** Start after this cursor. `0` or empty: start with the oldest stored event. `latest`: only new events. */
   cursor?: string;
-  /** Only events of these types, for example `email.delivered`. Empty: all. Cursors of other events are skipped. */
+  /**
+   * Only events of these types, for example `email.delivered`. Empty: all types. The cursors of other events are
+   * skipped.
+   */
   types?: string[];
   /** Only events of this email. */
   emailId?: string;
-  /** False: end the stream after the newest stored event. Default true: stay open and wait for more. */
+  /** False: end the stream after the newest stored event. Default true: keep the stream open for new events. */
   follow?: boolean;
 }
 
-/** One message of the stream of StreamEvents. */
+/** One message of the StreamEvents stream. */
 export interface StreamEventsResponse {
   /** The cursor to resume from after this message. */
   cursor: string;
-  /** The event. Absent in the first message and in heartbeats, which carry the cursor alone. */
+  /** The event. Absent in the first message and in heartbeats, which have only the cursor. */
   event?: Event;
 }
 
@@ -176,11 +194,11 @@ export interface GetEmailResponse {
 
 /** Request of ListEmails. */
 export interface ListEmailsRequest {
-  /** Emails in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of emails per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
-  /** `nextPageToken` of the page before. Empty: the first page. Keep the filters the same. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page. */
   pageToken?: string;
-  /** Only emails with this status. Unset: any. */
+  /** Only emails with this status. Unset: any status. */
   status?: EmailStatus;
   /** Only emails with this recipient address. */
   recipient?: string;
@@ -202,7 +220,7 @@ export interface ListEmailsRequest {
 export interface ListEmailsResponse {
   /** The emails of this page, newest first, without `recipients` and `attachments`. */
   data: Email[];
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 
@@ -218,7 +236,7 @@ export interface CancelEmailResponse {
   email: Email;
   /** Number of recipients that were canceled. */
   canceledRecipients: number;
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
@@ -230,7 +248,7 @@ export interface GetEmailContentRequest {
 
 /** Response of GetEmailContent. */
 export interface GetEmailContentResponse {
-  /** The whole message in the format of RFC 5322, base64 in JSON. The DKIM signature is added at delivery and is not part of it. */
+  /** The complete message in RFC 5322 format, base64 in JSON. It has no DKIM signature, which is added at delivery. */
   raw: string;
   /** Plain-text content. */
   body: string;
@@ -250,39 +268,42 @@ export interface SendEmailBatchResponse {
   data: SendEmailBatchResult[];
   /** Number of emails that were accepted. */
   accepted: number;
-  /** Number of emails that were refused. */
+  /** Number of emails that were rejected. */
   refused: number;
 }
 
-/** What became of one email of a batch. */
+/** Result for one email of a batch. */
 export interface SendEmailBatchResult {
-  /** Identifier of the email. Empty when it was refused. */
+  /** Identifier of the email. Empty when it was rejected. */
   id: string;
-  /** `EMAIL_STATUS_QUEUED` when it was accepted, `EMAIL_STATUS_UNSPECIFIED` when it was refused. */
+  /** `EMAIL_STATUS_QUEUED` when it was accepted, `EMAIL_STATUS_UNSPECIFIED` when it was rejected. */
   status: EmailStatus;
-  /** The Message-ID header of the email. Empty when it was refused. */
+  /** The Message-ID header of the email. Empty when it was rejected. */
   messageId: string;
-  /** Why it was refused. Absent when it was accepted. */
+  /** Why the email was rejected. Absent when it was accepted. */
   error?: SendEmailError;
 }
 
-/** Why one email of a batch was refused. */
+/** Why one email of a batch was rejected. */
 export interface SendEmailError {
-  /** The error code that SendEmail would have answered, for example `invalid_argument`. */
+  /** The error code that SendEmail would return, for example `invalid_argument`. */
   code: string;
-  /** What is wrong and what to do. */
+  /** What is wrong, and how to fix it. */
   message: string;
-  /** The fields at fault. */
+  /** The invalid fields. */
   violations: FieldViolation[];
 }
 
 /** Request of ListEvents. */
 export interface ListEventsRequest {
-  /** List after this cursor. `0` or empty: from the oldest kept event. `latest`: nothing but the newest cursor. */
+  /**
+   * List events after this cursor. `0` or empty: start with the oldest stored event. `latest`: return no events, only the
+   * newest cursor.
+   */
   cursor?: string;
-  /** Events in a page. 0 or unset is 50; more than 500 is served as 500. */
+  /** Maximum number of events per page. 0 or unset means 50; values above 500 are reduced to 500. */
   pageSize?: number;
-  /** Only events of these types. Empty: all. */
+  /** Only events of these types. Empty: all types. */
   types?: string[];
   /** Only events of this email. */
   emailId?: string;
@@ -292,13 +313,13 @@ export interface ListEventsRequest {
 export interface ListEventsResponse {
   /** The events of this page, in the order of their cursors. */
   data: EventEntry[];
-  /** Pass as `cursor` for the next page, or to StreamEvents to go on from here. Always set. */
+  /** Pass it as `cursor` to get the next page, or to StreamEvents to continue from here. Always set. */
   nextCursor: string;
-  /** True when more stored events may follow. */
+  /** True when there may be more stored events. */
   hasMore: boolean;
 }
 
-/** How far an email has come. SENT and FAILED are final. */
+/** Status of an email. SENT and FAILED are final. */
 export type EmailStatus =
   | "EMAIL_STATUS_UNSPECIFIED"
   | "EMAIL_STATUS_QUEUED"
@@ -306,7 +327,7 @@ export type EmailStatus =
   | "EMAIL_STATUS_SENT"
   | "EMAIL_STATUS_FAILED";
 
-/** How far one recipient of an email has come. */
+/** Status of one recipient of an email. */
 export type RecipientStatus =
   | "RECIPIENT_STATUS_UNSPECIFIED"
   | "RECIPIENT_STATUS_QUEUED"

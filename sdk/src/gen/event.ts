@@ -1,22 +1,22 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/event.proto. Not to be edited.
+// Generated from the contract in proto/ by "npm run generate": the types of v1/event.proto. Do not edit.
 import type { DomainStatus } from "./domain.ts";
 import type { SuppressionReason } from "./suppression.ts";
 
-/** What every event has. */
+/** The fields of every event. */
 export interface EventEnvelope {
   /** Identifier of the event, `evt_` and a UUID. Webhooks carry it as `webhook-id`. */
   id: string;
   /** When it happened. */
   createdAt: string;
-  /** Id of the email that it is about; for a reply, the email that was answered. Empty where there is none. */
+  /** Id of the email that the event is about; for a reply, the email that it replies to. Empty if there is none. */
   emailId: string;
-  /** Message-ID of that email. Empty where there is none. */
+  /** Message-ID of that email. Empty if there is none. */
   messageId: string;
-  /** Metadata of that email, as given at sending. */
+  /** Metadata of that email, as given in the send request. */
   metadata: Record<string, string>;
 }
 
-/** One thing that happened. `type` and the payload field go together: `email.delivered` has `delivered`, and so on. */
+/** One event. `type` determines which payload field is set: `email.delivered` has `delivered`, and so on. */
 export type Event =
   | (EventEnvelope & { type: "email.sent"; sent: EmailSentEvent })
   | (EventEnvelope & { type: "email.delivered"; delivered: EmailDeliveredEvent })
@@ -47,7 +47,7 @@ export const payloadFields = {
   "webhook.disabled": "webhookDisabled",
 } as const;
 
-/** An event with its place in the workspace's log. */
+/** An event with its position in the workspace's log. */
 export interface EventEntry {
   /** Number of the event in the log, as a decimal string. Numbers start at 1 and have no gaps. */
   cursor: string;
@@ -55,7 +55,7 @@ export interface EventEntry {
   event: Event;
 }
 
-/** The TLS connection that carried an email. */
+/** The TLS connection over which an email was sent. */
 export interface TlsInfo {
   /** Protocol version, for example `TLSv1.3`. */
   protocol: string;
@@ -67,11 +67,11 @@ export interface TlsInfo {
   mtaSts: string;
 }
 
-/** Who an inbound message can be trusted to come from. */
+/** Results of the sender checks of an inbound message. */
 export interface Verdicts {
   /** SPF of the envelope sender. */
   spf: Verdict;
-  /** Domain that SPF was judged for. */
+  /** Domain that SPF was checked for. */
   spfDomain: string;
   /** DKIM: `VERDICT_PASS` when at least one signature is valid. */
   dkim: Verdict;
@@ -81,23 +81,23 @@ export interface Verdicts {
   dmarc: Verdict;
 }
 
-/** A file of an inbound message. GetInboundAttachment returns its content. */
+/** An attachment of an inbound message. GetInboundAttachment returns its content. */
 export interface InboundAttachment {
   /** Identifier of the attachment within its message. */
   id: string;
-  /** Name of the file as the sender gave it: do not use it as a path. */
+  /** File name from the sender. Untrusted: do not use it as a path. */
   filename: string;
-  /** MIME type as the sender gave it. */
+  /** MIME type from the sender. */
   contentType: string;
   /** Size of the decoded file in bytes. */
   sizeBytes: number;
-  /** Content id by which the HTML shows it inline. Empty for an ordinary attachment. */
+  /** Content id of an inline image. Empty for a regular attachment. */
   contentId: string;
 }
 
 /** Payload of `email.sent`. */
 export interface EmailSentEvent {
-  /** The addresses that were handed over. */
+  /** The addresses that the relay accepted. */
   recipients: string[];
   /** Host name of the relay. */
   remoteMx: string;
@@ -109,15 +109,15 @@ export interface EmailSentEvent {
   attempts: number;
   /** True when an earlier attempt ended in doubt, so that the recipient may have two copies. */
   possibleDuplicate: boolean;
-  /** Why the relay was asked, where mail usually goes to the recipient's own server. Empty otherwise. */
+  /** Why the relay was used although mail normally goes to the recipient's own server. Empty otherwise. */
   relayReason: string;
 }
 
 /** Payload of `email.delivered`. */
 export interface EmailDeliveredEvent {
-  /** The addresses that were delivered to. */
+  /** The addresses that the email was delivered to. */
   recipients: string[];
-  /** Host name of the mail server that accepted. */
+  /** Host name of the mail server that accepted the email. */
   remoteMx: string;
   /** The TLS connection. Absent when there was none. */
   tls?: TlsInfo;
@@ -135,11 +135,11 @@ export interface EmailDelayedEvent {
   recipients: string[];
   /** When the next attempt is due. */
   nextAttemptAt: string;
-  /** The kind of failure in one word, for example `greylisted`, `rate_limited`, `mailbox_full` or `connection`. */
+  /** Category of the failure, for example `greylisted`, `rate_limited`, `mailbox_full` or `connection`. */
   category: string;
   /** Enhanced status code of RFC 3463, for example `4.2.2`. Empty when the receiver gave none. */
   enhancedCode: string;
-  /** The receiver's reply in its own words, or what went wrong before there was one. */
+  /** The receiver's reply, verbatim, or a description of the failure when there was no reply. */
   smtpReply: string;
   /** Host name of the mail server. Empty when none was reached. */
   remoteMx: string;
@@ -151,15 +151,15 @@ export interface EmailDelayedEvent {
 export interface EmailBouncedEvent {
   /** The addresses that bounced. */
   recipients: string[];
-  /** Whether trying again could help. */
+  /** Whether a new attempt could succeed. */
   bounceType: BounceType;
-  /** The kind of bounce in one word, for example `unknown_mailbox`, `mailbox_full`, `policy`, `spam` or `expired`. */
+  /** Category of the bounce, for example `unknown_mailbox`, `mailbox_full`, `policy`, `spam` or `expired`. */
   category: string;
   /** Enhanced status code of RFC 3463, for example `5.1.1`. Empty when the receiver gave none. */
   enhancedCode: string;
-  /** The receiver's reply in its own words. */
+  /** The receiver's reply, verbatim. */
   smtpReply: string;
-  /** Host name of the mail server that refused. Empty when none was reached. */
+  /** Host name of the mail server that rejected the email. Empty when none was reached. */
   remoteMx: string;
   /** Number of attempts. */
   attempts: number;
@@ -167,11 +167,11 @@ export interface EmailBouncedEvent {
 
 /** Payload of `email.suppressed`. */
 export interface EmailSuppressedEvent {
-  /** The addresses that were not tried. */
+  /** The addresses that were not attempted. */
   recipients: string[];
   /** Why the address is on the suppression list. */
   reason: SuppressionReason;
-  /** Id of the event that put it there. Empty when a person or an import did. */
+  /** Id of the event that added it to the list. Empty when a caller or an import added it. */
   sourceEventId: string;
 }
 
@@ -179,9 +179,9 @@ export interface EmailSuppressedEvent {
 export interface EmailFailedEvent {
   /** The addresses that failed. */
   recipients: string[];
-  /** The kind of failure in one word, for example `content_lost`, `domain_deleted` or `purged`. */
+  /** Category of the failure, for example `content_lost`, `domain_deleted` or `purged`. */
   category: string;
-  /** What went wrong, in a sentence. */
+  /** The reason, in a sentence. */
   reason: string;
   /** Number of attempts. */
   attempts: number;
@@ -189,7 +189,7 @@ export interface EmailFailedEvent {
 
 /** Payload of `email.canceled`. */
 export interface EmailCanceledEvent {
-  /** The addresses that will not be tried any more. */
+  /** The addresses that will not be attempted any more. */
   recipients: string[];
 }
 
@@ -197,42 +197,42 @@ export interface EmailCanceledEvent {
 export interface EmailComplainedEvent {
   /** The addresses that complained. */
   recipients: string[];
-  /** Kind of the report by RFC 5965, for example `abuse` or `fraud`. */
+  /** Type of the report (RFC 5965), for example `abuse` or `fraud`. */
   feedbackType: string;
-  /** The program that made the report, as it names itself. */
+  /** The User-Agent of the program that generated the report. */
   userAgent: string;
-  /** When the receiver says that the email had arrived. Absent when it does not say. */
+  /** When the email arrived at the receiver, according to the report. Absent when the report does not say. */
   arrivedAt?: string;
 }
 
 /** Payload of `email.replied`. */
 export interface EmailRepliedEvent {
-  /** Who answered, from the From header. */
+  /** Sender of the reply, from the From header. */
   from: string;
-  /** The addresses of this workspace that the answer was sent to. */
+  /** The addresses of this workspace that the reply was sent to. */
   to: string[];
   /** Subject line. */
   subject: string;
   /**
-   * Plain text of the answer, quoted text included; made from the HTML where there is none. Texts in events end after
-   * 262,144 characters: GetInbound has the whole.
+   * Plain text of the reply, including quoted text; generated from the HTML if there is none. Events truncate text after
+   * 262,144 characters; GetInbound returns all of it.
    */
   body: string;
-  /** The new text alone: quoted text and the line above it are taken off. */
+  /** Only the new text, without quoted text and its attribution line. */
   newText: string;
-  /** HTML of the answer. Hostile until sanitised. */
+  /** HTML of the reply. Untrusted: sanitize it before display. */
   html: string;
-  /** Message-ID of the answer. */
+  /** Message-ID of the reply. */
   messageId: string;
-  /** Message-ID that the answer refers to. */
+  /** Message-ID of the message that it replies to. */
   inReplyTo: string;
-  /** Id of the email that was answered. */
+  /** Id of the email that it replies to. */
   parentEmailId: string;
   /** Id of the stored inbound message, for InboundService. */
   inboundId: string;
-  /** Who the message can be trusted to come from. */
+  /** Results of SPF, DKIM and DMARC. */
   verdicts: Verdicts;
-  /** The files that came with it. */
+  /** The attachments, without their content. */
   attachments: InboundAttachment[];
 }
 
@@ -245,25 +245,25 @@ export interface EmailReceivedEvent {
   /** Subject line. */
   subject: string;
   /**
-   * Plain text of the message; made from the HTML where there is none. Texts in events end after 262,144 characters:
-   * GetInbound has the whole.
+   * Plain text of the message; generated from the HTML if there is none. Events truncate text after 262,144 characters;
+   * GetInbound returns all of it.
    */
   body: string;
-  /** HTML of the message. Hostile until sanitised. */
+  /** HTML of the message. Untrusted: sanitize it before display. */
   html: string;
   /** Message-ID of the message. */
   messageId: string;
-  /** Message-ID that the message refers to. Empty when it refers to none. */
+  /** Message-ID that the message refers to. Empty when there is none. */
   inReplyTo: string;
-  /** Id of the email that an automatic answer refers to. Empty otherwise. */
+  /** Id of the email that an automatic reply refers to. Empty otherwise. */
   parentEmailId: string;
   /** Id of the stored inbound message, for InboundService. */
   inboundId: string;
-  /** True for automatic mail, such as an out-of-office answer (RFC 3834). */
+  /** True for automatic mail, such as an out-of-office reply (RFC 3834). */
   autoSubmitted: boolean;
-  /** Who the message can be trusted to come from. */
+  /** Results of SPF, DKIM and DMARC. */
   verdicts: Verdicts;
-  /** The files that came with it. */
+  /** The attachments, without their content. */
   attachments: InboundAttachment[];
 }
 
@@ -275,13 +275,13 @@ export interface DomainUpdatedEvent {
   domain: string;
   /** The new status. */
   status: DomainStatus;
-  /** The status before. */
+  /** The previous status. */
   previousStatus: DomainStatus;
-  /** True when mail can be sent from the domain now. */
+  /** True when the domain can send. */
   canSend: boolean;
-  /** True when mail to the domain is received now. */
+  /** True when the domain can receive. */
   canReceive: boolean;
-  /** What is needed next, in a sentence. */
+  /** Next step, in a sentence. */
   message: string;
 }
 
@@ -289,15 +289,15 @@ export interface DomainUpdatedEvent {
 export interface WebhookDisabledEvent {
   /** Id of the webhook. */
   webhookId: string;
-  /** Its address. */
+  /** URL of the webhook. */
   url: string;
-  /** Why it was disabled, in a sentence. */
+  /** Why the webhook was disabled, in a sentence. */
   reason: string;
-  /** Since when every delivery had failed. Absent when the endpoint itself asked to be disabled (HTTP 410). */
+  /** Start of the uninterrupted failures. Absent when the endpoint asked to be disabled (HTTP 410). */
   failingSince?: string;
 }
 
-/** Whether trying again could help after a bounce. */
+/** Whether a new attempt could succeed after a bounce. */
 export type BounceType =
   | "BOUNCE_TYPE_UNSPECIFIED"
   | "BOUNCE_TYPE_PERMANENT"

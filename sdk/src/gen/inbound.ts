@@ -1,27 +1,27 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/inbound.proto. Not to be edited.
+// Generated from the contract in proto/ by "npm run generate": the types of v1/inbound.proto. Do not edit.
 import type { InboundAttachment, Verdicts } from "./event.ts";
 
-/** An inbound message without its texts. */
+/** An inbound message, without its text and HTML. */
 export interface InboundMessage {
   /** Identifier of the message, `in_` and a UUID. */
   id: string;
   /** Sender, from the From header. */
   from: string;
-  /** The addresses of this workspace that it was sent to (the SMTP envelope). */
+  /** The addresses of this workspace that it was sent to (from the SMTP envelope). */
   to: string[];
   /** Subject line. */
   subject: string;
   /** Message-ID header. Empty when the message has none. */
   messageId: string;
-  /** Message-ID that it refers to. Empty when it refers to none. */
+  /** Message-ID of the message that it refers to. Empty when there is none. */
   inReplyTo: string;
-  /** Id of the email of this workspace that it answers. Empty when it answers none. */
+  /** Id of the email of this workspace that it replies to. Empty if there is none. */
   parentEmailId: string;
-  /** True for automatic mail, such as an out-of-office answer (RFC 3834). */
+  /** True for automatic mail, such as an out-of-office reply (RFC 3834). */
   autoSubmitted: boolean;
-  /** Who it can be trusted to come from. */
+  /** Results of SPF, DKIM and DMARC. */
   verdicts: Verdicts;
-  /** The files that came with it, without their content. */
+  /** The attachments, without their content. */
   attachments: InboundAttachment[];
   /** Size of the whole message in bytes. */
   sizeBytes: number;
@@ -33,15 +33,15 @@ export interface InboundMessage {
 
 /** Request of ListInbound. */
 export interface ListInboundRequest {
-  /** Messages in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of messages per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
-  /** `nextPageToken` of the page before. Empty: the first page. Keep the filters the same. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page. */
   pageToken?: string;
   /** Only messages to this receiving domain. */
   domain?: string;
   /** Only messages to this address. */
   recipient?: string;
-  /** Only messages that answer this email. */
+  /** Only replies to this email. */
   parentEmailId?: string;
   /** Only messages that arrived at this time or later. */
   receivedAfter?: Date | string;
@@ -55,7 +55,7 @@ export interface ListInboundRequest {
 export interface ListInboundResponse {
   /** The messages of this page, newest first. */
   data: InboundMessage[];
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 
@@ -69,11 +69,11 @@ export interface GetInboundRequest {
 export interface GetInboundResponse {
   /** The message. */
   inbound: InboundMessage;
-  /** Plain text, quoted text included. */
+  /** Plain text, including quoted text. */
   body: string;
-  /** The new text alone: quoted text and the line above it are taken off. */
+  /** Only the new text, without quoted text and its attribution line. */
   newText: string;
-  /** HTML. Hostile until sanitised. */
+  /** HTML. Untrusted: sanitize it before display. */
   html: string;
 }
 
@@ -85,7 +85,7 @@ export interface GetInboundContentRequest {
 
 /** Response of GetInboundContent. */
 export interface GetInboundContentResponse {
-  /** The whole message in the format of RFC 5322, base64 in JSON. */
+  /** The complete message in RFC 5322 format, base64 in JSON. */
   raw: string;
 }
 

@@ -1,23 +1,23 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/key.proto. Not to be edited.
+// Generated from the contract in proto/ by "npm run generate": the types of v1/key.proto. Do not edit.
 import type { KeyPermission } from "./options.ts";
 
 /** An API key, without its secret. */
 export interface Key {
   /** Identifier of the key, `key_` and a UUID. */
   id: string;
-  /** Name given by whoever created it. */
+  /** Name of the key. */
   name: string;
-  /** The public beginning of the key, by which it can be recognised. */
+  /** The public prefix of the key, which identifies it without its secret. */
   prefix: string;
-  /** What it may do. */
+  /** What the key may do. */
   permission: KeyPermission;
-  /** The one domain that it may send from. Empty: any domain of the workspace. */
+  /** The only domain that the key may send from. Empty: any domain of the workspace. */
   domain: string;
-  /** True for a test key: nothing that it sends leaves the machine, and outcomes are simulated. */
+  /** True for a test key: nothing that it sends leaves the machine, and the outcomes are simulated. */
   test: boolean;
   /** When it was created. */
   createdAt: string;
-  /** When it was last used, to the minute. Absent when it never was. */
+  /** When it was last used, to the minute. Absent when it was never used. */
   lastUsedAt?: string;
   /** When it was revoked. Absent while it is valid. */
   revokedAt?: string;
@@ -25,13 +25,13 @@ export interface Key {
 
 /** Request of CreateKey. */
 export interface CreateKeyRequest {
-  /** A name for people, up to 100 characters. Required. */
+  /** Display name, up to 100 characters. Required. */
   name: string;
   /** What the key may do. Required. */
   permission: KeyPermission;
-  /** The one domain that a key with send permission may send from. Optional. */
+  /** The only domain that a key with send permission may send from. Optional. */
   domain?: string;
-  /** True: make a test key, `ph_test_...`. Default false. */
+  /** True: create a test key, `ph_test_...`. Default false. */
   test?: boolean;
 }
 
@@ -39,15 +39,15 @@ export interface CreateKeyRequest {
 export interface CreateKeyResponse {
   /** The new key. */
   key: Key;
-  /** The whole key, for the Authorization header. It is shown only here: keep it. */
+  /** The complete key, for the Authorization header. It is returned only in this response: store it safely. */
   secret: string;
 }
 
 /** Request of ListKeys. */
 export interface ListKeysRequest {
-  /** Keys in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of keys per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
-  /** `nextPageToken` of the page before. Empty: the first page. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
   pageToken?: string;
 }
 
@@ -55,7 +55,7 @@ export interface ListKeysRequest {
 export interface ListKeysResponse {
   /** The keys of this page, newest first. */
   data: Key[];
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 
@@ -69,6 +69,6 @@ export interface RevokeKeyRequest {
 export interface RevokeKeyResponse {
   /** The key after the change. */
   key: Key;
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }

@@ -1,4 +1,4 @@
-// Generated from the contract in proto/ by "npm run generate": every method with the types of its request and its response. Not to be edited.
+// Generated from the contract in proto/ by "npm run generate": every method with the types of its request and its response. Do not edit.
 import type {
   AddDomainRequest,
   AddDomainResponse,
@@ -116,7 +116,7 @@ import type {
   RemoveMemberResponse,
 } from "./workspace.ts";
 
-/** Methods with one answer. */
+/** Methods with one response. */
 export interface UnaryMethods {
   /** Registers a domain and returns the DNS records to publish. */
   "DomainService/AddDomain": { request: AddDomainRequest; response: AddDomainResponse };
@@ -124,122 +124,125 @@ export interface UnaryMethods {
   "DomainService/GetDomain": { request: GetDomainRequest; response: GetDomainResponse };
   /** Lists the workspace's domains, newest first, page by page. */
   "DomainService/ListDomains": { request: ListDomainsRequest; response: ListDomainsResponse };
-  /** Looks the domain's records up in DNS now and returns the new state. */
+  /** Checks the domain's records in DNS now and returns the new state. */
   "DomainService/VerifyDomain": { request: VerifyDomainRequest; response: VerifyDomainResponse };
   /**
-   * Removes a domain. New sends from it are refused at once; mail that was already accepted is still signed and delivered.
+   * Deletes a domain. New sends from it are rejected immediately. Mail that was already accepted is still signed and delivered.
    * Its DKIM keys stay in DNS for 7 days after their last signature.
    */
   "DomainService/DeleteDomain": { request: DeleteDomainRequest; response: DeleteDomainResponse };
   /**
-   * Replaces the domain's DKIM keys. Nothing has to be published: the CNAME records keep their targets, and the service
-   * serves the new keys there. A new key signs only after it has been served for its time to live; the old one stays
-   * served for 7 days after its last signature.
+   * Replaces the domain's DKIM keys. You do not need to publish anything: the CNAME records keep their targets, and the
+   * service publishes the new keys there. A new key starts to sign after its records have been in DNS for their TTL. The
+   * old key stays in DNS for 7 days after its last signature.
    */
   "DomainService/RotateDkim": { request: RotateDkimRequest; response: RotateDkimResponse };
   /**
-   * Serves the domain's records from the service's own DNS, as its provider would, and looks them up at once. For trying things
-   * out with no internet: in capture mode, and for reserved names such as `shop.test` or `example.com` only.
+   * Publishes the domain's records in the service's own DNS server and checks them immediately. For tests without internet
+   * access: it works only in capture mode and only for reserved names such as `shop.test` or `example.com`.
    */
   "DomainService/PublishToLocalDns": { request: PublishToLocalDnsRequest; response: PublishToLocalDnsResponse };
   /** Sends an email to one or more recipients. */
   "EmailService/SendEmail": { request: SendEmailRequest; response: SendEmailResponse };
-  /** Returns one email with the state of each recipient. A key with send permission sees only what it sent itself. */
+  /** Returns one email with the state of each recipient. A key with send permission can only read emails that it sent. */
   "EmailService/GetEmail": { request: GetEmailRequest; response: GetEmailResponse };
   /** Lists emails, newest first. All filters that are set must match. */
   "EmailService/ListEmails": { request: ListEmailsRequest; response: ListEmailsResponse };
   /**
    * Cancels an email for every recipient that is still waiting: a scheduled email, or one between two attempts.
-   * Recipients with a finished outcome, or with an attempt under way, are not changed.
+   * Recipients that are settled or have an attempt in progress are not changed.
    */
   "EmailService/CancelEmail": { request: CancelEmailRequest; response: CancelEmailResponse };
-  /** Returns the content of an email: its texts and the whole message as it is sent. */
+  /** Returns the content of an email: its text, its HTML and the complete message as it is sent. */
   "EmailService/GetEmailContent": { request: GetEmailContentRequest; response: GetEmailContentResponse };
   /**
-   * Sends up to 500 emails in one call. Each is judged and answered on its own, in the order given: a bad one does not stop the others.
-   * All are sent in the background, as with `async`. An `Idempotency-Key` header covers the whole batch.
+   * Sends up to 500 emails in one call. Each email has its own result, in the order of the request: an invalid email does not
+   * affect the others. All are sent in the background, as with `async`. An `Idempotency-Key` header covers the whole batch.
    */
   "EmailService/SendEmailBatch": { request: SendEmailBatchRequest; response: SendEmailBatchResponse };
   /** Lists stored events after a cursor, oldest first, without waiting for new ones. */
   "EmailService/ListEvents": { request: ListEventsRequest; response: ListEventsResponse };
   /** Lists inbound messages, newest first. All filters that are set must match. */
   "InboundService/ListInbound": { request: ListInboundRequest; response: ListInboundResponse };
-  /** Returns one inbound message with its texts. */
+  /** Returns one inbound message with its text and HTML. */
   "InboundService/GetInbound": { request: GetInboundRequest; response: GetInboundResponse };
   /** Returns an inbound message exactly as it arrived. */
   "InboundService/GetInboundContent": { request: GetInboundContentRequest; response: GetInboundContentResponse };
   /** Returns one attachment of an inbound message. */
   "InboundService/GetInboundAttachment": { request: GetInboundAttachmentRequest; response: GetInboundAttachmentResponse };
-  /** Creates a key. Its secret is in the answer and can never be read again. */
+  /** Creates a key. Only this response contains its secret. */
   "KeyService/CreateKey": { request: CreateKeyRequest; response: CreateKeyResponse };
-  /** Lists the workspace's keys, newest first, revoked ones included. Secrets are never shown. */
+  /** Lists the workspace's keys, newest first, including revoked ones. Secrets are not included. */
   "KeyService/ListKeys": { request: ListKeysRequest; response: ListKeysResponse };
-  /** Revokes a key at once and for good; streams opened with it end. Revoking a revoked key changes nothing. */
+  /** Revokes a key immediately and permanently. Streams opened with it end. Revoking a revoked key has no effect. */
   "KeyService/RevokeKey": { request: RevokeKeyRequest; response: RevokeKeyResponse };
-  /** Lists the destinations that mail is waiting for, those with the most recipients first. */
+  /** Lists the destinations with waiting mail, ordered by the number of recipients, highest first. */
   "QueueService/ListDestinations": { request: ListDestinationsRequest; response: ListDestinationsResponse };
-  /** Makes every waiting recipient of a destination due now, instead of at the next planned attempt. Scheduled emails keep their time. */
+  /** Retries every waiting recipient of a destination now instead of at its next attempt time. Scheduled emails keep their time. */
   "QueueService/RetryDestination": { request: RetryDestinationRequest; response: RetryDestinationResponse };
-  /** Holds the mail for a destination until ResumeDestination. Attempts under way go on; expiry goes on too. */
+  /** Pauses the mail for a destination until ResumeDestination. Attempts in progress continue, and paused mail still expires. */
   "QueueService/PauseDestination": { request: PauseDestinationRequest; response: PauseDestinationResponse };
-  /** Lets the mail for a paused destination go again. */
+  /** Resumes the mail for a paused destination. */
   "QueueService/ResumeDestination": { request: ResumeDestinationRequest; response: ResumeDestinationResponse };
-  /** Gives up every waiting recipient of a destination: each ends as failed with the reason `purged`. It cannot be undone. */
+  /** Fails every waiting recipient of a destination with the category `purged`. This cannot be undone. */
   "QueueService/PurgeDestination": { request: PurgeDestinationRequest; response: PurgeDestinationResponse };
-  /** Returns the counts of a span of time, bucket by bucket, in all, and by receiving site. */
+  /** Returns the counts of a time range: per bucket, in total, and per receiving site. */
   "StatsService/GetStats": { request: GetStatsRequest; response: GetStatsResponse };
   /** Lists suppressed addresses, newest first. */
   "SuppressionService/ListSuppressions": { request: ListSuppressionsRequest; response: ListSuppressionsResponse };
-  /** Puts an address on the list. An address that is already there stays as it is and is returned. */
+  /** Adds an address to the list. An address that is already on the list is returned unchanged. */
   "SuppressionService/AddSuppression": { request: AddSuppressionRequest; response: AddSuppressionResponse };
-  /** Takes an address off the list, so that it is sent to again. */
+  /** Removes an address from the list, so that it gets mail again. */
   "SuppressionService/RemoveSuppression": { request: RemoveSuppressionRequest; response: RemoveSuppressionResponse };
-  /** Adds addresses from CSV text. Good lines are added even when others are bad; the bad ones are listed. */
+  /** Adds addresses from CSV text. Valid lines are added even if others are invalid; the response lists the invalid ones. */
   "SuppressionService/ImportSuppressions": { request: ImportSuppressionsRequest; response: ImportSuppressionsResponse };
-  /** Returns the list as CSV text, in pages of up to 100,000 lines, in the form that ImportSuppressions reads. */
+  /** Returns the list as CSV text, in pages of up to 100,000 lines, in the format that ImportSuppressions reads. */
   "SuppressionService/ExportSuppressions": { request: ExportSuppressionsRequest; response: ExportSuppressionsResponse };
-  /** Creates a webhook. It receives the events that happen from now on. */
+  /** Creates a webhook. It receives events that happen after the call. */
   "WebhookService/CreateWebhook": { request: CreateWebhookRequest; response: CreateWebhookResponse };
   /** Returns one webhook. */
   "WebhookService/GetWebhook": { request: GetWebhookRequest; response: GetWebhookResponse };
   /** Lists the workspace's webhooks, newest first. */
   "WebhookService/ListWebhooks": { request: ListWebhooksRequest; response: ListWebhooksResponse };
   /**
-   * Changes a webhook. Fields that are left out stay as they are. Enabling a disabled webhook goes on with the events that
-   * happen from then on; RedeliverWebhook brings back those that were missed.
+   * Changes a webhook. Fields that are not set stay unchanged. A webhook that is enabled again receives only events that happen
+   * from then on; RedeliverWebhook posts the missed ones.
    */
   "WebhookService/UpdateWebhook": { request: UpdateWebhookRequest; response: UpdateWebhookResponse };
-  /** Deletes a webhook together with its deliveries that are still waiting. */
+  /** Deletes a webhook and its waiting deliveries. */
   "WebhookService/DeleteWebhook": { request: DeleteWebhookRequest; response: DeleteWebhookResponse };
-  /** Gives a webhook a new signing secret. For 24 hours every delivery is signed with the new and with the old secret. */
+  /** Replaces the signing secret of a webhook. For 24 hours every delivery is signed with both the new and the old secret. */
   "WebhookService/RotateWebhookSecret": { request: RotateWebhookSecretRequest; response: RotateWebhookSecretResponse };
-  /** Lists the deliveries of a webhook, newest first, each with its last attempt. For keys with read permission, `payload` is left empty. */
+  /** Lists the deliveries of a webhook, newest first, each with its last attempt. For keys with read permission, `payload` is empty. */
   "WebhookService/ListWebhookDeliveries": { request: ListWebhookDeliveriesRequest; response: ListWebhookDeliveriesResponse };
-  /** Posts events again: one earlier delivery, or every event of a range of cursors that the webhook's types let through. */
+  /** Posts events again: one earlier delivery, or every event of a range of cursors that matches the webhook's event types. */
   "WebhookService/RedeliverWebhook": { request: RedeliverWebhookRequest; response: RedeliverWebhookResponse };
   /**
-   * Posts one made-up event to the webhook now and returns what the endpoint answered. It is tried once and counts neither as success nor as failure.
-   * Its `metadata` holds `posthornTest`, so that a receiver can tell it from a real one.
+   * Posts one sample event to the webhook now and returns the endpoint's response. It is attempted once and counts neither as a
+   * success nor as a failure. Its `metadata` contains `posthornTest`, so that the endpoint can distinguish it from a real event.
    */
   "WebhookService/SendTestWebhook": { request: SendTestWebhookRequest; response: SendTestWebhookResponse };
   /** Creates a workspace with the signed-in person as its owner. Keys cannot call it. */
   "WorkspaceService/CreateWorkspace": { request: CreateWorkspaceRequest; response: CreateWorkspaceResponse };
-  /** Lists the workspaces of the caller: for a key the one it belongs to, for a person all of theirs. */
+  /** Lists the workspaces of the caller: for a key its own workspace, for a person every workspace that they are a member of. */
   "WorkspaceService/ListWorkspaces": { request: ListWorkspacesRequest; response: ListWorkspacesResponse };
-  /** Renames a workspace. For owners; keys cannot call it. */
+  /** Renames a workspace. Only for owners; keys cannot call it. */
   "WorkspaceService/UpdateWorkspace": { request: UpdateWorkspaceRequest; response: UpdateWorkspaceResponse };
-  /** Lists the members of a workspace, open invitations included, by email address. */
+  /** Lists the members of a workspace, including open invitations, ordered by email address. */
   "WorkspaceService/ListMembers": { request: ListMembersRequest; response: ListMembersResponse };
-  /** Invites a person by email. The invitation is valid for 7 days; inviting again renews it. For owners; keys cannot call it. */
+  /**
+   * Invites a person by email. The invitation is valid for 7 days; inviting again renews it. Only for owners;
+   * keys cannot call it.
+   */
   "WorkspaceService/InviteMember": { request: InviteMemberRequest; response: InviteMemberResponse };
-  /** Changes what a member may do, or what an invited person will. For owners; keys cannot call it. */
+  /** Changes the role of a member or of an invited person. Only for owners; keys cannot call it. */
   "WorkspaceService/UpdateMember": { request: UpdateMemberRequest; response: UpdateMemberResponse };
-  /** Removes a member, or takes an invitation back. Keys that the member made stay valid. For owners; keys cannot call it. */
+  /** Removes a member or revokes an invitation. Keys that the member created stay valid. Only for owners; keys cannot call it. */
   "WorkspaceService/RemoveMember": { request: RemoveMemberRequest; response: RemoveMemberResponse };
 }
 
-/** Methods with a stream of answers. */
+/** Methods with a stream of responses. */
 export interface StreamMethods {
-  /** Streams the workspace's events, first those already stored and then each new one as it happens. */
+  /** Streams the workspace's events: first the stored ones, then each new one as it happens. */
   "EmailService/StreamEvents": { request: StreamEventsRequest; response: StreamEventsResponse };
 }

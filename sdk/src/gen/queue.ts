@@ -1,33 +1,33 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/queue.proto. Not to be edited.
-/** The mail that waits for one destination. */
+// Generated from the contract in proto/ by "npm run generate": the types of v1/queue.proto. Do not edit.
+/** The waiting mail for one destination. */
 export interface Destination {
   /** The domain of the recipient addresses. */
   destination: string;
-  /** The group of mail servers that serves it, by which pace is kept. Empty before it is known. */
+  /** The site: the group of mail servers that receive its mail and share one pace. Empty until it is known. */
   mxSite: string;
-  /** How mail is going. */
+  /** Current state. */
   state: DestinationState;
-  /** Number of recipients that wait, those under way not counted. */
+  /** Number of waiting recipients, excluding those with an attempt in progress. */
   queued: number;
-  /** Number of recipients with an attempt under way. */
+  /** Number of recipients with an attempt in progress. */
   inFlight: number;
-  /** When the oldest waiting email was accepted. Absent when none waits. */
+  /** When the oldest waiting email was accepted. Absent when no email is waiting. */
   oldestAt?: string;
-  /** When the next attempt is due. Absent when none waits. */
+  /** When the next attempt is due. Absent when no email is waiting. */
   nextAttemptAt?: string;
-  /** The receiver's last reply in its own words, or what went wrong before there was one. */
+  /** The receiver's last reply, verbatim, or a description of the failure when there was no reply. */
   lastReply: string;
-  /** When that reply came. Absent when there was none. */
+  /** When that reply arrived. Absent when there was none. */
   lastReplyAt?: string;
-  /** Failures in a row at the mail servers of this destination. */
+  /** Number of consecutive failures at the mail servers of this destination. */
   failures: number;
 }
 
 /** Request of ListDestinations. */
 export interface ListDestinationsRequest {
-  /** Destinations in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of destinations per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
-  /** `nextPageToken` of the page before. Empty: the first page. Keep the filters the same. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page. */
   pageToken?: string;
   /** Only destinations that contain this text. */
   search?: string;
@@ -37,7 +37,7 @@ export interface ListDestinationsRequest {
 export interface ListDestinationsResponse {
   /** The destinations of this page. */
   data: Destination[];
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 
@@ -51,7 +51,7 @@ export interface RetryDestinationRequest {
 export interface RetryDestinationResponse {
   /** Number of recipients that are due now. */
   recipients: number;
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
@@ -63,7 +63,7 @@ export interface PauseDestinationRequest {
 
 /** Response of PauseDestination. */
 export interface PauseDestinationResponse {
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
@@ -75,7 +75,7 @@ export interface ResumeDestinationRequest {
 
 /** Response of ResumeDestination. */
 export interface ResumeDestinationResponse {
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
@@ -87,13 +87,13 @@ export interface PurgeDestinationRequest {
 
 /** Response of PurgeDestination. */
 export interface PurgeDestinationResponse {
-  /** Number of recipients that were given up. */
+  /** Number of recipients that were marked as failed. */
   recipients: number;
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
-/** How mail for a destination is going. */
+/** State of a destination. */
 export type DestinationState =
   | "DESTINATION_STATE_UNSPECIFIED"
   | "DESTINATION_STATE_ACTIVE"

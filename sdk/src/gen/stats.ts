@@ -1,83 +1,83 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/stats.proto. Not to be edited.
-/** What happened in a span of time. Everything but `emails` counts recipients. */
+// Generated from the contract in proto/ by "npm run generate": the types of v1/stats.proto. Do not edit.
+/** Counts for a period. All counts except `emails` count recipients. */
 export interface StatsCounts {
   /** Number of emails that were accepted for sending. */
   emails: number;
-  /** Number of recipients that those emails had. */
+  /** Number of recipients of those emails. */
   accepted: number;
   /** Number of recipients whose own mail server accepted the email. */
   delivered: number;
   /** Number of recipients whose email was handed to the configured relay. */
   sent: number;
-  /** Number of recipients that bounced, those included that had been delivered before. */
+  /** Number of recipients that bounced, including those that bounced after delivery. */
   bounced: number;
-  /** Number of attempts that were put off for another try. */
+  /** Number of attempts that failed temporarily and are retried. */
   delayed: number;
   /** Number of complaints. */
   complained: number;
-  /** Number of recipients that were not tried, because their address is on the suppression list. */
+  /** Number of recipients that were not attempted, because their address is on the suppression list. */
   suppressed: number;
-  /** Number of recipients that failed for a reason on this side. */
+  /** Number of recipients that failed for a reason within this service. */
   failed: number;
   /** Number of recipients that were canceled. */
   canceled: number;
   /**
-   * Half of the deliveries took at most this many milliseconds, from the time that the email was accepted or scheduled for; good to
-   * about a fifth. Absent when nothing was delivered or sent.
+   * Median delivery time (p50) in milliseconds, measured from the time that the email was accepted or scheduled for. Accurate to
+   * about 20%. Absent when nothing was delivered or sent.
    */
   deliveryP50Ms?: number;
-  /** 95 of 100 deliveries took at most this many milliseconds. Absent when nothing was delivered or sent. */
+  /** 95th percentile (p95) of the delivery time in milliseconds. Absent when nothing was delivered or sent. */
   deliveryP95Ms?: number;
 }
 
-/** What happened in one bucket. */
+/** Counts for one bucket. */
 export interface StatsBucket {
-  /** When the bucket begins. */
+  /** Start of the bucket. */
   start: string;
   /** The counts. */
   counts: StatsCounts;
 }
 
-/** What happened at one receiving site. */
+/** Counts for one receiving site. */
 export interface StatsSite {
   /**
-   * The group of mail servers, such as `google.com`, as the queue names it. `other` gathers the rest: in each hour the 20 sites with the
-   * most mail are counted by name, and at most 20 are listed here.
+   * The group of mail servers, such as `google.com`, with the name that the queue uses. `other` is the sum of the rest: each hour
+   * counts the 20 sites with the most mail by name, and at most 20 are listed here.
    */
   site: string;
-  /** The counts that events with a mail server tell: delivered, sent, bounced, delayed and the delivery times. The others are 0. */
+  /** Only delivered, sent, bounced, delayed and the delivery times, which come from events that name a mail server. The others are 0. */
   counts: StatsCounts;
 }
 
 /** Request of GetStats. */
 export interface GetStatsRequest {
-  /** The beginning. Optional, 24 hours before `to` by default. */
+  /** Start of the range. Optional, 24 hours before `to` by default. */
   from?: Date | string;
-  /** The end, not included. Optional, now by default. */
+  /** End of the range, exclusive. Optional, now by default. */
   to?: Date | string;
-  /** How long a bucket is. Optional, by the length of the span. */
+  /** Length of a bucket. Optional, chosen by the length of the range by default. */
   bucket?: StatsBucketSize;
 }
 
 /** Response of GetStats. */
 export interface GetStatsResponse {
-  /** When the first bucket begins. */
+  /** Start of the first bucket. */
   from: string;
-  /** When the last bucket ends. */
+  /** End of the last bucket. */
   to: string;
-  /** How long a bucket is. */
+  /** Length of a bucket. */
   bucket: StatsBucketSize;
-  /** Everything up to this moment is counted. */
+  /** Everything up to this time is counted. */
   asOf: string;
-  /** All buckets together. */
+  /** Totals of all buckets. */
   totals: StatsCounts;
-  /** The buckets in their order. */
+  /** The buckets, in order of time. */
   buckets: StatsBucket[];
-  /** The receiving sites, the one with the most mail first. */
+  /** The receiving sites, ordered by the amount of mail, highest first. */
   sites: StatsSite[];
 }
 
-/** How long a bucket is. */
+/** Length of a bucket. */
 export type StatsBucketSize =
   | "STATS_BUCKET_SIZE_UNSPECIFIED"
   | "STATS_BUCKET_SIZE_HOUR"

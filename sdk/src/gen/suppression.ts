@@ -1,13 +1,13 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/suppression.proto. Not to be edited.
+// Generated from the contract in proto/ by "npm run generate": the types of v1/suppression.proto. Do not edit.
 /** One address that the workspace does not send to. */
 export interface Suppression {
   /** The address, its domain in lower case. */
   address: string;
   /** Why it is on the list. */
   reason: SuppressionReason;
-  /** Id of the event that put it there. Empty when it was added by hand or by an import. */
+  /** Id of the event that added it. Empty when a caller or an import added it. */
   sourceEventId: string;
-  /** A remark of whoever added it. */
+  /** Note given when it was added. */
   note: string;
   /** When it was added. */
   createdAt: string;
@@ -15,11 +15,11 @@ export interface Suppression {
 
 /** Request of ListSuppressions. */
 export interface ListSuppressionsRequest {
-  /** Addresses in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of addresses per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
-  /** `nextPageToken` of the page before. Empty: the first page. Keep the filters the same. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page. */
   pageToken?: string;
-  /** Only addresses with this reason. Unset: any. */
+  /** Only addresses with this reason. Unset: any reason. */
   reason?: SuppressionReason;
   /** Only addresses that contain this text. */
   search?: string;
@@ -29,7 +29,7 @@ export interface ListSuppressionsRequest {
 export interface ListSuppressionsResponse {
   /** The addresses of this page, newest first. */
   data: Suppression[];
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 
@@ -37,7 +37,7 @@ export interface ListSuppressionsResponse {
 export interface AddSuppressionRequest {
   /** The address. Required. */
   address: string;
-  /** A remark, up to 500 characters. */
+  /** Note, up to 500 characters. */
   note?: string;
 }
 
@@ -55,13 +55,16 @@ export interface RemoveSuppressionRequest {
 
 /** Response of RemoveSuppression. */
 export interface RemoveSuppressionResponse {
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
 /** Request of ImportSuppressions. */
 export interface ImportSuppressionsRequest {
-  /** CSV text (RFC 4180) with a header line. The column `address` is required, `note` is read, others are ignored. */
+  /**
+   * CSV text (RFC 4180) with a header line. The column `address` must exist, `note` is optional, other columns are
+   * ignored.
+   */
   csv?: string;
 }
 
@@ -69,33 +72,36 @@ export interface ImportSuppressionsRequest {
 export interface ImportSuppressionsResponse {
   /** Number of addresses that were added. */
   added: number;
-  /** Number of addresses that were on the list already. */
+  /** Number of addresses that were already on the list. */
   alreadyPresent: number;
-  /** Number of lines that were refused. */
+  /** Number of lines that were rejected. */
   refused: number;
-  /** The first 100 refused lines. */
+  /** The first 100 rejected lines. */
   problems: ImportProblem[];
 }
 
-/** A line of an import that was refused. */
+/** A rejected line of an import. */
 export interface ImportProblem {
-  /** Number of the line, the header being 1. */
+  /** Line number; the header is line 1. */
   line: number;
-  /** What is wrong with it. */
+  /** What is wrong with the line. */
   message: string;
 }
 
 /** Request of ExportSuppressions. */
 export interface ExportSuppressionsRequest {
-  /** `nextPageToken` of the page before. Empty: the first page. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
   pageToken?: string;
 }
 
 /** Response of ExportSuppressions. */
 export interface ExportSuppressionsResponse {
-  /** CSV text with the columns `address`, `reason`, `note`, `created_at`. The header line is on the first page only, so that pages can be joined. */
+  /**
+   * CSV text with the columns `address`, `reason`, `note`, `created_at`. Only the first page has the header line, so
+   * that pages can be concatenated.
+   */
   csv: string;
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 

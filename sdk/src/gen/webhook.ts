@@ -1,23 +1,23 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/webhook.proto. Not to be edited.
-/** An address that events are posted to. */
+// Generated from the contract in proto/ by "npm run generate": the types of v1/webhook.proto. Do not edit.
+/** A URL that events are posted to. */
 export interface Webhook {
   /** Identifier of the webhook, `wh_` and a UUID. */
   id: string;
-  /** The address. */
+  /** The URL. */
   url: string;
-  /** The event types that are posted. Empty: all, those added later included. */
+  /** The event types that are posted. Empty: all types, including types that later versions add. */
   eventTypes: string[];
-  /** A remark for people. */
+  /** Description of the webhook. */
   description: string;
-  /** Whether it is served. */
+  /** Whether it is enabled. */
   status: WebhookStatus;
   /** Why it is disabled. Empty when it is enabled. */
   disabledReason: string;
   /** When it was disabled. Absent when it is enabled. */
   disabledAt?: string;
-  /** Since when every delivery has failed. Absent when the last one succeeded. */
+  /** Start of the uninterrupted failures. Absent when the last delivery succeeded. */
   failingSince?: string;
-  /** Until when the secret before the last rotation signs too. Absent when there is only one secret. */
+  /** Until when deliveries are also signed with the previous secret. Absent when there is only one secret. */
   previousSecretExpiresAt?: string;
   /** When it was created. */
   createdAt: string;
@@ -25,39 +25,39 @@ export interface Webhook {
   updatedAt: string;
 }
 
-/** The delivery of one event to one webhook, with what the last attempt saw. */
+/** The delivery of one event to one webhook, with the result of the last attempt. */
 export interface WebhookDelivery {
   /** Identifier of the delivery, `whd_` and a UUID. */
   id: string;
   /** Id of the webhook. */
   webhookId: string;
-  /** Id of the event; the header `webhook-id` carries it. */
+  /** Id of the event, sent in the header `webhook-id`. */
   eventId: string;
   /** Type of the event. */
   eventType: string;
   /** Cursor of the event. Empty for a test delivery. */
   cursor: string;
-  /** Id of the email that the event is about. Empty where there is none. */
+  /** Id of the email that the event is about. Empty if there is none. */
   emailId: string;
-  /** How far it has come. */
+  /** Status of the delivery. */
   status: WebhookDeliveryStatus;
   /** Number of attempts so far. */
   attempts: number;
-  /** The body that is posted, as JSON text. Empty once the event is past the time it is kept. */
+  /** The request body, as JSON text. Empty after the event's retention period. */
   payload: string;
-  /** The HTTP status of the last answer. 0 when there was none. */
+  /** The HTTP status of the last response. 0 when there was none. */
   responseStatus: number;
-  /** The beginning of the last answer, headers and body, cut at 4 KiB. */
+  /** Headers and body of the last response, truncated to 4 KiB. */
   responseHead: string;
-  /** How long the last attempt took, in milliseconds. */
+  /** Duration of the last attempt in milliseconds. */
   durationMs: number;
-  /** What went wrong in the last attempt. Empty after success. */
+  /** Error of the last attempt. Empty after a success. */
   error: string;
   /** When the last attempt ended. Absent before the first. */
   lastAttemptAt?: string;
   /** When the next attempt is due. Absent when there is none. */
   nextAttemptAt?: string;
-  /** When it was delivered or given up. Absent before. */
+  /** When it was delivered or failed permanently. Absent before. */
   settledAt?: string;
   /** When the delivery was created. */
   createdAt: string;
@@ -65,11 +65,11 @@ export interface WebhookDelivery {
 
 /** Request of CreateWebhook. */
 export interface CreateWebhookRequest {
-  /** The address to post to, `https` only. Required, at most 2,048 characters. */
+  /** The URL to post to, `https` only. Required, at most 2,048 characters. */
   url: string;
-  /** The event types to post, for example `email.bounced`. Empty or `["*"]`: all. */
+  /** The event types to post, for example `email.bounced`. Empty or `["*"]`: all types. */
   eventTypes?: string[];
-  /** A remark for people, up to 500 characters. */
+  /** Description of the webhook, up to 500 characters. */
   description?: string;
 }
 
@@ -77,7 +77,7 @@ export interface CreateWebhookRequest {
 export interface CreateWebhookResponse {
   /** The new webhook. */
   webhook: Webhook;
-  /** The signing secret, `whsec_` and base64. It is shown only here: keep it. */
+  /** The signing secret, `whsec_` and base64. It is returned only in this response: store it safely. */
   signingSecret: string;
 }
 
@@ -95,9 +95,9 @@ export interface GetWebhookResponse {
 
 /** Request of ListWebhooks. */
 export interface ListWebhooksRequest {
-  /** Webhooks in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of webhooks per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
-  /** `nextPageToken` of the page before. Empty: the first page. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
   pageToken?: string;
 }
 
@@ -105,7 +105,7 @@ export interface ListWebhooksRequest {
 export interface ListWebhooksResponse {
   /** The webhooks of this page, newest first. */
   data: Webhook[];
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 
@@ -113,13 +113,13 @@ export interface ListWebhooksResponse {
 export interface UpdateWebhookRequest {
   /** Id of the webhook. Required. */
   id: string;
-  /** The new address. Left out: unchanged. */
+  /** The new URL. Not set: unchanged. */
   url?: string;
-  /** The new event types. Empty: unchanged. `["*"]`: all. */
+  /** The new event types. Empty: unchanged. `["*"]`: all types. */
   eventTypes?: string[];
-  /** The new remark. Left out: unchanged. */
+  /** The new description. Not set: unchanged. */
   description?: string;
-  /** True enables, false disables. Left out: unchanged. */
+  /** True enables the webhook, false disables it. Not set: unchanged. */
   enabled?: boolean;
 }
 
@@ -137,7 +137,7 @@ export interface DeleteWebhookRequest {
 
 /** Response of DeleteWebhook. */
 export interface DeleteWebhookResponse {
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
@@ -151,7 +151,7 @@ export interface RotateWebhookSecretRequest {
 export interface RotateWebhookSecretResponse {
   /** The webhook. */
   webhook: Webhook;
-  /** The new signing secret. It is shown only here: keep it. */
+  /** The new signing secret. It is returned only in this response: store it safely. */
   signingSecret: string;
 }
 
@@ -159,11 +159,11 @@ export interface RotateWebhookSecretResponse {
 export interface ListWebhookDeliveriesRequest {
   /** Id of the webhook. Required. */
   webhookId: string;
-  /** Deliveries in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of deliveries per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
-  /** `nextPageToken` of the page before. Empty: the first page. Keep the filters the same. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page. */
   pageToken?: string;
-  /** Only deliveries with this status. Unset: any. */
+  /** Only deliveries with this status. Unset: any status. */
   status?: WebhookDeliveryStatus;
   /** Only deliveries of this event. */
   eventId?: string;
@@ -173,11 +173,11 @@ export interface ListWebhookDeliveriesRequest {
 export interface ListWebhookDeliveriesResponse {
   /** The deliveries of this page, newest first. */
   data: WebhookDelivery[];
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 
-/** Request of RedeliverWebhook. Give either `deliveryId`, or `fromCursor` and `toCursor`. */
+/** Request of RedeliverWebhook. Set either `deliveryId`, or `fromCursor` and `toCursor`. */
 export interface RedeliverWebhookRequest {
   /** Id of the webhook. Required. */
   webhookId: string;
@@ -191,9 +191,9 @@ export interface RedeliverWebhookRequest {
 
 /** Response of RedeliverWebhook. */
 export interface RedeliverWebhookResponse {
-  /** Number of deliveries that were put in the queue. */
+  /** Number of deliveries that were queued. */
   scheduled: number;
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
@@ -201,7 +201,7 @@ export interface RedeliverWebhookResponse {
 export interface SendTestWebhookRequest {
   /** Id of the webhook. Required. */
   id: string;
-  /** Type of the made-up event. `email.delivered` when unset. */
+  /** Type of the sample event. `email.delivered` when unset. */
   eventType?: string;
 }
 
@@ -211,13 +211,13 @@ export interface SendTestWebhookResponse {
   delivery: WebhookDelivery;
 }
 
-/** Whether a webhook is served. */
+/** Status of a webhook. */
 export type WebhookStatus =
   | "WEBHOOK_STATUS_UNSPECIFIED"
   | "WEBHOOK_STATUS_ENABLED"
   | "WEBHOOK_STATUS_DISABLED";
 
-/** How far the delivery of one event to one webhook has come. */
+/** Status of the delivery of one event to one webhook. */
 export type WebhookDeliveryStatus =
   | "WEBHOOK_DELIVERY_STATUS_UNSPECIFIED"
   | "WEBHOOK_DELIVERY_STATUS_QUEUED"

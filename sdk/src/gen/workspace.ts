@@ -1,11 +1,11 @@
-// Generated from the contract in proto/ by "npm run generate": the types of v1/workspace.proto. Not to be edited.
+// Generated from the contract in proto/ by "npm run generate": the types of v1/workspace.proto. Do not edit.
 /** A workspace. */
 export interface Workspace {
   /** Identifier of the workspace, `ws_` and a UUID. */
   id: string;
-  /** Name for people. */
+  /** Display name. */
   name: string;
-  /** The role of the signed-in person. `MEMBER_ROLE_UNSPECIFIED` when a key asks. */
+  /** The role of the signed-in person. `MEMBER_ROLE_UNSPECIFIED` when the caller is a key. */
   role: MemberRole;
   /** When it was created. */
   createdAt: string;
@@ -21,9 +21,9 @@ export interface Member {
   email: string;
   /** Name of the person. Empty while invited. */
   name: string;
-  /** What the person may do. */
+  /** Role of the person. */
   role: MemberRole;
-  /** When the person was invited. Absent for whoever created the workspace. */
+  /** When the person was invited. Absent for the person who created the workspace. */
   invitedAt?: string;
   /** When the person joined. Absent while invited. */
   joinedAt?: string;
@@ -31,7 +31,7 @@ export interface Member {
 
 /** Request of CreateWorkspace. */
 export interface CreateWorkspaceRequest {
-  /** Name for people, up to 100 characters. Required. */
+  /** Display name, up to 100 characters. Required. */
   name: string;
 }
 
@@ -43,9 +43,9 @@ export interface CreateWorkspaceResponse {
 
 /** Request of ListWorkspaces. */
 export interface ListWorkspacesRequest {
-  /** Workspaces in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of workspaces per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
-  /** `nextPageToken` of the page before. Empty: the first page. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
   pageToken?: string;
 }
 
@@ -53,13 +53,13 @@ export interface ListWorkspacesRequest {
 export interface ListWorkspacesResponse {
   /** The workspaces of this page, newest first. */
   data: Workspace[];
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 
 /** Request of UpdateWorkspace. */
 export interface UpdateWorkspaceRequest {
-  /** Id of the workspace. Empty: the workspace of the call. */
+  /** Id of the workspace. Empty: the workspace that the call is made in. */
   workspaceId?: string;
   /** The new name, up to 100 characters. Required. */
   name: string;
@@ -73,11 +73,11 @@ export interface UpdateWorkspaceResponse {
 
 /** Request of ListMembers. */
 export interface ListMembersRequest {
-  /** Id of the workspace. Empty: the workspace of the call. */
+  /** Id of the workspace. Empty: the workspace that the call is made in. */
   workspaceId?: string;
-  /** Members in a page. 0 or unset is 20; more than 100 is served as 100. */
+  /** Maximum number of members per page. 0 or unset means 20; values above 100 are reduced to 100. */
   pageSize?: number;
-  /** `nextPageToken` of the page before. Empty: the first page. */
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
   pageToken?: string;
 }
 
@@ -85,17 +85,17 @@ export interface ListMembersRequest {
 export interface ListMembersResponse {
   /** The members of this page. */
   data: Member[];
-  /** Pass as `pageToken` for the next page. Empty: this is the last page. */
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }
 
 /** Request of InviteMember. */
 export interface InviteMemberRequest {
-  /** Id of the workspace. Empty: the workspace of the call. */
+  /** Id of the workspace. Empty: the workspace that the call is made in. */
   workspaceId?: string;
   /** Email address of the person. Required. */
   email: string;
-  /** What the person may do. Required. */
+  /** Role of the person. Required. */
   role: MemberRole;
 }
 
@@ -103,19 +103,19 @@ export interface InviteMemberRequest {
 export interface InviteMemberResponse {
   /** The open invitation. */
   member: Member;
-  /** The link by which the person joins. It is sent to them, and shown only here. */
+  /** The link to join the workspace. It is emailed to the person and returned only in this response. */
   inviteUrl: string;
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 
 /** Request of UpdateMember. */
 export interface UpdateMemberRequest {
-  /** Id of the workspace. Empty: the workspace of the call. */
+  /** Id of the workspace. Empty: the workspace that the call is made in. */
   workspaceId?: string;
   /** Id of the member. Required. */
   memberId: string;
-  /** What the person may do from now on. Required. */
+  /** The new role. Required. */
   role: MemberRole;
 }
 
@@ -127,7 +127,7 @@ export interface UpdateMemberResponse {
 
 /** Request of RemoveMember. */
 export interface RemoveMemberRequest {
-  /** Id of the workspace. Empty: the workspace of the call. */
+  /** Id of the workspace. Empty: the workspace that the call is made in. */
   workspaceId?: string;
   /** Id of the member. Required. */
   memberId: string;
@@ -135,7 +135,7 @@ export interface RemoveMemberRequest {
 
 /** Response of RemoveMember. */
 export interface RemoveMemberResponse {
-  /** What was done. */
+  /** Result of the call, in a sentence. */
   message: string;
 }
 

@@ -1,4 +1,4 @@
-// A user's program: installed from the packed tarball, on whatever Node runs it. Prints what it saw as one line of JSON.
+// A user's program that imports the package from the packed tarball. Prints its results as one line of JSON.
 import { Posthorn, PosthornError } from "posthorn";
 import { fileCursorStore } from "posthorn/node";
 
@@ -12,7 +12,7 @@ const sent = await posthorn.emails.send({
 });
 
 const cursors = [];
-for await (const { cursor } of posthorn.events.stream({ store: fileCursorStore("place") })) {
+for await (const { cursor } of posthorn.events.stream({ store: fileCursorStore("cursor") })) {
   cursors.push(cursor);
   if (cursors.length === 4) break;
 }

@@ -1,12 +1,12 @@
-// A user's program against the real server: sends, receives a webhook, and follows the events over the server's death. Each line it
-// prints is a JSON object; the test acts on them.
+// A user's program against the real server: sends, receives a webhook, and streams events while the server is killed and restarted.
+// Each line of output is a JSON object that the test waits for.
 import { createServer } from "node:http";
 import { Posthorn } from "posthorn";
 import { fileCursorStore } from "posthorn/node";
 
-const tell = (what) => console.log(JSON.stringify(what));
+const print = (value) => console.log(JSON.stringify(value));
 const posthorn = new Posthorn({ timeoutMs: 60_000, maxRetries: 20 });
-const letter = {
+const email = {
   from: "Shop <orders@example.test>",
   to: "ada@example.test",
   subject: "Your order",
@@ -14,14 +14,14 @@ const letter = {
 };
 
 const sent = await posthorn.emails.send({
-  ...letter,
+  ...email,
   metadata: { order: "1042" },
   attachments: [{ filename: "receipt.txt", content: Buffer.from("12.00 EUR") }],
 });
-const content = await posthorn.emails.get(sent.id);
-tell({ sent: sent.status, attachment: content.attachments[0].sizeBytes });
+const stored = await posthorn.emails.get(sent.id);
+print({ sent: sent.status, attachment: stored.attachments[0].sizeBytes });
 
-// The endpoint's secret is known only after it was told to the server, which posts to it at once.
+// The handler needs the signing secret, which is known only after the webhook is created, so the server starts before the handler exists.
 let handle;
 const server = createServer((request, response) => handle(request, response)).listen(0, "127.0.0.1");
 await new Promise((resolve) => server.once("listening", resolve));
@@ -30,11 +30,11 @@ const { webhook, signingSecret } = await posthorn.webhooks.create({
   url: `http://127.0.0.1:${port}/`,
   eventTypes: ["email.delivered"],
 });
-const hooked = new Promise((resolve) => {
+const received = new Promise((resolve) => {
   handle = posthorn.webhooks.nodeHandler({ secret: signingSecret, onDelivered: resolve });
 });
-const { id } = await posthorn.emails.send(letter);
-const event = await hooked;
+const { id } = await posthorn.emails.send(email);
+const event = await received;
 const forged = await fetch(`http://127.0.0.1:${port}/`, {
   method: "POST",
   headers: {
@@ -44,21 +44,21 @@ const forged = await fetch(`http://127.0.0.1:${port}/`, {
   },
   body: JSON.stringify(event),
 });
-tell({ webhook: event.type, same: event.emailId === id, forged: forged.status });
+print({ webhook: event.type, same: event.emailId === id, forged: forged.status });
 await posthorn.webhooks.delete(webhook.id);
 server.close();
 server.closeAllConnections();
 
 const cursors = [];
-const ended = new AbortController();
-const onReconnect = ({ error }) => tell({ lost: error.code });
+const controller = new AbortController();
+const onReconnect = ({ error }) => print({ lost: error.code });
 for await (const { cursor, event } of posthorn.events.stream({
-  store: fileCursorStore("place"),
+  store: fileCursorStore("cursor"),
   onReconnect,
-  signal: ended.signal,
+  signal: controller.signal,
 })) {
   cursors.push(cursor);
-  if (event.metadata.last) ended.abort();
-  else if (event.emailId === id) tell({ streaming: true });
+  if (event.metadata.last) controller.abort();
+  else if (event.emailId === id) print({ streaming: true });
 }
-tell({ node: process.version, cursors });
+print({ node: process.version, cursors });

@@ -1,4 +1,4 @@
-// A user's program as the compiler sees it: what must type-check, and what must not.
+// A user's program for the type checker: the lines with @ts-expect-error must not compile, all others must.
 import {
   type Domain,
   type Email,
@@ -16,9 +16,9 @@ const posthorn = new Posthorn({ apiKey: "ph_live_x", baseUrl: "https://mail.exam
 export async function send(): Promise<SendEmailResponse> {
   // @ts-expect-error: a subject is required
   await posthorn.emails.send({ from: "a@example.com", to: "b@example.net" });
-  // @ts-expect-error: metadata holds strings
+  // @ts-expect-error: metadata values are strings
   await posthorn.emails.send({ from: "a@example.com", to: "b@example.net", subject: "", metadata: { order: 1 } });
-  // @ts-expect-error: the text is called body
+  // @ts-expect-error: the field is called body
   await posthorn.emails.send({ from: "a@example.com", to: "b@example.net", subject: "", text: "Hello" });
   return await posthorn.emails.send({
     from: "a@example.com",
@@ -51,14 +51,14 @@ export async function events(signal: AbortSignal): Promise<void> {
     types: ["email.bounced"],
     store: memoryCursorStore(),
   })) {
-    // @ts-expect-error: which payload there is depends on the type
+    // @ts-expect-error: the payload depends on the type
     event.bounced;
     if (event.type === "email.bounced") event.bounced.bounceType satisfies string;
   }
   // @ts-expect-error: no such type
   posthorn.events.stream({ types: ["email.opened"] });
   await posthorn.events.listen({
-    store: fileCursorStore("place"),
+    store: fileCursorStore("cursor"),
     onReplied: ({ replied }) => console.log(replied.from, replied.body),
     onDomainUpdated: ({ domainUpdated }) => console.log(domainUpdated.status),
     onError: (error, event) => console.log(error instanceof PosthornError && error.code, event?.id),

@@ -1,27 +1,27 @@
-/** Domains for people at a terminal: the records as a table to copy from, and what to do next. */
+/** Domains as posthorn domains prints them: the records as a table to copy from, and what to do next. */
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { domainOnWire } from "../../api/domain-wire.ts";
-import { publishedRecords } from "../../dns/local-zones.ts";
-import { zoneFileLine } from "../../dns/zone-file.ts";
+import { publishedRecords } from "../../domains/publish.ts";
+import { expectedRecords } from "../../domains/rules/records.ts";
+import { judgedRecords } from "../../domains/rules/result.ts";
+import { summarize } from "../../domains/rules/summary.ts";
+import { domainOnWire } from "../../domains/service.ts";
+import type { DomainRow } from "../../domains/store/domains.ts";
+import { zoneFileLine } from "../../domains/zone-file.ts";
 import { DomainSchema } from "../../gen/v1/domain_pb.ts";
-import { askedRecords } from "../../rules/dns-records.ts";
-import { judgedRecords } from "../../rules/domain-result.ts";
-import { summarise } from "../../rules/domain-summary.ts";
-import type { DomainRow } from "../../store/domains.ts";
-import { toWireId } from "../../store/ids.ts";
-import { servesLocally } from "../assemble-domains.ts";
+import { toWireId } from "../../postgres/ids.ts";
+import { servesLocally } from "../assemble/domains.ts";
 import { table } from "../command.ts";
 import type { Config } from "../config.ts";
 
-/** As the API shows it. */
+/** The domain as the API returns it. */
 export function domainJson(row: DomainRow, config: Config): JsonValue {
   const onWire = domainOnWire(row, { zone: config.zone, localDns: servesLocally(config, row.domain) });
   return toJson(DomainSchema, create(DomainSchema, onWire), { alwaysEmitImplicit: true });
 }
 
 export function showDomain(row: DomainRow, zone: string): string {
-  const records = judgedRecords(askedRecords({ ...row, zone }), row.records);
-  const { message, canSend, canReceive } = summarise(row.domain, row.status, records);
+  const records = judgedRecords(expectedRecords({ ...row, zone }), row.records);
+  const { message, canSend, canReceive } = summarize(row.domain, row.status, records);
   const rows = records.map(({ record, status }) => [
     status.toUpperCase(),
     record.need,
@@ -50,9 +50,9 @@ export function showDomain(row: DomainRow, zone: string): string {
   ].join("\n");
 }
 
-/** The records as lines of a zone file, which many providers import. */
+/** The records as lines of a zone file, which many DNS providers import. */
 export function showZoneLines(row: DomainRow, zone: string): string {
-  return publishedRecords(askedRecords({ ...row, zone }))
+  return publishedRecords(expectedRecords({ ...row, zone }))
     .map(zoneFileLine)
     .join("");
 }

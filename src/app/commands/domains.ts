@@ -1,8 +1,8 @@
-/** posthorn domains …: registers, shows, verifies and deletes sending domains, on a running or a stopped instance. */
-import { zoneFile } from "../../dns/zone-file.ts";
-import { listServedKeys } from "../../store/dkim-keys.ts";
-import { deleteDomain, listDomains } from "../../store/domains.ts";
-import { serviceZoneOf } from "../assemble-domains.ts";
+/** posthorn domains: registers, lists, verifies and deletes sending domains and rotates their keys, on a running or a stopped instance. */
+import { listServedKeys } from "../../domains/store/dkim-keys.ts";
+import { deleteDomain, listDomains } from "../../domains/store/domains.ts";
+import { zoneFile } from "../../domains/zone-file.ts";
+import { serviceZoneOf } from "../assemble/domains.ts";
 import { type Command, UsageError } from "../command.ts";
 import { domainJson, showDomain, showDomains, showZoneLines } from "./domains-show.ts";
 import { workspaceOption } from "./keys.ts";
@@ -17,7 +17,7 @@ const domainsAdd: Command = {
   summary: "Register a sending domain and print the DNS records to publish.",
   words: "DOMAIN",
   options: {
-    "mail-from-label": { type: "string", help: "first label of the return path's name", value: "bounce" },
+    "mail-from-label": { type: "string", help: "first label of the return path's host name", value: "bounce" },
     workspace: workspaceOption,
     json: jsonOption,
   },
@@ -29,7 +29,7 @@ const domainsAdd: Command = {
       const row = await domains.registrar.register({ workspaceId, domain, mailFromLabel });
       if (options.json) return printJson(domainJson(row, config));
       print(showDomain(row, config.zone));
-      print(`When they are published: posthorn domains verify ${row.domain}`);
+      print(`Once they are published, run: posthorn domains verify ${row.domain}`);
     });
   },
 };
@@ -50,15 +50,15 @@ const domainsList: Command = {
 
 const domainsVerify: Command = {
   name: "domains verify",
-  summary: "Look a domain's records up in DNS now and say what is still needed.",
+  summary: "Check a domain's records in DNS now and show what is missing.",
   words: "DOMAIN",
   options: { workspace: workspaceOption, json: jsonOption },
   async run({ words, options, config: read }) {
     const config = read();
-    await withDomains(config, options.workspace, async (at) => {
-      const { id } = await domainFrom(at, words);
-      const row = await at.domains.checker.refresh(at.workspaceId, id);
-      if (!row) throw new UsageError(`${words[0]} was deleted meanwhile.`);
+    await withDomains(config, options.workspace, async (context) => {
+      const { id } = await domainFrom(context, words);
+      const row = await context.domains.checker.refresh(context.workspaceId, id);
+      if (!row) throw new UsageError(`${words[0]} was deleted in the meantime.`);
       if (options.json) return printJson(domainJson(row, config));
       print(showDomain(row, config.zone));
     });
@@ -67,17 +67,17 @@ const domainsVerify: Command = {
 
 const domainsRecords: Command = {
   name: "domains records",
-  summary: "Print the DNS records that a domain needs, with what was last found.",
+  summary: "Print the DNS records that a domain needs, with the result of the last check.",
   words: "DOMAIN",
   options: {
-    "zone-file": { type: "boolean", help: "as lines of a zone file, for providers that import one" },
+    "zone-file": { type: "boolean", help: "print zone file lines, for DNS providers that import them" },
     workspace: workspaceOption,
     json: jsonOption,
   },
   async run({ words, options, config: read }) {
     const config = read();
-    await withDomains(config, options.workspace, async (at) => {
-      const row = await domainFrom(at, words);
+    await withDomains(config, options.workspace, async (context) => {
+      const row = await domainFrom(context, words);
       if (options["zone-file"]) return print(showZoneLines(row, config.zone));
       if (options.json) return printJson(domainJson(row, config));
       print(showDomain(row, config.zone));
@@ -87,32 +87,35 @@ const domainsRecords: Command = {
 
 const domainsRotate: Command = {
   name: "domains rotate",
-  summary: "Replace a domain's DKIM key; nothing has to be changed in DNS.",
+  summary: "Replace a domain's DKIM key; DNS needs no change.",
   words: "DOMAIN",
-  options: { workspace: workspaceOption, json: jsonOption },
+  options: {
+    workspace: workspaceOption,
+    json: { type: "boolean", help: "print the domain and the time from which the new key signs as JSON" },
+  },
   async run({ words, options, config: read }) {
-    await withDomains(read(), options.workspace, async (at) => {
-      const { id, domain } = await domainFrom(at, words);
-      const { signsFrom } = (await at.domains.rotate(at.workspaceId, id)) ?? {};
-      if (!signsFrom) throw new UsageError(`${words[0]} was deleted meanwhile.`);
+    await withDomains(read(), options.workspace, async (context) => {
+      const { id, domain } = await domainFrom(context, words);
+      const { signsFrom } = (await context.domains.rotate(context.workspaceId, id)) ?? {};
+      if (!signsFrom) throw new UsageError(`${words[0]} was deleted in the meantime.`);
       if (options.json) return printJson({ domain, signsFrom });
-      print(`A new DKIM key of ${domain} is served from now on and signs from ${signsFrom.toISOString()} on.`);
+      print(`${domain} has a new DKIM key. It is in DNS now and signs mail from ${signsFrom.toISOString()} on.`);
     });
   },
 };
 
 const domainsDelete: Command = {
   name: "domains delete",
-  summary: "Delete a domain: nothing new is sent from it, accepted mail is still delivered.",
+  summary: "Delete a domain: new mail from it is rejected, accepted mail is still delivered.",
   words: "DOMAIN",
-  options: { workspace: workspaceOption, json: { type: "boolean", help: "print what was deleted as JSON" } },
+  options: { workspace: workspaceOption, json: { type: "boolean", help: "print the deleted domain as JSON" } },
   async run({ words, options, config }) {
-    await withDomains(config(), options.workspace, async (at) => {
-      const row = await domainFrom(at, words);
-      await deleteDomain(at.sql, at.workspaceId, row.id);
+    await withDomains(config(), options.workspace, async (context) => {
+      const row = await domainFrom(context, words);
+      await deleteDomain(context.sql, context.workspaceId, row.id);
       if (options.json) return printJson({ domain: row.domain, deleted: true });
       print(
-        `${row.domain} is deleted. Leave its DKIM records in DNS for 7 more days: mail on its way is verified with them.`,
+        `${row.domain} deleted. Leave its DKIM records in DNS for 7 more days: receivers verify mail in transit with them.`,
       );
     });
   },
@@ -120,14 +123,14 @@ const domainsDelete: Command = {
 
 const domainsZone: Command = {
   name: "domains zone",
-  summary: "Print the service's own DNS zone as a master file, for DNS servers of your own.",
+  summary: "Print the service's own DNS zone as a zone file, to serve it from other DNS servers.",
   options: {},
   async run({ config: read }) {
     const config = read();
     const input = serviceZoneOf(config, Date.now());
     if (input.publicIps.length === 0)
       throw new UsageError(
-        "POSTHORN_PUBLIC_IPS is not set, and a zone whose hosts have no address is of no use. Set it to the addresses that mail leaves from.",
+        "POSTHORN_PUBLIC_IPS is not set, so the zone's hosts would have no address. Set it to the addresses that mail leaves from.",
       );
     await withStore(config, async ({ sql }) => print(zoneFile(input, await listServedKeys(sql))));
   },

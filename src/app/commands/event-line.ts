@@ -1,6 +1,6 @@
-/** An event as one line for people. Used by posthorn events and posthorn demo. */
-import { colour, type Tone } from "../terminal.ts";
-import type { WireEvent } from "./reach.ts";
+/** An event as one line of text. Used by posthorn events and posthorn demo. */
+import { color, type Tone } from "../command.ts";
+import type { WireEvent } from "./api-client.ts";
 
 const tones: Record<string, Tone> = {
   "email.delivered": "green",
@@ -18,31 +18,33 @@ const tones: Record<string, Tone> = {
 
 export function showEvent(cursor: string, event: WireEvent): string {
   const time = event.createdAt.replace("T", " ").slice(0, 19);
-  const { whom, said } = whatHappened(event);
-  return [cursor.padStart(4), time, typeOf(event), whom, event.emailId, said].filter((word) => word !== "").join("  ");
+  const { subject, detail } = describe(event);
+  return [cursor.padStart(4), time, typeOf(event), subject, event.emailId, detail]
+    .filter((word) => word !== "")
+    .join("  ");
 }
 
-/** Where the time and the email are clear from what stands around it. */
+/** Without cursor, time and email id, for output that shows them elsewhere. */
 export function showEventShortly(event: WireEvent): string {
-  const { whom, said } = whatHappened(event);
-  return [typeOf(event), whom, said].filter((word) => word !== "").join("  ");
+  const { subject, detail } = describe(event);
+  return [typeOf(event), subject, detail].filter((word) => word !== "").join("  ");
 }
 
 function typeOf({ type }: WireEvent): string {
-  return colour(tones[type] ?? "bold", type.padEnd(15));
+  return color(tones[type] ?? "bold", type.padEnd(15));
 }
 
-/** Whom it is about and what was said, whatever the type calls it. */
-function whatHappened(event: WireEvent): { whom: string; said: string } {
+/** The recipient, domain or URL that the event concerns, and the reply, reason or status, from the type's own payload fields. */
+function describe(event: WireEvent): { subject: string; detail: string } {
   const field = event.type.replace(/^email\./, "").replace(/\.(\w)/, (_, letter: string) => letter.toUpperCase());
   const payload = (event[field] ?? {}) as Record<string, unknown>;
-  const { recipients, from, domain, url, smtpReply, reason, subject, status } = payload;
-  const whom =
+  const { recipients, from, domain, url, smtpReply, reason, subject: title, status } = payload;
+  const subject =
     Array.isArray(recipients) && recipients.length > 0 ? recipients.join(", ") : (from ?? domain ?? url ?? "");
-  return { whom: firstLine(whom), said: firstLine(smtpReply || reason || subject || status || "") };
+  return { subject: firstLine(subject), detail: firstLine(smtpReply || reason || title || status || "") };
 }
 
-/** Others wrote it: no control character of theirs reaches the terminal. */
+/** Remote servers wrote this text: control characters must not reach the terminal. */
 function firstLine(text: unknown): string {
   const [line = ""] = String(text).split("\n");
   return line.replace(/\p{Cc}/gu, "").slice(0, 200);

@@ -1,18 +1,19 @@
-/** posthorn events: the log of a workspace, a line an event, from a cursor to its end or live. */
+/** posthorn events: prints a workspace's event log, one line per event, from a cursor to its end or live. */
 import { setTimeout as delay } from "node:timers/promises";
-import { Problem } from "../../rules/problem.ts";
+import { Problem } from "../../ops/problem.ts";
 import type { Command } from "../command.ts";
+import { type StreamAnswer, urlOption } from "./api-client.ts";
 import { showEvent } from "./event-line.ts";
 import { workspaceOption } from "./keys.ts";
-import { type StreamAnswer, urlOption, withReach } from "./reach.ts";
+import { withClient } from "./with-client.ts";
 
 export const events: Command = {
   name: "events",
-  summary: "Print what happened to emails and domains, oldest first; with --follow also what happens from now on.",
+  summary: "Print the events of emails and domains, oldest first; with --follow, also new ones as they happen.",
   options: {
-    follow: { type: "boolean", help: "stay and print each new event, until Ctrl-C" },
-    cursor: { type: "string", help: "start after this one; latest: new events only", value: "0" },
-    types: { type: "string", help: "only these, comma list: email.delivered,email.bounced" },
+    follow: { type: "boolean", help: "keep printing new events until Ctrl-C" },
+    cursor: { type: "string", help: "start after this cursor; latest: new events only", value: "0" },
+    types: { type: "string", help: "only these types, comma list: email.delivered,email.bounced" },
     email: { type: "string", help: "only events of the email with this id" },
     workspace: workspaceOption,
     url: urlOption,
@@ -34,18 +35,18 @@ export const events: Command = {
       emailId: String(options.email ?? ""),
       follow,
     };
-    await withReach({ ...input, stop: ended }, async (reach) => {
+    await withClient({ ...input, stop: ended }, async (client) => {
       for (;;) {
         try {
-          for await (const message of reach.events(request, ended)) {
+          for await (const message of client.events(request, ended)) {
             print(message);
             request.cursor = message.cursor;
           }
           if (!follow) return;
         } catch (error) {
           if (ended.aborted) return;
-          if (!follow || !passes(error)) throw error;
-          process.stderr.write(`${(error as Error).message} Going on after ${request.cursor} …\n`);
+          if (!follow || !isRetryable(error)) throw error;
+          process.stderr.write(`${(error as Error).message} Reconnecting after cursor ${request.cursor} …\n`);
         }
         await delay(1000, undefined, { signal: ended }).catch(() => {});
         if (ended.aborted) return;
@@ -56,12 +57,12 @@ export const events: Command = {
   },
 };
 
-/** Another connection may help: the server stops for a moment, or the line was cut. */
-function passes(error: unknown): boolean {
+/** A new connection may succeed: the server restarts, or the connection was lost. */
+function isRetryable(error: unknown): boolean {
   return error instanceof Problem && ["unavailable", "resource_exhausted", "canceled"].includes(error.code);
 }
 
-/** Aborted with `stop`, or by a reader that closes the pipe early, such as head, which is no failure. */
+/** Aborted with `stop`, or when a reader such as head closes the pipe early, which is not a failure. */
 function endedByReader(stop: AbortSignal): AbortSignal {
   const ended = new AbortController();
   const end = () => ended.abort();

@@ -1,16 +1,15 @@
-/** posthorn migrate: brings the schema up to date without starting anything, and says what it does file by file. */
-import { type BackfillState, outstandingBackfills } from "../../store/backfill.ts";
-import { type Progress, readMigrations } from "../../store/migrate.ts";
-import { schemaState } from "../../store/schema-state.ts";
+/** posthorn migrate: brings the schema up to date without starting the program, and prints each step. */
+import { type BackfillState, outstandingBackfills } from "../../postgres/backfill.ts";
+import { type Progress, readMigrations } from "../../postgres/migrate.ts";
+import { schemaState } from "../../postgres/schema-state.ts";
 import type { Command } from "../command.ts";
 import { lineOf } from "./migration-line.ts";
 import { withStore } from "./with-store.ts";
 
 export const migrateCommand: Command = {
   name: "migrate",
-  summary:
-    "Bring the database's schema up to date (posthorn start does this too), also while older programs run on it.",
-  options: { json: { type: "boolean", help: "print the version, the applied files and open backfills as JSON" } },
+  summary: "Bring the database schema up to date (posthorn start does this too), also while older programs run on it.",
+  options: { json: { type: "boolean", help: "print the version, applied files and outstanding backfills as JSON" } },
   async run({ options, config, stop }) {
     const steps = await readMigrations();
     const applied: string[] = [];
@@ -31,7 +30,7 @@ export const migrateCommand: Command = {
         print(`The schema is at version ${version} (${name}) and serves programs of version ${serves} and newer.`);
         if (version > steps.length)
           print(
-            `This program has version ${steps.length}: a newer release migrated the database. It still runs on it.`,
+            `A newer release migrated the database. This program has schema version ${steps.length} and still works on it.`,
           );
         for (const backfill of backfills) print(backfillLine(backfill));
         if (backfills.length === 0) print("No backfill is outstanding.");
@@ -40,7 +39,7 @@ export const migrateCommand: Command = {
     ).catch((error) => {
       if (!stop.aborted) throw error;
       process.stderr.write(
-        "Interrupted. What was finished stays; the next posthorn migrate or start goes on from there.\n",
+        "Interrupted. Finished steps are kept; the next posthorn migrate or start continues from there.\n",
       );
       process.exitCode = 1;
     });
@@ -50,7 +49,7 @@ export const migrateCommand: Command = {
 export function backfillLine({ name, rows, waitsFor }: BackfillState): string {
   const nodes = waitsFor.map(({ host, pid }) => `${host} (process ${pid})`).join(", ");
   const state = nodes
-    ? `waits until the nodes with an older program are upgraded: ${nodes}`
-    : "nodes with the role housekeeping go on with it";
+    ? `waiting until the nodes with an older program are upgraded: ${nodes}`
+    : "nodes with the role housekeeping continue it";
   return `Backfill ${name} is outstanding: ${rows} rows done; ${state}.`;
 }

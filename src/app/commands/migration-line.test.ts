@@ -21,7 +21,7 @@ test("each step of a migration is one line", () => {
       "0007_a.sql: building emails_p1_a on emails_p1 (2 of 9)",
       "0007_a.sql: emails_p1_a: building index: scanning table, 40 %",
       "0007_a.sql: emails_p1_a: waiting for old snapshots",
-      "0007_a.sql: another node works on this; waiting for it",
+      "0007_a.sql: waiting for another node that applies it",
       "0007_a.sql: waiting for a lock on emails: session 7 (report, active) has been in a transaction for 61 s: select 1",
       "0007_a.sql: waiting for a lock on emails",
     ],

@@ -1,5 +1,5 @@
-/** One line for each step of a migration. Printed by posthorn migrate, and by other commands while a migration keeps them waiting. */
-import type { Progress } from "../../store/migrate.ts";
+/** One line for each step of a migration. Printed by posthorn migrate, and by other commands that wait for a migration. */
+import type { Progress } from "../../postgres/migrate.ts";
 
 export function lineOf(progress: Progress): string {
   const { migration } = progress;
@@ -11,7 +11,7 @@ export function lineOf(progress: Progress): string {
     case "building":
       return `${migration}: ${progress.index}: ${progress.phase}${progress.percent === undefined ? "" : `, ${progress.percent} %`}`;
     case "queued":
-      return `${migration}: another node works on this; waiting for it`;
+      return `${migration}: waiting for another node that applies it`;
     case "waiting": {
       const { blocker, tables } = progress;
       const by = blocker

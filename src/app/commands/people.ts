@@ -1,12 +1,12 @@
-/** posthorn people …: lists people, invites them and gives them a way back in, on a running or a stopped instance. */
-import { readEmail } from "../../people/input.ts";
+/** posthorn people: lists and invites people and resets their passwords, on a running or a stopped instance. */
+import { type Role, roles } from "../../http/caller.ts";
+import { Problem } from "../../ops/problem.ts";
 import { createInvitations } from "../../people/invitations.ts";
 import { firstToken, linkTo } from "../../people/links.ts";
 import { makeResetLink } from "../../people/resets.ts";
-import { Problem } from "../../rules/problem.ts";
-import { toWireId } from "../../store/ids.ts";
-import { type Role, roles } from "../../store/members.ts";
-import { findPerson, hasPeople, listPeople } from "../../store/people.ts";
+import { findPerson, hasPeople, listPeople } from "../../people/store.ts";
+import { toWireId } from "../../postgres/ids.ts";
+import { readEmail } from "../../workspaces/rules.ts";
 import { baseUrl } from "../base-url.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
@@ -37,13 +37,13 @@ const peopleList: Command = {
 
 const peopleFirstLink: Command = {
   name: "people first-link",
-  summary: "Print the one-time link, alone, with which the first person signs up.",
+  summary: "Print only the one-time link with which the first person signs up.",
   options: {},
   async run({ config: read }) {
     const config = read();
     if (config.signup === "closed")
       throw new UsageError("POSTHORN_SIGNUP is closed. Invite the first person with: posthorn people invite EMAIL");
-    const base = await baseNow(config);
+    const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql, secrets }) => {
       if (await hasPeople(sql))
         throw new Problem(
@@ -58,7 +58,7 @@ const peopleFirstLink: Command = {
 const peopleInvite: Command = {
   name: "people invite",
   summary:
-    "Invite a person to a workspace and print the link, alone, on standard output. Works whatever POSTHORN_SIGNUP says.",
+    "Invite a person to a workspace and print only the link on standard output. Works with every POSTHORN_SIGNUP.",
   words: "EMAIL",
   options: {
     workspace: workspaceOption,
@@ -67,10 +67,10 @@ const peopleInvite: Command = {
   async run({ words, options, config: read }) {
     const role = String(options.role ?? "owner");
     if (!(roles as readonly string[]).includes(role))
-      throw new UsageError(`--role must be ${roles.join(", ")}, is ${JSON.stringify(role)}`);
+      throw new UsageError(`--role must be one of ${roles.join(", ")}, not ${JSON.stringify(role)}`);
     const email = oneEmail(words);
     const config = read();
-    const base = await baseNow(config);
+    const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql, nowMs }) => {
       const invitations = createInvitations({ sql, base: () => base, nowMs, mail: undefined });
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
@@ -82,16 +82,16 @@ const peopleInvite: Command = {
 
 const peopleResetPassword: Command = {
   name: "people reset-password",
-  summary: "Print a link, alone, with which a person sets a new password within an hour.",
+  summary: "Print only a link with which a person can set a new password within an hour.",
   words: "EMAIL",
   options: {},
   async run({ words, config: read }) {
     const email = oneEmail(words);
     const config = read();
-    const base = await baseNow(config);
+    const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql }) => {
       if (!(await findPerson(sql, email)))
-        throw new UsageError(`Nobody signed up with ${email}. See: posthorn people list`);
+        throw new UsageError(`No person signed up with ${email}. See: posthorn people list`);
       process.stdout.write(`${await makeResetLink(sql, email, base)}\n`);
     });
   },
@@ -99,12 +99,12 @@ const peopleResetPassword: Command = {
 
 function oneEmail(words: readonly string[]): string {
   const email = words.length === 1 ? readEmail(words[0]!) : undefined;
-  if (!email) throw new UsageError("Name one email address, for example: ann@example.com");
+  if (!email) throw new UsageError("Give one email address, for example: ann@example.com");
   return email;
 }
 
-/** Where the program listens, as it wrote down when it started; else where it would. */
-async function baseNow(config: Config): Promise<string> {
+/** The URL with the port of the last started program in this data directory, or else the configured port. */
+async function currentBaseUrl(config: Config): Promise<string> {
   return baseUrl(config, (await readPorts(config.dataDir))?.ports.http ?? config.http.port);
 }
 

@@ -1,19 +1,17 @@
-/** posthorn queue: the outgoing mail of a workspace by destination, and its hastening, holding and giving up. */
+/** posthorn queue: lists a workspace's queued mail by destination, and retries, pauses, resumes or purges a destination. */
 import { create, fromJson, type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
-import type { Call } from "../../api/call.ts";
-import { CallLife } from "../../api/life.ts";
-import { createQueueService } from "../../api/queue.ts";
 import { QueueService } from "../../gen/v1/queue_pb.ts";
+import { type Call, CallCancellation } from "../../http/call.ts";
 import { silentLog } from "../../ops/log.ts";
-import { createWake } from "../../store/wake.ts";
+import { createWake } from "../../postgres/wake.ts";
+import { createQueueService } from "../../queue/service.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
+import { createApi, urlOption } from "./api-client.ts";
 import { workspaceFrom, workspaceOption } from "./keys.ts";
-import { urlOption } from "./reach.ts";
-import { createApi } from "./reach-api.ts";
 import { withStore } from "./with-store.ts";
 
-type Wire = {
+type WireDestination = {
   destination: string;
   mxSite: string;
   state: string;
@@ -24,7 +22,7 @@ type Wire = {
   lastReply: string;
 };
 type Method = keyof (typeof QueueService)["method"];
-type Ask = (method: Method, request: JsonObject) => Promise<JsonObject>;
+type CallMethod = (method: Method, request: JsonObject) => Promise<JsonObject>;
 
 const verbs = {
   retry: "retryDestination",
@@ -35,39 +33,39 @@ const verbs = {
 
 export const queue: Command = {
   name: "queue",
-  summary: "Show what mail waits for which destination; retry, pause, resume or purge one.",
+  summary: "Show queued mail by destination; retry, pause, resume or purge a destination.",
   options: {
-    retry: { type: "string", help: "try what waits for this destination now" },
-    pause: { type: "string", help: "hold mail for this destination back" },
-    resume: { type: "string", help: "let it go again" },
-    purge: { type: "string", help: "give up what waits for this destination: it ends as failed" },
+    retry: { type: "string", help: "retry the queued mail of this destination now" },
+    pause: { type: "string", help: "stop sending to this destination" },
+    resume: { type: "string", help: "send to this destination again" },
+    purge: { type: "string", help: "give up the queued mail of this destination: it ends as failed" },
     search: { type: "string", help: "only destinations that contain this text" },
     workspace: workspaceOption,
     url: urlOption,
     json: { type: "boolean", help: "one JSON object per line" },
   },
   async run({ options, config }) {
-    const asked = (Object.keys(verbs) as (keyof typeof verbs)[]).filter((verb) => options[verb] !== undefined);
-    if (asked.length > 1) throw new UsageError(`One at a time: ${asked.map((verb) => `--${verb}`).join(" or ")}.`);
-    const [verb] = asked;
-    await withQueue({ options, config }, async (ask) => {
+    const given = (Object.keys(verbs) as (keyof typeof verbs)[]).filter((verb) => options[verb] !== undefined);
+    if (given.length > 1) throw new UsageError(`Use only one of ${given.map((verb) => `--${verb}`).join(", ")}.`);
+    const [verb] = given;
+    await withQueue({ options, config }, async (call) => {
       if (verb) {
-        const answer = await ask(verbs[verb], { destination: String(options[verb]) });
+        const answer = await call(verbs[verb], { destination: String(options[verb]) });
         process.stdout.write(options.json ? `${JSON.stringify(answer)}\n` : `${answer.message}\n`);
         return;
       }
-      const rows = await listAll(ask, String(options.search ?? ""));
+      const rows = await listAll(call, String(options.search ?? ""));
       if (options.json) for (const row of rows) process.stdout.write(`${JSON.stringify(row)}\n`);
-      else process.stdout.write(rows.length > 0 ? show(rows) : "No mail waits.\n");
+      else process.stdout.write(rows.length > 0 ? show(rows) : "The queue is empty.\n");
     });
   },
 };
 
-async function listAll(ask: Ask, search: string): Promise<Wire[]> {
-  const all: Wire[] = [];
+async function listAll(call: CallMethod, search: string): Promise<WireDestination[]> {
+  const all: WireDestination[] = [];
   for (let pageToken = ""; ; ) {
-    const page = (await ask("listDestinations", { pageSize: 100, pageToken, search })) as unknown as {
-      data: Wire[];
+    const page = (await call("listDestinations", { pageSize: 100, pageToken, search })) as unknown as {
+      data: WireDestination[];
       nextPageToken: string;
     };
     all.push(...page.data);
@@ -76,9 +74,9 @@ async function listAll(ask: Ask, search: string): Promise<Wire[]> {
   }
 }
 
-function show(rows: Wire[]): string {
+function show(rows: WireDestination[]): string {
   const time = (text: string | undefined) => text?.replace(/\.\d+Z$/, "Z") ?? "";
-  const head = ["DESTINATION", "SITE", "STATE", "WAITING", "UNDER WAY", "OLDEST", "NEXT ATTEMPT", "LAST REPLY"];
+  const head = ["DESTINATION", "SITE", "STATE", "QUEUED", "IN FLIGHT", "OLDEST", "NEXT ATTEMPT", "LAST REPLY"];
   const lines = rows.map((row) => [
     row.destination,
     row.mxSite,
@@ -92,16 +90,16 @@ function show(rows: Wire[]): string {
   return table([head, ...lines], "");
 }
 
-/** Elsewhere by its API, with a key; here by the API's own handlers on the store, whether the program runs or not. */
+/** With a URL, calls that instance's API. Otherwise runs the API's handlers on the local store, whether the program runs or not. */
 async function withQueue(
   { options, config }: { options: Record<string, string | boolean | undefined>; config: () => Config },
-  work: (ask: Ask) => Promise<void>,
+  work: (call: CallMethod) => Promise<void>,
 ): Promise<void> {
   const url = String(options.url ?? process.env.POSTHORN_URL ?? "").trim();
   if (url !== "") {
     if (options.workspace !== undefined)
       throw new UsageError(
-        "--workspace is for this data directory; elsewhere, the key in POSTHORN_KEY says which one.",
+        "--workspace works only on the local data directory. With a URL, the key in POSTHORN_KEY selects the workspace.",
       );
     const api = createApi({ url, key: (process.env.POSTHORN_KEY ?? "").trim() });
     return await work((method, request) =>
@@ -115,7 +113,7 @@ async function withQueue(
     const call: Call = {
       caller: { workspaceId, keyId: "", permission: "full", domain: undefined, test: false },
       requestId: "",
-      life: new CallLife(),
+      cancellation: new CallCancellation(),
       timeLeftMs: () => undefined,
       header: () => undefined,
       beginWrite() {},

@@ -1,42 +1,42 @@
-/** posthorn send: one email from flags and standard input, waited for until every receiver has said something. */
+/** posthorn send: sends one email from flags and standard input, and waits for the first delivery attempts. */
 import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { type Command, UsageError } from "../command.ts";
-import { colour } from "../terminal.ts";
+import { type Command, color, UsageError } from "../command.ts";
+import { type SendAnswer, urlOption } from "./api-client.ts";
 import { workspaceOption } from "./keys.ts";
-import { type SendAnswer, urlOption, withReach } from "./reach.ts";
+import { withClient } from "./with-client.ts";
 
 export const send: Command = {
   name: "send",
-  summary: "Send an email and say what became of it. The text comes from --body or standard input.",
+  summary: "Send an email and print the result. The text comes from --body or standard input.",
   words: "TO…",
   options: {
-    from: { type: "string", help: "sender, an address of a domain that can send; needed" },
+    from: { type: "string", help: "sender, at a domain that can send; required" },
     subject: { type: "string", help: "subject line" },
-    cc: { type: "string", many: true, help: "another reader; may be given several times" },
-    bcc: { type: "string", many: true, help: "a reader whom nobody sees; may be given several times" },
-    body: { type: "string", help: "the text; left out, it is read from standard input" },
-    "html-file": { type: "string", help: "a file with the HTML form" },
-    attach: { type: "string", many: true, help: "a file to attach; may be given several times" },
-    metadata: { type: "string", many: true, help: "name=value, comes back in events; may be given several times" },
-    header: { type: "string", many: true, help: "'Name: value'; may be given several times" },
-    "reply-to": { type: "string", many: true, help: "where answers go; may be given several times" },
-    "in-reply-to": { type: "string", help: "id of the email or inbound message that this one answers" },
+    cc: { type: "string", many: true, help: "copy to this address; repeatable" },
+    bcc: { type: "string", many: true, help: "blind copy to this address; repeatable" },
+    body: { type: "string", help: "the text; default: standard input" },
+    "html-file": { type: "string", help: "file with the HTML version" },
+    attach: { type: "string", many: true, help: "file to attach; repeatable" },
+    metadata: { type: "string", many: true, help: "name=value, included in events; repeatable" },
+    header: { type: "string", many: true, help: "'Name: value'; repeatable" },
+    "reply-to": { type: "string", many: true, help: "address for replies; repeatable" },
+    "in-reply-to": { type: "string", help: "id of the email or inbound message that this one replies to" },
     at: { type: "string", help: "send at this time, for example 2027-01-31T09:30:00Z" },
     async: { type: "boolean", help: "do not wait for the first attempt" },
-    "idempotency-key": { type: "string", help: "the same key again sends nothing again" },
+    "idempotency-key": { type: "string", help: "a retry with the same key does not send the email again" },
     workspace: workspaceOption,
     url: urlOption,
-    json: { type: "boolean", help: "print the answer as the API gives it" },
+    json: { type: "boolean", help: "print the API's response as JSON" },
   },
   async run(input) {
     const { words, options, lists } = input;
     if (words.length === 0)
-      throw new UsageError("Name a recipient: posthorn send --from you@example.com ada@example.net");
+      throw new UsageError("Give a recipient: posthorn send --from you@example.com ada@example.net");
     if (typeof options.from !== "string")
-      throw new UsageError("--from is missing: the address that the email comes from");
+      throw new UsageError("--from is missing. Give the sender's address: --from you@example.com");
     const html =
       options["html-file"] === undefined ? "" : (await readOrRefuse(String(options["html-file"]))).toString();
     const request: JsonObject = {
@@ -56,33 +56,33 @@ export const send: Command = {
     };
     if (options.at !== undefined) request.scheduledAt = timeOf(String(options.at));
     const key = options["idempotency-key"];
-    await withReach(input, async (reach) => {
-      const answer = await reach.send(request, typeof key === "string" ? { idempotencyKey: key } : {});
+    await withClient(input, async (client) => {
+      const answer = await client.send(request, typeof key === "string" ? { idempotencyKey: key } : {});
       if (options.json) process.stdout.write(`${JSON.stringify(answer)}\n`);
-      else process.stdout.write(await inWords(answer, reach.delivers));
+      else process.stdout.write(await describe(answer, client.delivers));
       if (answer.status === "EMAIL_STATUS_FAILED") process.exitCode = 1;
     });
   },
 };
 
-async function inWords(answer: SendAnswer, delivers: () => Promise<boolean>): Promise<string> {
+async function describe(answer: SendAnswer, delivers: () => Promise<boolean>): Promise<string> {
   const status = answer.status.replace("EMAIL_STATUS_", "");
   const tone = { SENT: "green", FAILED: "red" }[status] ?? "yellow";
-  const lines = [`${answer.id}  ${colour(tone as "green", status)}  ${answer.statusMessage}`];
+  const lines = [`${answer.id}  ${color(tone as "green", status)}  ${answer.statusMessage}`];
   if (status === "QUEUED" && !(await delivers()))
-    lines.push("No Posthorn runs on this database: the email is stored and goes out when one starts.");
+    lines.push("No Posthorn is running on this database. The email is stored and will be sent when one starts.");
   return `${lines.join("\n")}\n`;
 }
 
-/** As mail(1) does: without a text on the command line, what is piped in is the text. */
+/** Like mail(1): without --body, standard input is the text. */
 async function textOf(body: string | boolean | undefined, html: string): Promise<string> {
   if (typeof body === "string") return body;
   if (html !== "") return "";
-  if (process.stdin.isTTY) process.stderr.write("Write the text, then press Ctrl-D:\n");
+  if (process.stdin.isTTY) process.stderr.write("Type the text, then press Ctrl-D:\n");
   return await text(process.stdin);
 }
 
-/** What people attach most; anything else is a file like any other to its reader. */
+/** Content types of common attachments. Every other file is application/octet-stream. */
 const types: Record<string, string> = {
   ".csv": "text/csv",
   ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -114,7 +114,7 @@ async function attachment(path: string): Promise<JsonObject> {
 
 async function readOrRefuse(path: string): Promise<Buffer> {
   return await readFile(path).catch((error: Error) => {
-    throw new UsageError(`The file ${path} cannot be read: ${error.message}`);
+    throw new UsageError(`Cannot read the file ${path}: ${error.message}`);
   });
 }
 
@@ -131,6 +131,6 @@ function pairs(items: readonly string[], separator: string, flag: string): Recor
 function timeOf(value: string): string {
   const time = new Date(value);
   if (Number.isNaN(time.getTime()))
-    throw new UsageError(`--at ${JSON.stringify(value)} is no time; write for example 2027-01-31T09:30:00Z`);
+    throw new UsageError(`--at ${JSON.stringify(value)} is not a valid time; write for example 2027-01-31T09:30:00Z`);
   return time.toISOString();
 }

@@ -1,4 +1,4 @@
-/** posthorn start: runs the program until it is told to stop, and says where everything is. */
+/** posthorn start: runs the program until SIGINT or SIGTERM, and prints its addresses, the first key and an example call. */
 import { createLog } from "../../ops/log.ts";
 import { assemble, type Program } from "../assemble.ts";
 import { baseUrl } from "../base-url.ts";
@@ -23,11 +23,11 @@ export const start: Command = {
     if (program) {
       if (!stop.aborted) process.stdout.write(welcome(config, program));
       await untilAborted(stop);
-      log.info("stopping: no new work, finishing what is in hand");
+      log.info("stopping: taking no new work, finishing work in progress");
       await program.stop();
     }
     log.info("stopped");
-    // Everything of ours is closed; whatever a library may still hold must not keep the process alive.
+    // Our own resources are closed; an open handle of a library must not keep the process running.
     process.exit(0);
   },
 };
@@ -37,8 +37,8 @@ function welcome(config: Config, program: Program): string {
   const ops = `http://${config.ops.host.includes(":") ? `[${config.ops.host}]` : config.ops.host}:${ports.ops}`;
   if (ports.http === undefined)
     return [
-      ...["", `Posthorn runs as ${[...config.roles].join(", ")}.`, "", `  Health     ${ops}/readyz`],
-      ...[`  Metrics    ${ops}/metrics`, "", ...whereTheKeyIs(first.keyFile), ""],
+      ...["", `Posthorn is running with the roles ${[...config.roles].join(", ")}.`, "", `  Health     ${ops}/readyz`],
+      ...[`  Metrics    ${ops}/metrics`, "", ...keyFileLines(first.keyFile), ""],
     ].join("\n");
   const base = baseUrl(config, ports.http);
   const lines = ["", "Posthorn is running.", "", `  API        ${base}`, `  Dashboard  ${base}/`];
@@ -46,20 +46,20 @@ function welcome(config: Config, program: Program): string {
   if (ports.dns !== undefined) lines.push(`  DNS        ${config.dns.host}:${ports.dns}  (zone ${config.zone})`);
   lines.push("");
   if (config.delivery === "capture")
-    lines.push("  Mail is captured: nothing leaves this machine. Set POSTHORN_DELIVERY=direct to deliver.", "");
-  // Elsewhere than on a terminal, the output ends in a journal or a log file, which more people read than the data directory.
+    lines.push("  Capture mode: no mail leaves this machine. Set POSTHORN_DELIVERY=direct to deliver.", "");
+  // Without a terminal, the output goes to a journal or log file, which more people can read than the data directory.
   const mayShow = process.stdout.isTTY === true && config.onLoopback;
   const { firstSignUp } = program;
   if (firstSignUp && mayShow)
     lines.push(`  Sign up with this one-time link (also in ${firstSignUp.file}):`, "", `    ${firstSignUp.link}`, "");
   else if (firstSignUp) lines.push(`  The one-time link to sign up is in ${firstSignUp.file}`, "");
-  const show = first.newKey !== undefined && mayShow;
-  if (show)
-    lines.push(`  Your first API key, shown this once (also in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
-  else lines.push(...whereTheKeyIs(first.keyFile));
-  const key = show ? first.newKey : first.keyFile ? `$(cat ${quoted(first.keyFile)})` : "$POSTHORN_API_KEY";
+  const showKey = first.newKey !== undefined && mayShow;
+  if (showKey)
+    lines.push(`  Your first API key, shown only once (also in ${first.keyFile}):`, "", `    ${first.newKey}`, "");
+  else lines.push(...keyFileLines(first.keyFile));
+  const key = showKey ? first.newKey : first.keyFile ? `$(cat ${quoted(first.keyFile)})` : "$POSTHORN_API_KEY";
   lines.push(
-    ...tryIt({ base, key: key ?? "", from: program.exampleDomain, mailbox: mailboxFolder(config.dataDir) }),
+    ...exampleCalls({ base, key: key ?? "", from: program.exampleDomain, mailbox: mailboxFolder(config.dataDir) }),
     "",
     "",
   );
@@ -67,18 +67,18 @@ function welcome(config: Config, program: Program): string {
 }
 
 /** The node that starts first creates the key, whatever its roles. */
-function whereTheKeyIs(keyFile: string | undefined): string[] {
+function keyFileLines(keyFile: string | undefined): string[] {
   return keyFile === undefined ? [] : [`  The first API key is in ${keyFile}`, ""];
 }
 
-/** As one word for a shell, whatever the path holds. */
+/** The path as one shell word. */
 function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-type Trial = { base: string; key: string; from: string | undefined; mailbox: string };
+type Example = { base: string; key: string; from: string | undefined; mailbox: string };
 
-function tryIt({ base, key, from, mailbox }: Trial): string[] {
+function exampleCalls({ base, key, from, mailbox }: Example): string[] {
   const curl = (method: string, request: object) => [
     `    curl -s ${base}/v1.${method} \\`,
     `      -H "Authorization: Bearer ${key}" \\`,
@@ -88,11 +88,11 @@ function tryIt({ base, key, from, mailbox }: Trial): string[] {
   if (!from) return ["  Try it:", "", ...curl("DomainService/ListDomains", {})];
   const email = { from: `hello@${from}`, to: [`you@${from}`], subject: "Hello", body: "It works." };
   return [
-    `  Send an email, which lands in ${mailbox}:`,
+    `  Send an email, which is captured in ${mailbox}:`,
     "",
     ...curl("EmailService/SendEmail", email),
     "",
-    "  See what became of it:",
+    "  See its events:",
     "",
     ...curl("EmailService/ListEvents", {}),
   ];

@@ -1,7 +1,7 @@
-/** Runs a short command against the store, whether the program is running on it at this moment or not. */
+/** Opens the store for a short command, whether the program runs on it or not. Used by most commands. */
+import { createClock } from "../../ops/clock.ts";
 import { silentLog } from "../../ops/log.ts";
-import { createClock } from "../../store/clock.ts";
-import type { Progress } from "../../store/migrate.ts";
+import type { Progress } from "../../postgres/migrate.ts";
 import type { Config } from "../config.ts";
 import { openStore, type Store, type StoreOptions } from "../open-store.ts";
 import { lineOf } from "./migration-line.ts";
@@ -20,7 +20,7 @@ export async function withStore<T>(
   }
 }
 
-/** A command whose answer does not come says why. Steps that are over at once are not worth a line. */
+/** Explains why a command waits. Applied migrations are not printed. */
 function reportWait(progress: Progress): void {
   if (progress.kind !== "applied") process.stderr.write(`${lineOf(progress)}\n`);
 }

@@ -20,7 +20,7 @@ export const file_v1_inbound: GenFile = /*@__PURE__*/
   fileDesc("ChB2MS9pbmJvdW5kLnByb3RvEgJ2MSLCAgoOSW5ib3VuZE1lc3NhZ2USCgoCaWQYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAMoCRIPCgdzdWJqZWN0GAQgASgJEhIKCm1lc3NhZ2VfaWQYBSABKAkSEwoLaW5fcmVwbHlfdG8YBiABKAkSFwoPcGFyZW50X2VtYWlsX2lkGAcgASgJEhYKDmF1dG9fc3VibWl0dGVkGAggASgIEh4KCHZlcmRpY3RzGAkgASgLMgwudjEuVmVyZGljdHMSKgoLYXR0YWNobWVudHMYCiADKAsyFS52MS5JbmJvdW5kQXR0YWNobWVudBISCgpzaXplX2J5dGVzGAsgASgFEi8KC3JlY2VpdmVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZkb21haW4YDSABKAki8AEKEkxpc3RJbmJvdW5kUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIOCgZkb21haW4YAyABKAkSEQoJcmVjaXBpZW50GAQgASgJEhcKD3BhcmVudF9lbWFpbF9pZBgFIAEoCRIyCg5yZWNlaXZlZF9hZnRlchgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPcmVjZWl2ZWRfYmVmb3JlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzZWFyY2gYCCABKAkiUAoTTGlzdEluYm91bmRSZXNwb25zZRIgCgRkYXRhGAEgAygLMhIudjEuSW5ib3VuZE1lc3NhZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KEUdldEluYm91bmRSZXF1ZXN0EgoKAmlkGAEgASgJImcKEkdldEluYm91bmRSZXNwb25zZRIjCgdpbmJvdW5kGAEgASgLMhIudjEuSW5ib3VuZE1lc3NhZ2USDAoEYm9keRgCIAEoCRIQCghuZXdfdGV4dBgDIAEoCRIMCgRodG1sGAQgASgJIiYKGEdldEluYm91bmRDb250ZW50UmVxdWVzdBIKCgJpZBgBIAEoCSIoChlHZXRJbmJvdW5kQ29udGVudFJlc3BvbnNlEgsKA3JhdxgBIAEoDCJAChtHZXRJbmJvdW5kQXR0YWNobWVudFJlcXVlc3QSCgoCaWQYASABKAkSFQoNYXR0YWNobWVudF9pZBgCIAEoCSJaChxHZXRJbmJvdW5kQXR0YWNobWVudFJlc3BvbnNlEikKCmF0dGFjaG1lbnQYASABKAsyFS52MS5JbmJvdW5kQXR0YWNobWVudBIPCgdjb250ZW50GAIgASgMMt8CCg5JbmJvdW5kU2VydmljZRJICgtMaXN0SW5ib3VuZBIWLnYxLkxpc3RJbmJvdW5kUmVxdWVzdBoXLnYxLkxpc3RJbmJvdW5kUmVzcG9uc2UiCMroGAQKAgEDEkQKCkdldEluYm91bmQSFS52MS5HZXRJbmJvdW5kUmVxdWVzdBoWLnYxLkdldEluYm91bmRSZXNwb25zZSIHyugYAwoBARJZChFHZXRJbmJvdW5kQ29udGVudBIcLnYxLkdldEluYm91bmRDb250ZW50UmVxdWVzdBodLnYxLkdldEluYm91bmRDb250ZW50UmVzcG9uc2UiB8roGAMKAQESYgoUR2V0SW5ib3VuZEF0dGFjaG1lbnQSHy52MS5HZXRJbmJvdW5kQXR0YWNobWVudFJlcXVlc3QaIC52MS5HZXRJbmJvdW5kQXR0YWNobWVudFJlc3BvbnNlIgfK6BgDCgEBYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_event, file_v1_options]);
 
 /**
- * An inbound message without its texts.
+ * An inbound message, without its text and HTML.
  *
  * @generated from message v1.InboundMessage
  */
@@ -40,7 +40,7 @@ export type InboundMessage = Message<"v1.InboundMessage"> & {
   from: string;
 
   /**
-   * The addresses of this workspace that it was sent to (the SMTP envelope).
+   * The addresses of this workspace that it was sent to (from the SMTP envelope).
    *
    * @generated from field: repeated string to = 3;
    */
@@ -61,35 +61,35 @@ export type InboundMessage = Message<"v1.InboundMessage"> & {
   messageId: string;
 
   /**
-   * Message-ID that it refers to. Empty when it refers to none.
+   * Message-ID of the message that it refers to. Empty when there is none.
    *
    * @generated from field: string in_reply_to = 6;
    */
   inReplyTo: string;
 
   /**
-   * Id of the email of this workspace that it answers. Empty when it answers none.
+   * Id of the email of this workspace that it replies to. Empty if there is none.
    *
    * @generated from field: string parent_email_id = 7;
    */
   parentEmailId: string;
 
   /**
-   * True for automatic mail, such as an out-of-office answer (RFC 3834).
+   * True for automatic mail, such as an out-of-office reply (RFC 3834).
    *
    * @generated from field: bool auto_submitted = 8;
    */
   autoSubmitted: boolean;
 
   /**
-   * Who it can be trusted to come from.
+   * Results of SPF, DKIM and DMARC.
    *
    * @generated from field: v1.Verdicts verdicts = 9;
    */
   verdicts?: Verdicts | undefined;
 
   /**
-   * The files that came with it, without their content.
+   * The attachments, without their content.
    *
    * @generated from field: repeated v1.InboundAttachment attachments = 10;
    */
@@ -131,14 +131,14 @@ export const InboundMessageSchema: GenMessage<InboundMessage> = /*@__PURE__*/
  */
 export type ListInboundRequest = Message<"v1.ListInboundRequest"> & {
   /**
-   * Messages in a page. 0 or unset is 20; more than 100 is served as 100.
+   * Maximum number of messages per page. 0 or unset means 20; values above 100 are reduced to 100.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * `nextPageToken` of the page before. Empty: the first page. Keep the filters the same.
+   * `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -159,7 +159,7 @@ export type ListInboundRequest = Message<"v1.ListInboundRequest"> & {
   recipient: string;
 
   /**
-   * Only messages that answer this email.
+   * Only replies to this email.
    *
    * @generated from field: string parent_email_id = 5;
    */
@@ -208,7 +208,7 @@ export type ListInboundResponse = Message<"v1.ListInboundResponse"> & {
   data: InboundMessage[];
 
   /**
-   * Pass as `pageToken` for the next page. Empty: this is the last page.
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -257,21 +257,21 @@ export type GetInboundResponse = Message<"v1.GetInboundResponse"> & {
   inbound?: InboundMessage | undefined;
 
   /**
-   * Plain text, quoted text included.
+   * Plain text, including quoted text.
    *
    * @generated from field: string body = 2;
    */
   body: string;
 
   /**
-   * The new text alone: quoted text and the line above it are taken off.
+   * Only the new text, without quoted text and its attribution line.
    *
    * @generated from field: string new_text = 3;
    */
   newText: string;
 
   /**
-   * HTML. Hostile until sanitised.
+   * HTML. Untrusted: sanitize it before display.
    *
    * @generated from field: string html = 4;
    */
@@ -313,7 +313,7 @@ export const GetInboundContentRequestSchema: GenMessage<GetInboundContentRequest
  */
 export type GetInboundContentResponse = Message<"v1.GetInboundContentResponse"> & {
   /**
-   * The whole message in the format of RFC 5322, base64 in JSON.
+   * The complete message in RFC 5322 format, base64 in JSON.
    *
    * @generated from field: bytes raw = 1;
    */
@@ -384,8 +384,8 @@ export const GetInboundAttachmentResponseSchema: GenMessage<GetInboundAttachment
   messageDesc(file_v1_inbound, 8);
 
 /**
- * Reads the mail that arrived at the workspace's receiving domains. Each message is also announced as an event,
- * `email.replied` or `email.received`. Messages are kept for 30 days by default.
+ * Reads the mail that arrived at the workspace's receiving domains. Each message also creates an event,
+ * `email.replied` or `email.received`. Messages are stored for 30 days by default.
  *
  * @generated from service v1.InboundService
  */
@@ -394,7 +394,7 @@ export const InboundService: GenService<{
    * Lists inbound messages, newest first. All filters that are set must match.
    *
    * Errors:
-   * - invalid_argument: `pageSize` is negative, `pageToken` is not one that this method returned, or a filter is malformed.
+   * - invalid_argument: `pageSize` is negative, `pageToken` was not returned by this method, or a filter is malformed.
    *
    * @generated from rpc v1.InboundService.ListInbound
    */
@@ -404,11 +404,11 @@ export const InboundService: GenService<{
     output: typeof ListInboundResponseSchema;
   },
   /**
-   * Returns one inbound message with its texts.
+   * Returns one inbound message with its text and HTML.
    *
    * Errors:
    * - invalid_argument: `id` is empty.
-   * - not_found: this workspace has no inbound message with this id, or it is past the time it is kept.
+   * - not_found: this workspace has no inbound message with this id, or its retention period has ended.
    *
    * @generated from rpc v1.InboundService.GetInbound
    */
@@ -422,7 +422,7 @@ export const InboundService: GenService<{
    *
    * Errors:
    * - invalid_argument: `id` is empty.
-   * - not_found: this workspace has no inbound message with this id, or it is past the time it is kept.
+   * - not_found: this workspace has no inbound message with this id, or its retention period has ended.
    *
    * @generated from rpc v1.InboundService.GetInboundContent
    */
@@ -436,7 +436,7 @@ export const InboundService: GenService<{
    *
    * Errors:
    * - invalid_argument: `id` or `attachmentId` is empty.
-   * - not_found: this workspace has no such message, or the message no such attachment.
+   * - not_found: this workspace has no message with this id, or the message has no attachment with this id.
    *
    * @generated from rpc v1.InboundService.GetInboundAttachment
    */

@@ -32,35 +32,35 @@ export type Key = Message<"v1.Key"> & {
   id: string;
 
   /**
-   * Name given by whoever created it.
+   * Name of the key.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The public beginning of the key, by which it can be recognised.
+   * The public prefix of the key, which identifies it without its secret.
    *
    * @generated from field: string prefix = 3;
    */
   prefix: string;
 
   /**
-   * What it may do.
+   * What the key may do.
    *
    * @generated from field: v1.KeyPermission permission = 4;
    */
   permission: KeyPermission;
 
   /**
-   * The one domain that it may send from. Empty: any domain of the workspace.
+   * The only domain that the key may send from. Empty: any domain of the workspace.
    *
    * @generated from field: string domain = 5;
    */
   domain: string;
 
   /**
-   * True for a test key: nothing that it sends leaves the machine, and outcomes are simulated.
+   * True for a test key: nothing that it sends leaves the machine, and the outcomes are simulated.
    *
    * @generated from field: bool test = 6;
    */
@@ -74,7 +74,7 @@ export type Key = Message<"v1.Key"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was last used, to the minute. Absent when it never was.
+   * When it was last used, to the minute. Absent when it was never used.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 8;
    */
@@ -102,7 +102,7 @@ export const KeySchema: GenMessage<Key> = /*@__PURE__*/
  */
 export type CreateKeyRequest = Message<"v1.CreateKeyRequest"> & {
   /**
-   * A name for people, up to 100 characters. Required.
+   * Display name, up to 100 characters. Required.
    *
    * @generated from field: string name = 1;
    */
@@ -116,14 +116,14 @@ export type CreateKeyRequest = Message<"v1.CreateKeyRequest"> & {
   permission: KeyPermission;
 
   /**
-   * The one domain that a key with send permission may send from. Optional.
+   * The only domain that a key with send permission may send from. Optional.
    *
    * @generated from field: string domain = 3;
    */
   domain: string;
 
   /**
-   * True: make a test key, `ph_test_...`. Default false.
+   * True: create a test key, `ph_test_...`. Default false.
    *
    * @generated from field: bool test = 4;
    */
@@ -151,7 +151,7 @@ export type CreateKeyResponse = Message<"v1.CreateKeyResponse"> & {
   key?: Key | undefined;
 
   /**
-   * The whole key, for the Authorization header. It is shown only here: keep it.
+   * The complete key, for the Authorization header. It is returned only in this response: store it safely.
    *
    * @generated from field: string secret = 2;
    */
@@ -172,14 +172,14 @@ export const CreateKeyResponseSchema: GenMessage<CreateKeyResponse> = /*@__PURE_
  */
 export type ListKeysRequest = Message<"v1.ListKeysRequest"> & {
   /**
-   * Keys in a page. 0 or unset is 20; more than 100 is served as 100.
+   * Maximum number of keys per page. 0 or unset means 20; values above 100 are reduced to 100.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * `nextPageToken` of the page before. Empty: the first page.
+   * `nextPageToken` of the previous page. Leave it empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -207,7 +207,7 @@ export type ListKeysResponse = Message<"v1.ListKeysResponse"> & {
   data: Key[];
 
   /**
-   * Pass as `pageToken` for the next page. Empty: this is the last page.
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -256,7 +256,7 @@ export type RevokeKeyResponse = Message<"v1.RevokeKeyResponse"> & {
   key?: Key | undefined;
 
   /**
-   * What was done.
+   * Result of the call, in a sentence.
    *
    * @generated from field: string message = 2;
    */
@@ -271,13 +271,13 @@ export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE_
   messageDesc(file_v1_key, 6);
 
 /**
- * Manages the API keys of the workspace. Every call of the API carries one, as `Authorization: Bearer ph_...`.
+ * Manages the API keys of the workspace. Every API call sends a key, as `Authorization: Bearer ph_...`.
  *
  * @generated from service v1.KeyService
  */
 export const KeyService: GenService<{
   /**
-   * Creates a key. Its secret is in the answer and can never be read again.
+   * Creates a key. Only this response contains its secret.
    *
    * Errors:
    * - invalid_argument: `name` is empty or longer than 100 characters, `permission` is not set, or `domain` is given without `KEY_PERMISSION_SEND`.
@@ -291,10 +291,10 @@ export const KeyService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
-   * Lists the workspace's keys, newest first, revoked ones included. Secrets are never shown.
+   * Lists the workspace's keys, newest first, including revoked ones. Secrets are not included.
    *
    * Errors:
-   * - invalid_argument: `pageSize` is negative or `pageToken` is not one that this method returned.
+   * - invalid_argument: `pageSize` is negative or `pageToken` was not returned by this method.
    *
    * @generated from rpc v1.KeyService.ListKeys
    */
@@ -304,7 +304,7 @@ export const KeyService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Revokes a key at once and for good; streams opened with it end. Revoking a revoked key changes nothing.
+   * Revokes a key immediately and permanently. Streams opened with it end. Revoking a revoked key has no effect.
    *
    * Errors:
    * - invalid_argument: `id` is empty.

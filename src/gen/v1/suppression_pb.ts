@@ -38,14 +38,14 @@ export type Suppression = Message<"v1.Suppression"> & {
   reason: SuppressionReason;
 
   /**
-   * Id of the event that put it there. Empty when it was added by hand or by an import.
+   * Id of the event that added it. Empty when a caller or an import added it.
    *
    * @generated from field: string source_event_id = 3;
    */
   sourceEventId: string;
 
   /**
-   * A remark of whoever added it.
+   * Note given when it was added.
    *
    * @generated from field: string note = 4;
    */
@@ -73,21 +73,21 @@ export const SuppressionSchema: GenMessage<Suppression> = /*@__PURE__*/
  */
 export type ListSuppressionsRequest = Message<"v1.ListSuppressionsRequest"> & {
   /**
-   * Addresses in a page. 0 or unset is 20; more than 100 is served as 100.
+   * Maximum number of addresses per page. 0 or unset means 20; values above 100 are reduced to 100.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * `nextPageToken` of the page before. Empty: the first page. Keep the filters the same.
+   * `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
 
   /**
-   * Only addresses with this reason. Unset: any.
+   * Only addresses with this reason. Unset: any reason.
    *
    * @generated from field: v1.SuppressionReason reason = 3;
    */
@@ -122,7 +122,7 @@ export type ListSuppressionsResponse = Message<"v1.ListSuppressionsResponse"> & 
   data: Suppression[];
 
   /**
-   * Pass as `pageToken` for the next page. Empty: this is the last page.
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -150,7 +150,7 @@ export type AddSuppressionRequest = Message<"v1.AddSuppressionRequest"> & {
   address: string;
 
   /**
-   * A remark, up to 500 characters.
+   * Note, up to 500 characters.
    *
    * @generated from field: string note = 2;
    */
@@ -213,7 +213,7 @@ export const RemoveSuppressionRequestSchema: GenMessage<RemoveSuppressionRequest
  */
 export type RemoveSuppressionResponse = Message<"v1.RemoveSuppressionResponse"> & {
   /**
-   * What was done.
+   * Result of the call, in a sentence.
    *
    * @generated from field: string message = 1;
    */
@@ -234,7 +234,8 @@ export const RemoveSuppressionResponseSchema: GenMessage<RemoveSuppressionRespon
  */
 export type ImportSuppressionsRequest = Message<"v1.ImportSuppressionsRequest"> & {
   /**
-   * CSV text (RFC 4180) with a header line. The column `address` is required, `note` is read, others are ignored.
+   * CSV text (RFC 4180) with a header line. The column `address` must exist, `note` is optional, other columns are
+   * ignored.
    *
    * @generated from field: string csv = 1;
    */
@@ -262,21 +263,21 @@ export type ImportSuppressionsResponse = Message<"v1.ImportSuppressionsResponse"
   added: number;
 
   /**
-   * Number of addresses that were on the list already.
+   * Number of addresses that were already on the list.
    *
    * @generated from field: int32 already_present = 2;
    */
   alreadyPresent: number;
 
   /**
-   * Number of lines that were refused.
+   * Number of lines that were rejected.
    *
    * @generated from field: int32 refused = 3;
    */
   refused: number;
 
   /**
-   * The first 100 refused lines.
+   * The first 100 rejected lines.
    *
    * @generated from field: repeated v1.ImportProblem problems = 4;
    */
@@ -291,20 +292,20 @@ export const ImportSuppressionsResponseSchema: GenMessage<ImportSuppressionsResp
   messageDesc(file_v1_suppression, 8);
 
 /**
- * A line of an import that was refused.
+ * A rejected line of an import.
  *
  * @generated from message v1.ImportProblem
  */
 export type ImportProblem = Message<"v1.ImportProblem"> & {
   /**
-   * Number of the line, the header being 1.
+   * Line number; the header is line 1.
    *
    * @generated from field: int32 line = 1;
    */
   line: number;
 
   /**
-   * What is wrong with it.
+   * What is wrong with the line.
    *
    * @generated from field: string message = 2;
    */
@@ -325,7 +326,7 @@ export const ImportProblemSchema: GenMessage<ImportProblem> = /*@__PURE__*/
  */
 export type ExportSuppressionsRequest = Message<"v1.ExportSuppressionsRequest"> & {
   /**
-   * `nextPageToken` of the page before. Empty: the first page.
+   * `nextPageToken` of the previous page. Leave it empty for the first page.
    *
    * @generated from field: string page_token = 1;
    */
@@ -346,14 +347,15 @@ export const ExportSuppressionsRequestSchema: GenMessage<ExportSuppressionsReque
  */
 export type ExportSuppressionsResponse = Message<"v1.ExportSuppressionsResponse"> & {
   /**
-   * CSV text with the columns `address`, `reason`, `note`, `created_at`. The header line is on the first page only, so that pages can be joined.
+   * CSV text with the columns `address`, `reason`, `note`, `created_at`. Only the first page has the header line, so
+   * that pages can be concatenated.
    *
    * @generated from field: string csv = 1;
    */
   csv: string;
 
   /**
-   * Pass as `pageToken` for the next page. Empty: this is the last page.
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -395,14 +397,14 @@ export const SuppressionReason = {
   COMPLAINT: 2,
 
   /**
-   * A person or a program added it with AddSuppression.
+   * Added with AddSuppression.
    *
    * @generated from enum value: SUPPRESSION_REASON_MANUAL = 3;
    */
   MANUAL: 3,
 
   /**
-   * It came with ImportSuppressions.
+   * Added with ImportSuppressions.
    *
    * @generated from enum value: SUPPRESSION_REASON_IMPORT = 4;
    */
@@ -423,8 +425,8 @@ export const SuppressionReasonSchema: GenEnum<SuppressionReason> = /*@__PURE__*/
   enumDesc(file_v1_suppression, 0);
 
 /**
- * Manages the addresses that the workspace does not send to. A bounce for an unknown mailbox and a complaint put an address
- * on the list; refusals for policy or reputation never do. The list is asked when the recipient's turn comes, not at sending.
+ * Manages the addresses that the workspace does not send to. A bounce for an unknown mailbox or a complaint adds an address to
+ * the list; rejections for policy or reputation do not. The list is checked before each attempt, not in SendEmail.
  *
  * @generated from service v1.SuppressionService
  */
@@ -433,7 +435,7 @@ export const SuppressionService: GenService<{
    * Lists suppressed addresses, newest first.
    *
    * Errors:
-   * - invalid_argument: `pageSize` is negative or `pageToken` is not one that this method returned.
+   * - invalid_argument: `pageSize` is negative or `pageToken` was not returned by this method.
    *
    * @generated from rpc v1.SuppressionService.ListSuppressions
    */
@@ -443,10 +445,10 @@ export const SuppressionService: GenService<{
     output: typeof ListSuppressionsResponseSchema;
   },
   /**
-   * Puts an address on the list. An address that is already there stays as it is and is returned.
+   * Adds an address to the list. An address that is already on the list is returned unchanged.
    *
    * Errors:
-   * - invalid_argument: `address` is no email address, or `note` is longer than 500 characters.
+   * - invalid_argument: `address` is not an email address, or `note` is longer than 500 characters.
    *
    * @generated from rpc v1.SuppressionService.AddSuppression
    */
@@ -456,10 +458,10 @@ export const SuppressionService: GenService<{
     output: typeof AddSuppressionResponseSchema;
   },
   /**
-   * Takes an address off the list, so that it is sent to again.
+   * Removes an address from the list, so that it gets mail again.
    *
    * Errors:
-   * - invalid_argument: `address` is no email address.
+   * - invalid_argument: `address` is not an email address.
    * - not_found: the address is not on the list.
    *
    * @generated from rpc v1.SuppressionService.RemoveSuppression
@@ -470,7 +472,7 @@ export const SuppressionService: GenService<{
     output: typeof RemoveSuppressionResponseSchema;
   },
   /**
-   * Adds addresses from CSV text. Good lines are added even when others are bad; the bad ones are listed.
+   * Adds addresses from CSV text. Valid lines are added even if others are invalid; the response lists the invalid ones.
    *
    * Errors:
    * - invalid_argument: `csv` is empty, or its header line has no `address` column.
@@ -484,10 +486,10 @@ export const SuppressionService: GenService<{
     output: typeof ImportSuppressionsResponseSchema;
   },
   /**
-   * Returns the list as CSV text, in pages of up to 100,000 lines, in the form that ImportSuppressions reads.
+   * Returns the list as CSV text, in pages of up to 100,000 lines, in the format that ImportSuppressions reads.
    *
    * Errors:
-   * - invalid_argument: `pageToken` is not one that this method returned.
+   * - invalid_argument: `pageToken` was not returned by this method.
    *
    * @generated from rpc v1.SuppressionService.ExportSuppressions
    */

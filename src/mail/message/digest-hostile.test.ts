@@ -12,15 +12,15 @@ const corpus = readdirSync(folder)
   .filter((file) => file.endsWith(".eml"))
   .map((file) => readFileSync(new URL(file, folder)));
 
-/** What the bounds let through is read to an end and can be stored, whatever it is. */
+/** A message within the limits is read or refused with an error, and the result can be stored. */
 async function survives(raw: Buffer): Promise<void> {
   if (shapeProblem(raw)) return;
   const digest = await digestMessage(raw, { sender: "" }).catch((error: Error) => error);
   const text = JSON.stringify(digest);
-  assert.ok(text.isWellFormed() && !text.includes("\\u0000"), "no NUL and no half characters");
+  assert.ok(text.isWellFormed() && !text.includes("\\u0000"), "no NUL and no unpaired surrogate");
 }
 
-test("messages of the corpus, cut, joined and bitten, are read to an end", async () => {
+test("messages of the corpus that are cut, joined and corrupted never crash the digest", async () => {
   const piece = fc
     .tuple(
       fc.nat(corpus.length - 1),
@@ -34,26 +34,26 @@ test("messages of the corpus, cut, joined and bitten, are read to an end", async
         Math.ceil(Math.max(from, to) * bytes.length),
       );
     });
-  const bites = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 10 });
+  const corruptions = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 10 });
   await fc.assert(
-    fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 4 }), bites, async (pieces, bitten) => {
+    fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 4 }), corruptions, async (pieces, changes) => {
       const raw = Buffer.concat(pieces);
-      for (const [at, byte] of bitten) if (raw.length > 0) raw[at % raw.length] = byte;
+      for (const [at, byte] of changes) if (raw.length > 0) raw[at % raw.length] = byte;
       await survives(raw);
     }),
     { numRuns: 300, interruptAfterTimeLimit: 5000 },
   );
 });
 
-test("any bytes at all are read to an end", async () => {
+test("arbitrary bytes never crash the digest", async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 2000 }), async (bytes) => await survives(Buffer.from(bytes))),
     { numRuns: 300, interruptAfterTimeLimit: 3000 },
   );
 });
 
-test("texts that are made to be slow are not", () => {
-  const near = [
+test("repetitive texts do not take quadratic time", () => {
+  const fragments = [
     "<",
     "<a ",
     "<!--",
@@ -68,18 +68,18 @@ test("texts that are made to be slow are not", () => {
     "\n",
     "a@",
   ];
-  for (const text of near) {
+  for (const text of fragments) {
     const long = text.repeat(Math.ceil(200_000 / text.length));
-    const begun = process.cpuUsage();
+    const before = process.cpuUsage();
     htmlToText(long);
     newTextOf(long);
-    const { user } = process.cpuUsage(begun);
-    // Not a measure of speed: what is quadratic takes minutes here.
+    const { user } = process.cpuUsage(before);
+    // Not a benchmark: quadratic code takes minutes here.
     assert.ok(user < 10_000_000, `${JSON.stringify(text)} took ${user} µs`);
   }
 });
 
-test("the shape is judged before anything is parsed", () => {
+test("messages with too many parts, hops or header bytes are refused before parsing", () => {
   const crlf = (text: string) => Buffer.from(text.replaceAll("\n", "\r\n"));
   const parts = (count: number, boundary: string) =>
     crlf(
@@ -91,7 +91,7 @@ test("the shape is judged before anything is parsed", () => {
   assert.equal(
     shapeProblem(crlf(`Subject: x\n\n${"--boundary=b\n".repeat(200_000)}`)),
     undefined,
-    "looked at once, not again and again",
+    "dashes without a declared boundary are not parts",
   );
   assert.equal(shapeProblem(crlf(`Subject: a patch\n\n${"--- a/file\n".repeat(5000)}`)), undefined);
   assert.match(shapeProblem(crlf(`X: ${"a".repeat(70_000)}\n\nx`)) ?? "", /^554 5\.6\.0/);

@@ -5,8 +5,8 @@ import { digestMessage } from "./digest.ts";
 const digest = (lines: string[], sender = "ann@there.test") =>
   digestMessage(Buffer.from(lines.join("\r\n")), { sender });
 
-test("an answer is told with its chain and its new words", async () => {
-  const answer = await digest([
+test("the digest of a reply contains its references and its new text", async () => {
+  const reply = await digest([
     "From: Ann <ann@there.test>",
     "Message-ID: <3@there.test>",
     "In-Reply-To: <2@here.test>",
@@ -19,22 +19,22 @@ test("an answer is told with its chain and its new words", async () => {
     "> Your order is on its way.",
     "",
   ]);
-  assert.deepEqual([answer.from, answer.fromAddress], ["Ann <ann@there.test>", "ann@there.test"]);
-  assert.equal(answer.newText, "Thank you.");
-  assert.match(answer.body, /Your order is on its way\.$/);
-  assert.equal(answer.inReplyTo, "<2@here.test>");
-  assert.deepEqual(answer.references, ["<1@here.test>", "<2@here.test>"]);
-  assert.deepEqual(answer.answers, ["<2@here.test>", "<0@here.test>", "<1@here.test>"]);
-  assert.deepEqual([answer.automatic, answer.report], [false, undefined]);
+  assert.deepEqual([reply.from, reply.fromAddress], ["Ann <ann@there.test>", "ann@there.test"]);
+  assert.equal(reply.newText, "Thank you.");
+  assert.match(reply.body, /Your order is on its way\.$/);
+  assert.equal(reply.inReplyTo, "<2@here.test>");
+  assert.deepEqual(reply.references, ["<1@here.test>", "<2@here.test>"]);
+  assert.deepEqual(reply.repliesTo, ["<2@here.test>", "<0@here.test>", "<1@here.test>"]);
+  assert.deepEqual([reply.automatic, reply.report], [false, undefined]);
 });
 
-test("HTML alone becomes text; without From the envelope's sender stands in", async () => {
+test("the text of a message with only HTML comes from the HTML; without From, the envelope sender is used", async () => {
   const plain = await digest(["Content-Type: text/html", "", "<p>Hello</p><p>there</p>"]);
   assert.match(plain.body, /^Hello\s+there$/);
   assert.equal(plain.from, "ann@there.test");
 });
 
-test("a delivery report is read as one, and is no person's", async () => {
+test("a delivery report is parsed as a report and counts as automatic mail", async () => {
   const report = await digest(
     [
       "From: MAILER-DAEMON@there.test",

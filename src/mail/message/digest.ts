@@ -1,11 +1,11 @@
-/** All that the service wants to know of a received message, as plain data: read once, in a worker where it is large. */
+/** Reads a received message into plain data: texts, threading, attachments, report. Called by inbound/parse-worker.ts. */
 import { isAutomatic } from "../auto-reply.ts";
 import { htmlToText } from "../html-text.ts";
 import { boundReferences, parseMessageIds } from "../message-id.ts";
 import { newTextOf } from "../reply-text.ts";
 import { type BounceReport, readBounce } from "../report/bounce.ts";
 import { type ComplaintReport, readComplaint } from "../report/complaint.ts";
-import { type Field, fieldOf, type ReadMessage, readMessage, writtenAddress } from "./read.ts";
+import { displayAddress, type Field, fieldOf, type ReadMessage, readMessage } from "./read.ts";
 
 export type AttachmentLabel = {
   id: string;
@@ -17,7 +17,7 @@ export type AttachmentLabel = {
 };
 
 export type Texts = {
-  /** Plain text; made from the HTML where the message has none. */
+  /** The plain text, or the text of the HTML if the message has no plain text. */
   body: string;
   newText: string;
   html: string;
@@ -28,13 +28,13 @@ export type Digest = Texts & {
   from: string;
   fromAddress: string;
   subject: string;
-  /** With angle brackets; empty where there is none. */
+  /** With angle brackets; empty if the message has none. */
   messageId: string;
   inReplyTo: string;
-  /** The chain that an answer to this message goes on with, oldest first. */
+  /** The References chain for a reply to this message, oldest first. */
   references: string[];
-  /** Ids that the message may be an answer to, the likeliest first. */
-  answers: string[];
+  /** Message-IDs that the message may be a reply to, most likely first. */
+  repliesTo: string[];
   automatic: boolean;
   attachments: AttachmentLabel[];
   report: BounceReport | ComplaintReport | undefined;
@@ -45,27 +45,27 @@ export async function digestMessage(raw: Uint8Array, { sender }: { sender: strin
   const { inReplyTo, references } = message;
   return {
     ...textsOf(message),
-    from: writtenAddress(message.from) || sender,
+    from: displayAddress(message.from) || sender,
     fromAddress: message.from.address || sender,
     subject: message.subject.slice(0, 2000),
     messageId: message.messageId,
     inReplyTo: inReplyTo[0] ?? references.at(-1) ?? "",
     references: boundReferences(references.length > 0 ? references : inReplyTo.slice(0, 1)),
-    answers: [...new Set([...inReplyTo, ...originalIds(message.fields), ...references.toReversed()])].slice(0, 60),
+    repliesTo: [...new Set([...inReplyTo, ...originalIds(message.fields), ...references.toReversed()])].slice(0, 60),
     automatic: isAutomatic({ fields: message.fields, sender, subject: message.subject }),
     attachments: message.parts.map(({ content, ...label }) => ({ ...label, sizeBytes: content.length })),
     report: readComplaint(message) ?? readBounce(message, sender),
   };
 }
 
-/** The texts alone, for those who read a stored message. */
+/** Only the texts, for inbound/open.ts, which reads a stored message. */
 export function textsOf(message: ReadMessage): Texts {
-  // Empty lines at the end are the transport's, not the writer's; the message itself is kept as it came.
+  // Mail servers add empty lines at the end, so they are removed. The stored message keeps them.
   const body = message.text !== "" || message.html === "" ? message.text.trimEnd() : htmlToText(message.html);
   return { body, newText: newTextOf(body), html: message.html };
 }
 
-/** Microsoft's servers may change a Message-ID on the way and keep the one we wrote here. */
+/** Microsoft's servers may replace a Message-ID in transit; they keep the original one in this field. */
 function originalIds(fields: readonly Field[]): string[] {
   return parseMessageIds(fieldOf(fields, "x-microsoft-original-message-id"));
 }

@@ -5,7 +5,7 @@ import { fieldNames, headOf, maxHeaderBytes, maxParts, shapeProblem } from "./li
 const problemOf = (text: string) => shapeProblem(Buffer.from(text, "latin1"));
 const fields = (count: number, field: string) => `${field}\r\n`.repeat(count);
 
-test("each bound is named in the reply, and what keeps to it passes", () => {
+test("a message within every limit passes, and the reply names the limit that a message exceeds", () => {
   assert.equal(problemOf("From: a@b.test\r\nSubject: Hello\r\n\r\nHello\r\n"), undefined);
   for (const [name, within, beyond, reply] of [
     [
@@ -36,14 +36,14 @@ test("each bound is named in the reply, and what keeps to it passes", () => {
   }
 });
 
-test("parts are counted by the boundaries that are declared, not by dashes in a text", () => {
+test("parts are counted by declared boundaries, not by dashes in the text", () => {
   const head = 'Content-Type: multipart/mixed; boundary="cut"\r\n\r\n';
   assert.match(problemOf(head + "\r\n--cut\r\n\r\nx".repeat(maxParts + 1)) ?? "", /1000 parts/);
   assert.equal(problemOf(head + "\r\n--cut\r\n\r\nx".repeat(maxParts - 1)), undefined);
   assert.equal(problemOf(head + "\r\n--signature of mine".repeat(5000)), undefined);
 });
 
-test("the header ends at the empty line; folded lines have no name", () => {
+test("the header ends at the empty line, and folded lines have no field name", () => {
   assert.equal(headOf(Buffer.from("A: b\r\n\r\nC: d")).toString(), "A: b\r\n");
   assert.equal(headOf(Buffer.from("\r\nbody")).length, 0);
   assert.deepEqual(fieldNames(Buffer.from("From: a\r\n b: c\r\nX-Y : d\r\n")), ["from", "x-y"]);

@@ -1,6 +1,6 @@
-/** Bounds on the shape of a received message, looked at before any parser is: nothing here costs more than one pass over the bytes. */
+/** Limits on the structure of a received message. inbound/receive.ts checks them before parsing; each check is one pass over the bytes. */
 
-/** What is wrong with the message's shape, as the end of an SMTP reply; undefined: it may be parsed. */
+/** The SMTP reply that refuses the message, or undefined if the message may be parsed. */
 export function shapeProblem(raw: Buffer): string | undefined {
   const head = headOf(raw);
   if (head.length > maxHeaderBytes) return `554 5.6.0 the header has more than ${maxHeaderBytes} octets`;
@@ -9,7 +9,7 @@ export function shapeProblem(raw: Buffer): string | undefined {
   const names = fieldNames(head);
   const count = (name: string) => names.filter((one) => one === name).length;
   if (names.length > maxFields) return `554 5.6.0 the header has more than ${maxFields} fields`;
-  // RFC 5321 §6.3: a message that has been everywhere is going round in circles.
+  // RFC 5321 §6.3: a large number of Received fields indicates a mail loop.
   if (count("received") > maxHops) return "554 5.4.6 too many hops: the message is in a loop";
   if (count("dkim-signature") > maxSignatures || count("arc-seal") > maxSignatures)
     return `554 5.6.0 more than ${maxSignatures} signatures`;
@@ -21,19 +21,19 @@ export function shapeProblem(raw: Buffer): string | undefined {
 
 export const maxHeaderBytes = 65_535;
 const maxFields = 1000;
-/** Folded ones included; they too cost the readers of signatures the square of their number. */
+/** Includes folded lines. DKIM and ARC verification takes quadratic time in the number of lines. */
 const maxHeaderLines = 4000;
 const maxHops = 50;
 const maxSignatures = 25;
 export const maxParts = 1000;
-/** What reads signatures takes the square of a row of blanks: 9 seconds for 60 KB of them, 1 ms for as many as this. */
+/** DKIM verification takes quadratic time on a run of blanks: 9 seconds for 60 KB, 1 ms for this many. */
 const maxGap = 500;
-/** The parser keeps each line by itself, for 13 µs: 40 MiB of base64 have half as many, and 40 MiB of empty lines twenty times. */
+/** The parser needs 13 µs per line. 40 MiB of base64 have half as many lines as this, 40 MiB of empty lines twenty times as many. */
 const maxLines = 1_000_000;
-/** For the parser, which refuses what is nested more deeply. */
+/** The parser refuses deeper nesting. */
 export const maxNesting = 50;
 
-/** Up to the empty line; one octet more than allowed where it is longer, and no more is looked at. */
+/** The header up to the empty line. A header over the limit is cut at one octet above it. */
 export function headOf(raw: Buffer): Buffer {
   if (raw[0] === 0x0d && raw[1] === 0x0a) return raw.subarray(0, 0);
   const start = raw.subarray(0, maxHeaderBytes + 5);
@@ -50,7 +50,7 @@ export function fieldNames(head: Buffer): string[] {
   return names;
 }
 
-/** Line ends count: a field may be folded at every blank. */
+/** Line ends count as blanks, because a field may be folded at every blank. */
 function hasLongGap(head: Buffer): boolean {
   let gap = 0;
   for (const octet of head) {
@@ -60,14 +60,14 @@ function hasLongGap(head: Buffer): boolean {
   return false;
 }
 
-/** Counted no further than needed. */
-function linesIn(raw: Buffer, most: number): number {
+/** Counts lines, and stops above `limit`. */
+function linesIn(raw: Buffer, limit: number): number {
   let lines = 0;
-  for (let at = raw.indexOf(0x0a); at >= 0 && lines <= most; at = raw.indexOf(0x0a, at + 1)) lines += 1;
+  for (let at = raw.indexOf(0x0a); at >= 0 && lines <= limit; at = raw.indexOf(0x0a, at + 1)) lines += 1;
   return lines;
 }
 
-/** Lines that begin like a delimiter of a declared boundary are counted; others that begin with "--" are somebody's text. */
+/** Counts lines that start with "--" and a declared boundary. Other lines that start with "--" are text. */
 function hasTooManyParts(raw: Buffer): boolean {
   const dashed = textsAt(raw, "\r\n--", 4);
   if (dashed.length <= maxParts) return false;
@@ -80,21 +80,21 @@ function hasTooManyParts(raw: Buffer): boolean {
   const isDelimiter = (line: string) =>
     [...lengths].some(
       (length) =>
-        declared.has(line.slice(0, length)) && (length === told || /^(?:--)?[ \t]*(?:\r|$)/.test(line.slice(length))),
+        declared.has(line.slice(0, length)) &&
+        (length === comparedCharacters || /^(?:--)?[ \t]*(?:\r|$)/.test(line.slice(length))),
     );
   return dashed.filter(isDelimiter).length > maxParts;
 }
 
-/** RFC 2046 §5.1.1 allows boundaries of 70 characters; as many as this tell one from another. */
-const told = 20;
+/** RFC 2046 §5.1.1 allows boundaries of 70 characters. The first 20 are enough to compare. */
+const comparedCharacters = 20;
+/** Limits the work of one search. */
+const maxMatches = 20_000;
 
-/** What follows each place of a word, a few characters of it. */
+/** The first characters after each occurrence of a word. */
 function textsAt(raw: Buffer, word: string, skip: number): string[] {
   const texts: string[] = [];
-  for (let at = raw.indexOf(word); at >= 0 && texts.length < maxPlaces; at = raw.indexOf(word, at + word.length))
-    texts.push(raw.toString("latin1", at + skip, at + skip + told + 6));
+  for (let at = raw.indexOf(word); at >= 0 && texts.length < maxMatches; at = raw.indexOf(word, at + word.length))
+    texts.push(raw.toString("latin1", at + skip, at + skip + comparedCharacters + 6));
   return texts;
 }
-
-/** The work of looking has a bound of its own. */
-const maxPlaces = 20_000;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fieldOf, readMessage, writtenAddress } from "./read.ts";
+import { displayAddress, fieldOf, readMessage } from "./read.ts";
 
 const read = (...lines: string[]) => readMessage(Buffer.from(lines.join("\r\n")));
 
-test("a message becomes plain data: names decoded, ids parsed, parts numbered", async () => {
+test("parsing decodes names, reads Message-IDs and numbers the parts", async () => {
   const message = await read(
     "From: =?utf-8?q?J=C3=BCrgen?= <j@there.test>",
     "To: a@here.test, Team: b@here.test, c@here.test;",
@@ -42,19 +42,19 @@ test("a message becomes plain data: names decoded, ids parsed, parts numbered", 
   assert.ok(!/\p{Cc}/u.test(part!.filename), "no control character reaches a file name");
 });
 
-test("an empty message, a header alone and a NUL are no reason to fail", async () => {
+test("an empty message, a header without a body and a NUL do not fail", async () => {
   assert.equal((await read("")).subject, "");
   assert.equal((await read("Subject: a\0b")).subject, "ab");
   assert.equal(fieldOf((await read("X-One:  a ")).fields, "x-one"), "a");
 });
 
-test("what is nested too deeply is refused", async () => {
+test("a message that is nested too deeply is refused", async () => {
   const nested = Array.from({ length: 60 }, (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}`);
   await assert.rejects(read(...nested, "", "x"));
 });
 
-test("an address is written with quotes only where its name needs them", () => {
-  assert.equal(writtenAddress({ name: "Ann Smith", address: "a@b.test" }), "Ann Smith <a@b.test>");
-  assert.equal(writtenAddress({ name: 'Smith, "Ann"', address: "a@b.test" }), '"Smith, \\"Ann\\"" <a@b.test>');
-  assert.equal(writtenAddress({ name: "", address: "a@b.test" }), "a@b.test");
+test("an address is displayed with quotes only where its name needs them", () => {
+  assert.equal(displayAddress({ name: "Ann Smith", address: "a@b.test" }), "Ann Smith <a@b.test>");
+  assert.equal(displayAddress({ name: 'Smith, "Ann"', address: "a@b.test" }), '"Smith, \\"Ann\\"" <a@b.test>');
+  assert.equal(displayAddress({ name: "", address: "a@b.test" }), "a@b.test");
 });

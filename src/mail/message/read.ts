@@ -1,4 +1,4 @@
-/** Reads a received message with postal-mime, within bounds, into plain data that the rest of the house understands. */
+/** Parses a received message with postal-mime, within limits, into plain data. Called by digest.ts and inbound/open.ts. */
 import PostalMime, { type Address, type Attachment, type Email } from "postal-mime";
 import { parseMessageIds } from "../message-id.ts";
 import { maxHeaderBytes, maxNesting, maxParts } from "./limits.ts";
@@ -6,11 +6,11 @@ import { maxHeaderBytes, maxNesting, maxParts } from "./limits.ts";
 export type Field = { name: string; value: string };
 
 export type Part = {
-  /** Its number among the parts that are no text, from 1. */
+  /** The part's number among the non-text parts, starting at 1. */
   id: string;
   filename: string;
   contentType: string;
-  /** Without angle brackets; empty where the part has none. */
+  /** Without angle brackets; empty if the part has none. */
   contentId: string;
   content: Buffer;
 };
@@ -28,7 +28,7 @@ export type ReadMessage = {
   parts: Part[];
 };
 
-/** Throws on what is nested too deeply or has too many headers in its parts. */
+/** Throws if the message is nested too deeply or its parts have too many headers. */
 export async function readMessage(raw: Uint8Array): Promise<ReadMessage> {
   const email = await PostalMime.parse(raw, {
     forceRfc822Attachments: true,
@@ -53,8 +53,8 @@ export function fieldOf(fields: readonly Field[], name: string): string {
   return fields.find((field) => field.name === name)?.value.trim() ?? "";
 }
 
-/** `Name <a@b>` as people write it, the name in quotes where it needs them. */
-export function writtenAddress({ name, address }: { name: string; address: string }): string {
+/** Formats a mailbox as `Name <a@b>`, with quotes around the name only where it needs them. */
+export function displayAddress({ name, address }: { name: string; address: string }): string {
   if (name === "" || name === address) return address;
   const plain = /^[\p{L}\p{N} !#$%&'*+\-/=?^_`{|}~]+$/u.test(name);
   return `${plain ? name : `"${name.replace(/["\\]/g, "\\$&")}"`} <${address}>`;
@@ -98,7 +98,7 @@ function ids(email: Email, name: string): string[] {
   return email.headers.filter(({ key }) => key === name).flatMap(({ value }) => parseMessageIds(value));
 }
 
-/** RFC 5322 §3.6.4 wants angle brackets; a few senders leave them out. */
+/** RFC 5322 §3.6.4 requires angle brackets, but a few senders omit them. */
 function firstId(email: Email, name: string): string {
   const value = email.headers.find(({ key }) => key === name)?.value.trim() ?? "";
   const [id] = parseMessageIds(value);
@@ -112,7 +112,7 @@ function oneLine(text: string): string {
     .trim();
 }
 
-/** PostgreSQL holds no NUL, and JSON no half characters. */
+/** PostgreSQL cannot store NUL, and JSON cannot represent unpaired surrogates. */
 function storable(text: string): string {
   return text.replaceAll("\0", "").toWellFormed();
 }

@@ -2,19 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { attachmentPart, checkAttachment } from "./attachment.ts";
 
-test("every problem with the labels is told at once", () => {
+test("all problems with name, type and content id are reported at once", () => {
   assert.deepEqual(
     checkAttachment({ filename: "bill.pdf", contentType: "application/pdf", contentId: "logo@example.com" }),
     [],
   );
   const problems = checkAttachment({ filename: `${"x".repeat(256)}\n`, contentType: "no type", contentId: "a b" });
   assert.equal(problems.length, 4);
-  assert.match(problems[0]!, /257 characters, at most 255/);
+  assert.match(problems[0]!, /257 characters; at most 255/);
   assert.match(problems[1]!, /control character/);
   assert.match(problems[3]!, /content id/);
 });
 
-test("the part names file and content in any script, for old readers too", () => {
+test("the part's header is ASCII and contains a file name in any script", () => {
   const [head] = attachmentPart(
     { filename: "Rechnung für Ä.pdf", contentType: "", base64: "QQ==", contentId: "logo" },
     "inline",
@@ -26,11 +26,11 @@ test("the part names file and content in any script, for old readers too", () =>
   assert.match(head, /^[\r\n -~]*$/);
 });
 
-test("what could smuggle in lines, or was given away, is never composed", () => {
+test("content that could inject lines, and a detached buffer, throw", () => {
   const labels = { filename: "a", contentType: "text/plain" };
   assert.throws(() => attachmentPart({ ...labels, base64: "QQ==\r\n--x" }, "attachment"), /not canonical base64/);
-  const given = new Uint8Array(Buffer.from("QUJD"));
-  structuredClone(given.buffer, { transfer: [given.buffer] });
-  assert.throws(() => attachmentPart({ ...labels, base64: given }, "attachment"), /handed over/);
+  const detached = new Uint8Array(Buffer.from("QUJD"));
+  structuredClone(detached.buffer, { transfer: [detached.buffer] });
+  assert.throws(() => attachmentPart({ ...labels, base64: detached }, "attachment"), /already transferred/);
   assert.throws(() => attachmentPart({ ...labels, filename: "a\r\nb", base64: "" }, "attachment"), /control character/);
 });

@@ -1,4 +1,4 @@
-/** One attachment or inline image: what accept checks of it, and the MIME part it becomes. */
+/** One attachment or inline image. emails/rules/check.ts checks it; compose.ts turns it into a MIME part. */
 
 import { isCanonicalBase64 } from "./base64.ts";
 import { type ContentType, parseContentType, transportType } from "./content-type.ts";
@@ -7,21 +7,21 @@ import { legacyNameTokens, parameterTokens } from "./parameter.ts";
 import type { Part } from "./pieces.ts";
 
 export type Attachment = {
-  /** Any name in any script; empty for none. */
+  /** In any script; empty if there is none. */
   filename: string;
-  /** A media type; empty means application/octet-stream. */
+  /** A media type. Empty means application/octet-stream. */
   contentType: string;
   /** Canonical base64 (see `canonicalBase64`), as text or as its ASCII octets. */
   base64: string | Uint8Array;
-  /** Names the part for `cid:` links in the HTML; such a part is shown inline. */
+  /** The target of `cid:` links in the HTML. A part with a content id is shown inline. */
   contentId?: string;
 };
 
-/** Every problem with the attachment's labels, in words for the caller; the content is judged by `canonicalBase64`. */
+/** Returns every problem with the attachment's name, type and content id. `canonicalBase64` checks the content. */
 export function checkAttachment(attachment: Omit<Attachment, "base64">): string[] {
   const problems: string[] = [];
   const { filename, contentType, contentId } = attachment;
-  if (filename.length > 255) problems.push(`The file name has ${filename.length} characters, at most 255 are allowed`);
+  if (filename.length > 255) problems.push(`The file name has ${filename.length} characters; at most 255 are allowed`);
   if (/\p{Cc}/u.test(filename) || !filename.isWellFormed()) {
     problems.push("The file name contains a control character: remove it");
   }
@@ -29,21 +29,21 @@ export function checkAttachment(attachment: Omit<Attachment, "base64">): string[
   if (type?.ok === false) problems.push(type.reason);
   if (contentId !== undefined && !CONTENT_ID.test(contentId)) {
     problems.push(
-      'The content id must be 1 to 200 letters, digits or marks such as "logo" or "logo@example.com", without spaces or <>',
+      'The content id must have 1 to 200 letters, digits or punctuation marks, without spaces or <>, such as "logo" or "logo@example.com"',
     );
   }
   return problems;
 }
 
-/** The part, its content to be cut into base64 lines when it is written. */
+/** Returns the MIME part. `writePieces` later splits its content into base64 lines. */
 export function attachmentPart(attachment: Attachment, disposition: "attachment" | "inline"): Part {
   const problems = checkAttachment(attachment);
   if (problems.length > 0) throw new Error(`attachment cannot be composed: ${problems.join("; ")}`);
-  // Memory that was given away reads as an empty file, which must not pass for the real one.
-  if (wasHandedOver(attachment.base64)) {
-    throw new Error("attachment cannot be composed: its content was handed over before");
+  // A detached buffer reads as an empty file, which must not be sent instead of the real one.
+  if (isDetached(attachment.base64)) {
+    throw new Error("attachment cannot be composed: its content was already transferred to a worker");
   }
-  // Anything else could smuggle in lines, and so parts, of its own.
+  // Other content could inject lines, and with them MIME parts.
   if (!isCanonicalBase64(attachment.base64)) {
     throw new Error("attachment cannot be composed: the content is not canonical base64");
   }
@@ -64,19 +64,19 @@ export function attachmentPart(attachment: Attachment, disposition: "attachment"
   return [header, { base64: attachment.base64 }];
 }
 
-/** A parameterised header value as tokens, each but the last closed by a semicolon. */
+/** A header value with parameters as tokens. Each token but the last ends with a semicolon. */
 export function withSemicolons(value: string, parameters: readonly string[]): string[] {
   const tokens = [value, ...parameters];
-  // A legacy name of several encoded words is one quoted string over several tokens: only its last word closes it.
+  // A legacy name of several encoded words is one quoted string over several tokens: the semicolon follows its last word.
   return tokens.map((token, index) => (index === tokens.length - 1 || isInsideQuotes(token) ? token : `${token};`));
 }
 
-// RFC 2045 §7 asks for an addr-spec, but bare words are common in `cid:` links and read everywhere.
+// RFC 2045 §7 requires an addr-spec, but single words are common in `cid:` links and every reader accepts them.
 const CONTENT_ID = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.@-]{1,200}$/;
 
 const OCTET_STREAM: ContentType = { type: "application/octet-stream", parameters: [] };
 
-function wasHandedOver(content: string | Uint8Array): boolean {
+function isDetached(content: string | Uint8Array): boolean {
   return content instanceof Uint8Array && content.buffer instanceof ArrayBuffer && content.buffer.detached;
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { base64LinesSize, canonicalBase64, isCanonicalBase64, writeBase64Lines } from "./base64.ts";
 
-test("canonical text is taken as it is, common variants are mended", () => {
+test("canonical base64 is returned unchanged, and common variants are normalized", () => {
   const text = Buffer.from("any file \xff\xfe?>").toString("base64");
   assert.equal(canonicalBase64(text), text);
   assert.equal(canonicalBase64(""), "");
@@ -11,7 +11,7 @@ test("canonical text is taken as it is, common variants are mended", () => {
   assert.equal(canonicalBase64(text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")), text);
 });
 
-test("what is not base64 is refused", () => {
+test("text that is not base64 is refused", () => {
   for (const bad of [
     "!",
     "a",
@@ -30,7 +30,7 @@ test("what is not base64 is refused", () => {
   }
 });
 
-test("a bad character is found anywhere in megabytes", () => {
+test("an invalid character is found at any position of a large text", () => {
   const text = Buffer.alloc(3 << 20, 1).toString("base64");
   for (const at of [0, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, text.length - 1]) {
     for (const bad of ["*", "-", "=", "\n"]) {
@@ -44,7 +44,7 @@ test("a bad character is found anywhere in megabytes", () => {
   assert.equal(isCanonicalBase64(Buffer.from(text)), true);
 });
 
-test("lines of 76 characters hold the same octets, from text and from octets, at any offset", () => {
+test("lines of 76 characters decode to the same octets, from a string or a buffer, at any offset", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 500 }), fc.nat(5), (bytes, offset) => {
       const text = Buffer.from(bytes).toString("base64");

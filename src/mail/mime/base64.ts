@@ -1,31 +1,31 @@
-/**
- * Base64 as mail carries it (RFC 2045 §6.8): checked once, then only cut into lines, never decoded and encoded again.
- */
+/** Base64 in mail (RFC 2045 §6.8). Attachments are checked and then only split into lines, never decoded and encoded again. */
 
-/**
- * The text in its one canonical form, undefined where it is not base64. Line breaks, the URL alphabet and missing
- * padding are mended.
- */
+const LINE = 76;
+/** Slices of this size become short-lived strings that are cheap to collect; larger strings stay in memory for long. */
+const SLICE = 1 << 16;
+
+/** Returns the canonical form, or undefined if the text is not base64. Removes line breaks, and fixes the URL alphabet and padding. */
 export function canonicalBase64(text: string): string | undefined {
   if (isCanonicalBase64(text)) return text;
-  let mended = text
+  let normalized = text
     .replace(/[ \t\r\n]+/g, "")
     .replaceAll("-", "+")
     .replaceAll("_", "/");
-  if (mended.length % 4 !== 0 && !mended.endsWith("=")) mended += "=".repeat(4 - (mended.length % 4));
-  return isCanonicalBase64(mended) ? mended : undefined;
+  if (normalized.length % 4 !== 0 && !normalized.endsWith("=")) {
+    normalized += "=".repeat(4 - (normalized.length % 4));
+  }
+  return isCanonicalBase64(normalized) ? normalized : undefined;
 }
 
 /**
- * Standard alphabet, padded, nothing else. Decodes slice by slice with the native decoder, which skips what it does
- * not know: a short result is the sign of a bad character. 35 ms for 40 MB, against 135 ms and more for a regular
- * expression.
+ * True for the standard alphabet with padding and nothing else. Decodes slice by slice with the native decoder, which skips invalid
+ * characters: a short result reveals them. 35 ms for 40 MB, compared with 135 ms and more for a regular expression.
  */
 export function isCanonicalBase64(text: string | Uint8Array): boolean {
   if (text.length % 4 !== 0) return false;
   for (let at = 0; at < text.length; at += SLICE) {
     const slice = textOf(text, at, Math.min(at + SLICE, text.length));
-    // Node's decoder also reads the URL alphabet, and takes "Ł" (U+0141) for "A" (0x41).
+    // Node's decoder also accepts the URL alphabet, and reads "Ł" (U+0141) as "A" (0x41).
     if (slice.includes("-") || slice.includes("_") || Buffer.byteLength(slice) !== slice.length) return false;
     const isLast = at + SLICE >= text.length;
     const padding = isLast ? paddingOf(slice) : 0;
@@ -34,15 +34,15 @@ export function isCanonicalBase64(text: string | Uint8Array): boolean {
   return true;
 }
 
-/** Octets that `content` takes once it is cut into lines, the last line end included. */
+/** The number of octets after splitting into lines, including the last line end. */
 export function base64LinesSize(characters: number): number {
   return characters + Math.ceil(characters / LINE) * 2;
 }
 
 /**
- * Writes canonical base64 into `target` as lines of 76 characters and returns the offset after them. The text is put
- * down in one go and spread apart from its end: 33 ms for 40 MB, against 52 ms line by line and 200 ms decoded and
- * encoded anew (bench/compose.ts).
+ * Writes canonical base64 into `target` as lines of 76 characters and returns the offset after them. It writes the text at once and
+ * then moves the lines apart, starting with the last: 33 ms for 40 MB, compared with 52 ms line by line and 200 ms for decoding and
+ * encoding again (bench/compose.ts).
  */
 export function writeBase64Lines(content: string | Uint8Array, target: Buffer, offset: number): number {
   const length = content.length;
@@ -60,16 +60,12 @@ export function writeBase64Lines(content: string | Uint8Array, target: Buffer, o
   return offset + base64LinesSize(length);
 }
 
-const LINE = 76;
-/** Of octets a slice is made into a text: one that is short-lived and small costs next to nothing, a large one lies about for long. */
-const SLICE = 1 << 16;
-
-/** What slices are decoded into and nobody reads: 40 MB would else leave 30 behind. */
-let unread: Buffer | undefined;
+/** Receives the decoded slices, which are not used. A new buffer per slice would leave 30 MB of garbage for a 40 MB text. */
+let scratchBuffer: Buffer | undefined;
 
 function scratch(): Buffer {
-  unread ??= Buffer.allocUnsafeSlow((SLICE / 4) * 3);
-  return unread;
+  scratchBuffer ??= Buffer.allocUnsafeSlow((SLICE / 4) * 3);
+  return scratchBuffer;
 }
 
 function textOf(text: string | Uint8Array, from: number, to: number): string {

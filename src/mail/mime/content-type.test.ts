@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseContentType, transportType } from "./content-type.ts";
 
-test("types and their parameters are read, ours left out", () => {
+test("a media type is parsed with its parameters, without name and boundary", () => {
   for (const [text, type, parameters] of [
     ["image/png", "image/png", []],
     ["IMAGE/PNG", "image/png", []],
@@ -26,7 +26,7 @@ test("types and their parameters are read, ours left out", () => {
   }
 });
 
-test("what is no media type is refused", () => {
+test("text that is not a media type is refused", () => {
   for (const text of [
     "",
     "image",
@@ -48,7 +48,7 @@ test("what is no media type is refused", () => {
   }
 });
 
-test("types that may not be base64 travel as plain files", () => {
+test("types that must not be base64 are sent as application/octet-stream", () => {
   assert.equal(transportType({ type: "message/rfc822", parameters: [] }).type, "application/octet-stream");
   assert.equal(transportType({ type: "multipart/mixed", parameters: [] }).type, "application/octet-stream");
   assert.equal(transportType({ type: "message/global", parameters: [] }).type, "message/global");

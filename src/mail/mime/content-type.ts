@@ -1,12 +1,9 @@
-/** Reads the media type that a caller names for an attachment, for the checks at accept and for the composer. */
+/** Parses the media type of an attachment. Called by attachment.ts, for the check of a request and for composing. */
 
 export type ContentType = { type: string; parameters: [name: string, value: string][] };
 export type ContentTypeResult = { ok: true; contentType: ContentType } | { ok: false; reason: string };
 
-/**
- * `type/subtype` with optional parameters (RFC 2045 §5.1); comments and `name`/`boundary` of the caller's own are not
- * taken.
- */
+/** Parses `type/subtype` with optional parameters (RFC 2045 §5.1). Refuses comments, and drops the parameters `name` and `boundary`. */
 export function parseContentType(text: string): ContentTypeResult {
   if (text.length > 255) return refuse("is longer than 255 characters");
   const [full, type] = TYPE.exec(text) ?? [];
@@ -16,19 +13,16 @@ export function parseContentType(text: string): ContentTypeResult {
   let rest = text.slice(full.length);
   while (rest !== "") {
     const match = PARAMETER.exec(rest);
-    if (match === null) return refuse(`has a parameter that cannot be read near "${printable(rest)}"`);
+    if (match === null) return refuse(`has an invalid parameter near "${printable(rest)}"`);
     const name = match[1]!.toLowerCase();
     const value = match[2] ?? match[3]!;
-    if (!COMPOSERS_OWN.has(name)) parameters.push([name, value]);
+    if (!SET_BY_COMPOSER.has(name)) parameters.push([name, value]);
     rest = rest.slice(match[0].length);
   }
   return { ok: true, contentType: { type: type.toLowerCase(), parameters } };
 }
 
-/**
- * The type as it is sent: message and multipart types may not be base64 (RFC 2045 §6.4), so they travel as plain
- * files.
- */
+/** The type to send: message and multipart types must not be base64 (RFC 2045 §6.4), so they become application/octet-stream. */
 export function transportType(contentType: ContentType): ContentType {
   return /^(message\/(?!global)|multipart\/)/.test(contentType.type)
     ? { type: "application/octet-stream", parameters: [] }
@@ -40,7 +34,7 @@ const TYPE = /^[ \t]*([A-Za-z0-9!#$&^_.+-]{1,127}\/[A-Za-z0-9!#$&^_.+-]{1,127})[
 const PARAMETER =
   /^;[ \t]*([A-Za-z0-9!#$&^_.+-]+)=(?:([A-Za-z0-9!#$%&'*+.^_`{|}~/:@?-]+)|"([\x20\x21\x23-\x5b\x5d-\x7e]*)")[ \t]*;?[ \t]*(?=;|$)/;
 
-const COMPOSERS_OWN = new Set(["name", "boundary"]);
+const SET_BY_COMPOSER = new Set(["name", "boundary"]);
 
 function printable(text: string): string {
   return text.slice(0, 24).replace(/[^\x20-\x7e]/g, "?");

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { encodeWords, looksEncoded } from "./encoded-word.ts";
 
-const room = { first: 60, rest: 75, phrase: false };
+const limits = { first: 60, rest: 75, phrase: false };
 
-/** RFC 2047: each word by itself. */
+/** Decodes each word separately, as RFC 2047 requires. */
 function decode(words: string[]): string {
   return words
     .map((word) => {
@@ -18,12 +18,12 @@ function decode(words: string[]): string {
     .join("");
 }
 
-test("the shorter of both forms is taken", () => {
-  assert.deepEqual(encodeWords("grün ist es", room), ["=?UTF-8?Q?gr=C3=BCn_ist_es?="]);
-  assert.deepEqual(encodeWords("你好", room), ["=?UTF-8?B?5L2g5aW9?="]);
+test("the shorter of the encodings B and Q is used", () => {
+  assert.deepEqual(encodeWords("grün ist es", limits), ["=?UTF-8?Q?gr=C3=BCn_ist_es?="]);
+  assert.deepEqual(encodeWords("你好", limits), ["=?UTF-8?B?5L2g5aW9?="]);
 });
 
-test("words keep to their room, never cut a character, and read back as they were", () => {
+test("words stay within their limits, never split a character, and decode to the original text", () => {
   for (const text of [
     "ü".repeat(80),
     "你好，世界".repeat(20),
@@ -31,15 +31,15 @@ test("words keep to their room, never cut a character, and read back as they wer
     `a${"😀".repeat(40)}`,
     "=?UTF-8?Q?x?=",
   ]) {
-    const words = encodeWords(text, room);
+    const words = encodeWords(text, limits);
     assert.equal(decode(words), text);
-    for (const [i, word] of words.entries()) assert.ok(word.length <= (i === 0 ? room.first : room.rest), word);
+    for (const [i, word] of words.entries()) assert.ok(word.length <= (i === 0 ? limits.first : limits.rest), word);
     assert.ok(words.every((word) => !decode([word]).includes("\ufffd")));
   }
 });
 
-test("in a phrase fewer characters stand for themselves", () => {
-  assert.deepEqual(encodeWords('ü"(,)', { ...room, phrase: true }), ["=?UTF-8?B?w7wiKCwp?="]);
-  assert.match(encodeWords("ü and others, at last", { ...room, phrase: true })[0]!, /=2C/);
+test("fewer characters stay unencoded in a phrase", () => {
+  assert.deepEqual(encodeWords('ü"(,)', { ...limits, phrase: true }), ["=?UTF-8?B?w7wiKCwp?="]);
+  assert.match(encodeWords("ü and others, at last", { ...limits, phrase: true })[0]!, /=2C/);
   assert.ok(looksEncoded("a =?x") && !looksEncoded("a = ?"));
 });

@@ -5,7 +5,7 @@ import { textField, tokensField } from "./header.ts";
 
 const unfold = (field: string) => field.replace(/\r\n(?=[ \t])/g, "").replace(/\r\n$/, "");
 
-test("plain text stays plain, and folds at its spaces without changing them", () => {
+test("plain text stays plain and is folded at its spaces without changing them", () => {
   assert.equal(textField("Subject", "Hello"), "Subject: Hello\r\n");
   assert.equal(textField("Subject", ""), "Subject: \r\n");
   const long = "many  words ".repeat(40).trim();
@@ -14,13 +14,13 @@ test("plain text stays plain, and folds at its spaces without changing them", ()
   for (const line of field.split("\r\n")) assert.ok(line.length <= 78);
 });
 
-test("text that a reader would trim or decode is encoded", () => {
+test("text that a mail reader would trim or decode is encoded", () => {
   for (const text of [" x", "x ", " ", "=?utf-8?q?x?=", "tab\there"]) {
     assert.match(textField("Subject", text), /^Subject: =\?UTF-8\?[QB]\?[^ ]+\?=\r\n$/, JSON.stringify(text));
   }
 });
 
-test("encoded words hold whole characters and fill at most 76 columns", () => {
+test("encoded words contain whole characters and lines stay within the limit", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: "grapheme", minLength: 1, maxLength: 300 }).filter((text) => !/[\r\n\0]/.test(text)),
@@ -37,12 +37,12 @@ test("encoded words hold whole characters and fill at most 76 columns", () => {
   );
 });
 
-test("a word too long for any line is encoded rather than sent raw", () => {
+test("a word that is too long for a line is encoded", () => {
   for (const line of textField("X-Long", "a".repeat(5000)).split("\r\n")) assert.ok(line.length <= 78);
   assert.equal(textField("X-Long", "a".repeat(300)), `X-Long: ${"a".repeat(300)}\r\n`);
 });
 
-test("the longest name still leaves lawful lines", () => {
+test("lines stay within 998 characters with the longest field name", () => {
   for (const value of ["ü".repeat(200), "a".repeat(900), "a ".repeat(200)]) {
     for (const line of textField("X".repeat(76), value).split("\r\n")) assert.ok(line.length <= 998);
   }

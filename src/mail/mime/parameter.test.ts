@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { legacyNameTokens, parameterTokens } from "./parameter.ts";
 
-test("a plain name stands in quotes", () => {
+test("an ASCII file name is a quoted string", () => {
   assert.deepEqual(parameterTokens("filename", "a report (1).pdf"), ['filename="a report (1).pdf"']);
   assert.deepEqual(legacyNameTokens("a.pdf"), ['name="a.pdf"']);
 });
 
-test("other names are percent-encoded, with their charset", () => {
+test("other file names are percent-encoded with their charset", () => {
   assert.deepEqual(parameterTokens("filename", "naïve.txt"), ["filename*=UTF-8''na%C3%AFve.txt"]);
   assert.deepEqual(parameterTokens("filename", "a\"b\\c%d*e'f"), ["filename*=UTF-8''a%22b%5Cc%25d%2Ae%27f"]);
 });
 
-test("long names run over several sections, each within a line", () => {
+test("a long file name is split into sections that fit a line", () => {
   const tokens = parameterTokens("filename", `${"文".repeat(60)}.txt`);
   assert.ok(tokens.length > 1);
   for (const [index, token] of tokens.entries()) {
@@ -23,7 +23,7 @@ test("long names run over several sections, each within a line", () => {
   assert.ok(parameterTokens("filename", "a".repeat(255)).length > 1);
 });
 
-test("old readers get an encoded word in quotes, or nothing where they could only misread it", () => {
+test("the legacy name is an encoded word in quotes, and is omitted for special ASCII characters", () => {
   assert.deepEqual(legacyNameTokens("naïve.txt"), ['name="=?UTF-8?Q?na=C3=AFve=2Etxt?="']);
   assert.deepEqual(legacyNameTokens('a"b.txt'), []);
 });

@@ -1,11 +1,8 @@
-/** Writes the parameters of Content-Type and Content-Disposition, file names in any script among them (RFC 2231). */
+/** Formats the parameters of Content-Type and Content-Disposition, including file names in any script (RFC 2231). */
 
 import { encodeWords } from "./encoded-word.ts";
 
-/**
- * One parameter as header tokens without separators: `name="value"`, or RFC 2231 sections for what a quoted string
- * cannot carry.
- */
+/** One parameter as header tokens without separators: `name="value"`, or RFC 2231 sections if a quoted string cannot represent it. */
 export function parameterTokens(name: string, value: string): string[] {
   if (fitsQuotedString(value)) return [`${name}="${value}"`];
   const single = `${name}*=UTF-8''${percentEncode(value)}`;
@@ -14,9 +11,9 @@ export function parameterTokens(name: string, value: string): string[] {
 }
 
 /**
- * The file name as Content-Type's `name` for readers older than RFC 2231: an encoded word between quotes, which RFC
- * 2047 §5 forbids and every such reader expects. Content-Disposition carries the true one, and only once: some
- * readers take the first of two `filename`s.
+ * The file name as the `name` parameter of Content-Type, for mail readers older than RFC 2231: an encoded word in quotes, which RFC
+ * 2047 §5 forbids but these readers expect. Content-Disposition has the correct name, and only once: some readers use the first of
+ * two `filename` parameters.
  */
 export function legacyNameTokens(value: string): string[] {
   if (fitsQuotedString(value)) return [`name="${value}"`];
@@ -30,12 +27,12 @@ export function legacyNameTokens(value: string): string[] {
 const SECTION_LIMIT = 76;
 const LONGEST_QUOTED = 200;
 
-// Quotes and backslashes could be escaped, but readers disagree about it: RFC 2231 leaves no doubt.
+// Mail readers disagree on escaped quotes and backslashes, so such values use RFC 2231, which is unambiguous.
 function fitsQuotedString(value: string): boolean {
   return value.length <= LONGEST_QUOTED && /^[\x20-\x7e]*$/.test(value) && !/["\\]|=\?/.test(value);
 }
 
-// RFC 2231 §3 and §4.1: name*0*=UTF-8''..., name*1*=..., the charset named once.
+// RFC 2231 §3 and §4.1: name*0*=UTF-8''..., name*1*=..., with the charset only in the first section.
 function sections(name: string, value: string): string[] {
   const tokens: string[] = [];
   let token = `${name}*0*=UTF-8''`;
@@ -51,7 +48,7 @@ function sections(name: string, value: string): string[] {
   return tokens;
 }
 
-// RFC 2231 §7: attribute-char, that is a token without "*", "'" and "%".
+// RFC 2231 §7: attribute-char is a token character except "*", "'" and "%".
 function percentEncode(value: string): string {
   let out = "";
   for (const byte of Buffer.from(value)) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { writePieces } from "./pieces.ts";
 
-test("pieces follow each other in one buffer, behind the room that was asked for", () => {
+test("pieces are written one after another, following the requested headroom", () => {
   const content = Buffer.alloc(100, 7).toString("base64");
   const message = writePieces(
     ["grün\r\n", Buffer.from([1, 2]), { base64: content }, { base64: Buffer.from(content) }, "end"],
@@ -13,7 +13,7 @@ test("pieces follow each other in one buffer, behind the room that was asked for
   assert.equal(message.subarray(5).toString(), `grün\r\n\x01\x02${lines}${lines}end`);
 });
 
-test("nothing is nothing", () => {
+test("empty pieces yield an empty message", () => {
   assert.equal(writePieces([], 0).length, 0);
   assert.equal(writePieces([{ base64: "" }], 0).toString(), "");
 });

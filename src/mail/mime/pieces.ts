@@ -1,17 +1,14 @@
-/**
- * A message as a list of pieces whose sizes are known, written once into one buffer: a 40 MiB message is never held
- * twice.
- */
+/** A message as a list of pieces with known sizes, written into one buffer, so that memory never holds a 40 MiB message twice. */
 
 import { base64LinesSize, writeBase64Lines } from "./base64.ts";
 
-/** Ready text or bytes, or base64 content that still has to be cut into lines. */
+/** Formatted text or bytes, or base64 content that is not yet split into lines. */
 export type Piece = string | Uint8Array | { base64: string | Uint8Array };
 
-/** A MIME part: its header with the empty line, then the pieces of its body. */
+/** A MIME part: its header with the empty line, followed by the pieces of its body. */
 export type Part = [head: string, ...body: Piece[]];
 
-/** Writes the pieces behind `headroom` free octets, where a signature may be put later. */
+/** Writes the pieces after `headroom` zero octets, which the caller may overwrite with a signature. */
 export function writePieces(pieces: readonly Piece[], headroom: number): Buffer {
   const message = Buffer.allocUnsafe(headroom + pieces.reduce((sum, piece) => sum + pieceSize(piece), 0));
   message.fill(0, 0, headroom);

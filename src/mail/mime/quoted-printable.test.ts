@@ -4,7 +4,7 @@ import { encodeQuotedPrintable } from "./quoted-printable.ts";
 
 const encode = (text: string, limit = 1_000_000) => encodeQuotedPrintable(Buffer.from(text), limit)?.toString("latin1");
 
-/** As RFC 2045 §6.7 says it is read. */
+/** Decodes as RFC 2045 §6.7 specifies. */
 function decode(encoded: string): string {
   const bytes = encoded
     .replaceAll("=\r\n", "")
@@ -12,7 +12,7 @@ function decode(encoded: string): string {
   return Buffer.from(bytes, "latin1").toString();
 }
 
-test("what must not stand for itself is escaped", () => {
+test("special octets are escaped", () => {
   assert.equal(encode("a=b"), "a=3Db");
   assert.equal(encode("grün"), "gr=C3=BCn");
   assert.equal(encode("end \r\nnext\t\n"), "end=20\r\nnext=09\r\n");
@@ -20,7 +20,7 @@ test("what must not stand for itself is escaped", () => {
   assert.equal(encode(".\nFrom me\nFromage"), "=2E\r\n=46rom me\r\nFromage");
 });
 
-test("lines are at most 76 long, in ASCII, and read back as they were, whatever they hold", () => {
+test("lines have at most 76 ASCII characters and decode to the original text", () => {
   const texts = [
     "x".repeat(1000),
     "ü".repeat(300),
@@ -37,7 +37,7 @@ test("lines are at most 76 long, in ASCII, and read back as they were, whatever 
   }
 });
 
-test("it gives up once the result would pass its limit", () => {
+test("a result above the limit is undefined", () => {
   assert.equal(encode("ü".repeat(10), 59), undefined);
   assert.equal(encode("ü".repeat(10), 60)?.length, 60);
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { encodeTextBody, type TextBody, textBodySizeAtMost } from "./text-body.ts";
 
-test("short ASCII lines go as they are", () => {
+test("short ASCII lines are sent as 7bit", () => {
   assert.deepEqual(encodeTextBody("Hello\nthere\r\n"), {
     encoding: "7bit",
     content: Buffer.from("Hello\r\nthere\r\n"),
@@ -11,7 +11,7 @@ test("short ASCII lines go as they are", () => {
   assert.equal(encodeTextBody("").encoding, "7bit");
 });
 
-test("shapes that are not left alone on the way are quoted", () => {
+test("text that mail servers might change in transit is quoted-printable", () => {
   for (const [text, encoded] of [
     [".", "=2E"],
     ["a\n.\nb", "a\r\n=2E\r\nb"],
@@ -29,13 +29,13 @@ test("shapes that are not left alone on the way are quoted", () => {
   }
 });
 
-test("text that is mostly beyond ASCII goes as base64", () => {
+test("text that is mostly non-ASCII is base64", () => {
   const body = encodeTextBody("Привет, мир\n");
   assert.equal(body.encoding, "base64");
   assert.equal(decode(body), "Привет, мир\r\n");
 });
 
-test("a line of 100 KB is cut into short ones", () => {
+test("a line of 100 KB is split into short lines", () => {
   const text = "long line ".repeat(10_000);
   const body = encodeTextBody(text);
   assert.equal(body.encoding, "quoted-printable");
@@ -55,7 +55,7 @@ const texts = fc.string({
   maxLength: 400,
 });
 
-test("any text comes back with CRLF for its line ends and nothing else changed, within the foretold size", () => {
+test("every text decodes to itself with CRLF line ends, and its size is within the bound", () => {
   fc.assert(
     fc.property(texts, (text) => {
       const body = encodeTextBody(text);

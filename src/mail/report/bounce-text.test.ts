@@ -6,7 +6,7 @@ import { readBounceText } from "./bounce-text.ts";
 const read = async (lines: string[], sender = "") =>
   readBounceText(await readMessage(Buffer.from(lines.join("\r\n"))), sender);
 
-test("a server's own words name the recipient, the code and the reason", async () => {
+test("the recipient, the status code and the reason are read from the server's text", async () => {
   const found = await read([
     "From: MAILER-DAEMON@there.test",
     "Subject: failure notice",
@@ -25,7 +25,7 @@ test("a server's own words name the recipient, the code and the reason", async (
   assert.match(found[0]!.diagnostic, /no mailbox here by that name/);
 });
 
-test("a listed recipient is enough, and a warning is a delay", async () => {
+test("X-Failed-Recipients is sufficient for a bounce, and a warning is a delay", async () => {
   const exim = await read(
     ["From: a@there.test", "X-Failed-Recipients: bob@there.test, eve@there.test", "", "x"],
     "a@there.test",
@@ -43,7 +43,7 @@ test("a listed recipient is enough, and a warning is a delay", async () => {
   assert.equal(warning[0]!.action, "delayed");
 });
 
-test("what people write about failed deliveries is no bounce, nor is an absence note with the null path", async () => {
+test("a person's mail about a failed delivery is not a bounce, even with a null return path", async () => {
   const about = [
     "From: Ann <ann@there.test>",
     "Subject: Re: order",

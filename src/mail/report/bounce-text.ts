@@ -1,40 +1,40 @@
-/** Bounces that only people were meant to read: qmail, old Exchange and Exim, Domino, and appliances that write what they like. */
+/** Reads bounces without a machine-readable part: qmail, old Exchange and Exim, Domino, and mail appliances. Called by bounce.ts. */
 import { fieldOf, type ReadMessage } from "../message/read.ts";
-import type { BouncedRecipient } from "./bounce.ts";
+import type { BouncedRecipient } from "./fields.ts";
 
-/** An empty list: this is no bounce, as far as one can tell. */
+/** Returns an empty list if the message does not look like a bounce. */
 export function readBounceText(message: ReadMessage, sender: string): BouncedRecipient[] {
   const listed = addressesIn(fieldOf(message.fields, "x-failed-recipients"));
-  const text = ownWords(message.text);
+  const text = withoutReturnedMessage(message.text);
   const all = `${message.subject}\n${text}`;
-  const delay = delayed.test(all);
-  // The null path alone proves nothing: absence notes have it too, and their words may be any.
-  const spoken = isFromMailer(message) ? delay || failed.test(all) : sender === "" && failed.test(message.subject);
-  if (listed.length === 0 && !spoken) return [];
-  const names = listed.length > 0 ? listed : addressesIn(text);
-  const about = (address: string): BouncedRecipient => {
-    const diagnostic = wordsAfter(text, address);
+  const isDelay = delayed.test(all);
+  // A null return path alone proves nothing: out-of-office replies have one too, with any text.
+  const isBounce = isFromMailer(message) ? isDelay || failed.test(all) : sender === "" && failed.test(message.subject);
+  if (listed.length === 0 && !isBounce) return [];
+  const addresses = listed.length > 0 ? listed : addressesIn(text);
+  const recipientOf = (address: string): BouncedRecipient => {
+    const diagnostic = reasonFor(text, address);
     return {
       addresses: address === "" ? [] : [address],
-      action: delay ? "delayed" : "failed",
+      action: isDelay ? "delayed" : "failed",
       status: /\b([45]\.\d{1,3}\.\d{1,3})\b/.exec(diagnostic)?.[1] ?? "",
       diagnostic,
       remoteMta: "",
     };
   };
-  return names.length > 0 ? names.map(about) : [about("")];
+  return addresses.length > 0 ? addresses.map(recipientOf) : [recipientOf("")];
 }
 
 const maxText = 20_000;
 
-/** What the server wrote, without the message that it returns below. */
-function ownWords(text: string): string {
+/** The server's own text, without the copy of the message below it. */
+function withoutReturnedMessage(text: string): string {
   const start = text.slice(0, maxText);
-  const copy = copies.exec(start);
+  const copy = copyStart.exec(start);
   return copy ? start.slice(0, copy.index) : start;
 }
 
-const copies =
+const copyStart =
   /^(?:-{2,} ?(?:below this line is a copy|this is a copy of|original message|the header of the original|returned message|message header|transcript of session follows.*$|the transcript of)|received: from |return-path:|>? ?message-id: ?<)/im;
 
 function isFromMailer(message: ReadMessage): boolean {
@@ -58,18 +58,18 @@ function addressesIn(text: string): string[] {
   return [...new Set([...text.matchAll(anAddress)].map(([address]) => address.replace(/[.,]+$/, "")))].slice(0, 50);
 }
 
-/** The paragraph about an address: what stands on its line and below it up to an empty line; without one, the first words with a code in them. */
-function wordsAfter(text: string, address: string): string {
+/** The paragraph with the reason for an address: among the three after it, otherwise the first with a status code or known wording. */
+function reasonFor(text: string, address: string): string {
   const at = address === "" ? -1 : text.toLowerCase().indexOf(address.toLowerCase());
   const after = at < 0 ? "" : text.slice(at + address.length);
-  // A blank line may stand between an address and its reason.
+  // An empty line may separate an address from its reason.
   const paragraphs = after.replace(/^[>:\s]+/, "").split(/\n\s*\n/);
   const near = paragraphs.slice(0, 3);
   const anywhere = text.split(/\n\s*\n/);
   const chosen =
-    near.find((words) => hasCode.test(words)) ??
-    near.find((words) => hasReason.test(words)) ??
-    anywhere.find((words) => hasCode.test(words) || hasReason.test(words)) ??
+    near.find((paragraph) => hasCode.test(paragraph)) ??
+    near.find((paragraph) => hasReason.test(paragraph)) ??
+    anywhere.find((paragraph) => hasCode.test(paragraph) || hasReason.test(paragraph)) ??
     near[0] ??
     "";
   return chosen.replace(/\s+/g, " ").trim().slice(0, 500);

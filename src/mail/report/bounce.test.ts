@@ -18,7 +18,7 @@ const report = (status: string[], returned: string[] = ["Message-ID: <1@here.tes
     ),
   );
 
-test("each recipient with its action, status, the refusing server and its words", async () => {
+test("a bounce report lists each recipient with its action, status, diagnostic and refusing server", async () => {
   const message = await report([
     ...["Reporting-MTA: dns; mx.there.test", ""],
     ...[
@@ -34,8 +34,11 @@ test("each recipient with its action, status, the refusing server and its words"
     kind: "bounce",
     recipients: [
       {
-        ...{ addresses: ["anna@here.test", "anna@there.test"], action: "failed", status: "5.1.1" },
-        ...{ diagnostic: "550 5.1.1 no such user", remoteMta: "in.there.test" },
+        addresses: ["anna@here.test", "anna@there.test"],
+        action: "failed",
+        status: "5.1.1",
+        diagnostic: "550 5.1.1 no such user",
+        remoteMta: "in.there.test",
       },
       { addresses: ["bob@there.test"], action: "delayed", status: "4.4.1", diagnostic: "", remoteMta: "mx.there.test" },
     ],
@@ -43,7 +46,7 @@ test("each recipient with its action, status, the refusing server and its words"
   });
 });
 
-test("without an action the status tells", async () => {
+test("without an action field, the status decides", async () => {
   const of = async (status: string) =>
     readBounce(await report(["Final-Recipient: rfc822; a@there.test", `Status: ${status}`]), "")?.recipients[0]?.action;
   assert.deepEqual(
@@ -52,9 +55,9 @@ test("without an action the status tells", async () => {
   );
 });
 
-test("ordinary mail is no bounce, and a report of thousands is cut", async () => {
-  const letter = await readMessage(Buffer.from("From: anna@there.test\r\nSubject: Hello\r\n\r\nHow are you?\r\n"));
-  assert.equal(readBounce(letter, "anna@there.test"), undefined);
+test("ordinary mail is not a bounce, and the number of recipients is limited", async () => {
+  const ordinary = await readMessage(Buffer.from("From: anna@there.test\r\nSubject: Hello\r\n\r\nHow are you?\r\n"));
+  assert.equal(readBounce(ordinary, "anna@there.test"), undefined);
   const many = Array.from({ length: 900 }, (_, i) => [
     `Final-Recipient: rfc822; u${i}@there.test`,
     "Action: failed",

@@ -1,43 +1,36 @@
-/** Reads messages that say a message could not be delivered: delivery status notifications (RFC 3464), and the forms that servers made up. */
+/** Reads bounces: delivery status notifications (RFC 3464), with bounce-text.ts as the fallback. Called by message/digest.ts. */
+
 import { type Field, fieldOf, type ReadMessage } from "../message/read.ts";
 import { readBounceText } from "./bounce-text.ts";
-import { fieldGroups, headerFields, typedAddress } from "./fields.ts";
-
-export const dsnActions = ["failed", "delayed", "delivered", "relayed", "expanded"] as const;
-export type DsnAction = (typeof dsnActions)[number];
-
-export type BouncedRecipient = {
-  /** Who it is about, the likeliest first: the address we wrote to, or one that it was forwarded to. Empty: the report names nobody. */
-  addresses: string[];
-  action: DsnAction;
-  /** RFC 3463, for example 5.1.1; empty where the report has none. */
-  status: string;
-  /** What the refusing server said, on one line. */
-  diagnostic: string;
-  /** The server that refused. */
-  remoteMta: string;
-};
+import {
+  type BouncedRecipient,
+  type DsnAction,
+  dsnActions,
+  fieldGroups,
+  headerFields,
+  typedAddress,
+} from "./fields.ts";
 
 export type BounceReport = {
   kind: "bounce";
   recipients: BouncedRecipient[];
-  /** Of the returned message; a hint, never a proof. */
+  /** The Message-ID of the returned message. Only a hint: it can be forged. */
   originalMessageId: string;
 };
 
-/** Undefined: the message is something else. */
+/** Returns undefined if the message is not a bounce. */
 export function readBounce(message: ReadMessage, sender: string): BounceReport | undefined {
   const status = message.parts.find((part) => statusTypes.has(part.contentType));
   const original = headerFields(
     message.parts.find((part) => returnedTypes.has(part.contentType))?.content ?? Buffer.alloc(0),
   );
-  const recipients = status ? readStatus(status.content) : [];
-  // A report that says nothing a program can read may still say it to people.
-  const spoken = recipients.length > 0 ? recipients : readBounceText(message, sender);
-  if (spoken.length === 0) return undefined;
+  const fromStatus = status ? readStatus(status.content) : [];
+  // A report without usable status fields may still have a readable text.
+  const recipients = fromStatus.length > 0 ? fromStatus : readBounceText(message, sender);
+  if (recipients.length === 0) return undefined;
   return {
     kind: "bounce",
-    recipients: spoken.slice(0, maxRecipients),
+    recipients: recipients.slice(0, maxRecipients),
     originalMessageId: fieldOf(original, "message-id"),
   };
 }
@@ -46,7 +39,7 @@ const statusTypes = new Set(["message/delivery-status", "message/global-delivery
 const returnedTypes = new Set(["message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"]);
 const maxRecipients = 200;
 
-/** RFC 3464 §2.1: fields about the message, then a group for each recipient. Some servers leave the first group out. */
+/** RFC 3464 §2.1: fields about the message, then one group per recipient. Some servers omit the first group. */
 function readStatus(content: Uint8Array): BouncedRecipient[] {
   const groups = fieldGroups(content);
   const general = groups.find((group) => fieldOf(group, "reporting-mta") !== "") ?? [];
@@ -62,14 +55,14 @@ function recipientOf(group: readonly Field[], general: readonly Field[]): Bounce
     .map((name) => typedAddress(fieldOf(group, name)))
     .filter((address) => address !== "");
   const status = /\b([245]\.\d{1,3}\.\d{1,3})\b/.exec(fieldOf(group, "status"))?.[1] ?? "";
-  const said = fieldOf(group, "action").toLowerCase();
-  const action = dsnActions.find((one) => said.startsWith(one)) ?? actionOf(status);
+  const actionField = fieldOf(group, "action").toLowerCase();
+  const action = dsnActions.find((one) => actionField.startsWith(one)) ?? actionOf(status);
   return {
     addresses: [...new Set(addresses)],
     action,
     status,
-    diagnostic: bare(fieldOf(group, "diagnostic-code")) || bare(fieldOf(group, "x-supplementary-info")),
-    remoteMta: bare(fieldOf(group, "remote-mta")) || bare(fieldOf(general, "reporting-mta")),
+    diagnostic: withoutType(fieldOf(group, "diagnostic-code")) || withoutType(fieldOf(group, "x-supplementary-info")),
+    remoteMta: withoutType(fieldOf(group, "remote-mta")) || withoutType(fieldOf(general, "reporting-mta")),
   };
 }
 
@@ -77,8 +70,8 @@ function actionOf(status: string): DsnAction {
   return status.startsWith("5") ? "failed" : status.startsWith("4") ? "delayed" : "delivered";
 }
 
-/** Without its type: `smtp; 550 …`, `dns; mx.example.com`. */
-function bare(value: string): string {
+/** Removes the type of a value such as `smtp; 550 …` or `dns; mx.example.com`. */
+function withoutType(value: string): string {
   return value
     .replace(/^\s*(?:[a-z0-9-]+)\s*;\s*/i, "")
     .replace(/\s+/g, " ")

@@ -18,7 +18,7 @@ const report = async (fields: string[], returned: string[] = []) =>
 
 const token = "a2".repeat(26);
 
-test("who complained, of what kind, when it had come, and which return path it names", async () => {
+test("an abuse report yields its type, the recipients, the arrival time and the return paths", async () => {
   const found = await report(
     [
       ...[
@@ -36,22 +36,31 @@ test("who complained, of what kind, when it had come, and which return path it n
     [`Return-Path: <RP-${token.toUpperCase()}@bounce.here.test>`, "To: Anna <anna@there.test>, bob@there.test"],
   );
   assert.deepEqual(found, {
-    ...{ kind: "complaint", feedbackType: "abuse", userAgent: "fbl/1.0", arrivedAt: "2026-11-16T06:00:00.000Z" },
-    ...{ recipients: ["anna@there.test", "anna@there.test"], originalTo: ["anna@there.test", "bob@there.test"] },
+    kind: "complaint",
+    feedbackType: "abuse",
+    userAgent: "fbl/1.0",
+    arrivedAt: "2026-11-16T06:00:00.000Z",
+    recipients: ["anna@there.test", "anna@there.test"],
+    originalTo: ["anna@there.test", "bob@there.test"],
     returnPaths: [`rp-${token}@bounce.here.test`, `RP-${token.toUpperCase()}@bounce.here.test`],
   });
 });
 
-test("a report that leaves nearly all out is still one; other mail is none", async () => {
+test("a report with nearly no fields is still a complaint, and other mail is not", async () => {
   const bare = await report(["Version: 1"]);
   assert.deepEqual(bare, {
-    ...{ kind: "complaint", feedbackType: "abuse", userAgent: "", arrivedAt: undefined },
-    ...{ recipients: [], originalTo: [], returnPaths: [] },
+    kind: "complaint",
+    feedbackType: "abuse",
+    userAgent: "",
+    arrivedAt: undefined,
+    recipients: [],
+    originalTo: [],
+    returnPaths: [],
   });
   assert.equal(readComplaint(await readMessage(Buffer.from("From: a@b.test\r\n\r\nHi\r\n"))), undefined);
 });
 
-test("bad values are left out or cut: times of no calendar, types of many words, agents without an end", async () => {
+test("implausible dates, invalid types and long user agents are dropped or cut", async () => {
   for (const date of ["yesterday", "1 Jan 12026 00:00:00 +0000", "1 Jan 1950 00:00:00 +0000"])
     assert.equal((await report([`Arrival-Date: ${date}`]))?.arrivedAt, undefined, date);
   const odd = await report([

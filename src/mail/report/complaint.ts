@@ -1,4 +1,4 @@
-/** Reads abuse reports (ARF, RFC 5965): somebody marked one of our messages as spam, and the receiver tells us. */
+/** Reads abuse reports (ARF, RFC 5965), which receivers send when a recipient marks a message as spam. Called by message/digest.ts. */
 import { fieldOf, type ReadMessage } from "../message/read.ts";
 import { fieldGroups, headerFields, typedAddress } from "./fields.ts";
 
@@ -6,13 +6,13 @@ export type ComplaintReport = {
   kind: "complaint";
   feedbackType: string;
   userAgent: string;
-  /** When the receiver says that the message had come to it. */
+  /** When the message arrived, according to the receiver. */
   arrivedAt: string | undefined;
-  /** Who complained, where the report tells: many leave it out. */
+  /** The recipients who complained. Many reports omit them. */
   recipients: string[];
-  /** To whom the message was written, by its own header. */
+  /** The To header of the original message. */
   originalTo: string[];
-  /** Everything in the report that may be a return path of ours. A token in one of them proves that we sent the message. */
+  /** All addresses in the report with the form of our return paths. A valid token in one of them proves that we sent the message. */
   returnPaths: string[];
 };
 
@@ -28,17 +28,17 @@ export function readComplaint(message: ReadMessage): ComplaintReport | undefined
     kind: "complaint",
     feedbackType: word(fieldOf(fields, "feedback-type")) || "abuse",
     userAgent: fieldOf(fields, "user-agent").slice(0, 200),
-    arrivedAt: Number.isNaN(arrived.getTime()) || !isSane(arrived) ? undefined : arrived.toISOString(),
+    arrivedAt: Number.isNaN(arrived.getTime()) || !isPlausible(arrived) ? undefined : arrived.toISOString(),
     recipients: [...all("original-rcpt-to"), ...all("removal-recipient")].filter((address) => address !== ""),
     originalTo: addressesIn(fieldOf(header, "to")),
-    returnPaths: ourShape([...fields, ...header].map(({ value }) => value).join("\n")),
+    returnPaths: returnPathsIn([...fields, ...header].map(({ value }) => value).join("\n")),
   };
 }
 
 const returnedTypes = new Set(["message/rfc822", "text/rfc822-headers", "message/global", "message/global-headers"]);
 
-/** RFC 3339 knows years of four digits only. */
-function isSane(date: Date): boolean {
+/** RFC 3339 allows only years of four digits. */
+function isPlausible(date: Date): boolean {
   return date.getUTCFullYear() >= 1970 && date.getUTCFullYear() <= 9999;
 }
 
@@ -50,8 +50,8 @@ function addressesIn(text: string): string[] {
   return [...text.slice(0, 10_000).matchAll(/[^\s<>,;:"']{1,64}@[^\s<>,;:"']{1,253}/g)].map(([a]) => a).slice(0, 100);
 }
 
-/** See return-path.ts: `rp-` and 52 characters of base32. Receivers change case, and some write `=` or `+` before it. */
-function ourShape(text: string): string[] {
+/** See return-path.ts: `rp-` and 52 characters of base32. Receivers may change the case, and some put `=` or `+` in front. */
+function returnPathsIn(text: string): string[] {
   return [...new Set([...text.matchAll(/rp-[a-z2-7]{52}@[a-z0-9.-]{1,253}/gi)].map(([address]) => address))].slice(
     0,
     20,

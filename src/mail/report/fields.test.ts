@@ -4,7 +4,7 @@ import { fieldGroups, headerFields, typedAddress } from "./fields.ts";
 
 const groups = (text: string) => fieldGroups(Buffer.from(text));
 
-test("groups are parted by blank lines, folded lines belong to the field before them", () => {
+test("empty lines separate groups, and folded lines continue the previous field", () => {
   assert.deepEqual(
     groups("Reporting-MTA: dns; mx\r\n\r\nAction: failed\r\nDiagnostic-Code: smtp; 550\r\n no such user\r\n"),
     [
@@ -17,7 +17,7 @@ test("groups are parted by blank lines, folded lines belong to the field before 
   );
 });
 
-test("other line ends, NUL, bytes that are no UTF-8 and lines that are no fields do no harm", () => {
+test("LF line ends, NUL, invalid UTF-8 and lines that are not fields are tolerated", () => {
   assert.deepEqual(groups("A: 1\nB:\n 2\n\n\n \nno field\nC: \0x\n"), [
     [
       { name: "a", value: "1" },
@@ -29,7 +29,7 @@ test("other line ends, NUL, bytes that are no UTF-8 and lines that are no fields
   assert.deepEqual(headerFields(Buffer.alloc(0)), []);
 });
 
-test("no more than a thousand groups, and no more than 256 KiB, are read", () => {
+test("at most 1,000 groups and 256 KiB are read", () => {
   assert.equal(groups("A: 1\n\n".repeat(5000)).length, 1000);
   assert.ok(groups(`A: ${"x".repeat(1_000_000)}`)[0]![0]!.value.length < 256 * 1024);
 });
@@ -45,5 +45,5 @@ for (const [value, address] of [
   [`rfc822;${" ".repeat(100_000)}a@b.test`, ""],
   ["a".repeat(100_000), ""],
 ] as const)
-  test(`${JSON.stringify(value.slice(0, 40))} names ${JSON.stringify(address)}`, () =>
+  test(`the address in ${JSON.stringify(value.slice(0, 40))} is ${JSON.stringify(address)}`, () =>
     assert.equal(typedAddress(value), address));

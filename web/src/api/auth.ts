@@ -1,4 +1,4 @@
-/** The calls by which people sign up and in. The session itself is a cookie that this page never sees. */
+/** Calls to the /auth endpoints: sign-up, sign-in, passwords. The session is an HttpOnly cookie that scripts cannot read. */
 import { useQuery } from "@tanstack/react-query";
 import { queryClient } from "./query-client.ts";
 
@@ -10,7 +10,7 @@ export type Session = { person: Person; workspaces: WorkspaceOfPerson[] };
 export interface AuthState {
   person: Person | null;
   workspaces: WorkspaceOfPerson[];
-  /** How an account comes to be: by a form at once, by a link in a mail, by the first person's one-time link, or only by invitation. */
+  /** How people create an account: with a form, a link by email, the one-time link for the first person, or only an invitation. */
   signUp: { by: "form" | "mail" | "link" | "closed"; first: boolean; message: string };
   passwordReset: "mail" | "command";
   password: { minLength: number; maxLength: number };
@@ -24,7 +24,7 @@ export interface LinkKind {
   hasAccount?: boolean;
 }
 
-/** What the server said no to, with the fields at fault. */
+/** An error response of an /auth endpoint, with the invalid fields. */
 export class AuthError extends Error {
   override readonly name = "AuthError";
   readonly code: string;
@@ -36,29 +36,29 @@ export class AuthError extends Error {
   }
 }
 
-export async function auth<Answer>(path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+export async function auth<Result>(path: string, request?: unknown, signal?: AbortSignal): Promise<Result> {
   const response = await fetch(`/auth/${path}`, {
-    method: body === undefined ? "GET" : "POST",
-    headers: body === undefined ? {} : { "content-type": "application/json" },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    method: request === undefined ? "GET" : "POST",
+    headers: request === undefined ? {} : { "content-type": "application/json" },
+    body: request === undefined ? undefined : JSON.stringify(request),
     signal,
   });
   const isJson = response.headers.get("content-type")?.includes("json") ?? false;
-  const answer: unknown = isJson ? await response.json() : {};
-  if (response.ok && isJson) return answer as Answer;
-  const { code, message, violations } = answer as Refusal;
+  const result: unknown = isJson ? await response.json() : {};
+  if (response.ok && isJson) return result as Result;
+  const { code, message, violations } = result as ErrorBody;
   throw new AuthError(
     code ?? (response.ok || response.status === 404 ? "unimplemented" : "unknown"),
-    message ?? `The server answered with HTTP ${response.status}.`,
+    message ?? `The server returned HTTP ${response.status}.`,
     Object.fromEntries((violations ?? []).map(({ field, description }) => [field, description])),
   );
 }
 
-type Refusal = { code?: string; message?: string; violations?: { field: string; description: string }[] };
+type ErrorBody = { code?: string; message?: string; violations?: { field: string; description: string }[] };
 
 const stateKey = ["auth", "state"];
 
-/** Who is signed in, asked once at load and after each change. */
+/** The signed-in person and the sign-up options. Fetched once at load and after each change. */
 export function useAuthState() {
   return useQuery({
     queryKey: stateKey,
@@ -76,8 +76,8 @@ export function setAuthState(change: (before: AuthState) => AuthState): void {
   queryClient.setQueryData<AuthState>(stateKey, (before) => before && change(before));
 }
 
-/** Everything but who is signed in: it belonged to another person or another workspace. */
-export function forgetAnswers(): void {
+/** Clears all cached API data except the session, when the person or the workspace changes. */
+export function clearCache(): void {
   queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "auth" });
   queryClient.getMutationCache().clear();
 }

@@ -1,4 +1,4 @@
-/** What went wrong in a call, in words for the person in front of the page. */
+/** Converts the errors of calls to titles, messages and field errors that people can read. Forms and ProblemAlert use it. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../../src/gen/google/rpc/error_details_pb.ts";
 import { AuthError } from "./auth.ts";
@@ -6,19 +6,19 @@ import { AuthError } from "./auth.ts";
 export interface Problem {
   title: string;
   message: string;
-  /** What is wrong with which field, for forms. */
+  /** Error message by field, for forms. */
   fields: Record<string, string>;
 }
 
 const titles: Partial<Record<Code, string>> = {
   [Code.Unauthenticated]: "You are not signed in",
-  [Code.PermissionDenied]: "You may not do that",
-  [Code.InvalidArgument]: "Please correct the entries",
-  [Code.NotFound]: "It is not there",
-  [Code.FailedPrecondition]: "That is not possible yet",
-  [Code.Unimplemented]: "This version cannot do that yet",
-  [Code.Unavailable]: "The server is not ready",
-  [Code.DeadlineExceeded]: "The server took too long",
+  [Code.PermissionDenied]: "You do not have permission",
+  [Code.InvalidArgument]: "Some fields are invalid",
+  [Code.NotFound]: "Not found",
+  [Code.FailedPrecondition]: "This is not possible now",
+  [Code.Unimplemented]: "Not available in this version",
+  [Code.Unavailable]: "The server is unavailable",
+  [Code.DeadlineExceeded]: "The server did not respond in time",
   [Code.ResourceExhausted]: "Too many requests",
 };
 
@@ -30,21 +30,23 @@ const codes = new Map(
 
 export function explain(error: unknown): Problem {
   if (error instanceof AuthError) {
-    const title = titles[codes.get(error.code) ?? Code.Unknown] ?? "That did not work";
+    const title = titles[codes.get(error.code) ?? Code.Unknown] ?? "The request failed";
     return { title, message: error.message, fields: asSentences(Object.entries(error.fields)) };
   }
   const known = ConnectError.from(error);
   const violations = known.findDetails(BadRequestSchema).flatMap((detail) => detail.fieldViolations);
-  // The browser tells a page nothing about why a connection failed.
+  // fetch throws a TypeError when the connection fails. The browser does not reveal the reason.
   const isOffline = known.cause instanceof TypeError || error instanceof TypeError;
   return {
-    title: isOffline ? "The server cannot be reached" : (titles[known.code] ?? "That did not work"),
-    message: isOffline ? "Check that Posthorn runs and that you are connected, then try again." : known.rawMessage,
+    title: isOffline ? "The server cannot be reached" : (titles[known.code] ?? "The request failed"),
+    message: isOffline
+      ? "Check that Posthorn is running and that your network connection works, then try again."
+      : known.rawMessage,
     fields: asSentences(violations.map(({ field, description }) => [field, description])),
   };
 }
 
-/** The server's descriptions go on from the name of the field; below a field they stand alone. */
+/** The server's descriptions continue after the field name. Below a field they need a capital letter. */
 function asSentences(fields: [field: string, description: string][]): Record<string, string> {
   return Object.fromEntries(fields.map(([field, text]) => [field, text.charAt(0).toUpperCase() + text.slice(1)]));
 }

@@ -1,9 +1,9 @@
-/** Who works with the dashboard: a person with a session cookie and a chosen workspace, or whoever holds an API key. */
+/** The caller of the dashboard: a signed-in person with a selected workspace, or an API key. */
 import { useSyncExternalStore } from "react";
 import {
   type AuthState,
   authState,
-  forgetAnswers,
+  clearCache,
   type Person,
   type Role,
   type Session,
@@ -16,16 +16,16 @@ export type Caller =
   | { kind: "key" }
   | { kind: "person"; person: Person; workspace: WorkspaceOfPerson | undefined; workspaces: WorkspaceOfPerson[] };
 
-/** A key lives in this tab's session storage: it survives a reload and ends with the tab. */
+/** The key is in the session storage of this tab: it survives a reload and is deleted when the tab closes. */
 const keySlot = "posthorn.key";
-/** The workspace that a person last worked in; no secret. */
+/** The id of the workspace that the person last selected. Not secret. */
 const workspaceSlot = "posthorn.workspace";
-/** The same, where it is past those that the session tells: only the page knows it. */
-const farSlot = "posthorn.far-workspace";
+/** The selected workspace itself, if the session response does not contain it. */
+const extraSlot = "posthorn.far-workspace";
 const listeners = new Set<() => void>();
 
-/** Why the last session ended against the person's will; shown where they sign in again. */
-let farewell: string | undefined;
+/** Why the last session ended, if the person did not end it. Shown above the sign-in form. */
+let endReason: string | undefined;
 
 export function currentKey(): string | undefined {
   return sessionStorage.getItem(keySlot) ?? undefined;
@@ -33,45 +33,45 @@ export function currentKey(): string | undefined {
 
 export function signInWithKey(key: string): void {
   sessionStorage.setItem(keySlot, key);
-  began();
+  startSession();
 }
 
 export function signInAs(session: Session): void {
   sessionStorage.removeItem(keySlot);
   setAuthState((before) => ({ ...before, ...session, signUp: { ...before.signUp, first: false } }));
-  began();
+  startSession();
 }
 
-/** The end of a session in this page; the cookie of a person is ended by the server. */
-export function endSession(why?: string): void {
+/** Ends the session in this page. The server ends the session of a person's cookie. */
+export function endSession(reason?: string): void {
   sessionStorage.removeItem(keySlot);
-  localStorage.removeItem(farSlot);
+  localStorage.removeItem(extraSlot);
   setAuthState((before) => ({ ...before, person: null, workspaces: [] }));
-  farewell = why;
-  forgetAnswers();
-  tellAll();
+  endReason = reason;
+  clearCache();
+  notifyListeners();
 }
 
-export function chooseWorkspace(id: string, far?: WorkspaceOfPerson): void {
+export function chooseWorkspace(id: string, extra?: WorkspaceOfPerson): void {
   localStorage.setItem(workspaceSlot, id);
-  if (far) localStorage.setItem(farSlot, JSON.stringify(far));
-  forgetAnswers();
-  tellAll();
+  if (extra) localStorage.setItem(extraSlot, JSON.stringify(extra));
+  clearCache();
+  notifyListeners();
 }
 
-/** The workspace that calls are made in: the one last chosen, if it is still the person's, else their first. */
+/** The workspace that calls are made in: the last selected one if the person is still a member, otherwise their first. */
 export function currentWorkspace(state: AuthState | undefined = authState()): WorkspaceOfPerson | undefined {
   const chosen = localStorage.getItem(workspaceSlot);
-  const known = [...(state?.workspaces ?? []), ...farWorkspace(state)];
+  const known = [...(state?.workspaces ?? []), ...extraWorkspace(state)];
   return known.find(({ id }) => id === chosen) ?? known[0];
 }
 
-/** With a session a person's newest workspaces are told, this many at most. */
-export const toldWorkspaces = 100;
+/** The session response contains at most this many workspaces, the newest ones. */
+export const sessionWorkspaceLimit = 100;
 
-function farWorkspace(state: AuthState | undefined): WorkspaceOfPerson[] {
-  const stored = localStorage.getItem(farSlot);
-  return stored !== null && (state?.workspaces.length ?? 0) >= toldWorkspaces ? [JSON.parse(stored)] : [];
+function extraWorkspace(state: AuthState | undefined): WorkspaceOfPerson[] {
+  const stored = localStorage.getItem(extraSlot);
+  return stored !== null && (state?.workspaces.length ?? 0) >= sessionWorkspaceLimit ? [JSON.parse(stored)] : [];
 }
 
 export function useSession() {
@@ -82,33 +82,33 @@ export function useSession() {
   let caller: Caller | undefined;
   if (key !== undefined) caller = { kind: "key" };
   else if (person) caller = { kind: "person", person, workspaces, workspace: currentWorkspace(state.data) };
-  return { caller, farewell, state };
+  return { caller, endReason, state };
 }
 
-/** The role in the chosen workspace. A key tells nobody its permission: the server says what it may not do. */
+/** The person's role in the selected workspace. Undefined for a key, whose permission the page does not know. */
 export function useRole(): Role | undefined {
   const { caller } = useSession();
   return caller?.kind === "person" ? caller.workspace?.role : undefined;
 }
 
-/** Viewers see everything but change nothing. */
+/** False for viewers. True for keys: the server rejects calls that a key may not make. */
 export function useMayWrite(): boolean {
   return useRole() !== "viewer";
 }
 
-/** True for the key that this session itself uses. */
+/** True for the key that this session uses. */
 export function isOwnKey(prefix: string): boolean {
   return currentKey()?.startsWith(`${prefix}_`) ?? false;
 }
 
-function began(): void {
-  farewell = undefined;
-  forgetAnswers();
-  tellAll();
+function startSession(): void {
+  endReason = undefined;
+  clearCache();
+  notifyListeners();
 }
 
-function tellAll(): void {
-  for (const tell of listeners) tell();
+function notifyListeners(): void {
+  for (const listener of listeners) listener();
 }
 
 function subscribe(listener: () => void): () => void {

@@ -1,25 +1,25 @@
-/** How the dashboard calls the API: Connect's JSON on the page's own origin, with the tab's key or in the person's workspace. */
+/** The Connect transport of the dashboard: calls the API on the page's origin, with the tab's key or in the person's workspace. */
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { currentKey, currentWorkspace, endSession } from "./session.ts";
 
-const asCaller: Interceptor = (next) => async (request) => {
+const authenticate: Interceptor = (next) => async (request) => {
   const key = currentKey();
-  // A key that is only being tried is none of the session's.
-  const isTried = request.header.has("authorization");
-  if (!isTried && key) request.header.set("authorization", `Bearer ${key}`);
+  // The sign-in form sets the header itself to test a key before it starts a session.
+  const isKeyTest = request.header.has("authorization");
+  if (!isKeyTest && key) request.header.set("authorization", `Bearer ${key}`);
   const workspace = currentWorkspace();
-  if (!isTried && !key && workspace) request.header.set("posthorn-workspace", workspace.id);
+  if (!isKeyTest && !key && workspace) request.header.set("posthorn-workspace", workspace.id);
   try {
     return await next(request);
   } catch (error) {
-    if (!isTried) leaveIfRefused(error, key);
+    if (!isKeyTest) endSessionIfUnauthenticated(error, key);
     throw error;
   }
 };
 
-/** The key was revoked or the session ended, perhaps by somebody else: nothing on the page is theirs to see any more. */
-export function leaveIfRefused(error: unknown, key: string | undefined = currentKey()): void {
+/** Ends the session when the key was revoked or the session ended elsewhere. The page must not show its data any more. */
+export function endSessionIfUnauthenticated(error: unknown, key: string | undefined = currentKey()): void {
   if (ConnectError.from(error).code !== Code.Unauthenticated || key !== currentKey()) return;
   endSession(
     key ? "The server no longer accepts your key. It may have been revoked." : "Your session has ended. Sign in again.",
@@ -29,5 +29,5 @@ export function leaveIfRefused(error: unknown, key: string | undefined = current
 export const transport = createConnectTransport({
   baseUrl: location.origin,
   defaultTimeoutMs: 15_000,
-  interceptors: [asCaller],
+  interceptors: [authenticate],
 });

@@ -1,15 +1,15 @@
-/** Registers a domain and leads to its records. */
+/** The form that registers a domain, as a dialog and as a step of the guide. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Collapse, Modal } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import { type Domain, DomainService } from "../../../src/gen/v1/domain_pb.ts";
-import { changed } from "../api/changed.ts";
-import { Form, refusals, TextField } from "../parts/form.tsx";
+import { invalidate } from "../api/query-client.ts";
+import { Form, formErrors, TextField } from "../parts/form.tsx";
 
 export function AddDomain(props: { isOpen: boolean; onClose(): void; onAdded(domain: Domain): void }) {
   return (
-    <Modal opened={props.isOpen} onClose={props.onClose} title="Add a domain">
+    <Modal opened={props.isOpen} onClose={props.onClose} title="Add domain">
       <AddDomainForm onAdded={props.onAdded} onCancel={props.onClose} />
     </Modal>
   );
@@ -18,43 +18,49 @@ export function AddDomain(props: { isOpen: boolean; onClose(): void; onAdded(dom
 export function AddDomainForm({ onAdded, onCancel }: { onAdded(domain: Domain): void; onCancel?: () => void }) {
   const [domain, setDomain] = useState("");
   const [mailFromLabel, setLabel] = useState("");
-  const [hasMore, more] = useDisclosure(false);
+  const [hasOptions, options] = useDisclosure(false);
   const registration = useMutation(DomainService.method.addDomain, {
     onSuccess({ domain }) {
-      void changed(DomainService.method.listDomains);
+      void invalidate(DomainService.method.listDomains);
       if (domain) onAdded(domain);
     },
   });
   const submit = () => {
     registration.mutate({ domain: domain.trim(), mailFromLabel: mailFromLabel.trim() });
   };
-  const { fields, error } = refusals(registration.error);
+  const { fields, error } = formErrors(registration.error);
   return (
-    <Form act="Add domain" isPending={registration.isPending} error={error} onSubmit={submit} onCancel={onCancel}>
+    <Form
+      submitLabel="Add domain"
+      isPending={registration.isPending}
+      error={error}
+      onSubmit={submit}
+      onCancel={onCancel}
+    >
       <TextField
         label="Domain"
-        description="Senders use addresses of exactly this name. A sub-domain such as news.example.com leaves your other mail alone."
+        description="You send from addresses at exactly this domain. A subdomain such as news.example.com does not affect your other mail."
         placeholder="news.example.com"
         value={domain}
         onChange={setDomain}
         error={fields.domain}
         isCode
         data-autofocus
-        isNeeded
+        isRequired
       />
       <Button
         variant="subtle"
         size="compact-sm"
-        onClick={more.toggle}
-        aria-expanded={hasMore}
+        onClick={options.toggle}
+        aria-expanded={hasOptions}
         style={{ alignSelf: "flex-start" }}
       >
-        {hasMore ? "Fewer options" : "More options"}
+        {hasOptions ? "Fewer options" : "More options"}
       </Button>
-      <Collapse expanded={hasMore}>
+      <Collapse expanded={hasOptions}>
         <TextField
           label="First label of the MAIL FROM name"
-          description="Bounces come back to this name below your domain. Choose another where it is already in use."
+          description="Bounces are sent to this subdomain. Change it if another service already uses it."
           placeholder="bounce"
           value={mailFromLabel}
           onChange={setLabel}

@@ -1,14 +1,14 @@
-/** One DNS record to publish: what for, what to type where, and what was found instead. */
+/** A DNS record to publish: its purpose, its name and value, and the value found in DNS. The domain page and the guide show it. */
 import { Card, Group, Stack, Text } from "@mantine/core";
-import { type DnsRecord, RecordStatus } from "../../../src/gen/v1/domain_pb.ts";
+import { type DnsRecord, type Domain, RecordStatus } from "../../../src/gen/v1/domain_pb.ts";
 import { Copyable } from "../parts/copy-button.tsx";
-import { Fact, Facts } from "../parts/facts.tsx";
-import { Mark } from "../parts/mark.tsx";
-import { purposeOf, recordWord } from "./words.ts";
+import { StatusBadge } from "../parts/icons.tsx";
+import { Fact, Facts } from "../parts/page.tsx";
+import { purposeOf, recordLabel } from "./labels.ts";
 
 export function RecordCard({ record }: { record: DnsRecord }) {
   const purpose = purposeOf(record.recordType);
-  const isRight = record.status === RecordStatus.FOUND;
+  const isFound = record.status === RecordStatus.FOUND;
   return (
     <Card withBorder padding="md" component="li">
       <Stack gap="sm">
@@ -19,7 +19,7 @@ export function RecordCard({ record }: { record: DnsRecord }) {
               {purpose.need}
             </Text>
           </Group>
-          <Mark of={recordWord(record.status)} />
+          <StatusBadge of={recordLabel(record.status)} />
         </Group>
         <Text size="sm" c="dimmed">
           {purpose.why}
@@ -27,9 +27,9 @@ export function RecordCard({ record }: { record: DnsRecord }) {
         <Facts>
           <Fact name="Type">
             <code>{record.type}</code>
-            {record.priority !== undefined && ` with priority ${record.priority}`}
+            {record.priority !== undefined && `, priority ${record.priority}`}
           </Fact>
-          <Fact name={`Name within ${registered(record)}`}>
+          <Fact name={`Name relative to ${registeredDomain(record)}`}>
             <Copyable value={record.nameShort} name={`the short name of ${purpose.name}`} />
           </Fact>
           <Fact name="Full name">
@@ -44,7 +44,7 @@ export function RecordCard({ record }: { record: DnsRecord }) {
             </Fact>
           )}
         </Facts>
-        {!isRight && record.instructions !== "" && (
+        {!isFound && record.instructions !== "" && (
           <Text size="sm" className="wrap">
             {record.instructions}
           </Text>
@@ -54,7 +54,16 @@ export function RecordCard({ record }: { record: DnsRecord }) {
   );
 }
 
-/** What the short name is short for: a provider whose zone begins higher up needs more of it, as the instructions say. */
-function registered({ name, nameShort }: DnsRecord): string {
+/** The registered domain. If the provider's zone is a parent domain, the short name needs more labels; the instructions say so. */
+function registeredDomain({ name, nameShort }: DnsRecord): string {
   return nameShort === "@" ? name : name.slice(nameShort.length + 1);
+}
+
+/** All records of a domain, the required ones first. */
+export function recordsOf({ records }: Domain): { record: DnsRecord; key: string }[] {
+  if (!records) return [];
+  const { dkimRecords, mailFromRecords, dmarcRecord, spfRecord, mxRecords } = records;
+  return [...dkimRecords, ...mailFromRecords, dmarcRecord, spfRecord, ...mxRecords]
+    .filter((record) => record !== undefined)
+    .map((record) => ({ record, key: `${record.type} ${record.name} ${record.value}` }));
 }

@@ -1,43 +1,43 @@
-/** Replaces the DKIM keys of a domain; nothing has to be published. */
+/** The button and dialog that rotate the DKIM keys of a domain. The published DNS records do not change. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { type Domain, DomainService } from "../../../src/gen/v1/domain_pb.ts";
-import { changed } from "../api/changed.ts";
+import { invalidate } from "../api/query-client.ts";
 import { Confirm } from "../parts/confirm.tsx";
 
-export function RotateDkim({ domain, onSaid }: { domain: Domain; onSaid(text: string): void }) {
-  const [isAsking, asking] = useDisclosure(false);
+export function RotateDkim({ domain, onRotated }: { domain: Domain; onRotated(message: string): void }) {
+  const [isConfirming, confirming] = useDisclosure(false);
   const rotation = useMutation(DomainService.method.rotateDkim, {
     onSuccess({ message }) {
-      asking.close();
-      onSaid(message);
-      void changed(DomainService.method.getDomain);
+      confirming.close();
+      onRotated(message);
+      void invalidate(DomainService.method.getDomain);
     },
   });
-  const ask = () => {
+  const openDialog = () => {
     rotation.reset();
-    asking.open();
+    confirming.open();
   };
   return (
     <>
-      <Button variant="default" onClick={ask}>
+      <Button variant="default" onClick={openDialog}>
         Rotate keys
       </Button>
       <Confirm
-        isOpen={isAsking}
-        title="Replace the DKIM keys?"
-        act="Rotate keys"
+        isOpen={isConfirming}
+        title="Rotate the DKIM keys?"
+        confirmLabel="Rotate keys"
         isHarmless
         isPending={rotation.isPending}
         error={rotation.error}
         onConfirm={() => rotation.mutate({ id: domain.id })}
-        onClose={asking.close}
+        onClose={confirming.close}
       >
         <Text>
-          New keys are made for <strong>{domain.domain}</strong> and served at the names that your CNAME records point
-          to; you publish nothing. A new key signs once resolvers can know it, and the old one stays served for seven
-          days.
+          Posthorn creates new keys for <strong>{domain.domain}</strong> and publishes them at the targets of your CNAME
+          records. You do not have to change your DNS. A new key starts to sign when all resolvers can find it; the old
+          key stays published for seven days.
         </Text>
       </Confirm>
     </>

@@ -1,39 +1,41 @@
-/** Checks a domain's records now, or says when that can be done again. */
+/** Checks a domain's DNS records on request: a hook, a button with a countdown, and the result. */
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { createConnectQueryKey, useMutation } from "@connectrpc/connect-query";
 import { Button, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { type Domain, DomainService } from "../../../src/gen/v1/domain_pb.ts";
-import { changed } from "../api/changed.ts";
-import { queryClient } from "../api/query-client.ts";
+import { invalidate, queryClient } from "../api/query-client.ts";
 import { transport } from "../api/transport.ts";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { ProblemAlert } from "../parts/states.tsx";
 
 export function useVerify(id: string) {
   const check = useMutation(DomainService.method.verifyDomain, {
-    onSuccess: ({ domain }) => domain && showChecked(domain),
+    onSuccess: ({ domain }) => domain && cacheDomain(domain),
   });
-  const again = check.data?.nextRetryAt;
-  const waitSeconds = useSecondsUntil(again ? timestampDate(again) : undefined);
+  const nextRetryAt = check.data?.nextRetryAt;
+  const waitSeconds = useSecondsUntil(nextRetryAt ? timestampDate(nextRetryAt) : undefined);
   return { check, waitSeconds, verify: () => check.mutate({ id }) };
 }
 
-/** A domain that was just looked up, on every page that shows it. */
-export function showChecked(domain: Domain): void {
+/** Updates the cached domain after a check, so that every page shows the new state. */
+export function cacheDomain(domain: Domain): void {
   const { getDomain, listDomains } = DomainService.method;
   const queryKey = createConnectQueryKey({
-    ...{ schema: getDomain, input: { id: domain.id }, transport, cardinality: "finite" as const },
+    schema: getDomain,
+    input: { id: domain.id },
+    transport,
+    cardinality: "finite" as const,
   });
-  queryClient.setQueryData(queryKey, (known) => known && { ...known, domain });
-  void changed(listDomains);
+  queryClient.setQueryData(queryKey, (cached) => cached && { ...cached, domain });
+  void invalidate(listDomains);
 }
 
-export function VerifyButton(props: { verification: ReturnType<typeof useVerify>; isSecond?: boolean }) {
-  const { verification, isSecond = false } = props;
+export function VerifyButton(props: { verification: ReturnType<typeof useVerify>; isSecondary?: boolean }) {
+  const { verification, isSecondary = false } = props;
   const { check, waitSeconds, verify } = verification;
   return (
     <Button
-      variant={isSecond ? "default" : undefined}
+      variant={isSecondary ? "default" : undefined}
       onClick={verify}
       loading={check.isPending}
       disabled={waitSeconds > 0}
@@ -43,13 +45,13 @@ export function VerifyButton(props: { verification: ReturnType<typeof useVerify>
   );
 }
 
-/** What the last check said. The line keeps its place, so that nothing jumps when the answer comes. */
-export function VerifySaid({ verification }: { verification: ReturnType<typeof useVerify> }) {
+/** The result of the last check. The line has a fixed height, so that the layout does not shift. */
+export function VerifyResult({ verification }: { verification: ReturnType<typeof useVerify> }) {
   const { check } = verification;
   if (check.error) return <ProblemAlert error={check.error} />;
   return (
     <Text size="sm" role="status" mih={22} className="wrap">
-      {check.isPending ? "Asking DNS. This takes up to five seconds." : (check.data?.message ?? "")}
+      {check.isPending ? "Checking DNS. This takes up to five seconds." : (check.data?.message ?? "")}
     </Text>
   );
 }

@@ -1,18 +1,18 @@
-/** Takes back what has not been sent yet. */
+/** The button and dialog that cancel an email for its waiting recipients. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { type Email, EmailService } from "../../../src/gen/v1/email_pb.ts";
-import { changed } from "../api/changed.ts";
+import { invalidate } from "../api/query-client.ts";
 import { Confirm } from "../parts/confirm.tsx";
 
 export function CancelEmail({ email }: { email: Email }) {
-  const [isAsking, asking] = useDisclosure(false);
+  const [isConfirming, confirming] = useDisclosure(false);
   const { getEmail, listEmails, listEvents, cancelEmail } = EmailService.method;
   const cancellation = useMutation(cancelEmail, {
     onSuccess() {
-      asking.close();
-      void changed(getEmail, listEmails, listEvents);
+      confirming.close();
+      void invalidate(getEmail, listEmails, listEvents);
     },
   });
   return (
@@ -21,24 +21,24 @@ export function CancelEmail({ email }: { email: Email }) {
         variant="default"
         onClick={() => {
           cancellation.reset();
-          asking.open();
+          confirming.open();
         }}
       >
         Cancel email
       </Button>
       <Confirm
-        isOpen={isAsking}
+        isOpen={isConfirming}
         title="Cancel this email?"
-        act="Cancel email"
-        keep="Let it go on"
+        confirmLabel="Cancel email"
+        cancelLabel="Keep email"
         isPending={cancellation.isPending}
         error={cancellation.error}
         onConfirm={() => cancellation.mutate({ id: email.id })}
-        onClose={asking.close}
+        onClose={confirming.close}
       >
         <Text>
-          Recipients that are still waiting will not be tried any more. Those that have an outcome, or an attempt under
-          way, are not changed. This cannot be undone.
+          Recipients that are still waiting will not receive the email. Recipients that already have an outcome or an
+          attempt in progress are not affected. This cannot be undone.
         </Text>
       </Confirm>
     </>

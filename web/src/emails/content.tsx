@@ -1,4 +1,4 @@
-/** The content of an email: as HTML in a closed frame, as text, its header, its files, and the whole message to take away. */
+/** The content of an email: HTML in a sandboxed frame, text, headers, attachments, and a download of the raw message. */
 import { useQuery as useCall } from "@connectrpc/connect-query";
 import { Button, Stack, Tabs, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -7,10 +7,8 @@ import { type Email, EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { useMayWrite } from "../api/session.ts";
 import { download } from "../parts/download.ts";
 import { HtmlPreview } from "../parts/html-preview.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { Section } from "../parts/section.tsx";
-import { Loading } from "../parts/states.tsx";
-import { TextBlock } from "../parts/text-block.tsx";
+import { Section, TextBlock } from "../parts/page.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Attachments } from "./attachments.tsx";
 import { attachmentsOf, headerOf, inlineImages } from "./parse-raw.ts";
 
@@ -26,8 +24,8 @@ export function EmailContent({ email }: { email: Email }) {
       <Section title="Content">
         <Text>
           {mayRead
-            ? "The content is past the time it is kept. What happened to the email stays known."
-            : "Viewers do not see the content of messages. Owners and developers do."}
+            ? "The content was deleted at the end of its retention period. The events of the email are still available."
+            : "Viewers cannot see message content. Owners and developers can."}
         </Text>
       </Section>
     );
@@ -87,7 +85,7 @@ function Parts({ email, raw, html, body }: { email: Email; raw: Uint8Array; html
         )}
         <Tabs.Panel value="text">
           {body === "" ? (
-            <Text c="dimmed">This email has no plain text. One is recommended: it helps mail to be delivered.</Text>
+            <Text c="dimmed">This email has no plain text. Adding it improves deliverability.</Text>
           ) : (
             <TextBlock text={body} label="The email as plain text" />
           )}

@@ -1,16 +1,16 @@
-/** One email in the log: its state, to whom, about what, and when. */
+/** One email in a list: status, subject, recipients and time. */
 import { Badge, Group, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { Email } from "../../../src/gen/v1/email_pb.ts";
-import { Mark } from "../parts/mark.tsx";
+import { StatusBadge } from "../parts/icons.tsx";
 import { Time } from "../parts/time.tsx";
-import { emailWord } from "./words.ts";
+import { emailLabel } from "./labels.ts";
 
 export function EmailRow({ email }: { email: Email }) {
   const others = email.to.length + email.cc.length + email.bcc.length - 1;
   return (
     <Link to="/emails/$id" params={{ id: email.id }} className="row">
-      <Mark of={emailWord(email.status)} />
+      <StatusBadge of={emailLabel(email.status)} />
       <div className="middle">
         <Group gap="xs" wrap="nowrap">
           <Text fw={600} className="cut" dir="auto">

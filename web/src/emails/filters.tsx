@@ -1,13 +1,13 @@
-/** The fields that narrow the log. */
+/** The filters of the email log. */
 import { Button, Collapse, Group, NativeSelect, SimpleGrid, Stack } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { TextFilter } from "../parts/text-filter.tsx";
-import { type EmailSearch, isNarrowed, periods } from "./search.ts";
-import { emailStatuses, emailWord, statusName } from "./words.ts";
+import { emailLabel, emailStatuses, statusName } from "./labels.ts";
+import { type EmailSearch, hasFilters, periods } from "./search.ts";
 
 const statusOptions = [
   { value: "", label: "Any status" },
-  ...emailStatuses.map((status) => ({ value: statusName(status), label: emailWord(status).word })),
+  ...emailStatuses.map((status) => ({ value: statusName(status), label: emailLabel(status).text })),
 ];
 const periodOptions = [
   { value: "", label: "Any time" },
@@ -15,7 +15,7 @@ const periodOptions = [
 ];
 
 export function EmailFilters({ search, onChange }: { search: EmailSearch; onChange(part: EmailSearch): void }) {
-  const [hasMore, more] = useDisclosure(Boolean(search.domain || search.key));
+  const [isExpanded, expansion] = useDisclosure(Boolean(search.domain || search.key));
   return (
     <Stack gap="sm" component="search" aria-label="Emails">
       <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="sm">
@@ -38,7 +38,7 @@ export function EmailFilters({ search, onChange }: { search: EmailSearch; onChan
           onChange={(event) => onChange({ since: event.currentTarget.value })}
         />
       </SimpleGrid>
-      <Collapse expanded={hasMore}>
+      <Collapse expanded={isExpanded}>
         <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="sm">
           <TextFilter
             label="Sending domain"
@@ -54,7 +54,7 @@ export function EmailFilters({ search, onChange }: { search: EmailSearch; onChan
           />
           <TextFilter
             label="Metadata value"
-            placeholder={search.key ? "any" : "needs a key"}
+            placeholder={search.key ? "Any value" : "Enter a key first"}
             value={search.value ?? ""}
             disabled={!search.key}
             onChange={(value) => onChange({ value })}
@@ -62,10 +62,10 @@ export function EmailFilters({ search, onChange }: { search: EmailSearch; onChan
         </SimpleGrid>
       </Collapse>
       <Group gap="xs">
-        <Button variant="subtle" size="compact-sm" onClick={more.toggle} aria-expanded={hasMore}>
-          {hasMore ? "Fewer filters" : "More filters"}
+        <Button variant="subtle" size="compact-sm" onClick={expansion.toggle} aria-expanded={isExpanded}>
+          {isExpanded ? "Fewer filters" : "More filters"}
         </Button>
-        {isNarrowed(search) && (
+        {hasFilters(search) && (
           <Button
             variant="subtle"
             size="compact-sm"

@@ -1,4 +1,4 @@
-/** Takes a whole message apart: its header as it stands, its texts and its files. The parser is loaded when first needed. */
+/** Parses a raw message: its header and its attachments. The MIME parser is loaded on first use. */
 
 export interface RawAttachment {
   filename: string;
@@ -7,7 +7,7 @@ export interface RawAttachment {
   content: Uint8Array<ArrayBuffer>;
 }
 
-/** Everything before the first empty line, with folded lines as they are. */
+/** Everything before the first empty line. Folded lines stay folded. */
 export function headerOf(raw: Uint8Array): string {
   const text = new TextDecoder().decode(raw);
   const end = /\r?\n\r?\n/.exec(text)?.index ?? text.length;
@@ -25,7 +25,7 @@ export async function attachmentsOf(raw: Uint8Array): Promise<RawAttachment[]> {
   }));
 }
 
-/** Pictures that the HTML shows by their content id, as addresses that need no request. */
+/** Inline images by content id, as data URLs. */
 export function inlineImages(attachments: readonly RawAttachment[]): Map<string, string> {
   const images = attachments.filter(
     ({ contentId, contentType }) => contentId !== "" && /^image\/(png|jpeg|gif|webp)$/i.test(contentType),

@@ -1,12 +1,12 @@
-/** One email and the events about it, asked again while something can still happen. */
+/** Queries for one email and its events. They poll often while the email is open and rarely afterwards. */
 import { useInfiniteQuery, useQuery } from "@connectrpc/connect-query";
 import { useEffect, useRef } from "react";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
-import { isOpen } from "./words.ts";
+import { isOpen } from "./labels.ts";
 
-const soonMs = 2_000;
-/** Replies, complaints and late bounces come after an email is finished. */
-const laterMs = 15_000;
+const openPollMs = 2_000;
+/** Replies, complaints and late bounces arrive after an email is finished. */
+const finishedPollMs = 15_000;
 
 export function useEmail(id: string) {
   return useQuery(
@@ -15,36 +15,36 @@ export function useEmail(id: string) {
     {
       refetchInterval: ({ state }) => {
         const email = state.data?.email;
-        return email && isOpen(email.status) ? soonMs : laterMs;
+        return email && isOpen(email.status) ? openPollMs : finishedPollMs;
       },
     },
   );
 }
 
-/** `state` is whatever changes with the email: each change is followed by a look at its events. */
-export function useEmailEvents(emailId: string, everyMs: number, state = "") {
+/** Fetches all events of an email. A change of `state`, such as the email's status, triggers a fetch. */
+export function useEmailEvents(emailId: string, pollMs: number, state = "") {
   const query = useInfiniteQuery(
     EmailService.method.listEvents,
     { emailId, cursor: "", pageSize: 500 },
     {
       pageParamKey: "cursor",
       getNextPageParam: (page) => (page.hasMore ? page.nextCursor : undefined),
-      refetchInterval: everyMs,
+      refetchInterval: pollMs,
     },
   );
   const { hasNextPage, isFetching, fetchNextPage, refetch } = query;
-  const seen = useRef(state);
+  const fetchedState = useRef(state);
   useEffect(() => {
-    if (seen.current !== state) void refetch();
-    seen.current = state;
+    if (fetchedState.current !== state) void refetch();
+    fetchedState.current = state;
   }, [state, refetch]);
-  // A timeline is read as a whole.
+  // A timeline needs all pages.
   useEffect(() => {
     if (hasNextPage && !isFetching) void fetchNextPage();
   }, [hasNextPage, isFetching, fetchNextPage]);
   return { ...query, events: query.data?.pages.flatMap((page) => page.data) ?? [] };
 }
 
-export function eventsEvery(isStillOpen: boolean): number {
-  return isStillOpen ? soonMs : laterMs;
+export function eventPollMs(isStillOpen: boolean): number {
+  return isStillOpen ? openPollMs : finishedPollMs;
 }

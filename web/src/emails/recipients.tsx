@@ -1,25 +1,24 @@
-/** Every recipient of an email with all that happened to it, each attempt in the receiver's own words. */
+/** The recipients of an email, each with its status and its events, including the receiver's replies. */
 import { Card, Group, Stack, Text } from "@mantine/core";
 import type { Email, EmailRecipient } from "../../../src/gen/v1/email_pb.ts";
 import type { EventEntry } from "../../../src/gen/v1/event_pb.ts";
 import { describe } from "../events/describe.ts";
 import { Timeline } from "../events/timeline.tsx";
-import { Mark } from "../parts/mark.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { Section } from "../parts/section.tsx";
-import { Loading } from "../parts/states.tsx";
+import { StatusBadge } from "../parts/icons.tsx";
+import { Section } from "../parts/page.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
-import { eventsEvery, useEmailEvents } from "./queries.ts";
-import { isOpen, recipientWord } from "./words.ts";
+import { isOpen, recipientLabel } from "./labels.ts";
+import { eventPollMs, useEmailEvents } from "./queries.ts";
 
 export function Recipients({ email }: { email: Email }) {
   const state = [email.status, ...email.recipients.map(({ status, attempts }) => `${status} ${attempts}`)].join();
-  const everyMs = eventsEvery(isOpen(email.status));
-  const { events, isPending, data, error, refetch } = useEmailEvents(email.id, everyMs, state);
-  // Answers and the like are about the email, not about one of its recipients.
-  const others = events.filter(({ event }) => event && describe(event).recipients.length === 0);
+  const pollMs = eventPollMs(isOpen(email.status));
+  const { events, isPending, data, error, refetch } = useEmailEvents(email.id, pollMs, state);
+  // Replies are about the email, not about one of its recipients.
+  const replies = events.filter(({ event }) => event && describe(event).recipients.length === 0);
   return (
-    <Section title="Recipients and what happened">
+    <Section title="Recipients and events">
       {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
       {isPending ? (
         <Loading what="the events" rows={email.recipients.length || 1} height={96} />
@@ -29,12 +28,12 @@ export function Recipients({ email }: { email: Email }) {
             {email.recipients.map((recipient) => (
               <Recipient key={recipient.address} recipient={recipient} events={events} />
             ))}
-            {others.length > 0 && (
+            {replies.length > 0 && (
               <Card withBorder padding="md" component="li">
                 <Text fw={600} mb="sm">
-                  Answers
+                  Replies
                 </Text>
-                <Timeline entries={others} label="Answers" />
+                <Timeline entries={replies} label="Replies" />
               </Card>
             )}
           </Stack>
@@ -53,19 +52,19 @@ function Recipient({ recipient, events }: { recipient: EmailRecipient; events: E
           <Text fw={600} className="wrap" flex="1 1 220px">
             {recipient.address}
           </Text>
-          <Mark of={recipientWord(recipient.status)} />
+          <StatusBadge of={recipientLabel(recipient.status)} />
         </Group>
         {recipient.nextAttemptAt && (
           <Text size="sm">
             Next attempt <Time at={recipient.nextAttemptAt} />
-            {recipient.attempts > 0 && ` · ${recipient.attempts} so far`}
+            {recipient.attempts > 0 && ` · attempts so far: ${recipient.attempts}`}
           </Text>
         )}
         {own.length > 0 ? (
           <Timeline entries={own} label={`Events of ${recipient.address}`} />
         ) : (
           <Text size="sm" c="dimmed">
-            Nothing has happened yet. This page looks again by itself.
+            No events yet. They appear here automatically.
           </Text>
         )}
       </Stack>

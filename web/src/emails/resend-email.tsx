@@ -1,23 +1,23 @@
-/** Sends the same content to the same people once more, as an email of its own. */
+/** The button and dialog that send the same content to the same recipients again, as a new email. */
 import { createClient } from "@connectrpc/connect";
 import { Button, List, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type Email, EmailService } from "../../../src/gen/v1/email_pb.ts";
-import { changed } from "../api/changed.ts";
+import { invalidate } from "../api/query-client.ts";
 import { transport } from "../api/transport.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { attachmentsOf, toBase64 } from "./parse-raw.ts";
 
 export function ResendEmail({ email }: { email: Email }) {
-  const [isAsking, asking] = useDisclosure(false);
+  const [isConfirming, confirming] = useDisclosure(false);
   const navigate = useNavigate();
   const sending = useMutation({
     mutationFn: () => resend(email),
     onSuccess({ id }) {
-      asking.close();
-      void changed(EmailService.method.listEmails);
+      confirming.close();
+      void invalidate(EmailService.method.listEmails);
       void navigate({ to: "/emails/$id", params: { id } });
     },
   });
@@ -29,25 +29,25 @@ export function ResendEmail({ email }: { email: Email }) {
         disabled={!email.hasContent}
         onClick={() => {
           sending.reset();
-          asking.open();
+          confirming.open();
         }}
       >
-        Resend as new
+        Resend email
       </Button>
       <Confirm
-        isOpen={isAsking}
-        title="Send it once more?"
-        act="Send again"
+        isOpen={isConfirming}
+        title="Resend this email?"
+        confirmLabel="Resend email"
         isHarmless
         isPending={sending.isPending}
         error={sending.error}
         onConfirm={() => sending.mutate()}
-        onClose={asking.close}
+        onClose={confirming.close}
       >
         <Text>
-          A new email with the same sender, subject, texts, attachments and metadata goes to{" "}
-          {all.length === 1 ? "this recipient" : `these ${all.length} recipients`}, also to those who got the first one.
-          Headers of your own are not repeated.
+          Posthorn sends a new email with the same sender, subject, content, attachments and metadata to{" "}
+          {all.length === 1 ? "this recipient" : `these ${all.length} recipients`}, including recipients that already
+          received the first email. Custom headers are not copied.
         </Text>
         <List size="sm" className="wrap">
           {all.slice(0, 10).map((address) => (
@@ -66,9 +66,20 @@ async function resend(email: Email) {
   const attachments = email.attachments.length > 0 ? await attachmentsOf(raw) : [];
   const { from, to, cc, bcc, subject, metadata } = email;
   return await client.sendEmail({
-    ...{ from, to, cc, bcc, subject, metadata, body, html, async: true },
+    from,
+    to,
+    cc,
+    bcc,
+    subject,
+    metadata,
+    body,
+    html,
+    async: true,
     attachments: attachments.map(({ filename, contentType, contentId, content }) => ({
-      ...{ filename, contentType, contentId, base64Content: toBase64(content) },
+      filename,
+      contentType,
+      contentId,
+      base64Content: toBase64(content),
     })),
   });
 }

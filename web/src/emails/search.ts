@@ -1,7 +1,7 @@
-/** What the log is narrowed to, as it stands in the page's address, and as the API asks for it. */
+/** The filters of the email log: read from the page's URL, and converted to a ListEmails request. */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { readTexts } from "../parts/search-texts.ts";
-import { statusByName } from "./words.ts";
+import { readTextParams } from "../parts/search-params.ts";
+import { statusByName } from "./labels.ts";
 
 export interface EmailSearch {
   q?: string;
@@ -20,10 +20,10 @@ export const periods: Record<string, { name: string; ms: number }> = {
 };
 
 export function readEmailSearch(raw: Record<string, unknown>): EmailSearch {
-  return readTexts(raw, ["q", "status", "domain", "since", "key", "value"]);
+  return readTextParams(raw, ["q", "status", "domain", "since", "key", "value"]);
 }
 
-export function isNarrowed(search: EmailSearch): boolean {
+export function hasFilters(search: EmailSearch): boolean {
   return Object.keys(search).length > 0;
 }
 

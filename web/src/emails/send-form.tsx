@@ -1,15 +1,16 @@
-/** Sends one email by hand: to see that all is in place, and to watch what happens to it. */
+/** The form that sends a test email, as a page and as a step of the guide. */
 import { useMutation, useQuery } from "@connectrpc/connect-query";
-import { NativeSelect, Text, Textarea } from "@mantine/core";
+import { Card, NativeSelect, Text, Textarea } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
-import { changed } from "../api/changed.ts";
 import { explain } from "../api/problem.ts";
+import { invalidate } from "../api/query-client.ts";
 import { Form, TextField } from "../parts/form.tsx";
 import { AnchorLink } from "../parts/links.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { Loading } from "../parts/states.tsx";
+import { Back, Page } from "../parts/page.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
 
 export function SendForm({ onSent }: { onSent(id: string): void }) {
   const domains = useQuery(DomainService.method.listDomains, { page: 1, pageSize: 100 });
@@ -19,8 +20,8 @@ export function SendForm({ onSent }: { onSent(id: string): void }) {
   if (names.length === 0)
     return (
       <Text>
-        No domain can send yet. Add one and publish its records on the page{" "}
-        <AnchorLink to="/domains">Domains</AnchorLink>.
+        No domain can send yet. Add a domain and publish its records on the{" "}
+        <AnchorLink to="/domains">Domains</AnchorLink> page.
       </Text>
     );
   return <Fields names={names} onSent={onSent} />;
@@ -34,15 +35,18 @@ function Fields({ names, onSent }: { names: string[]; onSent(id: string): void }
   const [body, setBody] = useState("It works.");
   const sending = useMutation(EmailService.method.sendEmail, {
     onSuccess({ id }) {
-      void changed(EmailService.method.listEmails);
+      void invalidate(EmailService.method.listEmails);
       onSent(id);
     },
   });
   const submit = () => {
     const recipients = to.split(/[,;\n]/).map((one) => one.trim());
     sending.mutate({
-      ...{ from: `${name.trim()}@${domain}`, to: recipients.filter((one) => one !== ""), subject, body },
-      // The page shows what happens from here on; it need not wait for the first attempt.
+      from: `${name.trim()}@${domain}`,
+      to: recipients.filter((one) => one !== ""),
+      subject,
+      body,
+      // The next page shows the progress, so the call does not have to wait for the first attempt.
       async: true,
     });
   };
@@ -51,24 +55,24 @@ function Fields({ names, onSent }: { names: string[]; onSent(id: string): void }
     Object.entries(problem?.fields ?? {}).find(([path]) => path === of || path.startsWith(`${of}[`))?.[1];
   const error = ["from", "to", "subject", "body"].some(field) ? undefined : sending.error;
   return (
-    <Form act="Send email" isPending={sending.isPending} error={error} onSubmit={submit} isWide>
-      <TextField label="From" value={name} onChange={setName} error={field("from")} isCode isNeeded />
+    <Form submitLabel="Send email" isPending={sending.isPending} error={error} onSubmit={submit} isWide>
+      <TextField label="From" value={name} onChange={setName} error={field("from")} isCode isRequired />
       <NativeSelect
         label="Domain"
-        description="Only domains that can send are offered."
+        description="Only domains that can send are listed."
         data={names.map((value) => ({ value, label: `@${value}` }))}
         value={domain}
         onChange={(event) => setDomain(event.currentTarget.value)}
       />
       <TextField
         label="To"
-        description="One address, or several with commas. In capture mode the mailbox name decides what happens: delivered@, bounced@, delayed@, complained@ and replied@ of any domain."
+        description="One address, or several separated by commas. In capture mode, the part before the @ selects the outcome at any domain: delivered, bounced, delayed, complained or replied."
         placeholder="delivered@there.test"
         value={to}
         onChange={setTo}
         error={field("to")}
         isCode
-        isNeeded
+        isRequired
       />
       <TextField label="Subject" value={subject} onChange={setSubject} error={field("subject")} />
       <Textarea
@@ -79,5 +83,21 @@ function Fields({ names, onSent }: { names: string[]; onSent(id: string): void }
         rows={4}
       />
     </Form>
+  );
+}
+
+/** The page with the form. After sending, it opens the page of the email. */
+export function SendPage() {
+  const navigate = useNavigate();
+  return (
+    <Page
+      title="Send a test email"
+      back={<Back to="/emails">Emails</Back>}
+      intro="Sends a real email with the same queue, signature, delivery and events as the emails of your programs."
+    >
+      <Card withBorder padding="lg" maw={560}>
+        <SendForm onSent={(id) => void navigate({ to: "/emails/$id", params: { id } })} />
+      </Card>
+    </Page>
   );
 }

@@ -1,76 +1,79 @@
-/** What an event says, in a word, a sentence and plain facts. The log of events and the timeline of an email both tell it so. */
+/** Describes an event for people: a label, a sentence and facts. The event log and the timeline of an email use it. */
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { DomainStatus } from "../../../src/gen/v1/domain_pb.ts";
 import { BounceType, type Event } from "../../../src/gen/v1/event_pb.ts";
 import { SuppressionReason } from "../../../src/gen/v1/suppression_pb.ts";
 import { enumName } from "../parts/enum-name.ts";
-import type { Word } from "../parts/mark.tsx";
+import type { StatusLabel } from "../parts/icons.tsx";
 
-export interface Told {
-  word: Word;
-  /** The addresses that it is about. */
+export interface EventDescription {
+  label: StatusLabel;
+  /** The addresses that the event is about. */
   recipients: readonly string[];
-  /** One sentence; words of others only as far as needed to recognise the thing. */
+  /** One sentence. It contains untrusted text only where needed, such as the sender of a reply. */
   text: string;
-  /** What the receiver said, in its own words. */
+  /** The receiver's reply, verbatim. */
   reply: string;
   facts: [name: string, value: string][];
-  /** The stored message that it tells of, for mail that arrived. */
+  /** The id of the stored message, for inbound mail. */
   inboundId?: string;
 }
 
-const words: Record<string, Word> = {
-  "email.sent": { word: "Sent", color: "green" },
-  "email.delivered": { word: "Delivered", color: "green" },
-  "email.delayed": { word: "Delayed", color: "yellow" },
-  "email.bounced": { word: "Bounced", color: "red" },
-  "email.suppressed": { word: "Suppressed", color: "orange" },
-  "email.failed": { word: "Failed", color: "red" },
-  "email.canceled": { word: "Canceled", color: "gray" },
-  "email.complained": { word: "Complained", color: "red" },
-  "email.replied": { word: "Replied", color: "indigo" },
-  "email.received": { word: "Received", color: "indigo" },
-  "domain.updated": { word: "Domain", color: "blue" },
-  "webhook.disabled": { word: "Webhook off", color: "orange" },
+const labels: Record<string, StatusLabel> = {
+  "email.sent": { text: "Sent", color: "green" },
+  "email.delivered": { text: "Delivered", color: "green" },
+  "email.delayed": { text: "Delayed", color: "yellow" },
+  "email.bounced": { text: "Bounced", color: "red" },
+  "email.suppressed": { text: "Suppressed", color: "orange" },
+  "email.failed": { text: "Failed", color: "red" },
+  "email.canceled": { text: "Canceled", color: "gray" },
+  "email.complained": { text: "Complained", color: "red" },
+  "email.replied": { text: "Replied", color: "indigo" },
+  "email.received": { text: "Received", color: "indigo" },
+  "domain.updated": { text: "Domain", color: "blue" },
+  "webhook.disabled": { text: "Webhook", color: "orange" },
 };
 
-export const eventTypes = Object.keys(words);
+export const eventTypes = Object.keys(labels);
 
-/** A newer server may tell of things that this page does not know. */
-export function wordOf(type: string): Word {
-  return words[type] ?? { word: type, color: "gray" };
+/** A newer server may return event types that this page does not know. */
+export function eventLabel(type: string): StatusLabel {
+  return labels[type] ?? { text: type, color: "gray" };
 }
 
-export function describe(event: Event): Told {
-  const told = payloadOf(event);
+export function describe(event: Event): EventDescription {
+  const details = describePayload(event);
   return {
-    word: wordOf(event.type),
+    label: eventLabel(event.type),
     recipients: [],
     reply: "",
-    ...told,
-    facts: told.facts.filter(([, v]) => v !== ""),
+    ...details,
+    facts: details.facts.filter(([, v]) => v !== ""),
   };
 }
 
-type Part = Pick<Told, "text" | "facts"> & Partial<Told>;
+type PayloadDescription = Pick<EventDescription, "text" | "facts"> & Partial<EventDescription>;
 
-function payloadOf({ payload }: Event): Part {
+function describePayload({ payload }: Event): PayloadDescription {
   switch (payload.case) {
     case "sent":
     case "delivered": {
       const { recipients, remoteMx, tls, smtpReply, attempts, possibleDuplicate } = payload.value;
-      const who = payload.case === "sent" ? "Handed to the relay" : "Accepted by the receiving server";
+      const acceptedBy = payload.case === "sent" ? "Accepted by the relay" : "Accepted by the receiving server";
       return {
         recipients,
         reply: smtpReply,
-        text: `${who}${remoteMx ? ` ${remoteMx}` : ""}`,
+        text: `${acceptedBy}${remoteMx ? ` ${remoteMx}` : ""}`,
         facts: [
           [
             "Connection",
             tls ? `${tls.protocol}, ${tls.verified ? "certificate verified" : "certificate not verified"}` : "no TLS",
           ],
           ["Attempts", String(attempts)],
-          ["Note", possibleDuplicate ? "An earlier attempt ended in doubt: there may be two copies." : ""],
+          [
+            "Note",
+            possibleDuplicate ? "The result of an earlier attempt is unknown: the recipient may have two copies." : "",
+          ],
         ],
       };
     }
@@ -79,7 +82,7 @@ function payloadOf({ payload }: Event): Part {
       return {
         recipients,
         reply: smtpReply,
-        text: `Not accepted for now (${saidOf(category)}); it will be tried again`,
+        text: `Temporary failure (${categoryText(category)}); Posthorn will retry`,
         facts: [
           ["Server", remoteMx],
           ["Code", enhancedCode],
@@ -93,9 +96,9 @@ function payloadOf({ payload }: Event): Part {
       return {
         recipients,
         reply: smtpReply,
-        text: `Refused: ${saidOf(category)}`,
+        text: `Rejected: ${categoryText(category)}`,
         facts: [
-          ["Bounce", bounceWords[bounceType] ?? ""],
+          ["Bounce", bounceTypes[bounceType] ?? ""],
           ["Server", remoteMx],
           ["Code", enhancedCode],
           ["Attempts", String(attempts)],
@@ -106,10 +109,10 @@ function payloadOf({ payload }: Event): Part {
       const { recipients, reason, sourceEventId } = payload.value;
       return {
         recipients,
-        text: "Not tried: the address is on the suppression list",
+        text: "Not attempted: the address is on the suppression list",
         facts: [
           ["Reason", enumName(SuppressionReason, reason)],
-          ["Put there by", sourceEventId],
+          ["Source event", sourceEventId],
         ],
       };
     }
@@ -117,9 +120,9 @@ function payloadOf({ payload }: Event): Part {
       const { recipients, category, reason, attempts } = payload.value;
       return {
         recipients,
-        text: reason || saidOf(category),
+        text: reason || categoryText(category),
         facts: [
-          ["Kind", saidOf(category)],
+          ["Category", categoryText(category)],
           ["Attempts", String(attempts)],
         ],
       };
@@ -132,7 +135,7 @@ function payloadOf({ payload }: Event): Part {
         recipients,
         text: "The recipient reported it as spam",
         facts: [
-          ["Kind of report", feedbackType],
+          ["Report type", feedbackType],
           ["Reported by", userAgent],
         ],
       };
@@ -140,7 +143,7 @@ function payloadOf({ payload }: Event): Part {
     case "replied":
     case "received": {
       const { from, to, subject, inboundId } = payload.value;
-      const what = payload.case === "replied" ? "Answer" : "Mail";
+      const what = payload.case === "replied" ? "Reply" : "Mail";
       return {
         text: `${what} from ${from}`,
         facts: [
@@ -153,21 +156,21 @@ function payloadOf({ payload }: Event): Part {
     case "domainUpdated": {
       const { domain, status, previousStatus, message } = payload.value;
       const [before, now] = [previousStatus, status].map((value) => enumName(DomainStatus, value));
-      return { text: `${domain}: ${before} → ${now}`, facts: [["Next", message]] };
+      return { text: `${domain}: ${before} → ${now}`, facts: [["Next step", message]] };
     }
     case "webhookDisabled":
-      return { text: `Switched off: ${payload.value.url}`, facts: [["Why", payload.value.reason]] };
+      return { text: `Disabled: ${payload.value.url}`, facts: [["Reason", payload.value.reason]] };
     default:
       return { text: "", facts: [] };
   }
 }
 
-const bounceWords: Partial<Record<BounceType, string>> = {
+const bounceTypes: Partial<Record<BounceType, string>> = {
   [BounceType.PERMANENT]: "permanent",
-  [BounceType.TRANSIENT]: "temporary until time was over",
+  [BounceType.TRANSIENT]: "temporary until retries ended",
   [BounceType.UNDETERMINED]: "undetermined",
 };
 
-function saidOf(category: string): string {
+function categoryText(category: string): string {
   return category.replaceAll("_", " ");
 }

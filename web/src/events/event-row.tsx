@@ -1,22 +1,22 @@
-/** One event in the log: what, about whom, when; opened, the whole of it as the API tells it. */
+/** One event in the log: label, recipients and time. Expanded, it shows the event as JSON. */
 import { toJsonString } from "@bufbuild/protobuf";
 import { Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { type Event, EventSchema } from "../../../src/gen/v1/event_pb.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
+import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
-import { Mark } from "../parts/mark.tsx";
-import { TextBlock } from "../parts/text-block.tsx";
+import { TextBlock } from "../parts/page.tsx";
 import { Time } from "../parts/time.tsx";
 import { describe } from "./describe.ts";
 
 export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
   const [isOpen, setIsOpen] = useState(false);
-  const { word, text, recipients, inboundId } = describe(event);
+  const { label, text, recipients, inboundId } = describe(event);
   return (
     <details onToggle={(change) => setIsOpen(change.currentTarget.open)}>
       <summary className="row">
-        <Mark of={word} />
+        <StatusBadge of={label} />
         <span className="middle">
           <Text size="sm" fw={600} className="cut" component="span" display="block" dir="auto">
             {recipients.length > 0 ? recipients.join(", ") : text}
@@ -41,12 +41,12 @@ export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
             <CopyButton value={event.id} name="the event id" />
             {event.emailId !== "" && (
               <AnchorLink to="/emails/$id" params={{ id: event.emailId }} size="sm">
-                The email
+                Open email
               </AnchorLink>
             )}
             {inboundId && (
               <AnchorLink to="/inbound/$id" params={{ id: inboundId }} size="sm">
-                The message
+                Open message
               </AnchorLink>
             )}
           </Group>

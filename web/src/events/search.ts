@@ -1,8 +1,8 @@
-/** What the tail is narrowed to, as it stands in the page's address. */
-import { readTexts } from "../parts/search-texts.ts";
+/** The filters of the event log, read from the page's URL. */
+import { readTextParams } from "../parts/search-params.ts";
 
 export interface EventSearch {
-  /** Event types, with commas. */
+  /** Event types, separated by commas. */
   types?: string;
   email?: string;
   /** The cursor to start after. */
@@ -10,5 +10,5 @@ export interface EventSearch {
 }
 
 export function readEventSearch(raw: Record<string, unknown>): EventSearch {
-  return readTexts(raw, ["types", "email", "from"]);
+  return readTextParams(raw, ["types", "email", "from"]);
 }

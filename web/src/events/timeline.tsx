@@ -1,7 +1,7 @@
-/** Events one below the other, each with a dot in its colour. */
+/** Events in order of time, each with a dot in the color of its label. */
 import type { EventEntry } from "../../../src/gen/v1/event_pb.ts";
-import { wordOf } from "./describe.ts";
-import { ToldEvent } from "./told-event.tsx";
+import { eventLabel } from "./describe.ts";
+import { EventSummary } from "./event-summary.tsx";
 
 export function Timeline({ entries, label }: { entries: EventEntry[]; label: string }) {
   return (
@@ -9,8 +9,8 @@ export function Timeline({ entries, label }: { entries: EventEntry[]; label: str
       {entries.map(
         ({ cursor, event }) =>
           event && (
-            <li key={cursor} style={dot(wordOf(event.type).color)}>
-              <ToldEvent event={event} />
+            <li key={cursor} style={dot(eventLabel(event.type).color)}>
+              <EventSummary event={event} />
             </li>
           ),
       )}

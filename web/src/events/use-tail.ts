@@ -1,9 +1,9 @@
-/** Follows the event stream: connects, keeps the newest events, resumes from the last cursor when the connection breaks. */
+/** Follows the event stream for the events page: keeps the newest events, and resumes from the last cursor after a lost connection. */
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { useEffect, useState } from "react";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import type { Event } from "../../../src/gen/v1/event_pb.ts";
-import { leaveIfRefused, transport } from "../api/transport.ts";
+import { endSessionIfUnauthenticated, transport } from "../api/transport.ts";
 
 export interface TailEntry {
   cursor: string;
@@ -13,32 +13,33 @@ export interface TailEntry {
 export interface Tail {
   /** Newest first. */
   entries: TailEntry[];
-  /** Where to go on from: all before it was seen. */
+  /** The cursor of the last message: the stream resumes after it. */
   cursor: string | undefined;
   state: "connecting" | "live" | "broken" | "ended";
   error: unknown;
 }
 
 export interface TailFilter {
-  /** Undefined: a little before the newest. */
+  /** The cursor to start after. Undefined: start with the last `initialEvents` events. */
   from: string | undefined;
   types: readonly string[];
   emailId: string;
 }
 
-/** Older ones are let go: this is a window on the stream, not the log. */
-export const keptEvents = 500;
-const beforeNewest = 50;
+/** Older events are dropped from the page. */
+export const maxEvents = 500;
+/** How many stored events the page shows when it opens. */
+export const initialEvents = 50;
 const retryMs = 2_000;
-/** Trying again would end the same way. */
-const lasting = new Set([
+/** Errors that a retry cannot fix. */
+const permanentCodes = new Set([
   ...[Code.InvalidArgument, Code.OutOfRange, Code.NotFound, Code.PermissionDenied, Code.Unauthenticated],
   Code.Unimplemented,
 ]);
 
 const empty: Tail = { entries: [], cursor: undefined, state: "connecting", error: undefined };
 
-/** `filter` must keep its identity while it stays the same. */
+/** The caller must memoise `filter`: a new object restarts the stream. */
 export function useTail(filter: TailFilter, isPaused: boolean): Tail {
   const [tail, setTail] = useState<Tail>(empty);
   const [shown, setShown] = useState(filter);
@@ -50,7 +51,7 @@ export function useTail(filter: TailFilter, isPaused: boolean): Tail {
     if (isPaused) return;
     const stop = new AbortController();
     let resume: string | undefined;
-    // A pause goes on where it stopped; another filter begins anew.
+    // After a pause the stream resumes; with a new filter it starts again.
     setTail((before) => {
       resume = before.cursor;
       return { ...before, state: "connecting", error: undefined };
@@ -68,38 +69,40 @@ type Following = TailFilter & {
 };
 
 async function follow({ from, types, emailId, stop, resume, setTail }: Following): Promise<void> {
-  // React may run the change of state above a moment later.
+  // React may run the state update that sets `resume` after this function is called.
   await Promise.resolve();
   let cursor = resume() ?? from;
   while (!stop.aborted) {
     try {
-      cursor ??= await nearNewest(stop);
+      cursor ??= await cursorBeforeNewest(stop);
       const options = { signal: stop, timeoutMs: 0 };
       const request = { cursor, types: [...types], emailId };
       for await (const message of createClient(EmailService, transport).streamEvents(request, options)) {
         cursor = message.cursor;
         const entry = message.event && { cursor: message.cursor, event: message.event };
         setTail((before) => ({
-          ...{ state: "live", error: undefined, cursor: message.cursor },
-          entries: entry ? [entry, ...before.entries].slice(0, keptEvents) : before.entries,
+          state: "live",
+          error: undefined,
+          cursor: message.cursor,
+          entries: entry ? [entry, ...before.entries].slice(0, maxEvents) : before.entries,
         }));
       }
     } catch (error) {
       if (stop.aborted) return;
-      leaveIfRefused(error);
-      const isLasting = lasting.has(ConnectError.from(error).code);
-      setTail((before) => ({ ...before, state: isLasting ? "ended" : "broken", error }));
-      if (isLasting) return;
+      endSessionIfUnauthenticated(error);
+      const isPermanent = permanentCodes.has(ConnectError.from(error).code);
+      setTail((before) => ({ ...before, state: isPermanent ? "ended" : "broken", error }));
+      if (isPermanent) return;
     }
     await pause(retryMs, stop);
   }
 }
 
-/** Cursors have no gaps: a little before the newest is a plain subtraction, unless so much is not kept any more. */
-async function nearNewest(signal: AbortSignal): Promise<string> {
+/** Subtracts from the newest cursor, because cursors have no gaps. Returns 0 when fewer events are stored. */
+async function cursorBeforeNewest(signal: AbortSignal): Promise<string> {
   const client = createClient(EmailService, transport);
   const { nextCursor } = await client.listEvents({ cursor: "latest", pageSize: 1 }, { signal });
-  const start = BigInt(nextCursor) - BigInt(beforeNewest);
+  const start = BigInt(nextCursor) - BigInt(initialEvents);
   if (start <= 0n) return "0";
   try {
     await client.listEvents({ cursor: String(start), pageSize: 1 }, { signal });

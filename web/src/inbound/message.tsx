@@ -1,20 +1,18 @@
-/** An inbound message: who sent it, whether that can be trusted, what it says, and its files. */
+/** An inbound message: sender, results of the sender checks, text, and attachments. */
 import { createClient } from "@connectrpc/connect";
 import { Badge, Button, Group, Stack, Tabs, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { InboundAttachment } from "../../../src/gen/v1/event_pb.ts";
 import { type InboundMessage, InboundService } from "../../../src/gen/v1/inbound_pb.ts";
 import { transport } from "../api/transport.ts";
+import { formatSize } from "../emails/attachments.tsx";
 import { Copyable } from "../parts/copy-button.tsx";
 import { download } from "../parts/download.ts";
-import { Fact, Facts } from "../parts/facts.tsx";
 import { HtmlPreview } from "../parts/html-preview.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { Section } from "../parts/section.tsx";
-import { saySize } from "../parts/size.ts";
-import { TextBlock } from "../parts/text-block.tsx";
+import { Fact, Facts, Section, TextBlock } from "../parts/page.tsx";
+import { ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
-import { VerdictMarks } from "./verdicts.tsx";
+import { VerdictBadges } from "./verdicts.tsx";
 
 const client = createClient(InboundService, transport);
 
@@ -29,8 +27,8 @@ export function InboundView(props: { inbound: InboundMessage; body: string; newT
   return (
     <Stack gap="lg" miw={0}>
       <Section
-        title="The message"
-        mark={inbound.autoSubmitted && <Badge variant="default">Automatic</Badge>}
+        title="Message"
+        badge={inbound.autoSubmitted && <Badge variant="default">Automatic</Badge>}
         actions={
           <Button variant="default" size="xs" loading={raw.isPending} onClick={() => raw.mutate()}>
             Download raw message
@@ -38,12 +36,12 @@ export function InboundView(props: { inbound: InboundMessage; body: string; newT
         }
       >
         {raw.error && <ProblemAlert error={raw.error} />}
-        <VerdictMarks verdicts={inbound.verdicts} />
+        <VerdictBadges verdicts={inbound.verdicts} />
         <Facts>
           <Fact name="From">{inbound.from}</Fact>
           <Fact name="To">{inbound.to.join(", ")}</Fact>
-          <Fact name="Arrived">{inbound.receivedAt && <Time at={inbound.receivedAt} long />}</Fact>
-          <Fact name="Size">{saySize(inbound.sizeBytes)}</Fact>
+          <Fact name="Received">{inbound.receivedAt && <Time at={inbound.receivedAt} long />}</Fact>
+          <Fact name="Size">{formatSize(inbound.sizeBytes)}</Fact>
           <Fact name="Inbound id">
             <Copyable value={inbound.id} name="the inbound id" />
           </Fact>
@@ -65,15 +63,15 @@ function Texts({ body, newText, html }: { body: string; newText: string; html: s
     <Tabs defaultValue={first} keepMounted={false}>
       <Tabs.List>
         {newText !== "" && <Tabs.Tab value="new">New text</Tabs.Tab>}
-        {body !== "" && <Tabs.Tab value="text">Whole text</Tabs.Tab>}
+        {body !== "" && <Tabs.Tab value="text">Full text</Tabs.Tab>}
         {html !== "" && <Tabs.Tab value="html">HTML</Tabs.Tab>}
       </Tabs.List>
       <Stack pt="md">
         <Tabs.Panel value="new">
-          <TextBlock text={newText} label="The new text" />
+          <TextBlock text={newText} label="New text" />
         </Tabs.Panel>
         <Tabs.Panel value="text">
-          <TextBlock text={body} label="The whole text" />
+          <TextBlock text={body} label="Full text" />
         </Tabs.Panel>
         <Tabs.Panel value="html">
           <HtmlPreview html={html} title="The message as HTML" />
@@ -87,7 +85,7 @@ function Files({ id, attachments }: { id: string; attachments: InboundAttachment
   const fetching = useMutation({
     mutationFn: async ({ id: attachmentId, filename }: InboundAttachment) => {
       const { content } = await client.getInboundAttachment({ id, attachmentId }, { timeoutMs: 60_000 });
-      // Never with the type that the sender gave: the browser must keep it as a file, not open it as a page.
+      // A generic type instead of the sender's, so that the browser saves the file and never opens it as a page.
       download(filename || "attachment", content as Uint8Array<ArrayBuffer>, "application/octet-stream");
     },
   });
@@ -101,7 +99,7 @@ function Files({ id, attachments }: { id: string; attachments: InboundAttachment
             <div className="wrap">
               <Text className="wrap">{attachment.filename || "(no name)"}</Text>
               <Text size="sm" c="dimmed" className="wrap">
-                {attachment.contentType} · {saySize(attachment.sizeBytes)}
+                {attachment.contentType} · {formatSize(attachment.sizeBytes)}
               </Text>
             </div>
             <Button

@@ -1,18 +1,15 @@
-/** The email that was answered, with the other answers to it: the thread as far as this workspace knows it. */
+/** The email that an inbound message replies to, with the other replies to it. */
 import { useQuery } from "@connectrpc/connect-query";
 import { Stack, Text } from "@mantine/core";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { InboundService } from "../../../src/gen/v1/inbound_pb.ts";
+import { emailLabel } from "../emails/labels.ts";
 import { useEmail } from "../emails/queries.ts";
-import { emailWord } from "../emails/words.ts";
-import { Fact, Facts } from "../parts/facts.tsx";
 import { HtmlPreview } from "../parts/html-preview.tsx";
+import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink, ButtonLink } from "../parts/links.tsx";
-import { Mark } from "../parts/mark.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { Section } from "../parts/section.tsx";
-import { Loading } from "../parts/states.tsx";
-import { TextBlock } from "../parts/text-block.tsx";
+import { Fact, Facts, Section, TextBlock } from "../parts/page.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
 
 export function ParentEmail({ id, exceptId }: { id: string; exceptId: string }) {
@@ -20,7 +17,7 @@ export function ParentEmail({ id, exceptId }: { id: string; exceptId: string }) 
   const email = query.data?.email;
   if (!email)
     return (
-      <Section title="The email it answers">
+      <Section title="Original email">
         {query.isPending ? (
           <Loading what="the email" rows={2} height={120} />
         ) : (
@@ -31,11 +28,11 @@ export function ParentEmail({ id, exceptId }: { id: string; exceptId: string }) 
   return (
     <Stack gap="lg" miw={0}>
       <Section
-        title="The email it answers"
-        mark={<Mark of={emailWord(email.status)} />}
+        title="Original email"
+        badge={<StatusBadge of={emailLabel(email.status)} />}
         actions={
           <ButtonLink to="/emails/$id" params={{ id: email.id }} variant="default" size="xs">
-            Open the email
+            Open email
           </ButtonLink>
         }
       >
@@ -47,7 +44,7 @@ export function ParentEmail({ id, exceptId }: { id: string; exceptId: string }) 
         </Facts>
         {email.hasContent && <Content id={id} />}
       </Section>
-      <OtherAnswers parentId={id} exceptId={exceptId} />
+      <OtherReplies parentId={id} exceptId={exceptId} />
     </Stack>
   );
 }
@@ -57,16 +54,16 @@ function Content({ id }: { id: string }) {
   if (query.isPending) return <Loading what="the content" rows={1} height={160} />;
   if (!query.data) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
   const { body, html } = query.data;
-  if (body !== "") return <TextBlock text={body} label="What the email said" />;
+  if (body !== "") return <TextBlock text={body} label="Text of the email" />;
   return html === "" ? <Text c="dimmed">The email had no text.</Text> : <HtmlPreview html={html} title="The email" />;
 }
 
-function OtherAnswers({ parentId, exceptId }: { parentId: string; exceptId: string }) {
+function OtherReplies({ parentId, exceptId }: { parentId: string; exceptId: string }) {
   const query = useQuery(InboundService.method.listInbound, { parentEmailId: parentId, pageSize: 20 });
   const others = query.data?.data.filter(({ id }) => id !== exceptId) ?? [];
   if (others.length === 0) return null;
   return (
-    <Section title="Other answers">
+    <Section title="Other replies">
       <Stack component="ul" className="list" gap="xs">
         {others.map((one) => (
           <li key={one.id}>

@@ -1,9 +1,9 @@
-/** Who an inbound message can be trusted to come from. */
+/** The results of SPF, DKIM and DMARC for an inbound message, as badges. */
 import { Badge, Group } from "@mantine/core";
 import { Verdict, type Verdicts } from "../../../src/gen/v1/event_pb.ts";
 import { enumName } from "../parts/enum-name.ts";
 
-export function VerdictMarks({ verdicts }: { verdicts: Verdicts | undefined }) {
+export function VerdictBadges({ verdicts }: { verdicts: Verdicts | undefined }) {
   if (!verdicts) return null;
   const all: [name: string, verdict: Verdict, domain: string][] = [
     ["SPF", verdicts.spf, verdicts.spfDomain],
@@ -14,14 +14,14 @@ export function VerdictMarks({ verdicts }: { verdicts: Verdicts | undefined }) {
     <Group gap={6}>
       {all.map(([name, verdict, domain]) => (
         <Badge key={name} variant="light" color={colorOf(verdict)} title={domain || undefined}>
-          {name} {wordOf(verdict)}
+          {name} {verdictText(verdict)}
         </Badge>
       ))}
     </Group>
   );
 }
 
-function wordOf(verdict: Verdict): string {
+function verdictText(verdict: Verdict): string {
   return verdict === Verdict.UNSPECIFIED ? "not checked" : enumName(Verdict, verdict);
 }
 

@@ -1,11 +1,11 @@
-/** Makes a key: a form, then its secret, shown this once and gone from the page when the dialogue closes. */
+/** The dialog that creates a key: first a form, then the secret, which is shown only once. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Checkbox, Radio, Stack } from "@mantine/core";
 import { useState } from "react";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
 import { KeyPermission } from "../../../src/gen/v1/options_pb.ts";
-import { changed } from "../api/changed.ts";
-import { Form, refusals, TextField } from "../parts/form.tsx";
+import { invalidate } from "../api/query-client.ts";
+import { Form, formErrors, TextField } from "../parts/form.tsx";
 import { SecretOnce } from "../parts/secret-once.tsx";
 import { permissions } from "./permissions.ts";
 
@@ -14,44 +14,44 @@ export function CreateKey({ isOpen, onClose }: { isOpen: boolean; onClose(): voi
     <SecretOnce
       isOpen={isOpen}
       onClose={onClose}
-      title="Create a key"
-      madeTitle="The key is made"
+      title="Create API key"
+      createdTitle="Key created"
       label="API key"
-      form={(onMade, onCancel) => <KeyForm onMade={onMade} onCancel={onCancel} />}
+      form={(onCreated, onCancel) => <KeyForm onCreated={onCreated} onCancel={onCancel} />}
     />
   );
 }
 
-function KeyForm({ onMade, onCancel }: { onMade: (secret: string) => void; onCancel: () => void }) {
+function KeyForm({ onCreated, onCancel }: { onCreated: (secret: string) => void; onCancel: () => void }) {
   const [name, setName] = useState("");
   const [permission, setPermission] = useState<KeyPermission>(permissions[0].value);
   const [domain, setDomain] = useState("");
   const [isTest, setIsTest] = useState(false);
   const creation = useMutation(KeyService.method.createKey, {
-    // The answer holds the secret: it must not stay in the cache of mutations.
+    // The response contains the secret, so it must not stay in the mutation cache.
     gcTime: 0,
     onSuccess({ secret }) {
-      void changed(KeyService.method.listKeys);
-      onMade(secret);
+      void invalidate(KeyService.method.listKeys);
+      onCreated(secret);
     },
   });
   const submit = () => {
-    const pinned = permission === KeyPermission.SEND ? domain.trim() : "";
-    creation.mutate({ name, permission, domain: pinned, test: isTest });
+    const onlyDomain = permission === KeyPermission.SEND ? domain.trim() : "";
+    creation.mutate({ name, permission, domain: onlyDomain, test: isTest });
   };
-  const { fields, error } = refusals(creation.error);
+  const { fields, error } = formErrors(creation.error);
   return (
-    <Form act="Create key" isPending={creation.isPending} error={error} onSubmit={submit} onCancel={onCancel}>
+    <Form submitLabel="Create key" isPending={creation.isPending} error={error} onSubmit={submit} onCancel={onCancel}>
       <TextField
         label="Name"
-        description="By which you will recognise it, such as the program that uses it."
+        description="For example, the program that uses the key."
         value={name}
         onChange={setName}
         error={fields.name}
         maxLength={100}
         autoComplete="off"
         data-autofocus
-        isNeeded
+        isRequired
       />
       <Radio.Group
         label="Permission"
@@ -67,8 +67,8 @@ function KeyForm({ onMade, onCancel }: { onMade: (secret: string) => void; onCan
       </Radio.Group>
       {permission === KeyPermission.SEND && (
         <TextField
-          label="Only from this domain"
-          description="Optional. The key can then send from no other domain of the workspace."
+          label="Restrict to domain"
+          description="Optional. The key can send only from this domain."
           placeholder="example.com"
           value={domain}
           onChange={setDomain}
@@ -78,7 +78,7 @@ function KeyForm({ onMade, onCancel }: { onMade: (secret: string) => void; onCan
       )}
       <Checkbox
         label="Test key"
-        description="Nothing that it sends leaves the machine; outcomes are simulated."
+        description="Its emails do not leave the machine; their outcomes are simulated."
         checked={isTest}
         onChange={(event) => setIsTest(event.currentTarget.checked)}
       />

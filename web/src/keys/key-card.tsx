@@ -1,4 +1,4 @@
-/** One key in the list: what it may do, since when, last used when, and the way to revoke it. */
+/** One key in the list: permission, creation, last use, and a button to revoke it. */
 import { Badge, Button, Card, Code, Group, Stack, Text } from "@mantine/core";
 import type { Key } from "../../../src/gen/v1/key_pb.ts";
 import { isOwnKey } from "../api/session.ts";
@@ -39,7 +39,7 @@ export function KeyCard({ subject, onRevoke }: { subject: Key; onRevoke: () => v
           </Group>
           <Group gap="md">
             <Code>{subject.prefix}…</Code>
-            {subject.domain !== "" && <Text size="sm">only from {subject.domain}</Text>}
+            {subject.domain !== "" && <Text size="sm">sends only from {subject.domain}</Text>}
           </Group>
           <Text size="sm" c="dimmed">
             {subject.createdAt && (

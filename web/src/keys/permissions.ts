@@ -1,4 +1,4 @@
-/** What a key may do, in the words of the dashboard. */
+/** Labels and descriptions of the permissions of a key. */
 import { KeyPermission } from "../../../src/gen/v1/options_pb.ts";
 
 export interface Permission {
@@ -8,29 +8,29 @@ export interface Permission {
   meaning: string;
 }
 
-/** From the least to the most; the first is what a new key gets unless somebody chooses otherwise. */
+/** From the lowest to the highest. The first is the default for a new key. */
 export const permissions: readonly [Permission, ...Permission[]] = [
   {
     value: KeyPermission.SEND,
     name: "Send",
     color: "teal",
-    meaning: "Sends email, and sees the status of what it sent. For the programs of yours that send.",
+    meaning: "Can send email and read the status of emails that it sent. For programs that send.",
   },
   {
     value: KeyPermission.READ,
     name: "Read",
     color: "blue",
-    meaning: "Reads everything but the content of messages. For monitoring and reports.",
+    meaning: "Can read everything except message content. For monitoring and reports.",
   },
   {
     value: KeyPermission.FULL,
     name: "Full",
     color: "orange",
-    meaning: "Everything in this workspace, message content and keys included. For administration.",
+    meaning: "Full access to this workspace, including message content and keys. For administration.",
   },
 ];
 
-/** A newer server may know permissions that this page does not. */
+/** A newer server may return permissions that this page does not know. */
 export function permissionOf(value: KeyPermission): Permission {
   return (
     permissions.find((one) => one.value === value) ?? { value, name: `Permission ${value}`, color: "gray", meaning: "" }

@@ -1,23 +1,23 @@
-/** Asks before a key is revoked, and says what that does. */
+/** The dialog that confirms the revocation of a key. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useEffect } from "react";
 import { type Key, KeyService } from "../../../src/gen/v1/key_pb.ts";
-import { changed } from "../api/changed.ts";
+import { invalidate } from "../api/query-client.ts";
 import { endSession, isOwnKey } from "../api/session.ts";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { ProblemAlert } from "../parts/states.tsx";
 
 export function RevokeKey({ subject, onClose }: { subject: Key | undefined; onClose: () => void }) {
   const isOwn = subject !== undefined && isOwnKey(subject.prefix);
   const revocation = useMutation(KeyService.method.revokeKey, {
     onSuccess() {
       onClose();
-      if (!isOwn) return changed(KeyService.method.listKeys);
+      if (!isOwn) return invalidate(KeyService.method.listKeys);
       endSession("You revoked the key that you were signed in with.");
     },
   });
   const { reset } = revocation;
-  // An error of the last try must not greet the next key.
+  // The error of a previous attempt must not appear for another key.
   useEffect(() => {
     if (subject) reset();
   }, [subject, reset]);
@@ -25,14 +25,14 @@ export function RevokeKey({ subject, onClose }: { subject: Key | undefined; onCl
     <Modal opened={subject !== undefined} onClose={onClose} title="Revoke this key?">
       <Stack>
         <Text style={{ overflowWrap: "anywhere" }}>
-          Every call with <strong>{subject?.name}</strong> ({subject?.prefix}…) will be refused from now on, and open
-          event streams end. This cannot be undone.
+          The server will reject every call with <strong>{subject?.name}</strong> ({subject?.prefix}…), and open event
+          streams end. This cannot be undone.
         </Text>
-        {isOwn && <Text fw={600}>You are signed in with this key: you will be signed out.</Text>}
+        {isOwn && <Text fw={600}>You are signed in with this key and will be signed out.</Text>}
         {revocation.error && <ProblemAlert error={revocation.error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose} data-autofocus>
-            Keep it
+            Keep key
           </Button>
           <Button
             color="red.9"

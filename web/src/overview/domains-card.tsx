@@ -1,15 +1,14 @@
-/** The domains at a glance, those that need something first. */
+/** The domains on the overview. Domains that are not ready come first. */
 import { useQuery } from "@connectrpc/connect-query";
 import { Group, Stack, Text } from "@mantine/core";
 import { type Domain, DomainService, DomainStatus } from "../../../src/gen/v1/domain_pb.ts";
-import { domainWord } from "../domains/words.ts";
+import { domainLabel } from "../domains/labels.ts";
+import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
-import { Mark } from "../parts/mark.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { Section } from "../parts/section.tsx";
-import { Loading } from "../parts/states.tsx";
+import { Section } from "../parts/page.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
 
-const shown = 5;
+const maxShown = 5;
 
 export function DomainsCard() {
   const query = useQuery(DomainService.method.listDomains, { page: 1, pageSize: 100 }, { refetchInterval: 15_000 });
@@ -28,22 +27,22 @@ export function DomainsCard() {
 
 function Listed({ domains, total }: { domains: Domain[]; total: number }) {
   const isReady = (domain: Domain) => domain.status === DomainStatus.READY;
-  const sorted = [...domains].sort((a, b) => Number(isReady(a)) - Number(isReady(b))).slice(0, shown);
+  const sorted = [...domains].sort((a, b) => Number(isReady(a)) - Number(isReady(b))).slice(0, maxShown);
   return (
     <Stack gap="sm">
-      {total === 0 && <Text c="dimmed">There is no domain yet.</Text>}
+      {total === 0 && <Text c="dimmed">No domains yet. Add the first one on the Domains page.</Text>}
       <Stack component="ul" className="list" gap="xs">
         {sorted.map((domain) => (
           <Group component="li" key={domain.id} justify="space-between" wrap="nowrap">
             <AnchorLink to="/domains/$id" params={{ id: domain.id }} className="wrap">
               {domain.domain}
             </AnchorLink>
-            <Mark of={domainWord(domain.status)} />
+            <StatusBadge of={domainLabel(domain.status)} />
           </Group>
         ))}
       </Stack>
       <AnchorLink to="/domains" size="sm">
-        {total > shown ? `All ${total} domains` : "To the domains"}
+        {total > maxShown ? `Show all ${total} domains` : "Show domains"}
       </AnchorLink>
     </Stack>
   );

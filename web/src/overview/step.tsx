@@ -1,4 +1,4 @@
-/** One step of the guide: behind us in a line, in front of us in full, ahead of us by its name. */
+/** One step of the guide: a done step shows its result, the current step its content, a later step only its title. */
 import { Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { CheckIcon } from "../parts/icons.tsx";
@@ -7,7 +7,7 @@ export function Step(props: {
   number: number;
   title: string;
   state: "done" | "now" | "later";
-  /** What came of it, once it is done. */
+  /** The result, shown when the step is done. */
   note?: string;
   children: ReactNode;
 }) {

@@ -1,16 +1,14 @@
-/** What the longer steps of the guide hold: the records of a domain, a key, and the events of an email. */
+/** The content of three steps of the guide: check the domain's records, create a key, watch the events of an email. */
 import { useQuery } from "@connectrpc/connect-query";
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
-import { PublishLocally } from "../domains/publish-locally.tsx";
-import { RecordCard } from "../domains/record-card.tsx";
-import { recordsOf } from "../domains/records.ts";
-import { useVerify, VerifyButton, VerifySaid } from "../domains/verify.tsx";
+import { PublishLocally } from "../domains/domain-page.tsx";
+import { RecordCard, recordsOf } from "../domains/record-card.tsx";
+import { useVerify, VerifyButton, VerifyResult } from "../domains/verify.tsx";
 import { useEmailEvents } from "../emails/queries.ts";
 import { Timeline } from "../events/timeline.tsx";
 import { AnchorLink } from "../parts/links.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { Loading } from "../parts/states.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
 
 export function VerifyStep({ id }: { id: string }) {
   const query = useQuery(DomainService.method.getDomain, { id }, { refetchInterval: 5_000 });
@@ -21,14 +19,14 @@ export function VerifyStep({ id }: { id: string }) {
   return (
     <Stack>
       <Text>
-        {domain.summary?.message} Sending is possible as soon as one DKIM record is found. Posthorn looks by itself
+        {domain.summary?.message} You can send as soon as one DKIM record is found. Posthorn also checks automatically
         every few minutes.
       </Text>
       {domain.localDns && <PublishLocally domain={domain} />}
       <Group>
-        <VerifyButton verification={verification} isSecond={domain.localDns} />
+        <VerifyButton verification={verification} isSecondary={domain.localDns} />
       </Group>
-      <VerifySaid verification={verification} />
+      <VerifyResult verification={verification} />
       <Stack component="ul" gap="sm" className="list" aria-label={`DNS records of ${domain.domain}`}>
         {recordsOf(domain).map(({ record, key }) => (
           <RecordCard key={key} record={record} />
@@ -41,11 +39,11 @@ export function VerifyStep({ id }: { id: string }) {
 export function KeyStep({ onCreate, onSkip }: { onCreate(): void; onSkip(): void }) {
   return (
     <Stack align="flex-start">
-      <Text>Your program shows it with each call. “Send” is all that a program needs to send.</Text>
+      <Text>Your program sends the key with each call. The permission “Send” is enough to send email.</Text>
       <Group>
         <Button onClick={onCreate}>Create key</Button>
         <Button variant="subtle" onClick={onSkip}>
-          Later
+          Skip this step
         </Button>
       </Group>
     </Stack>
@@ -59,16 +57,16 @@ export function WatchStep({ id }: { id: string }) {
       {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
       <div role="status">
         {events.length === 0 ? (
-          <Text>Accepted, and on its way. Its events appear here.</Text>
+          <Text>The email is accepted. Its events appear here.</Text>
         ) : (
           <Timeline entries={events} label="Events of the email" />
         )}
       </div>
       <Text>
         <AnchorLink to="/emails/$id" params={{ id }}>
-          See the whole email
+          Open the email
         </AnchorLink>
-        , or follow everything on the page <AnchorLink to="/events">Events</AnchorLink>.
+        , or watch all events on the <AnchorLink to="/events">Events</AnchorLink> page.
       </Text>
     </Stack>
   );

@@ -1,15 +1,16 @@
-/** Asks before something is done that cannot be taken back, and says what it does. */
+/** A dialog that explains an action and asks the person to confirm it. */
 import { Button, Group, Modal, Stack } from "@mantine/core";
 import type { ReactNode } from "react";
-import { ProblemAlert } from "./problem-alert.tsx";
+import { ProblemAlert } from "./states.tsx";
 
 export function Confirm(props: {
   isOpen: boolean;
   title: string;
   children: ReactNode;
-  /** The words of the act, such as "Delete domain". */
-  act: string;
-  keep?: string;
+  /** Label of the button that confirms, such as "Delete domain". */
+  confirmLabel: string;
+  /** Default "Cancel". */
+  cancelLabel?: string;
   isHarmless?: boolean;
   isPending: boolean;
   error: unknown;
@@ -23,10 +24,10 @@ export function Confirm(props: {
         {Boolean(props.error) && <ProblemAlert error={props.error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={props.onClose} data-autofocus>
-            {props.keep ?? "Cancel"}
+            {props.cancelLabel ?? "Cancel"}
           </Button>
           <Button color={props.isHarmless ? undefined : "red.9"} loading={props.isPending} onClick={props.onConfirm}>
-            {props.act}
+            {props.confirmLabel}
           </Button>
         </Group>
       </Stack>

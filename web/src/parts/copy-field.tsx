@@ -1,15 +1,15 @@
-/** A value to take away: shown in full, selectable, with a button that copies it and says so. */
+/** A read-only field that shows a value in full, with a button that copies it. */
 import { Button, Stack, Textarea } from "@mantine/core";
 import { useRef, useState } from "react";
-import { copyText } from "./clipboard.ts";
+import { copyText } from "./copy-button.tsx";
 
 export function CopyField({ label, value }: { label: string; value: string }) {
   const field = useRef<HTMLTextAreaElement>(null);
-  const [said, setSaid] = useState("");
+  const [result, setResult] = useState("");
   const copy = async () => {
     const isCopied = await copyText(value);
     if (!isCopied) field.current?.select();
-    setSaid(isCopied ? "Copied" : "Press Ctrl+C to copy the selected text");
+    setResult(isCopied ? "Copied" : "Press Ctrl+C to copy the selected text");
   };
   return (
     <Stack gap="xs">
@@ -24,7 +24,7 @@ export function CopyField({ label, value }: { label: string; value: string }) {
         onFocus={(event) => event.currentTarget.select()}
       />
       <Button variant="light" onClick={copy} aria-live="polite">
-        {said || "Copy"}
+        {result || "Copy to clipboard"}
       </Button>
     </Stack>
   );

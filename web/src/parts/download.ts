@@ -1,4 +1,4 @@
-/** Hands bytes or text to the browser as a file. */
+/** Downloads bytes or text as a file. */
 
 export function download(name: string, content: BlobPart, type: string): void {
   const url = URL.createObjectURL(new Blob([content], { type }));
@@ -6,6 +6,6 @@ export function download(name: string, content: BlobPart, type: string): void {
   link.href = url;
   link.download = name;
   link.click();
-  // Not at once: the browser may still be starting to read.
+  // Not immediately: the browser may not have started to read the URL yet.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -1,4 +1,4 @@
-/** The name of a value of the contract's enums, in small letters; a newer server may know values that this page does not. */
+/** Returns the name of an enum value in lower case. A newer server may return values that this page does not know. */
 
 export function enumName(values: Record<string, number>, value: number): string {
   const name = Object.entries(values).find(([, known]) => known === value)?.[0];

@@ -1,4 +1,4 @@
-/** The one shape of forms: fields, what was refused that no field can tell, and the act beside the way back. */
+/** The form of all pages: fields, errors that do not belong to a field, and buttons to submit and cancel. */
 import {
   Button,
   Group,
@@ -10,24 +10,24 @@ import {
 } from "@mantine/core";
 import type { ReactNode } from "react";
 import { explain } from "../api/problem.ts";
-import { ProblemAlert } from "./problem-alert.tsx";
+import { ProblemAlert } from "./states.tsx";
 
 export function Form(props: {
-  /** The name of the button that does it. */
-  act: string;
+  /** Label of the submit button, such as "Create key". */
+  submitLabel: string;
   isPending: boolean;
-  /** What went wrong beyond the fields; see `refusals`. */
+  /** An error that does not belong to a field; see `formErrors`. */
   error?: unknown;
   onSubmit(): void;
   onCancel?: () => void;
-  /** The button takes the whole width, where the form is all there is. */
+  /** True: the submit button has the full width. For cards that contain only a form. */
   isWide?: boolean;
   children: ReactNode;
 }) {
-  const { act, isPending, error, onSubmit, onCancel, isWide = false, children } = props;
+  const { submitLabel, isPending, error, onSubmit, onCancel, isWide = false, children } = props;
   const button = (
     <Button type="submit" loading={isPending}>
-      {act}
+      {submitLabel}
     </Button>
   );
   return (
@@ -57,24 +57,24 @@ export function Form(props: {
   );
 }
 
-/** What to say below which field, and the error itself where it is not about fields. */
-export function refusals<E>(error: E): { fields: Record<string, string>; error: E | undefined } {
+/** Splits an error into messages by field, or returns the error itself when it does not name fields. */
+export function formErrors<E>(error: E): { fields: Record<string, string>; error: E | undefined } {
   const fields = error ? explain(error).fields : {};
   return { fields, error: Object.keys(fields).length > 0 ? undefined : (error ?? undefined) };
 }
 
 type Field<Props> = Omit<Props, "onChange" | "required"> & {
   onChange(value: string): void;
-  /** The browser asks for it; every field that is not needed says "optional" instead of a star at all others. */
-  isNeeded?: boolean;
+  /** The browser requires a value. Required fields have no asterisk; the description of an optional field says "Optional". */
+  isRequired?: boolean;
 };
 
-/** `isCode`: an address or a name of machines, which nobody wants corrected. */
-export function TextField({ onChange, isNeeded, isCode, ...rest }: Field<TextInputProps> & { isCode?: boolean }) {
+/** `isCode`: for email addresses, host names and the like, without autocorrection and autocompletion. */
+export function TextField({ onChange, isRequired, isCode, ...rest }: Field<TextInputProps> & { isCode?: boolean }) {
   return (
     <TextInput
       onChange={(event) => onChange(event.currentTarget.value)}
-      required={isNeeded}
+      required={isRequired}
       withAsterisk={false}
       {...(isCode && { autoComplete: "off", autoCapitalize: "none", spellCheck: false })}
       {...rest}
@@ -82,12 +82,12 @@ export function TextField({ onChange, isNeeded, isCode, ...rest }: Field<TextInp
   );
 }
 
-/** `what`: as in "Show or hide the password". */
-export function SecretField({ onChange, isNeeded, what, ...rest }: Field<PasswordInputProps> & { what: string }) {
+/** `what` completes the label "Show or hide …", for example "the password". */
+export function SecretField({ onChange, isRequired, what, ...rest }: Field<PasswordInputProps> & { what: string }) {
   return (
     <PasswordInput
       onChange={(event) => onChange(event.currentTarget.value)}
-      required={isNeeded}
+      required={isRequired}
       withAsterisk={false}
       visibilityToggleButtonProps={{ "aria-label": `Show or hide ${what}` }}
       {...rest}

@@ -1,4 +1,4 @@
-/** The HTML of a message in a frame where no script runs, nothing navigates, and pictures from elsewhere come only when asked for. */
+/** Shows the HTML of a message in a sandboxed frame without scripts and navigation. Remote images load only on request. */
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { cleanHtml } from "./preview.ts";
@@ -16,8 +16,8 @@ export function HtmlPreview(props: { html: string; title: string; inline?: Reado
           <Group justify="space-between" gap="xs">
             <Text size="sm">
               {withImages
-                ? "Pictures from elsewhere are shown: their senders can see that."
-                : "Pictures from elsewhere are not loaded: they would tell their senders that you looked."}
+                ? "Remote images are loaded. The sender can see that you opened the message."
+                : "Remote images are blocked, because loading them shows the sender that you opened the message."}
             </Text>
             {!withImages && (
               <Button size="xs" variant="default" onClick={() => setWithImages(true)}>
@@ -32,7 +32,7 @@ export function HtmlPreview(props: { html: string; title: string; inline?: Reado
   );
 }
 
-/** The two empty pages differ in the policy they are served with: whether pictures may come from elsewhere. */
+/** The two empty pages differ only in their Content-Security-Policy: whether it allows remote images. */
 function Frame(props: { cleaned: ReturnType<typeof cleanHtml>; title: string; withImages: boolean }) {
   const { cleaned, title, withImages } = props;
   const frame = useRef<HTMLIFrameElement>(null);
@@ -58,7 +58,7 @@ function Frame(props: { cleaned: ReturnType<typeof cleanHtml>; title: string; wi
       className="preview"
       title={title}
       src={withImages ? "/preview-images.html" : "/preview.html"}
-      // Of our own origin, so that this page can fill it; without leave to run scripts that gives its content nothing.
+      // The frame has our origin, so that this page can fill it. Without allow-scripts its content cannot use that.
       sandbox="allow-same-origin"
       referrerPolicy="no-referrer"
       style={{ height }}

@@ -1,4 +1,5 @@
-/** The few pictures of the dashboard, drawn in the colour of the text around them and silent for screen readers. */
+/** The icons and status badges of the dashboard. Icons have the color of the text and are hidden from screen readers. */
+import { Badge } from "@mantine/core";
 import type { ReactNode } from "react";
 
 function icon(drawing: ReactNode, options: { size?: number; color?: string } = {}) {
@@ -30,7 +31,7 @@ export const HornIcon = () =>
     { size: 26, color: "var(--horn)" },
   );
 
-export const HouseIcon = () => icon(<path d="M4 11l8-7 8 7v9h-5.5v-6h-5v6h-5.5z" />);
+export const HomeIcon = () => icon(<path d="M4 11l8-7 8 7v9h-5.5v-6h-5v6h-5.5z" />);
 
 export const KeyIcon = () =>
   icon(
@@ -77,7 +78,7 @@ export const GlobeIcon = () =>
     </>,
   );
 
-export const LetterIcon = () =>
+export const MailIcon = () =>
   icon(
     <>
       <rect x="3" y="5" width="18" height="14" rx="2" />
@@ -116,3 +117,20 @@ export const PeopleIcon = () =>
       <path d="M2.5 20c0-4 3-6 6.5-6s6.5 2 6.5 6M16 4.8a3.5 3.5 0 0 1 0 6.4M18 14.5c2.3.8 3.5 2.7 3.5 5.5" />
     </>,
   );
+
+/** The label of a status. Its text alone identifies the status; the color is an addition. */
+export interface StatusLabel {
+  text: string;
+  color: string;
+  /** Explanation, shown as a tooltip. */
+  meaning?: string;
+}
+
+/** Shows a status as a badge. */
+export function StatusBadge({ of: { text, color, meaning } }: { of: StatusLabel }) {
+  return (
+    <Badge variant="light" color={color} title={meaning} className="mark">
+      {text}
+    </Badge>
+  );
+}

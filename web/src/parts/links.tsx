@@ -1,4 +1,4 @@
-/** The library's links and buttons that lead to pages of the dashboard. */
+/** Mantine's Anchor and Button as links to pages of the dashboard. */
 import { Anchor, type AnchorProps, Button, type ButtonProps } from "@mantine/core";
 import { createLink } from "@tanstack/react-router";
 import type { AnchorHTMLAttributes, Ref } from "react";

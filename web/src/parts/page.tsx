@@ -1,18 +1,21 @@
-/** The head of a page and the width of its content: one heading, what it is for, and its main acts. */
-import { Group, Stack, Text, Title } from "@mantine/core";
-import type { ReactNode } from "react";
+/** The layout components of pages: Page with its heading, Section, Facts for names and values, TextBlock for plain text. */
+import { Card, Group, Stack, Text, Title } from "@mantine/core";
+import type { LinkProps } from "@tanstack/react-router";
+import { type ReactNode, useId } from "react";
+import { AnchorLink } from "./links.tsx";
 
+/** A page with a heading, an optional introduction and buttons for its main actions. */
 export function Page(props: {
   title: string;
-  /** Beside the heading, such as a status. */
-  mark?: ReactNode;
+  /** Next to the heading, such as a status. */
+  badge?: ReactNode;
   intro?: ReactNode;
   actions?: ReactNode;
-  /** Above the heading: the way back. */
+  /** Above the heading: a link to the parent page. */
   back?: ReactNode;
   children: ReactNode;
 }) {
-  const { title, mark, intro, actions, back, children } = props;
+  const { title, badge, intro, actions, back, children } = props;
   return (
     <Stack gap="lg" maw={1040}>
       <title>{`${title} · Posthorn`}</title>
@@ -23,7 +26,7 @@ export function Page(props: {
             <Title order={1} className="wrap">
               {title}
             </Title>
-            {mark}
+            {badge}
           </Group>
           {actions && <Group gap="xs">{actions}</Group>}
         </Group>
@@ -35,5 +38,61 @@ export function Page(props: {
       </Stack>
       {children}
     </Stack>
+  );
+}
+
+/** A link to the parent page. */
+export function Back({ to, children }: { to: LinkProps["to"]; children: string }) {
+  return (
+    <AnchorLink to={to} size="sm" w="fit-content">
+      ← {children}
+    </AnchorLink>
+  );
+}
+
+/** A part of a page with its own heading. */
+export function Section(props: { title: string; badge?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+  const id = useId();
+  return (
+    <Card withBorder padding="lg" component="section" aria-labelledby={id}>
+      <Stack>
+        <Group justify="space-between">
+          <Group gap="sm">
+            <Title order={2} size="h3" id={id}>
+              {props.title}
+            </Title>
+            {props.badge}
+          </Group>
+          {props.actions && <Group gap="xs">{props.actions}</Group>}
+        </Group>
+        {props.children}
+      </Stack>
+    </Card>
+  );
+}
+
+/** A list of names and values. */
+export function Facts({ children }: { children: ReactNode }) {
+  return <dl className="facts">{children}</dl>;
+}
+
+/** One name with its value. Renders nothing when the value is empty. */
+export function Fact({ name, wide = false, children }: { name: string; wide?: boolean; children: ReactNode }) {
+  if (children === undefined || children === null || children === "" || children === false) return null;
+  return (
+    <div className={wide ? "wide" : undefined}>
+      <dt>{name}</dt>
+      <dd className="wrap">{children}</dd>
+    </div>
+  );
+}
+
+/** Preformatted text in a scrollable block that can be focused with the keyboard. */
+export function TextBlock({ text, label, maxHeight = 420 }: { text: string; label: string; maxHeight?: number }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1)
+    <section className="text-block" tabIndex={0} aria-label={label} style={{ maxHeight }}>
+      <pre>{text}</pre>
+    </section>
   );
 }

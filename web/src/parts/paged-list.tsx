@@ -1,10 +1,9 @@
-/** A list that is fetched page by page: loading, failed, empty, filled, and more when its end comes into view. */
+/** A list that loads page by page, with its loading, error and empty states. The next page loads when the end becomes visible. */
 import { Button, Stack, Text } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
-import { ProblemAlert } from "./problem-alert.tsx";
-import { Loading } from "./states.tsx";
+import { Loading, ProblemAlert } from "./states.tsx";
 
-/** What is used of TanStack's infinite query, whatever its pages hold. */
+/** The properties of TanStack's infinite query that the list uses. */
 export interface PagedQuery<Item> {
   data: { pages: { data: Item[] }[] } | undefined;
   error: unknown;
@@ -18,18 +17,18 @@ export interface PagedQuery<Item> {
 
 export function PagedList<Item>(props: {
   query: PagedQuery<Item>;
-  /** What the list holds, as in "Loading the emails". */
+  /** Completes the label "Loading …", for example "the emails". */
   what: string;
   label: string;
   empty: ReactNode;
   keyOf(item: Item): string;
   row(item: Item): ReactNode;
-  /** Rows in one frame instead of cards of their own. */
+  /** True: one frame around all rows. False: each row is a card. */
   framed?: boolean;
 }) {
   const { query, what, label, empty, keyOf, row, framed = false } = props;
   if (query.isPending) return <Loading what={what} />;
-  // What was already shown stays; only a list that never came is replaced by its error.
+  // Loaded entries stay visible after an error. Without any data, the error replaces the list.
   if (!query.data) return <ProblemAlert error={query.error} onRetry={() => query.refetch()} />;
   const items = query.data.pages.flatMap((page) => page.data);
   if (items.length === 0) return empty;
@@ -48,14 +47,14 @@ export function PagedList<Item>(props: {
         !query.isFetchNextPageError && <More query={query} />
       ) : (
         <Text size="sm" c="dimmed" ta="center" role="status">
-          {items.length === 1 ? "That is the only one." : `That is all: ${items.length.toLocaleString("en")}.`}
+          {items.length === 1 ? "1 result" : `${items.length.toLocaleString("en")} results`}
         </Text>
       )}
     </Stack>
   );
 }
 
-/** A button for the keyboard that presses itself when it comes into view. */
+/** Loads the next page when it becomes visible. It is a button, so that it works with the keyboard too. */
 function More({ query }: { query: Pick<PagedQuery<unknown>, "isFetchingNextPage" | "fetchNextPage"> }) {
   const button = useRef<HTMLButtonElement>(null);
   const { isFetchingNextPage, fetchNextPage } = query;

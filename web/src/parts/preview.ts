@@ -1,20 +1,20 @@
-/** Takes the HTML of a message apart without running or loading any of it, and leaves out what only serves to act or to look around. */
+/** Sanitizes the HTML of a message for HtmlPreview: parses it without running or loading anything, and removes active content. */
 
-/** Elements that run, load, navigate or gather; the frame's own policy refuses them too. */
-const refused =
+/** Elements that run scripts, load resources, navigate or collect input. The frame's Content-Security-Policy blocks them too. */
+const removedElements =
   "script, iframe, frame, frameset, object, embed, applet, link, meta, base, form, input, button, select, textarea, dialog, audio, video, portal, template";
 
 export interface Cleaned {
   head: Element[];
   body: HTMLElement;
-  /** Whether it asks for pictures from elsewhere. */
+  /** True when the message references remote images. */
   hasRemote: boolean;
 }
 
-/** A document made by the parser is inert: nothing in it runs, and nothing is fetched. */
+/** DOMParser creates an inert document: it runs no scripts and loads no resources. */
 export function cleanHtml(html: string, inline: ReadonlyMap<string, string> = new Map()): Cleaned {
   const parsed = new DOMParser().parseFromString(html, "text/html");
-  for (const element of parsed.querySelectorAll(refused)) element.remove();
+  for (const element of parsed.querySelectorAll(removedElements)) element.remove();
   for (const element of parsed.querySelectorAll("*")) cleanAttributes(element, inline);
   const text = parsed.documentElement.outerHTML;
   return {

@@ -1,11 +1,11 @@
-/** Times as people say them, at the edges of each unit. */
+/** Relative times at the boundaries of each unit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sayRelative } from "./relative-time.ts";
+import { formatRelative } from "./relative-time.ts";
 
-test("a time is said in the largest unit that fits, and never rounded up", () => {
+test("a time is shown in the largest unit that fits and is never rounded up", () => {
   const now = new Date("2026-06-15T12:00:00Z");
-  const cases: [seconds: number, said: string][] = [
+  const cases: [seconds: number, text: string][] = [
     [0, "just now"],
     [-59, "just now"],
     [59, "just now"],
@@ -19,7 +19,7 @@ test("a time is said in the largest unit that fits, and never rounded up", () =>
     [-86_400 * 400, "last year"],
     [7_200, "in 2 hours"],
   ];
-  for (const [seconds, said] of cases) {
-    assert.equal(sayRelative(new Date(now.getTime() + seconds * 1000), now), said, `${seconds} s`);
+  for (const [seconds, text] of cases) {
+    assert.equal(formatRelative(new Date(now.getTime() + seconds * 1000), now), text, `${seconds} s`);
   }
 });

@@ -1,4 +1,4 @@
-/** Says how far a time lies from now, in the largest unit that fits. */
+/** Formats a time relative to now, in the largest unit that fits. */
 
 const units: [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
   ["year", 31_536_000],
@@ -8,11 +8,11 @@ const units: [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
   ["minute", 60],
 ];
 
-const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const formatter = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
-export function sayRelative(date: Date, now: Date): string {
+export function formatRelative(date: Date, now: Date): string {
   const seconds = (date.getTime() - now.getTime()) / 1000;
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? [];
-  // Cut, not rounded: 1 minute 59 seconds ago is not yet 2 minutes ago.
-  return unit && size ? words.format(Math.trunc(seconds / size), unit) : "just now";
+  // Truncated, not rounded: 1 minute 59 seconds ago is shown as 1 minute ago.
+  return unit && size ? formatter.format(Math.trunc(seconds / size), unit) : "just now";
 }

@@ -1,4 +1,4 @@
-/** A dialogue that makes something with a secret: a form, then the secret, shown this once and gone when the dialogue closes. */
+/** A dialog that creates something with a secret: first a form, then the secret. Closing it removes the secret from the page. */
 import { Alert, Button, Modal, Stack } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { CopyField } from "./copy-field.tsx";
@@ -7,10 +7,10 @@ export function SecretOnce(props: {
   isOpen: boolean;
   onClose(): void;
   title: string;
-  madeTitle: string;
-  /** What the secret is, as the label above it. */
+  createdTitle: string;
+  /** Label of the field with the secret. */
   label: string;
-  form(onMade: (secret: string) => void, onCancel: () => void): ReactNode;
+  form(onCreated: (secret: string) => void, onCancel: () => void): ReactNode;
 }) {
   const [secret, setSecret] = useState<string>();
   const close = () => {
@@ -21,8 +21,8 @@ export function SecretOnce(props: {
     <Modal
       opened={props.isOpen}
       onClose={close}
-      title={secret === undefined ? props.title : props.madeTitle}
-      // A secret that is shown once must not vanish by a click beside it.
+      title={secret === undefined ? props.title : props.createdTitle}
+      // A click outside or the Escape key must not close the dialog while it shows the secret.
       closeOnClickOutside={secret === undefined}
       closeOnEscape={secret === undefined}
       withCloseButton={secret === undefined}
@@ -32,7 +32,7 @@ export function SecretOnce(props: {
       ) : (
         <Stack>
           <Alert color="yellow" role="alert">
-            Copy it now and keep it safe. It cannot be shown again.
+            Copy it now and store it safely. It is not shown again.
           </Alert>
           <CopyField label={props.label} value={secret} />
           <Button onClick={close}>I have copied it</Button>

@@ -1,6 +1,7 @@
-/** What stands in a list's place while it loads, and when there is nothing in it. */
-import { Card, Skeleton, Stack, Text } from "@mantine/core";
+/** The loading, empty and error states of lists and pages. */
+import { Alert, Button, Card, Skeleton, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
+import { explain } from "../api/problem.ts";
 
 export function Loading({ what, rows = 4, height = 72 }: { what: string; rows?: number; height?: number }) {
   return (
@@ -20,5 +21,22 @@ export function Empty({ children, action }: { children: ReactNode; action?: Reac
         {action}
       </Stack>
     </Card>
+  );
+}
+
+/** Shows an error, with a button to retry if there is one. */
+export function ProblemAlert({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const { title, message } = explain(error);
+  return (
+    <Alert color="red" title={title} role="alert">
+      <Stack align="flex-start" gap="sm">
+        <Text size="sm">{message}</Text>
+        {onRetry && (
+          <Button size="xs" variant="default" onClick={onRetry}>
+            Try again
+          </Button>
+        )}
+      </Stack>
+    </Alert>
   );
 }

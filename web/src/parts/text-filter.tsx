@@ -1,4 +1,4 @@
-/** A field that narrows a list: it waits until typing pauses before it asks. */
+/** A text field that filters a list. It applies the filter when typing pauses. */
 import { TextInput, type TextInputProps } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 
@@ -10,16 +10,16 @@ export function TextFilter({
   ...rest
 }: Omit<TextInputProps, "value" | "onChange"> & { value: string; onChange(value: string): void }) {
   const [typed, setTyped] = useState(value);
-  const settled = useRef(value);
-  // Changed from elsewhere, such as by "Clear": the field follows.
+  const applied = useRef(value);
+  // The value can change from outside, for example with "Clear filters".
   useEffect(() => {
-    if (value !== settled.current) setTyped(value);
-    settled.current = value;
+    if (value !== applied.current) setTyped(value);
+    applied.current = value;
   }, [value]);
   useEffect(() => {
-    if (typed.trim() === settled.current) return;
+    if (typed.trim() === applied.current) return;
     const timer = setTimeout(() => {
-      settled.current = typed.trim();
+      applied.current = typed.trim();
       onChange(typed.trim());
     }, pauseMs);
     return () => clearTimeout(timer);

@@ -1,14 +1,14 @@
-/** A point in time: how long ago in the text, the exact time for whoever points at it, or both where there is room. */
+/** Shows a timestamp: the relative time with the exact time as a tooltip, or both with `long`. */
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { useSyncExternalStore } from "react";
-import { sayRelative } from "./relative-time.ts";
+import { formatRelative } from "./relative-time.ts";
 
 const absolute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 
 export function Time({ at, long = false }: { at: Timestamp; long?: boolean }) {
   const date = timestampDate(at);
   const exact = absolute.format(date);
-  const relative = sayRelative(date, useNow());
+  const relative = formatRelative(date, useNow());
   return (
     <time dateTime={date.toISOString()} title={exact}>
       {long ? `${exact} (${relative})` : relative}
@@ -16,21 +16,21 @@ export function Time({ at, long = false }: { at: Timestamp; long?: boolean }) {
   );
 }
 
-/** One clock for all times on the page, each half minute, so that an open page does not say "just now" for an hour. */
+/** One timer updates all times on the page every 30 seconds, so that "just now" does not stay on an open page. */
 let now = new Date();
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 function useNow(): Date {
-  return useSyncExternalStore(follow, () => now);
+  return useSyncExternalStore(subscribe, () => now);
 }
 
-function follow(listener: () => void): () => void {
+function subscribe(listener: () => void): () => void {
   if (listeners.size === 0) {
     now = new Date();
     timer = setInterval(() => {
       now = new Date();
-      for (const tell of listeners) tell();
+      for (const listener of listeners) listener();
     }, 30_000);
   }
   listeners.add(listener);

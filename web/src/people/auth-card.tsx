@@ -1,4 +1,4 @@
-/** The frame of the pages before anybody is signed in: one card with a heading and a form. */
+/** The frame of the pages for sign-in, sign-up and passwords: a card with a heading and a form. */
 import { Card, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 

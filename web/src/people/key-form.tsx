@@ -1,4 +1,4 @@
-/** Asks for an API key and tries it before it is kept: a way in without an account. */
+/** The form to sign in with an API key. It tests the key with a call before it stores it. */
 import { ConnectError, createClient, Code as ErrorCode } from "@connectrpc/connect";
 import { Code, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
@@ -12,11 +12,11 @@ import { Form, SecretField } from "../parts/form.tsx";
 export function KeyForm() {
   const [key, setKey] = useState("");
   const attempt = useMutation({
-    // The key must not stay in the cache of mutations.
+    // The key must not stay in the mutation cache.
     gcTime: 0,
     mutationFn: async (candidate: string) => {
-      // A blank inside cannot be part of a key, and the browser would refuse the header with words of its own.
-      if (!/^[\x21-\x7e]+$/.test(candidate)) throw new Error("A key has no blanks and no special characters.");
+      // The browser rejects such a header with an error that does not mention the key.
+      if (!/^[\x21-\x7e]+$/.test(candidate)) throw new Error("A key has no spaces or special characters.");
       const headers = { authorization: `Bearer ${candidate}` };
       await createClient(KeyService, transport).listKeys({ pageSize: 1 }, { headers });
       signInWithKey(candidate);
@@ -27,35 +27,35 @@ export function KeyForm() {
   };
   return (
     <Stack>
-      <Form act="Sign in with the key" isPending={attempt.isPending} onSubmit={submit} isWide>
+      <Form submitLabel="Sign in with key" isPending={attempt.isPending} onSubmit={submit} isWide>
         <SecretField
           label="API key"
-          description="With full or read permission. It is kept in this browser tab only, until you close it."
+          description="A key with full or read permission. It is stored only in this browser tab, until you close it."
           placeholder="ph_…"
           value={key}
           onChange={setKey}
-          error={attempt.error && refusal(attempt.error)}
+          error={attempt.error && explainKeyError(attempt.error)}
           autoComplete="off"
           spellCheck={false}
           what="the key"
-          isNeeded
+          isRequired
         />
       </Form>
       <Text size="sm" c="dimmed">
-        No key at hand? The first start of the server writes one to the file <Code>first-key</Code> in its data
-        directory. <Code>posthorn keys create</Code> makes another.
+        No key? On its first start, the server writes one to the file <Code>first-key</Code> in its data directory.{" "}
+        <Code>posthorn keys create</Code> creates another.
       </Text>
     </Stack>
   );
 }
 
-/** The API's own words are for programs; here somebody has just pasted a key. */
-function refusal(error: unknown): string {
+/** Explains an error in terms of the pasted key. The messages of the API are for programs. */
+function explainKeyError(error: unknown): string {
   const { code } = ConnectError.from(error);
   if (code === ErrorCode.Unauthenticated)
-    return "This key is not accepted. Check that all of it was pasted, and that it has not been revoked.";
+    return "The server does not accept this key. Check that you pasted all of it and that it is not revoked.";
   if (code === ErrorCode.PermissionDenied)
-    return "This key may only send. The dashboard needs one with full or read permission.";
+    return "This key can only send. The dashboard needs a key with full or read permission.";
   const { title, message } = explain(error);
   return `${title}. ${message}`;
 }

@@ -1,4 +1,4 @@
-/** The token of a link that led here. It comes in the fragment, so that it reaches no log, and leaves the address at once. */
+/** The token of a link from an email. It is in the URL's fragment, so that no server logs it, and is removed from the URL immediately. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { auth, type LinkKind } from "../api/auth.ts";
@@ -6,10 +6,10 @@ import { auth, type LinkKind } from "../api/auth.ts";
 export function useLinkToken(): string | undefined {
   const [token, setToken] = useState(tokenInAddress);
   useEffect(() => {
-    // A link opened in the tab that shows this page already changes the fragment alone.
-    const look = () => setToken((before) => tokenInAddress() ?? before);
-    addEventListener("hashchange", look);
-    return () => removeEventListener("hashchange", look);
+    // Opening a link in a tab that already shows this page changes only the fragment.
+    const readToken = () => setToken((before) => tokenInAddress() ?? before);
+    addEventListener("hashchange", readToken);
+    return () => removeEventListener("hashchange", readToken);
   }, []);
   useEffect(() => {
     if (token) history.replaceState(history.state, "", location.pathname);
@@ -21,10 +21,10 @@ function tokenInAddress(): string | undefined {
   return new URLSearchParams(location.hash.slice(1)).get("token") ?? undefined;
 }
 
-/** What a link is for. */
+/** Fetches what a link is for: sign-up, invitation or password reset. */
 export function useLink(token: string | undefined) {
   return useQuery({
-    // The token itself must not become part of what is kept.
+    // The token is not part of the key, because keys stay in the cache.
     queryKey: ["auth", "link", location.pathname],
     queryFn: () => auth<LinkKind>("link", { token }),
     enabled: token !== undefined,

@@ -1,4 +1,4 @@
-/** The field for a new password, with the bounds that the server sets. */
+/** The field for a new password, with the length limits from the server. */
 import { useAuthState } from "../api/auth.ts";
 import { SecretField } from "../parts/form.tsx";
 
@@ -7,7 +7,7 @@ export function NewPassword(props: { label?: string; value: string; onChange(val
   return (
     <SecretField
       label={props.label ?? "Password"}
-      description={`At least ${minLength} characters. A few unrelated words are easy to keep and hard to guess.`}
+      description={`At least ${minLength} characters. A few unrelated words are easy to remember and hard to guess.`}
       value={props.value}
       onChange={props.onChange}
       error={props.error}
@@ -15,7 +15,7 @@ export function NewPassword(props: { label?: string; value: string; onChange(val
       minLength={minLength}
       maxLength={maxLength}
       what="the password"
-      isNeeded
+      isRequired
     />
   );
 }

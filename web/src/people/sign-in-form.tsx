@@ -1,11 +1,11 @@
-/** Signs a person in with their address and password. */
+/** The form to sign in with email address and password, and the hook that all forms for accounts use. */
 import { Stack } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Session } from "../api/auth.ts";
+import { auth, type Session } from "../api/auth.ts";
 import { signInAs } from "../api/session.ts";
-import { Form, SecretField, TextField } from "../parts/form.tsx";
+import { Form, formErrors, SecretField, TextField } from "../parts/form.tsx";
 import { AnchorLink } from "../parts/links.tsx";
-import { useAuth } from "./use-auth.ts";
 
 export function SignInForm({ email: fixed }: { email?: string }) {
   const [email, setEmail] = useState(fixed ?? "");
@@ -14,7 +14,7 @@ export function SignInForm({ email: fixed }: { email?: string }) {
   const submit = () => send({ email: email.trim(), password });
   return (
     <Stack>
-      <Form act="Sign in" isPending={isPending} error={error} onSubmit={submit} isWide>
+      <Form submitLabel="Sign in" isPending={isPending} error={error} onSubmit={submit} isWide>
         <TextField
           label="Email address"
           type="email"
@@ -23,7 +23,7 @@ export function SignInForm({ email: fixed }: { email?: string }) {
           error={fields.email}
           readOnly={fixed !== undefined}
           autoComplete="username"
-          isNeeded
+          isRequired
         />
         <SecretField
           label="Password"
@@ -32,7 +32,7 @@ export function SignInForm({ email: fixed }: { email?: string }) {
           error={fields.password}
           autoComplete="current-password"
           what="the password"
-          isNeeded
+          isRequired
         />
       </Form>
       <AnchorLink to="/forgot-password" size="sm" w="fit-content">
@@ -40,4 +40,14 @@ export function SignInForm({ email: fixed }: { email?: string }) {
       </AnchorLink>
     </Stack>
   );
+}
+
+/** Calls an /auth endpoint and returns its errors by field. `gcTime: 0` keeps passwords out of the mutation cache. */
+export function useAuth<Result>(path: string, onDone: (result: Result) => unknown) {
+  const call = useMutation({
+    gcTime: 0,
+    mutationFn: (body: Record<string, unknown>) => auth<Result>(path, body),
+    onSuccess: onDone,
+  });
+  return { send: call.mutate, isPending: call.isPending, ...formErrors(call.error) };
 }

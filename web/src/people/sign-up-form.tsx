@@ -1,23 +1,23 @@
-/** Makes an account: at once, with a link, or by asking for the mail that brings one. */
+/** The forms that create an account: with a name and password, or by requesting a sign-up link by email. */
 import { Alert, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Session } from "../api/auth.ts";
 import { signInAs } from "../api/session.ts";
 import { Form, TextField } from "../parts/form.tsx";
 import { NewPassword } from "./new-password.tsx";
-import { useAuth } from "./use-auth.ts";
+import { useAuth } from "./sign-in-form.tsx";
 
 type Sent = { sent: true; message: string };
 
-export function SignUpForm(props: { token?: string; email?: string; act?: string }) {
-  const { token, email: fixed, act = "Create account" } = props;
+export function SignUpForm(props: { token?: string; email?: string; submitLabel?: string }) {
+  const { token, email: fixed, submitLabel = "Create account" } = props;
   const [email, setEmail] = useState(fixed ?? "");
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const { send, isPending, fields, error } = useAuth<Session>("sign-up", signInAs);
   const submit = () => send({ email: email.trim(), name: name.trim(), password, ...(token ? { token } : {}) });
   return (
-    <Form act={act} isPending={isPending} error={error} onSubmit={submit} isWide>
+    <Form submitLabel={submitLabel} isPending={isPending} error={error} onSubmit={submit} isWide>
       <TextField
         label="Email address"
         type="email"
@@ -26,7 +26,7 @@ export function SignUpForm(props: { token?: string; email?: string; act?: string
         error={fields.email}
         readOnly={fixed !== undefined}
         autoComplete="username"
-        isNeeded
+        isRequired
       />
       <TextField
         label="Your name"
@@ -35,7 +35,7 @@ export function SignUpForm(props: { token?: string; email?: string; act?: string
         error={fields.name}
         autoComplete="name"
         maxLength={100}
-        isNeeded
+        isRequired
       />
       <NewPassword value={password} onChange={setPassword} error={fields.password} />
       {fields.token && (
@@ -47,26 +47,26 @@ export function SignUpForm(props: { token?: string; email?: string; act?: string
   );
 }
 
-/** Where accounts are made by a link in a mail, the address is all that is asked for. */
+/** Requests a sign-up link, on servers where people confirm their address before they create an account. */
 export function SignUpByMail() {
   const [email, setEmail] = useState("");
-  const [said, setSaid] = useState<string>();
-  const { send, isPending, fields, error } = useAuth<Sent>("sign-up", ({ message }) => setSaid(message));
-  if (said !== undefined)
+  const [doneMessage, setDoneMessage] = useState<string>();
+  const { send, isPending, fields, error } = useAuth<Sent>("sign-up", ({ message }) => setDoneMessage(message));
+  if (doneMessage !== undefined)
     return (
       <Alert color="green" role="alert">
-        {said}
+        {doneMessage}
       </Alert>
     );
   return (
     <Form
-      act="Send me the link"
+      submitLabel="Send sign-up link"
       isPending={isPending}
       error={error}
       onSubmit={() => send({ email: email.trim() })}
       isWide
     >
-      <Text size="sm">We send you a mail with a link; with it you choose a name and a password.</Text>
+      <Text size="sm">You get an email with a link where you choose a name and a password.</Text>
       <TextField
         label="Email address"
         type="email"
@@ -74,7 +74,7 @@ export function SignUpByMail() {
         onChange={setEmail}
         error={fields.email}
         autoComplete="username"
-        isNeeded
+        isRequired
       />
     </Form>
   );

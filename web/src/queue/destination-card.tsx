@@ -1,27 +1,26 @@
-/** The mail that waits for one destination, and the commands over it. */
+/** The waiting mail for one destination, with buttons to retry, pause, resume and purge it. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Card, Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { type Destination, DestinationState, QueueService } from "../../../src/gen/v1/queue_pb.ts";
-import { changed } from "../api/changed.ts";
+import { invalidate } from "../api/query-client.ts";
 import { Confirm } from "../parts/confirm.tsx";
-import { Fact, Facts } from "../parts/facts.tsx";
-import { Mark } from "../parts/mark.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { StatusBadge, type StatusLabel } from "../parts/icons.tsx";
+import { Fact, Facts } from "../parts/page.tsx";
+import { ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
-import { stateWord } from "./words.ts";
 
 export function DestinationCard({ subject }: { subject: Destination }) {
   const { destination, state } = subject;
   const isPaused = state === DestinationState.PAUSED;
-  const options = { onSuccess: () => void changed(QueueService.method.listDestinations) };
+  const options = { onSuccess: () => void invalidate(QueueService.method.listDestinations) };
   const retry = useMutation(QueueService.method.retryDestination, options);
   const pause = useMutation(QueueService.method.pauseDestination, options);
   const resume = useMutation(QueueService.method.resumeDestination, options);
   const [isPurging, setIsPurging] = useState(false);
   const error = retry.error ?? pause.error ?? resume.error;
-  const holding = isPaused ? resume : pause;
+  const pauseOrResume = isPaused ? resume : pause;
   return (
     <Card withBorder padding="md">
       <Stack gap="sm">
@@ -30,7 +29,7 @@ export function DestinationCard({ subject }: { subject: Destination }) {
             <Text fw={600} className="wrap">
               {destination}
             </Text>
-            <Mark of={stateWord(state)} />
+            <StatusBadge of={stateLabel(state)} />
           </Group>
           <WriteOnly>
             <Group gap="xs">
@@ -38,17 +37,17 @@ export function DestinationCard({ subject }: { subject: Destination }) {
                 size="xs"
                 variant="default"
                 loading={retry.isPending}
-                aria-label={`Try now: ${destination}`}
+                aria-label={`Retry now: ${destination}`}
                 onClick={() => retry.mutate({ destination })}
               >
-                Try now
+                Retry now
               </Button>
               <Button
                 size="xs"
                 variant="default"
-                loading={holding.isPending}
+                loading={pauseOrResume.isPending}
                 aria-label={`${isPaused ? "Resume" : "Pause"} ${destination}`}
-                onClick={() => holding.mutate({ destination })}
+                onClick={() => pauseOrResume.mutate({ destination })}
               >
                 {isPaused ? "Resume" : "Pause"}
               </Button>
@@ -66,14 +65,14 @@ export function DestinationCard({ subject }: { subject: Destination }) {
         {error && <ProblemAlert error={error} />}
         <Facts>
           <Fact name="Waiting">{subject.queued.toLocaleString("en")}</Fact>
-          <Fact name="Under way">{subject.inFlight.toLocaleString("en")}</Fact>
+          <Fact name="In progress">{subject.inFlight.toLocaleString("en")}</Fact>
           <Fact name="Oldest">{subject.oldestAt && <Time at={subject.oldestAt} />}</Fact>
           <Fact name="Next attempt">{subject.nextAttemptAt && <Time at={subject.nextAttemptAt} />}</Fact>
-          <Fact name="Failures in a row">{subject.failures > 0 && String(subject.failures)}</Fact>
+          <Fact name="Consecutive failures">{subject.failures > 0 && String(subject.failures)}</Fact>
           <Fact name="Mail servers">{subject.mxSite}</Fact>
         </Facts>
         {subject.lastReply !== "" && (
-          <Text size="sm" className="wrap said" component="blockquote" m={0}>
+          <Text size="sm" className="wrap reply" component="blockquote" m={0}>
             {subject.lastReply}
             {subject.lastReplyAt && (
               <Text span size="xs" c="dimmed">
@@ -93,24 +92,38 @@ function Purge({ subject, isOpen, onClose }: { subject: Destination; isOpen: boo
   const purge = useMutation(QueueService.method.purgeDestination, {
     onSuccess() {
       onClose();
-      void changed(QueueService.method.listDestinations);
+      void invalidate(QueueService.method.listDestinations);
     },
   });
   return (
     <Confirm
       isOpen={isOpen}
-      title="Give up this mail?"
-      act="Purge"
-      keep="Keep it"
+      title="Purge this mail?"
+      confirmLabel="Purge mail"
+      cancelLabel="Keep mail"
       isPending={purge.isPending}
       error={purge.error}
       onConfirm={() => purge.mutate({ destination: subject.destination })}
       onClose={onClose}
     >
       <Text>
-        Every recipient that waits for <strong>{subject.destination}</strong> ({subject.queued.toLocaleString("en")}{" "}
-        now) ends as failed and is not tried again. This cannot be undone.
+        Every waiting recipient for <strong>{subject.destination}</strong> (now {subject.queued.toLocaleString("en")})
+        fails and is not retried. This cannot be undone.
       </Text>
     </Confirm>
   );
+}
+
+const labels: Partial<Record<DestinationState, StatusLabel>> = {
+  [DestinationState.ACTIVE]: { text: "Active", color: "green", meaning: "Mail is being delivered." },
+  [DestinationState.BACKING_OFF]: {
+    text: "Backing off",
+    color: "orange",
+    meaning: "The receiver rejects mail or cannot be reached.",
+  },
+  [DestinationState.PAUSED]: { text: "Paused", color: "gray", meaning: "Mail waits until you resume it." },
+};
+
+function stateLabel(state: DestinationState): StatusLabel {
+  return labels[state] ?? { text: `State ${state}`, color: "gray" };
 }

@@ -1,9 +1,9 @@
-/** Who is signed in, in which workspace, and the way to another or out. */
+/** The menu in the header: the signed-in person, their workspaces, and sign-out. */
 import { Button, Menu, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { auth } from "../api/auth.ts";
-import { type Caller, endSession, toldWorkspaces } from "../api/session.ts";
-import { FarWorkspaces, WorkspaceItem } from "./workspace-items.tsx";
+import { type Caller, endSession, sessionWorkspaceLimit } from "../api/session.ts";
+import { MoreWorkspaces, WorkspaceItem } from "./workspace-items.tsx";
 
 export function AccountMenu({ caller }: { caller: Caller }) {
   if (caller.kind === "key")
@@ -13,13 +13,13 @@ export function AccountMenu({ caller }: { caller: Caller }) {
       </Button>
     );
   const { person, workspace, workspaces } = caller;
-  const leave = async () => {
-    // The cookie is the server's to end; when it cannot be reached, the person must know that it lives on.
+  const signOut = async () => {
+    // Only the server can end the session of the cookie. If it cannot be reached, the person must know.
     try {
       await auth("sign-out", {});
       endSession();
     } catch {
-      endSession("The server could not be reached: your session may still be open in this browser.");
+      endSession("The server could not be reached. Your session may still be active in this browser.");
     }
   };
   return (
@@ -47,13 +47,15 @@ export function AccountMenu({ caller }: { caller: Caller }) {
           {workspaces.map((one) => (
             <WorkspaceItem key={one.id} workspace={one} isCurrent={one.id === workspace?.id} />
           ))}
-          {workspaces.length >= toldWorkspaces && <FarWorkspaces near={workspaces} current={workspace?.id} />}
+          {workspaces.length >= sessionWorkspaceLimit && (
+            <MoreWorkspaces sessionWorkspaces={workspaces} current={workspace?.id} />
+          )}
         </div>
         <Menu.Item component={Link} to="/workspace">
           Members and settings
         </Menu.Item>
         <Menu.Divider />
-        <Menu.Item onClick={leave}>Sign out</Menu.Item>
+        <Menu.Item onClick={signOut}>Sign out</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

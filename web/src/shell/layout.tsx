@@ -1,4 +1,4 @@
-/** The frame around every page: the name, the sections, the colours, who is signed in, and who is let through. */
+/** The frame around every page: header, navigation, account menu. It shows the sign-in page to callers without a session. */
 import { AppShell, Burger, Button, Group, NavLink, ScrollArea, Skeleton, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
@@ -6,10 +6,10 @@ import { useEffect, useRef } from "react";
 import { useSession } from "../api/session.ts";
 import { HornIcon } from "../parts/icons.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
-import { CreateWorkspaceForm } from "../people/create-workspace.tsx";
+import { CreateWorkspaceForm } from "../workspaces/create-workspace.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { ColorSchemeSwitch } from "./color-scheme-switch.tsx";
-import { isWithin, openPages, sections } from "./sections.tsx";
+import { isWithin, publicPages, sections } from "./sections.tsx";
 import { Welcome } from "./welcome.tsx";
 
 export function Layout() {
@@ -24,7 +24,7 @@ export function Layout() {
       padding={{ base: "md", sm: "xl" }}
     >
       <Button className="skip" component="a" href="#content" size="xs">
-        Skip to the content
+        Skip to content
       </Button>
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
@@ -35,7 +35,7 @@ export function Layout() {
                 onClick={menu.toggle}
                 hiddenFrom="sm"
                 size="sm"
-                aria-label={isOpen ? "Close the menu" : "Open the menu"}
+                aria-label={isOpen ? "Close menu" : "Open menu"}
                 aria-expanded={isOpen}
                 aria-controls="sections"
               />
@@ -70,13 +70,13 @@ export function Layout() {
         </AppShell.Navbar>
       )}
       <AppShell.Main id="content" tabIndex={-1}>
-        <Inside path={path} />
+        <PageOrSignIn path={path} />
       </AppShell.Main>
     </AppShell>
   );
 }
 
-/** A page without a reload says nothing to a screen reader by itself: its content takes the focus. */
+/** Moves the focus to the content after navigation. Without a reload, a screen reader does not announce a new page. */
 function useFocusOnNewPage(path: string): void {
   const shown = useRef(path);
   useEffect(() => {
@@ -85,10 +85,10 @@ function useFocusOnNewPage(path: string): void {
   }, [path]);
 }
 
-/** The page, for those who may see it; else the way in, at the same address, so that signing in leads to it. */
-function Inside({ path }: { path: string }) {
+/** Shows the page to a signed-in caller. Otherwise it shows the sign-in page at the same URL, so that signing in opens the page. */
+function PageOrSignIn({ path }: { path: string }) {
   const { caller, state } = useSession();
-  if (openPages.includes(path)) return <Outlet />;
+  if (publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
   if (caller.kind === "key") return <Outlet key="key" />;
   if (!caller.workspace)
@@ -97,6 +97,6 @@ function Inside({ path }: { path: string }) {
         <CreateWorkspaceForm />
       </AuthCard>
     );
-  // Another workspace is another world: nothing of a page may stay.
+  // The key remounts the page when the workspace changes, so that no state of the previous workspace stays.
   return <Outlet key={caller.workspace.id} />;
 }

@@ -1,10 +1,10 @@
-/** Whether this instance can serve: ready, not ready, or out of reach. The reasons are for operators, on the operations port. */
+/** Shows whether this instance is ready, not ready or unreachable. The reasons are on the operations port, for operators. */
 import { Badge, Card, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
-import { useReadiness } from "../api/readiness.ts";
+import { useQuery } from "@tanstack/react-query";
 
 export function ReadinessCard() {
   const { data, isPending, isError } = useReadiness();
-  const state = isError ? away : data?.ready ? ready : notReady;
+  const state = isError ? unreachable : data?.ready ? ready : notReady;
   return (
     <Card withBorder padding="lg" component="section" aria-labelledby="readiness">
       <Stack>
@@ -16,11 +16,11 @@ export function ReadinessCard() {
             <Skeleton width={96} height={22} radius="xl" />
           ) : (
             <Badge size="lg" variant="light" color={state.color}>
-              {state.word}
+              {state.label}
             </Badge>
           )}
         </Group>
-        <Text role="status">{isPending ? "Asking the server…" : state.text}</Text>
+        <Text role="status">{isPending ? "Checking the server…" : state.text}</Text>
         <Text size="sm" c="dimmed">
           {location.host}
         </Text>
@@ -29,14 +29,32 @@ export function ReadinessCard() {
   );
 }
 
-const ready = { word: "Ready", color: "green", text: "All parts are in order. Mail is accepted." };
+const ready = { label: "Ready", color: "green", text: "All components work. The server accepts mail." };
 const notReady = {
-  word: "Not ready",
+  label: "Not ready",
   color: "red",
-  text: "A part of the server has a problem. Calls are answered with “unavailable” until it is solved; nothing accepted is lost. Operators find the reason with “posthorn doctor”.",
+  text: "A component of the server has a problem. Calls return “unavailable” until it is fixed; accepted mail is not lost. Operators can find the cause with “posthorn doctor”.",
 };
-const away = {
-  word: "Out of reach",
+const unreachable = {
+  label: "Unreachable",
   color: "red",
-  text: "The server does not answer. It may be stopped or starting; this page asks again by itself.",
+  text: "The server does not respond. It may be stopped or starting. This page retries automatically.",
 };
+
+interface Readiness {
+  ready: boolean;
+}
+
+/** Polls /readyz every 10 seconds while the page is visible. */
+function useReadiness() {
+  return useQuery({
+    queryKey: ["readyz"],
+    queryFn: async ({ signal }): Promise<Readiness> => {
+      const response = await fetch("/readyz", { signal });
+      // 503 means not ready, and has a body too.
+      if (response.status !== 200 && response.status !== 503) throw new Error(`HTTP ${response.status}`);
+      return (await response.json()) as Readiness;
+    },
+    refetchInterval: 10_000,
+  });
+}

@@ -1,11 +1,11 @@
-/** The pages of the dashboard, as they stand in its menu. */
+/** The entries of the navigation, and the pages that do not need a session. */
 import {
   GlobeIcon,
+  HomeIcon,
   HookIcon,
-  HouseIcon,
   InboxIcon,
   KeyIcon,
-  LetterIcon,
+  MailIcon,
   PeopleIcon,
   PulseIcon,
   QueueIcon,
@@ -13,8 +13,8 @@ import {
 } from "../parts/icons.tsx";
 
 export const sections = [
-  { to: "/", label: "Overview", icon: <HouseIcon /> },
-  { to: "/emails", label: "Emails", icon: <LetterIcon /> },
+  { to: "/", label: "Overview", icon: <HomeIcon /> },
+  { to: "/emails", label: "Emails", icon: <MailIcon /> },
   { to: "/events", label: "Events", icon: <PulseIcon /> },
   { to: "/inbound", label: "Inbound", icon: <InboxIcon /> },
   { to: "/queue", label: "Queue", icon: <QueueIcon /> },
@@ -25,8 +25,8 @@ export const sections = [
   { to: "/workspace", label: "Workspace", icon: <PeopleIcon /> },
 ] as const;
 
-/** Pages that need nobody signed in: links from mails lead there. */
-export const openPages = ["/sign-up", "/forgot-password", "/reset-password", "/invitation"];
+/** Pages that do not need a session. Links in emails lead to them. */
+export const publicPages = ["/sign-up", "/forgot-password", "/reset-password", "/invitation"];
 
 /** `/emails/em_…` belongs to `/emails`. */
 export function isWithin(path: string, section: string): boolean {

@@ -1,4 +1,4 @@
-/** What somebody sees who is not signed in: what this is, whether it runs, and the ways in. */
+/** The page for callers without a session: a short description, the state of the instance, and the sign-in options. */
 import { Alert, Button, Group, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { useSession } from "../api/session.ts";
@@ -12,32 +12,35 @@ export function Welcome() {
   return (
     <Stack gap="xl" maw={960}>
       <Text size="lg" maw={640}>
-        Transactional email on your own machine: an API that takes your mail, a queue that keeps it safe, a mail server
-        that delivers it, and events that tell you what became of it.
+        Self-hosted transactional email: an API that accepts your mail, a queue that stores it safely, a mail server
+        that delivers it, and events that report what happened to it.
       </Text>
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-        <WaysIn />
+        <SignInOptions />
         <ReadinessCard />
       </SimpleGrid>
     </Stack>
   );
 }
 
-function WaysIn() {
-  const { state, farewell } = useSession();
+function SignInOptions() {
+  const { state, endReason } = useSession();
   const [byKey, setByKey] = useState(false);
   const isFirst = state.data?.signUp.first === true && state.data.signUp.by === "link";
-  // A server whose people cannot be asked for still knows its keys.
+  // If the /auth endpoints do not respond, signing in with a key still works.
   const onlyKey = state.data === undefined;
   const title = byKey || onlyKey ? "Sign in with an API key" : isFirst ? "Create the first account" : "Sign in";
   return (
     <AuthCard
       title={title}
-      intro={title === "Create the first account" && "The first person who signs up owns the first workspace."}
+      intro={
+        title === "Create the first account" &&
+        "The first person who signs up becomes the owner of the first workspace."
+      }
     >
-      {farewell && (
+      {endReason && (
         <Alert color="yellow" role="status">
-          {farewell}
+          {endReason}
         </Alert>
       )}
       {byKey || onlyKey ? (

@@ -1,4 +1,4 @@
-/** Workspaces to choose from in the menu: those that the session tells, and the ones beyond, page by page when they are asked for. */
+/** The workspaces in the account menu: those of the session response, and the others page by page on request. */
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { Menu, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
@@ -6,13 +6,13 @@ import { type Workspace, WorkspaceService } from "../../../src/gen/v1/workspace_
 import type { Role, WorkspaceOfPerson } from "../api/auth.ts";
 import { chooseWorkspace } from "../api/session.ts";
 import { CheckIcon } from "../parts/icons.tsx";
-import { roleWord } from "../people/roles.ts";
+import { roleLabel } from "../workspaces/roles.ts";
 
-export function WorkspaceItem(props: { workspace: WorkspaceOfPerson; isCurrent: boolean; isFar?: boolean }) {
-  const { workspace, isCurrent, isFar = false } = props;
+export function WorkspaceItem(props: { workspace: WorkspaceOfPerson; isCurrent: boolean; isExtra?: boolean }) {
+  const { workspace, isCurrent, isExtra = false } = props;
   return (
     <Menu.Item
-      onClick={() => chooseWorkspace(workspace.id, isFar ? workspace : undefined)}
+      onClick={() => chooseWorkspace(workspace.id, isExtra ? workspace : undefined)}
       aria-current={isCurrent ? "true" : undefined}
       rightSection={isCurrent ? <CheckIcon /> : undefined}
     >
@@ -24,40 +24,42 @@ export function WorkspaceItem(props: { workspace: WorkspaceOfPerson; isCurrent: 
   );
 }
 
-export function FarWorkspaces({ near, current }: { near: WorkspaceOfPerson[]; current: string | undefined }) {
-  const [isAsked, setIsAsked] = useState(false);
+/** Loads the workspaces that the session response does not contain. */
+export function MoreWorkspaces(props: { sessionWorkspaces: WorkspaceOfPerson[]; current: string | undefined }) {
+  const { sessionWorkspaces, current } = props;
+  const [isRequested, setIsRequested] = useState(false);
   const query = useInfiniteQuery(
     WorkspaceService.method.listWorkspaces,
     { pageToken: "", pageSize: 100 },
-    { pageParamKey: "pageToken", getNextPageParam: (page) => page.nextPageToken || undefined, enabled: isAsked },
+    { pageParamKey: "pageToken", getNextPageParam: (page) => page.nextPageToken || undefined, enabled: isRequested },
   );
   const pages = query.data?.pages ?? [];
-  const isNear = (one: Workspace) => near.some(({ id }) => id === one.id);
-  const far = pages.flatMap(({ data }) => data).filter((one) => !isNear(one));
+  const isListed = (one: Workspace) => sessionWorkspaces.some(({ id }) => id === one.id);
+  const extra = pages.flatMap(({ data }) => data).filter((one) => !isListed(one));
   const { hasNextPage, isFetching, fetchNextPage, refetch } = query;
-  const isOnlyNear = query.data !== undefined && far.length === 0 && hasNextPage && !isFetching;
-  // The first page holds those that the session has told.
+  const hasNoExtra = query.data !== undefined && extra.length === 0 && hasNextPage && !isFetching;
+  // The first page contains only workspaces of the session response, so the next one is loaded too.
   useEffect(() => {
-    if (isOnlyNear) void fetchNextPage();
-  }, [isOnlyNear, fetchNextPage]);
+    if (hasNoExtra) void fetchNextPage();
+  }, [hasNoExtra, fetchNextPage]);
   const more = () => {
-    if (isAsked) void (query.data ? fetchNextPage() : refetch());
-    setIsAsked(true);
+    if (isRequested) void (query.data ? fetchNextPage() : refetch());
+    setIsRequested(true);
   };
   return (
     <>
-      {far.map(({ id, name, role }) => (
+      {extra.map(({ id, name, role }) => (
         <WorkspaceItem
           key={id}
-          workspace={{ id, name, role: roleWord(role).word.toLowerCase() as Role }}
+          workspace={{ id, name, role: roleLabel(role).text.toLowerCase() as Role }}
           isCurrent={id === current}
-          isFar
+          isExtra
         />
       ))}
-      {query.error && <Menu.Label>The others could not be fetched.</Menu.Label>}
+      {query.error && <Menu.Label>Could not load more workspaces.</Menu.Label>}
       {(!query.data || hasNextPage) && (
         <Menu.Item onClick={more} closeMenuOnClick={false} disabled={isFetching}>
-          More workspaces
+          Show more workspaces
         </Menu.Item>
       )}
     </>

@@ -1,4 +1,4 @@
-/** Acts that change something: not offered to those who may only look. The server refuses them in any case. */
+/** Renders buttons that change data, except for viewers. The server enforces the permission in any case. */
 import type { ReactNode } from "react";
 import { useMayWrite } from "../api/session.ts";
 

@@ -1,14 +1,14 @@
-/** Puts one address on the list by hand. */
+/** The dialog that adds one address to the suppression list. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Modal } from "@mantine/core";
 import { useState } from "react";
 import { SuppressionService } from "../../../src/gen/v1/suppression_pb.ts";
-import { changed } from "../api/changed.ts";
-import { Form, refusals, TextField } from "../parts/form.tsx";
+import { invalidate } from "../api/query-client.ts";
+import { Form, formErrors, TextField } from "../parts/form.tsx";
 
 export function AddSuppression({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   return (
-    <Modal opened={isOpen} onClose={onClose} title="Suppress an address">
+    <Modal opened={isOpen} onClose={onClose} title="Suppress address">
       <Fields onClose={onClose} />
     </Modal>
   );
@@ -19,29 +19,35 @@ function Fields({ onClose }: { onClose(): void }) {
   const [note, setNote] = useState("");
   const adding = useMutation(SuppressionService.method.addSuppression, {
     onSuccess() {
-      void changed(SuppressionService.method.listSuppressions);
+      void invalidate(SuppressionService.method.listSuppressions);
       onClose();
     },
   });
   const submit = () => {
     adding.mutate({ address: address.trim(), note });
   };
-  const { fields, error } = refusals(adding.error);
+  const { fields, error } = formErrors(adding.error);
   return (
-    <Form act="Suppress address" isPending={adding.isPending} error={error} onSubmit={submit} onCancel={onClose}>
+    <Form
+      submitLabel="Suppress address"
+      isPending={adding.isPending}
+      error={error}
+      onSubmit={submit}
+      onCancel={onClose}
+    >
       <TextField
         label="Address"
-        placeholder="somebody@example.com"
+        placeholder="user@example.com"
         value={address}
         onChange={setAddress}
         error={fields.address}
         isCode
         data-autofocus
-        isNeeded
+        isRequired
       />
       <TextField
         label="Note"
-        description="Optional, such as why."
+        description="Optional. For example, the reason."
         value={note}
         onChange={setNote}
         error={fields.note}

@@ -1,4 +1,4 @@
-/** Takes the whole list away as CSV, page by page. */
+/** The button that downloads the complete suppression list as CSV. */
 import { createClient } from "@connectrpc/connect";
 import { Button, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
@@ -12,7 +12,7 @@ export function ExportSuppressions() {
   return (
     <>
       <Button variant="default" loading={exporting.isPending} onClick={() => exporting.mutate()}>
-        Export
+        Export list
       </Button>
       {exporting.error && (
         <Text size="sm" c="red" role="alert">

@@ -1,11 +1,11 @@
-/** Adds many addresses from CSV, and lists the lines that were refused. */
+/** The dialog that imports addresses from CSV and lists the rejected lines. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Alert, Button, FileButton, Group, List, Modal, Stack, Text, Textarea } from "@mantine/core";
 import { useState } from "react";
 import { type ImportSuppressionsResponse, SuppressionService } from "../../../src/gen/v1/suppression_pb.ts";
-import { changed } from "../api/changed.ts";
 import { explain } from "../api/problem.ts";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { invalidate } from "../api/query-client.ts";
+import { ProblemAlert } from "../parts/states.tsx";
 
 export function ImportSuppressions({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   return (
@@ -19,7 +19,7 @@ function Import({ onClose }: { onClose(): void }) {
   const [csv, setCsv] = useState("");
   const [file, setFile] = useState<{ name: string; text: string }>();
   const importing = useMutation(SuppressionService.method.importSuppressions, {
-    onSuccess: () => void changed(SuppressionService.method.listSuppressions),
+    onSuccess: () => void invalidate(SuppressionService.method.listSuppressions),
   });
   const choose = async (chosen: File | null) =>
     setFile(chosen ? { name: chosen.name, text: await chosen.text() } : undefined);
@@ -29,14 +29,14 @@ function Import({ onClose }: { onClose(): void }) {
   return (
     <Stack>
       <Text size="sm">
-        CSV with a header line. The column <code>address</code> is needed, <code>note</code> is read, others are
-        ignored: what Export writes can be read here.
+        CSV with a header line. The column <code>address</code> is required, <code>note</code> is optional, other
+        columns are ignored. Exported lists can be imported.
       </Text>
       <Group gap="sm">
         <FileButton onChange={choose} accept=".csv,text/csv,text/plain">
           {(button) => (
             <Button {...button} variant="default">
-              Choose a file
+              Choose file
             </Button>
           )}
         </FileButton>
@@ -46,15 +46,15 @@ function Import({ onClose }: { onClose(): void }) {
               {file.name}
             </Text>
             <Button size="compact-xs" variant="subtle" onClick={() => setFile(undefined)}>
-              Take it away
+              Remove file
             </Button>
           </Group>
         )}
       </Group>
       {!file && (
         <Textarea
-          label="Or paste the text"
-          placeholder={"address,note\nsomebody@example.com,asked to be left alone"}
+          label="Or paste CSV text"
+          placeholder={"address,note\nuser@example.com,unsubscribed"}
           value={csv}
           onChange={(event) => setCsv(event.currentTarget.value)}
           error={fields.csv}
@@ -72,7 +72,7 @@ function Import({ onClose }: { onClose(): void }) {
           disabled={text.trim() === ""}
           onClick={() => importing.mutate({ csv: text })}
         >
-          Import
+          Import addresses
         </Button>
       </Group>
     </Stack>
@@ -84,11 +84,11 @@ function Done({ result, onClose }: { result: ImportSuppressionsResponse; onClose
   return (
     <Stack>
       <Alert color={refused > 0 ? "yellow" : "green"} role="alert">
-        {added.toLocaleString("en")} added, {alreadyPresent.toLocaleString("en")} were on the list already,{" "}
-        {refused.toLocaleString("en")} lines refused.
+        Added: {added.toLocaleString("en")}. Already on the list: {alreadyPresent.toLocaleString("en")}. Rejected lines:{" "}
+        {refused.toLocaleString("en")}.
       </Alert>
       {problems.length > 0 && (
-        <List size="sm" className="wrap" aria-label="Refused lines">
+        <List size="sm" className="wrap" aria-label="Rejected lines">
           {problems.map(({ line, message }) => (
             <List.Item key={line}>
               Line {line}: {message}

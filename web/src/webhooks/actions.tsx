@@ -1,30 +1,30 @@
-/** What can be done with a webhook: test it, change it, rotate its secret, switch it off and on, delete it. */
+/** The actions of a webhook: send a test event, edit, rotate the secret, enable or disable, delete. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Menu, Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Webhook, WebhookService, WebhookStatus } from "../../../src/gen/v1/webhook_pb.ts";
-import { changed } from "../api/changed.ts";
+import { invalidate } from "../api/query-client.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { EditWebhook } from "./edit-webhook.tsx";
 import { RotateSecret } from "./rotate-secret.tsx";
 import { SendTest } from "./send-test.tsx";
 
-type Dialogue = "test" | "edit" | "rotate" | "switch" | "delete";
+type Dialog = "test" | "edit" | "rotate" | "switch" | "delete";
 
 export function WebhookActions({ webhook }: { webhook: Webhook }) {
-  const [open, setOpen] = useState<Dialogue>();
+  const [open, setOpen] = useState<Dialog>();
   const close = () => setOpen(undefined);
   const isEnabled = webhook.status === WebhookStatus.ENABLED;
   return (
     <>
-      <Button onClick={() => setOpen("test")}>Send test</Button>
+      <Button onClick={() => setOpen("test")}>Send test event</Button>
       <Menu position="bottom-end" withinPortal>
         <Menu.Target>
-          <Button variant="default">More</Button>
+          <Button variant="default">More actions</Button>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => setOpen("edit")}>Change…</Menu.Item>
+          <Menu.Item onClick={() => setOpen("edit")}>Edit…</Menu.Item>
           <Menu.Item onClick={() => setOpen("rotate")}>Rotate secret…</Menu.Item>
           <Menu.Item onClick={() => setOpen("switch")}>{isEnabled ? "Disable…" : "Enable…"}</Menu.Item>
           <Menu.Item onClick={() => setOpen("delete")}>Delete…</Menu.Item>
@@ -44,14 +44,14 @@ function SwitchWebhook({ webhook, isOpen, onClose }: { webhook: Webhook; isOpen:
   const update = useMutation(WebhookService.method.updateWebhook, {
     onSuccess() {
       onClose();
-      void changed(WebhookService.method.getWebhook, WebhookService.method.listWebhooks);
+      void invalidate(WebhookService.method.getWebhook, WebhookService.method.listWebhooks);
     },
   });
   return (
     <Confirm
       isOpen={isOpen}
       title={isEnabled ? "Disable this webhook?" : "Enable this webhook?"}
-      act={isEnabled ? "Disable" : "Enable"}
+      confirmLabel={isEnabled ? "Disable webhook" : "Enable webhook"}
       isHarmless={!isEnabled}
       isPending={update.isPending}
       error={update.error}
@@ -60,8 +60,8 @@ function SwitchWebhook({ webhook, isOpen, onClose }: { webhook: Webhook; isOpen:
     >
       <Text>
         {isEnabled
-          ? "Nothing is posted any more, and deliveries that wait are given up. They can be delivered again after it is enabled."
-          : "Events that happen from now on are posted again."}
+          ? "Posthorn stops posting events, and waiting deliveries fail. You can redeliver them after you enable the webhook again."
+          : "Posthorn posts events again, starting with new ones."}
       </Text>
     </Confirm>
   );
@@ -72,23 +72,23 @@ function DeleteWebhook({ webhook, isOpen, onClose }: { webhook: Webhook; isOpen:
   const removal = useMutation(WebhookService.method.deleteWebhook, {
     onSuccess() {
       void navigate({ to: "/webhooks" });
-      void changed(WebhookService.method.listWebhooks);
+      void invalidate(WebhookService.method.listWebhooks);
     },
   });
   return (
     <Confirm
       isOpen={isOpen}
       title="Delete this webhook?"
-      act="Delete webhook"
-      keep="Keep it"
+      confirmLabel="Delete webhook"
+      cancelLabel="Keep webhook"
       isPending={removal.isPending}
       error={removal.error}
       onConfirm={() => removal.mutate({ id: webhook.id })}
       onClose={onClose}
     >
       <Text>
-        Nothing more is posted to <strong>{webhook.url}</strong>, and deliveries that wait are dropped. The log of its
-        deliveries goes too. This cannot be undone.
+        Posthorn stops posting to <strong>{webhook.url}</strong>. Its waiting deliveries and its delivery log are
+        deleted. This cannot be undone.
       </Text>
     </Confirm>
   );

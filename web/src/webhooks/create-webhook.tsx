@@ -1,8 +1,8 @@
-/** Makes a webhook: a form, then its signing secret, shown this once. */
+/** The dialog that creates a webhook: first a form, then the signing secret, which is shown only once. */
 import { useMutation } from "@connectrpc/connect-query";
 import { WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
-import { changed } from "../api/changed.ts";
-import { Form, refusals } from "../parts/form.tsx";
+import { invalidate } from "../api/query-client.ts";
+import { Form, formErrors } from "../parts/form.tsx";
 import { SecretOnce } from "../parts/secret-once.tsx";
 import { useWebhookFields, WebhookFields } from "./fields.tsx";
 
@@ -11,30 +11,36 @@ export function CreateWebhook({ isOpen, onClose }: { isOpen: boolean; onClose():
     <SecretOnce
       isOpen={isOpen}
       onClose={onClose}
-      title="Create a webhook"
-      madeTitle="The webhook is made"
+      title="Create webhook"
+      createdTitle="Webhook created"
       label="Signing secret"
-      form={(onMade, onCancel) => <Fields onMade={onMade} onCancel={onCancel} />}
+      form={(onCreated, onCancel) => <Fields onCreated={onCreated} onCancel={onCancel} />}
     />
   );
 }
 
-function Fields({ onMade, onCancel }: { onMade(secret: string): void; onCancel(): void }) {
+function Fields({ onCreated, onCancel }: { onCreated(secret: string): void; onCancel(): void }) {
   const { values, change } = useWebhookFields({ url: "", eventTypes: [], description: "" });
   const creation = useMutation(WebhookService.method.createWebhook, {
-    // The answer holds the secret: it must not stay in the cache of mutations.
+    // The response contains the secret, so it must not stay in the mutation cache.
     gcTime: 0,
     onSuccess({ signingSecret }) {
-      void changed(WebhookService.method.listWebhooks);
-      onMade(signingSecret);
+      void invalidate(WebhookService.method.listWebhooks);
+      onCreated(signingSecret);
     },
   });
   const submit = () => {
     creation.mutate({ ...values, url: values.url.trim() });
   };
-  const { fields: errors, error } = refusals(creation.error);
+  const { fields: errors, error } = formErrors(creation.error);
   return (
-    <Form act="Create webhook" isPending={creation.isPending} error={error} onSubmit={submit} onCancel={onCancel}>
+    <Form
+      submitLabel="Create webhook"
+      isPending={creation.isPending}
+      error={error}
+      onSubmit={submit}
+      onCancel={onCancel}
+    >
       <WebhookFields values={values} change={change} errors={errors} />
     </Form>
   );

@@ -1,24 +1,23 @@
-/** One delivery of one event: what was posted, what came back, and the way to post it again. */
+/** One delivery of an event: its result, the request, the response, and a button to redeliver it. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { type WebhookDelivery, WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
-import { changed } from "../api/changed.ts";
-import { Fact, Facts } from "../parts/facts.tsx";
+import { invalidate } from "../api/query-client.ts";
+import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
-import { Mark } from "../parts/mark.tsx";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
-import { TextBlock } from "../parts/text-block.tsx";
+import { Fact, Facts, TextBlock } from "../parts/page.tsx";
+import { ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
-import { deliveryWord } from "./words.ts";
+import { deliveryLabel } from "./labels.ts";
 
 export function DeliveryRow({ delivery, canRedeliver }: { delivery: WebhookDelivery; canRedeliver: boolean }) {
   const [isOpen, setIsOpen] = useState(false);
   return (
     <details onToggle={(change) => setIsOpen(change.currentTarget.open)}>
       <summary className="row">
-        <Mark of={deliveryWord(delivery.status)} />
+        <StatusBadge of={deliveryLabel(delivery.status)} />
         <span className="middle">
           <Text size="sm" fw={600} component="span" display="block" className="wrap">
             {delivery.eventType}
@@ -45,9 +44,11 @@ export function DeliveryRow({ delivery, canRedeliver }: { delivery: WebhookDeliv
 }
 
 function outcomeOf({ attempts, responseStatus, error }: WebhookDelivery): string {
-  if (attempts === 0) return "not tried yet";
-  const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
-  return [tries, responseStatus > 0 ? `HTTP ${responseStatus}` : "", error].filter((part) => part !== "").join(" · ");
+  if (attempts === 0) return "not attempted yet";
+  const attemptsText = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+  return [attemptsText, responseStatus > 0 ? `HTTP ${responseStatus}` : "", error]
+    .filter((part) => part !== "")
+    .join(" · ");
 }
 
 export function DeliveryDetail({ delivery }: { delivery: WebhookDelivery }) {
@@ -55,12 +56,12 @@ export function DeliveryDetail({ delivery }: { delivery: WebhookDelivery }) {
     <Stack gap="sm">
       <Facts>
         <Fact name="Result">
-          <Mark of={deliveryWord(delivery.status)} />
+          <StatusBadge of={deliveryLabel(delivery.status)} />
         </Fact>
         <Fact name="Attempts">{String(delivery.attempts)}</Fact>
         <Fact name="HTTP status">{delivery.responseStatus > 0 && String(delivery.responseStatus)}</Fact>
-        <Fact name="Took">{delivery.attempts > 0 && `${delivery.durationMs} ms`}</Fact>
-        <Fact name="Problem">{delivery.error}</Fact>
+        <Fact name="Duration">{delivery.attempts > 0 && `${delivery.durationMs} ms`}</Fact>
+        <Fact name="Error">{delivery.error}</Fact>
         <Fact name="Last attempt">{delivery.lastAttemptAt && <Time at={delivery.lastAttemptAt} long />}</Fact>
         <Fact name="Next attempt">{delivery.nextAttemptAt && <Time at={delivery.nextAttemptAt} long />}</Fact>
         <Fact name="Event">{delivery.eventId}</Fact>
@@ -75,17 +76,17 @@ export function DeliveryDetail({ delivery }: { delivery: WebhookDelivery }) {
       {delivery.payload !== "" && (
         <>
           <Text size="sm" fw={600}>
-            What is posted
+            Request body
           </Text>
-          <TextBlock text={pretty(delivery.payload)} label="What is posted" maxHeight={280} />
+          <TextBlock text={pretty(delivery.payload)} label="Request body" maxHeight={280} />
         </>
       )}
       {delivery.responseHead !== "" && (
         <>
           <Text size="sm" fw={600}>
-            What the endpoint answered
+            Endpoint response
           </Text>
-          <TextBlock text={delivery.responseHead} label="What the endpoint answered" maxHeight={200} />
+          <TextBlock text={delivery.responseHead} label="Endpoint response" maxHeight={200} />
         </>
       )}
     </Stack>
@@ -93,24 +94,24 @@ export function DeliveryDetail({ delivery }: { delivery: WebhookDelivery }) {
 }
 
 function Redeliver({ delivery }: { delivery: WebhookDelivery }) {
-  const again = useMutation(WebhookService.method.redeliverWebhook, {
-    onSuccess: () => void changed(WebhookService.method.listWebhookDeliveries),
+  const redelivery = useMutation(WebhookService.method.redeliverWebhook, {
+    onSuccess: () => void invalidate(WebhookService.method.listWebhookDeliveries),
   });
   return (
     <Group gap="sm">
       <Button
         size="xs"
         variant="default"
-        loading={again.isPending}
-        onClick={() => again.mutate({ webhookId: delivery.webhookId, deliveryId: delivery.id })}
+        loading={redelivery.isPending}
+        onClick={() => redelivery.mutate({ webhookId: delivery.webhookId, deliveryId: delivery.id })}
       >
-        Deliver again
+        Redeliver event
       </Button>
-      {again.error ? (
-        <ProblemAlert error={again.error} />
+      {redelivery.error ? (
+        <ProblemAlert error={redelivery.error} />
       ) : (
         <Text size="sm" role="status">
-          {again.data?.message}
+          {redelivery.data?.message}
         </Text>
       )}
     </Group>

@@ -1,14 +1,14 @@
-/** Changes the address, the events or the description of a webhook. */
+/** The dialog that changes the URL, the event types or the description of a webhook. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Modal } from "@mantine/core";
 import { type Webhook, WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
-import { changed } from "../api/changed.ts";
-import { Form, refusals } from "../parts/form.tsx";
+import { invalidate } from "../api/query-client.ts";
+import { Form, formErrors } from "../parts/form.tsx";
 import { useWebhookFields, WebhookFields } from "./fields.tsx";
 
 export function EditWebhook(props: { webhook: Webhook; isOpen: boolean; onClose(): void }) {
   return (
-    <Modal opened={props.isOpen} onClose={props.onClose} title="Change the webhook">
+    <Modal opened={props.isOpen} onClose={props.onClose} title="Edit webhook">
       <Fields webhook={props.webhook} onClose={props.onClose} />
     </Modal>
   );
@@ -19,18 +19,18 @@ function Fields({ webhook, onClose }: { webhook: Webhook; onClose(): void }) {
   const { values, change } = useWebhookFields({ url, eventTypes, description });
   const update = useMutation(WebhookService.method.updateWebhook, {
     onSuccess() {
-      void changed(WebhookService.method.getWebhook, WebhookService.method.listWebhooks);
+      void invalidate(WebhookService.method.getWebhook, WebhookService.method.listWebhooks);
       onClose();
     },
   });
   const submit = () => {
-    // An empty list would mean "unchanged"; the star means all.
+    // In UpdateWebhook, an empty list means "unchanged" and "*" means all types.
     const types = values.eventTypes.length === 0 ? ["*"] : values.eventTypes;
     update.mutate({ id, url: values.url.trim(), description: values.description, eventTypes: types });
   };
-  const { fields: errors, error } = refusals(update.error);
+  const { fields: errors, error } = formErrors(update.error);
   return (
-    <Form act="Save" isPending={update.isPending} error={error} onSubmit={submit} onCancel={onClose}>
+    <Form submitLabel="Save changes" isPending={update.isPending} error={error} onSubmit={submit} onCancel={onClose}>
       <WebhookFields values={values} change={change} errors={errors} />
     </Form>
   );

@@ -1,4 +1,4 @@
-/** The fields of a webhook, for making one and for changing one. */
+/** The fields of a webhook, for the dialogs that create and edit one. */
 import { Chip, Group, Input, Stack } from "@mantine/core";
 import { useState } from "react";
 import { eventTypes } from "../events/describe.ts";
@@ -24,8 +24,8 @@ export function WebhookFields(props: {
   return (
     <Stack>
       <TextField
-        label="Address"
-        description="Posthorn posts events there, signed. https only, unless the operator opened other addresses."
+        label="URL"
+        description="Posthorn posts signed events to this URL. Only https, unless the operator allows other addresses."
         placeholder="https://example.com/hooks/posthorn"
         value={values.url}
         onChange={(url) => change({ url })}
@@ -33,12 +33,12 @@ export function WebhookFields(props: {
         type="url"
         autoComplete="off"
         data-autofocus
-        isNeeded
+        isRequired
       />
       <Input.Wrapper
         label="Events"
         labelElement="div"
-        description="None chosen: all of them, those added later included."
+        description="If you select none, all events are posted, including types that later versions add."
         error={errors.eventTypes}
       >
         <Group gap={6} mt="xs" role="group" aria-label="Events">
@@ -53,7 +53,7 @@ export function WebhookFields(props: {
       </Input.Wrapper>
       <TextField
         label="Description"
-        description="Optional, for people."
+        description="Optional."
         value={values.description}
         onChange={(description) => change({ description })}
         error={errors.description}

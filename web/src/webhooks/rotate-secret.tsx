@@ -1,10 +1,10 @@
-/** Gives a webhook a new signing secret, shown this once. */
+/** The dialog that rotates the signing secret of a webhook. The new secret is shown only once. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
-import { changed } from "../api/changed.ts";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { invalidate } from "../api/query-client.ts";
 import { SecretOnce } from "../parts/secret-once.tsx";
+import { ProblemAlert } from "../parts/states.tsx";
 
 export function RotateSecret({ id, isOpen, onClose }: { id: string; isOpen: boolean; onClose(): void }) {
   return (
@@ -12,26 +12,34 @@ export function RotateSecret({ id, isOpen, onClose }: { id: string; isOpen: bool
       isOpen={isOpen}
       onClose={onClose}
       title="Rotate the signing secret?"
-      madeTitle="The new secret is in use"
+      createdTitle="Signing secret rotated"
       label="New signing secret"
-      form={(onMade, onCancel) => <Ask id={id} onMade={onMade} onCancel={onCancel} />}
+      form={(onCreated, onCancel) => <ConfirmRotation id={id} onCreated={onCreated} onCancel={onCancel} />}
     />
   );
 }
 
-function Ask({ id, onMade, onCancel }: { id: string; onMade(secret: string): void; onCancel(): void }) {
+function ConfirmRotation({
+  id,
+  onCreated,
+  onCancel,
+}: {
+  id: string;
+  onCreated(secret: string): void;
+  onCancel(): void;
+}) {
   const rotation = useMutation(WebhookService.method.rotateWebhookSecret, {
     gcTime: 0,
     onSuccess({ signingSecret }) {
-      void changed(WebhookService.method.getWebhook);
-      onMade(signingSecret);
+      void invalidate(WebhookService.method.getWebhook);
+      onCreated(signingSecret);
     },
   });
   return (
     <Stack>
       <Text>
-        A new secret is made. For 24 hours every delivery carries a signature of the new and of the old one, so that
-        your endpoint can change over without missing anything.
+        Posthorn creates a new secret. For 24 hours every delivery is signed with both the new and the old secret, so
+        that you can update your endpoint without missing events.
       </Text>
       {rotation.error && <ProblemAlert error={rotation.error} />}
       <Group justify="flex-end">

@@ -1,31 +1,31 @@
-/** Posts a made-up event to a webhook now and shows what the endpoint answered. */
+/** The dialog that posts a sample event to a webhook and shows the endpoint's response. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Group, Modal, NativeSelect, Stack } from "@mantine/core";
 import { useState } from "react";
 import { WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
-import { changed } from "../api/changed.ts";
+import { invalidate } from "../api/query-client.ts";
 import { eventTypes } from "../events/describe.ts";
-import { ProblemAlert } from "../parts/problem-alert.tsx";
+import { ProblemAlert } from "../parts/states.tsx";
 import { DeliveryDetail } from "./delivery.tsx";
 
 export function SendTest({ id, isOpen, onClose }: { id: string; isOpen: boolean; onClose(): void }) {
   return (
-    <Modal opened={isOpen} onClose={onClose} title="Send a test event" size="lg">
-      <Test id={id} onClose={onClose} />
+    <Modal opened={isOpen} onClose={onClose} title="Send test event" size="lg">
+      <TestForm id={id} onClose={onClose} />
     </Modal>
   );
 }
 
-function Test({ id, onClose }: { id: string; onClose(): void }) {
+function TestForm({ id, onClose }: { id: string; onClose(): void }) {
   const [eventType, setEventType] = useState("email.delivered");
   const test = useMutation(WebhookService.method.sendTestWebhook, {
-    onSuccess: () => void changed(WebhookService.method.listWebhookDeliveries),
+    onSuccess: () => void invalidate(WebhookService.method.listWebhookDeliveries),
   });
   return (
     <Stack>
       <NativeSelect
         label="Event type"
-        description="Its metadata holds posthornTest, so that your endpoint can tell it from a real one."
+        description="Its metadata contains posthornTest, so that your endpoint can distinguish it from a real event."
         data={eventTypes}
         value={eventType}
         onChange={(event) => setEventType(event.currentTarget.value)}
@@ -38,7 +38,7 @@ function Test({ id, onClose }: { id: string; onClose(): void }) {
           Done
         </Button>
         <Button loading={test.isPending} onClick={() => test.mutate({ id, eventType })}>
-          {test.data ? "Send another" : "Send test"}
+          {test.data ? "Send another event" : "Send test event"}
         </Button>
       </Group>
     </Stack>

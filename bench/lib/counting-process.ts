@@ -1,0 +1,30 @@
+/** A receiver of a bench in its own process (sink.ts, receiver.ts). It sends its port first, and its counts on request. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+export type Counts = { received: number; lastBody?: string };
+export type CountingProcess = { port: number; counts(): Promise<Counts>; stop(): void };
+
+/** `name`: a file of this folder that calls `serveCounts`. */
+export async function startCountingProcess(name: string, args: string[] = []): Promise<CountingProcess> {
+  const child: ChildProcess = fork(fileURLToPath(new URL(`./${name}`, import.meta.url)), args);
+  const next = async () => (await once(child, "message"))[0];
+  const port = Number(await next());
+  return {
+    port,
+    async counts() {
+      const answer = next();
+      child.send("?");
+      return (await answer) as Counts;
+    },
+    stop: () => child.disconnect(),
+  };
+}
+
+/** Runs in the child process: answers each request with the counts. */
+export function serveCounts(port: number, counts: () => Counts): void {
+  process.on("message", () => process.send!(counts()));
+  process.on("disconnect", () => process.exit(0));
+  process.send!(port);
+}

@@ -1,0 +1,148 @@
+/** Wires the delivery role, from leased rows to settled outcomes. Called by assemble.ts. */
+import { availableParallelism } from "node:os";
+import { createAttempt } from "../../delivery/attempt.ts";
+import { createComposer } from "../../delivery/compose/pool.ts";
+import { createJudge } from "../../delivery/judge.ts";
+import { createLoop } from "../../delivery/loop.ts";
+import { createSweep, openMailbox } from "../../delivery/mailbox.ts";
+import { measured } from "../../delivery/measure.ts";
+import { createMemory } from "../../delivery/memory.ts";
+import { createMtaSts, type TextResolver } from "../../delivery/mta-sts.ts";
+import { createEvenPace, createPacedTransport } from "../../delivery/pace/paced.ts";
+import { createSites, paceOf } from "../../delivery/pace/sites.ts";
+import { createSiteLimits } from "../../delivery/rules/site.ts";
+import { createSigning } from "../../delivery/signing.ts";
+import { createSettler } from "../../delivery/store/settle.ts";
+import {
+  createDirect,
+  createRelay,
+  createSimulator,
+  readRelayUrl,
+  type TransportResult,
+} from "../../delivery/transport.ts";
+import { createTurns } from "../../delivery/turns.ts";
+import { createFollowUps } from "../../inbound/follow-ups.ts";
+import type { Clock } from "../../ops/clock.ts";
+import type { Log } from "../../ops/log.ts";
+import type { Metrics } from "../../ops/metrics.ts";
+import { lowerThreadPriority } from "../../ops/thread-pool.ts";
+import { makeUuid } from "../../postgres/ids.ts";
+import type { Wake } from "../../postgres/wake.ts";
+import { createPool } from "../../smtp/client/pool.ts";
+import type { MxResolver } from "../../smtp/client/route.ts";
+import { createSmtpSender } from "../../smtp/client/send.ts";
+import type { Config } from "../config.ts";
+import { mailboxFolder } from "../files.ts";
+import type { Heartbeat } from "../heartbeat.ts";
+import type { Store } from "../open-store.ts";
+
+export type DeliveryDeps = {
+  config: Config;
+  log: Log;
+  metrics: Metrics;
+  clock: Clock;
+  wake: Wake;
+  store: Store;
+  heartbeat: Heartbeat;
+  resolver: MxResolver & TextResolver;
+  allowAddress: (ip: string) => boolean;
+};
+
+/** Emails composed and signed at once: enough to keep every core busy while others are in transfer, and few enough that the next
+ * workspace gets its turn soon. */
+const composedAtOnce = 4 * Math.max(2, availableParallelism());
+/** Memory for content in delivery on this node: two emails of 5 MiB (a larger one runs alone), or a few thousand ordinary ones. */
+const memoryBytes = { small: 48 * 1024 * 1024, large: 48 * 1024 * 1024 };
+
+export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promise<void> }> {
+  const { config, log, clock, wake, store } = deps;
+  const { sql } = store;
+  await lowerThreadPriority();
+  const route = { resolver: deps.resolver, allowAddress: deps.allowAddress, random: Math.random };
+  const relay = config.delivery !== "capture" && config.relayUrl ? readRelayUrl(config.relayUrl) : undefined;
+  const sites = createSites({
+    sql,
+    log,
+    route,
+    workerId: deps.heartbeat.workerId,
+    scheduleMs: config.retry.scheduleMs,
+    random: Math.random,
+    limits: createSiteLimits(config.siteLimits),
+    single: config.delivery === "relay" ? relay!.host : undefined,
+    fallback: config.relayFallback && relay && { site: relay.host, ...config.relayFallback },
+  });
+  const pool = createPool({
+    onCeiling: (site, failure) =>
+      sites.observe(site, "slow", {
+        startedMs: Date.now(),
+        reply: "message" in failure ? failure.message : failure.reply.line,
+      }),
+  });
+  const sender = createSmtpSender({ pool, ...route });
+  const relaying = relay && createRelay({ sender, url: config.relayUrl!, heloName: config.hostname });
+  const fallback = config.relayFallback && relaying && { site: relay.host, transport: relaying };
+  const policyOf = createMtaSts({ sql, log, resolver: deps.resolver, route, port: config.mtaStsPort });
+  const direct = createDirect({
+    sender,
+    port: config.mxPort,
+    heloName: config.hostname,
+    sources: config.sources,
+    policyOf,
+  });
+  const onResult = (result: TransportResult) => countSource(deps.metrics, result);
+  const unpaced = { capture: undefined, direct, relay: relaying }[config.delivery];
+  const transport = unpaced && createPacedTransport({ sites, transport: unpaced, fallback, onResult });
+  const composer = createComposer({ threads: 1 });
+  const signing = createSigning({ sql, log, secrets: store.secrets, zone: config.zone });
+  const judge = createJudge({
+    scheduleMs: config.retry.scheduleMs,
+    nowMs: clock.nowMs,
+    random: Math.random,
+    makeEventId: () => makeUuid(clock.nowMs()),
+  });
+  const mailbox = await openMailbox(mailboxFolder(config.dataDir));
+  const attempt = createAttempt({
+    sql,
+    log,
+    composer,
+    signing,
+    judge,
+    transport,
+    simulator: createSimulator({ judge, mailbox, log }),
+    memory: createMemory(memoryBytes),
+    turns: createTurns(composedAtOnce),
+  });
+  const settler = createSettler(sql, { onSettled: () => wake.notify("events") });
+  const loop = createLoop({
+    sql,
+    log,
+    wake,
+    worker: deps.heartbeat,
+    attempt: measured(attempt, deps.metrics),
+    settle: (item) => settler.add(item, JSON.stringify(item.event.payload).length),
+    pace: transport ? paceOf(sites) : createEvenPace(),
+  });
+  const followUps = createFollowUps({ sql, log, clock, wake });
+  const sweep = createSweep({ mailbox, log, keptDays: config.contentDays });
+  loop.start();
+  followUps.start();
+  sweep.start();
+  return {
+    async stop() {
+      await loop.stop(config.drainMs);
+      await sites.stop();
+      await settler.idle();
+      await followUps.stop();
+      await sweep.stop();
+      await pool.stop(1000);
+      await composer.stop();
+    },
+  };
+}
+
+function countSource(metrics: Metrics, { localAddress, evidence }: TransportResult): void {
+  if (localAddress === "") return;
+  const accepted = evidence.some(({ kind }) => kind === "accepted");
+  const result = accepted ? "accepted" : evidence.some(({ kind }) => kind === "refused") ? "refused" : "failed";
+  metrics.sourceMessages.inc({ address: localAddress, result });
+}

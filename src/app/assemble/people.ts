@@ -1,0 +1,82 @@
+/** Wires people: sign-up and sign-in, their HTTP pages, session callers for the API's gate, and WorkspaceService. Called by assemble.ts. */
+import { rm } from "node:fs/promises";
+import type { Accept } from "../../emails/accept.ts";
+import { createSystemMail } from "../../emails/system-mail.ts";
+import type { ServiceEntry } from "../../http/call.ts";
+import type { Page } from "../../http/dispatch.ts";
+import type { SessionCallers } from "../../http/gate.ts";
+import type { Clock } from "../../ops/clock.ts";
+import type { Log } from "../../ops/log.ts";
+import { createInvitations } from "../../people/invitations.ts";
+import { firstToken, linkTo } from "../../people/links.ts";
+import { peoplePages } from "../../people/pages.ts";
+import { createPeople } from "../../people/people.ts";
+import { createSessionCallers } from "../../people/session-caller.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import type { Secrets } from "../../postgres/sealing.ts";
+import { createWorkspaceService } from "../../workspaces/service.ts";
+import { baseUrl } from "../base-url.ts";
+import type { Config } from "../config.ts";
+import { firstSignUpFile, writePrivate } from "../files.ts";
+
+/** The one-time link of the first person, and the file that holds it. */
+export type FirstSignUp = { link: string; file: string };
+
+export type PeopleParts = {
+  service: ServiceEntry;
+  sessions: SessionCallers;
+  pages: Map<string, Page>;
+  /** Called once the HTTP port is known: links name that port from then on. Returns the first person's link until a person exists. */
+  onListening(port: number): Promise<FirstSignUp | undefined>;
+  stop(): Promise<void>;
+};
+
+type PeopleWiring = {
+  config: Config;
+  sql: Sql;
+  log: Log;
+  clock: Clock;
+  secrets: Secrets;
+  accept: Accept;
+  workspaceId: string;
+  /** A domain of the first workspace that can send in capture mode. */
+  exampleDomain: string | undefined;
+};
+
+export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
+  const { config, sql, log, clock, secrets } = wiring;
+  const { publicUrl, trustedProxies } = config;
+  let port = config.http.port;
+  const base = () => baseUrl(config, port);
+  const from = config.systemFrom ?? (wiring.exampleDomain && `Posthorn <posthorn@${wiring.exampleDomain}>`);
+  const mail = createSystemMail({ sql, accept: wiring.accept, workspaceId: wiring.workspaceId, from });
+  const secure = publicUrl?.startsWith("https:") ?? false;
+  const linkFile = firstSignUpFile(config.dataDir);
+  const removeLink = () =>
+    rm(linkFile, { force: true }).catch((error) => log.warn({ err: error }, `cannot remove ${linkFile}`));
+  const people = createPeople({
+    sql,
+    log,
+    secrets,
+    mode: config.signup,
+    mail,
+    secure,
+    base,
+    nowMs: clock.nowMs,
+    onPerson: removeLink,
+  });
+  const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mail });
+  return {
+    service: createWorkspaceService({ sql, clock, invitations }),
+    sessions: createSessionCallers({ people, publicUrl }),
+    pages: peoplePages({ people, log, publicUrl, trustedProxies }),
+    async onListening(httpPort) {
+      port = httpPort;
+      if (config.signup === "closed" || (await people.hasPeople())) return void (await removeLink());
+      const link = linkTo(base(), "first", firstToken(secrets));
+      await writePrivate(linkFile, `${link}\n`);
+      return { link, file: linkFile };
+    },
+    stop: people.stop,
+  };
+}

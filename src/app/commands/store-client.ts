@@ -1,0 +1,94 @@
+/** The Client for the local store: runs the API's own handlers on it without a key, whether the program runs or not.
+ * Used by with-client.ts. */
+import { create, fromJson, toJson } from "@bufbuild/protobuf";
+import { createAccept } from "../../emails/accept.ts";
+import { createEmailService, createWaitForFirstAttempt } from "../../emails/service.ts";
+import { createFollower, type Follower } from "../../events/follower.ts";
+import {
+  type EmailService,
+  SendEmailRequestSchema,
+  SendEmailResponseSchema,
+  StreamEventsRequestSchema,
+  StreamEventsResponseSchema,
+} from "../../gen/v1/email_pb.ts";
+import { type Call, cancellationOf, type Handlers } from "../../http/call.ts";
+import { silentLog } from "../../ops/log.ts";
+import { createWake } from "../../postgres/wake.ts";
+import { aliveRoles } from "../../postgres/workers.ts";
+import type { Config } from "../config.ts";
+import type { Store } from "../open-store.ts";
+import type { Client, SendAnswer, StreamAnswer } from "./api-client.ts";
+import { workspaceFrom } from "./keys.ts";
+import { withStore } from "./with-store.ts";
+
+/** Stands in for the key id: a caller that can open the store needs no key. */
+const noKey = "00000000-0000-0000-0000-000000000000";
+
+export async function withStoreClient<T>(
+  { config, workspace, stop }: { config: Config; workspace: string | boolean | undefined; stop: AbortSignal },
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const serve = async ({ sql, nowMs }: Store & { nowMs(): number }) => {
+    const log = silentLog();
+    const clock = { nowMs, set() {} };
+    const workspaceId = await workspaceFrom(sql, workspace, nowMs());
+    const wake = createWake({ sql, log });
+    const follower = createFollower({ sql, log, wake });
+    const keyless: Follower = { ...follower, subscribe: (workspaceId) => follower.subscribe(workspaceId, undefined) };
+    const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
+    const stopping = new AbortController();
+    const service = createEmailService({
+      sql,
+      clock,
+      wake,
+      accept,
+      follower: keyless,
+      waitForFirstAttempt: createWaitForFirstAttempt({ sql, wake }),
+      stopping: stopping.signal,
+      heartbeatMs: config.stream.heartbeatMs,
+    });
+    const { sendEmail, streamEvents } = service.handlers as Required<Handlers<typeof EmailService>>;
+    const delivers = async () => (await aliveRoles(sql)).has("delivery");
+    const call = (signal: AbortSignal, extra: Partial<Call> = {}): Call => ({
+      caller: { workspaceId, keyId: noKey, permission: "full", domain: undefined, test: false },
+      requestId: "",
+      cancellation: cancellationOf(signal),
+      timeLeftMs: () => undefined,
+      header: () => undefined,
+      beginWrite() {},
+      ...extra,
+    });
+    await wake.start();
+    follower.start();
+    try {
+      return await work({
+        async send(request, { idempotencyKey } = {}) {
+          const header = (name: string) => (name === "idempotency-key" ? idempotencyKey : undefined);
+          // Without a delivering program there is no first attempt to wait for.
+          const timeLeftMs = (await delivers()) ? () => undefined : () => 0;
+          const message = fromJson(SendEmailRequestSchema, request);
+          const answer = await sendEmail(message, call(stopping.signal, { header, timeLeftMs }));
+          return toJson(SendEmailResponseSchema, create(SendEmailResponseSchema, answer), jsonOptions) as SendAnswer;
+        },
+        async *events(request, signal) {
+          const message = fromJson(StreamEventsRequestSchema, request);
+          for await (const answer of streamEvents(message, call(signal)))
+            yield toJson(
+              StreamEventsResponseSchema,
+              create(StreamEventsResponseSchema, answer),
+              jsonOptions,
+            ) as StreamAnswer;
+        },
+        delivers,
+      });
+    } finally {
+      stopping.abort();
+      follower.stop();
+      await accept.idle();
+      await wake.stop();
+    }
+  };
+  return await withStore(config, serve, { stop });
+}
+
+const jsonOptions = { alwaysEmitImplicit: true } as const;

@@ -1,0 +1,115 @@
+/** The worker threads of the compose pool, with a queue in front of them. Threads are started when first needed and run one job each. */
+
+import { once } from "node:events";
+import { setImmediate } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import type { Attachment } from "../../mail/mime/attachment.ts";
+import { type ComposeJob, transferable } from "./job.ts";
+import type { WorkerAnswer } from "./worker.ts";
+
+export type ComposeThreads = {
+  /** Returns the message. On abort the call rejects; a job that already runs is finished and its result dropped. */
+  run(job: ComposeJob, signal: AbortSignal | undefined): Promise<Buffer>;
+  end(): Promise<void>;
+};
+
+type Task = { job: ComposeJob; resolve: (raw: Buffer) => void; reject: (error: unknown) => void };
+
+const sliceCharacters = 1 << 20;
+
+export function createComposeThreads(threads: number): ComposeThreads {
+  const waiting: Task[] = [];
+  let idle: Worker[] = [];
+  const workers = new Set<Worker>();
+
+  function dispatch(): void {
+    while (waiting.length > 0) {
+      const worker = idle.pop() ?? (workers.size < threads ? startWorker() : undefined);
+      if (worker === undefined) return;
+      void perform(worker, waiting.shift()!).finally(dispatch);
+    }
+  }
+
+  function startWorker(): Worker {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { name: "compose" });
+    // Without a listener an error would end the process. `runJob` handles the exit that follows.
+    worker.on("error", () => {});
+    worker.once("exit", () => {
+      workers.delete(worker);
+      idle = idle.filter((other) => other !== worker);
+    });
+    workers.add(worker);
+    return worker;
+  }
+
+  async function perform(worker: Worker, { job, resolve, reject }: Task): Promise<void> {
+    try {
+      const answer = await runJob(worker, job);
+      idle.push(worker);
+      if (answer.ok) resolve(Buffer.from(answer.raw.buffer, answer.raw.byteOffset, answer.raw.byteLength));
+      else reject(answer.error);
+    } catch (error) {
+      await worker.terminate();
+      reject(error);
+    }
+  }
+
+  return {
+    run(job, signal) {
+      const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+      const task = { job, resolve, reject };
+      const cancel = () => {
+        const at = waiting.indexOf(task);
+        if (at >= 0) waiting.splice(at, 1);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", cancel, { once: true });
+      waiting.push(task);
+      dispatch();
+      return promise.finally(() => signal?.removeEventListener("abort", cancel));
+    },
+    async end() {
+      await Promise.all([...workers].map((worker) => worker.terminate()));
+    },
+  };
+}
+
+/** Posts one job and returns its answer; rejects if the thread exits first. A busy thread keeps the process alive, an idle one does not. */
+async function runJob(worker: Worker, job: ComposeJob): Promise<WorkerAnswer> {
+  const settled = new AbortController();
+  const answered = once(worker, "message", { signal: settled.signal });
+  const exited = once(worker, "exit", { signal: settled.signal }).then(([code]) => {
+    throw new Error(`the compose thread exited with code ${code}`);
+  });
+  const outcome = Promise.race([answered, exited]);
+  // It is awaited below only if the job can be posted.
+  outcome.catch(() => {});
+  worker.ref();
+  try {
+    const attachments: (Attachment & { base64: Uint8Array })[] = [];
+    for (const attachment of job.email.attachments ?? []) {
+      attachments.push({ ...attachment, base64: await toBytes(attachment.base64) });
+    }
+    const transferred = new Set(attachments.flatMap(({ base64 }) => transferable(base64)));
+    worker.postMessage({ ...job, email: { ...job.email, attachments } } satisfies ComposeJob, [...transferred]);
+    const [answer] = await outcome;
+    return answer;
+  } finally {
+    settled.abort();
+    worker.unref();
+  }
+}
+
+/**
+ * Posting 40 MB of text would block the event loop for 60 ms, and copying it at once for 35 ms. So the text is copied in slices and the
+ * copy is transferred. UTF-8 rather than latin1, so that invalid base64 does not become valid by truncation of its characters.
+ */
+async function toBytes(content: string | Uint8Array): Promise<Uint8Array> {
+  if (typeof content !== "string") return content;
+  const bytes = Buffer.allocUnsafeSlow(content.length);
+  for (let at = 0; at < content.length; at += sliceCharacters) {
+    bytes.write(content.slice(at, at + sliceCharacters), at);
+    await setImmediate();
+  }
+  return bytes;
+}

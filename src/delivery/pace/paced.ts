@@ -1,0 +1,59 @@
+/** Applies the pace to a transport: `createPacedTransport` picks the site and its limits for each message and reports the result to the
+ * pace. `createEvenPace` is the pace of capture mode. Wired by app/assemble/delivery.ts. */
+import { sessionOpened } from "../../smtp/client/evidence.ts";
+import type { LoopDeps } from "../loop.ts";
+import { classifyAll } from "../rules/outcome.ts";
+import { signalOf } from "../rules/pace.ts";
+import type { Transport, TransportResult } from "../transport.ts";
+import type { Sites } from "./sites.ts";
+
+export type PacedDeps = {
+  sites: Sites;
+  transport: Transport;
+  /** The relay for sites that keep failing and for sites that the operator has listed. */
+  fallback: { site: string; transport: Transport } | undefined;
+  /** For metrics. */
+  onResult(result: TransportResult): void;
+};
+
+/** Recipients in hand per destination in capture mode. */
+const evenCapacity = 40;
+
+export function createPacedTransport({ sites, transport, fallback, onResult }: PacedDeps): Transport {
+  return async (request) => {
+    const name = request.siteName ?? sites.siteOf(request.destination) ?? request.destination;
+    const usesFallback = fallback !== undefined && name === fallback.site;
+    const startedMs = Date.now();
+    const send = usesFallback ? fallback.transport : transport;
+    const result = await send({ ...request, site: { name, ...sites.pace.limitOf(name) } });
+    onResult(result);
+    const outcomes = classifyAll(result.evidence, { relay: result.conversation.relay });
+    const signal = signalOf(outcomes, result.evidence.some(sessionOpened));
+    const trouble = signal === "slow" || signal === "down";
+    sites.observe(name, signal, { startedMs, ...(trouble && { reply: outcomes[0]!.reply ?? outcomes[0]!.reason }) });
+    if (!usesFallback) return result;
+    return {
+      ...result,
+      conversation: { ...result.conversation, relayReason: sites.relayReason(request.destination) },
+    };
+  };
+}
+
+/** The pace of capture mode: every destination is its own site, and all have the same capacity. */
+export function createEvenPace(): LoopDeps["pace"] {
+  const inHand = new Map<string, number>();
+  return {
+    siteOf: (destination) => destination,
+    capacity: (site) => evenCapacity - (inHand.get(site) ?? 0),
+    capacityAtMs: () => undefined,
+    unproven: () => false,
+    leased: (site, recipients) => void inHand.set(site, (inHand.get(site) ?? 0) + recipients),
+    finished(site, recipients) {
+      const left = (inHand.get(site) ?? 0) - recipients;
+      if (left > 0) inHand.set(site, left);
+      else inHand.delete(site);
+    },
+    sync: async () => {},
+    onChange: () => {},
+  };
+}

@@ -1,0 +1,208 @@
+/** The pace of every site on this node: how many recipients may be in hand, how many connections may be open, and how replies change both.
+ * Holds state and does no I/O; sites.ts synchronizes it with the other nodes. Time is an argument. */
+
+import { backOffMs, type SiteSignal, shareOf } from "../rules/pace.ts";
+import type { createSiteLimits, SiteLimit } from "../rules/site.ts";
+import type { SiteReport, SiteRow } from "../store/sites.ts";
+
+/** Recipients in hand per connection. More than one, so that the next emails are read, composed and signed while the connection is busy. */
+const recipientsPerConnection = { normal: 8, inTrouble: 2 };
+/** After this many `slow` signals in a row at one connection, the site is backed off. */
+const maxSlowInRow = 3;
+/** Signals that arrive within this time halve the allowance once. */
+const shrinkEveryMs = 1000;
+const maxSites = 20_000;
+
+type Site = {
+  name: string;
+  limit: SiteLimit;
+  /** Connections of all nodes together. */
+  allowance: number;
+  /** Recipients in hand on this node. Starts at 1 and doubles with each success, because the site has not answered yet. */
+  ramp: number;
+  failures: number;
+  backOffUntilMs: number;
+  shrunkAtMs: number;
+  lastOkMs: number;
+  slowInRow: number;
+  inHand: number;
+  tokens: { left: number; atMs: number };
+  /** Connections earned by success but not reported yet. */
+  growth: number;
+};
+
+export type PaceOptions = {
+  limits: ReturnType<typeof createSiteLimits>;
+  scheduleMs: readonly number[];
+  random(): number;
+  /** Called immediately with a change that the other nodes must know. */
+  report(report: SiteReport): void;
+};
+
+export function createSitePace(options: PaceOptions) {
+  const sites = new Map<string, Site>();
+  let node = { rank: 0, nodes: 1 };
+
+  function siteOf(name: string): Site {
+    const known = sites.get(name);
+    if (known) return known;
+    if (sites.size >= maxSites) forgetSome(sites);
+    const limit = options.limits(name);
+    const site: Site = {
+      name,
+      limit,
+      allowance: limit.connections,
+      ramp: 1,
+      failures: 0,
+      backOffUntilMs: 0,
+      shrunkAtMs: 0,
+      lastOkMs: 0,
+      slowInRow: 0,
+      inHand: 0,
+      tokens: { left: Number.NaN, atMs: 0 },
+      growth: 0,
+    };
+    sites.set(name, site);
+    return site;
+  }
+
+  const inTrouble = (site: Site) => site.failures > 0 || site.allowance < site.limit.connections;
+  const connectionsOf = (site: Site) => shareOf(site.failures > 0 ? 1 : Math.floor(site.allowance), node, site.name);
+
+  function refill(site: Site, nowMs: number): number {
+    const perSecond = (site.limit.perSecond ?? Number.POSITIVE_INFINITY) / node.nodes;
+    if (perSecond === Number.POSITIVE_INFINITY) return perSecond;
+    const { tokens } = site;
+    const burst = Math.max(1, perSecond);
+    const earned = Number.isNaN(tokens.left) ? burst : tokens.left + ((nowMs - tokens.atMs) / 1000) * perSecond;
+    site.tokens = { left: Math.min(burst, earned), atMs: nowMs };
+    return site.tokens.left;
+  }
+
+  function backOff(site: Site, nowMs: number, reply: string | undefined): void {
+    site.failures += 1;
+    const waitMs = backOffMs(site.failures, options.scheduleMs, options.random);
+    Object.assign(site, {
+      allowance: 1,
+      ramp: 1,
+      slowInRow: 0,
+      growth: 0,
+      shrunkAtMs: nowMs,
+      backOffUntilMs: nowMs + waitMs,
+    });
+    options.report({ ...emptyReport(site), backOffMs: waitMs, reply });
+  }
+
+  return {
+    /** Recipients that may still be leased for the site now. */
+    capacity(name: string, nowMs: number): number {
+      const site = siteOf(name);
+      if (site.backOffUntilMs > nowMs) return 0;
+      const connections = connectionsOf(site);
+      const each = inTrouble(site) ? recipientsPerConnection.inTrouble : recipientsPerConnection.normal;
+      const limit = site.failures > 0 ? Math.min(1, connections) : Math.min(connections * each, site.ramp);
+      return Math.floor(Math.min(limit - site.inHand, refill(site, nowMs)));
+    },
+    /** The site has not answered yet, or not since its last failure: its recipients in hand may all time out. */
+    unproven: (name: string) => siteOf(name).ramp === 1,
+    /** When the back-off ends or the next token arrives; undefined when neither limits the site. */
+    capacityAtMs(name: string, nowMs: number): number | undefined {
+      const site = siteOf(name);
+      if (site.backOffUntilMs > nowMs) return site.backOffUntilMs;
+      const left = refill(site, nowMs);
+      if (left >= 1) return undefined;
+      return nowMs + ((1 - left) * 1000 * node.nodes) / site.limit.perSecond!;
+    },
+    leased(name: string, recipients: number): void {
+      const site = siteOf(name);
+      site.inHand += recipients;
+      site.tokens.left -= recipients;
+    },
+    finished(name: string, recipients: number): void {
+      siteOf(name).inHand -= recipients;
+    },
+    /** For the connection pool: connections of this node, and messages per connection. */
+    limitOf(name: string): { connections: number; perConnection: number | undefined } {
+      const site = siteOf(name);
+      return { connections: Math.max(1, connectionsOf(site)), perConnection: site.limit.perConnection };
+    },
+
+    /** Applies the signal of an attempt. Ignores trouble of an attempt that started before the last reduction, which covers it. */
+    observe(name: string, signal: SiteSignal, at: { startedMs: number; nowMs: number; reply?: string }): void {
+      const site = siteOf(name);
+      const { startedMs, nowMs, reply } = at;
+      if (signal === "none") return;
+      if (signal === "ok") {
+        site.lastOkMs = nowMs;
+        site.slowInRow = 0;
+        site.ramp = site.ramp > site.limit.connections * 10 ? Number.POSITIVE_INFINITY : site.ramp * 2;
+        if (site.failures > 0) {
+          site.failures = 0;
+          site.backOffUntilMs = 0;
+          options.report({ ...emptyReport(site), recovered: true });
+        }
+        if (site.allowance >= site.limit.connections) return;
+        const earned = 1 / Math.max(1, site.allowance);
+        site.growth += earned;
+        site.allowance = Math.min(site.limit.connections, site.allowance + earned);
+        return;
+      }
+      if (startedMs <= site.shrunkAtMs) return;
+      if (signal === "down" && site.lastOkMs < startedMs) return backOff(site, nowMs, reply);
+      if (signal === "slow") site.slowInRow += 1;
+      if (site.allowance <= 1 && site.slowInRow >= maxSlowInRow) return backOff(site, nowMs, reply);
+      if (nowMs - site.shrunkAtMs < shrinkEveryMs) return;
+      site.allowance = Math.max(1, site.allowance / 2);
+      site.growth = 0;
+      site.shrunkAtMs = nowMs;
+      options.report({ ...emptyReport(site), shrink: true, reply });
+    },
+
+    /** The growth of all sites since the last call, for the other nodes. */
+    takeGrowth(): SiteReport[] {
+      const reports: SiteReport[] = [];
+      for (const site of sites.values()) {
+        if (site.growth === 0) continue;
+        reports.push({ ...emptyReport(site), growth: site.growth });
+        site.growth = 0;
+      }
+      return reports;
+    },
+
+    /** Takes over the shared state of sites from the store. */
+    adopt(rows: readonly SiteRow[], nowMs: number): void {
+      for (const row of rows) {
+        const site = siteOf(row.site);
+        site.allowance = Math.min(row.allowance ?? site.limit.connections, site.limit.connections) + site.growth;
+        site.failures = row.failures;
+        site.backOffUntilMs = row.backOffMs > 0 ? nowMs + row.backOffMs : 0;
+        if (row.failures > 0) site.ramp = 1;
+      }
+    },
+    /** This node's rank among the nodes that deliver, which decides its share of each limit. */
+    setNode(position: { rank: number; nodes: number }): void {
+      node = position;
+    },
+    /** Failures in a row, and the end of the back-off. */
+    troubleOf(name: string): { failures: number; untilMs: number } {
+      const site = siteOf(name);
+      return { failures: site.failures, untilMs: site.backOffUntilMs };
+    },
+    /** For metrics. */
+    inTrouble: () => [...sites.values()].filter(inTrouble).length,
+  };
+}
+
+function emptyReport(site: Site): SiteReport {
+  const { name, limit } = site;
+  const noChange = { shrink: false, growth: 0, recovered: false, backOffMs: undefined, reply: undefined };
+  return { site: name, cap: limit.connections, ...noChange };
+}
+
+/** Drops only idle sites without trouble: they would start with the same limits again. */
+function forgetSome(sites: Map<string, Site>): void {
+  for (const [name, site] of sites) {
+    if (site.inHand === 0 && site.failures === 0 && site.allowance >= site.limit.connections) sites.delete(name);
+    if (sites.size < maxSites / 2) return;
+  }
+}

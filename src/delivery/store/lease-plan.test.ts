@@ -1,0 +1,80 @@
+/** Connections keep query plans while the queue grows: a plan made for an empty queue must also suit a long one. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
+import { makeWorkspace, newEmail, settlement } from "../../../test/harness/mail.ts";
+import { countRowsRead } from "../../../test/harness/rows-read.ts";
+import { storeBatch } from "../../emails/store/batches.ts";
+import { silentLog } from "../../ops/log.ts";
+import { openDb } from "../../postgres/pool.ts";
+import { makeLease, registerWorker } from "../../postgres/workers.ts";
+import { leaseDue } from "./lease.ts";
+import { settle } from "./settle.ts";
+
+const backlog = 4000;
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+});
+after(async () => await database.drop());
+
+test("a plan made for an empty queue reads few rows of a long one, with and without statistics", async () => {
+  for (const analyzed of [false, true]) {
+    const workspaceId = await makeWorkspace(database.sql);
+    const lanes = ["d0.test", "d1.test"].map((destination) => ({ destination, workspaceId, quota: 5 }));
+    const workerId = await registerWorker(database.sql, { host: "h", pid: 2, roles: ["delivery"], version: "t" });
+    if (analyzed) await database.sql`analyze recipients, emails, suppressions, paused_destinations`;
+    // One connection with a generic plan, which a connection's plan cache uses in the long run.
+    const [name] = await database.sql<{ name: string }[]>`select current_database() as name`;
+    await database.sql.unsafe(`alter database ${name!.name} set plan_cache_mode = force_generic_plan`);
+    const session = openDb({ url: database.url, pool: 1, log: silentLog() });
+    try {
+      assert.deepEqual([...(await session`show plan_cache_mode`)], [{ plan_cache_mode: "force_generic_plan" }]);
+      assert.deepEqual(await leaseDue(session, makeLease(workerId, 1), lanes), []);
+      await fill(workspaceId, 40);
+      await settle(
+        session,
+        (await leaseDue(session, makeLease(workerId, 2), lanes)).map((row) => settlement(row, "delivered")),
+      );
+      await fill(workspaceId, backlog);
+      const leased = await countRowsRead(session, "^(recipients|emails)_p", async (tx) => {
+        const rows = await leaseDue(tx, makeLease(workerId, 3), lanes);
+        assert.ok(
+          (
+            await settle(
+              tx,
+              rows.map((row) => settlement(row, "delivered")),
+            )
+          ).every(Boolean),
+        );
+        // The indexes for searches by address or domain must not be used.
+        const scans = await tx`select indexrelid::regclass::text as index from pg_index
+          where pg_stat_get_xact_numscans(indexrelid) > 0 and indexrelid::regclass::text ~ '^(recipients|emails)_p'
+            and indexrelid::regclass::text !~ '(_pkey|_due_at_idx)$'`;
+        assert.deepEqual([...scans], []);
+        return rows;
+      });
+      assert.equal(leased.result.length, 12, "five of each lane, and the second recipient of each lane's last email");
+      assert.ok(
+        leased.rows < 500,
+        `a lease of 12 and its settlement read ${leased.rows} rows${analyzed ? ", analyzed" : ""}`,
+      );
+    } finally {
+      await session.end();
+    }
+  }
+});
+
+/** Emails to two recipients at one of four domains. */
+async function fill(workspaceId: string, count: number): Promise<void> {
+  for (let i = 0; i < count; i += 500)
+    await storeBatch(database.sql, {
+      workspaceId,
+      emails: Array.from({ length: Math.min(500, count) }, (_, n) =>
+        newEmail(workspaceId, [`a${i + n}@d${n % 4}.test`, `b@d${n % 4}.test`]),
+      ),
+      answer: [],
+      idempotency: undefined,
+    });
+}

@@ -1,0 +1,211 @@
+/** Leases due or expired recipients to a worker for one attempt, and finds the lanes to lease from. The upper bits of a lease are the
+ * worker's id: all leases of a worker without a heartbeat are free without another write. Called by the delivery loop. */
+import type { Lane } from "../../emails/lane.ts";
+import type { RecipientKind } from "../../emails/rules/request.ts";
+import type { Envelope } from "../../emails/store/emails.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import { liveWorkers } from "../../postgres/workers.ts";
+import type { SuppressionReason } from "../../suppressions/store.ts";
+
+export type Leased = {
+  workspaceId: string;
+  emailId: string;
+  position: number;
+  kind: RecipientKind;
+  address: string;
+  destination: string;
+  lease: string;
+  attempts: number;
+  /** The reply to the last attempt; null before the first. */
+  reply: string | null;
+  /** An earlier attempt may have succeeded: its worker died, or the connection broke after the final dot. */
+  inDoubt: boolean;
+  /** Why the address is on the workspace's suppression list at the time of the lease. */
+  suppression: { reason: SuppressionReason; sourceEvent: string | null } | undefined;
+  email: LeasedEmail;
+};
+
+export type LeasedEmail = {
+  id: string;
+  workspaceId: string;
+  domainId: string;
+  domain: string;
+  subject: string;
+  messageId: string;
+  envelope: Envelope;
+  test: boolean;
+  contentDay: string;
+  sizeBytes: number;
+  /** For the Date header: the scheduled time, or else the time of acceptance. */
+  date: Date;
+  expiresAt: Date;
+};
+
+/** Lanes with open recipients, and when the first row of each is due. Skips through the index recipients_due, so that the cost is per lane,
+ * not per row. If there are more than `limit` lanes, the next search continues `after` the last one. */
+export async function findLanes(
+  sql: Sql,
+  limit: number,
+  after: Lane = { destination: "", workspaceId: "00000000-0000-0000-0000-000000000000" },
+): Promise<(Lane & { dueInMs: number })[]> {
+  return await sql<(Lane & { dueInMs: number })[]>`
+    with recursive lane as (
+      (select destination, workspace_id, due_at from recipients where status in ('queued', 'delayed')
+          and (destination, workspace_id) > (${after.destination}::text, ${after.workspaceId}::uuid)
+        order by destination, workspace_id, due_at limit 1)
+      union all
+      select next.* from lane, lateral (
+        select r.destination, r.workspace_id, r.due_at from recipients r
+        where r.status in ('queued', 'delayed') and (r.destination, r.workspace_id) > (lane.destination, lane.workspace_id)
+        order by r.destination, r.workspace_id, r.due_at limit 1) next
+    )
+    select destination, workspace_id as "workspaceId", (extract(epoch from due_at - now()) * 1000)::float8 as "dueInMs"
+    from lane limit ${limit}`;
+}
+
+/** Leases up to `quota` due rows of each lane and commits: no transaction is open during an attempt. Index recipients_due. */
+export async function leaseDue(
+  sql: Sql,
+  lease: string,
+  lanes: readonly (Lane & { quota: number })[],
+): Promise<Leased[]> {
+  // A connection keeps the plan of this statement while the queue grows from nothing to a million rows. So the statement leaves the planner
+  // no choice that suits one size only: lease-plan.test.ts counts the rows that it reads. docs/decisions/0017 has the reasons.
+  const rows = await sql<LeasedRow[]>`
+    with live as materialized (${liveWorkers(sql, lease)}), lane as (
+      select * from unnest(${lanes.map((l) => l.destination)}::text[], ${lanes.map((l) => l.workspaceId)}::uuid[], ${lanes.map((l) => l.quota)}::int[])
+        as l(destination, workspace_id, quota)
+      -- Always true, like the condition on position below: both make the planner expect few rows, so that later joins use primary keys.
+      where l.quota + 0 = l.quota and not exists (select 1 from paused_destinations p where p.workspace_id = l.workspace_id and p.destination = l.destination)
+    ), picked as materialized (
+      select r.* from lane, live, lateral (
+        select tableoid as part, ctid as row_location, workspace_id, email_id, position, destination, lease is not null as lost from recipients
+        where destination = lane.destination and workspace_id = lane.workspace_id and status in ('queued', 'delayed')
+          and due_at <= now() and (lease is null or lease >> 32 <> all (live.ids))
+        order by due_at limit lane.quota for update skip locked) r
+      where r.position + 0 = r.position
+    ), sibling as materialized (
+      -- The other recipients of a picked email at the same destination, beyond the quota, so that they share its transaction. The query
+      -- forces the primary key: with the statistics of an empty table a join read the whole queue.
+      select r.* from (select distinct workspace_id, email_id, destination from picked) p cross join live cross join lateral (
+        select tableoid as part, ctid as row_location, email_id, position, lease is not null as lost from recipients
+        where workspace_id = p.workspace_id and email_id = p.email_id and destination || '' = p.destination
+          and status || '' in ('queued', 'delayed') and due_at + interval '0' <= now() and (lease is null or lease >> 32 <> all (live.ids))
+        limit 1000 for update skip locked) r
+      where not exists (select 1 from picked q where q.email_id = r.email_id and q.position = r.position)
+    ), chosen as materialized (
+      select part, row_location, lost from picked union all select part, row_location, lost from sibling
+    ), leased as (
+      -- By ctid, the physical location of the locked row. A row that another transaction changed since this statement began has a new ctid,
+      -- and is left for the next lease.
+      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or c.lost from chosen c where r.ctid = c.row_location and r.tableoid = c.part
+      returning ${recipientColumns(sql)}
+    )
+    ${leasedColumns(sql)}`;
+  return rowsOf(rows, lease);
+}
+
+/**
+ * Leases rows of a lane whose email has expired, even if the lane is paused or blocked. Scans `limit` rows in order of due time, starting
+ * `after` a due time, and returns where the next scan continues; undefined: from the start. Index recipients_due.
+ */
+export async function leaseExpired(
+  sql: Sql,
+  lease: string,
+  scan: Lane & { after: string | undefined; limit: number },
+): Promise<{ rows: Leased[]; next: string | undefined }> {
+  const { destination, workspaceId, after = "-infinity", limit } = scan;
+  const [scanned] = await sql<{ next: string | null; expired: boolean }[]>`
+    select case when count(*) = ${limit} then max(r.due_at)::text end as next, coalesce(bool_or(e.expires_at <= now()), false) as expired
+    from (select workspace_id, email_id, due_at from recipients where destination = ${destination} and workspace_id = ${workspaceId}
+      and status in ('queued', 'delayed') and due_at > ${after}::timestamptz order by due_at limit ${limit}) r
+    join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id`;
+  const next = scanned?.next ?? undefined;
+  if (!scanned?.expired) return { rows: [], next };
+  const rows = await sql<LeasedRow[]>`
+    with live as materialized (${liveWorkers(sql, lease)}), expired as materialized (
+      select r.workspace_id, r.email_id, r.position, r.lease is not null as lost from recipients r cross join live
+      join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
+      where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
+        and r.due_at > ${after}::timestamptz and r.due_at <= coalesce(${scanned.next}::timestamptz, 'infinity') and e.expires_at <= now()
+        and (r.lease is null or r.lease >> 32 <> all (live.ids)) limit ${limit} for update of r skip locked
+    ), leased as (
+      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or x.lost
+      from expired x where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position
+      returning ${recipientColumns(sql)}
+    )
+    ${leasedColumns(sql)}`;
+  return { rows: rowsOf(rows, lease), next };
+}
+
+/** Lanes that an operator has paused; index: the primary key. */
+export async function findPaused(sql: Sql, limit: number): Promise<Lane[]> {
+  return await sql<Lane[]>`
+    select destination, workspace_id as "workspaceId" from paused_destinations order by workspace_id, destination limit ${limit}`;
+}
+
+/** Releases leases without another change, for rows that were not tried. */
+export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<void> {
+  await sql`
+    update recipients r set lease = null
+    from unnest(${rows.map((r) => r.workspaceId)}::uuid[], ${rows.map((r) => r.emailId)}::uuid[], ${rows.map((r) => r.position)}::smallint[],
+      ${rows.map((r) => r.lease)}::bigint[]) as x(workspace_id, email_id, position, lease)
+    where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position and r.lease = x.lease`;
+}
+
+function recipientColumns(sql: Sql) {
+  return sql`r.workspace_id, r.email_id, r.position, r.kind, r.address, r.destination, r.attempts, r.in_doubt, r.reply`;
+}
+
+function leasedColumns(sql: Sql) {
+  return sql`
+    select l.workspace_id as "workspaceId", l.email_id as "emailId", l.position, l.kind, l.address, l.destination, l.attempts, l.reply,
+      l.in_doubt as "inDoubt", e.domain_id as "domainId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.test,
+      e.content_day::text as "contentDay", e.size_bytes::float8 as "sizeBytes", coalesce(e.scheduled_at, e.created_at) as date, e.expires_at as "expiresAt",
+      s.reason as "suppressionReason", s.source_event as "sourceEvent"
+    from leased l join emails e on e.workspace_id = l.workspace_id and e.id = l.email_id
+    left join suppressions s on s.workspace_id = l.workspace_id and s.address = lower(l.address)`;
+}
+
+function rowsOf(rows: readonly LeasedRow[], lease: string): Leased[] {
+  const emails = new Map<string, LeasedEmail>();
+  return rows.map((row) => {
+    const email = emails.get(row.emailId) ?? emailOf(row);
+    emails.set(row.emailId, email);
+    const { suppressionReason: reason, sourceEvent } = row;
+    return {
+      workspaceId: row.workspaceId,
+      emailId: row.emailId,
+      position: row.position,
+      kind: row.kind,
+      address: row.address,
+      destination: row.destination,
+      attempts: row.attempts,
+      reply: row.reply,
+      inDoubt: row.inDoubt,
+      suppression: reason === null ? undefined : { reason, sourceEvent },
+      lease,
+      email,
+    };
+  });
+}
+
+type LeasedRow = Omit<Leased, "email" | "lease" | "suppression"> &
+  Omit<LeasedEmail, "id" | "workspaceId"> & { suppressionReason: SuppressionReason | null; sourceEvent: string | null };
+
+function emailOf(row: LeasedRow): LeasedEmail {
+  return {
+    id: row.emailId,
+    workspaceId: row.workspaceId,
+    domainId: row.domainId,
+    domain: row.domain,
+    subject: row.subject,
+    messageId: row.messageId,
+    envelope: row.envelope,
+    test: row.test,
+    contentDay: row.contentDay,
+    sizeBytes: row.sizeBytes,
+    date: row.date,
+    expiresAt: row.expiresAt,
+  };
+}

@@ -1,0 +1,129 @@
+/** What the nodes share about receivers: the site of each destination, and the allowance and back-off of sites in trouble. Called by
+ * pace/sites.ts in batches, never per recipient. */
+import type { Sql } from "../../postgres/pool.ts";
+import { deadAfterSeconds } from "../../postgres/workers.ts";
+
+export async function saveDestinations(
+  sql: Sql,
+  found: readonly { domain: string; site: string; ttlMs: number }[],
+): Promise<void> {
+  await sql`
+    insert into destinations (domain, site, resolved_at, expires_at)
+    select domain, site, now(), now() + ttl_ms * interval '1 millisecond'
+    from unnest(${found.map((row) => row.domain)}::text[], ${found.map((row) => row.site)}::text[], ${found.map((row) => row.ttlMs)}::float8[])
+      as f(domain, site, ttl_ms) order by domain
+    on conflict (domain) do update set site = excluded.site, resolved_at = excluded.resolved_at, expires_at = excluded.expires_at`;
+}
+
+/** Index: the primary key. */
+export async function readDestinations(
+  sql: Sql,
+  domains: readonly string[],
+): Promise<{ domain: string; site: string; ttlMs: number }[]> {
+  return await sql<{ domain: string; site: string; ttlMs: number }[]>`
+    select domain, site, (extract(epoch from expires_at - now()) * 1000)::float8 as "ttlMs"
+    from destinations where domain = any (${domains}::text[]) and expires_at > now()`;
+}
+
+export type SiteRow = {
+  site: string;
+  /** Connections of all nodes together; null: the site's limit applies. */
+  allowance: number | null;
+  failures: number;
+  /** Zero or negative: the site may be tried. */
+  backOffMs: number;
+  /** The `since` of the next `readSites`. */
+  changedAt: string;
+};
+
+/** Sites whose row has changed; index sites_changed. Reads the last 3 s again, because a row is committed later than its time stamp. */
+export async function readSites(sql: Sql, since: string | undefined): Promise<SiteRow[]> {
+  return await sql<SiteRow[]>`
+    select ${siteColumns(sql)} from sites
+    ${since === undefined ? sql`where allowance is not null or failures > 0` : sql`where updated_at > ${since}::timestamptz - interval '3 seconds'`}
+    order by updated_at desc limit 10000`;
+}
+
+/** The rank of this worker, by age, among the live workers that deliver. A worker that has renewed its id counts twice until the old id
+ * expires: its share is then too small for a while, but never too large. */
+export async function readDeliveryNodes(sql: Sql, workerId: number): Promise<{ rank: number; nodes: number }> {
+  const [row] = await sql<{ rank: number; nodes: number }[]>`
+    select greatest(count(*)::int, 1) as nodes, count(*) filter (where id < ${workerId})::int as rank from workers
+    where 'delivery' = any (roles) and seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
+  return row!;
+}
+
+export type SiteReport = {
+  site: string;
+  /** The site's limit of connections. */
+  cap: number;
+  /** Halve the allowance: the site asked for less. */
+  shrink: boolean;
+  /** Connections earned by success since the last report. */
+  growth: number;
+  /** The site answered again after a failure. */
+  recovered: boolean;
+  /** Back off for this long: the site did not answer, or kept asking for less. */
+  backOffMs: number | undefined;
+  reply: string | undefined;
+};
+
+/**
+ * Writes this node's reports and returns the shared state. Two nodes that meet the same trouble at the same time count it once: an
+ * allowance is halved at most once a second, and a back-off that is still running is not extended.
+ */
+export async function reportSites(sql: Sql, reports: readonly SiteReport[]): Promise<SiteRow[]> {
+  const input = JSON.stringify(
+    reports.map(({ site, cap, shrink, growth, recovered, backOffMs, reply }) => ({
+      site,
+      cap,
+      shrink,
+      growth,
+      recovered,
+      reply,
+      back_off: backOffMs === undefined ? undefined : `${backOffMs} milliseconds`,
+    })),
+  );
+  return await sql<SiteRow[]>`
+    with input as (
+      select * from json_to_recordset((${input}::text)::json) as x(site text, cap real, shrink boolean, growth real, recovered boolean,
+        back_off interval, reply text)
+    ), locked as materialized (
+      select s.site from sites s where s.site in (select site from input) order by s.site for update
+    ), changed as (
+      update sites s set
+        allowance = case
+          when i.back_off is not null then 1
+          when i.shrink and coalesce(s.shrunk_at < now() - interval '1 second', true) then greatest(1, least(i.cap, coalesce(s.allowance, i.cap)) / 2)
+          when not i.shrink and s.allowance + i.growth < i.cap then s.allowance + i.growth
+          when i.shrink then s.allowance end,
+        shrunk_at = case when i.shrink or i.back_off is not null then now() else s.shrunk_at end,
+        failures = case when i.recovered then 0 when i.back_off is not null and coalesce(s.back_off_until <= now(), true) then s.failures + 1 else s.failures end,
+        back_off_until = case when i.recovered then null when i.back_off is not null and coalesce(s.back_off_until <= now(), true) then now() + i.back_off
+          else s.back_off_until end,
+        last_reply = coalesce(i.reply, s.last_reply), last_reply_at = case when i.reply is null then s.last_reply_at else now() end,
+        updated_at = clock_timestamp()
+      from input i where s.site = i.site and (select count(*) from locked) > 0
+      returning s.site, s.allowance, s.failures, s.back_off_until, s.updated_at
+    ), inserted as (
+      insert into sites (site, allowance, shrunk_at, failures, back_off_until, last_reply, last_reply_at, updated_at)
+      select i.site, case when i.back_off is not null then 1 else greatest(1, i.cap / 2) end, now(), case when i.back_off is null then 0 else 1 end,
+        now() + i.back_off, i.reply, case when i.reply is null then null else now() end, clock_timestamp()
+      from input i where (i.shrink or i.back_off is not null) and i.site not in (select site from locked) order by i.site
+      on conflict do nothing
+      returning site, allowance, failures, back_off_until, updated_at
+    )
+    select ${siteColumns(sql)} from (select * from changed union all select * from inserted) s`;
+}
+
+/** Housekeeping: deletes sites without trouble after an hour, other sites after a week without a report, and destinations that expired a
+ * week ago. */
+export async function forgetSites(sql: Sql): Promise<void> {
+  await sql`delete from sites where updated_at < now() - case when allowance is null and failures = 0 then interval '1 hour' else interval '7 days' end`;
+  await sql`delete from destinations where expires_at < now() - interval '7 days'`;
+}
+
+function siteColumns(sql: Sql) {
+  return sql`site, allowance::float8 as allowance, failures, coalesce((extract(epoch from back_off_until - now()) * 1000)::float8, 0) as "backOffMs",
+    updated_at::text as "changedAt"`;
+}

@@ -1,0 +1,112 @@
+/**
+ * One DNS check of a domain, called by checker.ts. It looks up all expected records through the resolver at once, and
+ * then queries the domain's own name servers for the records that are missing or wrong.
+ */
+
+import type { Authoritative, ZoneServers } from "../dns/authoritative.ts";
+import type { Lookup, LookupFunction, LookupType } from "../dns/record.ts";
+import type { Resolver } from "../dns/resolver.ts";
+import { setDeadline } from "../ops/deadline.ts";
+import { checkTimes, misplacedName } from "./rules/check-plan.ts";
+import { judgeView, type RecordFinding } from "./rules/judge.ts";
+import { viewRecord } from "./rules/record-view.ts";
+import type { ExpectedRecord, RecordKey } from "./rules/records.ts";
+
+export type DomainCheck = (
+  records: readonly ExpectedRecord[],
+  signal?: AbortSignal,
+) => Promise<Map<RecordKey, RecordFinding>>;
+
+/** The check always ends within `timeoutMs`. A query that has no answer by then counts as a timeout in its finding. */
+export function createDomainCheck(deps: {
+  resolver: Resolver;
+  authoritative: Authoritative;
+  timeoutMs?: number;
+}): DomainCheck {
+  const { resolver, authoritative, timeoutMs = checkTimes.timeoutMs } = deps;
+
+  return async (records, signal) => {
+    const ended = new AbortController();
+    const end = (): void => ended.abort();
+    const deadline = setDeadline(timeoutMs, end);
+    signal?.addEventListener("abort", end, { once: true });
+    try {
+      // The resolver gets 60 % of the time; the rest is left for the domain's own servers.
+      const recursive = fromResolver(timeoutMs * 0.6, ended.signal);
+      const own = findOwn(records[0]?.domain ?? "", ended.signal);
+      // When all records are found, no code awaits this promise; its rejection must not be unhandled.
+      own.catch(() => {});
+      const findings = await Promise.all(
+        records.map(async (record): Promise<[RecordKey, RecordFinding]> => {
+          const finding: RecordFinding = { recursive: await viewRecord(record, recursive) };
+          const { status } = judgeView(record, finding.recursive);
+          if (status === "missing" || status === "mismatch") {
+            await Promise.all([
+              askOwnServers(record, finding),
+              status === "missing" ? findMisplaced(record, finding) : undefined,
+            ]);
+          }
+          return [record.key, finding];
+        }),
+      );
+      signal?.throwIfAborted();
+      return new Map(findings);
+
+      async function askOwnServers(record: ExpectedRecord, finding: RecordFinding): Promise<void> {
+        const servers = await own;
+        if (servers === undefined) return;
+        const view = await viewRecord(record, fromOwn(servers, ended.signal), recursive);
+        if (judgeView(record, view).status !== "unknown") finding.authoritative = view;
+      }
+
+      async function findMisplaced(record: ExpectedRecord, finding: RecordFinding): Promise<void> {
+        const name = misplacedName(record);
+        if (name === undefined) return;
+        const view = await viewRecord({ ...record, name }, recursive);
+        if (judgeView(record, view).status === "found") finding.misplacedAt = name;
+      }
+    } finally {
+      deadline.clear();
+      signal?.removeEventListener("abort", end);
+      ended.abort();
+    }
+  };
+
+  /** Each query is sent once per check, even if several records need it. */
+  function fromResolver(lookupTimeoutMs: number, signal: AbortSignal): LookupFunction {
+    const started = new Map<string, Promise<Lookup>>();
+    return <T extends LookupType>(name: string, type: T): Promise<Lookup<T>> => {
+      const key = `${name} ${type}`;
+      const earlier = started.get(key) as Promise<Lookup<T>> | undefined;
+      if (earlier) return earlier;
+      const lookup = orTimeout(
+        resolver.lookup(name, type, { bypassCache: true, signal, timeoutMs: lookupTimeoutMs }),
+        signal,
+      );
+      started.set(key, lookup);
+      return lookup;
+    };
+  }
+
+  function fromOwn(own: ZoneServers, signal: AbortSignal): LookupFunction {
+    return (name, type) => orTimeout(authoritative.ask(own, name, type, signal), signal);
+  }
+
+  async function findOwn(domain: string, signal: AbortSignal): Promise<ZoneServers | undefined> {
+    try {
+      return await authoritative.findServers(domain, signal);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    }
+  }
+}
+
+async function orTimeout<T extends LookupType>(running: Promise<Lookup<T>>, signal: AbortSignal): Promise<Lookup<T>> {
+  try {
+    return await running;
+  } catch (error) {
+    if (signal.aborted) return { kind: "timeout" };
+    throw error;
+  }
+}

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isStale, misplacedName, nextCheckAt } from "./check-plan.ts";
+import { expectedRecords } from "./records.ts";
+
+const now = new Date("2026-01-01T00:00:00Z");
+const minutes = (count: number): Date => new Date(now.getTime() + count * 60_000);
+
+test("background checks back off to one hour, and run every six hours once the domain is ready", () => {
+  const due = (status: string, checksInStatus: number, jitter = 0.5) =>
+    nextCheckAt({ status, checksInStatus, now, jitter });
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 5, 100].map((count) => due("pending", count)),
+    [5, 5, 10, 20, 40, 60, 60].map(minutes),
+  );
+  assert.deepEqual(due("failed", 9), minutes(60));
+  assert.deepEqual(due("ready", 1), minutes(360));
+  assert.deepEqual([due("pending", 1, 0), due("pending", 1, 1)], [minutes(4.5), minutes(5.5)]);
+});
+
+test("a status is stale after five minutes; without a check, the age counts from the registration", () => {
+  assert.ok(!isStale({ lastCheckedAt: minutes(-5), createdAt: minutes(-60) }, now));
+  assert.ok(isStale({ lastCheckedAt: minutes(-5.1), createdAt: minutes(-60) }, now));
+  assert.ok(!isStale({ lastCheckedAt: null, createdAt: minutes(-1) }, now));
+  assert.ok(isStale({ lastCheckedAt: null, createdAt: minutes(-6) }, now));
+});
+
+test("the misplaced name is the full name with the provider's zone appended", () => {
+  const records = expectedRecords({ domain: "news.shop.example", token: "t", zone: "mail.test" });
+  assert.deepEqual(
+    records.map((record) => misplacedName(record)),
+    [
+      "ph1._domainkey.news.shop.example.shop.example",
+      "ph2._domainkey.news.shop.example.shop.example",
+      undefined,
+      "_dmarc.news.shop.example.shop.example",
+      undefined,
+      "bounce.news.shop.example.shop.example",
+      "bounce.news.shop.example.shop.example",
+    ],
+  );
+});

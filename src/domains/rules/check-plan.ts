@@ -1,0 +1,61 @@
+/** Which DNS queries a domain check sends, and when the next check is due. Called by record-view.ts, check.ts and result.ts. */
+
+import { organizationPolicyName } from "../../mail/dmarc.ts";
+import { type ExpectedRecord, nameInZone } from "./records.ts";
+
+/** One DNS query. `part` names the field of `RecordView` that takes the answer. */
+export type Query = { name: string; type: "CNAME" | "TXT" | "MX"; part: "cname" | "txt" | "mx" | "organization" };
+
+/** The queries for one record. A DKIM name may be a CNAME that points to us, or a TXT record with a copy of our key. */
+export function queriesOf(record: ExpectedRecord): Query[] {
+  switch (record.purpose) {
+    case "DKIM":
+      return [
+        { name: record.name, type: "CNAME", part: "cname" },
+        { name: record.name, type: "TXT", part: "txt" },
+      ];
+    case "SPF":
+    case "MAIL_FROM_SPF":
+      return [{ name: record.name, type: "TXT", part: "txt" }];
+    case "DMARC": {
+      const organization = organizationPolicyName(record.domain);
+      const own: Query = { name: record.name, type: "TXT", part: "txt" };
+      return organization === undefined ? [own] : [own, { name: organization, type: "TXT", part: "organization" }];
+    }
+    case "MX_INBOUND":
+    case "MAIL_FROM_MX":
+      return [{ name: record.name, type: "MX", part: "mx" }];
+  }
+}
+
+/** The name a record gets if it was entered in full and the provider appended the zone: the most common mistake. */
+export function misplacedName(record: ExpectedRecord): string | undefined {
+  const name = `${record.name}.${nameInZone(record).zone}`;
+  return record.nameShort === "@" || name.length > 253 ? undefined : name;
+}
+
+const minute = 60_000;
+export const checkTimes = {
+  staleAfterMs: 5 * minute,
+  firstMs: 5 * minute,
+  longestMs: 60 * minute,
+  readyMs: 6 * 60 * minute,
+  timeoutMs: 5_000,
+} as const;
+
+/** Whether GetDomain checks again. The age of a domain without a check counts from its registration. */
+export function isStale(domain: { lastCheckedAt: Date | null; createdAt: Date }, now: Date): boolean {
+  return now.getTime() - (domain.lastCheckedAt ?? domain.createdAt).getTime() > checkTimes.staleAfterMs;
+}
+
+/**
+ * When the next background check is due: after 5, 10, 20, 40, then 60 minutes while not ready, after 6 hours when ready.
+ * `checksInStatus` counts the checks since the status last changed. `jitter`, from 0 to 1, spreads the load by ±10 %.
+ */
+export function nextCheckAt(input: { status: string; checksInStatus: number; now: Date; jitter: number }): Date {
+  const base =
+    input.status === "ready"
+      ? checkTimes.readyMs
+      : Math.min(checkTimes.longestMs, checkTimes.firstMs * 2 ** Math.min(Math.max(input.checksInStatus - 1, 0), 10));
+  return new Date(input.now.getTime() + Math.round(base * (0.9 + 0.2 * input.jitter)));
+}

@@ -1,0 +1,102 @@
+/** Computes from the findings of one check everything that is stored for the domain. The checker calls it for every check. */
+import { nextCheckAt } from "./check-plan.ts";
+import { type Judgment, judgeRecord, type RecordFinding, unchecked } from "./judge.ts";
+import type { ExpectedRecord, RecordKey } from "./records.ts";
+import { canSend, type DomainFacts, type DomainStatus, next, ownReturnPath } from "./status.ts";
+import { type DomainSummary, type JudgedRecord, summarize } from "./summary.ts";
+
+/** A record's judgment as stored with its domain. */
+export type StoredRecord = Judgment & { key: RecordKey };
+
+/** Why a check runs. `verify`: a caller requested it. `refresh`: the stored state was stale. `background`: it was due. */
+export type CheckKind = "verify" | "refresh" | "background";
+
+export type CheckedDomain = {
+  domain: string;
+  facts: DomainFacts;
+  records: readonly StoredRecord[];
+  canSend: boolean;
+  canReceive: boolean;
+  /** Background checks since the status last changed or a caller last requested a check. */
+  checks: number;
+};
+
+export type CheckResult = {
+  facts: DomainFacts;
+  records: StoredRecord[];
+  summary: DomainSummary;
+  /** The DKIM keys that receivers can find: 1 for ph1, 2 for ph2. */
+  signingSlots: (1 | 2)[];
+  mailFromReady: boolean;
+  checks: number;
+  nextCheckAt: Date;
+  /** The status or a record differs from the previous check. */
+  changed: boolean;
+  /** Set if the change is reported as an event. */
+  previousStatus: DomainStatus | undefined;
+};
+
+export function resultOf(input: {
+  before: CheckedDomain;
+  expected: readonly ExpectedRecord[];
+  findings: ReadonlyMap<RecordKey, RecordFinding>;
+  kind: CheckKind;
+  now: Date;
+  /** From 0 to 1. */
+  jitter: number;
+}): CheckResult {
+  const { before, expected, findings, now } = input;
+  const judged = judgedRecords(expected, before.records).map((one): JudgedRecord & Judgment => {
+    const finding = findings.get(one.record.key);
+    const { record, ...state } = one;
+    return { record, ...(finding ? judgeRecord(record, finding, state) : state) };
+  });
+  const { facts } = next(before.facts, judged, now);
+  const summary = summarize(before.domain, facts.status, judged);
+  const records = judged.map(({ record, ...state }): StoredRecord => ({ key: record.key, ...state }));
+  const statusChanged = facts.status !== before.facts.status;
+  const reportsEvent =
+    statusChanged || canSend(facts.status, judged) !== before.canSend || summary.canReceive !== before.canReceive;
+  // A caller that requests a check has probably just changed a record, so background checks become frequent again.
+  const checks =
+    statusChanged || input.kind === "verify"
+      ? 1
+      : input.kind === "background"
+        ? before.checks + 1
+        : Math.max(before.checks, 1);
+  return {
+    facts,
+    records,
+    summary,
+    signingSlots: ([1, 2] as const).filter((slot) =>
+      records.some((one) => one.key === `dkim${slot}` && one.status === "found"),
+    ),
+    mailFromReady: ownReturnPath(judged),
+    checks,
+    nextCheckAt: nextCheckAt({ status: facts.status, checksInStatus: checks, now, jitter: input.jitter }),
+    changed: reportsEvent || !sameRecords(records, before.records),
+    previousStatus: reportsEvent ? before.facts.status : undefined,
+  };
+}
+
+/** The expected records with their stored judgments. Before the first check, every record is pending. */
+export function judgedRecords(
+  expected: readonly ExpectedRecord[],
+  stored: readonly StoredRecord[],
+): (JudgedRecord & Judgment)[] {
+  return expected.map((record) => {
+    const { key: _, ...state } = stored.find((one) => one.key === record.key) ?? {
+      key: record.key,
+      ...unchecked,
+      waiting: false,
+      unanswered: false,
+    };
+    return { record, ...state };
+  });
+}
+
+function sameRecords(a: readonly StoredRecord[], b: readonly StoredRecord[]): boolean {
+  const textOf = (records: readonly StoredRecord[]) =>
+    records.map(({ key, status, discoveredValue, waiting }) => `${key} ${status} ${waiting} ${discoveredValue}`).join();
+  return textOf(a) === textOf(b);
+}

@@ -1,0 +1,98 @@
+/** Summarizes a domain's records: one message on what to do next, with the record and the fix, and a next action. */
+
+import type { RecordState } from "./judge.ts";
+import { type ExpectedRecord, nameInZone } from "./records.ts";
+import { canReceive, canSend, type DomainStatus } from "./status.ts";
+
+export const nextActions = ["CONFIGURE_DNS", "WAIT", "NONE"] as const;
+export type NextAction = (typeof nextActions)[number];
+
+export type JudgedRecord = RecordState & { record: ExpectedRecord; waiting?: boolean; unanswered?: boolean };
+
+export type DomainSummary = {
+  message: string;
+  nextAction: NextAction;
+  recordsPending: number;
+  recordsConfigured: number;
+  canSend: boolean;
+  canReceive: boolean;
+};
+
+/** Every record counts as either configured (found) or pending, including those that are not required. */
+export function summarize(domain: string, status: DomainStatus, records: readonly JudgedRecord[]): DomainSummary {
+  const configured = records.filter((one) => one.status === "found").length;
+  const lacking = records.filter((one) => one.record.need === "required" && one.status !== "found");
+  const waiting = lacking.length > 0 && lacking.every((one) => one.waiting === true);
+  const nextAction: NextAction = status === "ready" ? "NONE" : waiting ? "WAIT" : "CONFIGURE_DNS";
+  const sending = canSend(status, records);
+  const sentences = [
+    records.every((one) => one.status === "pending" && one.unanswered !== true)
+      ? `The records of ${domain} have not been checked yet. Mail cannot be sent yet.`
+      : headline(domain, status, nextAction, sending),
+    ...(nextAction === "CONFIGURE_DNS" ? fixes(lacking) : []),
+    ...(nextAction === "NONE" ? improvements(records) : []),
+    ...unansweredNote(records),
+  ];
+  return {
+    message: sentences.join(" "),
+    nextAction,
+    recordsPending: records.length - configured,
+    recordsConfigured: configured,
+    canSend: sending,
+    canReceive: canReceive(records),
+  };
+}
+
+function headline(domain: string, status: DomainStatus, nextAction: NextAction, sending: boolean): string {
+  const may = sending ? "Mail can already be sent." : "Mail cannot be sent yet.";
+  if (status === "ready") return `${domain} is ready.`;
+  if (nextAction === "WAIT") {
+    return `The records of ${domain} are right at your DNS provider; resolvers still cache an old answer until its TTL expires. You do not need to do anything. ${may}`;
+  }
+  switch (status) {
+    case "pending":
+      return `No record of ${domain} has been found yet. ${may}`;
+    case "verifying":
+      return `Some records of ${domain} are in place. ${may}`;
+    case "degraded":
+      return sending
+        ? `${domain} can still send, but required records are missing, and receivers may reject its mail.`
+        : `${domain} has lost its DKIM records and cannot send.`;
+    case "failed":
+      return `No DKIM record of ${domain} has been found for 72 hours, so it cannot send. It recovers by itself once the records are published.`;
+  }
+}
+
+/** The full fix for the first record and only the names of the others, to keep the message short. */
+function fixes(lacking: readonly JudgedRecord[]): string[] {
+  const [first, ...others] = lacking.filter((one) => one.waiting !== true);
+  if (first === undefined) return [];
+  const names = others.map(({ record }) => `${record.type} ${record.name}`);
+  return [fix(first), ...(names.length > 0 ? [`Then fix: ${names.join(", ")}.`] : [])];
+}
+
+function fix({ record, status, note, discoveredValue }: JudgedRecord): string {
+  const { host, zone } = nameInZone(record);
+  const priority = record.priority === undefined ? "" : ` with priority ${record.priority}`;
+  if (status === "mismatch") {
+    return `The ${record.type} record at ${record.name} is wrong: ${note}. Found: ${discoveredValue}. Expected: ${record.value}${priority}.`;
+  }
+  const why = status === "missing" && note !== "" ? ` (${note})` : "";
+  return `Add the ${record.type} record ${host} with the value ${record.value}${priority} in the DNS of ${zone}${why}.`;
+}
+
+function improvements(records: readonly JudgedRecord[]): string[] {
+  return records
+    .filter((one) => one.record.need === "recommended" && one.status !== "found")
+    .map((one) => `Also recommended: the ${one.record.type} record at ${one.record.name}.`);
+}
+
+function unansweredNote(records: readonly JudgedRecord[]): string[] {
+  const silent = records.filter((one) => one.unanswered === true);
+  if (silent.length === 0) return [];
+  if (silent.length === records.length) {
+    return ["DNS did not answer in the last check; the last known status is kept."];
+  }
+  const names = silent.map(({ record }) => `${record.type} ${record.name}`);
+  return [`DNS gave no answer for ${names.join(", ")} in the last check; the last known status is kept.`];
+}

@@ -1,0 +1,197 @@
+/** DomainService: registers, lists, checks and deletes sending domains, rotates their DKIM keys, and converts them to the wire. */
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  type DnsRecordSchema,
+  type DomainSchema,
+  DomainService,
+  DomainStatus,
+  RecordStatus,
+  RecordType,
+} from "../gen/v1/domain_pb.ts";
+import { serve } from "../http/call.ts";
+import { pageSizeOf } from "../http/paging.ts";
+import { invalid, notFound, type Violation } from "../ops/problem.ts";
+import { fromWireId, toWireId } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { expectedRecords, type RecordPurpose, recordInstructions } from "./rules/records.ts";
+import { judgedRecords } from "./rules/result.ts";
+import { type JudgedRecord, summarize } from "./rules/summary.ts";
+import { type DomainRow, deleteDomain, listDomains } from "./store/domains.ts";
+
+export type DomainServiceDeps = {
+  sql: Sql;
+  zone: string;
+  register(
+    request: { workspaceId: string; domain: string; mailFromLabel: string },
+    beginWrite: () => void,
+  ): Promise<DomainRow>;
+  checker: {
+    /** Checks the records first if the last check is stale. */
+    get(workspaceId: string, id: string): Promise<DomainRow | undefined>;
+    verify(
+      workspaceId: string,
+      id: string,
+    ): Promise<{ row: DomainRow; wasRefreshed: boolean; nextRetryAt: Date | undefined } | undefined>;
+  };
+  rotate(
+    workspaceId: string,
+    id: string,
+    beginWrite: () => void,
+  ): Promise<{ row: DomainRow; signsFrom: Date } | undefined>;
+  /** Whether our own DNS can serve the records of this domain. */
+  servesLocally(domain: string): boolean;
+  /** Publishes the domain's records in our own DNS and checks them. */
+  publishLocally(workspaceId: string, id: string, beginWrite: () => void): Promise<DomainRow | undefined>;
+};
+
+export function createDomainService(deps: DomainServiceDeps) {
+  const { sql, zone } = deps;
+  const onWire = (row: DomainRow) => domainOnWire(row, { zone, localDns: deps.servesLocally(row.domain) });
+  return serve(DomainService, {
+    async addDomain({ domain, mailFromLabel }, call) {
+      const { workspaceId } = call.caller;
+      const row = await deps.register({ workspaceId, domain, mailFromLabel }, () => call.beginWrite());
+      return {
+        domain: onWire(row),
+        message: `${row.domain} is registered. Publish the records at its DNS provider, then call VerifyDomain. Mail can be sent as soon as one DKIM record is found.`,
+      };
+    },
+
+    async getDomain(request, call) {
+      const id = idFrom(request.id);
+      const row = id && (await deps.checker.get(call.caller.workspaceId, id));
+      if (!row) throw notFound("domain", request.id);
+      return { domain: onWire(row) };
+    },
+
+    async listDomains(request, call) {
+      const { limit, offset } = pageOf(request);
+      const { rows, total } = await listDomains(sql, { workspaceId: call.caller.workspaceId, limit, offset });
+      return { data: rows.map((row) => onWire(row)), total };
+    },
+
+    async verifyDomain(request, call) {
+      const id = idFrom(request.id);
+      const verified = id && (await deps.checker.verify(call.caller.workspaceId, id));
+      if (!verified) throw notFound("domain", request.id);
+      const { row, wasRefreshed, nextRetryAt } = verified;
+      const domain = onWire(row);
+      const message = domain.summary?.message ?? "";
+      return {
+        domain,
+        wasRefreshed,
+        nextRetryAt: nextRetryAt && timestampFromDate(nextRetryAt),
+        message: nextRetryAt
+          ? `The records were checked recently and can be checked again at ${nextRetryAt.toISOString()}; this is the last known state. ${message}`
+          : message,
+      };
+    },
+
+    async rotateDkim(request, call) {
+      const id = idFrom(request.id);
+      const rotated = id && (await deps.rotate(call.caller.workspaceId, id, () => call.beginWrite()));
+      if (!rotated) throw notFound("domain", request.id);
+      const { row, signsFrom } = rotated;
+      return {
+        domain: onWire(row),
+        signsFrom: timestampFromDate(signsFrom),
+        message: `A new DKIM key for ${row.domain} is published and starts signing at ${signsFrom.toISOString()}. You do not need to change anything in DNS.`,
+      };
+    },
+
+    async publishToLocalDns(request, call) {
+      const id = idFrom(request.id);
+      const row = id && (await deps.publishLocally(call.caller.workspaceId, id, () => call.beginWrite()));
+      if (!row) throw notFound("domain", request.id);
+      const domain = onWire(row);
+      return {
+        domain,
+        message: `The local DNS now serves the records of ${row.domain}. ${domain.summary?.message ?? ""}`.trim(),
+      };
+    },
+
+    async deleteDomain(request, call) {
+      const id = idFrom(request.id);
+      call.beginWrite();
+      const row = id && (await deleteDomain(sql, call.caller.workspaceId, id));
+      if (!row) throw notFound("domain", request.id);
+      return {
+        message: `${row.domain} is deleted and can no longer send. Accepted mail is still signed and delivered: keep its DKIM records in DNS for 7 more days.`,
+      };
+    },
+  });
+}
+
+function idFrom(wireId: string): string | undefined {
+  if (wireId === "") throw invalid([{ field: "id", description: "is required: the id of a domain, dom_…" }]);
+  return fromWireId("domain", wireId);
+}
+
+/** Pages start at 1; 0 and unset mean 1. */
+function pageOf(request: { page: number; pageSize: number }): { limit: number; offset: number } {
+  const problems: Violation[] = [];
+  const limit = pageSizeOf(request.pageSize, problems);
+  if (request.page < 0)
+    problems.push({ field: "page", description: `must not be negative, is ${request.page}; the first page is 1` });
+  if (problems.length > 0) throw invalid(problems);
+  return { limit, offset: (Math.max(request.page, 1) - 1) * limit };
+}
+
+/** A domain as the contract's message: every record with its status, the value found and instructions. */
+export function domainOnWire(
+  row: DomainRow,
+  { zone, localDns }: { zone: string; localDns: boolean },
+): MessageInitShape<typeof DomainSchema> {
+  const records = judgedRecords(expectedRecords({ ...row, zone }), row.records);
+  const of = (...purposes: RecordPurpose[]) =>
+    records.filter(({ record }) => purposes.includes(record.purpose)).map(recordOnWire);
+  return {
+    id: toWireId("domain", row.id),
+    domain: row.domain,
+    status: domainStatusOnWire[row.status],
+    region: row.region,
+    createdAt: timestampFromDate(row.createdAt),
+    updatedAt: timestampFromDate(row.updatedAt),
+    lastCheckedAt: row.lastCheckedAt ? timestampFromDate(row.lastCheckedAt) : undefined,
+    summary: { ...summarize(row.domain, row.status, records), canSend: row.canSend, canReceive: row.canReceive },
+    records: {
+      dkimRecords: of("DKIM"),
+      spfRecord: of("SPF")[0],
+      dmarcRecord: of("DMARC")[0],
+      mxRecords: of("MX_INBOUND"),
+      mailFromRecords: of("MAIL_FROM_MX", "MAIL_FROM_SPF"),
+    },
+    localDns,
+  };
+}
+
+export const domainStatusOnWire = {
+  pending: DomainStatus.PENDING,
+  verifying: DomainStatus.VERIFYING,
+  ready: DomainStatus.READY,
+  degraded: DomainStatus.DEGRADED,
+  failed: DomainStatus.FAILED,
+} as const;
+
+const recordStatusOnWire = {
+  pending: RecordStatus.PENDING,
+  found: RecordStatus.FOUND,
+  mismatch: RecordStatus.MISMATCH,
+  missing: RecordStatus.MISSING,
+} as const;
+
+function recordOnWire({ record, ...found }: JudgedRecord): MessageInitShape<typeof DnsRecordSchema> {
+  return {
+    type: record.type,
+    name: record.name,
+    value: record.value,
+    priority: record.priority,
+    recordType: RecordType[record.purpose],
+    status: recordStatusOnWire[found.status],
+    nameShort: record.nameShort,
+    discoveredValue: found.discoveredValue,
+    instructions: recordInstructions(record, found),
+  };
+}

@@ -1,0 +1,132 @@
+/**
+ * SQL of domain checks: leases, so that one node checks a domain at a time, and results. All times come from the
+ * database's clock. Called by the checker.
+ */
+
+import { appendEvent } from "../../events/store.ts";
+import { toWireId } from "../../postgres/ids.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import type { CheckResult } from "../rules/result.ts";
+import { type DomainRow, domainColumns } from "./domains.ts";
+
+/** Longer than any check takes. After this time another node may lease the domain. */
+const leaseSeconds = 15;
+
+type DomainKey = { workspaceId: string; id: string };
+
+/** Leases a domain whose last check is stale. Undefined: the check is recent, or another node has the lease. Primary key. */
+export async function claimStale(
+  sql: Sql,
+  claim: DomainKey & { lease: string; staleAfterMs: number },
+): Promise<DomainRow | undefined> {
+  const [row] = await sql<DomainRow[]>`
+    update domains set ${leaseColumns(sql, claim.lease)}
+    where workspace_id = ${claim.workspaceId} and id = ${claim.id} and ${isUnleased(sql)}
+      and coalesce(last_checked_at, created_at) < now() - ${claim.staleAfterMs} * interval '1 millisecond'
+    returning ${domainColumns(sql)}`;
+  return row;
+}
+
+/**
+ * Leases a domain for the one check per interval that a caller may request. It takes the lease from a running check,
+ * which may have queried DNS before the caller changed a record; the result of that check is discarded. Primary key.
+ */
+export async function claimVerify(
+  sql: Sql,
+  claim: DomainKey & { lease: string; intervalMs: number },
+): Promise<DomainRow | undefined> {
+  const [row] = await sql<DomainRow[]>`
+    update domains set ${leaseColumns(sql, claim.lease)}, last_verify_at = now()
+    where workspace_id = ${claim.workspaceId} and id = ${claim.id} and deleted_at is null
+      and (last_verify_at is null or last_verify_at <= now() - ${claim.intervalMs} * interval '1 millisecond')
+    returning ${domainColumns(sql)}`;
+  return row;
+}
+
+/** Leases domains that are due for a background check, the longest overdue first. Index domains_due. */
+export async function claimDue(sql: Sql, claim: { lease: string; limit: number }): Promise<DomainRow[]> {
+  // Materialized: if inlined, the planner may run the locking query again and lease more than `limit`.
+  return await sql<DomainRow[]>`
+    with due as materialized (
+      select workspace_id, id from domains where next_check_at <= now() and ${isUnleased(sql)}
+      order by next_check_at limit ${claim.limit} for update skip locked
+    )
+    update domains set ${leaseColumns(sql, claim.lease)}
+    where (workspace_id, id) in (select workspace_id, id from due) returning ${domainColumns(sql)}`;
+}
+
+/** Stores the state and the event of a check in one transaction. Undefined: the check no longer has the lease. */
+export async function recordCheck(
+  sql: Sql,
+  check: DomainKey & { lease: string; eventId: string; result: CheckResult },
+): Promise<DomainRow | undefined> {
+  const { result } = check;
+  const { facts, summary } = result;
+  const { row } = await sql.begin(async (transaction) => {
+    const tx = transaction as unknown as Sql;
+    const [row] = await tx<DomainRow[]>`
+      update domains set status = ${facts.status}, records = ${JSON.stringify(result.records)}::text::jsonb, note = ${summary.message},
+        next_action = ${summary.nextAction}, can_send = ${summary.canSend}, can_receive = ${summary.canReceive},
+        signing_slots = ${result.signingSlots}::smallint[], mail_from_ready = ${result.mailFromReady},
+        ready_at = ${facts.readyAt}, dkim_seen_at = ${facts.dkimSeenAt}, incomplete_since = ${facts.incompleteSince},
+        control_proved_at = case when ${facts.hadDkim} and cardinality(signing_slots) = 0 then now() else control_proved_at end,
+        updated_at = case when ${result.changed} then now() else updated_at end, last_checked_at = now(),
+        next_check_at = ${result.nextCheckAt}, checks = ${result.checks}, check_lease = null, check_lease_until = null
+      where workspace_id = ${check.workspaceId} and id = ${check.id} and check_lease = ${check.lease} and deleted_at is null
+      returning ${domainColumns(tx)}`;
+    if (row && result.previousStatus !== undefined)
+      await appendEvent(tx, {
+        id: check.eventId,
+        workspaceId: row.workspaceId,
+        type: "domain.updated",
+        payload: {
+          domainId: toWireId("domain", row.id),
+          domain: row.domain,
+          status: statusOnWire(facts.status),
+          previousStatus: statusOnWire(result.previousStatus),
+          canSend: summary.canSend,
+          canReceive: summary.canReceive,
+          message: summary.message,
+        },
+      });
+    return { row };
+  });
+  return row;
+}
+
+/** Releases the lease of a check without a result. The domain is due again in `againInMs` at the earliest. */
+export async function releaseCheck(sql: Sql, check: DomainKey & { lease: string; againInMs: number }): Promise<void> {
+  await sql`
+    update domains set check_lease = null, check_lease_until = null,
+      next_check_at = greatest(next_check_at, now() + ${check.againInMs} * interval '1 millisecond')
+    where workspace_id = ${check.workspaceId} and id = ${check.id} and check_lease = ${check.lease}`;
+}
+
+/**
+ * Makes other registrations of the name due at once if they had a DKIM record at their last check: when one registration
+ * gains its record, another has most likely lost its own. Locked rows are skipped. Index domains_proved.
+ */
+export async function recheckRivals(sql: Sql, of: DomainKey & { domain: string; seenAfter: Date }): Promise<number> {
+  const rows = await sql`
+    with rivals as materialized (
+      select workspace_id, id from domains
+      where domain = ${of.domain} and deleted_at is null and control_proved_at is not null and id <> ${of.id}
+        and cardinality(signing_slots) > 0 and last_checked_at < ${of.seenAfter}
+      for update skip locked
+    )
+    update domains set next_check_at = now() where (workspace_id, id) in (select workspace_id, id from rivals) returning 1`;
+  return rows.length;
+}
+
+function leaseColumns(sql: Sql, lease: string) {
+  return sql`check_lease = ${lease}, check_lease_until = now() + ${leaseSeconds} * interval '1 second'`;
+}
+
+function isUnleased(sql: Sql) {
+  return sql`deleted_at is null and (check_lease_until is null or check_lease_until < now())`;
+}
+
+/** The enum name in the contract's JSON. */
+function statusOnWire(status: string): string {
+  return `DOMAIN_STATUS_${status.toUpperCase()}`;
+}

@@ -1,0 +1,98 @@
+/** SQL of DKIM keys: the keys that our DNS serves, the keys that a check expects, rotation, and removal with deleted domains. */
+import type { Sql } from "../../postgres/pool.ts";
+
+export type NewDkimKey = { id: string; slot: 1 | 2; label: string; publicKey: string; privateKeySealed: string };
+
+/** Base64 SPKI of the keys behind ph1 and ph2. Index dkim_keys_by_domain. */
+export async function readPublicKeys(
+  sql: Sql,
+  workspaceId: string,
+  domainId: string,
+): Promise<[string | undefined, string | undefined]> {
+  const rows = await sql<{ slot: number; publicKey: string }[]>`
+    select distinct on (slot) slot, public_key as "publicKey" from dkim_keys
+    where workspace_id = ${workspaceId} and domain_id = ${domainId} and retired_at is null order by slot, created_at desc`;
+  const of = (slot: number) => rows.find((row) => row.slot === slot)?.publicKey;
+  return [of(1), of(2)];
+}
+
+/** Replaced keys and keys of deleted domains stay in DNS this long after their last signature, to verify mail in transit. */
+const servedForDays = 7;
+
+/** `last_signed_at` is updated at most once an hour, so the last signature may be this much later. */
+const signedAtLagHours = 1;
+
+export type RotationState = {
+  /** A new key exists that does not sign yet. */
+  waiting: boolean;
+  /** The keys of the selectors; the one that signs is first. */
+  keys: { id: string; slot: 1 | 2; label: string; signedRecently: boolean }[];
+};
+
+/** Locks the domain: two rotations at the same time would replace both keys. */
+export async function readRotation(sql: Sql, workspaceId: string, domainId: string): Promise<RotationState> {
+  await sql`select 1 from domains where workspace_id = ${workspaceId} and id = ${domainId} for update`;
+  const keys = await sql<(RotationState["keys"][number] & { waiting: boolean })[]>`
+    select id, slot, label, active_from > now() as waiting,
+      coalesce(last_signed_at > now() - ${servedForDays} * interval '1 day' - ${signedAtLagHours} * interval '1 hour', false) as "signedRecently"
+    from dkim_keys where workspace_id = ${workspaceId} and domain_id = ${domainId} and retired_at is null
+    order by active_from desc, slot`;
+  return { waiting: keys.some((key) => key.waiting), keys };
+}
+
+/** Retires the old key and adds a new one in its slot, which signs after `signsInSeconds`. */
+export async function replaceKey(
+  sql: Sql,
+  old: { workspaceId: string; domainId: string; id: string },
+  key: NewDkimKey,
+  signsInSeconds: number,
+): Promise<Date> {
+  await sql`update dkim_keys set retired_at = now() where workspace_id = ${old.workspaceId} and id = ${old.id}`;
+  const [row] = await sql<{ activeFrom: Date }[]>`
+    insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed, active_from)
+    values (${old.workspaceId}, ${key.id}, ${old.domainId}, ${key.slot}, ${key.label}, ${key.publicKey}, ${key.privateKeySealed},
+      now() + ${signsInSeconds} * interval '1 second')
+    returning active_from as "activeFrom"`;
+  return row!.activeFrom;
+}
+
+/** The keys for many labels in one statement; undefined for a label without a key to serve. Index dkim_keys_served. */
+export async function findServedKeys(sql: Sql, labels: readonly string[]): Promise<(string | undefined)[]> {
+  const rows = await sql<{ label: string; publicKey: string }[]>`
+    select distinct on (k.label) k.label, k.public_key as "publicKey" from dkim_keys k ${isServed(sql)}
+    and k.label = any(${labels as string[]}::text[]) order by k.label, k.retired_at desc nulls first, k.created_at desc`;
+  const byLabel = new Map(rows.map((row) => [row.label, row.publicKey]));
+  return labels.map((label) => byLabel.get(label));
+}
+
+/** Every key in our zone, for the zone file. */
+export async function listServedKeys(sql: Sql): Promise<{ label: string; publicKey: string }[]> {
+  return await sql<{ label: string; publicKey: string }[]>`
+    select distinct on (k.label) k.label, k.public_key as "publicKey" from dkim_keys k ${isServed(sql)}
+    order by k.label, k.retired_at desc nulls first, k.created_at desc`;
+}
+
+function isServed(sql: Sql) {
+  return sql`join domains d on d.workspace_id = k.workspace_id and d.id = k.domain_id
+    where (k.retired_at is null and d.deleted_at is null
+      or greatest(k.retired_at, d.deleted_at, k.last_signed_at) > now() - ${servedForDays} * interval '1 day')`;
+}
+
+/** Mail may be scheduled 30 days ahead and then retried for days. After this time no accepted mail of a deleted domain is left. */
+const signsForDays = 60;
+
+/** Removes domains deleted long ago, with their keys. */
+export async function forgetDeletedDomains(sql: Sql): Promise<number> {
+  const rows = await sql`
+    with old as (
+      select d.workspace_id, d.id from domains d
+      where d.deleted_at < now() - ${signsForDays} * interval '1 day' and not exists (
+        select 1 from dkim_keys k where k.workspace_id = d.workspace_id and k.domain_id = d.id
+        and k.last_signed_at > now() - ${servedForDays} * interval '1 day')
+      limit 100
+    ), keys as (
+      delete from dkim_keys k using old where k.workspace_id = old.workspace_id and k.domain_id = old.id
+    )
+    delete from domains d using old where d.workspace_id = old.workspace_id and d.id = old.id returning 1`;
+  return rows.length;
+}

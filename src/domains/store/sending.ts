@@ -1,0 +1,57 @@
+/** Domains as sending needs them: whether one may send (called by emails), and its signing keys (called by delivery). */
+import type { Sql } from "../../postgres/pool.ts";
+
+export type SendingDomain = { domain: string; canSend: boolean; status: string; note: string };
+
+/** By name. A name that the workspace has not registered is missing from the map. Index domains_by_name. */
+export async function findSendingDomains(
+  sql: Sql,
+  workspaceId: string,
+  names: readonly string[],
+): Promise<Map<string, SendingDomain>> {
+  const rows = await sql<SendingDomain[]>`
+    select domain, can_send as "canSend", status, note from domains
+    where workspace_id = ${workspaceId} and domain = any(${names as string[]}::text[]) and deleted_at is null`;
+  return new Map(rows.map((row) => [row.domain, row]));
+}
+
+export type Signing = {
+  domain: string;
+  /** `bounce` in bounce.example.com, if both MAIL FROM records were found. Undefined: use the service's own zone. */
+  mailFromLabel: string | undefined;
+  /** Sealed private keys whose public keys receivers can find; use the first, which is the newest. */
+  keys: { id: string; slot: number; privateKeySealed: string }[];
+};
+
+/** Also for deleted domains, which still sign the mail that was accepted. */
+export async function readSigning(sql: Sql, workspaceId: string, domainId: string): Promise<Signing | undefined> {
+  const rows = await sql<
+    {
+      domain: string;
+      label: string;
+      mailFromReady: boolean;
+      slots: number[];
+      id: string | null;
+      slot: number;
+      sealed: string;
+    }[]
+  >`
+    select d.domain, d.mail_from_label as label, d.mail_from_ready as "mailFromReady", d.signing_slots as slots, k.id, k.slot, k.private_key_sealed as sealed
+    from domains d left join dkim_keys k on k.workspace_id = d.workspace_id and k.domain_id = d.id and k.retired_at is null and k.active_from <= now()
+    where d.workspace_id = ${workspaceId} and d.id = ${domainId} order by k.active_from desc, k.slot`;
+  const [first] = rows;
+  if (!first) return undefined;
+  const keys = rows.flatMap((row) => (row.id ? [{ id: row.id, slot: row.slot, privateKeySealed: row.sealed }] : []));
+  const findable = keys.filter((key) => first.slots.includes(key.slot));
+  return {
+    domain: first.domain,
+    mailFromLabel: first.mailFromReady ? first.label : undefined,
+    keys: findable.length > 0 ? findable : keys,
+  };
+}
+
+/** Stores the time of the last signature, at most once an hour per key: a retired key is served for a week after it. */
+export async function noteSigned(sql: Sql, workspaceId: string, keyIds: readonly string[]): Promise<void> {
+  await sql`update dkim_keys set last_signed_at = now() where workspace_id = ${workspaceId} and id = any(${keyIds as string[]}::uuid[])
+    and (last_signed_at is null or last_signed_at < now() - interval '1 hour')`;
+}

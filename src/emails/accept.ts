@@ -1,0 +1,170 @@
+/**
+ * Accepts every email into the queue: checks the request, resolves its thread, and stores it if its domain may send.
+ * EmailService (service.ts) and system-mail.ts call it. Parts: accept-batch.ts (many emails in one call), rules/ (checks),
+ * store/ (SQL). Read rules/check.ts and store/emails.ts next; delivery/loop.ts takes over from the queue.
+ */
+
+import { makeMessageId, readMessageId } from "../mail/message-id.ts";
+import type { Clock } from "../ops/clock.ts";
+import { invalid, Problem } from "../ops/problem.ts";
+import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import type { Wake } from "../postgres/wake.ts";
+import { type AcceptBatch, createAcceptBatch, type PrepareOptions } from "./accept-batch.ts";
+import { wakeLanes } from "./lane.ts";
+import { apiKeyRefused, type CheckedEmail, check, domainRefused } from "./rules/check.ts";
+import { checkIdempotencyKey, hashOf, idempotencyKeptForMs, idempotencyKeyReused } from "./rules/idempotency.ts";
+import type { AcceptOptions, SendLimits, SendRequest, Submitter } from "./rules/request.ts";
+import { createEmailStore, findAccepted, type NewEmail } from "./store/emails.ts";
+import { findThread } from "./store/reads.ts";
+
+export type AcceptedEmail = {
+  id: string;
+  messageId: string;
+  /** An earlier call with the same idempotency key and request has already stored this email. */
+  repeated: boolean;
+};
+
+export type Accept = {
+  accept(request: SendRequest, submitter: Submitter, options: AcceptOptions): Promise<AcceptedEmail>;
+  /** Accepts many emails in one commit; each is checked separately. */
+  acceptBatch: AcceptBatch;
+  idle(): Promise<void>;
+};
+
+export type AcceptDeps = { sql: Sql; clock: Clock; wake: Wake; limits: SendLimits; retryForMs: number };
+
+export function createAccept(deps: AcceptDeps): Accept {
+  const emails = createEmailStore(deps.sql, { onStored: (stored) => wakeLanes(deps.wake, stored) });
+
+  return {
+    async accept(request, submitter, options) {
+      checkIdempotencyKey(options.idempotencyKey);
+      try {
+        return await acceptNew(request, submitter, options);
+      } catch (error) {
+        const earlier = error instanceof Problem && (await findEarlier(request, submitter, options.idempotencyKey));
+        if (!earlier) throw error;
+        return earlier;
+      }
+    },
+    acceptBatch: createAcceptBatch({ sql: deps.sql, wake: deps.wake, prepare }),
+    idle: emails.idle,
+  };
+
+  /** Returns the email to store, or throws a Problem. Writes nothing; the code that stores the email checks its domain. */
+  async function prepare(
+    request: SendRequest,
+    submitter: Submitter,
+    { idempotencyKey, unknownFields }: PrepareOptions,
+  ): Promise<NewEmail> {
+    const checked = check(request, { limits: deps.limits, nowMs: deps.clock.nowMs(), unknownFields });
+    if (!checked.ok) throw invalid(checked.violations);
+    const { email } = checked;
+    if (submitter.domain !== undefined && submitter.domain !== email.from.domain)
+      throw apiKeyRefused(submitter.domain, email.from.domain);
+    const thread = await threadOf(deps.sql, submitter.workspaceId, request, email);
+    return toRow({ deps, request, submitter, email, thread, idempotencyKey });
+  }
+
+  async function acceptNew(request: SendRequest, submitter: Submitter, options: AcceptOptions): Promise<AcceptedEmail> {
+    const row = await prepare(request, submitter, {
+      idempotencyKey: options.idempotencyKey,
+      unknownFields: () => options.unknownFields?.(0) ?? [],
+    });
+    options.beginWrite();
+    const answer = await emails.accept(row);
+    if (answer.stored) return { id: row.id, messageId: row.messageId, repeated: false };
+    if (answer.emailId === undefined) throw domainRefused(row.domain, answer.domain);
+    if (answer.requestHash !== row.idempotency!.requestHash) throw idempotencyKeyReused();
+    const messageId = makeMessageId(toWireId("email", answer.emailId), row.domain);
+    return { id: answer.emailId, messageId, repeated: true };
+  }
+
+  /** A repeated call gets the first answer, even if the domain or the schedule would be rejected by now. */
+  async function findEarlier(
+    request: SendRequest,
+    submitter: Submitter,
+    key: string | undefined,
+  ): Promise<AcceptedEmail | undefined> {
+    const first = key === undefined ? undefined : await findAccepted(deps.sql, submitter.workspaceId, key);
+    if (!first) return undefined;
+    if (first.requestHash !== hashOf(request)) throw idempotencyKeyReused();
+    return { id: first.emailId, messageId: first.messageId, repeated: true };
+  }
+}
+
+type Thread = { inReplyTo: string | undefined; references: string[] };
+
+/** Explicit references take precedence. Otherwise: the references of the email replied to, if it is ours, plus that email. */
+async function threadOf(sql: Sql, workspaceId: string, request: SendRequest, email: CheckedEmail): Promise<Thread> {
+  if (request.replyToEmailId !== "") {
+    const kind = request.replyToEmailId.startsWith("in_") ? "inbound" : "email";
+    const id = fromWireId(kind, request.replyToEmailId);
+    const answered = id && (await findThread(sql, workspaceId, kind, id));
+    if (!answered)
+      throw new Problem(
+        "not_found",
+        `replyToEmailId: no email or inbound message has the id ${JSON.stringify(request.replyToEmailId)} in this workspace.`,
+      );
+    return {
+      inReplyTo: answered.messageId,
+      references: email.references.length > 0 ? email.references : [...answered.references, answered.messageId],
+    };
+  }
+  if (email.inReplyTo === undefined) return { inReplyTo: undefined, references: email.references };
+  if (email.references.length > 0) return { inReplyTo: email.inReplyTo, references: email.references };
+  const ours = readMessageId(email.inReplyTo);
+  const id = ours && fromWireId("email", ours.emailId);
+  const answered = id ? await findThread(sql, workspaceId, "email", id) : undefined;
+  const chain = answered?.messageId === email.inReplyTo ? answered.references : [];
+  return { inReplyTo: email.inReplyTo, references: [...chain, email.inReplyTo] };
+}
+
+type RowInput = {
+  deps: AcceptDeps;
+  request: SendRequest;
+  submitter: Submitter;
+  email: CheckedEmail;
+  thread: Thread;
+  idempotencyKey: string | undefined;
+};
+
+function toRow({ deps, request, submitter, email, thread, idempotencyKey }: RowInput): NewEmail {
+  const id = makeUuid(deps.clock.nowMs());
+  const { from, to, cc, bcc, replyTo, headers, requireTls } = email;
+  return {
+    id,
+    workspaceId: submitter.workspaceId,
+    keyId: submitter.keyId,
+    domain: from.domain,
+    subject: email.subject,
+    messageId: makeMessageId(toWireId("email", id), from.domain),
+    envelope: {
+      from,
+      to,
+      cc,
+      bcc,
+      replyTo,
+      headers,
+      requireTls,
+      ...thread,
+      attachments: email.attachments.map(({ base64: _, ...label }) => label),
+    },
+    metadata: email.metadata,
+    test: submitter.test,
+    sizeBytes:
+      Buffer.byteLength(email.text) +
+      Buffer.byteLength(email.html) +
+      email.attachments.reduce((sum, a) => sum + a.sizeBytes, 0),
+    scheduledAt: email.scheduledAt,
+    retryForMs: deps.retryForMs,
+    expiresAt: email.expiresAt,
+    recipients: email.recipients,
+    parts: [JSON.stringify({ text: email.text, html: email.html }), ...email.attachments.map((a) => a.base64)],
+    idempotency:
+      idempotencyKey === undefined
+        ? undefined
+        : { key: idempotencyKey, requestHash: hashOf(request), keptForMs: idempotencyKeptForMs },
+  };
+}

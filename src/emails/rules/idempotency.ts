@@ -1,0 +1,44 @@
+/** Idempotency keys: their format, which requests count as equal, and how long a key is kept. Called by accept.ts and accept-batch.ts. */
+import { createHash } from "node:crypto";
+import { invalid, Problem } from "../../ops/problem.ts";
+import type { SendRequest } from "./request.ts";
+
+const maxKeyLength = 256;
+export const idempotencyKeptForMs = 86_400_000;
+
+export function checkIdempotencyKey(key: string | undefined): void {
+  if (key === undefined) return;
+  if (key.length > maxKeyLength || !/^[\x20-\x7e]+$/.test(key)) {
+    throw invalid([
+      {
+        field: "Idempotency-Key",
+        description: `must be 1 to ${maxKeyLength} printable ASCII characters, has ${key.length}`,
+      },
+    ]);
+  }
+}
+
+export function idempotencyKeyReused(): Problem {
+  return new Problem(
+    "already_exists",
+    "This Idempotency-Key was used with another request in the last 24 hours. Use a new key for a new email.",
+  );
+}
+
+/** Equal requests have equal hashes. Maps are sorted, because JSON objects have no order. */
+export function hashOf(request: SendRequest): string {
+  const sorted = (map: Readonly<Record<string, string>>) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
+  const { attachments, ...rest } = request;
+  const hash = createHash("sha256").update(
+    JSON.stringify({ ...rest, metadata: sorted(rest.metadata), headers: sorted(rest.headers) }),
+  );
+  for (const { base64Content, ...label } of attachments) hash.update(JSON.stringify(label)).update(base64Content);
+  return hash.digest("hex");
+}
+
+/** Two batches are equal if they have equal emails in the same order. */
+export function hashOfBatch(requests: readonly SendRequest[]): string {
+  const hash = createHash("sha256").update("batch");
+  for (const request of requests) hash.update(hashOf(request));
+  return hash.digest("hex");
+}

@@ -1,0 +1,59 @@
+/**
+ * The input of accept.ts: a requested email, its submitter and the limits. It does not use the contract's messages, so
+ * that other protocols than HTTP can submit emails.
+ */
+
+export type RecipientKind = "to" | "cc" | "bcc";
+
+export type SendRequest = {
+  from: string;
+  to: readonly string[];
+  cc: readonly string[];
+  bcc: readonly string[];
+  subject: string | undefined;
+  body: string;
+  html: string;
+  metadata: Readonly<Record<string, string>>;
+  scheduledAt: Date | undefined;
+  expiresAt: Date | undefined;
+  attachments: readonly { base64Content: string; filename: string; contentType: string; contentId: string }[];
+  inReplyTo: string;
+  references: readonly string[];
+  headers: Readonly<Record<string, string>>;
+  replyToEmailId: string;
+  replyToAddresses: readonly string[];
+  requireTls: boolean;
+};
+
+/** A request in which no field is set. */
+export const emptyRequest: SendRequest = {
+  from: "",
+  to: [],
+  cc: [],
+  bcc: [],
+  subject: undefined,
+  body: "",
+  html: "",
+  metadata: {},
+  scheduledAt: undefined,
+  expiresAt: undefined,
+  attachments: [],
+  inReplyTo: "",
+  references: [],
+  headers: {},
+  replyToEmailId: "",
+  replyToAddresses: [],
+  requireTls: false,
+};
+
+export type SendLimits = { recipients: number; messageBytes: number; attachments: number };
+
+export type Submitter = { workspaceId: string; keyId: string; domain: string | undefined; test: boolean };
+
+export type AcceptOptions = {
+  idempotencyKey: string | undefined;
+  /** Called right before the first write. It throws if the caller's deadline has passed, so that nothing is stored. */
+  beginWrite(): void;
+  /** Field names in the request, or in the i-th email of a batch, that are not in the contract. */
+  unknownFields?(i: number): readonly string[];
+};

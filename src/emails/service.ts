@@ -1,0 +1,239 @@
+/** EmailService: sends emails one by one or in batches, waits for first attempts, lists, shows and cancels emails. */
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { Follower } from "../events/follower.ts";
+import { listEvents, streamEvents } from "../events/service.ts";
+import {
+  EmailService,
+  EmailStatus,
+  type SendEmailBatchRequest,
+  type SendEmailBatchResponseSchema,
+  SendEmailRequestSchema,
+} from "../gen/v1/email_pb.ts";
+import { type Call, serve } from "../http/call.ts";
+import { cutPage, keysetPage } from "../http/paging.ts";
+import { unknownFields } from "../http/unknown-fields.ts";
+import { systemKeyId } from "../keys/store.ts";
+import { compose } from "../mail/compose.ts";
+import type { Clock } from "../ops/clock.ts";
+import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
+import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
+import { createLoader } from "../postgres/loader.ts";
+import type { Sql } from "../postgres/pool.ts";
+import type { Wake } from "../postgres/wake.ts";
+import type { Accept } from "./accept.ts";
+import { toOutgoing } from "./outgoing.ts";
+import { readContents } from "./store/content.ts";
+import {
+  cancelEmail,
+  type EmailRow,
+  type EmailState,
+  getEmail,
+  getRecipients,
+  listEmails,
+  progressOf,
+} from "./store/reads.ts";
+import { emailOnWire, sendRequestFrom, statusFromWire, statusOnWire, statusText, submitterOf } from "./wire.ts";
+
+export type EmailServiceDeps = {
+  sql: Sql;
+  clock: Clock;
+  wake: Wake;
+  accept: Accept;
+  waitForFirstAttempt: WaitForFirstAttempt;
+  follower: Follower;
+  heartbeatMs: number;
+  /** Ends event streams at shutdown, with a code that makes clients reconnect to another node. */
+  stopping: AbortSignal;
+};
+
+/** How long a synchronous SendEmail waits for the first attempt, at most. */
+const maxWaitMs = 10_000;
+/** Time left before the caller's deadline for the answer to arrive. */
+const answerMarginMs = 250;
+
+const maxBatchEmails = 500;
+
+/** How often a waiting call reads the email's progress if no wake-up arrives. */
+const pollMs = 500;
+
+export function createEmailService(deps: EmailServiceDeps) {
+  const { sql } = deps;
+  return serve(EmailService, {
+    async sendEmail(request, call) {
+      const { caller } = call;
+      const send = sendRequestFrom(request);
+      const accepted = await deps.accept.accept(send, submitterOf(caller), {
+        idempotencyKey: call.header("idempotency-key"),
+        beginWrite: () => call.beginWrite(),
+        unknownFields: () => unknownFields(request, SendEmailRequestSchema),
+      });
+      const answer = { id: toWireId("email", accepted.id), messageId: accepted.messageId };
+      const later = send.scheduledAt !== undefined && send.scheduledAt.getTime() > deps.clock.nowMs();
+      if (request.async || later) {
+        const statusMessage = later ? `scheduled for ${send.scheduledAt?.toISOString()}` : "queued for delivery";
+        return { ...answer, status: EmailStatus.QUEUED, statusMessage };
+      }
+      const waitMs = Math.max(0, Math.min(maxWaitMs, (call.timeLeftMs() ?? Number.POSITIVE_INFINITY) - answerMarginMs));
+      const progress = await deps.waitForFirstAttempt(
+        { workspaceId: caller.workspaceId, id: accepted.id },
+        waitMs,
+        call.cancellation.signal,
+      );
+      const { status, statusMessage } = progress ?? { status: "queued" as const, statusMessage: "" };
+      return { ...answer, status: statusOnWire[status], statusMessage: statusText(status, statusMessage) };
+    },
+
+    sendEmailBatch: (request, call) => sendBatch(deps.accept, request, call),
+
+    async getEmail(request, call) {
+      const row = await find(request.id, call, call.caller.permission === "send" ? call.caller.keyId : undefined);
+      return { email: emailOnWire(row, await getRecipients(sql, call.caller.workspaceId, row.id)) };
+    },
+
+    async listEmails(request, call) {
+      const page = keysetPage(request);
+      const problems: Violation[] = [];
+      if (request.metadataValue !== "" && request.metadataKey === "")
+        problems.push({ field: "metadataValue", description: "requires metadataKey as well" });
+      if (problems.length > 0) throw invalid(problems);
+      const text = request.search.trim();
+      const rows = await listEmails(sql, {
+        workspaceId: call.caller.workspaceId,
+        before: page.before,
+        limit: page.limit + 1,
+        status: statusFromWire(request.status),
+        recipient: request.recipient.trim() || undefined,
+        domain: request.domain.trim().toLowerCase() || undefined,
+        metadataKey: request.metadataKey || undefined,
+        metadataValue: request.metadataValue || undefined,
+        createdAfter: request.createdAfter && timestampDate(request.createdAfter),
+        createdBefore: request.createdBefore && timestampDate(request.createdBefore),
+        search: text === "" ? undefined : { text, emailId: fromWireId("email", text) },
+      });
+      const cut = cutPage(rows, page.limit);
+      return { data: cut.rows.map((row) => emailOnWire(row, undefined)), nextPageToken: cut.nextPageToken };
+    },
+
+    async cancelEmail(request, call) {
+      const { workspaceId } = call.caller;
+      const { id } = await find(request.id, call);
+      call.beginWrite();
+      const { canceled } = await cancelEmail(sql, { workspaceId, id, eventId: makeUuid(deps.clock.nowMs()) });
+      if (canceled.length === 0) {
+        throw new Problem(
+          "failed_precondition",
+          "This email cannot be canceled: each recipient is finished or is being attempted right now.",
+        );
+      }
+      deps.wake.notify("events");
+      const email = emailOnWire((await getEmail(sql, workspaceId, id))!, await getRecipients(sql, workspaceId, id));
+      return { email, canceledRecipients: canceled.length, message: `Canceled for ${canceled.join(", ")}.` };
+    },
+
+    async getEmailContent(request, call) {
+      const row = await find(request.id, call);
+      if (row.keyId === systemKeyId) throw privateMail();
+      const contents = await readContents(sql, [
+        { workspaceId: call.caller.workspaceId, emailId: row.id, day: row.contentDay },
+      ]);
+      const parts = contents.get(row.id);
+      if (!parts)
+        throw new Problem("not_found", `The content of ${request.id} was deleted after its retention period.`);
+      const outgoing = toOutgoing({ ...row, date: row.scheduledAt ?? row.createdAt }, parts);
+      return { raw: compose(outgoing), body: outgoing.text, html: outgoing.html };
+    },
+
+    listEvents: (request, call) => listEvents(sql, request, call),
+    streamEvents: (request, call) => streamEvents(deps, request, call),
+  });
+
+  async function find(wireId: string, call: Call, keyId?: string): Promise<EmailRow> {
+    if (wireId === "") throw invalid([{ field: "id", description: "is required: the id of an email, em_…" }]);
+    const id = fromWireId("email", wireId);
+    const row = id && (await getEmail(sql, call.caller.workspaceId, id, keyId));
+    if (!row) throw notFound("email", wireId);
+    return row;
+  }
+}
+
+/** System mail contains sign-in and password links. A caller that reads the workspace's mail must not take over an account. */
+function privateMail(): Problem {
+  return new Problem(
+    "permission_denied",
+    "Posthorn sent this email to a person about their account. Only that person can read its content.",
+  );
+}
+
+async function sendBatch(
+  accept: Accept,
+  request: SendEmailBatchRequest,
+  call: Call,
+): Promise<MessageInitShape<typeof SendEmailBatchResponseSchema>> {
+  const { length } = request.emails;
+  if (length === 0) throw invalid([{ field: "emails", description: "is required: the emails to send" }]);
+  if (length > maxBatchEmails)
+    throw invalid([
+      { field: "emails", description: `has ${length} entries, at most ${maxBatchEmails} are allowed in one call` },
+    ]);
+  const results = await accept.acceptBatch(request.emails.map(sendRequestFrom), submitterOf(call.caller), {
+    idempotencyKey: call.header("idempotency-key"),
+    beginWrite: () => call.beginWrite(),
+    unknownFields: (i) => unknownFields(request, SendEmailRequestSchema, ["emails", i]),
+  });
+  const refused = results.filter((result) => "error" in result).length;
+  const data = results.map((result) => {
+    if ("error" in result)
+      return { error: { ...result.error, violations: result.error.violations.map((v) => ({ ...v })) } };
+    return { id: toWireId("email", result.id), messageId: result.messageId, status: EmailStatus.QUEUED };
+  });
+  return { data, accepted: length - refused, refused };
+}
+
+export type Progress = { status: EmailState; statusMessage: string };
+
+/**
+ * Waits until every recipient was attempted once, for synchronous callers of SendEmail. It never rejects, because the
+ * email is already accepted. Undefined: the database did not answer, so the progress is not known.
+ */
+export type WaitForFirstAttempt = (
+  email: { workspaceId: string; id: string },
+  limitMs: number,
+  signal: AbortSignal,
+) => Promise<Progress | undefined>;
+
+export function createWaitForFirstAttempt(deps: { sql: Sql; wake: Wake }): WaitForFirstAttempt {
+  const load = createLoader(async (emails: { workspaceId: string; id: string }[]) => {
+    const byId = new Map((await progressOf(deps.sql, emails)).map((row) => [row.id, row]));
+    return emails.map((email) => byId.get(email.id));
+  });
+
+  return async (email, limitMs, signal) => {
+    const end = performance.now() + limitMs;
+    let last: Progress | undefined;
+    for (;;) {
+      const changed = nextChange(deps.wake, Math.min(pollMs, end - performance.now()), signal);
+      const now = await load(email).catch(() => undefined);
+      if (now) last = { status: now.status, statusMessage: now.statusMessage };
+      // Every recipient was attempted: it is settled, or waits for a retry, which this call does not wait for.
+      const done = now !== undefined && now.untried === 0 && now.status !== "processing";
+      if (done || performance.now() >= end || signal.aborted) return last;
+      await changed;
+    }
+  };
+}
+
+function nextChange(wake: Wake, limitMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      off();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, Math.max(0, limitMs));
+    const off = wake.on("events", done);
+    signal.addEventListener("abort", done);
+  });
+}

@@ -1,0 +1,58 @@
+/** Stores a batch of emails and its idempotency key in one transaction. Called by accept-batch.ts. */
+import type { Sql } from "../../postgres/pool.ts";
+import { batchBytes, insertEmails, insertPieces, type NewEmail, type Piece, piecesOf } from "./emails.ts";
+
+export type NewBatch = {
+  workspaceId: string;
+  emails: NewEmail[];
+  /** Returned again to later calls with the same key. */
+  answer: unknown;
+  idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
+};
+
+/** Undefined: the batch is stored. Otherwise the earlier use of the key; its `answer` is null if that was a single email. */
+export async function storeBatch(
+  sql: Sql,
+  batch: NewBatch,
+): Promise<{ requestHash: string; answer: unknown } | undefined> {
+  return await sql.begin(async (tx) => {
+    if (batch.idempotency && !(await claimKey(tx, batch))) return await keyOf(tx, batch);
+    if (batch.emails.length === 0) return undefined;
+    const leftOut = await insertEmails(tx, batch.emails, []);
+    // The domain could send when the batch was checked. The error makes the caller retry, which checks it again.
+    if (leftOut.length > 0)
+      throw Object.assign(new Error("a sending domain was deleted or blocked meanwhile"), { code: "55P03" });
+    let slice: Piece[] = [];
+    let length = 0;
+    for (const piece of batch.emails.flatMap((email) => [...piecesOf(email)])) {
+      slice.push(piece);
+      length += piece.data.length;
+      if (length < batchBytes) continue;
+      await insertPieces(tx, slice);
+      slice = [];
+      length = 0;
+    }
+    await insertPieces(tx, slice);
+    return undefined;
+  });
+}
+
+async function claimKey(sql: Sql, { workspaceId, answer, idempotency }: NewBatch): Promise<boolean> {
+  const { key, requestHash, keptForMs } = idempotency!;
+  const rows = await sql`
+    insert into idempotency (workspace_id, key, request_hash, answer, expires_at)
+    values (${workspaceId}, ${key}, ${requestHash}, ${JSON.stringify(answer)}::jsonb, now() + ${`${keptForMs} milliseconds`}::interval)
+    on conflict (workspace_id, key) do update
+      set request_hash = excluded.request_hash, email_id = null, answer = excluded.answer, expires_at = excluded.expires_at
+      where idempotency.expires_at < now()
+    returning 1`;
+  return rows.length > 0;
+}
+
+async function keyOf(sql: Sql, { workspaceId, idempotency }: NewBatch) {
+  const [row] = await sql<{ requestHash: string; answer: unknown }[]>`
+    select request_hash as "requestHash", answer from idempotency where workspace_id = ${workspaceId} and key = ${idempotency!.key}`;
+  // Housekeeping deleted the expired key between the two statements: the caller can retry.
+  if (!row) throw Object.assign(new Error("the idempotency key expired meanwhile"), { code: "55P03" });
+  return row;
+}

@@ -1,0 +1,280 @@
+/**
+ * Stores new emails: each with its recipients, content and idempotency key, many emails in one statement. Called by
+ * accept.ts and batches.ts.
+ */
+
+import type { Address } from "../../mail/address.ts";
+import { createGroupCommit } from "../../postgres/group-commit.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import { textArray } from "../../postgres/sql.ts";
+import type { BlockedDomain } from "../rules/check.ts";
+import type { RecipientKind } from "../rules/request.ts";
+
+/** The request without the texts and attachment data, as stored in emails.envelope. */
+export type Envelope = {
+  from: Address;
+  to: Address[];
+  cc: Address[];
+  bcc: Address[];
+  replyTo: Address[];
+  headers: [name: string, value: string][];
+  inReplyTo?: string;
+  references: string[];
+  requireTls: boolean;
+  attachments: { filename: string; contentType: string; contentId?: string; sizeBytes: number }[];
+};
+
+export type NewEmail = {
+  id: string;
+  workspaceId: string;
+  keyId: string;
+  /** The sender's domain. The statement that stores the email checks that the workspace has it and that it may send. */
+  domain: string;
+  subject: string;
+  messageId: string;
+  envelope: Envelope;
+  metadata: Record<string, string>;
+  test: boolean;
+  sizeBytes: number;
+  /** Undefined: due at once. */
+  scheduledAt: Date | undefined;
+  /** How long to retry after it is due, unless `expiresAt` is set. */
+  retryForMs: number;
+  expiresAt: Date | undefined;
+  recipients: { kind: RecipientKind; address: string; destination: string }[];
+  /** Part 0 is JSON of the texts, part n the base64 of attachment n. */
+  parts: string[];
+  idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
+};
+
+/** The email is stored, or its idempotency key was already used for `emailId`, or its domain may not send. */
+export type Accepted =
+  | { stored: true }
+  | { stored: false; emailId: string; requestHash: string }
+  | { stored: false; emailId: undefined; domain: BlockedDomain | undefined };
+
+/** Content is stored in pieces of this length. */
+const pieceLength = 256 * 1024;
+/** The most content in one statement. */
+export const batchBytes = 1024 * 1024;
+
+export type EmailStore = { accept(email: NewEmail): Promise<Accepted>; idle(): Promise<void> };
+
+export type EmailStoreOptions = {
+  concurrency?: number;
+  /** Called with emails right after they were committed together. */
+  onStored?(emails: readonly NewEmail[]): void;
+};
+
+export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): EmailStore {
+  const group = createGroupCommit<NewEmail, Accepted>({
+    run: (emails) => answer(emails, acceptBatch(sql, emails)),
+    maxItems: 200,
+    maxBytes: batchBytes,
+    // bench/send with 64 concurrent callers: 3,000/s with two statements at any time, 3,450/s if the second one starts only
+    // while the first is stuck, 3,950/s if a batch also takes only half of the waiting emails (`halveAboveItems`).
+    concurrency: options.concurrency ?? 2,
+    parallelAfterMs: 20,
+    halveAboveItems: 32,
+    keyOf,
+    // SQLSTATE class 22 is bad data, 23 a violated constraint: one row is at fault. Other errors would fail again.
+    splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
+  });
+  return {
+    accept(email) {
+      const bytes = email.parts.reduce((sum, part) => sum + part.length, 0);
+      if (bytes <= batchBytes) return group.add(email, bytes);
+      return answer([email], acceptLarge(sql, email)).then(([accepted]) => accepted!);
+    },
+    idle: group.idle,
+  };
+
+  async function answer(emails: readonly NewEmail[], storing: Promise<LeftOut[]>) {
+    const leftOut = await storing;
+    if (leftOut.length === 0) {
+      options.onStored?.(emails);
+      return emails.map(() => ({ stored: true as const }));
+    }
+    const left = new Set(leftOut.map(({ id }) => id));
+    options.onStored?.(emails.filter(({ id }) => !left.has(id)));
+    return answersFor(sql, emails, leftOut);
+  }
+}
+
+async function acceptBatch(sql: Sql, emails: NewEmail[]): Promise<LeftOut[]> {
+  // Keys are inserted in sorted order, so that two nodes with the same keys cannot deadlock.
+  const sorted = [...emails].sort((a, b) => ((a.idempotency?.key ?? "") < (b.idempotency?.key ?? "") ? -1 : 1));
+  const pieces = emails.flatMap((email) => [...piecesOf(email)]);
+  return await insertEmails(sql, sorted, pieces);
+}
+
+/** Inserts content that is too large for one statement in pieces within one transaction, so that other calls run in between. */
+async function acceptLarge(sql: Sql, email: NewEmail): Promise<LeftOut[]> {
+  return await sql.begin(async (tx) => {
+    const leftOut = await insertEmails(tx, [email], []);
+    if (leftOut.length > 0) return leftOut;
+    let slice: Piece[] = [];
+    for (const piece of piecesOf(email)) {
+      slice.push(piece);
+      if (slice.length < batchBytes / pieceLength) continue;
+      await insertPieces(tx, slice);
+      slice = [];
+    }
+    await insertPieces(tx, slice);
+    return leftOut;
+  });
+}
+
+/** An email that was not stored: its domain may not send, or its idempotency key was already used. */
+export type LeftOut = { id: string; canSend: boolean | null; status: string | null; note: string | null };
+
+/** Returns the emails that were not stored, nearly always none. */
+export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]): Promise<LeftOut[]> {
+  const rows = JSON.stringify(emails.map(emailRow));
+  const recipients = JSON.stringify(emails.flatMap(recipientRows));
+  return await sql<LeftOut[]>`
+    with requested as (
+      select x.*, d.id as domain_id, d.can_send, d.status, d.note
+      from json_to_recordset((${rows}::text)::json) as x(
+        id uuid, workspace_id uuid, key_id uuid, domain text, from_address text, subject text, message_id text,
+        envelope jsonb, metadata jsonb, test boolean, total integer, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
+        retry_for interval, idempotency_key text, request_hash text, kept_for interval)
+      left join domains d on d.workspace_id = x.workspace_id and d.domain = x.domain and d.deleted_at is null
+    ), input as (
+      select * from requested where can_send
+    ), claimed as (
+      insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
+      select workspace_id, idempotency_key, request_hash, id, now() + kept_for from input where idempotency_key is not null
+      order by workspace_id, idempotency_key
+      on conflict (workspace_id, key) do update
+        set request_hash = excluded.request_hash, email_id = excluded.email_id, answer = null, expires_at = excluded.expires_at
+        where idempotency.expires_at < now()
+      returning email_id
+    ), storable as (
+      select *, greatest(now(), scheduled_at) as due_at from input
+      where idempotency_key is null or id in (select email_id from claimed)
+    ), mail as (
+      insert into emails (workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
+        open, total, size_bytes, content_day, scheduled_at, expires_at)
+      select workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
+        total, total, size_bytes, (due_at at time zone 'UTC')::date, scheduled_at, coalesce(expires_at, due_at + retry_for)
+      from storable
+    ), queue as (
+      insert into recipients (workspace_id, email_id, position, kind, address, destination, due_at)
+      select s.workspace_id, s.id, r.position, r.kind, r.address, r.destination, s.due_at
+      from json_to_recordset((${recipients}::text)::json) as r(email_id uuid, position smallint, kind text, address text, destination text)
+      join storable s on s.id = r.email_id
+    ), content as (
+      insert into email_contents (workspace_id, email_id, day, part, piece, data)
+      select s.workspace_id, s.id, (s.due_at at time zone 'UTC')::date, p.part, p.piece, p.data
+      from unnest(${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[], ${pieces.map((p) => p.piece)}::int[],
+        ${textArray(pieces.map((p) => p.data))}::text[]) as p(email_id, part, piece, data)
+      join storable s on s.id = p.email_id
+    )
+    select id, can_send as "canSend", status, note from requested where id not in (select id from storable)`;
+}
+
+export type Piece = { workspaceId: string; emailId: string; part: number; piece: number; data: string };
+
+export async function insertPieces(sql: Sql, pieces: Piece[]): Promise<void> {
+  await sql`
+    insert into email_contents (workspace_id, email_id, day, part, piece, data)
+    select e.workspace_id, e.id, e.content_day, p.part, p.piece, p.data
+    from unnest(${pieces.map((p) => p.workspaceId)}::uuid[], ${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[],
+      ${pieces.map((p) => p.piece)}::int[], ${textArray(pieces.map((p) => p.data))}::text[]) as p(workspace_id, id, part, piece, data)
+    join emails e using (workspace_id, id)`;
+}
+
+/**
+ * An email that was left out although its domain may send repeats an earlier one with the same key, which is its answer.
+ * Only these few wait for the query; if it fails, the other emails are still reported as stored.
+ */
+function answersFor(sql: Sql, emails: readonly NewEmail[], leftOut: readonly LeftOut[]) {
+  const byId = new Map(leftOut.map((row) => [row.id, row]));
+  const repeated = emails.filter(({ id }) => byId.get(id)?.canSend);
+  const firsts = repeated.length === 0 ? undefined : findFirsts(sql, repeated);
+  return emails.map((email): Accepted | Promise<Accepted> => {
+    const left = byId.get(email.id);
+    if (!left) return { stored: true };
+    if (!left.canSend) return { stored: false, emailId: undefined, domain: blockedDomain(left) };
+    return firsts!.then((found) => {
+      const first = found.get(keyOf(email)!);
+      // The key expired between the two statements, or housekeeping deleted it: the caller can retry.
+      if (!first) throw Object.assign(new Error("the idempotency key expired meanwhile"), { code: "55P03" });
+      return { stored: false, emailId: first.emailId, requestHash: first.requestHash };
+    });
+  });
+}
+
+async function findFirsts(sql: Sql, emails: readonly NewEmail[]) {
+  const rows = await sql<{ workspaceId: string; key: string; requestHash: string; emailId: string }[]>`
+    select i.workspace_id as "workspaceId", i.key, i.request_hash as "requestHash", i.email_id as "emailId"
+    from unnest(${emails.map((e) => e.workspaceId)}::uuid[], ${emails.map((e) => e.idempotency!.key)}::text[]) as k(workspace_id, key)
+    join idempotency i using (workspace_id, key)`;
+  return new Map(rows.map((row) => [`${row.workspaceId} ${row.key}`, row]));
+}
+
+function keyOf(email: NewEmail): string | undefined {
+  return email.idempotency && `${email.workspaceId} ${email.idempotency.key}`;
+}
+
+function blockedDomain({ status, note }: LeftOut): BlockedDomain | undefined {
+  return status === null ? undefined : { status, note: note ?? "" };
+}
+
+/** The email that an idempotency key was used for, until the key expires. */
+export async function findAccepted(
+  sql: Sql,
+  workspaceId: string,
+  key: string,
+): Promise<{ emailId: string; messageId: string; requestHash: string } | undefined> {
+  const [row] = await sql<{ emailId: string; messageId: string; requestHash: string }[]>`
+    select i.email_id as "emailId", e.message_id as "messageId", i.request_hash as "requestHash"
+    from idempotency i join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id
+    where i.workspace_id = ${workspaceId} and i.key = ${key} and i.expires_at >= now()`;
+  return row;
+}
+
+function emailRow(email: NewEmail) {
+  return {
+    id: email.id,
+    workspace_id: email.workspaceId,
+    key_id: email.keyId,
+    domain: email.domain,
+    from_address: email.envelope.from.address,
+    subject: email.subject,
+    message_id: email.messageId,
+    envelope: email.envelope,
+    metadata: email.metadata,
+    test: email.test,
+    total: email.recipients.length,
+    size_bytes: email.sizeBytes,
+    scheduled_at: email.scheduledAt,
+    expires_at: email.expiresAt,
+    retry_for: `${email.retryForMs} milliseconds`,
+    idempotency_key: email.idempotency?.key,
+    request_hash: email.idempotency?.requestHash,
+    kept_for: email.idempotency && `${email.idempotency.keptForMs} milliseconds`,
+  };
+}
+
+function recipientRows(email: NewEmail) {
+  return email.recipients.map((recipient, position) => ({ email_id: email.id, position, ...recipient }));
+}
+
+export function* piecesOf({ id, workspaceId, parts }: NewEmail): Generator<Piece> {
+  for (const [part, text] of parts.entries()) {
+    let from = 0;
+    for (let piece = 0; piece === 0 || from < text.length; piece++) {
+      let to = from + pieceLength;
+      // PostgreSQL rejects half of a surrogate pair, so a pair stays in one piece.
+      if (isHighSurrogate(text.charCodeAt(to - 1))) to--;
+      yield { workspaceId, emailId: id, part, piece, data: text.slice(from, to) };
+      from = to;
+    }
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

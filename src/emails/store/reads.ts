@@ -1,0 +1,190 @@
+/** Reads emails for EmailService: one with its recipients, lists by keyset, progress, threads. Also cancels waiting recipients. */
+import { firstUuidAt } from "../../postgres/ids.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import type { RecipientKind } from "../rules/request.ts";
+import type { Envelope } from "./emails.ts";
+
+export type EmailState = "queued" | "processing" | "sent" | "failed";
+
+export type EmailRow = {
+  id: string;
+  keyId: string | null;
+  domain: string;
+  subject: string;
+  messageId: string;
+  envelope: Envelope;
+  metadata: Record<string, string>;
+  test: boolean;
+  status: EmailState;
+  statusMessage: string;
+  sizeBytes: string;
+  contentDay: string;
+  hasContent: boolean;
+  scheduledAt: Date | null;
+  expiresAt: Date;
+  createdAt: Date;
+  updatedAt: Date;
+};
+
+export type RecipientRow = {
+  kind: RecipientKind;
+  address: string;
+  status: "queued" | "processing" | "delayed" | "delivered" | "sent" | "bounced" | "failed" | "suppressed" | "canceled";
+  attempts: number;
+  reply: string | null;
+  remoteMx: string | null;
+  lastAttemptAt: Date | null;
+  dueAt: Date;
+  settledAt: Date | null;
+};
+
+/** With `keyId`, an email that another key sent is not found. */
+export async function getEmail(
+  sql: Sql,
+  workspaceId: string,
+  id: string,
+  keyId?: string,
+): Promise<EmailRow | undefined> {
+  const [row] = await sql<EmailRow[]>`
+    select ${columns(sql)} from emails e where e.workspace_id = ${workspaceId} and e.id = ${id} ${keyId ? sql`and e.key_id = ${keyId}` : sql``}`;
+  return row;
+}
+
+export async function getRecipients(sql: Sql, workspaceId: string, emailId: string): Promise<RecipientRow[]> {
+  return await sql<RecipientRow[]>`
+    select kind, address, case when lease is not null and status in ('queued', 'delayed') then 'processing' else status end as status, attempts,
+      reply, remote_mx as "remoteMx", last_attempt_at as "lastAttemptAt", due_at as "dueAt", settled_at as "settledAt"
+    from recipients where workspace_id = ${workspaceId} and email_id = ${emailId} order by position`;
+}
+
+export type EmailFilter = {
+  workspaceId: string;
+  before?: string;
+  limit: number;
+  status?: EmailState;
+  recipient?: string;
+  domain?: string;
+  metadataKey?: string;
+  metadataValue?: string;
+  createdAfter?: Date;
+  createdBefore?: Date;
+  search?: { emailId?: string; text: string };
+};
+
+/** The id is made shortly before the commit and by the database's clock, so its time and created_at differ by less than this. */
+const idSlackMs = 3_600_000;
+
+/** Ids cover the years 1970 to 10889; other times are clamped to this range. */
+function idAt(time: Date, slackMs: number): string {
+  return firstUuidAt(Math.min(Math.max(time.getTime() + slackMs, 0), 2 ** 48 - 1));
+}
+
+/** Newest first by id, which is by time. The primary key serves the plain list and time ranges; other indexes serve their filters. */
+export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailRow[]> {
+  const { metadataKey: key, metadataValue: value, search } = filter;
+  const like = search && `%${search.text.replace(/[\\%_]/g, "\\$&")}%`;
+  return await sql<EmailRow[]>`
+    select ${columns(sql)} from emails e where e.workspace_id = ${filter.workspaceId}
+    ${filter.before ? sql`and e.id < ${filter.before}` : sql``}
+    ${statusIs(sql, filter.status)}
+    ${filter.domain ? sql`and e.domain = ${filter.domain}` : sql``}
+    ${filter.recipient ? sql`and e.id in (select email_id from recipients where workspace_id = ${filter.workspaceId} and lower(address) = lower(${filter.recipient}))` : sql``}
+    ${key !== undefined ? sql`and e.metadata <> '{}' and ${value === undefined ? sql`e.metadata ? ${key}` : sql`e.metadata @> ${JSON.stringify({ [key]: value })}::text::jsonb`}` : sql``}
+    ${filter.createdAfter ? sql`and e.created_at >= ${filter.createdAfter} and e.id >= ${idAt(filter.createdAfter, -idSlackMs)}` : sql``}
+    ${filter.createdBefore ? sql`and e.created_at < ${filter.createdBefore} and e.id < ${idAt(filter.createdBefore, idSlackMs)}` : sql``}
+    ${
+      search && like
+        ? sql`and (${search.emailId ? sql`e.id = ${search.emailId}` : sql`false`} or e.message_id = ${search.text} or e.subject ilike ${like}
+        or exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.address ilike ${like}))`
+        : sql``
+    }
+    order by e.id desc limit ${filter.limit}`;
+}
+
+/** The progress of first attempts, for synchronous callers. `untried` counts recipients that were not attempted yet. */
+export async function progressOf(sql: Sql, emails: readonly { workspaceId: string; id: string }[]) {
+  return await sql<{ id: string; status: EmailState; statusMessage: string; untried: number }[]>`
+    select e.id, ${statusOf(sql)} as status, e.status_message as "statusMessage",
+      (select count(*)::int from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.status = 'queued') as untried
+    from emails e where (e.workspace_id, e.id) in (
+      select * from unnest(${emails.map((e) => e.workspaceId)}::uuid[], ${emails.map((e) => e.id)}::uuid[]))`;
+}
+
+/** Cancels every waiting recipient that is not being attempted, with one event for all of them. Takes the same locks as settling. */
+export async function cancelEmail(
+  sql: Sql,
+  input: { workspaceId: string; id: string; eventId: string },
+): Promise<{ found: boolean; canceled: string[] }> {
+  const [row] = await sql<{ found: boolean; canceled: string[] | null }[]>`
+    with waiting as materialized (
+      select r.position, r.address from recipients r where r.workspace_id = ${input.workspaceId} and r.email_id = ${input.id}
+        and r.status in ('queued', 'delayed') and r.lease is null order by r.position for update
+    ), mail as materialized (
+      select e.id, e.message_id, e.metadata from emails e where e.workspace_id = ${input.workspaceId} and e.id = ${input.id}
+        and (select count(*) from waiting) >= 0 for update
+    ), bump as (
+      update event_counters set last = last + 1 where workspace_id = ${input.workspaceId} and (select count(*) from waiting) > 0
+        and (select count(*) from mail) > 0 returning last
+    ), recipient as (
+      update recipients r set status = 'canceled', settled_at = now() from waiting w
+      where r.workspace_id = ${input.workspaceId} and r.email_id = ${input.id} and r.position = w.position
+    ), email as (
+      update emails e set open = e.open - w.closed, updated_at = now(),
+        status = case when e.open > w.closed then 'queued' when e.accepted > 0 then 'sent' else 'failed' end,
+        status_message = case when e.open > w.closed then e.status_message
+          when e.accepted > 0 then format('accepted for %s of %s recipients', e.accepted, e.total) else 'canceled' end
+      from (select count(*) as closed from waiting) w where e.workspace_id = ${input.workspaceId} and e.id = ${input.id} and w.closed > 0
+    ), event as (
+      insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
+      select ${input.workspaceId}, b.last, ${input.eventId}, 'email.canceled', m.id, m.message_id, m.metadata,
+        jsonb_build_object('recipients', (select jsonb_agg(address order by position) from waiting)), clock_timestamp()
+      from bump b, mail m
+    )
+    select exists (select 1 from mail) as found, (select array_agg(address order by position) from waiting) as canceled`;
+  return { found: row!.found, canceled: row!.canceled ?? [] };
+}
+
+function columns(sql: Sql) {
+  return sql`e.id, e.key_id as "keyId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.metadata, e.test, ${statusOf(sql)} as status,
+    e.status_message as "statusMessage", e.size_bytes as "sizeBytes", e.content_day::text as "contentDay",
+    -- Content is deleted by dropping the partition of its day.
+    to_regclass('email_contents_p' || to_char(e.content_day, 'YYYYMMDD')) is not null as "hasContent",
+    e.scheduled_at as "scheduledAt", e.expires_at as "expiresAt", e.created_at as "createdAt", e.updated_at as "updatedAt"`;
+}
+
+/** PROCESSING is not stored, which saves a write: it applies while a recipient of an open email is leased. */
+function statusOf(sql: Sql) {
+  return sql`case when e.open > 0 and ${isLeased(sql)} then 'processing' else e.status end`;
+}
+
+function statusIs(sql: Sql, status: EmailState | undefined) {
+  if (status === undefined) return sql``;
+  if (status === "processing") return sql`and e.open > 0 and ${isLeased(sql)}`;
+  if (status === "queued") return sql`and e.status = 'queued' and not ${isLeased(sql)}`;
+  return sql`and e.status = ${status}`;
+}
+
+function isLeased(sql: Sql) {
+  // OFFSET 0 keeps the planner, which expects many emails, from hashing all recipients for a page of fifty.
+  return sql`exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.lease is not null offset 0)`;
+}
+
+/** The Message-ID of an email or inbound message, and the References before it. */
+export type ThreadLink = { messageId: string; references: string[] };
+
+export async function findThread(
+  sql: Sql,
+  workspaceId: string,
+  kind: "email" | "inbound",
+  id: string,
+): Promise<ThreadLink | undefined> {
+  const [row] =
+    kind === "email"
+      ? await sql<ThreadLink[]>`
+          select message_id as "messageId", coalesce(envelope -> 'references', '[]') as references
+          from emails where workspace_id = ${workspaceId} and id = ${id}`
+      : await sql<ThreadLink[]>`
+          select message_id as "messageId", coalesce(summary -> 'references', '[]') as references
+          from inbound_messages where workspace_id = ${workspaceId} and id = ${id} and message_id is not null`;
+  return row;
+}

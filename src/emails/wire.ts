@@ -1,0 +1,114 @@
+/** Converts emails between the contract's messages and rows, for EmailService. */
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { EmailStatus, RecipientStatus, type SendEmailRequest } from "../gen/v1/email_pb.ts";
+import type { Caller } from "../http/caller.ts";
+import type { Address } from "../mail/address.ts";
+import { toWireId } from "../postgres/ids.ts";
+import type { SendRequest, Submitter } from "./rules/request.ts";
+import type { EmailRow, EmailState, RecipientRow } from "./store/reads.ts";
+
+export function submitterOf({ workspaceId, keyId, domain, test }: Caller): Submitter {
+  return { workspaceId, keyId, domain, test };
+}
+
+export function sendRequestFrom(request: SendEmailRequest): SendRequest {
+  return {
+    from: request.from,
+    to: request.to,
+    cc: request.cc,
+    bcc: request.bcc,
+    subject: request.subject,
+    body: request.body,
+    html: request.html,
+    metadata: request.metadata,
+    scheduledAt: request.scheduledAt && timestampDate(request.scheduledAt),
+    expiresAt: request.expiresAt && timestampDate(request.expiresAt),
+    attachments: request.attachments,
+    inReplyTo: request.inReplyTo,
+    references: request.references,
+    headers: request.headers,
+    replyToEmailId: request.replyToEmailId,
+    replyToAddresses: request.replyToAddresses,
+    requireTls: request.requireTls,
+  };
+}
+
+export const statusOnWire: Record<EmailState, EmailStatus> = {
+  queued: EmailStatus.QUEUED,
+  processing: EmailStatus.PROCESSING,
+  sent: EmailStatus.SENT,
+  failed: EmailStatus.FAILED,
+};
+
+export function statusFromWire(status: EmailStatus): EmailState | undefined {
+  return (Object.keys(statusOnWire) as EmailState[]).find((state) => statusOnWire[state] === status);
+}
+
+const recipientOnWire: Record<RecipientRow["status"], RecipientStatus> = {
+  queued: RecipientStatus.QUEUED,
+  processing: RecipientStatus.PROCESSING,
+  delayed: RecipientStatus.DELAYED,
+  delivered: RecipientStatus.DELIVERED,
+  sent: RecipientStatus.SENT,
+  bounced: RecipientStatus.BOUNCED,
+  failed: RecipientStatus.FAILED,
+  suppressed: RecipientStatus.SUPPRESSED,
+  canceled: RecipientStatus.CANCELED,
+};
+
+/** The stored status message, or a default one while no receiver has replied. */
+export function statusText(status: EmailState, message: string): string {
+  if (message !== "") return message;
+  return {
+    queued: "queued for delivery",
+    processing: "being delivered",
+    sent: "accepted by the receivers",
+    failed: "no recipient accepted it",
+  }[status];
+}
+
+export function emailOnWire(row: EmailRow, recipients: RecipientRow[] | undefined) {
+  const { envelope } = row;
+  return {
+    id: toWireId("email", row.id),
+    status: statusOnWire[row.status],
+    messageId: row.messageId,
+    statusMessage: statusText(row.status, row.statusMessage),
+    from: formatAddress(envelope.from),
+    to: envelope.to.map(formatAddress),
+    cc: envelope.cc.map(formatAddress),
+    bcc: envelope.bcc.map(formatAddress),
+    subject: row.subject,
+    metadata: row.metadata,
+    createdAt: timestampFromDate(row.createdAt),
+    updatedAt: timestampFromDate(row.updatedAt),
+    scheduledAt: row.scheduledAt ? timestampFromDate(row.scheduledAt) : undefined,
+    expiresAt: timestampFromDate(row.expiresAt),
+    domain: row.domain,
+    test: row.test,
+    hasContent: row.hasContent,
+    sizeBytes: Number(row.sizeBytes),
+    recipients: recipients?.map(recipientToWire) ?? [],
+    attachments: recipients ? envelope.attachments : [],
+  };
+}
+
+function recipientToWire(row: RecipientRow) {
+  const isWaiting = row.status === "queued" || row.status === "delayed";
+  return {
+    address: row.address,
+    status: recipientOnWire[row.status],
+    attempts: row.attempts,
+    lastReply: row.reply ?? "",
+    lastAttemptAt: row.lastAttemptAt ? timestampFromDate(row.lastAttemptAt) : undefined,
+    nextAttemptAt: isWaiting ? timestampFromDate(row.dueAt) : undefined,
+    remoteMx: row.remoteMx ?? "",
+    settledAt: row.settledAt ? timestampFromDate(row.settledAt) : undefined,
+  };
+}
+
+function formatAddress({ name, address }: Address): string {
+  return name === ""
+    ? address
+    : `${/^[\w !#$%&'*+\-/=?^`{|}~]*$/.test(name) ? name : JSON.stringify(name)} <${address}>`;
+}

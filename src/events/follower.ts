@@ -1,0 +1,224 @@
+/** Follows the event logs that have open streams on this node, with one query for all of them. Keeps the newest events of each log in
+ * memory, so that live streams need no queries. Called by service.ts for StreamEvents. */
+import { setTimeout as delay } from "node:timers/promises";
+import { revokedAmong } from "../keys/store.ts";
+import type { Log } from "../ops/log.ts";
+import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
+import type { Wake } from "../postgres/wake.ts";
+import { eventBounds, readNewEvents, type StoredEvent } from "./store.ts";
+
+export type Subscription = {
+  /** The newest event number that this node knows. */
+  head(): bigint;
+  /** Events after a number from memory; undefined when some of them are no longer in memory and must be read from the store. */
+  recent(after: bigint): readonly StoredEvent[] | undefined;
+  /** Resolves when there are new events or the key was revoked, and at the latest after the given time. */
+  waitForNews(withinMs: number, signal: AbortSignal): Promise<void>;
+  /** Whether the key or session of this stream was revoked. */
+  revoked(): boolean;
+  close(): void;
+};
+
+export type Follower = {
+  /** The stream ends when the key or session `keyId` is revoked; undefined for streams without one. */
+  subscribe(workspaceId: string, keyId: string | undefined): Promise<Subscription>;
+  /** The number of open streams on this node. */
+  size(): number;
+  start(): void;
+  stop(): void;
+};
+
+/** How often logs and keys are polled. Wake-ups are only hints and may get lost. */
+const pollMs = 1000;
+/** The most events per log in one query. */
+const maxEvents = 512;
+
+/** A log that has grown within this time counts as busy. */
+const busyMs = 10_000;
+
+/** A log with open streams. */
+type Followed = { workspaceId: string; tail: Tail; streams: Set<Stream>; grewAt: number };
+type Stream = { keyId: string | undefined; revoked: boolean; notify(): void };
+
+export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follower {
+  const followed = new Map<string, Followed>();
+  let timer: NodeJS.Timeout | undefined;
+  let unsubscribe = () => {};
+
+  const isBusy = (log: Followed) => performance.now() - log.grewAt < busyMs;
+  const pollBusy = oneAtATime(() => poll(isBusy));
+  // A query for many quiet logs is slow. It runs at most a quarter of the time, and busy logs do not wait for it.
+  const pollQuiet = oneAtATime(() => poll((log) => !isBusy(log)), { pauseFactor: 3 });
+  const pollLogs = () => {
+    pollBusy();
+    pollQuiet();
+  };
+
+  async function poll(which: (log: Followed) => boolean): Promise<void> {
+    const logs = [...followed.values()].filter(which);
+    if (logs.length === 0) return;
+    const known = logs.map(({ workspaceId, tail }) => ({ workspaceId, after: tail.head() }));
+    const grown = new Map<Followed, bigint>();
+    for (const row of await readNewEvents(deps.sql, known, maxEvents)) {
+      // The last stream of the log may have closed during the query.
+      const log = followed.get(row.workspaceId);
+      if (log?.tail.add(row)) grown.set(log, BigInt(row.last));
+    }
+    for (const [log, last] of grown) {
+      log.grewAt = performance.now();
+      for (const stream of log.streams) stream.notify();
+      // The log has more new events than one page. It counts as busy now, so this polls it again at once.
+      if (log.tail.head() < last) pollBusy();
+    }
+  }
+
+  const checkKeys = oneAtATime(async () => {
+    const holders = [...followed.values()].flatMap(({ workspaceId, streams }) =>
+      [...new Set([...streams].flatMap(({ keyId }) => keyId ?? []))].map((id) => ({ id, workspaceId })),
+    );
+    if (holders.length === 0) return;
+    for (const { id, workspaceId } of await revokedAmong(deps.sql, holders)) {
+      for (const stream of followed.get(workspaceId)?.streams ?? []) {
+        if (stream.keyId !== id) continue;
+        stream.revoked = true;
+        stream.notify();
+      }
+    }
+  });
+
+  /** A call while the work is running makes it run once more, so that no wake-up is lost. Each pause is `pauseFactor` times the run. */
+  function oneAtATime(work: () => Promise<void>, { pauseFactor = 0 } = {}): () => void {
+    let running = false;
+    let again = false;
+    return async () => {
+      again = true;
+      if (running) return;
+      running = true;
+      while (again) {
+        again = false;
+        const began = performance.now();
+        await work().catch((error) => {
+          if (!isDatabaseAway(error)) deps.log.error({ err: error }, "following the event logs failed; retrying");
+        });
+        if (pauseFactor > 0) await delay(pauseFactor * (performance.now() - began), undefined, { ref: false });
+      }
+      running = false;
+    };
+  }
+
+  return {
+    async subscribe(workspaceId, keyId) {
+      // The newest number is read before the stream is added. The next poll finds events that are written in between.
+      const { last } = await eventBounds(deps.sql, workspaceId);
+      const log = followed.get(workspaceId) ?? {
+        workspaceId,
+        tail: createTail(last),
+        streams: new Set(),
+        grewAt: -busyMs,
+      };
+      followed.set(workspaceId, log);
+      const notifier = createNotifier();
+      const stream: Stream = { keyId, revoked: false, notify: notifier.notify };
+      log.streams.add(stream);
+      return {
+        head: log.tail.head,
+        recent: log.tail.after,
+        waitForNews: notifier.wait,
+        revoked: () => stream.revoked,
+        close() {
+          log.streams.delete(stream);
+          if (log.streams.size === 0 && followed.get(workspaceId) === log) followed.delete(workspaceId);
+        },
+      };
+    },
+    size: () => [...followed.values()].reduce((sum, log) => sum + log.streams.size, 0),
+    start() {
+      unsubscribe = deps.wake.on("events", pollLogs);
+      timer = setInterval(() => {
+        pollLogs();
+        checkKeys();
+      }, pollMs);
+    },
+    stop() {
+      unsubscribe();
+      clearInterval(timer);
+    },
+  };
+}
+
+/** A notification without a waiter is kept for the next `wait`. */
+function createNotifier() {
+  let pending = false;
+  let wake = () => {};
+  return {
+    notify() {
+      pending = true;
+      wake();
+    },
+    async wait(withinMs: number, signal: AbortSignal): Promise<void> {
+      if (!pending && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          const done = () => {
+            clearTimeout(limit);
+            signal.removeEventListener("abort", done);
+            wake = () => {};
+            resolve();
+          };
+          const limit = setTimeout(done, withinMs);
+          wake = done;
+          signal.addEventListener("abort", done, { once: true });
+        });
+      }
+      pending = false;
+    },
+  };
+}
+
+/** The newest events of one log in memory, for streams that are up to date. Limited by count and by size. */
+export type Tail = {
+  head(): bigint;
+  /** The events after a number; undefined when some of them are no longer in memory. */
+  after(number: bigint): readonly StoredEvent[] | undefined;
+  /** False for an event that was added before. */
+  add(event: StoredEvent): boolean;
+};
+
+const maxTailEvents = 512;
+const maxTailCharacters = 1024 * 1024;
+
+export function createTail(last: bigint): Tail {
+  let head = last;
+  let kept: { event: StoredEvent; weight: number }[] = [];
+  let weight = 0;
+  return {
+    head: () => head,
+    after(number) {
+      const first = head - BigInt(kept.length);
+      return number < first ? undefined : kept.slice(Number(number - first)).map(({ event }) => event);
+    },
+    add(event) {
+      const number = BigInt(event.number);
+      if (number <= head) return false;
+      // Retention deleted events before this node read them. A stream that needs them reads the store, which reports the gap.
+      if (number !== head + 1n) {
+        kept = [];
+        weight = 0;
+      }
+      head = number;
+      kept.push({ event, weight: weightOf(event) });
+      weight += kept.at(-1)!.weight;
+      let dropped = 0;
+      while (kept.length - dropped > maxTailEvents || weight > maxTailCharacters) weight -= kept[dropped++]!.weight;
+      if (dropped > 0) kept.splice(0, dropped);
+      return true;
+    },
+  };
+}
+
+/** The approximate size of an event in characters. Only the text of inbound mail makes an event large. */
+function weightOf({ payload }: StoredEvent): number {
+  return Object.values(payload).reduce<number>(
+    (sum, value) => sum + (typeof value === "string" ? value.length : 50),
+    300,
+  );
+}

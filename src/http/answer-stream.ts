@@ -1,0 +1,89 @@
+/** Writes a stream with backpressure, and ends it when the client stops reading: a client that keeps its connection open without reading
+ * would otherwise hold its buffers forever. Called by dispatch.ts. */
+import type { ServerResponse } from "node:http";
+import { constants } from "node:http2";
+import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { Problem } from "../ops/problem.ts";
+import type { Response } from "./server.ts";
+
+export type StreamWriter = {
+  /** Aborts with the error that the stream must end with when the client reads too slowly. */
+  tooSlow: AbortSignal;
+  /** Awaits `beforeEnd` after the last chunk, before the response ends. */
+  write(answer: UniversalServerResponse, beforeEnd: () => Promise<void>): Promise<void>;
+};
+
+export function createStreamWriter(either: Response, stallMs: number): StreamWriter {
+  // HTTP/1.1 and HTTP/2 responses have the same methods, but their types share no signature.
+  const response = either as ServerResponse;
+  const tooSlow = new AbortController();
+  let closed = false;
+  response.once("close", () => {
+    closed = true;
+  });
+  return {
+    tooSlow: tooSlow.signal,
+    async write(answer, beforeEnd) {
+      const head = { ...toNode(answer.header), ...unbuffered };
+      // Leaving this loop early ends the handler's generator.
+      for await (const chunk of answer.body ?? []) {
+        if (closed) return;
+        if (!response.headersSent) response.writeHead(answer.status, head);
+        const buffered = response.write(chunk);
+        if (buffered || tooSlow.signal.aborted) continue;
+        const state = await waitForDrain(response, stallMs);
+        if (state === "closed") return;
+        // The stream then ends with an error in its own format. It fits into the buffer, and a client that resumes reading sees it.
+        if (state === "stalled") tooSlow.abort(stalled(stallMs));
+      }
+      if (!response.headersSent) response.writeHead(answer.status, head);
+      if (answer.trailer) response.addTrailers(toNode(answer.trailer));
+      await beforeEnd();
+      response.end();
+      if (!closed) dropUnlessRead(either);
+    },
+  };
+}
+
+/** Without this header, nginx buffers the stream before it passes it on. */
+const unbuffered = { "x-accel-buffering": "no" };
+
+function toNode(headers: Headers | undefined): Record<string, string> {
+  return Object.fromEntries(headers ?? []);
+}
+
+/** Waits until the client has read what was written. */
+function waitForDrain(response: ServerResponse, stallMs: number): Promise<"drained" | "closed" | "stalled"> {
+  return new Promise((resolve) => {
+    const done = (state: "drained" | "closed" | "stalled") => () => {
+      clearTimeout(timer);
+      response.off("drain", onDrain);
+      response.off("close", onClose);
+      resolve(state);
+    };
+    const onDrain = done("drained");
+    const onClose = done("closed");
+    const timer = setTimeout(done("stalled"), stallMs);
+    response.once("drain", onDrain);
+    response.once("close", onClose);
+  });
+}
+
+function stalled(stallMs: number): Problem {
+  return new Problem(
+    "resource_exhausted",
+    `The client read nothing from this stream for ${stallMs / 1000} s. Resume from the last cursor; nothing is lost.`,
+  );
+}
+
+/** A slow client has this long to read the end of its stream. */
+const readEndWithinMs = 30_000;
+
+/** Drops a response whose client does not read its end. gRPC maps this HTTP/2 code to resource_exhausted. */
+function dropUnlessRead(response: Response): void {
+  const timer = setTimeout(() => {
+    if ("stream" in response) response.stream?.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    else response.destroy();
+  }, readEndWithinMs).unref();
+  response.once("close", () => clearTimeout(timer));
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CallCancellation, cancellationOf, unlessCanceled } from "./call.ts";
+
+test("a call is canceled once, with the first reason, and its listeners are called", () => {
+  const cancellation = new CallCancellation();
+  const called: string[] = [];
+  cancellation.onCancel(() => called.push("one"));
+  const unsubscribe = cancellation.onCancel(() => called.push("two"));
+  unsubscribe();
+  assert.equal(cancellation.reason(), undefined);
+  cancellation.end("deadline passed");
+  cancellation.end("caller left");
+  assert.deepEqual([cancellation.reason()?.code, called], ["deadline_exceeded", ["one"]]);
+});
+
+test("the signal of a canceled call is aborted, whether it was read before or after", () => {
+  const [early, late] = [new CallCancellation(), new CallCancellation()];
+  const { signal } = early;
+  assert.equal(signal.aborted, false);
+  early.end("caller left");
+  late.end("caller left");
+  assert.equal(signal, early.signal);
+  assert.equal((signal.reason as { code: string }).code, "canceled");
+  assert.equal(late.signal.aborted, true);
+});
+
+test("the reason of Connect's signal distinguishes a passed deadline from a disconnected caller", () => {
+  for (const [code, expected] of [
+    [4, "deadline_exceeded"],
+    [1, "canceled"],
+  ] as const) {
+    const controller = new AbortController();
+    const cancellation = cancellationOf(controller.signal);
+    let calls = 0;
+    cancellation.onCancel(() => calls++);
+    assert.equal(cancellation.reason(), undefined);
+    controller.abort({ code });
+    assert.deepEqual([cancellation.reason()?.code, calls], [expected, 1]);
+  }
+});
+
+test("canceled work is rejected with the reason, unless it must be finished", async () => {
+  const cancellation = new CallCancellation();
+  assert.equal(await unlessCanceled(cancellation, Promise.resolve(1)), 1);
+  await assert.rejects(unlessCanceled(cancellation, Promise.reject(new Error("its own"))), /its own/);
+  const never = unlessCanceled(cancellation, new Promise(() => {}));
+  const slow = Promise.withResolvers<number>();
+  const mustFinish = unlessCanceled(cancellation, slow.promise, () => true);
+  cancellation.end("deadline passed");
+  await assert.rejects(never, { code: "deadline_exceeded" });
+  slow.resolve(2);
+  assert.equal(await mustFinish, 2);
+  await assert.rejects(unlessCanceled(cancellation, new Promise(() => {})), { code: "deadline_exceeded" });
+});

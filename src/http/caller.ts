@@ -1,0 +1,17 @@
+/** The caller of an API call: an API key or a signed-in person, with its workspace and permissions. The gate creates it. */
+
+export type Permission = "full" | "send" | "read";
+
+export const roles = ["owner", "developer", "viewer"] as const;
+export type Role = (typeof roles)[number];
+
+export type Caller = {
+  workspaceId: string;
+  /** The id of the key, or of the person's session. */
+  keyId: string;
+  permission: Permission;
+  domain: string | undefined;
+  test: boolean;
+  /** Set when the caller is a person. The role is undefined in a call that names no workspace. */
+  person?: { id: string; email: string; role: Role | undefined };
+};

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { behindProxies, clientAddress } from "./client-address.ts";
+import type { Request } from "./server.ts";
+
+const request = (remoteAddress: string, headers: Record<string, string> = {}) =>
+  ({ socket: { remoteAddress }, headers }) as unknown as Request;
+
+describe("the client's address", () => {
+  it("is the address of the peer, unless the peer is a trusted proxy", () => {
+    assert.equal(behindProxies("203.0.113.1", "10.0.0.1", []), "203.0.113.1");
+    assert.equal(behindProxies("203.0.113.1", "10.0.0.1", ["127.0.0.0/8"]), "203.0.113.1");
+    assert.equal(behindProxies("127.0.0.1", "203.0.113.1", ["127.0.0.0/8"]), "203.0.113.1");
+    assert.equal(behindProxies("::ffff:127.0.0.1", "203.0.113.1", ["127.0.0.0/8"]), "203.0.113.1");
+  });
+
+  it("is the last address in X-Forwarded-For that is not a trusted proxy", () => {
+    const trusted = ["127.0.0.0/8", "10.0.0.0/8"];
+    assert.equal(behindProxies("127.0.0.1", "1.1.1.1, 203.0.113.1, 10.0.0.2", trusted), "203.0.113.1");
+    assert.equal(behindProxies("127.0.0.1", "1.1.1.1, nonsense, 10.0.0.2", trusted), "10.0.0.2");
+    assert.equal(behindProxies("127.0.0.1", "", trusted), "127.0.0.1");
+  });
+
+  it("is the /64 network for IPv6", () => {
+    assert.equal(clientAddress(request("2001:db8:1:2:3:4:5:6"), []), "2001:db8:1:2::/64");
+    assert.equal(clientAddress(request("::ffff:192.0.2.1"), []), "192.0.2.1");
+  });
+});

@@ -1,0 +1,111 @@
+/** Serves the dashboard's built files and /openapi.json from memory. Both are read once, when app/assemble.ts starts the program. */
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { extname, join, relative } from "node:path";
+import { gzipSync } from "node:zlib";
+import { type Page, sendText } from "./dispatch.ts";
+
+type File = { body: Buffer; gzip: () => Buffer; type: string; etag: string };
+
+const types: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".json": "application/json",
+  ".woff2": "font/woff2",
+  ".png": "image/png",
+  ".ico": "image/x-icon",
+};
+
+/** Scripts come from our own files only; the component library sets inline styles at run time. */
+const policy =
+  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/** The frame that shows the HTML of a message: styles and images, but no scripts, forms or navigation. */
+const previewPolicy = (images: string) =>
+  `default-src 'none'; style-src 'unsafe-inline'; img-src ${images}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-same-origin`;
+
+/** Two empty pages that the dashboard fills; the reader chooses whether remote images are loaded. */
+const previews: Record<string, string> = {
+  "/preview.html": previewPolicy("data:"),
+  "/preview-images.html": previewPolicy("data: https: http:"),
+};
+
+export async function createFiles(folder: string): Promise<Page> {
+  const files = await readFiles(folder);
+  return (request, response) => {
+    const path = (request.url ?? "/").split(/[?#]/, 1)[0]!;
+    // A path without a file extension is a page of the dashboard, for the dashboard's router.
+    const file = files.get(path) ?? (extname(path) === "" ? files.get("/index.html") : undefined);
+    if (!file)
+      return sendText(
+        response,
+        404,
+        files.size === 0 ? "The dashboard is not built. Run: npm run build\n" : "Not found.\n",
+      );
+    const unchanged = request.headers["if-none-match"] === file.etag;
+    const gzip = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+    response.statusCode = unchanged ? 304 : 200;
+    response.setHeader("content-type", file.type);
+    response.setHeader("etag", file.etag);
+    response.setHeader("vary", "accept-encoding");
+    // Built files have their hash in their name; browsers must revalidate the page itself.
+    response.setHeader(
+      "cache-control",
+      path.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache",
+    );
+    response.setHeader("content-security-policy", previews[path] ?? policy);
+    // For browsers without frame-ancestors. All other pages must not be framed at all.
+    if (path in previews) response.setHeader("x-frame-options", "SAMEORIGIN");
+    if (gzip && !unchanged) response.setHeader("content-encoding", "gzip");
+    if (unchanged || request.method === "HEAD") return void response.end();
+    response.end(gzip ? file.gzip() : file.body);
+  };
+}
+
+async function readFiles(folder: string): Promise<Map<string, File>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = new Map<string, File>();
+  for (const entry of entries.filter((e) => e.isFile())) {
+    const name = join(entry.parentPath, entry.name);
+    const body = await readFile(name);
+    const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
+    files.set(`/${relative(folder, name).replaceAll("\\", "/")}`, {
+      body,
+      gzip: lazyGzip(body),
+      type: types[extname(name)] ?? "application/octet-stream",
+      etag,
+    });
+  }
+  return files;
+}
+
+/** Compresses on first use: compressing all files takes a twentieth of the start-up time. */
+function lazyGzip(body: Buffer): () => Buffer {
+  let zipped: Buffer | undefined;
+  return () => (zipped ??= gzipSync(body));
+}
+
+/** Serves /openapi.json, which `npm run generate` writes. */
+export async function openapiPages(file: string): Promise<Map<string, Page>> {
+  // The whitespace is only for readers of the repository.
+  const body = Buffer.from(JSON.stringify(JSON.parse(await readFile(file, "utf8"))));
+  const zipped = lazyGzip(body);
+  const page: Page = (request, response) => {
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      response.setHeader("allow", "GET, HEAD");
+      return sendText(response, 405, "Use GET.\n");
+    }
+    const gzip = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+    response.setHeader("content-type", "application/json");
+    response.setHeader("vary", "accept-encoding");
+    // It contains no secret, and OpenAPI viewers in a browser are on other origins.
+    response.setHeader("access-control-allow-origin", "*");
+    response.setHeader("cross-origin-resource-policy", "cross-origin");
+    if (gzip) response.setHeader("content-encoding", "gzip");
+    if (request.method === "HEAD") return void response.end();
+    response.end(gzip ? zipped() : body);
+  };
+  return new Map([["/openapi.json", page]]);
+}

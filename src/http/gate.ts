@@ -1,0 +1,125 @@
+/** Authenticates, rate-limits and authorizes every call before its body is read, in the same way for every protocol. Called by router.ts
+ * and unary-json.ts. */
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { KeyPermission, type MethodPolicy, policy } from "../gen/v1/options_pb.ts";
+import { Problem } from "../ops/problem.ts";
+import { createTokenBuckets } from "../ops/token-bucket.ts";
+import { type Cancellation, unlessCanceled } from "./call.ts";
+import type { Caller, Role } from "./caller.ts";
+import { requireSaneTimeout } from "./timeout.ts";
+
+/** Identifies a caller by its Authorization header; throws `unauthenticated` when the header holds no valid key. */
+export type Authenticator = { authenticate(authorization: string | undefined): Promise<Caller> };
+
+export type SessionCallers = {
+  /** Undefined when the request carries no session cookie. */
+  identify(header: (name: string) => string | undefined, needsWorkspace: boolean): Promise<Caller | undefined>;
+};
+
+/** Counts one call of a key or a person; throws with the time to wait when the rate limit is reached. */
+export type CallLimit = { take(key: string, nowMs: number): void };
+export type Rate = { perSecond: number; burst: number };
+
+export type GateDeps = {
+  authenticator: Authenticator;
+  /** Without it, the gate accepts keys only. */
+  sessions?: SessionCallers;
+  callLimit: CallLimit;
+};
+
+/** What the gate knows of a call before it admits it. */
+export type GateRequest = {
+  method: DescMethod;
+  protocol: string;
+  header(name: string): string | undefined;
+  timeoutMs(): number | undefined;
+  cancellation: Cancellation;
+};
+
+export async function admit(deps: GateDeps, request: GateRequest): Promise<Caller> {
+  requireProtocolHeader(request);
+  requireSaneTimeout(request);
+  const caller = await unlessCanceled(request.cancellation, identify(deps, request));
+  deps.callLimit.take(caller.person?.id ?? caller.keyId, performance.now());
+  if (caller.person) requireRole(request.method, caller.person.role);
+  else requirePermission(request.method, caller.permission);
+  return caller;
+}
+
+/** A key takes precedence over a session cookie, because a client sends a key only on purpose. */
+async function identify(deps: GateDeps, { method, header }: GateRequest): Promise<Caller> {
+  const authorization = header("authorization");
+  const person = authorization === undefined && (await deps.sessions?.identify(header, needsWorkspace(method)));
+  return person || (await deps.authenticator.authenticate(authorization));
+}
+
+/** CreateWorkspace and ListWorkspaces work before the person has a workspace to name. */
+function needsWorkspace(method: DescMethod): boolean {
+  return !(method.parent.name === "WorkspaceService" && /^(Create|List)Workspaces?$/.test(method.name));
+}
+
+/** Connect checks this only after the gate. A caller without the header gets this error before its key is checked. */
+function requireProtocolHeader({ protocol, header }: GateRequest): void {
+  if (protocol !== "connect") return;
+  const version = header("connect-protocol-version");
+  if (version === "1") return;
+  const found = version === undefined ? "It is missing." : `It is ${JSON.stringify(version.slice(0, 20))}.`;
+  throw new Problem("invalid_argument", `The header Connect-Protocol-Version: 1 is required. ${found}`, {
+    violations: [{ field: "Connect-Protocol-Version", description: "must be 1" }],
+  });
+}
+
+export const permissionOnWire = {
+  full: KeyPermission.FULL,
+  send: KeyPermission.SEND,
+  read: KeyPermission.READ,
+} as const;
+
+function requirePermission(method: DescMethod, permission: Caller["permission"]): void {
+  const allowed = policyOf(method).permissions;
+  if (allowed.includes(permissionOnWire[permission])) return;
+  const names = Object.entries(permissionOnWire).filter(([, value]) => allowed.includes(value));
+  const requirement =
+    names.length > 0
+      ? `needs a key with the permission ${names.map(([name]) => name).join(" or ")}`
+      : "needs a person who is signed in to the dashboard";
+  throw new Problem("permission_denied", `${method.name} ${requirement}; this key has the permission ${permission}.`);
+}
+
+/** A viewer has the permissions of a `read` key, a developer those of a `full` key, an owner all. */
+function requireRole(method: DescMethod, role: Role | undefined): void {
+  if (role === undefined) return;
+  const { permissions, ownerOnly } = policyOf(method);
+  const read = permissions.length === 0 || permissions.includes(KeyPermission.READ);
+  if (ownerOnly ? role === "owner" : role !== "viewer" || read) return;
+  const allowed = ownerOnly ? "an owner of the workspace" : "an owner or a developer of the workspace";
+  throw new Problem("permission_denied", `${method.name} needs ${allowed}; you are a ${role}.`);
+}
+
+/** A cache: getOption decodes the option on every call. */
+const policies = new WeakMap<DescMethod, MethodPolicy>();
+
+function policyOf(method: DescMethod): MethodPolicy {
+  let found = policies.get(method);
+  if (!found) {
+    found = getOption(method, policy);
+    policies.set(method, found);
+  }
+  return found;
+}
+
+/** The rate limit of a key or a person: `burst` calls at once, then `perSecond`. */
+export function createCallLimit({ perSecond, burst }: Rate): CallLimit {
+  const buckets = createTokenBuckets({ burst, periodMs: 1000 / perSecond, maxKeys: 10_000 });
+  return {
+    take(key, nowMs) {
+      const { waitMs } = buckets.take(key, nowMs);
+      if (waitMs === 0) return;
+      throw new Problem(
+        "resource_exhausted",
+        `The rate limit of ${perSecond} requests per second (burst ${burst}) is exceeded. Try again in ${waitMs} ms.`,
+        { retryAfterMs: waitMs },
+      );
+    },
+  };
+}

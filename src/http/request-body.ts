@@ -1,0 +1,179 @@
+/** The memory budget for request bodies, and the handling of bodies that are not read. Many large requests at once are refused with a retry
+ * delay; small requests are not affected. Only authenticated callers get memory. Used by dispatch.ts, unary-json.ts and router.ts. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { createContextKey } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { createBudget } from "../ops/budget.ts";
+import { Problem } from "../ops/problem.ts";
+import { fromProblem } from "./errors.ts";
+import { lingerMs, type Request, type Response } from "./server.ts";
+
+/** Bodies up to this size are not counted. */
+const uncountedBytes = 64 * 1024;
+/** Bodies up to this size have a budget of their own, so that large ones cannot keep ordinary mail out. */
+const smallBytes = 1024 * 1024;
+const smallTotal = 64 * 1024 * 1024;
+const retryAfterMs = 2_000;
+/** Node reads and drops a remaining body up to this size. A larger one closes the connection. */
+const maxDroppedBytes = 64 * 1024;
+
+export type BodySize = { declaredBytes: number | undefined; compressed: boolean };
+
+/** The memory of one request's body. */
+export type BodyReservation = {
+  /** Called when the gate has admitted the caller: reserves the declared size, or throws `resource_exhausted`. */
+  reserve(workspaceId: string): void;
+  /** The body, counted chunk by chunk if its length was not declared. */
+  metered(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+  /** Runs the call so that the decompressed size of its body is counted too. */
+  run<T>(call: () => T): T;
+  release(): void;
+};
+
+export type BodyMemory = {
+  /** Undefined for a request that is too small to count. `onRefused` is called when the budget runs out in the middle of a body. */
+  track(size: BodySize, onRefused: () => void): BodyReservation | undefined;
+  usedBytes(): number;
+};
+
+export const bodyReservationKey = createContextKey<BodyReservation | undefined>(undefined, {
+  description: "memory for the body",
+});
+
+const current = new AsyncLocalStorage<{ grow(bytes: number): void }>();
+
+export function createBodyMemory(totalBytes: number): BodyMemory {
+  const small = createBudget(smallTotal);
+  const large = createBudget(totalBytes);
+  /** One workspace may use half of the budget for large bodies, or have one body of any size. */
+  const maxShare = totalBytes / 2;
+  const byWorkspace = new Map<string, number>();
+
+  function open(request: BodySize, onRefused: () => void): BodyReservation {
+    let owner = "";
+    let size = 0;
+    let inLarge = 0;
+    let inSmall = 0;
+
+    function takeLarge(bytes: number): boolean {
+      const used = byWorkspace.get(owner) ?? 0;
+      if (used > inLarge && used + bytes > maxShare) return false;
+      if (!large.tryTake(bytes)) return false;
+      inLarge += bytes;
+      byWorkspace.set(owner, used + bytes);
+      return true;
+    }
+
+    function takeSmall(bytes: number): boolean {
+      if (!small.tryTake(bytes)) return false;
+      inSmall += bytes;
+      return true;
+    }
+
+    /** A body that grows past the small size moves to the large budget as a whole. */
+    function grow(bytes: number): void {
+      const isLarge = size + bytes > smallBytes;
+      const taken = isLarge ? takeLarge(bytes + inSmall) : takeSmall(bytes);
+      if (!taken) throw exhausted();
+      size += bytes;
+      if (isLarge) giveSmall();
+    }
+
+    function giveSmall(): void {
+      small.give(inSmall);
+      inSmall = 0;
+    }
+
+    function growOrRefuse(bytes: number): void {
+      try {
+        grow(bytes);
+      } catch (error) {
+        onRefused();
+        throw fromProblem(error as Problem);
+      }
+    }
+
+    return {
+      reserve(workspaceId) {
+        owner = workspaceId;
+        if (request.declaredBytes !== undefined) grow(request.declaredBytes);
+      },
+      // The HTTP server enforces a declared length.
+      metered: (body) => (request.declaredBytes === undefined ? counted(body, growOrRefuse) : body),
+      run: (call) => (request.compressed ? current.run({ grow: growOrRefuse }, call) : call()),
+      release() {
+        giveSmall();
+        large.give(inLarge);
+        const left = (byWorkspace.get(owner) ?? 0) - inLarge;
+        if (left > 0) byWorkspace.set(owner, left);
+        else byWorkspace.delete(owner);
+        inLarge = 0;
+      },
+    };
+  }
+
+  return {
+    track(size, onRefused) {
+      if (!size.compressed && (size.declaredBytes ?? Number.POSITIVE_INFINITY) <= uncountedBytes) return undefined;
+      return open(size, onRefused);
+    },
+    usedBytes: () => small.used() + large.used(),
+  };
+}
+
+/** Counts decompressed bytes for the call in progress: a small request may decompress to a large one. */
+export function countDecompressed(compression: Compression): Compression {
+  return {
+    ...compression,
+    async decompress(bytes, readMaxBytes) {
+      const decompressed = await compression.decompress(bytes, readMaxBytes);
+      current.getStore()?.grow(decompressed.length);
+      return decompressed;
+    },
+  };
+}
+
+async function* counted(body: AsyncIterable<Uint8Array>, grow: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    grow(chunk.length);
+    yield chunk;
+  }
+}
+
+function exhausted(): Problem {
+  return new Problem(
+    "resource_exhausted",
+    "Too many large requests are in progress, and the memory for them is used up. Nothing was stored. Retry shortly, with fewer large attachments at once.",
+    { retryAfterMs },
+  );
+}
+
+/** Waits for the rest of a small body before the response ends. A client that is still writing when the connection or HTTP/2 stream closes
+ * would lose the response to the reset. */
+export async function dropRest(request: Request): Promise<void> {
+  if (request.complete || request.destroyed) return;
+  if (Number(request.headers["content-length"] ?? 0) > maxDroppedBytes) return;
+  await new Promise<void>((resolve) => {
+    let seen = 0;
+    const timer = setTimeout(resolve, lingerMs);
+    const done = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    request.on("data", (chunk: Buffer) => {
+      seen += chunk.length;
+      if (seen > maxDroppedBytes) done();
+    });
+    request.once("end", done).once("close", done);
+  });
+}
+
+/** Closes the connection after a response to a request with an unread body: otherwise the client could keep sending forever. */
+export function closeAfterUnreadBody(request: Request, response: Response): void {
+  if (request.complete || "stream" in request) return;
+  if (Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY) <= maxDroppedBytes) return;
+  response.setHeader("connection", "close");
+  // Read from the response and before it ends: a request whose body was abandoned no longer has its socket.
+  const { socket } = response;
+  response.once("finish", () => setTimeout(() => socket?.destroy(), lingerMs).unref());
+}

@@ -1,0 +1,129 @@
+/** Serves the handlers over Connect, gRPC and gRPC-Web: the gate runs before a body is read, and every handler runs with a deadline and the
+ * error funnel. Called by dispatch.ts for streams, gRPC and every request that unary-json.ts does not take. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError, createConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import type { Log } from "../ops/log.ts";
+import type { Metrics } from "../ops/metrics.ts";
+import type { ServiceEntry } from "./call.ts";
+import { type Call, cancellationOf, withinDeadline } from "./call.ts";
+import type { Caller } from "./caller.ts";
+import { codeName, toConnectError } from "./errors.ts";
+import { admit, type GateDeps } from "./gate.ts";
+import { createJsonReader } from "./read-json.ts";
+import { bodyReservationKey, countDecompressed } from "./request-body.ts";
+import { maxTimeoutMs } from "./timeout.ts";
+import { rememberNotedJson } from "./unknown-fields.ts";
+
+export type RouterDeps = GateDeps & {
+  log: Log;
+  metrics: Metrics;
+  maxBodyBytes: number;
+  /** Ends streams when the node shuts down. Unary calls in progress are finished. */
+  shutdown: AbortSignal;
+};
+
+export const requestIdKey = createContextKey("", { description: "request id" });
+const callerKey = createContextKey<Caller | undefined>(undefined, { description: "caller" });
+
+export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]): Map<string, UniversalHandler> {
+  const router = createConnectRouter({
+    acceptCompression: [compressionGzip, compressionBrotli].map(countDecompressed),
+    readMaxBytes: deps.maxBodyBytes,
+    maxTimeoutMs,
+    requireConnectProtocolHeader: true,
+    requestGate: (context) => admitCall(deps, context),
+  });
+  for (const { service, handlers } of services) {
+    for (const method of service.methods) {
+      const handler = handlers[method.localName];
+      const served = handler ? wrap(deps, method, handler as AnyHandler) : unimplemented(method);
+      router.rpc(method, served as never, { jsonOptions: jsonOptions(deps, method) });
+    }
+  }
+  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+}
+
+/** Responses contain unset fields too, so that a person with curl sees every documented field. Unknown fields of requests are ignored. */
+function jsonOptions(deps: RouterDeps, method: DescMethod) {
+  const labels = { method: `${method.parent.name}/${method.name}`, code: "invalid_argument" };
+  const textDecoder = createJsonReader(method.input, () => deps.metrics.requests.inc(labels));
+  return { alwaysEmitImplicit: true, ignoreUnknownFields: true, textDecoder };
+}
+
+type AnyHandler = (request: unknown, call: Call) => Promise<unknown> | AsyncIterable<unknown>;
+
+async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<void> {
+  try {
+    const caller = await admit(deps, {
+      method: context.method,
+      protocol: context.protocolName,
+      header: (name) => context.requestHeader.get(name) ?? undefined,
+      timeoutMs: () => context.timeoutMs(),
+      cancellation: cancellationOf(context.signal),
+    });
+    context.values.set(callerKey, caller);
+    context.values.get(bodyReservationKey)?.reserve(caller.workspaceId);
+  } catch (error) {
+    throw toCountedError(deps, context, error);
+  }
+}
+
+function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
+  if (method.methodKind === "unary") {
+    return async (request: unknown, context: HandlerContext) => {
+      try {
+        rememberNotedJson(request as object);
+        const answer = await withinDeadline(
+          callFrom(context),
+          async (call) => await (handler(request, call) as Promise<unknown>),
+        );
+        deps.metrics.requests.inc({ method: `${method.parent.name}/${method.name}`, code: "ok" });
+        return answer;
+      } catch (error) {
+        throw toCountedError(deps, context, error);
+      }
+    };
+  }
+  return async function* (request: unknown, context: HandlerContext) {
+    try {
+      const call = callFrom(context);
+      const cancellation = cancellationOf(AbortSignal.any([call.cancellation.signal, deps.shutdown]));
+      yield* handler(request, { ...call, cancellation, beginWrite() {} }) as AsyncIterable<unknown>;
+      deps.metrics.requests.inc({ method: `${method.parent.name}/${method.name}`, code: "ok" });
+    } catch (error) {
+      throw toCountedError(deps, context, error);
+    }
+  };
+}
+
+function callFrom(context: HandlerContext): Omit<Call, "beginWrite"> {
+  return {
+    caller: context.values.get(callerKey) as Caller,
+    requestId: context.values.get(requestIdKey),
+    cancellation: cancellationOf(context.signal),
+    timeLeftMs: () => context.timeoutMs(),
+    header: (name) => context.requestHeader.get(name) ?? undefined,
+  };
+}
+
+/** The Connect error for a failed call, counted in the metrics. */
+function toCountedError(deps: RouterDeps, context: HandlerContext, error: unknown): ConnectError {
+  const method = `${context.service.name}/${context.method.name}`;
+  const connectError = toConnectError(error, { log: deps.log, requestId: context.values.get(requestIdKey), method });
+  deps.metrics.requests.inc({ method, code: codeName(connectError) });
+  return connectError;
+}
+
+function unimplemented(method: DescMethod) {
+  const error = new ConnectError(
+    `${method.parent.name}/${method.name} is part of the contract, but this version does not implement it yet.`,
+    Code.Unimplemented,
+  );
+  if (method.methodKind === "unary") return () => Promise.reject(error);
+  // biome-ignore lint/correctness/useYield: a stream that ends in an error before its first message
+  return async function* () {
+    throw error;
+  };
+}

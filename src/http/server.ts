@@ -1,0 +1,213 @@
+/** The HTTP port: HTTP/1.1 and h2c on one socket. Rejects malformed requests and enforces time limits before dispatch.ts sees a request. */
+import { createServer as createHttp1, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  constants,
+  createServer as createHttp2,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
+import type { Log } from "../ops/log.ts";
+import type { Metrics } from "../ops/metrics.ts";
+
+export type Request = IncomingMessage | Http2ServerRequest;
+export type Response = ServerResponse | Http2ServerResponse;
+export type Listener = (request: Request, response: Response) => void;
+
+export type HttpOptions = {
+  host: string;
+  port: number;
+  log: Log;
+  metrics: Metrics;
+  handle: Listener;
+  limits?: Partial<HttpLimits>;
+};
+
+export type HttpLimits = typeof defaultLimits;
+
+const defaultLimits = {
+  /** Until the first bytes show the protocol, and until a header is complete. */
+  headMs: 10_000,
+  /** For a whole request with its body: 64 MiB at 5 Mbit/s. Also the idle timeout of a connection in use. */
+  requestMs: 120_000,
+  keepAliveMs: 65_000,
+  /** How often Node checks HTTP/1.1 requests against these limits. */
+  checkEveryMs: 2_000,
+  headerBytes: 16 * 1024,
+  headers: 100,
+  connections: 10_000,
+  streamsPerConnection: 250,
+};
+
+/** RFC 9113 §3.4: the first bytes of an HTTP/2 client. */
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+export function createHttp(options: HttpOptions) {
+  const limits = { ...defaultLimits, ...options.limits };
+  const http1 = createHttp1({
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: limits.checkEveryMs,
+    noDelay: true,
+  });
+  http1.maxHeadersCount = limits.headers;
+  http1.maxConnections = limits.connections;
+  http1.setTimeout(limits.requestMs);
+  const http2 = createHttp2({
+    settings: {
+      maxConcurrentStreams: limits.streamsPerConnection,
+      maxHeaderListSize: limits.headerBytes,
+      enableConnectProtocol: false,
+    },
+  });
+  http2.setTimeout(limits.requestMs);
+  const sessions = new Set<ServerHttp2Session>();
+  const sockets = new Set<Socket>();
+  const undecided = new Set<Socket>();
+  const answering = new Set<ServerResponse>();
+  let stopping = false;
+
+  http1.on("request", (request, response) => {
+    answering.add(response);
+    response.once("close", () => answering.delete(response));
+    if (stopping) response.shouldKeepAlive = false;
+    options.handle(request, response);
+  });
+  http2.on("request", options.handle);
+  http2.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+    if (stopping) session.close();
+  });
+  rejectBrokenHttp1(http1, { metrics: options.metrics, answering });
+  rejectBrokenHttp2(http2, { metrics: options.metrics, requestMs: limits.requestMs });
+
+  // The HTTP/1.1 server must be the one that listens: only then does it enforce its time limits and track idle connections.
+  const serveHttp1 = http1.listeners("connection")[0] as (this: Server, socket: Socket) => void;
+  http1.removeAllListeners("connection");
+  http1.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    // A peer may reset the connection at any time, even before a protocol server has the socket.
+    socket.on("error", () => socket.destroy());
+    undecided.add(socket);
+    detectProtocol(socket, {
+      metrics: options.metrics,
+      withinMs: limits.headMs,
+      http1: () => serveHttp1.call(http1, socket),
+      http2: () => http2.emit("connection", socket),
+      decided: () => undecided.delete(socket),
+    });
+  });
+
+  return {
+    async start(): Promise<AddressInfo> {
+      await new Promise<void>((resolve, reject) => {
+        http1.once("error", reject);
+        http1.listen(options.port, options.host, () => {
+          http1.off("error", reject);
+          resolve();
+        });
+      });
+      http1.on("error", (error) => options.log.error({ err: error }, "HTTP listener failed"));
+      return http1.address() as AddressInfo;
+    },
+    /** Stops listening, waits for requests in progress, and closes the remaining connections after `limitMs`. */
+    async stop(limitMs: number): Promise<void> {
+      stopping = true;
+      for (const response of answering) response.shouldKeepAlive = false;
+      const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
+      for (const session of sessions) session.close();
+      for (const socket of undecided) socket.destroy();
+      const idle = setInterval(() => http1.closeIdleConnections(), 50);
+      const force = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, limitMs);
+      await closed;
+      clearInterval(idle);
+      clearTimeout(force);
+    },
+  };
+}
+
+type Protocols = { metrics: Metrics; withinMs: number; http1(): void; http2(): void; decided(): void };
+
+/** Node's h2c server does not speak HTTP/1.1, so the first bytes decide which server gets the connection. */
+function detectProtocol(socket: Socket, { metrics, withinMs, http1, http2, decided }: Protocols): void {
+  let seen: Buffer = Buffer.alloc(0);
+  const tooSlow = setTimeout(() => {
+    metrics.brokenRequests.inc({ reason: "silent" });
+    socket.destroy();
+  }, withinMs);
+  const onGone = () => {
+    clearTimeout(tooSlow);
+    decided();
+    socket.destroy();
+  };
+  const onReadable = () => {
+    const chunk = socket.read() as Buffer | null;
+    if (chunk === null) return;
+    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
+    const length = Math.min(seen.length, preface.length);
+    const couldBe2 = seen.subarray(0, length).equals(preface.subarray(0, length));
+    if (couldBe2 && seen.length < preface.length) return;
+    clearTimeout(tooSlow);
+    decided();
+    socket.off("readable", onReadable);
+    // HTTP/1.1 handles a peer that has closed its sending side. For HTTP/2 that ends the connection.
+    if (!couldBe2) socket.off("end", onGone);
+    socket.off("close", onGone);
+    socket.unshift(seen);
+    if (couldBe2) http2();
+    else http1();
+  };
+  socket.on("readable", onReadable);
+  // Sockets of an HTTP server stay half open. A peer that ends before its first request is disconnected here.
+  socket.on("end", onGone);
+  socket.on("close", onGone);
+}
+
+function rejectBrokenHttp1(http1: Server, deps: { metrics: Metrics; answering: Set<ServerResponse> }): void {
+  http1.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    deps.metrics.brokenRequests.inc({ reason: error.code ?? "unknown" });
+    // The client would read an error as part of the response that is being sent.
+    const midResponse = [...deps.answering].some((response) => response.socket === socket && response.headersSent);
+    if (!socket.writable || midResponse || error.code === "ECONNRESET") return socket.destroy();
+    refuse(socket as Socket, statusOf(error.code));
+  });
+  http1.on("upgrade", (_request, socket) => refuse(socket as Socket, "501 Not Implemented"));
+  http1.on("connect", (_request, socket) => refuse(socket as Socket, "405 Method Not Allowed"));
+}
+
+/** Reads and drops what the peer still sends for `lingerMs`: a reset would make the peer lose the response. */
+function refuse(socket: Socket, status: string): void {
+  socket.on("error", () => socket.destroy());
+  socket.resume();
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+}
+
+export const lingerMs = 500;
+
+function rejectBrokenHttp2(http2: Http2Server, deps: { metrics: Metrics; requestMs: number }): void {
+  http2.on("sessionError", (_error, session) => {
+    deps.metrics.brokenRequests.inc({ reason: "http2" });
+    session.destroy();
+  });
+  http2.on("stream", (stream) => {
+    stream.on("error", () => stream.destroy());
+    const late = setTimeout(() => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM), deps.requestMs);
+    stream.once("end", () => clearTimeout(late));
+    stream.once("close", () => clearTimeout(late));
+  });
+}
+
+function statusOf(code: string | undefined): string {
+  if (code === "HPE_HEADER_OVERFLOW") return "431 Request Header Fields Too Large";
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return "408 Request Timeout";
+  return "400 Bad Request";
+}

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect as connect2 } from "node:http2";
+import { connect } from "node:net";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { makeWorkspace } from "../../test/harness/mail.ts";
+import { until } from "../../test/harness/wait.ts";
+import { EmailService, type SendEmailRequest } from "../gen/v1/email_pb.ts";
+import { createAuthenticator } from "../keys/authenticate.ts";
+import { insertKey, makeKeySecret } from "../keys/store.ts";
+import { silentLog } from "../ops/log.ts";
+import { createMetrics } from "../ops/metrics.ts";
+import { makeUuid } from "../postgres/ids.ts";
+import { serve } from "./call.ts";
+import { createDispatch } from "./dispatch.ts";
+import { createCallLimit } from "./gate.ts";
+import { type BodyMemory, createBodyMemory } from "./request-body.ts";
+import { createRouter, type RouterDeps } from "./router.ts";
+import { createHttp } from "./server.ts";
+import { createUnaryCalls } from "./unary-json.ts";
+
+const path = "/v1.EmailService/SendEmail";
+const allowed = "https://app.example";
+const large = 2 * 1024 * 1024;
+let database: TestDatabase;
+let http: ReturnType<typeof createHttp>;
+let port: number;
+let bodies: BodyMemory;
+let headers: Record<string, string>;
+const seen: SendEmailRequest[] = [];
+
+before(async () => {
+  database = await createTestDatabase();
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const { secret } = makeKeySecret(false);
+  await insertKey(sql, { id: makeUuid(Date.now()), workspaceId, name: "k", permission: "full", secret, test: false });
+  headers = {
+    authorization: `Bearer ${secret}`,
+    "content-type": "application/json",
+    "connect-protocol-version": "1",
+  };
+  const [log, metrics] = [silentLog(), createMetrics()];
+  const router: RouterDeps = {
+    log,
+    metrics,
+    maxBodyBytes: 4 * large,
+    shutdown: new AbortController().signal,
+    authenticator: createAuthenticator({ sql, log }),
+    callLimit: createCallLimit({ perSecond: 1e6, burst: 1e6 }),
+  };
+  const services = [
+    serve(EmailService, {
+      sendEmail: async (request) => {
+        seen.push(request);
+        return { id: "em_x" };
+      },
+    }),
+  ];
+  bodies = createBodyMemory(2 * large);
+  const handle = createDispatch({
+    log,
+    metrics,
+    bodies,
+    maxBodyBytes: router.maxBodyBytes,
+    corsOrigins: [allowed],
+    streamStallMs: 60_000,
+    rpcs: createRouter(router, services),
+    unaryCalls: createUnaryCalls({ ...router, bodies }, services),
+    pages: new Map(),
+    files: () => {},
+  });
+  http = createHttp({ host: "127.0.0.1", port: 0, log, metrics, handle });
+  ({ port } = await http.start());
+});
+after(async () => {
+  await http.stop(0);
+  await database.drop();
+});
+
+const url = () => `http://127.0.0.1:${port}${path}`;
+
+/** Starts a request with this Content-Length, sends a part of its body, and collects what the server answers. */
+async function unfinished(length: number, sent: number, extra: Record<string, string>) {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  const fields = Object.entries({ host: "a", "content-length": String(length), ...headers, ...extra });
+  socket.write(`POST ${path} HTTP/1.1\r\n${fields.map(([name, value]) => `${name}: ${value}`).join("\r\n")}\r\n\r\n`);
+  socket.write(`{"body":"${"x".repeat(sent)}`);
+  let received = "";
+  socket.on("data", (chunk) => (received += chunk));
+  return { socket, received: () => received };
+}
+const memoryIsFree = () => until("the memory to be released", () => bodies.usedBytes() === 0);
+
+test("a large request is read completely, and its memory is released", async () => {
+  const body = "ä😀".repeat(large / 8);
+  const answer = await fetch(url(), { method: "POST", headers, body: JSON.stringify({ body, attachments: [] }) });
+  assert.equal(answer.status, 200);
+  assert.equal(seen.find((request) => request.body.length > 100)!.body, body);
+  await memoryIsFree();
+});
+
+for (const [size, length] of [
+  ["large", large],
+  ["small", 10_000],
+] as const)
+  test(`a call whose ${size} body does not arrive ends at its deadline`, async () => {
+    const { socket, received } = await unfinished(length, 5000, { "connect-timeout-ms": "200" });
+    await until("an answer", () => received().includes("\r\n\r\n{"));
+    assert.match(received(), /^HTTP\/1\.1 504 [\s\S]*"code":"deadline_exceeded"/);
+    await memoryIsFree();
+    socket.destroy();
+  });
+
+test("a call over HTTP/2 whose body does not arrive ends at its deadline", async () => {
+  const session = connect2(`http://127.0.0.1:${port}`);
+  const request = { ":method": "POST", ":path": path, "content-length": String(large), "connect-timeout-ms": "200" };
+  const stream = session.request({ ...request, ...headers });
+  stream.on("error", () => {});
+  stream.write(`{"body":"${"x".repeat(100_000)}`);
+  await until("its memory to be reserved", () => bodies.usedBytes() === large);
+  let received = "";
+  stream.setEncoding("utf8").on("data", (text) => (received += text));
+  await until("an answer", () => received.includes("}"));
+  assert.match(received, /deadline_exceeded/);
+  await memoryIsFree();
+  session.destroy();
+});
+
+test("the memory of a large body is released when the client disconnects", async () => {
+  const { socket } = await unfinished(large, 100_000, {});
+  await until("its memory to be reserved", () => bodies.usedBytes() === large);
+  socket.destroy();
+  await memoryIsFree();
+});
+
+test("a large request without a valid key is refused before its body is read, and its connection is closed", async () => {
+  const { socket, received } = await unfinished(large, 0, { authorization: "Bearer unknown-key" });
+  await once(socket, "end");
+  assert.match(received(), /^HTTP\/1\.1 401 [\s\S]*connection: close[\s\S]*"unauthenticated"/i);
+  assert.equal(bodies.usedBytes(), 0);
+});
+
+test("responses have the security headers, and an allowed origin may read them", async () => {
+  const own = await fetch(url(), { method: "POST", headers, body: "{}" });
+  const other = await fetch(url(), { method: "POST", headers: { ...headers, origin: allowed }, body: "{}" });
+  for (const { headers: got } of [own, other]) {
+    assert.match(got.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/);
+    assert.deepEqual(
+      ["x-content-type-options", "x-frame-options", "cache-control"].map((name) => got.get(name)),
+      ["nosniff", "DENY", "no-store"],
+    );
+  }
+  const policy = "cross-origin-resource-policy";
+  assert.deepEqual([own.headers.get(policy), other.headers.get(policy)], ["same-origin", "cross-origin"]);
+  assert.equal(other.headers.get("access-control-allow-origin"), allowed);
+});

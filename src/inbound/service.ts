@@ -1,0 +1,89 @@
+/** The handlers of InboundService: lists and reads the inbound mail of the caller's workspace. */
+import { fromJson } from "@bufbuild/protobuf";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { VerdictsSchema } from "../gen/v1/event_pb.ts";
+import { InboundService } from "../gen/v1/inbound_pb.ts";
+import type { Call } from "../http/call.ts";
+import { serve } from "../http/call.ts";
+import { cutPage, keysetPage } from "../http/paging.ts";
+import { invalid, notFound, Problem } from "../ops/problem.ts";
+import { fromWireId, toWireId } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { openInbound } from "./open.ts";
+import { getInbound, type InboundRow, listInbound, readInboundRaw } from "./store/reads.ts";
+
+export function createInboundService({ sql }: { sql: Sql }) {
+  return serve(InboundService, {
+    async listInbound(request, call) {
+      const page = keysetPage(request);
+      const parentEmailId = fromWireId("email", request.parentEmailId);
+      // A malformed id matches no message.
+      if (request.parentEmailId !== "" && !parentEmailId) return { data: [], nextPageToken: "" };
+      const text = request.search.trim();
+      const rows = await listInbound(sql, {
+        workspaceId: call.caller.workspaceId,
+        before: page.before,
+        limit: page.limit + 1,
+        domain: request.domain.trim().toLowerCase() || undefined,
+        recipient: request.recipient.trim() || undefined,
+        parentEmailId,
+        receivedAfter: request.receivedAfter && timestampDate(request.receivedAfter),
+        receivedBefore: request.receivedBefore && timestampDate(request.receivedBefore),
+        search: text === "" ? undefined : { text, inboundId: fromWireId("inbound", text) },
+      });
+      const cut = cutPage(rows, page.limit);
+      return { data: cut.rows.map(onWire), nextPageToken: cut.nextPageToken };
+    },
+
+    async getInbound(request, call) {
+      const { row, raw } = await find(request.id, call);
+      const { texts } = await openInbound(raw);
+      return { inbound: onWire(row), ...texts };
+    },
+
+    async getInboundContent(request, call) {
+      const { raw } = await find(request.id, call);
+      return { raw };
+    },
+
+    async getInboundAttachment(request, call) {
+      const { attachmentId } = request;
+      const missing = (["id", "attachmentId"] as const).filter((field) => request[field] === "");
+      if (missing.length > 0) throw invalid(missing.map((field) => ({ field, description: "is required" })));
+      const { row, raw } = await find(request.id, call);
+      const attachment = row.summary.attachments.find(({ id }) => id === attachmentId);
+      const { content } = attachment ? await openInbound(raw, attachmentId) : { content: undefined };
+      if (!attachment || !content)
+        throw new Problem("not_found", `The message ${request.id} has no attachment ${JSON.stringify(attachmentId)}.`);
+      return { attachment, content };
+    },
+  });
+
+  async function find(wireId: string, call: Call): Promise<{ row: InboundRow; raw: Buffer }> {
+    if (wireId === "") throw invalid([{ field: "id", description: "is required: the id of an inbound message, in_…" }]);
+    const { workspaceId } = call.caller;
+    const id = fromWireId("inbound", wireId);
+    const row = id && (await getInbound(sql, workspaceId, id));
+    const raw = row && (await readInboundRaw(sql, workspaceId, row.id));
+    if (!row || !raw) throw notFound("inbound message", wireId);
+    return { row, raw };
+  }
+}
+
+function onWire(row: InboundRow) {
+  return {
+    id: toWireId("inbound", row.id),
+    from: row.from,
+    to: row.recipients,
+    subject: row.subject,
+    messageId: row.messageId ?? "",
+    inReplyTo: row.inReplyTo ?? "",
+    parentEmailId: row.parentEmailId ? toWireId("email", row.parentEmailId) : "",
+    autoSubmitted: row.autoSubmitted,
+    verdicts: fromJson(VerdictsSchema, row.verdicts, { ignoreUnknownFields: true }),
+    attachments: [...row.summary.attachments],
+    sizeBytes: Number(row.sizeBytes),
+    receivedAt: timestampFromDate(row.createdAt),
+    domain: row.domain,
+  };
+}

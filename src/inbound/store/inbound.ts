@@ -1,0 +1,188 @@
+/** Stores inbound messages: message, content and event in one commit. A message that was stored before changes nothing. Called by
+ * receive.ts; addressees.ts uses `hasProvedDomain`, housekeeping `forgetSeen`. */
+import type { AttachmentLabel } from "../../mail/message/digest.ts";
+import { createGroupCommit } from "../../postgres/group-commit.ts";
+import { retrying, type Sql } from "../../postgres/pool.ts";
+
+export type InboundSummary = {
+  /** Its References field, which an answer to it continues. */
+  references: readonly string[];
+  attachments: readonly AttachmentLabel[];
+};
+
+export type NewInbound = {
+  id: string;
+  workspaceId: string;
+  domainId: string;
+  domain: string;
+  /** The fingerprint identifies the message for this recipient, so that a repeated transmission is recognized. */
+  recipients: readonly { address: string; fingerprint: string }[];
+  sender: string;
+  from: string;
+  subject: string;
+  messageId: string | undefined;
+  inReplyTo: string | undefined;
+  kind: "reply" | "received";
+  autoSubmitted: boolean;
+  contentHash: string;
+  summary: InboundSummary;
+  verdicts: Record<string, unknown>;
+  event: { id: string; type: string; payload: Record<string, unknown> };
+  /** The email that it replies to. */
+  parent: { id: string; messageId: string; metadata: Record<string, string> } | undefined;
+  raw: Buffer;
+};
+
+/** False: every recipient has received it before. */
+export type Stored = boolean;
+
+/** A larger message gets its own transaction, in which its content is inserted piece by piece. */
+const aloneAboveBytes = 512 * 1024;
+const pieceBytes = 192 * 1024;
+
+export function createInboundStore(sql: Sql, options: { onStored(): void }) {
+  const commits = createGroupCommit<NewInbound, Stored>({
+    async run(items) {
+      const stored = await retrying(() =>
+        insertInbound(
+          sql,
+          items,
+          items.flatMap((item) => [...piecesOf(item)]),
+        ),
+      );
+      options.onStored();
+      return stored;
+    },
+    maxItems: 100,
+    maxBytes: 1024 * 1024,
+    concurrency: 2,
+    splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
+  });
+  return {
+    async store(item: NewInbound): Promise<Stored> {
+      if (item.raw.length <= aloneAboveBytes) return await commits.add(item, item.raw.length * 2);
+      const stored = await retrying(() =>
+        sql.begin(async (tx) => {
+          const [isNew] = await insertInbound(tx, [item], []);
+          if (isNew) for (const piece of piecesOf(item)) await insertPieces(tx, [piece]);
+          return isNew!;
+        }),
+      );
+      options.onStored();
+      return stored;
+    },
+    idle: commits.idle,
+  };
+}
+
+/**
+ * The row and the event leave out recipients that have received the message before; a message without other recipients changes nothing.
+ * When two nodes receive the same message at the same time, the primary key of inbound_seen makes the second one wait and find it stored.
+ */
+async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: readonly Piece[]): Promise<Stored[]> {
+  const input = JSON.stringify(items.map(rowOf));
+  const recipients = JSON.stringify(
+    items.flatMap((item, ord) => item.recipients.map((recipient, position) => ({ ord, position, ...recipient }))),
+  );
+  const rows = await sql<{ ord: number }[]>`
+    with input as (
+      select * from json_to_recordset((${input}::text)::json) as x(ord integer, id uuid, workspace_id uuid, domain_id uuid, domain text,
+        sender text, from_address text, subject text, message_id text, in_reply_to text, parent_email_id uuid, parent_message_id text,
+        metadata jsonb, kind text, auto_submitted boolean, content_hash text, size_bytes bigint, summary jsonb, verdicts jsonb,
+        event_id uuid, event_type text, payload jsonb)
+    ), recipient as (
+      select r.*, i.workspace_id, i.id from json_to_recordset((${recipients}::text)::json)
+        as r(ord integer, position integer, address text, fingerprint text) join input i using (ord)
+    ), seen as (
+      insert into inbound_seen (workspace_id, fingerprint, inbound_id)
+      select workspace_id, fingerprint, id from recipient order by workspace_id, fingerprint
+      on conflict do nothing returning workspace_id, fingerprint, inbound_id
+    ), unseen as materialized (
+      select i.*, r.addresses from input i join (
+        select r.ord, array_agg(r.address order by r.position) as addresses from recipient r
+        join seen s on s.workspace_id = r.workspace_id and s.fingerprint = r.fingerprint and s.inbound_id = r.id group by r.ord) r using (ord)
+    ), counter as materialized (
+      select workspace_id from event_counters where workspace_id in (select workspace_id from unseen) order by workspace_id for update
+    ), bump as (
+      update event_counters c set last = c.last + n.events
+      from (select workspace_id, count(*) as events from unseen group by workspace_id) n
+      where c.workspace_id = n.workspace_id and (select count(*) from counter) > 0
+      returning c.workspace_id, c.last - n.events as base
+    ), message as (
+      insert into inbound_messages (workspace_id, id, domain_id, domain, recipients, sender, from_address, subject, message_id, in_reply_to,
+        parent_email_id, kind, auto_submitted, content_hash, size_bytes, summary, verdicts)
+      select workspace_id, id, domain_id, domain, addresses, sender, from_address, subject, message_id, in_reply_to,
+        parent_email_id, kind, auto_submitted, content_hash, size_bytes, summary, verdicts from unseen
+    ), content as (
+      insert into inbound_contents (workspace_id, inbound_id, piece, data)
+      select u.workspace_id, u.id, p.piece, p.data
+      from unnest(${pieces.map((p) => p.inboundId)}::uuid[], ${pieces.map((p) => p.piece)}::int[], ${pieces.map((p) => p.data)}::text[])
+        as p(id, piece, data) join unseen u using (id)
+    ), event as (
+      insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
+      select u.workspace_id, b.base + row_number() over (partition by u.workspace_id order by u.ord), u.event_id, u.event_type,
+        u.parent_email_id, u.parent_message_id, coalesce(u.metadata, '{}'), u.payload || jsonb_build_object('to', u.addresses), clock_timestamp()
+      from unseen u join bump b using (workspace_id)
+    )
+    select ord from unseen`;
+  const stored = new Set(rows.map((row) => row.ord));
+  return items.map((_, ord) => stored.has(ord));
+}
+
+function rowOf(item: NewInbound, ord: number) {
+  return {
+    ord,
+    id: item.id,
+    workspace_id: item.workspaceId,
+    domain_id: item.domainId,
+    domain: item.domain,
+    sender: item.sender,
+    from_address: item.from,
+    subject: item.subject,
+    message_id: item.messageId,
+    in_reply_to: item.inReplyTo,
+    parent_email_id: item.parent?.id,
+    parent_message_id: item.parent?.messageId,
+    metadata: item.parent?.metadata,
+    kind: item.kind,
+    auto_submitted: item.autoSubmitted,
+    content_hash: item.contentHash,
+    size_bytes: item.raw.length,
+    summary: item.summary,
+    verdicts: item.verdicts,
+    event_id: item.event.id,
+    event_type: item.event.type,
+    payload: item.event.payload,
+  };
+}
+
+type Piece = { workspaceId: string; inboundId: string; piece: number; data: string };
+
+function* piecesOf({ id, workspaceId, raw }: NewInbound): Generator<Piece> {
+  for (let piece = 0; piece === 0 || piece * pieceBytes < raw.length; piece++) {
+    const data = raw.subarray(piece * pieceBytes, (piece + 1) * pieceBytes).toString("base64");
+    yield { workspaceId, inboundId: id, piece, data };
+  }
+}
+
+async function insertPieces(sql: Sql, pieces: readonly Piece[]): Promise<void> {
+  await sql`
+    insert into inbound_contents (workspace_id, inbound_id, piece, data)
+    select * from unnest(${pieces.map((p) => p.workspaceId)}::uuid[], ${pieces.map((p) => p.inboundId)}::uuid[],
+      ${pieces.map((p) => p.piece)}::int[], ${pieces.map((p) => p.data)}::text[])`;
+}
+
+/** Deletes fingerprints older than 30 days, since senders give up within days. At most 5,000 per call, to keep the statement short. */
+export async function forgetSeen(sql: Sql): Promise<number> {
+  const rows = await sql`
+    delete from inbound_seen where (workspace_id, fingerprint) in (
+      select workspace_id, fingerprint from inbound_seen where created_at < now() - interval '30 days' limit 5000) returning 1`;
+  return rows.length;
+}
+
+/** Whether a workspace has proved control of the domain. Until its MX record is verified, senders have to retry. Index domains_proved. */
+export async function hasProvedDomain(sql: Sql, name: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from domains where domain = ${name} and deleted_at is null and control_proved_at is not null and status <> 'failed' limit 1`;
+  return rows.length > 0;
+}

@@ -1,0 +1,77 @@
+/** Reads stored inbound messages: lists, single messages and their raw content. Called by InboundService. */
+
+import { firstUuidAt } from "../../postgres/ids.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import type { InboundSummary } from "./inbound.ts";
+
+export type InboundRow = {
+  id: string;
+  domain: string;
+  recipients: string[];
+  from: string;
+  subject: string;
+  messageId: string | null;
+  inReplyTo: string | null;
+  parentEmailId: string | null;
+  autoSubmitted: boolean;
+  sizeBytes: string;
+  summary: InboundSummary;
+  verdicts: Record<string, string>;
+  createdAt: Date;
+};
+
+export type InboundFilter = {
+  workspaceId: string;
+  before?: string;
+  limit: number;
+  domain?: string;
+  recipient?: string;
+  parentEmailId?: string;
+  receivedAfter?: Date;
+  receivedBefore?: Date;
+  search?: { inboundId?: string; text: string };
+};
+
+/** Newest first, by id. Index: the primary key; for filters inbound_by_domain, inbound_by_parent and inbound_by_recipient. */
+export async function listInbound(sql: Sql, filter: InboundFilter): Promise<InboundRow[]> {
+  const { search, receivedAfter, receivedBefore } = filter;
+  const like = search && `%${search.text.replace(/[\\%_]/g, "\\$&")}%`;
+  return await sql<InboundRow[]>`
+    select ${columns(sql)} from inbound_messages where workspace_id = ${filter.workspaceId}
+    ${filter.before ? sql`and id < ${filter.before}` : sql``}
+    ${filter.domain ? sql`and domain = ${filter.domain}` : sql``}
+    ${filter.recipient ? sql`and recipients @> array[${filter.recipient}]::text[]` : sql``}
+    ${filter.parentEmailId ? sql`and parent_email_id = ${filter.parentEmailId}` : sql``}
+    ${receivedAfter ? sql`and created_at >= ${receivedAfter} and id >= ${idAround(receivedAfter, -1)}` : sql``}
+    ${receivedBefore ? sql`and created_at < ${receivedBefore} and id < ${idAround(receivedBefore, 1)}` : sql``}
+    ${
+      search && like
+        ? sql`and (${search.inboundId ? sql`id = ${search.inboundId}` : sql`false`} or message_id = ${search.text} or subject ilike ${like}
+        or from_address ilike ${like} or exists (select 1 from unnest(recipients) as r(address) where r.address ilike ${like}))`
+        : sql``
+    }
+    order by id desc limit ${filter.limit}`;
+}
+
+/** A bound on the id, only to skip partitions. A day wider than the filter, because ids contain the node's time, not the database's. */
+function idAround(date: Date, days: -1 | 1): string {
+  return firstUuidAt(Math.min(Math.max(0, date.getTime() + days * 86_400_000), 2 ** 47));
+}
+
+export async function getInbound(sql: Sql, workspaceId: string, id: string): Promise<InboundRow | undefined> {
+  const [row] = await sql<InboundRow[]>`
+    select ${columns(sql)} from inbound_messages where workspace_id = ${workspaceId} and id = ${id}`;
+  return row;
+}
+
+/** The message exactly as received; undefined if there is none or its content has been deleted. */
+export async function readInboundRaw(sql: Sql, workspaceId: string, id: string): Promise<Buffer | undefined> {
+  const rows = await sql<{ data: string }[]>`
+    select data from inbound_contents where workspace_id = ${workspaceId} and inbound_id = ${id} order by piece`;
+  return rows.length === 0 ? undefined : Buffer.concat(rows.map(({ data }) => Buffer.from(data, "base64")));
+}
+
+function columns(sql: Sql) {
+  return sql`id, domain, recipients, from_address as "from", subject, message_id as "messageId", in_reply_to as "inReplyTo",
+    parent_email_id as "parentEmailId", auto_submitted as "autoSubmitted", size_bytes as "sizeBytes", summary, verdicts, created_at as "createdAt"`;
+}

@@ -1,0 +1,11 @@
+/** Tokens of one-time links, for sign-up, invitations and new passwords. The database stores only their hash. */
+import { createHash, randomBytes } from "node:crypto";
+
+/** 256 random bits: they cannot be guessed, so a fast hash is enough to store them. */
+export function makeToken(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+export function hashToken(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}

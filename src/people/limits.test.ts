@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Problem } from "../ops/problem.ts";
+import { createAttemptLimit, createSignInGuard } from "./limits.ts";
+
+const waitOf = (work: () => void): number => {
+  try {
+    work();
+    return 0;
+  } catch (error) {
+    assert.ok(error instanceof Problem && error.code === "resource_exhausted");
+    return error.retryAfterMs!;
+  }
+};
+
+describe("an attempt limit", () => {
+  it("allows a burst at once, then one attempt per period", () => {
+    const limit = createAttemptLimit({ burst: 2, periodMs: 1000 });
+    for (const _ of [1, 2]) {
+      limit.check("a", 0);
+      limit.take("a", 0);
+    }
+    assert.equal(
+      waitOf(() => limit.check("a", 0)),
+      1000,
+    );
+    assert.equal(
+      waitOf(() => limit.check("a", 400)),
+      600,
+    );
+    limit.check("a", 1000);
+    limit.check("b", 0);
+  });
+
+  it("is not affected by a clock that goes backwards", () => {
+    const limit = createAttemptLimit({ burst: 1, periodMs: 1000 });
+    limit.take("a", 10_000);
+    assert.equal(
+      waitOf(() => limit.check("a", 0)),
+      1000,
+    );
+  });
+
+  it("gives attempts back, but never more than the burst", () => {
+    const limit = createAttemptLimit({ burst: 1, periodMs: 1000 });
+    limit.take("a", 0);
+    limit.giveBack("a", 0);
+    limit.giveBack("a", 0);
+    limit.check("a", 0);
+    limit.take("a", 0);
+    assert.notEqual(
+      waitOf(() => limit.check("a", 0)),
+      0,
+    );
+  });
+
+  it("drops the oldest keys when there are too many", () => {
+    const limit = createAttemptLimit({ burst: 1, periodMs: 1e9 });
+    for (let i = 0; i < 20_001; i++) limit.take(`key ${i}`, 0);
+    limit.check("key 0", 0);
+    assert.notEqual(
+      waitOf(() => limit.check("key 20000", 0)),
+      0,
+    );
+  });
+});
+
+describe("the sign-in guard", () => {
+  it("limits one address on one account early, without affecting the owner elsewhere", () => {
+    const guard = createSignInGuard();
+    const guesser = { email: "a@there.test", address: "192.0.2.1" };
+    for (let i = 0; i < 8; i++) guard.take(guesser, 0);
+    assert.notEqual(
+      waitOf(() => guard.check(guesser, 0)),
+      0,
+    );
+    guard.check({ email: "a@there.test", address: "192.0.2.2" }, 0);
+    guard.check({ email: "b@there.test", address: "192.0.2.1" }, 0);
+  });
+
+  it("limits one address on many accounts, and many addresses on one account", () => {
+    const guard = createSignInGuard();
+    for (let i = 0; i < 40; i++) guard.take({ email: `a${i}@there.test`, address: "192.0.2.1" }, 0);
+    assert.notEqual(
+      waitOf(() => guard.check({ email: "new@there.test", address: "192.0.2.1" }, 0)),
+      0,
+    );
+    for (let i = 0; i < 60; i++) guard.take({ email: "a@there.test", address: `198.51.100.${i}` }, 0);
+    assert.notEqual(
+      waitOf(() => guard.check({ email: "a@there.test", address: "203.0.113.1" }, 0)),
+      0,
+    );
+  });
+
+  it("does not count a correct password", () => {
+    const guard = createSignInGuard();
+    const owner = { email: "a@there.test", address: "192.0.2.1" };
+    for (let i = 0; i < 100; i++) {
+      guard.check(owner, 0);
+      guard.take(owner, 0);
+      guard.giveBack(owner, 0);
+    }
+  });
+});

@@ -1,0 +1,55 @@
+/** Rate limits against guessing: a burst of attempts, then one per period, counted by account and by IP address. Time is an argument.
+ * Called by people.ts, sign-up.ts, resets.ts and invitations.ts. */
+import { Problem } from "../ops/problem.ts";
+import { createTokenBuckets } from "../ops/token-bucket.ts";
+
+/** `burst` attempts at once, then one per period. */
+export type AttemptRate = { burst: number; periodMs: number };
+
+export type AttemptLimit = {
+  /** Throws with the time to wait when the limit is reached for this key. Does not count an attempt. */
+  check(key: string, nowMs: number): void;
+  take(key: string, nowMs: number): void;
+  giveBack(key: string, nowMs: number): void;
+};
+
+export function createAttemptLimit(rate: AttemptRate): AttemptLimit {
+  const buckets = createTokenBuckets({ ...rate, maxKeys: 20_000 });
+  return {
+    check(key, nowMs) {
+      const retryAfterMs = buckets.waitMs(key, nowMs);
+      if (retryAfterMs === 0) return;
+      throw new Problem(
+        "resource_exhausted",
+        `Too many attempts. Try again in ${Math.ceil(retryAfterMs / 1000)} seconds.`,
+        { retryAfterMs },
+      );
+    },
+    take: (key, nowMs) => void buckets.take(key, nowMs),
+    giveBack: buckets.giveBack,
+  };
+}
+
+/** `email` is the account, `address` the IP address of the client. */
+export type SignInAttempt = { email: string; address: string };
+
+/**
+ * Limits wrong passwords, also for an account that does not exist. The limit per account alone is the widest: an attacker who reaches it
+ * from many addresses only slows the owner down for a while.
+ */
+export function createSignInGuard() {
+  const byBoth = createAttemptLimit({ burst: 8, periodMs: 60_000 });
+  const byAddress = createAttemptLimit({ burst: 40, periodMs: 10_000 });
+  const byAccount = createAttemptLimit({ burst: 60, periodMs: 20_000 });
+  const each = (attempt: SignInAttempt, act: (limit: AttemptLimit, key: string) => void) => {
+    act(byBoth, `${attempt.email} ${attempt.address}`);
+    act(byAddress, attempt.address);
+    act(byAccount, attempt.email);
+  };
+  return {
+    check: (attempt: SignInAttempt, nowMs: number) => each(attempt, (limit, key) => limit.check(key, nowMs)),
+    take: (attempt: SignInAttempt, nowMs: number) => each(attempt, (limit, key) => limit.take(key, nowMs)),
+    /** Called after a correct password. */
+    giveBack: (attempt: SignInAttempt, nowMs: number) => each(attempt, (limit, key) => limit.giveBack(key, nowMs)),
+  };
+}

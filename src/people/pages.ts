@@ -1,0 +1,140 @@
+/** The endpoints under /auth for the dashboard: sign-up, sign-in, sign-out, passwords and invitations as JSON. This file checks requests
+ * (same origin, JSON, size) and sets cookies; people.ts decides what a person may do. Called by http/dispatch.ts. */
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { clientAddress } from "../http/client-address.ts";
+import type { Page } from "../http/dispatch.ts";
+import { codeName, toConnectError } from "../http/errors.ts";
+import { readSmallJson } from "../http/read-json.ts";
+import { requireSameOrigin } from "../http/same-origin.ts";
+import type { Request, Response } from "../http/server.ts";
+import type { Log } from "../ops/log.ts";
+import { Problem } from "../ops/problem.ts";
+import { toWireId } from "../postgres/ids.ts";
+import { passwordLength } from "./password.ts";
+import type { People, SignedIn, Visitor } from "./people.ts";
+import { signUpHelp } from "./sign-up.ts";
+
+export type PeoplePagesDeps = {
+  people: People;
+  log: Log;
+  publicUrl: string | undefined;
+  trustedProxies: readonly string[];
+};
+
+type Reply = { status?: number; body: object; cookies?: readonly string[] };
+/** `text` returns "" for a field that is missing or not a string: each action checks the fields that it needs. */
+type Action = (text: (field: string) => string, visitor: Visitor) => Promise<Reply>;
+
+export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
+  const { people } = deps;
+  const actions: Record<string, Action> = {
+    async link(text) {
+      return { body: await people.link(text("token")) };
+    },
+    async "sign-up"(text, visitor) {
+      const input = { email: text("email"), name: text("name"), password: text("password"), token: text("token") };
+      const answer = await people.signUp(input, visitor);
+      if (answer) return { body: sessionOnWire(answer.value), cookies: answer.cookies };
+      return { status: 202, body: { sent: true, message: "A link to continue the sign-up was sent to this address." } };
+    },
+    async "sign-in"(text, visitor) {
+      const answer = await people.signIn({ email: text("email"), password: text("password") }, visitor);
+      return { body: sessionOnWire(answer.value), cookies: answer.cookies };
+    },
+    async "sign-out"(_text, visitor) {
+      return { body: {}, cookies: (await people.signOut(visitor)).cookies };
+    },
+    async "change-password"(text, visitor) {
+      const input = { currentPassword: text("currentPassword"), newPassword: text("newPassword") };
+      const answer = await people.changePassword(input, visitor);
+      return { body: sessionOnWire(answer.value), cookies: answer.cookies };
+    },
+    async "request-password-reset"(text, visitor) {
+      return { body: { message: await people.requestReset(text("email"), visitor) } };
+    },
+    async "reset-password"(text) {
+      await people.resetPassword({ token: text("token"), newPassword: text("newPassword") });
+      return {
+        body: { message: "Your password was changed and every session has ended. Sign in with the new password." },
+      };
+    },
+    async "accept-invitation"(text, visitor) {
+      const workspace = await people.acceptInvitation(text("token"), visitor);
+      return { body: { workspace: { ...workspace, id: toWireId("workspace", workspace.id) } } };
+    },
+  };
+
+  const visitorOf = (request: Request): Visitor => ({
+    cookie: request.headers.cookie,
+    userAgent: request.headers["user-agent"],
+    address: clientAddress(request, deps.trustedProxies),
+  });
+
+  async function act(request: Request, action: Action): Promise<Reply> {
+    requireSameOrigin((name) => request.headers[name] as string | undefined, deps.publicUrl);
+    const fields = await readSmallJson(request);
+    return await action((field) => (typeof fields[field] === "string" ? fields[field] : ""), visitorOf(request));
+  }
+
+  const state = async (request: Request): Promise<Reply> => {
+    const { value, cookies } = await people.state(visitorOf(request));
+    return { body: stateOnWire(value), cookies };
+  };
+
+  const page = (method: "GET" | "POST", answer: (request: Request) => Promise<Reply>): Page => {
+    return async (request, response) => {
+      if (request.method !== method) {
+        response.setHeader("allow", method);
+        return reply(response, { status: 405, body: { code: "unimplemented", message: `Use ${method}.` } });
+      }
+      try {
+        reply(response, await answer(request));
+      } catch (error) {
+        const requestId = String(response.getHeader("x-request-id"));
+        const failure = toConnectError(error, { log: deps.log, requestId, method: "auth" });
+        for (const [key, value] of failure.metadata) response.setHeader(key, value);
+        reply(response, refusal(failure, error));
+      }
+    };
+  };
+
+  return new Map([
+    ["/auth/state", page("GET", state)],
+    ...Object.entries(actions).map(
+      ([name, action]) => [`/auth/${name}`, page("POST", (request) => act(request, action))] as const,
+    ),
+  ]);
+}
+
+function refusal(failure: ConnectError, error: unknown): Reply {
+  const violations = error instanceof Problem ? error.violations : [];
+  const body = { code: codeName(failure), message: failure.rawMessage, ...(violations.length > 0 && { violations }) };
+  return { status: failure.code === Code.Internal ? 500 : codeToHttpStatus(failure.code), body };
+}
+
+function sessionOnWire({ person, workspaces }: SignedIn) {
+  return {
+    person: { ...person, id: toWireId("person", person.id) },
+    workspaces: workspaces.map((workspace) => ({ ...workspace, id: toWireId("workspace", workspace.id) })),
+  };
+}
+
+function stateOnWire(state: Awaited<ReturnType<People["state"]>>["value"]) {
+  return {
+    ...(state.who ? sessionOnWire(state.who) : { person: null, workspaces: [] }),
+    signUp: { by: state.by, first: state.first, message: signUpHelp[state.by] },
+    passwordReset: state.passwordReset,
+    password: { minLength: passwordLength.min, maxLength: passwordLength.max },
+  };
+}
+
+function reply(response: Response, { status = 200, body, cookies = [] }: Reply): void {
+  if (response.headersSent || response.destroyed) return;
+  const text = `${JSON.stringify(body)}\n`;
+  response.statusCode = status;
+  if (cookies.length > 0) response.setHeader("set-cookie", [...cookies]);
+  response.setHeader("content-type", "application/json");
+  response.setHeader("content-length", Buffer.byteLength(text));
+  response.end(text);
+}

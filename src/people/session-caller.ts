@@ -1,0 +1,46 @@
+/** A signed-in person as a caller of the API: the cookie identifies the person, a header names the workspace, and the role in it decides
+ * the permission. Called by http/gate.ts. */
+import type { SessionCallers } from "../http/gate.ts";
+import { requireSameOrigin } from "../http/same-origin.ts";
+import { invalid, type Problem } from "../ops/problem.ts";
+import { fromWireId } from "../postgres/ids.ts";
+import { noSuchWorkspace } from "../workspaces/rules.ts";
+import { type People, signedOut } from "./people.ts";
+
+export const workspaceHeader = "posthorn-workspace";
+
+/** The workspace id of calls that need no workspace. No workspace has it. */
+const noWorkspace = "00000000-0000-0000-0000-000000000000";
+
+export function createSessionCallers(deps: {
+  people: Pick<People, "session" | "cookieName">;
+  publicUrl: string | undefined;
+}): SessionCallers {
+  const { people, publicUrl } = deps;
+  return {
+    async identify(header, needsWorkspace) {
+      const cookie = header("cookie");
+      if (!cookie?.includes(`${people.cookieName}=`)) return undefined;
+      requireSameOrigin(header, publicUrl);
+      const named = header(workspaceHeader);
+      const workspaceId = fromWireId("workspace", named ?? "");
+      const session = await people.session(cookie, workspaceId);
+      if (!session) throw signedOut();
+      if (named === undefined && needsWorkspace) throw workspaceRequired();
+      if (named !== undefined && !session.role) throw noSuchWorkspace(named);
+      return {
+        workspaceId: workspaceId ?? noWorkspace,
+        // Streams and emails store one id for the caller: that of a key or of a session.
+        keyId: session.id,
+        permission: session.role === "viewer" ? "read" : "full",
+        domain: undefined,
+        test: false,
+        person: { id: session.personId, email: session.email, role: session.role ?? undefined },
+      };
+    },
+  };
+}
+
+function workspaceRequired(): Problem {
+  return invalid([{ field: "Posthorn-Workspace", description: "is required: the id of your workspace, ws_…" }]);
+}

@@ -1,0 +1,187 @@
+/** The SQL of people, passwords, sessions and one-time links that better-auth does not run: work that needs one transaction, or one
+ * statement for many sessions. Called by people.ts, sign-up.ts, resets.ts, housekeeping and the commands. */
+import type { Role } from "../http/caller.ts";
+import { hashToken } from "../ops/one-time-token.ts";
+import { makeUuid } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { addFirstOwner, firstWorkspace, joinByInvite, onlyOneNode } from "../workspaces/store.ts";
+
+export type Person = { id: string; email: string; name: string };
+export type NewPerson = { email: string; name: string; passwordHash: string; nowMs: number };
+
+export async function hasPeople(sql: Sql): Promise<boolean> {
+  return (await sql`select 1 from people limit 1`).length > 0;
+}
+
+/** Index people_email_key. */
+export async function findPerson(sql: Sql, email: string): Promise<Person | undefined> {
+  const [row] = await sql<Person[]>`select id, email, name from people where email = ${email}`;
+  return row;
+}
+
+export async function listPeople(
+  sql: Sql,
+): Promise<(Person & { createdAt: Date; lastSeenAt: Date | null; workspaces: string | null })[]> {
+  return await sql`
+    select p.id, p.email, p.name, p.created_at as "createdAt",
+      (select max(s.updated_at) from people_sessions s where s.person_id = p.id) as "lastSeenAt",
+      (select string_agg(w.name || ' (' || m.role || ')', ', ' order by w.id) from members m join workspaces w on w.id = m.workspace_id
+       where m.person_id = p.id) as workspaces
+    from people p order by p.id limit 1000`;
+}
+
+/** Adds the first person as owner of the first workspace. Undefined when there is a person already: nodes and requests run one by one. */
+export async function addFirstPerson(sql: Sql, person: NewPerson): Promise<Person | undefined> {
+  return await onlyOneNode(sql, async (tx) => {
+    if (await hasPeople(tx)) return undefined;
+    const added = await insertPerson(tx, person);
+    const workspaceId = await firstWorkspace(tx);
+    if (added && workspaceId)
+      await addFirstOwner(tx, { workspaceId, id: makeUuid(person.nowMs), personId: added.id, email: added.email });
+    return added;
+  });
+}
+
+/** Undefined when the address already has an account. */
+export async function addPerson(sql: Sql, person: NewPerson): Promise<Person | undefined> {
+  return await sql.begin((tx) => insertPerson(tx, person));
+}
+
+/** Consumes the link and adds the person, both or neither. */
+export async function addPersonByLink(
+  sql: Sql,
+  person: Omit<NewPerson, "email">,
+  token: string,
+): Promise<Person | "no link" | "has account"> {
+  return await withRollback(sql, async (tx) => {
+    const email = await takeLink(tx, "sign_up", token);
+    if (email === undefined) throw new Rollback("no link" as const);
+    const added = await insertPerson(tx, { ...person, email });
+    if (!added) throw new Rollback("has account" as const);
+    return added;
+  });
+}
+
+/** Consumes the invitation and adds the person and the membership, all or nothing. */
+export async function addPersonByInvite(
+  sql: Sql,
+  person: Omit<NewPerson, "email">,
+  invite: { token: string; email: string },
+): Promise<Person | "no link" | "has account"> {
+  return await withRollback(sql, async (tx) => {
+    const added = await insertPerson(tx, { ...person, email: invite.email });
+    if (!added) throw new Rollback("has account" as const);
+    if (!(await joinByInvite(tx, { token: invite.token, person: added }))) throw new Rollback("no link" as const);
+    return added;
+  });
+}
+
+/** Thrown inside `withRollback` to roll back and return a result. */
+class Rollback<T> extends Error {
+  readonly result: T;
+  constructor(result: T) {
+    super("rollback");
+    this.result = result;
+  }
+}
+
+/** Runs a transaction that can be rolled back with a result. */
+async function withRollback<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T | "no link" | "has account"> {
+  try {
+    return await sql.begin(work);
+  } catch (error) {
+    if (error instanceof Rollback) return error.result as "no link" | "has account";
+    throw error;
+  }
+}
+
+/** The account is what better-auth calls `credential`: its `account_id` is the person's id. */
+async function insertPerson(sql: Sql, person: NewPerson): Promise<Person | undefined> {
+  const id = makeUuid(person.nowMs);
+  const [row] = await sql<Person[]>`
+    with added as (
+      insert into people (id, email, name) values (${id}, ${person.email}, ${person.name}) on conflict (email) do nothing
+      returning id, email, name
+    ), account as (
+      insert into people_accounts (id, person_id, provider_id, account_id, password)
+      select ${makeUuid(person.nowMs)}::uuid, id, 'credential', id::text, ${person.passwordHash} from added
+    )
+    select id, email, name from added`;
+  return row;
+}
+
+/** Consumes the link, sets the password and ends every session, so that a person who knew the old password is signed out. */
+export async function resetPassword(
+  sql: Sql,
+  input: { token: string; passwordHash: string },
+): Promise<Person | undefined> {
+  return await sql.begin(async (tx) => {
+    const email = await takeLink(tx, "reset", input.token);
+    if (email === undefined) return undefined;
+    const [person] = await tx<Person[]>`
+      with person as (select id, email, name from people where email = ${email}),
+      changed as (update people_accounts a set password = ${input.passwordHash}, updated_at = now() from person p
+        where a.person_id = p.id and a.provider_id = 'credential'),
+      ended as (delete from people_sessions s using person p where s.person_id = p.id),
+      dropped as (delete from people_links l where l.email = ${email} and l.kind = 'reset')
+      select id, email, name from person`;
+    return person;
+  });
+}
+
+export type LiveSession = {
+  id: string;
+  personId: string;
+  email: string;
+  name: string;
+  expiresAt: Date;
+  /** The role in the requested workspace; null when the person is not a member. */
+  role: Role | null;
+};
+
+/** Many sessions in one statement (indexes people_sessions_token_key, members_by_person); undefined for one that has ended. */
+export async function findSessions(
+  sql: Sql,
+  keys: readonly { token: string; workspaceId: string | undefined }[],
+): Promise<(LiveSession | undefined)[]> {
+  const rows = await sql<(LiveSession & { ord: number })[]>`
+    select a.ord::int, s.id, s.person_id as "personId", p.email, p.name, s.expires_at as "expiresAt", m.role
+    from unnest(${keys.map((k) => k.token)}::text[], ${keys.map((k) => k.workspaceId ?? null)}::uuid[])
+      with ordinality as a(token, workspace_id, ord)
+    join people_sessions s on s.token = a.token and s.expires_at > now()
+    join people p on p.id = s.person_id
+    left join members m on m.person_id = s.person_id and m.workspace_id = a.workspace_id`;
+  const found: (LiveSession | undefined)[] = keys.map(() => undefined);
+  for (const { ord, ...session } of rows) found[ord - 1] = session;
+  return found;
+}
+
+/** Deletes expired sessions and links. Called by housekeeping. */
+export async function deleteExpired(sql: Sql): Promise<void> {
+  await sql`with old as (delete from people_sessions where expires_at < now()) delete from people_links where expires_at < now()`;
+}
+
+/** Links to sign up or to set a new password. Each works once and for a limited time; only its hash is stored. */
+export type LinkKind = "sign_up" | "reset";
+
+export async function addLink(
+  sql: Sql,
+  link: { token: string; kind: LinkKind; email: string; forMs: number },
+): Promise<void> {
+  await sql`insert into people_links (token_hash, kind, email, expires_at)
+    values (${hashToken(link.token)}, ${link.kind}, ${link.email}, now() + ${`${link.forMs} milliseconds`}::interval)`;
+}
+
+/** Primary key of people_links. */
+export async function findLink(sql: Sql, token: string): Promise<{ kind: LinkKind; email: string } | undefined> {
+  const [row] = await sql<{ kind: LinkKind; email: string }[]>`
+    select kind, email from people_links where token_hash = ${hashToken(token)} and expires_at > now()`;
+  return row;
+}
+
+/** Deletes the link and returns the address that it was sent to. Only the first of two concurrent calls gets the address. */
+export async function takeLink(sql: Sql, kind: LinkKind, token: string): Promise<string | undefined> {
+  const [row] = await sql<{ email: string }[]>`
+    delete from people_links where token_hash = ${hashToken(token)} and kind = ${kind} and expires_at > now() returning email`;
+  return row?.email;
+}

@@ -1,0 +1,205 @@
+/**
+ * Access to PostgreSQL. `openDb` opens the pool with the session settings that every statement relies on; app/open-store.ts calls it.
+ * Next to it: sql.ts (the template tag), migrate.ts, group-commit.ts, lease-loop.ts, wake.ts, partitions.ts, embedded/ (our own server).
+ * Read sql.ts next. To change the schema read migrate.ts; for the database of the default install embedded/embedded.ts.
+ */
+import pg from "pg";
+import type { Log } from "../ops/log.ts";
+import { Problem } from "../ops/problem.ts";
+import { socketOptions } from "./embedded/embedded.ts";
+import { createSql, type Sql, withCode } from "./sql.ts";
+
+export type { Sql } from "./sql.ts";
+
+export type DbOptions = { url: string; pool: number; log: Log; name?: string };
+
+/** No statement of ours takes this long, so one that does is stuck. */
+const statementTimeoutMs = 30_000;
+/** Includes the wait for a free connection of the pool. On a busy machine 5 s were too short. */
+const connectTimeoutMs = 15_000;
+/**
+ * Sent as a statement and not as startup parameters, because a pooler rejects startup parameters that it does not know.
+ * Partition pruning is off because PostgreSQL 18 crashes or loses rows with it under concurrent updates: docs/decisions/0015.
+ */
+const sessionSettings = `set statement_timeout = ${statementTimeoutMs}; set idle_in_transaction_session_timeout = ${statementTimeoutMs};
+  set lock_timeout = 10000; set timezone = 'UTC'; set enable_partition_pruning = off`;
+
+export function openDb(options: DbOptions): Sql {
+  const config = {
+    application_name: options.name ?? "posthorn",
+    ...addressOf(options.url),
+    connectionTimeoutMillis: connectTimeoutMs,
+    // The server's statement_timeout ends first; this limit is for a server that no longer answers.
+    query_timeout: statementTimeoutMs + 5_000,
+    keepAlive: true,
+  };
+  const pool = new pg.Pool({
+    ...config,
+    max: options.pool,
+    min: 0,
+    idleTimeoutMillis: 0,
+    // The pool awaits the returned promise, although its type does not say so.
+    onConnect: async (client) => void (await client.query(sessionSettings)),
+  });
+  // The pool listens for errors on idle connections only. An error on a connection in use must not end the process.
+  pool.on("connect", (client) => client.on("error", () => {}));
+  // The pool replaces a lost idle connection when it needs one.
+  pool.on("error", (error) => options.log.debug({ reason: error.message }, "an idle database connection was lost"));
+  return createSql({
+    pool,
+    async connect() {
+      const client = new pg.Client({ ...config, query_timeout: 0 });
+      await client.connect();
+      return client;
+    },
+  });
+}
+
+/** node-postgres does not read a socket from a URL, so its directory is passed as the host. */
+function addressOf(url: string): pg.ClientConfig {
+  const { path } = socketOptions(url);
+  if (path === undefined) return { connectionString: url };
+  const { username, password, pathname, port, searchParams } = new URL(url);
+  const name = searchParams.get("application_name");
+  return {
+    host: path.slice(0, path.lastIndexOf("/")),
+    port: Number(port || 5432),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)),
+    ...(name === null ? {} : { application_name: name }),
+  };
+}
+
+export async function ping(sql: Sql): Promise<void> {
+  await sql`select 1`;
+}
+
+export type ServerFacts = {
+  version: { number: number; text: string };
+  /** A pooler in transaction or statement mode: two connections of ours may get the same session, so session settings do not last. */
+  sharedSessions: boolean;
+};
+
+/** Checks a server before openDb changes any session setting, which would affect other clients of the same pooler. */
+export async function examineServer(url: string): Promise<ServerFacts> {
+  const [first, second] = [newClient(), newClient()];
+  function newClient(): pg.Client {
+    const client = new pg.Client({
+      application_name: "posthorn",
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: 10_000,
+      ...addressOf(url),
+    });
+    client.on("error", () => {});
+    return client;
+  }
+  try {
+    await Promise.all([first.connect(), second.connect()]);
+    const { rows } = await first.query<ServerFacts["version"]>(
+      "select current_setting('server_version_num')::int as number, current_setting('server_version') as text",
+    );
+    return { version: rows[0]!, sharedSessions: await shareSessions(first, second) };
+  } catch (error) {
+    throw withCode(error);
+  } finally {
+    await Promise.all([first, second].map((client) => client.end().catch(() => {})));
+  }
+}
+
+async function shareSessions(first: pg.Client, second: pg.Client): Promise<boolean> {
+  try {
+    const pid = await backendPid(first);
+    // Most poolers reuse the last used session first. With a pooler that rotates its sessions, one of several rounds shows a different one.
+    for (let round = 0; round < 4; round++) {
+      await second.query("begin");
+      const secondPid = await backendPid(second);
+      const firstPid = secondPid === pid ? pid : await backendPid(first);
+      await second.query("commit");
+      if (secondPid === pid || firstPid !== pid) return true;
+    }
+    return false;
+  } catch (error) {
+    // The error of a pooler in statement mode on `begin`.
+    if ((error as { code?: string }).code === "08P01") return true;
+    throw error;
+  }
+}
+
+async function backendPid(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  return rows[0]!.pid;
+}
+
+export async function serverVersion(sql: Sql): Promise<{ number: number; text: string }> {
+  const [row] = await sql<{ number: number; text: string }[]>`
+    select current_setting('server_version_num')::int as number, current_setting('server_version') as text`;
+  return row!;
+}
+
+export async function databaseNowMs(sql: Sql): Promise<number> {
+  const [row] = await sql<{ nowMs: number }[]>`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`;
+  return row!.nowMs;
+}
+
+/** Codes of errors that mean "the database is unavailable", as opposed to a bug in a statement. */
+const awayCodes = new Set([
+  "CONNECTION_LOST",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOENT",
+  "EPIPE",
+  "ETIMEDOUT",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "57P01", // admin_shutdown
+  "57P02", // crash_shutdown
+  "57P03", // cannot_connect_now
+  "08006",
+  "08001",
+  "08003",
+  "53100", // disk_full
+  "53200", // out_of_memory
+  "53300", // too_many_connections
+  "58030", // io_error
+  "57014", // query_canceled: our statement_timeout
+  "25P03", // idle_in_transaction_session_timeout: also ours
+  "55P03", // lock_not_available
+  "25006", // read_only_sql_transaction: a failover is in progress
+]);
+
+export function isDatabaseAway(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" && (awayCodes.has(code) || code.startsWith("08"));
+}
+
+/** Text that PostgreSQL cannot store: 22021 in text, 22P05 in jsonb. With UTF-8 on both sides only NUL causes it. */
+export function isUnstorableText(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === "22021" || code === "22P05";
+}
+
+/** The problem that a caller gets while the database is unavailable. The request was not acknowledged, so the caller may retry. */
+export function unavailable(cause: unknown): Problem {
+  return new Problem(
+    "unavailable",
+    "The database is unavailable, so this request was not acknowledged. Try again in a few seconds.",
+    {
+      retryAfterMs: 1000,
+      cause,
+    },
+  );
+}
+
+/** Retries serialization failures (40001) and deadlocks (40P01), up to `tries` attempts. */
+export async function retrying<T>(work: () => PromiseLike<T>, tries = 5): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      const code = (error as { code?: string }).code;
+      if (attempt >= tries || (code !== "40001" && code !== "40P01")) throw error;
+    }
+  }
+}

@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import fc from "fast-check";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { startDatabaseProxy } from "../../test/harness/database-proxy.ts";
+import { until } from "../../test/harness/wait.ts";
+import { silentLog } from "../ops/log.ts";
+import { isDatabaseAway, openDb, type Sql } from "./pool.ts";
+import { textArray } from "./sql.ts";
+
+let database: TestDatabase;
+let sql: Sql;
+before(async () => {
+  database = await createTestDatabase();
+  sql = openDb({ url: database.url, pool: 4, log: silentLog(), name: "victim" });
+});
+after(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+test("values are sent as parameters, templates nest, and arrays are returned unchanged", async () => {
+  const evil = "'; drop table emails; --";
+  const onlyIf = (yes: boolean) => (yes ? sql`and ${2}::int = 2` : sql``);
+  const [row] =
+    await sql`select ${evil}::text as text, ${["a,b", 'c"d', "e\\f", "{}"]}::text[] as list, ${[1, 2]}::int[] as numbers,
+    ${null}::text as nothing, ${new Date(0)}::timestamptz as time where ${1}::int = 1 ${onlyIf(true)} ${onlyIf(false)}`;
+  assert.deepEqual(row, {
+    text: evil,
+    list: ["a,b", 'c"d', "e\\f", "{}"],
+    numbers: [1, 2],
+    nothing: null,
+    time: new Date(0),
+  });
+});
+
+test("a statement runs once however often it is awaited, and never when it is not awaited", async () => {
+  await sql.unsafe("create table once (n int)");
+  const insert = sql`insert into once values (${1}) returning n`;
+  sql`insert into once values (${9})`;
+  assert.deepEqual(await insert, [{ n: 1 }]);
+  assert.deepEqual(await insert, [{ n: 1 }]);
+  assert.deepEqual(await sql`select n from once`, [{ n: 1 }]);
+});
+
+test("a transaction commits all of its statements or none", async () => {
+  await sql.unsafe("create table pair (n int)");
+  await assert.rejects(
+    sql.begin(async (tx) => {
+      await tx`insert into pair values (${1})`;
+      throw new Error("changed my mind");
+    }),
+    /changed my mind/,
+  );
+  await sql.begin(async (tx) => {
+    await tx`insert into pair values (${2})`;
+    await tx`insert into pair values (${3})`;
+  });
+  assert.deepEqual(await sql`select n from pair order by n`, [{ n: 2 }, { n: 3 }]);
+});
+
+test("connections that are terminated under load fail their statements, and the pool recovers", async () => {
+  await sql.unsafe("create table ledger (n int primary key)");
+  const acknowledged: number[] = [];
+  let running = true;
+  let n = 0;
+  const writers = Array.from({ length: 8 }, async () => {
+    while (running) {
+      const mine = ++n;
+      try {
+        if (mine % 2) await sql`insert into ledger values (${mine})`;
+        else await sql.begin(async (tx) => await tx`insert into ledger values (${mine})`);
+        acknowledged.push(mine);
+      } catch (error) {
+        assert.ok(isDatabaseAway(error), `not recognized as unavailable: ${(error as Error).message}`);
+      }
+    }
+  });
+  try {
+    for (let round = 0; round < 20; round++) {
+      const before = acknowledged.length;
+      await until("writes to go on", () => acknowledged.length > before + 20);
+      await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'victim'`;
+    }
+  } finally {
+    running = false;
+  }
+  await Promise.all(writers);
+  const kept = new Set((await sql<{ n: number }[]>`select n from ledger`).map((row) => row.n));
+  assert.deepEqual(
+    acknowledged.filter((one) => !kept.has(one)),
+    [],
+  );
+});
+
+test("a statement with `select *` still works after another program has added a column", async () => {
+  await sql.unsafe("create table grows (n int); insert into grows values (1)");
+  const one = openDb({ url: database.url, pool: 1, log: silentLog() });
+  const read = async (by: Sql) => await by`select * from grows where n = ${1}`;
+  assert.deepEqual(await read(one), [{ n: 1 }]);
+  await sql.unsafe("alter table grows add column note text");
+  assert.deepEqual(await read(one), [{ n: 1, note: null }]);
+  await sql.unsafe("alter table grows add column more text");
+  // A statement inside a transaction cannot be repeated alone: the caller repeats the transaction.
+  await assert.rejects(one.begin(read), { code: "0A000" });
+  assert.deepEqual(await one.begin(read), [{ n: 1, note: null, more: null }]);
+  await one.end();
+});
+
+test("the settings and locks of a session end with it", async () => {
+  const one = openDb({ url: database.url, pool: 1, log: silentLog() });
+  const inside = await one.session(async (own) => {
+    await own`select pg_advisory_lock(${77})`;
+    const [settings] = await own`
+      select current_setting('statement_timeout') as limit, current_setting('idle_session_timeout') as idle, pg_backend_pid() as pid`;
+    const [within] = await own.begin(async (tx) => await tx`select pg_backend_pid() as pid`);
+    assert.equal(within!.pid, settings!.pid, "one connection");
+    return settings!;
+  });
+  assert.equal(inside.limit, "0");
+  assert.equal(inside.idle, "1min", "the server ends the session of a client that lost power");
+  const [after] = await one`select current_setting('statement_timeout') as limit, pg_backend_pid() as pid`;
+  assert.notEqual(after!.limit, "0");
+  assert.notEqual(after!.pid, inside.pid);
+  await until("the lock to be free", async () => {
+    const [row] = await one`select pg_try_advisory_lock(${77}) as taken`;
+    return row!.taken;
+  });
+  await one.end();
+});
+
+test("after a lost connection a listener reconnects and is called once for missed notifications", async () => {
+  let calls = 0;
+  const { unlisten } = await sql.listen("posthorn_test", () => calls++);
+  await sql.notify([{ channel: "posthorn_test", payload: "" }]);
+  await until("the first notification", () => calls >= 2);
+  await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen posthorn_test'`;
+  const before = calls;
+  await until("a call after the reconnect", () => calls > before);
+  const afterReconnect = calls;
+  await sql.notify([{ channel: "posthorn_test", payload: "" }]);
+  await until("the next notification", () => calls > afterReconnect);
+  await unlisten();
+});
+
+test("a ping needs no connection of the pool, and after a failed ping the listening connection is replaced", async (t) => {
+  const proxy = await startDatabaseProxy(database.url);
+  const pinged = openDb({ url: proxy.url, pool: 1, log: silentLog() });
+  t.after(async () => {
+    // The test may have called `end` already; a second call rejects.
+    await pinged.end().catch(() => {});
+    await proxy.close();
+  });
+  await pinged.begin(async () => await pinged.ping(60_000));
+  let calls = 0;
+  const { unlisten } = await pinged.listen("posthorn_ping", () => calls++);
+  proxy.freeze();
+  await assert.rejects(pinged.ping(50), /timeout/);
+  const before = calls;
+  proxy.thaw();
+  await until("a ping", async () => {
+    await pinged.ping(60_000);
+    return true;
+  });
+  await until("a call after the reconnect", () => calls > before);
+  await unlisten();
+  await pinged.end();
+  await assert.rejects(pinged.ping(60_000), /closed/);
+});
+
+const roundTrip = async (texts: string[]) => {
+  const [row] = await sql<{ texts: string[] }[]>`select ${textArray(texts)}::text[] as texts`;
+  return row!.texts;
+};
+
+test("textArray sends texts unchanged", async () => {
+  for (const texts of [[], [""], ["", "NULL", "null", "{}", '"', "\\", ',"\\{}', "ä😀\u{10ffff}", "x".repeat(70_000)]])
+    assert.deepEqual(await roundTrip(texts), texts);
+  const text = fc.string({ unit: "binary" }).map((any) => any.replaceAll("\0", "").toWellFormed());
+  await fc.assert(
+    fc.asyncProperty(fc.array(text), async (texts) => assert.deepEqual(await roundTrip(texts), texts)),
+    { numRuns: 50 },
+  );
+});
+
+test("textArray with NUL is rejected like any text with NUL", async () => {
+  await assert.rejects(roundTrip(["a\0b"]), { code: "22021" });
+});

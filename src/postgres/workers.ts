@@ -1,0 +1,79 @@
+/** Workers: each running program has a row and a heartbeat by the database's clock. Leases of a worker without a heartbeat are free. */
+import type { Sql } from "./pool.ts";
+
+/** A worker without a heartbeat for this long is dead: longer than any pause of a healthy process, short enough to wait for. */
+export const deadAfterSeconds = 30;
+
+/** The identity under which a loop takes leases. */
+export type Worker = {
+  workerId(): number;
+  /** Continues under a new id. The old id stays alive until `done`; then its leases are free. */
+  renew(done: Promise<unknown>): Promise<void>;
+};
+
+/** A lease id is unique forever: it combines the worker's id, which is never reused, with a count. */
+export function makeLease(workerId: number, count: number): string {
+  return ((BigInt(workerId) << 32n) | BigInt(count >>> 0)).toString();
+}
+
+export async function registerWorker(
+  sql: Sql,
+  worker: {
+    host: string;
+    pid: number;
+    roles: string[];
+    version: string;
+    /** The schema version that the program ships. */
+    schemaVersion?: number;
+  },
+): Promise<number> {
+  const [row] = await sql<{ id: number }[]>`
+    insert into workers (host, pid, roles, version, schema_version)
+    values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}, ${worker.schemaVersion ?? null}) returning id`;
+  return row!.id;
+}
+
+/** `alive` is false when the row is gone: the program counted as dead and must register again. */
+export async function beat(sql: Sql, workerId: number): Promise<{ alive: boolean; nowMs: number }> {
+  const [row] = await sql<{ alive: boolean; nowMs: number }[]>`
+    with seen as (update workers set seen_at = now() where id = ${workerId} returning id)
+    select exists (select 1 from seen) as alive, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`;
+  return row!;
+}
+
+export async function forgetWorker(sql: Sql, workerId: number): Promise<void> {
+  await sql`delete from workers where id = ${workerId}`;
+}
+
+/** Deletes rows of programs that died long ago. Their leases are already free. */
+export async function forgetDeadWorkers(sql: Sql): Promise<void> {
+  await sql`delete from workers where seen_at < now() - interval '1 day'`;
+}
+
+/** Only for a program that is alone on the database: after a crash it need not wait until the old worker counts as dead. */
+export async function forgetAllWorkers(sql: Sql): Promise<void> {
+  await sql`delete from workers`;
+}
+
+/** The roles that at least one live program has. */
+export async function aliveRoles(sql: Sql): Promise<Set<string>> {
+  const rows = await sql<{ role: string }[]>`
+    select distinct unnest(roles) as role from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
+  return new Set(rows.map(({ role }) => role));
+}
+
+/** The number of live programs per role. Counts processes, because one program has two rows while it renews its id. */
+export async function nodesByRole(sql: Sql): Promise<Map<string, number>> {
+  const rows = await sql<{ role: string; nodes: number }[]>`
+    select role, count(distinct (host, pid))::int as nodes from workers, unnest(roles) as role
+    where seen_at > now() - make_interval(secs => ${deadAfterSeconds}) group by role`;
+  return new Map(rows.map(({ role, nodes }) => [role, nodes]));
+}
+
+/** The ids of live workers as one array, `ids`. The worker of `lease` runs the statement, so it always counts as alive. */
+export function liveWorkers(sql: Sql, lease?: string) {
+  const live = sql`from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
+  return lease === undefined
+    ? sql`select coalesce(array_agg(id::bigint), '{}') as ids ${live}`
+    : sql`select array_append(array_agg(id::bigint), ${lease}::bigint >> 32) as ids ${live}`;
+}

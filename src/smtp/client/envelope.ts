@@ -1,0 +1,76 @@
+/** The envelope of a transaction: checks it against the server's extensions and writes MAIL and RCPT. Used by transaction.ts. */
+import type { Evidence } from "./evidence.ts";
+import type { Extensions } from "./greet.ts";
+
+export interface Message {
+  /** The return path; empty for the null sender. */
+  from: string;
+  recipients: readonly string[];
+  /** The composed message with CRLF line ends, before dot stuffing. */
+  data: Buffer;
+  /** Header fields contain UTF-8 (RFC 6532): the message needs SMTPUTF8 even when all addresses are ASCII. */
+  utf8Headers?: boolean;
+  /** The body contains octets above 127. */
+  eightBit?: boolean;
+}
+
+/** For each recipient, why this server cannot get the message, or undefined when it can. */
+export function screen(message: Message, extensions: Extensions): (Evidence | undefined)[] {
+  const whole = screenMessage(message, extensions);
+  return message.recipients.map((address) => whole ?? screenAddress(address, extensions));
+}
+
+export function envelopeCommands(message: Message, recipients: readonly string[], extensions: Extensions): string[] {
+  const parameters: string[] = [];
+  if (extensions.has("SIZE")) parameters.push(`SIZE=${message.data.length}`); // RFC 1870 §6
+  if (message.eightBit) parameters.push("BODY=8BITMIME"); // RFC 6152 §2
+  if (message.utf8Headers || [message.from, ...recipients].some(needsUtf8)) parameters.push("SMTPUTF8"); // RFC 6531 §3.4
+  return [
+    [`MAIL FROM:<${message.from}>`, ...parameters].join(" "),
+    ...recipients.map((address) => `RCPT TO:<${address}>`),
+  ];
+}
+
+function screenMessage(message: Message, extensions: Extensions): Evidence | undefined {
+  if (message.from !== "" && !isSafe(message.from)) {
+    return unsendable("bad-address", "the return path is not a valid address");
+  }
+  if ((message.utf8Headers || needsUtf8(message.from)) && !extensions.has("SMTPUTF8")) {
+    return unsendable("smtputf8", "the message needs SMTPUTF8, which the receiving server does not offer");
+  }
+  if (message.eightBit && !extensions.has("8BITMIME")) {
+    return unsendable("eight-bit", "the message needs 8BITMIME, which the receiving server does not offer");
+  }
+  // RFC 1870 §4: no number, or 0, means no fixed limit.
+  const limit = Number(extensions.get("SIZE")?.[0] ?? 0);
+  if (limit > 0 && message.data.length > limit) {
+    return unsendable(
+      "too-large",
+      `the message has ${message.data.length} bytes, the receiving server accepts at most ${limit}`,
+    );
+  }
+  return undefined;
+}
+
+function screenAddress(address: string, extensions: Extensions): Evidence | undefined {
+  if (!isSafe(address)) return unsendable("bad-address", "the recipient is not a valid address");
+  if (needsUtf8(address) && !extensions.has("SMTPUTF8")) {
+    return unsendable("smtputf8", "the address needs SMTPUTF8, which the receiving server does not offer");
+  }
+  return undefined;
+}
+
+/** True when nothing in the address can end the path or the command line. SendEmail has already checked its grammar. */
+function isSafe(address: string): boolean {
+  return (
+    /^(?:"(?:[^"\\\p{Cc}]|\\[^\p{Cc}])*"|[^\s"<>\p{Cc}]+)@[^\s"<>@\p{Cc}]+$/u.test(address) && address.length <= 320
+  );
+}
+
+function needsUtf8(address: string): boolean {
+  return /[^\u0000-\u007f]/.test(address);
+}
+
+function unsendable(reason: Extract<Evidence, { kind: "unsendable" }>["reason"], message: string): Evidence {
+  return { kind: "unsendable", reason, message };
+}

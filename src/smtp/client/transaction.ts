@@ -1,0 +1,204 @@
+/** One mail transaction on an open session: MAIL, one RCPT per recipient, DATA, the final dot. Each recipient gets its own evidence. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { BareLineEnd, bodyPieces } from "./body.ts";
+import { type SmtpConnection, SmtpConnectionError } from "./connection.ts";
+import { envelopeCommands, type Message, screen } from "./envelope.ts";
+import type { Evidence, Phase, Reply } from "./evidence.ts";
+import { type Extensions, refusal } from "./greet.ts";
+import type { Timeouts } from "./target.ts";
+
+export interface TransactionEvidence {
+  /** One entry per recipient, in the order of the message's recipients. */
+  evidence: Evidence[];
+  stage: Phase;
+  /** The server still has this envelope: RSET must clear it before the next MAIL. */
+  needsReset: boolean;
+}
+
+type Context = {
+  connection: SmtpConnection;
+  extensions: Extensions;
+  timeouts: Timeouts;
+  message: Message;
+  resetFirst: boolean;
+};
+
+export async function transact(context: Context): Promise<TransactionEvidence> {
+  const evidence = screen(context.message, context.extensions);
+  const transaction = new Transaction(context, evidence);
+  if (evidence.some((unsendable) => unsendable === undefined)) await transaction.run();
+  return transaction.result();
+}
+
+/** Ends the transaction. Every recipient without an answer of its own gets this evidence. */
+class Ended extends Error {
+  readonly evidence: Evidence;
+  constructor(evidence: Evidence) {
+    super(evidence.kind);
+    this.evidence = evidence;
+  }
+}
+
+class Transaction {
+  readonly #context: Context;
+  readonly #evidence: (Evidence | undefined)[];
+  /** Positions of the recipients that the client sends to the server. */
+  readonly #offered: readonly number[];
+  #stage: Phase = "mail";
+  #needsReset = false;
+
+  constructor(context: Context, evidence: (Evidence | undefined)[]) {
+    this.#context = context;
+    this.#evidence = evidence;
+    this.#offered = [...evidence.keys()].filter((position) => evidence[position] === undefined);
+  }
+
+  async run(): Promise<void> {
+    try {
+      // Unread replies on a closed connection belong to the previous transaction.
+      if (this.#context.connection.failure) throw new SmtpConnectionError(this.#context.connection.failure);
+      if (await this.#envelope()) this.#settleRest({ kind: "accepted", reply: await this.#body() });
+    } catch (error) {
+      this.#settleRest(this.#explain(error));
+    }
+  }
+
+  result(): TransactionEvidence {
+    return { evidence: this.#evidence as Evidence[], stage: this.#stage, needsReset: this.#needsReset };
+  }
+
+  /** Returns true when the server waits for the message. */
+  async #envelope(): Promise<boolean> {
+    const { message, extensions, timeouts, connection, resetFirst } = this.#context;
+    const addresses = this.#offered.map((position) => message.recipients[position] as string);
+    const [mail = "", ...rcpts] = envelopeCommands(message, addresses, extensions);
+    // RFC 2920 §3.1: one write for MAIL, RCPT and DATA saves a round trip per command.
+    const pipelined = extensions.has("PIPELINING");
+    if (pipelined) connection.command(...(resetFirst ? ["RSET"] : []), mail, ...rcpts, "DATA");
+    const exchange = (line: string, timeoutMs: number) => {
+      if (!pipelined) connection.command(line);
+      return this.#reply(timeoutMs);
+    };
+
+    if (resetFirst && (await exchange("RSET", timeouts.mailMs)).code !== 250) {
+      throw new SmtpConnectionError({ kind: "lost", code: "RSET", message: "the server refused RSET" });
+    }
+    const mailReply = await exchange(mail, timeouts.mailMs);
+    const mailAccepted = isPositive(mailReply);
+    this.#needsReset = mailAccepted;
+    if (!mailAccepted) {
+      this.#settleRest(this.#refusal("mail", mailReply));
+      if (!pipelined) return false;
+    }
+
+    if (mailAccepted) this.#stage = "rcpt";
+    let accepted = 0;
+    for (const [index, rcpt] of rcpts.entries()) {
+      const reply = await exchange(rcpt, timeouts.rcptMs);
+      // RFC 5321 §3.3: 250, 251 and 252 all accept the recipient.
+      if (mailAccepted && isPositive(reply)) accepted += 1;
+      else if (mailAccepted) this.#settle(this.#offered[index] as number, this.#refusal("rcpt", reply));
+    }
+    if (accepted === 0 && !pipelined) return false;
+
+    if (accepted > 0) this.#stage = "data";
+    const dataReply = await exchange("DATA", timeouts.dataMs);
+    if (accepted > 0 && dataReply.code !== 354) throw new Ended(this.#refusal("data", dataReply));
+    if (accepted === 0 && dataReply.code === 354) await this.#endEmpty(mailAccepted);
+    return accepted > 0;
+  }
+
+  /** RFC 2920 §3.1: when DATA is accepted without a recipient, the client ends it with a lone dot. Without a sender it disconnects. */
+  async #endEmpty(mailAccepted: boolean): Promise<void> {
+    const { connection, timeouts } = this.#context;
+    if (!mailAccepted)
+      return connection.fail({ kind: "protocol", message: "the server accepted DATA without a sender" });
+    connection.command(".");
+    await this.#reply(timeouts.dotMs);
+    this.#needsReset = false;
+  }
+
+  /** Sends the message and returns the reply that accepted it. */
+  async #body(): Promise<Reply> {
+    const { connection, message, timeouts } = this.#context;
+    connection.startBody();
+    for (const piece of bodyPieces(message.data)) {
+      if (connection.hasUnreadReply) return this.#answeredEarly(await this.#reply(timeouts.dotMs));
+      if (connection.failure) throw new SmtpConnectionError(connection.failure);
+      // From here until its reply, the client cannot know whether the server has read the final dot.
+      if (piece.last) this.#stage = "after-dot";
+      const flushed = connection.body(piece.bytes);
+      if (piece.last) break;
+      if (!flushed) await connection.drain(timeouts.bodyMs);
+      // Yield after each piece: when the kernel takes every write at once, this loop would block the event loop.
+      await nextTurn();
+    }
+    const reply = await connection.read(timeouts.dotMs);
+    if (reply.code >= 300 && reply.code < 400) throw new Ended(this.#refusal("after-dot", reply));
+    this.#stage = "dot";
+    this.#needsReset = false;
+    if (reply.code === 421) this.#closedBy(reply);
+    if (!isPositive(reply)) throw new Ended(this.#refusal("dot", reply));
+    return reply;
+  }
+
+  /** The server refused in the middle of the message. It may read the rest as commands, so the client closes the connection. */
+  #answeredEarly(reply: Reply): never {
+    this.#context.connection.fail({
+      kind: "lost",
+      code: "EARLY",
+      message: `the server answered in the middle of the message: ${reply.line}`,
+    });
+    throw new Ended(refusal("data", reply));
+  }
+
+  /** After a protocol error, replies no longer match commands, so the client closes the connection. */
+  #refusal(phase: Phase, reply: Reply): Evidence {
+    const evidence = refusal(phase, reply);
+    if (evidence.kind !== "protocol") return evidence;
+    this.#context.connection.fail({ kind: "protocol", message: evidence.message });
+    throw new Ended(evidence);
+  }
+
+  async #reply(timeoutMs: number): Promise<Reply> {
+    const reply = await this.#context.connection.read(timeoutMs);
+    // RFC 5321 §3.8: after 421 the server closes the connection and sends no further replies.
+    if (reply.code === 421) {
+      this.#closedBy(reply);
+      throw new Ended(refusal(this.#stage, reply));
+    }
+    return reply;
+  }
+
+  #closedBy(reply: Reply): void {
+    this.#context.connection.fail({ kind: "lost", code: "421", message: reply.line });
+  }
+
+  #settle(position: number, evidence: Evidence): void {
+    this.#evidence[position] ??= evidence;
+  }
+
+  #settleRest(evidence: Evidence): void {
+    for (const position of this.#offered) this.#settle(position, evidence);
+  }
+
+  #explain(error: unknown): Evidence {
+    const { connection } = this.#context;
+    if (error instanceof Ended) return error.evidence;
+    if (error instanceof BareLineEnd) {
+      connection.fail({ kind: "aborted", message: error.message });
+      this.#stage = "data";
+      return { kind: "unsendable", reason: "bad-message", message: error.message };
+    }
+    if (!(error instanceof SmtpConnectionError)) {
+      connection.fail({ kind: "aborted", message: String(error) });
+      throw error;
+    }
+    connection.fail(error.failure);
+    return { ...error.failure, phase: this.#stage };
+  }
+}
+
+function isPositive(reply: Reply): boolean {
+  return reply.code < 300;
+}

@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { duplexPair } from "node:stream";
+import { after, test } from "node:test";
+import { createCertificate } from "./certificate.ts";
+import { createSmtpServer, type SmtpServerDeps } from "./server.ts";
+import { createSession } from "./session.ts";
+
+const running: { stop(graceMs: number): Promise<void> }[] = [];
+after(async () => {
+  for (const server of running) await server.stop(0);
+});
+
+type Options = Partial<Omit<SmtpServerDeps, "limits">> & { limits?: Partial<SmtpServerDeps["limits"]> };
+
+async function start(options: Options = {}) {
+  const reserved = { bytes: 0 };
+  const server = createSmtpServer({
+    host: "127.0.0.1",
+    port: 0,
+    hostname: "mx.test",
+    maxConnections: 5,
+    maxPerAddress: 3,
+    secureContext: createCertificate({ files: undefined, hostname: "mx.test", nowMs: Date.now, onProblem() {} }),
+    memory: {
+      tryTake: (bytes) => {
+        reserved.bytes += bytes;
+        return true;
+      },
+      give(bytes) {
+        reserved.bytes -= bytes;
+      },
+    },
+    policy: {
+      recipient: async (address) => ({ address }),
+      message: async ({ message }) => `250 2.0.0 ${message.length}`,
+    },
+    onError: (error) => assert.fail(String(error)),
+    ...options,
+    limits: {
+      messageBytes: 1000,
+      recipients: 3,
+      errors: 5,
+      idleCommands: 10,
+      messages: 2,
+      commandMs: 60_000,
+      dataMs: 60_000,
+      dataTotalMs: 60_000,
+      ...options.limits,
+    },
+  });
+  running.push(server);
+  const { port } = await server.start();
+  return { server, port, reserved };
+}
+
+/** A client that collects the server's replies; `received` waits until they match. */
+function dial(port: number): { socket: Socket; received(pattern: RegExp): Promise<string>; closed: Promise<unknown> } {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  let text = "";
+  socket.on("data", (chunk) => (text += chunk));
+  return {
+    socket,
+    closed: once(socket, "close"),
+    async received(pattern) {
+      while (!pattern.test(text))
+        await Promise.race([once(socket, "data"), once(socket, "close").then(() => assert.fail(text))]);
+      return text;
+    },
+  };
+}
+
+test("the limit of connections per address counts open connections only", async () => {
+  const { server, port } = await start();
+  const clients = [dial(port), dial(port), dial(port)];
+  for (const client of clients) await client.received(/^220 /);
+  const fourth = dial(port);
+  await fourth.received(/^421 4\.7\.0/);
+  await fourth.closed;
+  clients[0]!.socket.end("QUIT\r\n");
+  await clients[0]!.closed;
+  while (server.connections() > 2) await new Promise((resolve) => setImmediate(resolve));
+  await dial(port).received(/^220 /);
+});
+
+test("a silent client gets 421 and is disconnected, between commands and inside a message", async () => {
+  const { port, reserved } = await start({ limits: { commandMs: 100, dataMs: 100 } });
+  const idle = dial(port);
+  await idle.received(/421 4\.4\.2/);
+  await idle.closed;
+  const slow = dial(port);
+  slow.socket.write("EHLO x\r\n");
+  await slow.received(/250 SMTPUTF8/);
+  slow.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await slow.received(/354/);
+  slow.socket.write("half a line");
+  await slow.received(/421 4\.4\.2/);
+  await slow.closed;
+  assert.equal(reserved.bytes, 0, "its memory is released");
+});
+
+test("a message that arrives too slowly ends at the limit for a whole message", async () => {
+  const { port } = await start({ limits: { dataMs: 5000, dataTotalMs: 300 } });
+  const client = dial(port);
+  client.socket.write("EHLO x\r\n");
+  await client.received(/250 SMTPUTF8/);
+  client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await client.received(/354/);
+  const timer = setInterval(() => client.socket.write("x"), 20);
+  await client.received(/421 4\.4\.2/);
+  clearInterval(timer);
+});
+
+test("without memory a message is deferred with 452, and the session continues", async () => {
+  const { port } = await start({ memory: { tryTake: () => false, give() {} } });
+  const client = dial(port);
+  client.socket.write("EHLO x\r\n");
+  await client.received(/250 SMTPUTF8/);
+  client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await client.received(/354/);
+  client.socket.write("hello\r\n.\r\nNOOP\r\n");
+  await client.received(/452 4\.3\.1[\s\S]*250 2\.0\.0 ok/);
+});
+
+test("stop ends idle sessions at once and lets a running message finish", async () => {
+  const work = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const { server, port } = await start({
+    policy: {
+      recipient: async (address) => ({ address }),
+      async message() {
+        begun.resolve();
+        await work.promise;
+        return "250 2.0.0 done";
+      },
+    },
+  });
+  const idle = dial(port);
+  await idle.received(/^220/);
+  const busy = dial(port);
+  busy.socket.write("EHLO x\r\n");
+  await busy.received(/250 SMTPUTF8/);
+  busy.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await busy.received(/354/);
+  busy.socket.write("hello\r\n.\r\n");
+  await begun.promise;
+  const stopped = server.stop(20_000);
+  await idle.received(/421 4\.3\.2/);
+  work.resolve();
+  await busy.received(/250 2\.0\.0 done\r\n421 4\.3\.2/);
+  await stopped;
+  assert.equal(server.connections(), 0);
+});
+
+test("a connection that has sent its limit of messages gets 421", async () => {
+  const { port } = await start();
+  const client = dial(port);
+  client.socket.write("EHLO x\r\n");
+  await client.received(/250 SMTPUTF8/);
+  for (const n of [1, 2]) {
+    client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+    await client.received(new RegExp(`(354[\\s\\S]*){${n}}`));
+    client.socket.write("hello\r\n.\r\n");
+    await client.received(new RegExp(`(250 2\\.0\\.0 7[\\s\\S]*){${n}}`));
+  }
+  client.socket.write("MAIL FROM:<a@b.test>\r\n");
+  await client.received(/421 4\.7\.0/);
+  await client.closed;
+});
+
+test("the server stops replying to a client that does not read", async () => {
+  const [here, there] = duplexPair();
+  const limits = { messageBytes: 1000, recipients: 3, errors: 5, messages: 2, idleCommands: 1e9 };
+  const session = createSession(there as never, {
+    hostname: "mx.test",
+    stopping: new AbortController().signal,
+    memory: { tryTake: () => true, give() {} },
+    limits: { ...limits, commandMs: 200, dataMs: 200, dataTotalMs: 200 },
+    secureContext: () => assert.fail("no TLS here"),
+    policy: { recipient: async (address) => ({ address }), message: async () => "250 2.0.0 ok" },
+  });
+  const ended = session.run();
+  // The test never reads from `here`.
+  here.write("NOOP\r\n".repeat(100_000));
+  await ended;
+  assert.ok(there.writableLength < 1_000_000, `${there.writableLength} octets of replies are buffered`);
+});

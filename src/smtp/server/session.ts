@@ -1,0 +1,287 @@
+/** One session with an SMTP client that sends us mail: greeting, TLS, envelope, message. The policy decides what is accepted. */
+import type { Socket } from "node:net";
+import { type SecureContext, TLSSocket } from "node:tls";
+import { type Command, createServerInput, readCommand, readGreetingName, readPath, type ServerInput } from "./input.ts";
+import { drained, faultReply, finish, handshake } from "./socket.ts";
+
+export type Client = { ip: string; helo: string; tls: { protocol: string; cipher: string } | undefined };
+
+export type IncomingMail = {
+  client: Client;
+  /** Empty for the null reverse-path of bounces. */
+  sender: string;
+  recipients: readonly string[];
+  /** The message after dot unstuffing, with CRLF line ends only. */
+  message: Buffer;
+};
+
+/** Replies are complete lines: `250 2.1.5 ok`. */
+export type ServerPolicy = {
+  /** Called at RCPT: returns the normalized address, or the reply that refuses it. */
+  recipient(
+    address: string,
+    about: { sender: string; client: Client },
+  ): Promise<{ address: string } | { reply: string }>;
+  /** Called after the final dot. Returns 2xx only after the message is stored durably. */
+  message(mail: IncomingMail): Promise<string>;
+};
+
+export type SessionLimits = {
+  messageBytes: number;
+  recipients: number;
+  /** Refused or unknown commands before the server disconnects. */
+  errors: number;
+  /** Commands between two messages that are not part of a transaction, such as NOOP. */
+  idleCommands: number;
+  messages: number;
+  commandMs: number;
+  dataMs: number;
+  dataTotalMs: number;
+};
+
+export type SessionDeps = {
+  hostname: string;
+  policy: ServerPolicy;
+  limits: SessionLimits;
+  secureContext: () => SecureContext;
+  /** The memory budget for messages, shared by all sessions. */
+  memory: { tryTake(bytes: number): boolean; give(bytes: number): void };
+  /** Aborts when the program shuts down: a session then ends instead of reading its next command. */
+  stopping: AbortSignal;
+};
+
+/** `accepted` counts the accepted RCPT commands, duplicates included. */
+type Envelope = { sender: string; recipients: string[]; accepted: number; utf8: boolean };
+
+/** Replies to recipients beyond the limit before the server disconnects. */
+const maxRefusedRecipients = 1000;
+
+export function createSession(plain: Socket, deps: SessionDeps): { run(): Promise<void> } {
+  const { limits, policy } = deps;
+  const tooLarge = `552 5.3.4 message too large, the limit is ${limits.messageBytes} octets`;
+  let socket: Socket = plain;
+  let input: ServerInput = createServerInput(socket);
+  const client: Client = { ip: plain.remoteAddress ?? "", helo: "", tls: undefined };
+  let envelope: Envelope | undefined;
+  let errors = 0;
+  let refusedRecipients = 0;
+  let idleCommands = 0;
+  let messages = 0;
+  let open = true;
+
+  const send = (reply: string) => {
+    if (!socket.writable) return;
+    socket.write(`${reply.replace(/[\r\n]+/g, " ")}\r\n`);
+  };
+  const sendLines = (lines: readonly string[]) => {
+    const text = lines.map((line, i) => `250${i < lines.length - 1 ? "-" : " "}${line}\r\n`).join("");
+    if (socket.writable) socket.write(text);
+  };
+  const disconnect = (reply?: string) => {
+    if (reply) send(reply);
+    open = false;
+  };
+  const idle = (respond: () => void) => {
+    idleCommands += 1;
+    if (idleCommands > limits.idleCommands) disconnect("421 4.7.0 too many commands without a message");
+    else respond();
+  };
+  const sendError = (reply: string) => {
+    errors += 1;
+    if (errors > limits.errors) disconnect("421 4.7.0 too many errors, try again later");
+    else send(reply);
+  };
+
+  async function run(): Promise<void> {
+    send(`220 ${deps.hostname} ESMTP Posthorn`);
+    while (open) {
+      const read = await input.command({ waitMs: limits.commandMs, signal: deps.stopping });
+      if (read.kind === "line") await handle(readCommand(read.line));
+      else if (read.kind === "fault") disconnect(faultReply(read.fault));
+      else if (read.kind === "timeout") disconnect("421 4.4.2 timeout waiting for a command");
+      else if (read.kind === "stopped") disconnect("421 4.3.2 server is shutting down, try again later");
+      else return;
+      // A client that does not read its replies gets no more of them.
+      if (socket.writableNeedDrain && !(await drained(socket, limits.commandMs))) return;
+    }
+    await finish(socket);
+  }
+
+  async function handle(command: Command | undefined): Promise<void> {
+    if (!command) return sendError("500 5.5.2 command is not valid UTF-8");
+    switch (command.verb) {
+      case "EHLO":
+      case "HELO":
+        return idle(() => greet(command));
+      case "STARTTLS":
+        return await startTls(command);
+      case "MAIL":
+        return mail(command);
+      case "RCPT":
+        return await rcpt(command);
+      case "DATA":
+        return await data(command);
+      case "RSET":
+        envelope = undefined;
+        return idle(() => send("250 2.0.0 ok"));
+      case "NOOP":
+        return idle(() => send("250 2.0.0 ok"));
+      case "QUIT":
+        return disconnect("221 2.0.0 goodbye");
+      case "VRFY":
+        // RFC 5321 §3.5.3 allows 252 for every address: VRFY must not reveal which mailboxes exist.
+        return sendError("252 2.5.0 addresses are not verified, send a message instead");
+      case "HELP":
+        return idle(() => send("214 2.0.0 see RFC 5321"));
+      case "EXPN":
+      case "AUTH":
+      case "BDAT":
+      case "TURN":
+        return sendError("502 5.5.1 command not implemented");
+      case "GET":
+      case "HEAD":
+      case "POST":
+      case "PUT":
+      case "OPTIONS":
+      case "CONNECT":
+        // A web page can make a browser connect here: without this, each header of its request would be read as a command.
+        return disconnect("521 5.5.1 this is SMTP, not HTTP");
+      default:
+        return sendError("500 5.5.2 unknown command");
+    }
+  }
+
+  function greet({ verb, rest }: Command): void {
+    const name = readGreetingName(rest);
+    if (name === undefined) return sendError(`501 5.5.4 syntax: ${verb} hostname`);
+    // RFC 2920 §3.1: the client must wait for this reply, because it changes which commands may follow.
+    if (input.hasMore()) return disconnect(`503 5.5.0 wait for the reply to ${verb} before the next command`);
+    client.helo = name;
+    envelope = undefined;
+    if (verb === "HELO") return send(`250 ${deps.hostname}`);
+    sendLines([
+      deps.hostname,
+      "PIPELINING",
+      `SIZE ${limits.messageBytes}`,
+      ...(client.tls ? [] : ["STARTTLS"]),
+      "ENHANCEDSTATUSCODES",
+      "8BITMIME",
+      "SMTPUTF8",
+    ]);
+  }
+
+  async function startTls({ rest }: Command): Promise<void> {
+    if (client.tls) return sendError("503 5.5.1 TLS is already active");
+    if (rest !== "") return sendError("501 5.5.4 STARTTLS takes no parameter");
+    // Plaintext from before the handshake must not be read after it (RFC 3207 §6, CVE-2011-0411).
+    if (input.hasMore()) return disconnect("503 5.5.0 no data may follow STARTTLS before the TLS handshake");
+    send("220 2.0.0 go ahead");
+    input.detach();
+    const secure = new TLSSocket(plain, { isServer: true, secureContext: deps.secureContext() });
+    socket = secure;
+    input = createServerInput(secure);
+    if (!(await handshake(secure, limits.commandMs))) {
+      open = false;
+      secure.destroy();
+      return;
+    }
+    client.tls = { protocol: secure.getProtocol() ?? "", cipher: secure.getCipher()?.standardName ?? "" };
+    client.helo = "";
+    envelope = undefined;
+  }
+
+  function mail({ rest }: Command): void {
+    if (client.helo === "") return sendError("503 5.5.1 send EHLO or HELO first");
+    if (envelope) return sendError("503 5.5.1 a transaction is already open: finish it with DATA or send RSET");
+    if (messages >= limits.messages)
+      return disconnect("421 4.7.0 too many messages on this connection, reconnect to send more");
+    const path = readPath(rest, "FROM");
+    if (!path) return sendError("501 5.5.4 syntax: MAIL FROM:<address>");
+    const refusal = judgeParameters(path.parameters);
+    if (refusal) return sendError(refusal);
+    const utf8 = path.parameters.has("SMTPUTF8");
+    if (!utf8 && !/^\p{ASCII}*$/u.test(path.address))
+      return sendError("553 5.6.7 this address requires SMTPUTF8 in MAIL");
+    if (path.address !== "" && !/^[^@]+@[^@]+$|^"[^"]*"@[^@]+$/.test(path.address))
+      return sendError("553 5.1.7 invalid sender address");
+    envelope = { sender: path.address, recipients: [], accepted: 0, utf8 };
+    send("250 2.1.0 ok");
+  }
+
+  function judgeParameters(parameters: ReadonlyMap<string, string>): string | undefined {
+    for (const [name, value] of parameters) {
+      if (name === "SIZE") {
+        if (!/^\d{1,20}$/.test(value)) return "501 5.5.4 SIZE must be a number of octets";
+        if (Number(value) > limits.messageBytes) return tooLarge;
+      } else if (name === "BODY") {
+        if (!/^(7BIT|8BITMIME)$/i.test(value)) return "501 5.5.4 BODY must be 7BIT or 8BITMIME";
+      } else if (name !== "SMTPUTF8") return `555 5.5.4 parameter ${name.slice(0, 30)} is not supported`;
+    }
+    return undefined;
+  }
+
+  async function rcpt({ rest }: Command): Promise<void> {
+    if (!envelope) return sendError("503 5.5.1 send MAIL first");
+    // Checked before the recipient lookup, so that a client cannot cause thousands of lookups.
+    if (envelope.accepted >= limits.recipients) {
+      refusedRecipients += 1;
+      if (refusedRecipients > maxRefusedRecipients) return disconnect("421 4.7.0 too many recipients");
+      return send(`452 4.5.3 too many recipients, at most ${limits.recipients} per message`);
+    }
+    const path = readPath(rest, "TO");
+    if (!path) return sendError("501 5.5.4 syntax: RCPT TO:<address>");
+    if (path.parameters.size > 0) return sendError("555 5.5.4 RCPT parameters are not supported");
+    if (!envelope.utf8 && !/^\p{ASCII}*$/u.test(path.address))
+      return sendError("553 5.6.7 this address requires SMTPUTF8 in MAIL");
+    const decision = await policy.recipient(path.address, { sender: envelope.sender, client });
+    if ("reply" in decision) return decision.reply.startsWith("5") ? sendError(decision.reply) : send(decision.reply);
+    envelope.accepted += 1;
+    // A mailbox named twice is one recipient.
+    if (!envelope.recipients.includes(decision.address)) envelope.recipients.push(decision.address);
+    send("250 2.1.5 ok");
+  }
+
+  async function data({ rest }: Command): Promise<void> {
+    if (!envelope) return sendError("503 5.5.1 send MAIL first");
+    if (rest !== "") return sendError("501 5.5.4 DATA takes no parameter");
+    if (envelope.recipients.length === 0) return sendError("554 5.5.1 no valid recipients");
+    if (input.hasMore()) return disconnect("503 5.5.0 wait for the reply to DATA before sending the message");
+    const { sender, recipients } = envelope;
+    send("354 end with a dot on a line of its own");
+    let reservedBytes = 0;
+    let outOfMemory = false;
+    const reserve = (bytes: number) => {
+      if (!deps.memory.tryTake(bytes)) {
+        outOfMemory = true;
+        return false;
+      }
+      reservedBytes += bytes;
+      return true;
+    };
+    try {
+      const read = await input.data({
+        maxBytes: limits.messageBytes,
+        pauseMs: limits.dataMs,
+        totalMs: limits.dataTotalMs,
+        reserve,
+      });
+      envelope = undefined;
+      if (read.kind === "fault") return disconnect(faultReply(read.fault));
+      if (read.kind === "timeout") return disconnect("421 4.4.2 timeout while receiving the message");
+      if (read.kind === "end") return disconnect();
+      if (read.kind === "too large") {
+        const reply = outOfMemory ? "452 4.3.1 insufficient memory, try again later" : tooLarge;
+        return read.ended ? send(reply) : disconnect(reply);
+      }
+      messages += 1;
+      idleCommands = 0;
+      const reply = await policy.message({ client: { ...client }, sender, recipients, message: read.message });
+      if (reply.startsWith("5")) sendError(reply);
+      else send(reply);
+    } finally {
+      deps.memory.give(reservedBytes);
+    }
+  }
+
+  return { run };
+}

@@ -1,0 +1,148 @@
+/** Counts new mail into the hours of table `stats`, each event and each email once. count-loop.ts calls it on every housekeeping node. */
+
+import { firstUuidAt } from "../../postgres/ids.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import { addCounts, addEvents, type Counts, type HourCounts, keepLargest, noCounts } from "../rules.ts";
+import {
+  countEmails,
+  emailLagMs,
+  type HourKey,
+  type Limits,
+  lastEmail,
+  lockMarks,
+  type Mark,
+  type NewEmails,
+  type NewEvents,
+  ofWorkspace,
+  openFromMs,
+  readNewEmails,
+  readNewEvents,
+  recountEmails,
+} from "./uncounted.ts";
+
+/** `behind`: more mail is left to count; call again at once. */
+export type FoldResult = { events: number; emails: number; behind: boolean };
+
+/**
+ * Counts and marks change in one statement, under a lock on the mark. If the process is killed before it, nothing is
+ * counted, and two nodes never count the same workspace at once. Writers of mail never wait for this lock.
+ */
+export async function foldStats(sql: Sql, limits: Limits): Promise<FoldResult> {
+  await sql`
+    insert into stats_marks (workspace_id) select workspace_id from event_counters c
+    where not exists (select 1 from stats_marks m where m.workspace_id = c.workspace_id) on conflict do nothing`;
+  return await sql.begin(async (tx) => {
+    const marks = await lockMarks(tx, limits);
+    if (marks.length === 0) return { events: 0, emails: 0, behind: false };
+    const { nowMs, rows: limit } = limits;
+    const events = await readNewEvents(tx, marks, limit);
+    const range = { after: (mark: Mark) => mark.emailsTo, beforeMs: nowMs - emailLagMs, limit };
+    const emails = await readNewEmails(tx, marks, range);
+    const caughtUp = marks.filter((mark) => countEmails(emails, mark) < limit);
+    const recounted = await recountEmails(tx, caughtUp, limits);
+    const hours = await storedHours(tx, [...events, ...emails, ...recounted]);
+    for (const group of events) hours.change(group, (hour) => addEvents(hour, group));
+    for (const group of emails)
+      hours.change(group, ({ all, sites }) => ({ all: addCounts(all, acceptedIn(group)), sites }));
+    // After the new emails, because a recounted hour already includes them.
+    for (const { emails, recipients, ...at } of recounted)
+      hours.change(at, ({ all, sites }) => ({ all: { ...all, emails, accepted: recipients }, sites }));
+    const openFrom = openFromMs(nowMs);
+    const moved = marks.map((mark) => ({
+      ...movedEvents(mark, ofWorkspace(events, mark)),
+      ...movedEmails(mark, lastEmail(emails, mark), caughtUp.includes(mark) ? openFrom : undefined),
+    }));
+    await write(tx, hours.rows(), moved);
+    const eventsOf = (mark: Mark) => ofWorkspace(events, mark).reduce((sum, { rows }) => sum + rows, 0);
+    return {
+      events: marks.reduce((sum, mark) => sum + eventsOf(mark), 0),
+      emails: marks.reduce((sum, mark) => sum + countEmails(emails, mark), 0),
+      behind:
+        marks.length === limits.workspaces || marks.some((mark) => eventsOf(mark) >= limit || !caughtUp.includes(mark)),
+    };
+  });
+}
+
+type StatsRow = Counts & { workspaceId: string; hourMs: number; site: string };
+
+/** Loads the stored counts of these hours, to be changed and written back. Primary key. */
+async function storedHours(tx: Sql, touched: readonly HourKey[]) {
+  const keys = [...new Map(touched.map((at) => [keyOf(at), at])).values()];
+  const rows = await tx<StatsRow[]>`
+    select s.workspace_id as "workspaceId", (extract(epoch from s.hour) * 1000)::float8 as "hourMs", s.site, s.emails, s.accepted,
+      s.delivered, s.sent, s.bounced, s.delayed, s.complained, s.suppressed, s.failed, s.canceled, s.times
+    from unnest(${keys.map((at) => at.workspaceId)}::uuid[], ${keys.map((at) => new Date(at.hourMs))}::timestamptz[]) as k(workspace_id, hour)
+    join stats s on s.workspace_id = k.workspace_id and s.hour = k.hour`;
+  const hours = new Map(keys.map((at) => [keyOf(at), { at, hour: emptyHour() }]));
+  for (const { workspaceId, hourMs, site, ...counts } of rows) {
+    const { hour } = hours.get(keyOf({ workspaceId, hourMs }))!;
+    if (site === "") hour.all = counts;
+    else hour.sites.set(site, counts);
+  }
+  return {
+    change(at: HourKey, by: (hour: HourCounts) => HourCounts): void {
+      const entry = hours.get(keyOf(at))!;
+      entry.hour = by(entry.hour);
+    },
+    rows: () =>
+      [...hours.values()].flatMap(({ at, hour }) =>
+        [["", hour.all] as const, ...keepLargest(hour.sites)].map(([site, counts]) => ({
+          workspace_id: at.workspaceId,
+          hour: new Date(at.hourMs),
+          site,
+          ...counts,
+        })),
+      ),
+  };
+}
+
+function keyOf({ workspaceId, hourMs }: HourKey): string {
+  return `${workspaceId} ${hourMs}`;
+}
+
+function emptyHour(): HourCounts {
+  return { all: noCounts(), sites: new Map() };
+}
+
+function acceptedIn({ emails, recipients }: NewEmails): Counts {
+  return { ...noCounts(), emails, accepted: recipients };
+}
+
+function movedEvents(mark: Mark, events: readonly NewEvents[]) {
+  const numbers = [mark.eventsTo, ...events.map(({ upTo }) => upTo)].map(BigInt);
+  const times = [mark.eventsAt, ...events.map(({ lastAt }) => lastAt)].map((at) => at.getTime());
+  return {
+    workspace_id: mark.workspaceId,
+    events_to: numbers.reduce((a, b) => (a > b ? a : b)).toString(),
+    events_at: new Date(times.reduce((a, b) => Math.max(a, b))),
+  };
+}
+
+/** The mark moves past recounted hours, so that an email committed between the two queries is not counted again by id. */
+function movedEmails(mark: Mark, last: string | undefined, recountedTo: number | undefined) {
+  const known = [mark.emailsTo, ...(last ? [last] : []), ...(recountedTo ? [firstUuidAt(recountedTo)] : [])];
+  return {
+    emails_to: known.sort().at(-1)!,
+    recounted_to: new Date(Math.max(mark.recountedTo.getTime(), recountedTo ?? 0)),
+  };
+}
+
+/** Also deletes the rows of sites that are no longer among the largest of their hour. Primary keys. */
+async function write(tx: Sql, rows: readonly object[], marks: readonly object[]): Promise<void> {
+  await tx`
+    with input as materialized (
+      select * from json_populate_recordset(null::stats, ${JSON.stringify(rows)}::text::json)
+    ), deleted as (
+      delete from stats s using (select distinct workspace_id, hour from input) t
+      where s.workspace_id = t.workspace_id and s.hour = t.hour
+        and not exists (select 1 from input i where i.workspace_id = s.workspace_id and i.hour = s.hour and i.site = s.site)
+    ), marked as (
+      update stats_marks m set events_to = n.events_to, events_at = n.events_at, emails_to = n.emails_to, recounted_to = n.recounted_to
+      from json_populate_recordset(null::stats_marks, ${JSON.stringify(marks)}::text::json) n where m.workspace_id = n.workspace_id
+    )
+    insert into stats select * from input
+    on conflict (workspace_id, hour, site) do update set emails = excluded.emails, accepted = excluded.accepted,
+      delivered = excluded.delivered, sent = excluded.sent, bounced = excluded.bounced, delayed = excluded.delayed,
+      complained = excluded.complained, suppressed = excluded.suppressed, failed = excluded.failed, canceled = excluded.canceled,
+      times = excluded.times`;
+}

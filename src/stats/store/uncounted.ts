@@ -1,0 +1,127 @@
+/** Reads what is not counted yet: events after the mark by number, and emails after the mark by id. Called by fold.ts. */
+
+import { firstUuidAt } from "../../postgres/ids.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import { countedTypes, type EventGroup, timeBounds } from "../rules.ts";
+
+const hourMs = 3_600_000;
+/** An email is usually committed within this time after its id is made; younger ids are not counted yet. */
+export const emailLagMs = 4_000;
+/** All emails of an hour are committed by this time after its end, so it is counted once more then. */
+const recountAfterMs = hourMs;
+
+export type Limits = {
+  nowMs: number;
+  /** The most workspaces in one fold. */
+  workspaces: number;
+  /** The most events, and the most emails, of each workspace. */
+  rows: number;
+};
+
+/** How far a workspace is counted. */
+export type Mark = { workspaceId: string; eventsTo: string; eventsAt: Date; emailsTo: string; recountedTo: Date };
+
+export type HourKey = { workspaceId: string; hourMs: number };
+export type NewEvents = HourKey & EventGroup & { rows: number; upTo: string; lastAt: Date };
+export type NewEmails = HourKey & { emails: number; recipients: number; upTo: string };
+
+/** The start of the first hour that may still get late emails. */
+export function openFromMs(nowMs: number): number {
+  return Math.floor((nowMs - recountAfterMs) / hourMs) * hourMs;
+}
+
+/**
+ * Locks the marks of workspaces that have something to count, skipping those locked by other nodes. Probes the primary
+ * key of emails once per workspace.
+ */
+export async function lockMarks(tx: Sql, limits: Limits): Promise<Mark[]> {
+  return await tx<Mark[]>`
+    select m.workspace_id as "workspaceId", m.events_to as "eventsTo", m.events_at as "eventsAt", m.emails_to as "emailsTo",
+      m.recounted_to as "recountedTo"
+    from stats_marks m join event_counters c using (workspace_id)
+    where greatest(m.events_to, c.oldest - 1) < c.last
+      or exists (select 1 from emails e where e.workspace_id = m.workspace_id and e.id > m.emails_to
+        and e.id < ${firstUuidAt(limits.nowMs - emailLagMs)}::uuid)
+      or exists (select 1 from emails e where e.workspace_id = m.workspace_id and e.id >= ${firstUuidOf(tx`m.recounted_to`, tx)}
+        and e.id < ${firstUuidAt(openFromMs(limits.nowMs))}::uuid)
+    order by m.events_at limit ${limits.workspaces} for update of m skip locked`;
+}
+
+/** The smallest UUIDv7 of a time, like `firstUuidAt` in postgres/ids.ts. */
+function firstUuidOf(time: ReturnType<Sql>, sql: Sql) {
+  return sql`(lpad(to_hex((extract(epoch from ${time}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
+}
+
+/** Event numbers follow commit order, so a reader that sees one sees all before it. Primary keys of events and emails. */
+export async function readNewEvents(tx: Sql, marks: readonly Mark[], limit: number): Promise<NewEvents[]> {
+  const types = tx`${countedTypes as string[]}::text[]`;
+  return await tx<NewEvents[]>`
+    with uncounted as materialized (
+      select k.workspace_id, e.* from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => m.eventsTo)}::bigint[],
+        ${marks.map((m) => m.eventsAt)}::timestamptz[]) as k(workspace_id, after, since), lateral (
+        select number, type, email_id, created_at, case when type = any(${types}) then payload ->> 'remoteMx' end as mx,
+          case when type = any(${types}) then jsonb_array_length(payload -> 'recipients') end as recipients
+        from events where workspace_id = k.workspace_id and number > k.after and created_at >= k.since - interval '1 day'
+        order by number limit ${limit}) e
+    )
+    select n.workspace_id as "workspaceId", (floor(extract(epoch from n.created_at) / 3600) * ${hourMs})::float8 as "hourMs", n.type,
+      n.mx as "remoteMx", coalesce(sum(n.recipients), 0)::int as recipients, count(*)::int as rows, max(n.number) as "upTo",
+      width_bucket((extract(epoch from n.created_at - m.due_at) * 1000)::float8, ${timeBounds as number[]}::float8[]) as "timeBucket",
+      max(n.created_at) as "lastAt"
+    from uncounted n left join lateral (
+      select greatest(e.created_at, e.scheduled_at) as due_at from emails e
+      where n.type in ('email.delivered', 'email.sent') and e.workspace_id = n.workspace_id and e.id = n.email_id limit 1) m on true
+    group by n.workspace_id, "hourMs", n.type, n.mx, "timeBucket"`;
+}
+
+/** In the order of their ids, which contain their time. Primary key. */
+export async function readNewEmails(
+  tx: Sql,
+  marks: readonly Mark[],
+  range: { after(mark: Mark): string; beforeMs: number; limit: number },
+): Promise<NewEmails[]> {
+  return await tx<NewEmails[]>`
+    select k.workspace_id as "workspaceId", count(*)::int as emails, sum(e.total)::int as recipients, max(e.id::text) as "upTo",
+      (floor(('x' || translate(left(e.id::text, 13), '-', ''))::bit(48)::bigint / ${hourMs}) * ${hourMs})::float8 as "hourMs"
+    from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => range.after(m))}::uuid[]) as k(workspace_id, after), lateral (
+      select id, total from emails where workspace_id = k.workspace_id and id > k.after and id < ${firstUuidAt(range.beforeMs)}::uuid
+      order by id limit ${range.limit}) e
+    group by k.workspace_id, "hourMs"`;
+}
+
+/**
+ * Counts all emails of the hours that closed since the last recount. This finds emails that were committed long after
+ * their id was made and were skipped before. It reads page by page, so that each statement stays short.
+ */
+export async function recountEmails(tx: Sql, marks: readonly Mark[], limits: Limits): Promise<NewEmails[]> {
+  const hours = new Map<string, NewEmails>();
+  const reached = new Map(marks.map((mark) => [mark, firstUuidAt(mark.recountedTo.getTime())]));
+  const after = (mark: Mark) => reached.get(mark)!;
+  const range = { after, beforeMs: openFromMs(limits.nowMs), limit: limits.rows };
+  for (let left = marks; left.length > 0; ) {
+    const page = await readNewEmails(tx, left, range);
+    for (const part of page) {
+      const key = `${part.workspaceId} ${part.hourMs}`;
+      const { emails = 0, recipients = 0 } = hours.get(key) ?? {};
+      hours.set(key, { ...part, emails: emails + part.emails, recipients: recipients + part.recipients });
+    }
+    for (const mark of left) reached.set(mark, lastEmail(page, mark) ?? reached.get(mark)!);
+    left = left.filter((mark) => countEmails(page, mark) >= limits.rows);
+  }
+  return [...hours.values()];
+}
+
+export function countEmails(found: readonly NewEmails[], mark: Mark): number {
+  return ofWorkspace(found, mark).reduce((sum, { emails }) => sum + emails, 0);
+}
+
+export function lastEmail(found: readonly NewEmails[], mark: Mark): string | undefined {
+  return ofWorkspace(found, mark)
+    .map(({ upTo }) => upTo)
+    .sort()
+    .at(-1);
+}
+
+export function ofWorkspace<T extends HourKey>(found: readonly T[], { workspaceId }: Mark): T[] {
+  return found.filter((one) => one.workspaceId === workspaceId);
+}

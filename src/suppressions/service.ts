@@ -1,0 +1,174 @@
+/**
+ * Suppressions: the addresses that a workspace does not send to. This file has the RPCs of SuppressionService, rules.ts
+ * the validation and CSV, store.ts the SQL. Read next: delivery/store/settle.ts, which adds addresses that bounce, and
+ * inbound/store/returns.ts, which adds those of later bounces and of complaints.
+ */
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { SuppressionReason as Reason, SuppressionService } from "../gen/v1/suppression_pb.ts";
+import { serve } from "../http/call.ts";
+import { pageSizeOf } from "../http/paging.ts";
+import { invalid, Problem, type Violation } from "../ops/problem.ts";
+import { toWireId } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import {
+  normalizeAddress,
+  noteProblem,
+  readSuppressions,
+  type SuppressionEntry,
+  suppressionHeader,
+  writeSuppression,
+} from "./rules.ts";
+import {
+  addSuppressions,
+  exportSuppressions,
+  getSuppression,
+  listSuppressions,
+  removeSuppression,
+  type SuppressionReason,
+  type SuppressionRow,
+} from "./store.ts";
+
+const exportPage = 100_000;
+const importBatch = 5000;
+const maxProblems = 100;
+
+export function createSuppressionService({ sql }: { sql: Sql }) {
+  return serve(SuppressionService, {
+    async listSuppressions(request, call) {
+      const problems: Violation[] = [];
+      const limit = pageSizeOf(request.pageSize, problems);
+      const before = request.pageToken === "" ? undefined : readListToken(request.pageToken);
+      if (before === null) problems.push(badToken);
+      if (problems.length > 0) throw invalid(problems);
+      const rows = await listSuppressions(sql, {
+        workspaceId: call.caller.workspaceId,
+        reason: reasonFrom(request.reason),
+        search: request.search.trim() || undefined,
+        before: before ?? undefined,
+        limit: limit + 1,
+      });
+      const shown = rows.slice(0, limit);
+      const last = shown.at(-1);
+      return {
+        data: shown.map(onWire),
+        nextPageToken: rows.length > limit && last ? makeToken(`${last.createdMicros} ${last.address}`) : "",
+      };
+    },
+
+    async addSuppression(request, call) {
+      const { workspaceId } = call.caller;
+      const note = request.note.trim();
+      const problems: Violation[] = [];
+      const read = normalizeAddress(request.address);
+      if (!read.ok) problems.push({ field: "address", description: read.reason });
+      const wrongNote = noteProblem(note);
+      if (wrongNote) problems.push({ field: "note", description: wrongNote });
+      if (!read.ok || problems.length > 0) throw invalid(problems);
+      call.beginWrite();
+      await addSuppressions(sql, { workspaceId, reason: "manual", entries: [{ address: read.address, note }] });
+      const row = await getSuppression(sql, workspaceId, read.address);
+      // Another call removed the address between the two statements.
+      if (!row) throw new Problem("aborted", "The address was removed by another call at the same time. Try again.");
+      return { suppression: onWire(row) };
+    },
+
+    async removeSuppression(request, call) {
+      const read = normalizeAddress(request.address);
+      if (!read.ok) throw invalid([{ field: "address", description: read.reason }]);
+      call.beginWrite();
+      if (!(await removeSuppression(sql, call.caller.workspaceId, read.address)))
+        throw new Problem("not_found", `${read.address} is not on this workspace's suppression list.`);
+      return { message: `${read.address} was removed from the suppression list. Emails to it are sent again.` };
+    },
+
+    async importSuppressions(request, call) {
+      const { workspaceId } = call.caller;
+      const counts = { added: 0, alreadyPresent: 0, refused: 0 };
+      const problems: { line: number; message: string }[] = [];
+      let batch = new Map<string, SuppressionEntry>();
+      let writing = false;
+      const flush = async () => {
+        const entries = [...batch.values()];
+        batch = new Map();
+        if (entries.length === 0) return;
+        // Only before the first batch: after it the import runs to its end, even past the deadline, and reports true counts.
+        if (!writing) call.beginWrite();
+        writing = true;
+        const added = await addSuppressions(sql, { workspaceId, reason: "import", entries });
+        counts.added += added;
+        counts.alreadyPresent += entries.length - added;
+      };
+      let lines = 0;
+      for (const read of readSuppressions(request.csv)) {
+        if ("problem" in read) {
+          counts.refused += 1;
+          if (problems.length < maxProblems) problems.push({ line: read.line, message: read.problem });
+        } else if (batch.has(read.entry.address)) counts.alreadyPresent += 1;
+        else batch.set(read.entry.address, read.entry);
+        if (batch.size >= importBatch) await flush();
+        lines += 1;
+        // Yields to the event loop, since a file with only invalid lines never awaits a flush.
+        if (lines % importBatch === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      await flush();
+      return { ...counts, problems };
+    },
+
+    async exportSuppressions(request, call) {
+      const after = request.pageToken === "" ? "" : readToken(request.pageToken);
+      if (after === null) throw invalid([badToken]);
+      const rows = await exportSuppressions(sql, {
+        workspaceId: call.caller.workspaceId,
+        after,
+        limit: exportPage + 1,
+      });
+      const shown = rows.slice(0, exportPage);
+      return {
+        csv: (after === "" ? suppressionHeader : "") + shown.map(writeSuppression).join(""),
+        nextPageToken: rows.length > exportPage ? makeToken(shown.at(-1)!.address) : "",
+      };
+    },
+  });
+}
+
+const badToken: Violation = {
+  field: "pageToken",
+  description: "is not a token that this method returned; leave it out for the first page",
+};
+
+const reasonOnWire: Record<SuppressionReason, Reason> = {
+  bounce: Reason.BOUNCE,
+  complaint: Reason.COMPLAINT,
+  manual: Reason.MANUAL,
+  import: Reason.IMPORT,
+};
+
+function reasonFrom(reason: Reason): SuppressionReason | undefined {
+  return (Object.keys(reasonOnWire) as SuppressionReason[]).find((name) => reasonOnWire[name] === reason);
+}
+
+function onWire(row: SuppressionRow) {
+  return {
+    address: row.address,
+    reason: reasonOnWire[row.reason],
+    sourceEventId: row.sourceEvent ? toWireId("event", row.sourceEvent) : "",
+    note: row.note,
+    createdAt: timestampFromDate(row.createdAt),
+  };
+}
+
+function makeToken(text: string): string {
+  return Buffer.from(text).toString("base64url");
+}
+
+function readToken(token: string): string | null {
+  if (!/^[\w-]{1,2000}$/.test(token)) return null;
+  const text = Buffer.from(token, "base64url").toString();
+  return /^[^\s\0]+@[^\s\0]+$/.test(text) && text.isWellFormed() ? text : null;
+}
+
+function readListToken(token: string): { micros: string; address: string } | null {
+  if (!/^[\w-]{1,2000}$/.test(token)) return null;
+  const match = /^(\d{1,17}) ([^\s\0]+@[^\s\0]+)$/.exec(Buffer.from(token, "base64url").toString());
+  return match ? { micros: match[1]!, address: match[2]! } : null;
+}

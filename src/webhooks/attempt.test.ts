@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Webhook as StandardWebhook } from "standardwebhooks";
+import { Webhook as SvixWebhook } from "svix";
+import { signHeaders } from "./attempt.ts";
+import { makeSigningSecret } from "./store/webhooks.ts";
+
+const id = "evt_01938a52-1f33-7d48-9b10-a4c6e8f02d75";
+const body = JSON.stringify({ id, type: "email.replied", replied: { body: "Grüße, 你好 🙂 \u2028" } });
+
+/** The libraries that receivers are likely to use. Each throws on an invalid signature. */
+const verifiers = [StandardWebhook, SvixWebhook];
+
+test("both libraries accept a signature with one secret", () => {
+  const secret = makeSigningSecret();
+  const headers = signHeaders({ id, body, nowMs: Date.now(), secrets: [secret] });
+  assert.match(headers["webhook-signature"], /^v1,[A-Za-z0-9+/]{43}=$/);
+  assert.equal(headers["webhook-id"], id);
+  for (const Verifier of verifiers) new Verifier(secret).verify(body, { ...headers });
+});
+
+test("with two valid secrets, a receiver with either one accepts the signature", () => {
+  const secrets = [makeSigningSecret(), makeSigningSecret()];
+  const headers = signHeaders({ id, body, nowMs: Date.now(), secrets });
+  assert.equal(headers["webhook-signature"].split(" ").length, 2);
+  for (const secret of secrets) for (const Verifier of verifiers) new Verifier(secret).verify(body, { ...headers });
+});
+
+test("a different secret, body, id or time is rejected", () => {
+  const secret = makeSigningSecret();
+  const headers = signHeaders({ id, body, nowMs: Date.now(), secrets: [secret] });
+  const old = signHeaders({ id, body, nowMs: Date.now() - 3600_000, secrets: [secret] });
+  for (const Verifier of verifiers) {
+    const verifier = new Verifier(secret);
+    assert.throws(() => new Verifier(makeSigningSecret()).verify(body, { ...headers }));
+    assert.throws(() => verifier.verify(body.replace("replied", "bounced"), { ...headers }));
+    assert.throws(() => verifier.verify(body, { ...headers, "webhook-id": "evt_1" }));
+    assert.throws(() =>
+      verifier.verify(body, { ...headers, "webhook-timestamp": String(Number(headers["webhook-timestamp"]) + 1) }),
+    );
+    assert.throws(() => verifier.verify(body, { ...old }), "too old");
+  }
+});
+
+test("the signature of a fixed message equals that of other implementations", () => {
+  // The example from the tests of the Standard Webhooks libraries.
+  const headers = signHeaders({
+    id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    body: '{"test": 2432232314}',
+    nowMs: 1614265330_999,
+    secrets: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
+  });
+  assert.deepEqual(headers, {
+    "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    "webhook-timestamp": "1614265330",
+    "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+  });
+});
+
+test("a secret is whsec_ and 32 random bytes", () => {
+  const secrets = Array.from({ length: 100 }, makeSigningSecret);
+  for (const secret of secrets) assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  assert.equal(new Set(secrets).size, 100);
+});

@@ -1,0 +1,69 @@
+/** Sample payloads, one per event type, for SendTestWebhook. They have the form of real events and use example domains (RFC 2606). */
+
+/** The metadata of every sample event, by which a receiver can distinguish it from a real one. */
+export const sampleMetadata: Readonly<Record<string, string>> = { posthornTest: "true" };
+
+const recipients = ["someone@example.com"];
+const remoteMx = "mx.example.com";
+const tls = { protocol: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384", verified: true, mtaSts: "enforce" };
+const accepted = { recipients, tls, smtpReply: "250 2.0.0 OK", attempts: 1, possibleDuplicate: false };
+const verdicts = {
+  spf: "VERDICT_PASS",
+  spfDomain: "example.com",
+  dkim: "VERDICT_PASS",
+  dkimDomain: "example.com",
+  dmarc: "VERDICT_PASS",
+};
+const inbound = {
+  from: "someone@example.com",
+  to: ["you@example.org"],
+  subject: "Re: A test",
+  body: "This is a test.\n",
+  html: "",
+  messageId: "<test@example.com>",
+  verdicts,
+  attachments: [],
+};
+
+/** Payloads in the form in which events are stored: the JSON of the contract's messages. */
+const payloads: Readonly<Record<string, Record<string, unknown>>> = {
+  "email.sent": { ...accepted, remoteMx: "relay.example.com" },
+  "email.delivered": { ...accepted, remoteMx },
+  "email.delayed": {
+    recipients,
+    remoteMx,
+    category: "greylisted",
+    enhancedCode: "4.7.1",
+    attempts: 1,
+    smtpReply: "451 4.7.1 Greylisted, try again later",
+  },
+  "email.bounced": {
+    recipients,
+    remoteMx,
+    bounceType: "BOUNCE_TYPE_PERMANENT",
+    category: "unknown_mailbox",
+    enhancedCode: "5.1.1",
+    smtpReply: "550 5.1.1 No such mailbox",
+    attempts: 1,
+  },
+  "email.suppressed": { recipients, reason: "SUPPRESSION_REASON_BOUNCE" },
+  "email.failed": { recipients, category: "purged", reason: "The destination's queue was emptied.", attempts: 0 },
+  "email.canceled": { recipients },
+  "email.complained": { recipients, feedbackType: "abuse", userAgent: "example.com feedback loop" },
+  "email.replied": { ...inbound, newText: "This is a test.\n" },
+  "email.received": { ...inbound, subject: "A test", autoSubmitted: false },
+  "domain.updated": {
+    domain: "example.org",
+    status: "DOMAIN_STATUS_READY",
+    previousStatus: "DOMAIN_STATUS_VERIFYING",
+    canSend: true,
+    canReceive: true,
+    message: "All records are found.",
+  },
+  "webhook.disabled": { url: "https://example.org/webhooks", reason: "This is a test: nothing was disabled." },
+};
+
+/** Undefined for an unknown type. */
+export function samplePayload(type: string): Record<string, unknown> | undefined {
+  return Object.hasOwn(payloads, type) ? payloads[type] : undefined;
+}

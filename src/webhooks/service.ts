@@ -1,0 +1,335 @@
+/** The handlers of WebhookService: managing webhooks, listing deliveries, redelivering events and sending test events. */
+
+import { eventBounds, type StoredEvent } from "../events/store.ts";
+import { eventTypes } from "../events/wire.ts";
+import {
+  type ListWebhookDeliveriesRequest,
+  type RedeliverWebhookRequest,
+  type SendTestWebhookRequest,
+  WebhookService,
+} from "../gen/v1/webhook_pb.ts";
+import { type Call, serve } from "../http/call.ts";
+import { cutPage, keysetPage } from "../http/paging.ts";
+import type { Clock } from "../ops/clock.ts";
+import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
+import { fromWireId, makeUuid } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import type { Secrets } from "../postgres/sealing.ts";
+import { previousSecretMs } from "./rules/retry.ts";
+import { sampleMetadata, samplePayload } from "./rules/sample.ts";
+import {
+  type Delivery,
+  eventsOf,
+  getDelivery,
+  insertTestDelivery,
+  listDeliveries,
+  redeliver,
+} from "./store/deliveries.ts";
+import {
+  deleteWebhook,
+  getSigner,
+  getWebhook,
+  insertWebhook,
+  listWebhooks,
+  makeSigningSecret,
+  maxWebhooks,
+  rotateSecret,
+  secretContext,
+  updateWebhook,
+  type Webhook,
+  type WebhookSigner,
+} from "./store/webhooks.ts";
+import {
+  deliveryOnWire,
+  deliveryStatusFrom,
+  descriptionFrom,
+  eventJson,
+  eventTypesFrom,
+  isEventType,
+  webhookOnWire,
+} from "./wire.ts";
+
+/** One attempt at an endpoint; undefined when `signal` aborted it. */
+export type SendTest = (
+  signer: WebhookSigner,
+  event: StoredEvent,
+  signal: AbortSignal,
+) => Promise<
+  | { outcome: string; error: string; responseStatus: number | undefined; responseHead: string; durationMs: number }
+  | undefined
+>;
+
+export type WebhookServiceDeps = {
+  sql: Sql;
+  clock: Clock;
+  secrets: Secrets;
+  /** The URL in the form to store, or what to change. */
+  check(url: string, signal: AbortSignal): Promise<{ url: string } | { problem: string }>;
+  sendTest: SendTest;
+};
+
+/** Event numbers. */
+type Range = { from: bigint; to: bigint };
+
+/** Events in one RedeliverWebhook call. */
+const maxRange = 10_000n;
+
+export function createWebhookService(deps: WebhookServiceDeps) {
+  const { sql } = deps;
+
+  return serve(WebhookService, {
+    async createWebhook(request, call) {
+      const problems: Violation[] = [];
+      const url = await checkUrl(request.url, call, problems);
+      const eventTypes = eventTypesFrom(request.eventTypes, problems) ?? [];
+      const description = descriptionFrom(request.description, problems);
+      if (problems.length > 0) throw invalid(problems);
+      const id = makeUuid(deps.clock.nowMs());
+      const { secret, sealedSecret } = newSecret(id);
+      const { workspaceId } = call.caller;
+      call.beginWrite();
+      const webhook = await insertWebhook(sql, { workspaceId, id, url, eventTypes, description, sealedSecret });
+      if (!webhook)
+        throw new Problem(
+          "resource_exhausted",
+          `This workspace has reached the limit of ${maxWebhooks} webhooks. Delete one that is no longer needed.`,
+        );
+      return { webhook: webhookOnWire(webhook), signingSecret: secret };
+    },
+
+    async getWebhook(request, call) {
+      return { webhook: webhookOnWire(await findWebhook(sql, request.id, call)) };
+    },
+
+    async listWebhooks(request, call) {
+      const { limit, before } = keysetPage(request);
+      const { workspaceId } = call.caller;
+      const cut = cutPage(await listWebhooks(sql, { workspaceId, before, limit: limit + 1 }), limit);
+      return { data: cut.rows.map(webhookOnWire), nextPageToken: cut.nextPageToken };
+    },
+
+    async updateWebhook(request, call) {
+      const { id } = await findWebhook(sql, request.id, call);
+      const problems: Violation[] = [];
+      const change = {
+        url: request.url === undefined ? undefined : await checkUrl(request.url, call, problems),
+        eventTypes: eventTypesFrom(request.eventTypes, problems),
+        description: request.description === undefined ? undefined : descriptionFrom(request.description, problems),
+        enabled: request.enabled,
+      };
+      if (problems.length > 0) throw invalid(problems);
+      call.beginWrite();
+      const webhook = await updateWebhook(sql, call.caller.workspaceId, id, change);
+      if (!webhook) throw notFound("webhook", request.id);
+      return { webhook: webhookOnWire(webhook) };
+    },
+
+    async deleteWebhook(request, call) {
+      const id = idFrom(request.id);
+      call.beginWrite();
+      const webhook = id && (await deleteWebhook(sql, call.caller.workspaceId, id));
+      if (!webhook) throw notFound("webhook", request.id);
+      return {
+        message: `The webhook to ${webhook.url} is deleted. Deliveries that were still waiting are not posted.`,
+      };
+    },
+
+    async rotateWebhookSecret(request, call) {
+      const { id } = await findWebhook(sql, request.id, call);
+      const { secret, sealedSecret } = newSecret(id);
+      const { workspaceId } = call.caller;
+      call.beginWrite();
+      const webhook = await rotateSecret(sql, { workspaceId, id, sealedSecret, previousForMs: previousSecretMs });
+      if (!webhook) throw notFound("webhook", request.id);
+      return { webhook: webhookOnWire(webhook), signingSecret: secret };
+    },
+
+    listWebhookDeliveries: async (request, call) =>
+      await listWebhookDeliveries(sql, await findWebhook(sql, request.webhookId, call, "webhookId"), request, call),
+
+    redeliverWebhook: async (request, call) =>
+      await redeliverWebhook(deps, await findWebhook(sql, request.webhookId, call, "webhookId"), request, call),
+
+    sendTestWebhook: async (request, call) =>
+      await sendTestWebhook(deps, await findWebhook(sql, request.id, call), request, call),
+  });
+
+  async function checkUrl(text: string, call: Call, problems: Violation[]): Promise<string> {
+    const checked = await deps.check(text, call.cancellation.signal);
+    if ("url" in checked) return checked.url;
+    problems.push({ field: "url", description: checked.problem });
+    return text;
+  }
+
+  function newSecret(webhookId: string): { secret: string; sealedSecret: string } {
+    const secret = makeSigningSecret();
+    return { secret, sealedSecret: deps.secrets.seal(secret, secretContext(webhookId)) };
+  }
+}
+
+async function findWebhook(sql: Sql, wireId: string, call: Call, field = "id"): Promise<Webhook> {
+  const id = idFrom(wireId, field);
+  const webhook = id && (await getWebhook(sql, call.caller.workspaceId, id));
+  if (!webhook) throw notFound("webhook", wireId);
+  return webhook;
+}
+
+function idFrom(wireId: string, field = "id"): string | undefined {
+  if (wireId === "") throw invalid([{ field, description: "is required: the id of a webhook, wh_…" }]);
+  return fromWireId("webhook", wireId);
+}
+
+async function listWebhookDeliveries(sql: Sql, webhook: Webhook, request: ListWebhookDeliveriesRequest, call: Call) {
+  const page = keysetPage(request);
+  const problems: Violation[] = [];
+  const status = deliveryStatusFrom(request.status, problems);
+  const eventId = request.eventId === "" ? undefined : fromWireId("event", request.eventId);
+  if (request.eventId !== "" && !eventId)
+    problems.push({ field: "eventId", description: "is not the id of an event, evt_…; omit it for all events" });
+  if (problems.length > 0) throw invalid(problems);
+  const at = { workspaceId: call.caller.workspaceId, webhookId: webhook.id };
+  const rows = await listDeliveries(sql, { ...at, before: page.before, limit: page.limit + 1, status, eventId });
+  const cut = cutPage(rows, page.limit);
+  const payloadOf = call.caller.permission === "full" ? await payloadsOf(sql, at, cut.rows) : () => "";
+  return {
+    data: cut.rows.map((row) => deliveryOnWire(row, payloadOf(row))),
+    nextPageToken: cut.nextPageToken,
+  };
+}
+
+/** The payload of each delivery; empty where the event has been deleted. */
+async function payloadsOf(sql: Sql, at: { workspaceId: string; webhookId: string }, rows: readonly Delivery[]) {
+  const events = await eventsOf(sql, { ...at, ids: rows.map(({ id }) => id) });
+  return (row: Delivery) => {
+    const event = row.eventNumber === null ? sampleEvent(row) : events.get(row.eventNumber);
+    return event ? eventJson(event) : "";
+  };
+}
+
+async function redeliverWebhook(
+  deps: { sql: Sql; clock: Clock },
+  webhook: Webhook,
+  request: RedeliverWebhookRequest,
+  call: Call,
+) {
+  const { sql } = deps;
+  const requestedRange = readRange(request);
+  const { workspaceId } = call.caller;
+  const range = requestedRange ?? (await rangeOfDelivery(sql, workspaceId, webhook.id, request.deliveryId));
+  if (webhook.disabledAt)
+    throw new Problem(
+      "failed_precondition",
+      "The webhook is disabled, so nothing is posted to it. Enable it with UpdateWebhook first.",
+    );
+  const { oldest, last } = await eventBounds(sql, workspaceId);
+  if (range.from < oldest || range.to > last)
+    throw new Problem(
+      "out_of_range",
+      oldest > last
+        ? "The event log is empty, so there is nothing to post again."
+        : `Events ${range.from} to ${range.to} are not all stored: the oldest is ${oldest}, the newest ${last}.`,
+    );
+  call.beginWrite();
+  // A delivery that the caller names is posted even if the webhook no longer subscribes to its type.
+  const anyType = requestedRange === undefined;
+  const nowMs = deps.clock.nowMs();
+  const scheduled = await redeliver(sql, { workspaceId, webhookId: webhook.id, ...range, nowMs, anyType });
+  return {
+    scheduled,
+    message:
+      scheduled === 0
+        ? "No event in this range has a type that the webhook receives, so nothing is posted."
+        : `${scheduled === 1 ? "1 event is" : `${scheduled} events are`} due now and will be posted to ${webhook.url}.`,
+  };
+}
+
+/** Undefined when the request names a delivery instead. */
+function readRange(request: RedeliverWebhookRequest): Range | undefined {
+  const { deliveryId, fromCursor, toCursor } = request;
+  const noRange = fromCursor === "" && toCursor === "";
+  if (deliveryId !== "") {
+    if (noRange) return undefined;
+    throw invalid([
+      { field: "deliveryId", description: "cannot be combined with a range of cursors: give one or the other" },
+    ]);
+  }
+  if (noRange) throw invalid([{ field: "deliveryId", description: "is required, or fromCursor and toCursor instead" }]);
+  const problems: Violation[] = [];
+  const from = readCursor("fromCursor", fromCursor, problems);
+  const to = readCursor("toCursor", toCursor, problems);
+  if (problems.length === 0 && to < from)
+    problems.push({ field: "toCursor", description: `must not be before fromCursor: ${to} is less than ${from}` });
+  if (problems.length === 0 && to - from >= maxRange)
+    problems.push({
+      field: "toCursor",
+      description: `must leave at most ${maxRange} events in the range, but leaves ${to - from + 1n}: split the range`,
+    });
+  if (problems.length > 0) throw invalid(problems);
+  return { from, to };
+}
+
+function readCursor(field: string, text: string, problems: Violation[]): bigint {
+  if (/^\d{1,18}$/.test(text) && BigInt(text) > 0n) return BigInt(text);
+  problems.push({ field, description: "must be the cursor of an event: a decimal number, 1 or greater" });
+  return 0n;
+}
+
+async function rangeOfDelivery(sql: Sql, workspaceId: string, webhookId: string, wireId: string): Promise<Range> {
+  const id = fromWireId("delivery", wireId);
+  const delivery = id && (await getDelivery(sql, { workspaceId, webhookId, id }));
+  if (!delivery) throw notFound("delivery of this webhook", wireId);
+  if (delivery.eventNumber === null)
+    throw new Problem(
+      "failed_precondition",
+      "This delivery was a test and cannot be posted again. Call SendTestWebhook.",
+    );
+  const number = BigInt(delivery.eventNumber);
+  return { from: number, to: number };
+}
+
+/** Posts a sample event to the endpoint and records the attempt in the delivery log. */
+async function sendTestWebhook(
+  deps: { sql: Sql; clock: Clock; sendTest: SendTest },
+  webhook: Webhook,
+  request: SendTestWebhookRequest,
+  call: Call,
+) {
+  const type = request.eventType || "email.delivered";
+  if (!isEventType(type))
+    throw invalid([{ field: "eventType", description: `is not an event type; use one of ${eventTypes.join(", ")}` }]);
+  const { workspaceId } = call.caller;
+  const signer = await getSigner(deps.sql, workspaceId, webhook.id);
+  if (!signer) throw notFound("webhook", request.id);
+  const nowMs = deps.clock.nowMs();
+  const event = sampleEvent({
+    eventId: makeUuid(nowMs),
+    eventType: type,
+    eventAt: new Date(nowMs),
+    emailId: type.startsWith("email.") ? makeUuid(nowMs) : null,
+  });
+  const result = await deps.sendTest(signer, event, call.cancellation.signal);
+  // The caller does not see this error: it has disconnected, or the deadline has already answered the call.
+  if (!result) throw new Problem("canceled", "The call ended before the endpoint answered.");
+  const { outcome, error, responseStatus, responseHead, durationMs } = result;
+  call.beginWrite();
+  const delivery = await insertTestDelivery(deps.sql, {
+    workspaceId,
+    webhookId: webhook.id,
+    id: makeUuid(nowMs),
+    event,
+    status: outcome === "delivered" ? "delivered" : "failed",
+    responseStatus,
+    responseHead,
+    durationMs,
+    error,
+  });
+  return { delivery: deliveryOnWire(delivery, eventJson(event)) };
+}
+
+/** The event of a test delivery. It is computed from the delivery's columns, so that it does not have to be stored. */
+export function sampleEvent(test: Pick<Delivery, "eventId" | "eventType" | "eventAt" | "emailId">): StoredEvent {
+  const { eventId: id, eventType: type, eventAt: createdAt, emailId } = test;
+  const messageId = emailId && `<${emailId}@example.org>`;
+  const payload = samplePayload(type) ?? {};
+  return { number: "", id, type, emailId, messageId, metadata: { ...sampleMetadata }, payload, createdAt };
+}

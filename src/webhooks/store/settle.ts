@@ -1,0 +1,125 @@
+/** Settles webhook deliveries: writes the result of an attempt, the state of the webhook, and an event if the webhook is disabled, in one
+ * statement and only if the lease is still valid. The webhook loop calls it through a group commit. */
+
+import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
+import { retrying, type Sql } from "../../postgres/pool.ts";
+
+/** `queued`: retried in `dueInMs`. The other statuses are final. */
+export type WebhookSettlement = {
+  workspaceId: string;
+  webhookId: string;
+  id: string;
+  lease: string;
+  status: "queued" | "delivered" | "failed";
+  dueInMs: number | undefined;
+  attempts: number;
+  responseStatus: number | undefined;
+  responseHead: string;
+  durationMs: number;
+  error: string;
+  /** What the attempt shows about the endpoint; `unknown` after an internal error. */
+  endpoint: "worked" | "failed" | "gone" | "unknown";
+  /** The id of the event, if this settlement disables the webhook. */
+  eventId: string;
+};
+
+/** `settled` is false when another worker has taken over the lease. `disabled`: this settlement disabled the webhook. */
+export type WebhookSettled = { settled: boolean; disabled: boolean };
+
+export function createWebhookSettler(
+  sql: Sql,
+  options: { disableAfterMs: number; onDisabled(): void },
+): GroupCommit<WebhookSettlement, WebhookSettled> {
+  return createGroupCommit<WebhookSettlement, WebhookSettled>({
+    async run(items) {
+      const settled = await retrying(() => settleDeliveries(sql, items, options.disableAfterMs));
+      if (settled.some(({ disabled }) => disabled)) options.onDisabled();
+      return settled;
+    },
+    maxItems: 100,
+    maxBytes: 1024 * 1024,
+    concurrency: 2,
+    splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
+  });
+}
+
+/**
+ * Locks in one order: deliveries by id, then webhooks by id, then counters by workspace; each step reads the one before it to the end. A
+ * webhook's row is written only when its state changes: the first success after failures, the first failure, being disabled. The statement
+ * does not check the status, since a final delivery has no lease and the planner might use the index of the whole queue. Primary keys.
+ */
+export async function settleDeliveries(
+  sql: Sql,
+  items: readonly WebhookSettlement[],
+  disableAfterMs: number,
+): Promise<WebhookSettled[]> {
+  const input = JSON.stringify(
+    items.map((item, ord) => ({
+      ord,
+      workspace_id: item.workspaceId,
+      webhook_id: item.webhookId,
+      id: item.id,
+      lease: item.lease,
+      status: item.status,
+      due_in: item.dueInMs === undefined ? undefined : `${item.dueInMs} milliseconds`,
+      attempts: item.attempts,
+      response_status: item.responseStatus,
+      response_head: item.responseHead,
+      duration_ms: item.durationMs,
+      error: item.error,
+      endpoint: item.endpoint,
+      event_id: item.eventId,
+    })),
+  );
+  const rows = await sql<{ ord: number; disabled: boolean }[]>`
+    with input as (
+      select * from json_to_recordset((${input}::text)::json) as x(ord integer, workspace_id uuid, webhook_id uuid, id uuid, lease bigint,
+        status text, due_in interval, attempts smallint, response_status integer, response_head text, duration_ms integer, error text,
+        endpoint text, event_id uuid)
+    ), leased as materialized (
+      -- Row by row through the primary key, as in delivery/store/settle.ts.
+      select i.* from (select * from input order by id offset 0) i cross join lateral (
+        select 1 from webhook_deliveries d
+        where d.workspace_id = i.workspace_id and d.webhook_id = i.webhook_id and d.id = i.id and d.lease = i.lease limit 1 for update) d
+    ), delivery as (
+      update webhook_deliveries d set status = l.status, lease = null, attempts = l.attempts, due_at = coalesce(now() + l.due_in, d.due_at),
+        response_status = l.response_status, response_head = l.response_head, duration_ms = l.duration_ms, error = l.error,
+        last_attempt_at = now(), settled_at = case when l.status = 'queued' then null else now() end
+      from leased l where d.workspace_id = l.workspace_id and d.webhook_id = l.webhook_id and d.id = l.id
+    ), verdict as (
+      select workspace_id, webhook_id, bool_or(endpoint = 'worked') as worked, bool_or(endpoint in ('failed', 'gone')) as failed,
+        bool_or(endpoint = 'gone') as gone, (array_agg(event_id))[1] as event_id, max(error) as error
+      from leased group by workspace_id, webhook_id
+    ), webhook as materialized (
+      select w.workspace_id, w.id, w.url, w.failing_since, v.worked, v.failed, v.gone, v.event_id,
+        w.disabled_at is null and (v.gone or not v.worked and v.failed and w.failing_since <= now() - ${disableAfterMs} * interval '1 millisecond') as ends,
+        case when v.gone then 'the endpoint answered 410 (Gone), so it gets no more events'
+          else 'every delivery has failed since ' || to_char(w.failing_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"') || '; the last one with: ' || v.error end as reason
+      from webhooks w join verdict v on v.workspace_id = w.workspace_id and v.webhook_id = w.id
+      where (v.worked and w.failing_since is not null) or (v.failed and not v.worked and w.failing_since is null) or v.gone
+        or (v.failed and not v.worked and w.failing_since <= now() - ${disableAfterMs} * interval '1 millisecond')
+      order by w.id for update of w
+    ), changed as (
+      update webhooks w set failing_since = case when x.worked then null else coalesce(w.failing_since, now()) end,
+        disabled_at = case when x.ends then now() else w.disabled_at end, disabled_reason = case when x.ends then x.reason else w.disabled_reason end,
+        updated_at = case when x.ends then now() else w.updated_at end
+      from webhook x where w.workspace_id = x.workspace_id and w.id = x.id
+    ), counter as materialized (
+      select workspace_id from event_counters where workspace_id in (select workspace_id from webhook where ends) order by workspace_id for update
+    ), bump as (
+      update event_counters c set last = c.last + n.events
+      from (select workspace_id, count(*) as events from webhook where ends group by workspace_id) n
+      where c.workspace_id = n.workspace_id and (select count(*) from counter) > 0
+      returning c.workspace_id, c.last - n.events as base
+    ), event as (
+      insert into events (workspace_id, number, id, type, payload, created_at)
+      select x.workspace_id, b.base + row_number() over (partition by x.workspace_id order by x.id), x.event_id, 'webhook.disabled',
+        jsonb_strip_nulls(jsonb_build_object('webhookId', 'wh_' || x.id, 'url', x.url, 'reason', x.reason,
+          'failingSince', case when not x.gone then to_char(x.failing_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end)),
+        clock_timestamp()
+      from webhook x join bump b using (workspace_id) where x.ends
+    )
+    select l.ord, coalesce(x.ends, false) as disabled from leased l left join webhook x on x.workspace_id = l.workspace_id and x.id = l.webhook_id`;
+  const disabledByOrd = new Map(rows.map((row) => [row.ord, row.disabled]));
+  return items.map((_, ord) => ({ settled: disabledByOrd.has(ord), disabled: disabledByOrd.get(ord) ?? false }));
+}

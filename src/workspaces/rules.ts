@@ -1,0 +1,33 @@
+/** Validates the addresses and names that people type. Called by WorkspaceService and by sign-up, sign-in and invitations in people. */
+import { parseAddress } from "../mail/address.ts";
+import { Problem, type Violation } from "../ops/problem.ts";
+
+const maxName = 100;
+/** The addresses that better-auth accepts, slightly fewer than mail does. rules.test.ts compares the pattern with the library. */
+const signInPattern = /^(?:[\w'+-]+\.)*[\w'+-]*[\w+-]@(?:[a-z\d][a-z\d-]*\.)+[a-z]{2,}$/;
+
+/** The address in lower case, as it is stored. Undefined when mail cannot be sent to it or better-auth would refuse it. */
+export function readEmail(text: string): string | undefined {
+  const read = parseAddress(text);
+  if (!read.ok || read.address.name !== "" || read.address.smtputf8) return undefined;
+  const email = read.address.address.toLowerCase();
+  return email.length <= 254 && signInPattern.test(email) ? email : undefined;
+}
+
+export function judgeName(name: string): Violation[] {
+  const length = [...name].length;
+  if (length < 1 || length > maxName)
+    return [{ field: "name", description: `must have 1 to ${maxName} characters, has ${length}` }];
+  if (/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u.test(name) || !name.isWellFormed())
+    return [{ field: "name", description: "must not contain control characters" }];
+  return [];
+}
+
+export const invalidEmail: Violation = {
+  field: "email",
+  description: "must be an email address such as you@example.com",
+};
+
+export function noSuchWorkspace(id: string): Problem {
+  return new Problem("not_found", `You have no workspace with the id ${JSON.stringify(id.slice(0, 100))}.`);
+}

@@ -1,0 +1,232 @@
+/** The SQL of workspaces, members and open invitations. A workspace that has an owner always keeps one. Called by WorkspaceService, by
+ * people, by the first start and by the commands. */
+import type { Role } from "../http/caller.ts";
+import { hashToken } from "../ops/one-time-token.ts";
+import type { Sql } from "../postgres/pool.ts";
+
+export type Workspace = { id: string; name: string; createdAt: Date; updatedAt: Date };
+
+export type MemberRow = {
+  id: string;
+  email: string;
+  /** Null while invited. */
+  name: string | null;
+  role: Role;
+  invitedAt: Date | null;
+  joinedAt: Date | null;
+};
+
+/** A workspace and the role of one person in it. */
+export type Membership = Workspace & { role: Role };
+
+/** Newest first (index members_by_person). */
+export async function listWorkspacesOf(
+  sql: Sql,
+  page: { personId: string; before: string | undefined; limit: number },
+): Promise<Membership[]> {
+  return await sql<Membership[]>`
+    select w.id, w.name, m.role, w.created_at as "createdAt", w.updated_at as "updatedAt"
+    from members m join workspaces w on w.id = m.workspace_id where m.person_id = ${page.personId}
+    ${page.before ? sql`and m.workspace_id < ${page.before}` : sql``} order by m.workspace_id desc limit ${page.limit}`;
+}
+
+/** Index members_by_person. */
+export async function roleOf(sql: Sql, workspaceId: string, personId: string): Promise<Role | undefined> {
+  const [row] = await sql<{ role: Role }[]>`
+    select role from members where person_id = ${personId} and workspace_id = ${workspaceId}`;
+  return row?.role;
+}
+
+export async function addFirstOwner(
+  sql: Sql,
+  member: { workspaceId: string; id: string; personId: string; email: string },
+): Promise<void> {
+  // There may be an open invitation for the same address.
+  await sql`insert into members (workspace_id, id, person_id, email, role, joined_at)
+    values (${member.workspaceId}, ${member.id}, ${member.personId}, ${member.email}, 'owner', now())
+    on conflict (workspace_id, email) do update set person_id = excluded.person_id, role = 'owner', joined_at = now(),
+      invite_hash = null, invite_expires_at = null`;
+}
+
+/** Creates a workspace with the person as its owner. */
+export async function createOwnedWorkspace(
+  sql: Sql,
+  input: { workspace: { id: string; name: string }; member: { id: string; personId: string; email: string } },
+): Promise<Workspace> {
+  return await sql.begin(async (tx) => {
+    const workspace = await createWorkspace(tx, input.workspace);
+    await addFirstOwner(tx, { ...input.member, workspaceId: workspace.id });
+    return workspace;
+  });
+}
+
+/** Sorted by the bytes of the address, after the last one of the previous page: the order is the same under every collation. */
+export async function listMembers(
+  sql: Sql,
+  page: { workspaceId: string; after: string; limit: number },
+): Promise<MemberRow[]> {
+  return await sql<MemberRow[]>`
+    select m.id, m.email, p.name, m.role, m.invited_at as "invitedAt", m.joined_at as "joinedAt"
+    from members m left join people p on p.id = m.person_id
+    where m.workspace_id = ${page.workspaceId} and m.email collate "C" > ${page.after} order by m.email collate "C" limit ${page.limit}`;
+}
+
+/** Creates an invitation or renews an open one. Undefined when the person is already a member. */
+export async function invite(
+  sql: Sql,
+  invitation: { workspaceId: string; id: string; email: string; role: Role; token: string; forMs: number },
+): Promise<MemberRow | undefined> {
+  const until = sql`now() + ${`${invitation.forMs} milliseconds`}::interval`;
+  const [row] = await sql<MemberRow[]>`
+    insert into members as m (workspace_id, id, email, role, invite_hash, invite_expires_at, invited_at)
+    values (${invitation.workspaceId}, ${invitation.id}, ${invitation.email}, ${invitation.role}, ${hashToken(invitation.token)}, ${until}, now())
+    on conflict (workspace_id, email) do update set role = excluded.role, invite_hash = excluded.invite_hash,
+      invite_expires_at = excluded.invite_expires_at, invited_at = excluded.invited_at where m.person_id is null
+    returning m.id, m.email, null as name, m.role, m.invited_at as "invitedAt", m.joined_at as "joinedAt"`;
+  return row;
+}
+
+/** Implemented by people/invitations.ts. `sent`: the link was sent by mail. */
+export type Invitations = {
+  invite(input: { workspaceId: string; email: string; role: Role }): Promise<Invited>;
+};
+export type Invited = { member: MemberRow; url: string; sent: boolean };
+
+export type Invitation = { workspaceId: string; workspaceName: string; email: string; role: Role };
+
+/** Index members_invite_hash_key. */
+export async function findInvite(sql: Sql, token: string): Promise<Invitation | undefined> {
+  const [row] = await sql<Invitation[]>`
+    select m.workspace_id as "workspaceId", w.name as "workspaceName", m.email, m.role
+    from members m join workspaces w on w.id = m.workspace_id
+    where m.invite_hash = ${hashToken(token)} and m.invite_expires_at > now()`;
+  return row;
+}
+
+/** Works once, and only for the person with the address of the invitation. */
+export async function joinByInvite(
+  sql: Sql,
+  join: { token: string; person: { id: string; email: string } },
+): Promise<{ workspaceId: string; role: Role } | undefined> {
+  const [row] = await sql<{ workspaceId: string; role: Role }[]>`
+    update members set person_id = ${join.person.id}, joined_at = now(), invite_hash = null, invite_expires_at = null
+    where invite_hash = ${hashToken(join.token)} and invite_expires_at > now() and email = ${join.person.email}
+    returning workspace_id as "workspaceId", role`;
+  return row;
+}
+
+/** The changed row, undefined when there is no such member, or a refusal: a workspace must keep its last owner. */
+export type Change<T> = T | "last owner" | undefined;
+
+export async function removeMember(
+  sql: Sql,
+  workspaceId: string,
+  id: string,
+): Promise<Change<{ email: string; joined: boolean }>> {
+  return await sql.begin(async (tx) => {
+    const member = await lockMember(tx, workspaceId, id);
+    if (!member) return undefined;
+    if (member.lastOwner) return "last owner";
+    await tx`delete from members where workspace_id = ${workspaceId} and id = ${id}`;
+    return { email: member.email, joined: member.joined };
+  });
+}
+
+export async function changeRole(
+  sql: Sql,
+  change: { workspaceId: string; id: string; role: Role },
+): Promise<Change<MemberRow>> {
+  const { workspaceId, id, role } = change;
+  return await sql.begin(async (tx) => {
+    const member = await lockMember(tx, workspaceId, id);
+    if (!member) return undefined;
+    if (member.lastOwner && role !== "owner") return "last owner";
+    const [row] = await tx<MemberRow[]>`
+      update members m set role = ${role} where m.workspace_id = ${workspaceId} and m.id = ${id}
+      returning m.id, m.email, (select p.name from people p where p.id = m.person_id) as name, m.role,
+        m.invited_at as "invitedAt", m.joined_at as "joinedAt"`;
+    return row;
+  });
+}
+
+/** Locks the workspace's row first, so that two owners cannot remove each other concurrently. An invited owner does not count as one. */
+async function lockMember(sql: Sql, workspaceId: string, id: string) {
+  await sql`select 1 from workspaces where id = ${workspaceId} for no key update`;
+  const [member] = await sql<{ email: string; joined: boolean; lastOwner: boolean }[]>`
+    select m.email, m.person_id is not null as joined, m.role = 'owner' and m.person_id is not null and not exists (
+      select 1 from members o where o.workspace_id = m.workspace_id and o.id <> m.id and o.role = 'owner' and o.person_id is not null
+    ) as "lastOwner"
+    from members m where m.workspace_id = ${workspaceId} and m.id = ${id}`;
+  return member;
+}
+
+/** Creates a workspace together with its event counter. */
+export async function createWorkspace(sql: Sql, workspace: { id: string; name: string }): Promise<Workspace> {
+  const [row] = await sql<Workspace[]>`
+    with counter as (insert into event_counters (workspace_id) values (${workspace.id}))
+    insert into workspaces (id, name) values (${workspace.id}, ${workspace.name})
+    returning id, name, created_at as "createdAt", updated_at as "updatedAt"`;
+  return row!;
+}
+
+/** Index workspaces_pkey. */
+export async function getWorkspace(sql: Sql, id: string): Promise<Workspace | undefined> {
+  const [row] = await sql<Workspace[]>`
+    select id, name, created_at as "createdAt", updated_at as "updatedAt" from workspaces where id = ${id}`;
+  return row;
+}
+
+export async function renameWorkspace(sql: Sql, id: string, name: string): Promise<Workspace | undefined> {
+  const [row] = await sql<Workspace[]>`
+    update workspaces set name = ${name}, updated_at = now() where id = ${id}
+    returning id, name, created_at as "createdAt", updated_at as "updatedAt"`;
+  return row;
+}
+
+/** An advisory lock number that no other code uses. */
+const firstStartLock = 0x66697273; // "firs"
+
+/** Runs work that must happen once per instance: nodes that start at the same time run it one after the other. */
+export async function onlyOneNode<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {
+  const done = await sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(${firstStartLock})`;
+    return { value: await work(tx) };
+  });
+  return done.value as T;
+}
+
+/** Call this inside `onlyOneNode`. */
+export async function ensureFirstWorkspace(sql: Sql, workspace: { id: string; name: string }): Promise<string> {
+  const existing = await firstWorkspace(sql);
+  if (existing) return existing;
+  await createWorkspace(sql, workspace);
+  await sql`insert into settings (name, value) values ('first_workspace', ${workspace.id})`;
+  return workspace.id;
+}
+
+export async function firstWorkspace(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
+  return row?.value;
+}
+
+/** At most two rows, which is enough to detect an ambiguous name. */
+export async function findWorkspaceByName(sql: Sql, name: string): Promise<Workspace[]> {
+  return await sql<Workspace[]>`
+    select id, name, created_at as "createdAt", updated_at as "updatedAt" from workspaces where name = ${name} order by id limit 2`;
+}
+
+export async function listWorkspaces(sql: Sql): Promise<Workspace[]> {
+  return await sql<
+    Workspace[]
+  >`select id, name, created_at as "createdAt", updated_at as "updatedAt" from workspaces order by id limit 1000`;
+}
+
+/** The totals of the whole service, for the last line that a restore prints. */
+export async function countAll(
+  sql: Sql,
+): Promise<{ workspaces: number; domains: number; emails: number; events: number }> {
+  const [row] = await sql<{ workspaces: number; domains: number; emails: number; events: number }[]>`
+    select (select count(*)::int from workspaces) as workspaces, (select count(*)::int from domains where deleted_at is null) as domains,
+      (select count(*)::int from emails) as emails, (select count(*)::int from events) as events`;
+  return row!;
+}

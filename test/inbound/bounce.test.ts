@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import {
+  deliverInbound,
+  eventsOfType,
+  type InboundTestbed,
+  returnPathOf,
+  startInboundTestbed,
+} from "../harness/inbound.ts";
+import { accepted, eventsOf, getEmail, untilEvent } from "../harness/sending.ts";
+
+let testbed: InboundTestbed;
+before(async () => {
+  testbed = await startInboundTestbed();
+});
+after(async () => await testbed.stop());
+
+const corpus = (name: string) =>
+  readFileSync(new URL(`../corpus/inbound/${name}.eml`, import.meta.url), "utf8").replaceAll(
+    "gone@there.test",
+    "a@there.test",
+  );
+
+async function delivered(to: string[]): Promise<string> {
+  const id = await accepted(testbed, { to, metadata: { order: "9" } });
+  await untilEvent(testbed, id, "email.delivered");
+  return id;
+}
+
+test("a bounce report after delivery sets its recipient to bounced once, and suppresses the address", async () => {
+  const id = await delivered(["a@there.test", "b@there.test"]);
+  const path = returnPathOf(id);
+  await deliverInbound(testbed, { from: "", to: path, raw: corpus("dsn-postfix-unknown") });
+  await deliverInbound(testbed, { from: "", to: path.toUpperCase(), raw: corpus("dsn-gmail") });
+  const events = await eventsOf(testbed, id);
+  const bounces = events.filter(({ type }) => type === "email.bounced");
+  assert.equal(bounces.length, 1);
+  assert.deepEqual(bounces[0]!.payload.recipients, ["a@there.test"]);
+  assert.equal(bounces[0]!.payload.remoteMx, "store.there.test");
+  assert.equal(bounces[0]!.payload.attempts, 1);
+  const email = await getEmail(testbed, id);
+  assert.equal(email.status, "EMAIL_STATUS_SENT", "the status of the email does not change");
+  assert.deepEqual(
+    email.recipients.map(({ status }) => status),
+    ["RECIPIENT_STATUS_BOUNCED", "RECIPIENT_STATUS_DELIVERED"],
+  );
+  const next = await accepted(testbed, { to: ["A@there.test"] });
+  const suppressed = await untilEvent(testbed, next, "email.suppressed");
+  assert.equal(suppressed[0]!.payload.reason, "SUPPRESSION_REASON_BOUNCE");
+});
+
+test("a report about an unknown recipient, a delay or a success changes nothing", async () => {
+  const id = await delivered(["c@there.test", "d@there.test"]);
+  for (const name of ["dsn-for-unknown-recipient", "dsn-postfix-delayed", "dsn-success"])
+    await deliverInbound(testbed, { from: "", to: returnPathOf(id), raw: corpus(name) });
+  assert.deepEqual(
+    (await eventsOf(testbed, id)).map(({ type }) => type),
+    ["email.delivered", "email.delivered"],
+  );
+});
+
+test("a report without a valid return path token is rejected or treated as ordinary mail", async () => {
+  const id = await delivered(["e@there.test"]);
+  const forged = `rp-${"b".repeat(52)}@bounce.mail.posthorn.test`;
+  await assert.rejects(
+    deliverInbound(testbed, { from: "", to: forged, raw: corpus("dsn-postfix-unknown") }),
+    /550 5\.1\.1/,
+  );
+  // A report sent to a receiving domain is ordinary mail, however genuine it looks.
+  const raw = corpus("dsn-postfix-unknown").replaceAll("a@there.test", "e@there.test");
+  await deliverInbound(testbed, { from: "", to: "us@sender.test", raw });
+  assert.deepEqual(
+    (await eventsOf(testbed, id)).filter(({ type }) => type === "email.bounced"),
+    [],
+  );
+});
+
+test("a full mailbox bounces, and the address is not suppressed", async () => {
+  const id = await delivered(["a2@there.test"]);
+  const raw = corpus("dsn-mailbox-full").replaceAll("a@there.test", "a2@there.test");
+  await deliverInbound(testbed, { from: "", to: returnPathOf(id), raw });
+  const [, bounce] = await untilEvent(testbed, id, "email.bounced");
+  assert.equal(bounce!.payload.bounceType, "BOUNCE_TYPE_TRANSIENT");
+  assert.equal(bounce!.payload.category, "mailbox_full");
+  await delivered(["a2@there.test"]);
+});
+
+test("an out-of-office message to the return path is automatic mail about its email, not a reply", async () => {
+  const id = await delivered(["f@there.test"]);
+  await deliverInbound(testbed, {
+    from: "",
+    to: returnPathOf(id),
+    raw: corpus("auto-null-sender").replace(/^In-Reply-To.*\nRef.*\n/m, ""),
+  });
+  const events = await testbed.untilEvents("the message", (all) =>
+    eventsOfType(all, "email.received").some(({ parentEmailId }) => parentEmailId === id),
+  );
+  const received = eventsOfType(events, "email.received").find(({ parentEmailId }) => parentEmailId === id)!;
+  assert.equal(received.autoSubmitted, true);
+  assert.equal(received.event.emailId, id);
+  assert.deepEqual(received.event.metadata, { order: "9" });
+  assert.equal(eventsOfType(events, "email.replied").length, 0);
+});

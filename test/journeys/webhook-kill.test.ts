@@ -1,8 +1,0 @@
-import assert from "node:assert/strict";
-import { test } from "node:test";
-import { killWebhooks } from "../harness/webhook-kills.ts";
-
-test("three kills in the middle of webhook deliveries lose no event", async () => {
-  const { lost, broken } = await killWebhooks(3);
-  assert.deepEqual([lost, broken], [0, []]);
-});

@@ -1,0 +1,98 @@
+/** Every page with data: accessibility, narrow screens, Content-Security-Policy, and screenshots in both color schemes. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, Route } from "playwright-core";
+import {
+  findings,
+  follow,
+  inspect,
+  openBrowser,
+  openTab,
+  settled,
+  type Tab,
+  withoutBrowser,
+} from "../harness/browser.ts";
+import { fill, startWebTestbed, type WebData } from "../harness/web-data.ts";
+import type { WebhookTestbed } from "../harness/webhook-testbed.ts";
+
+let testbed: WebhookTestbed;
+let browser: Browser;
+let tab: Tab;
+let data: WebData;
+before(async () => {
+  if (withoutBrowser) return;
+  testbed = await startWebTestbed();
+  browser = await openBrowser();
+  data = await fill(testbed);
+  tab = await openTab(browser, testbed.program.url, { key: testbed.program.key });
+  await tab.page.goto("/");
+});
+after(async () => {
+  await browser?.close();
+  await testbed?.stop();
+});
+
+/** The page, and text that it shows when its data is loaded. */
+const pages: [name: string, path: (data: WebData) => string, shows: RegExp][] = [
+  ["overview", () => "/", /By receiving site[\s\S]*Your weekly report/],
+  ["emails", () => "/emails", /Your order 4711/],
+  ["email", ({ emailId }) => `/emails/${emailId}`, /bounced@there\.test[\s\S]*550/],
+  ["send", () => "/send", /@sender\.test/],
+  ["events", () => "/events", /Delivered/],
+  ["inbounds", () => "/inbound", /Ann Smith/],
+  ["inbound", ({ inboundId }) => `/inbound/${inboundId}`, /Original email[\s\S]*Your order 4711/],
+  ["queue", () => "/queue", /there\.test/],
+  ["suppressions", () => "/suppressions", /gone@there\.test/],
+  ["domains", () => "/domains", /shop\.example\.com/],
+  ["domain", ({ domainId }) => `/domains/${domainId}`, /ph1\._domainkey/],
+  ["webhooks", () => "/webhooks", /The shop's own endpoint/],
+  ["webhook", ({ webhookId }) => `/webhooks/${webhookId}`, /HTTP 20/],
+  ["keys", () => "/keys", /never used|last used/],
+  ["nowhere", () => "/no/such/page", /Page not found/],
+];
+
+for (const [name, path, shows] of pages) {
+  test(`the page ${name} is accessible and fits a narrow screen`, { skip: withoutBrowser }, async () => {
+    // states.test.ts opens each page by its URL.
+    await follow(tab.page, path(data));
+    await settled(tab.page, shows);
+    await inspect(tab.page, name);
+  });
+}
+
+test("the statistics show an error, no mail, and other time ranges, and have a table", {
+  skip: withoutBrowser,
+}, async () => {
+  const { page } = tab;
+  const calls = "**/v1.StatsService/GetStats";
+  const respond = (status: number, body: object) => (route: Route) =>
+    route.fulfill({ status, contentType: "application/json", body: JSON.stringify(body) });
+  await page.route(calls, respond(500, { code: "internal", message: "The database is unavailable." }));
+  await page.goto("/");
+  await settled(page, /The database is unavailable[\s\S]*Your weekly report/);
+  await page.unrouteAll();
+  await page.route(calls, respond(200, {}));
+  await page.getByRole("button", { name: "Try again" }).click();
+  await settled(page, /No mail in the last 24 hours/);
+  await page.unrouteAll();
+  await page.getByText("7 d", { exact: true }).click();
+  await settled(page, /Accepted 12[\s\S]*Delivered \d+ \([\d.]+%\)/);
+  await page.reload();
+  assert.match(page.url(), /range=7d/);
+  await page
+    .getByRole("img", { name: /^Bounced, delayed, complained: Bounced 3, Delayed \d+, Complaints 1/ })
+    .waitFor();
+  await page.getByText("Show as table").click();
+  const rows = page.getByRole("table", { name: "Mail in the last 7 days" }).getByRole("row");
+  assert.equal(await rows.count(), 29);
+  assert.match(await rows.nth(1).innerText(), /^\d+ \w{3}, \d\d:00\s+\d+\s/);
+  assert.deepEqual(await findings(page), []);
+});
+
+test("no page violated its Content-Security-Policy or had a script error", { skip: withoutBrowser }, () => {
+  // Blocked remote images appear in the console and are expected.
+  assert.deepEqual(
+    tab.complaints.filter((text) => !text.includes("pictures.test")),
+    [],
+  );
+});

@@ -1,0 +1,61 @@
+/** Labels for the states of domains and DNS records, and for the purposes of records. */
+import { DomainStatus, RecordStatus, RecordType } from "../../../src/gen/v1/domain_pb.ts";
+import type { StatusLabel } from "../parts/icons.tsx";
+
+const domainLabels: Partial<Record<DomainStatus, StatusLabel>> = {
+  [DomainStatus.PENDING]: {
+    text: "Pending",
+    color: "gray",
+    meaning: "None of the required records has been found yet.",
+  },
+  [DomainStatus.VERIFYING]: { text: "Verifying", color: "blue", meaning: "Some of the required records are in place." },
+  [DomainStatus.READY]: { text: "Ready", color: "green", meaning: "All required records are in place." },
+  [DomainStatus.DEGRADED]: { text: "Degraded", color: "orange", meaning: "A required record is missing." },
+  [DomainStatus.FAILED]: { text: "Failed", color: "red", meaning: "No DKIM record was found for 72 hours." },
+};
+
+export function domainLabel(status: DomainStatus): StatusLabel {
+  return domainLabels[status] ?? { text: `Status ${status}`, color: "gray" };
+}
+
+const recordLabels: Partial<Record<RecordStatus, StatusLabel>> = {
+  [RecordStatus.PENDING]: { text: "Not checked", color: "gray" },
+  [RecordStatus.FOUND]: { text: "Found", color: "green" },
+  [RecordStatus.MISMATCH]: { text: "Wrong value", color: "red" },
+  [RecordStatus.MISSING]: { text: "Missing", color: "orange" },
+};
+
+export function recordLabel(status: RecordStatus): StatusLabel {
+  return recordLabels[status] ?? { text: `Status ${status}`, color: "gray" };
+}
+
+export interface Purpose {
+  name: string;
+  need: "required" | "recommended" | "only to receive mail";
+  why: string;
+}
+
+const purposes: Partial<Record<RecordType, Purpose>> = {
+  [RecordType.DKIM]: {
+    name: "DKIM key",
+    need: "required",
+    why: "Receivers use it to verify the signature of your mail.",
+  },
+  [RecordType.SPF]: { name: "SPF", need: "recommended", why: "Lists the servers that may send for the domain." },
+  [RecordType.DMARC]: {
+    name: "DMARC",
+    need: "required",
+    why: "Defines what receivers do with mail that fails SPF and DKIM.",
+  },
+  [RecordType.MX_INBOUND]: {
+    name: "Inbound MX",
+    need: "only to receive mail",
+    why: "Routes mail for the domain to Posthorn.",
+  },
+  [RecordType.MAIL_FROM_MX]: { name: "MAIL FROM MX", need: "required", why: "Routes bounces to Posthorn." },
+  [RecordType.MAIL_FROM_SPF]: { name: "MAIL FROM SPF", need: "required", why: "The SPF record that receivers check." },
+};
+
+export function purposeOf(type: RecordType): Purpose {
+  return purposes[type] ?? { name: "Record", need: "recommended", why: "" };
+}

@@ -1,0 +1,55 @@
+/** The list of API keys, with dialogs to create and revoke keys. */
+import { useInfiniteQuery } from "@connectrpc/connect-query";
+import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useState } from "react";
+import { type Key, KeyService } from "../../../src/gen/v1/key_pb.ts";
+import { Page } from "../parts/page.tsx";
+import { PagedList } from "../parts/paged-list.tsx";
+import { Empty } from "../parts/states.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
+import { CreateKey } from "./create-key.tsx";
+import { KeyCard } from "./key-card.tsx";
+import { RevokeKey } from "./revoke-key.tsx";
+
+export function KeysPage() {
+  const [isCreating, creation] = useDisclosure(false);
+  const [revoking, setRevoking] = useState<Key>();
+  const query = useInfiniteQuery(
+    KeyService.method.listKeys,
+    { pageToken: "", pageSize: 50 },
+    { pageParamKey: "pageToken", getNextPageParam: (page) => page.nextPageToken || undefined },
+  );
+  return (
+    <Page
+      title="API keys"
+      intro="Programs need an API key to call the API. A key belongs to this workspace. Its secret is shown only once, when the key is created."
+      actions={
+        <WriteOnly>
+          <Button onClick={creation.open}>Create key</Button>
+        </WriteOnly>
+      }
+    >
+      <PagedList
+        query={query}
+        what="the keys"
+        label="Keys, newest first"
+        keyOf={(key) => key.id}
+        row={(key) => <KeyCard subject={key} onRevoke={() => setRevoking(key)} />}
+        empty={
+          <Empty
+            action={
+              <WriteOnly>
+                <Button onClick={creation.open}>Create your first key</Button>
+              </WriteOnly>
+            }
+          >
+            No API keys yet. A program needs a key to send email.
+          </Empty>
+        }
+      />
+      <CreateKey isOpen={isCreating} onClose={creation.close} />
+      <RevokeKey subject={revoking} onClose={() => setRevoking(undefined)} />
+    </Page>
+  );
+}

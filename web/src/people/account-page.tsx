@@ -1,0 +1,72 @@
+/** The account of the signed-in person: name, email address, and a form to change the password. */
+import { Alert, Box, Text } from "@mantine/core";
+import { useState } from "react";
+import type { Session } from "../api/auth.ts";
+import { useSession } from "../api/session.ts";
+import { Form, SecretField } from "../parts/form.tsx";
+import { Fact, Facts, Page, Section } from "../parts/page.tsx";
+import { Empty } from "../parts/states.tsx";
+import { NewPassword } from "./new-password.tsx";
+import { useAuth } from "./sign-in-form.tsx";
+
+export function AccountPage() {
+  const { caller } = useSession();
+  if (caller?.kind !== "person")
+    return (
+      <Page title="Account">
+        <Empty>You are signed in with an API key, which has no account. Sign in with your email address.</Empty>
+      </Page>
+    );
+  return (
+    <Page title="Account">
+      <Section title="You">
+        <Facts>
+          <Fact name="Name">{caller.person.name}</Fact>
+          <Fact name="Email address">{caller.person.email}</Fact>
+        </Facts>
+      </Section>
+      <ChangePassword />
+    </Page>
+  );
+}
+
+function ChangePassword() {
+  const [currentPassword, setCurrent] = useState("");
+  const [newPassword, setNew] = useState("");
+  const [isDone, setIsDone] = useState(false);
+  const { send, isPending, fields, error } = useAuth<Session>("change-password", () => {
+    setCurrent("");
+    setNew("");
+    setIsDone(true);
+  });
+  const submit = () => {
+    setIsDone(false);
+    send({ currentPassword, newPassword });
+  };
+  return (
+    <Section title="Change your password">
+      <Box maw={420}>
+        <Form submitLabel="Change password" isPending={isPending} error={error} onSubmit={submit} isWide>
+          <Text size="sm" c="dimmed">
+            You stay signed in here. All your other sessions end.
+          </Text>
+          <SecretField
+            label="Current password"
+            value={currentPassword}
+            onChange={setCurrent}
+            error={fields.currentPassword}
+            autoComplete="current-password"
+            what="the current password"
+            isRequired
+          />
+          <NewPassword label="New password" value={newPassword} onChange={setNew} error={fields.newPassword} />
+          {isDone && (
+            <Alert color="green" role="alert">
+              Password changed.
+            </Alert>
+          )}
+        </Form>
+      </Box>
+    </Section>
+  );
+}

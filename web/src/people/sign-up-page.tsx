@@ -1,0 +1,61 @@
+/** The sign-up page. It shows the form that this server allows: with a link, without one, or by email. */
+import { Alert, Text } from "@mantine/core";
+import { Navigate } from "@tanstack/react-router";
+import { useSession } from "../api/session.ts";
+import { AnchorLink } from "../parts/links.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
+import { AuthCard } from "./auth-card.tsx";
+import { useLink, useLinkToken } from "./link-token.ts";
+import { SignUpByMail, SignUpForm } from "./sign-up-form.tsx";
+
+export function SignUpPage() {
+  const token = useLinkToken();
+  const { caller } = useSession();
+  if (caller?.kind === "person") return <Navigate to="/" />;
+  return token ? <WithLink token={token} /> : <WithoutLink />;
+}
+
+function WithLink({ token }: { token: string }) {
+  const link = useLink(token);
+  return (
+    <AuthCard title="Create your account">
+      {link.isPending ? (
+        <Loading what="the link" rows={3} />
+      ) : link.data ? (
+        <SignUpForm token={token} email={link.data.email} />
+      ) : (
+        <>
+          <Alert color="red" title="This link does not work" role="alert">
+            It may have been used, or it expired. Ask for a new one.
+          </Alert>
+          <SignInLink />
+        </>
+      )}
+    </AuthCard>
+  );
+}
+
+function WithoutLink() {
+  const { state } = useSession();
+  const signUp = state.data?.signUp;
+  const title = signUp?.first ? "Create the first account" : "Create your account";
+  const intro = signUp?.first ? "The first person who signs up becomes the owner of the first workspace." : undefined;
+  return (
+    <AuthCard title={title} intro={intro}>
+      {state.isPending && <Loading what="the sign-up options" rows={3} />}
+      {state.error && <ProblemAlert error={state.error} onRetry={() => void state.refetch()} />}
+      {signUp?.by === "form" && <SignUpForm />}
+      {signUp?.by === "mail" && <SignUpByMail />}
+      {(signUp?.by === "link" || signUp?.by === "closed") && <Alert color="blue">{signUp.message}</Alert>}
+      <SignInLink />
+    </AuthCard>
+  );
+}
+
+function SignInLink() {
+  return (
+    <Text size="sm">
+      Already have an account? <AnchorLink to="/">Sign in</AnchorLink>
+    </Text>
+  );
+}
