@@ -37,6 +37,9 @@ const relay = new SMTPServer({
   },
 });
 
+// A node that stops may reset its connections.
+relay.on("error", () => {});
+
 let testbed: Testbed;
 before(async () => {
   await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", () => resolve()));

@@ -36,6 +36,8 @@ const smtp = new SMTPServer({
     done();
   },
 });
+// A client may reset its connection when it is done.
+smtp.on("error", () => {});
 
 before(async () => {
   http.listen(0, "127.0.0.1");
