@@ -1,5 +1,5 @@
 // Writes deploy/.env.example from the settings table: every setting with its help and default.
-import { settings } from "../../src/app/config.ts";
+import { settings } from "../../src/app/settings.ts";
 import { wrap } from "./text.ts";
 
 export const name = "env example";

@@ -1,7 +1,8 @@
 /** The type of a command, the parsing of its arguments, and tables and colors for its output. Used by cli.ts and every command.
  * --help (help.ts) and completions (completion.ts) are made from the same option tables. */
 import { parseArgs, styleText } from "node:util";
-import { type Config, readConfig, settings } from "./config.ts";
+import { type Config, readConfig } from "./config.ts";
+import { settings } from "./settings.ts";
 
 export type Option = {
   type: "string" | "boolean";

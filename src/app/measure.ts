@@ -7,8 +7,9 @@ import type { Sql } from "../postgres/pool.ts";
 import { nodesByRole } from "../postgres/workers.ts";
 import { queueDepth } from "../queue/store.ts";
 import { expirySeconds } from "../smtp/server/certificate.ts";
-import { type Config, roles } from "./config.ts";
+import type { Config } from "./config.ts";
 import { type NodeState, type Readiness, withTimeout } from "./readiness.ts";
+import { roles } from "./settings.ts";
 
 export type MeasureDeps = {
   config: Config;

@@ -1,7 +1,7 @@
 /** Whether this node can serve, and if not, why. Used by /readyz on both ports and before each scrape of the metrics. */
 import type { Sql } from "../postgres/pool.ts";
-import type { Role } from "./config.ts";
 import type { Ports } from "./files.ts";
+import type { Role } from "./settings.ts";
 
 export type Phase = "starting" | "migrating" | "running" | "stopping";
 

@@ -12,14 +12,10 @@ import { createLaneSearch, type FoundLane } from "./lane-search.ts";
 import { createSchedule, type Pace, type ScheduleLimits } from "./schedule.ts";
 import { type Leased, leaseDue, releaseLease } from "./store/lease.ts";
 import type { Settlement } from "./store/settle.ts";
+import { createWatch, type Run, type StallPace } from "./watch.ts";
 
 /** Attempts the recipients of one email at one destination. Returns a settlement for each, or `undefined` for one that was not tried. */
-export type DeliveryAttempt = (
-  rows: readonly Leased[],
-  signal: AbortSignal,
-  /** The site that the rows were leased for. */
-  site?: string,
-) => Promise<(Settlement | undefined)[]>;
+export type DeliveryAttempt = (rows: readonly Leased[], run: Run) => Promise<(Settlement | undefined)[]>;
 
 export type LoopDeps = {
   sql: Sql;
@@ -28,15 +24,18 @@ export type LoopDeps = {
   worker: Worker;
   attempt: DeliveryAttempt;
   settle(item: Settlement): Promise<boolean>;
-  pace: Pace & {
-    /** Reads what other nodes know about these destinations and about all sites. Called after every lane search. */
-    sync(destinations: readonly string[]): Promise<void>;
-    onChange(listener: () => void): void;
-  };
+  /** Whether attempts wait for memory. */
+  memoryContended(): boolean;
+  pace: Pace &
+    StallPace & {
+      /** Reads what other nodes know about these destinations and about all sites. Called after every lane search. */
+      sync(destinations: readonly string[]): Promise<void>;
+      onChange(listener: () => void): void;
+    };
   limits?: Partial<ScheduleLimits>;
 };
 
-const defaultLimits: ScheduleLimits = { total: 400, unproven: 200, perTurn: 20 };
+const defaultLimits: ScheduleLimits = { working: 400, opening: 200, sockets: 4000, perTurn: 20 };
 const lanesPerLease = 50;
 /** One lease statement fills all slots that become free within this time. */
 const gatherMs = 40;
@@ -55,13 +54,21 @@ export function createLoop(deps: LoopDeps) {
     waitMs,
     onFailure: () => search.request(),
   });
+  const watch = createWatch({
+    log,
+    pace: deps.pace,
+    schedule,
+    memoryContended: deps.memoryContended,
+    onFree: loop.wake,
+  });
+  loop.cut.addEventListener("abort", watch.abortAll, { once: true });
   const expiry = createExpiry({ sql, lease: loop.lease });
   const search = createLaneSearch({ sql, log, onFound: takeFound, onEnd: loop.wake });
 
   async function turn(): Promise<boolean> {
     search.startIfDue();
     takeAnnounced();
-    const picked = schedule.pick(Date.now(), lanesPerLease);
+    const picked = schedule.pick(performance.now(), lanesPerLease);
     if (picked.length === 0) return false;
     const rows = await loop.lease((lease) => leaseDue(sql, lease, picked));
     schedule.leased(picked, rows);
@@ -73,19 +80,21 @@ export function createLoop(deps: LoopDeps) {
     if (announced.length === 0) return;
     const lanes = announced.splice(0);
     search.note(lanes);
-    schedule.hint(lanes, Date.now());
+    schedule.hint(lanes, performance.now());
   }
 
   async function takeFound(found: readonly FoundLane[], meanwhile: readonly Lane[]): Promise<void> {
     await deps.pace.sync(found.map(({ destination }) => destination));
-    schedule.replace(found, Date.now());
-    schedule.hint(meanwhile, Date.now());
-    startAll(await expiry.leaseExpired(schedule.blocked(Date.now())));
+    schedule.replace(found, performance.now());
+    schedule.hint(meanwhile, performance.now());
+    startAll(await expiry.leaseExpired(schedule.blocked(performance.now())));
   }
 
   function startAll(rows: readonly Leased[]): void {
     for (const group of groupByTransaction(rows)) {
-      loop.track(deliver(group), () => {
+      const watched = watch.start(group, schedule.siteOf(group[0]!));
+      loop.track(deliver(group, watched.run), () => {
+        watch.end(watched);
         schedule.finished(group);
         gather();
       });
@@ -99,9 +108,8 @@ export function createLoop(deps: LoopDeps) {
     }, gatherMs);
   }
 
-  async function deliver(rows: Leased[]): Promise<void> {
-    const site = schedule.siteOf(rows[0]!);
-    const results = await loop.attempt((signal) => deps.attempt(rows, signal, site), { emailId: rows[0]!.emailId });
+  async function deliver(rows: Leased[], run: Run): Promise<void> {
+    const results = await loop.attempt(() => deps.attempt(rows, run), { emailId: rows[0]!.emailId });
     const untried = rows.filter((_, i) => results?.[i] === undefined);
     const settlements = (results ?? []).filter((result) => result !== undefined);
     await Promise.all([
@@ -111,7 +119,7 @@ export function createLoop(deps: LoopDeps) {
   }
 
   function waitMs(): number {
-    const untilDue = (schedule.nextDueMs(Date.now()) ?? Number.POSITIVE_INFINITY) - Date.now();
+    const untilDue = (schedule.nextDueMs(performance.now()) ?? Number.POSITIVE_INFINITY) - performance.now();
     return Math.min(untilDue, search.waitMs());
   }
 
@@ -133,6 +141,8 @@ export function createLoop(deps: LoopDeps) {
       await loop.stop(limitMs, search.idle);
       clearTimeout(gathering);
     },
+    /** What the recipients in hand do, and the sites that attempts wait for. */
+    inHand: () => ({ ...schedule.counts(), sites: watch.waitingSites() }),
   };
 }
 

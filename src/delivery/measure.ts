@@ -13,15 +13,15 @@ const siteOutcome: Partial<Record<RecipientStatus, SiteOutcome>> = {
 };
 
 export function measured(attempt: DeliveryAttempt, metrics: Metrics): DeliveryAttempt {
-  return async (rows, signal, site) => {
+  return async (rows, run) => {
     const end = metrics.deliverySeconds.startTimer();
     metrics.deliveriesInHand.inc(rows.length);
     try {
-      const results = await attempt(rows, signal, site);
+      const results = await attempt(rows, run);
       for (const result of results) {
         metrics.deliveryAttempts.inc({ outcome: result?.status ?? "released" });
         const outcome = result && siteOutcome[result.status];
-        if (outcome) metrics.countSite(site ?? rows[0]!.destination, outcome, Date.now());
+        if (outcome) metrics.countSite(run.site ?? rows[0]!.destination, outcome, Date.now());
       }
       return results;
     } finally {

@@ -4,8 +4,8 @@ import { createMemory } from "./memory.ts";
 
 const mib = 1024 * 1024;
 const never = new AbortController().signal;
-const small = (destination: string) => ({ sizeBytes: 3000, destination });
-const large = (destination: string) => ({ sizeBytes: 30 * mib, destination });
+const small = (destination: string, workspaceId = "w1") => ({ sizeBytes: 3000, destination, workspaceId });
+const large = (destination: string, workspaceId = "w1") => ({ sizeBytes: 30 * mib, destination, workspaceId });
 
 /** Whether the reservation was granted without waiting for another one to be released. */
 async function granted(reservation: Promise<unknown>): Promise<boolean> {
@@ -36,6 +36,13 @@ test("large emails of a slow destination leave memory for other destinations onc
   slow.release();
   (await other).release();
   assert.equal(await granted(second), true);
+});
+
+test("a workspace that fills its share leaves memory to others", async () => {
+  const memory = createMemory({ small: mib, large: 208 * mib });
+  for (let i = 0; i < 100; i++) void memory.reserve(small(`d${i}.test`), never);
+  assert.equal(memory.contended(), true);
+  assert.equal(await granted(memory.reserve(small("a.test", "w2"), never)), true);
 });
 
 test("an aborted wait reserves nothing", async () => {

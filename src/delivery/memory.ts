@@ -1,6 +1,7 @@
 /** The memory budget for email content, shared by all attempts of a node. Large emails have a separate budget, so that ordinary mail never
- * waits for them, and one destination can use at most half of it. */
+ * waits for them, and one destination can use at most half of it. A workspace leaves a part of both budgets to others. */
 import { type Budget, createBudget } from "../ops/budget.ts";
+import { createFairBudget } from "../ops/fair-budget.ts";
 
 export type Reservation = {
   /** Call once the email is composed: sending takes less memory. */
@@ -10,17 +11,23 @@ export type Reservation = {
 
 export type Memory = {
   /** Waits until there is enough memory for the email. */
-  reserve(email: { sizeBytes: number; destination: string }, signal: AbortSignal): Promise<Reservation>;
+  reserve(email: ContentOwner, signal: AbortSignal): Promise<Reservation>;
+  /** Whether an attempt waits. */
+  contended(): boolean;
 };
+
+export type ContentOwner = { sizeBytes: number; destination: string; workspaceId: string };
 
 /** The memory that one email takes, in copies of its content. */
 const copies = { composing: 4, sending: 2 };
 const minBytes = 16 * 1024;
 const largeFromBytes = 1024 * 1024;
+/** A single workspace can use seven eighths of a budget. */
+const workspaceFactor = 7;
 
 export function createMemory(total: { small: number; large: number }): Memory {
-  const small = createBudget(total.small);
-  const large = createBudget(total.large);
+  const small = createFairBudget(total.small, workspaceFactor);
+  const large = createFairBudget(total.large, workspaceFactor);
   const destinations = new Map<string, Budget>();
 
   function budgetOf(destination: string): Budget {
@@ -30,11 +37,11 @@ export function createMemory(total: { small: number; large: number }): Memory {
   }
 
   return {
-    async reserve({ sizeBytes, destination }, signal) {
+    async reserve({ sizeBytes, destination, workspaceId }, signal) {
       const bytes = Math.max(minBytes, sizeBytes * copies.composing);
       if (sizeBytes < largeFromBytes) {
-        await small.take(bytes, signal);
-        return createReservation(bytes, (released) => small.give(released));
+        await small.take(workspaceId, bytes, signal);
+        return createReservation(bytes, (released) => small.give(workspaceId, released));
       }
       const ofDestination = budgetOf(destination);
       const giveToDestination = (released: number) => {
@@ -43,16 +50,17 @@ export function createMemory(total: { small: number; large: number }): Memory {
       };
       await ofDestination.take(bytes, signal);
       try {
-        await large.take(bytes, signal);
+        await large.take(workspaceId, bytes, signal);
       } catch (error) {
         giveToDestination(bytes);
         throw error;
       }
       return createReservation(bytes, (released) => {
-        large.give(released);
+        large.give(workspaceId, released);
         giveToDestination(released);
       });
     },
+    contended: () => small.contended() || large.contended(),
   };
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createSchedule, type Pace } from "./schedule.ts";
 
 const lane = (destination: string, workspaceId: string, dueInMs = 0) => ({ destination, workspaceId, dueInMs });
-const limits = { total: 100, unproven: 50, perTurn: 4 };
+const limits = { working: 100, opening: 50, sockets: 1000, perTurn: 4 };
 
 /** A pace with the same capacity for each site. A destination is its own site unless `sites` maps it to another one. */
 function paceOf(
@@ -22,7 +22,10 @@ function paceOf(
       (notBefore[site] ?? 0) > nowMs ? 0 : (options.capacity ?? 10) - (inHand.get(site) ?? 0),
     capacityAtMs: (site, nowMs) => ((notBefore[site] ?? 0) > nowMs ? notBefore[site] : undefined),
     unproven: (site) => unproven.includes(site),
-    leased: (site, recipients) => void inHand.set(site, (inHand.get(site) ?? 0) + recipients),
+    leased(site, recipients) {
+      inHand.set(site, (inHand.get(site) ?? 0) + recipients);
+      return 0;
+    },
     finished: (site, recipients) => void inHand.set(site, inHand.get(site)! - recipients),
   };
 }
@@ -121,15 +124,17 @@ test("a destination is picked as soon as its site is known", () => {
   assert.deepEqual(destinationsOf(schedule.pick(0, 10)), ["a.test", "new.test"]);
 });
 
-test("the node's limits on all rows and on rows at unproven sites hold", () => {
-  const schedule = createSchedule({ total: 6, unproven: 3, perTurn: 4 }, paceOf({ unproven: ["x.test", "y.test"] }));
-  schedule.replace([lane("x.test", "1"), lane("y.test", "1"), lane("a.test", "1"), lane("b.test", "1")], 0);
+test("picked lanes share the node's slots, and unproven sites get a part of them", () => {
+  const few = { working: 8, opening: 4, sockets: 100, perTurn: 4 };
+  const schedule = createSchedule(few, paceOf({ unproven: ["x.test", "y.test"] }));
+  schedule.replace([lane("x.test", "1"), lane("y.test", "1"), lane("a.test", "1"), lane("b.test", "2")], 0);
   const picked = schedule.pick(0, 10);
   assert.deepEqual(
     picked.map((l) => [l.destination, l.quota]),
     [
       ["x.test", 3],
-      ["a.test", 3],
+      ["a.test", 2],
+      ["b.test", 1],
     ],
   );
 });

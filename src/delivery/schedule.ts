@@ -1,28 +1,26 @@
 /** Decides which lanes the delivery loop serves next. Lanes of one workspace at one site form a queue: the queues take turns, and so do the
- * destinations within a queue. The pace limits the rows in hand per site, the schedule those of the node. Pure; time is an argument. */
+ * destinations within a queue. The pace limits the rows in hand per site, slots.ts those of the node. Pure; time is an argument. */
 import type { Lane } from "../emails/lane.ts";
+import { createSlots, type SlotLimits } from "./slots.ts";
 
-export type ScheduleLimits = {
-  /** Recipients in hand on this node. */
-  total: number;
-  /** Recipients in hand at unproven sites, so that time-outs there do not take the capacity of all. */
-  unproven: number;
+export type ScheduleLimits = SlotLimits & {
   /** Rows of one lane per turn. Small, so that the next lane does not wait long. */
   perTurn: number;
 };
 
 /** The limits per site, as the schedule needs them. */
 export type Pace = {
-  /** Undefined while the site is being looked up. */
-  siteOf(destination: string): string | undefined;
+  /** Undefined while the site is being looked up, on behalf of the workspace. */
+  siteOf(destination: string, workspaceId: string): string | undefined;
   /** Recipients that may be leased for the site now. */
   capacity(site: string, nowMs: number): number;
   /** When time alone gives the site capacity again: the end of a back-off, or the next token of the rate limit. Otherwise undefined. */
   capacityAtMs(site: string, nowMs: number): number | undefined;
-  /** The site has not answered yet, or not since its last failure. */
+  /** The site has not answered yet, or not since it failed or stalled. */
   unproven(site: string): boolean;
-  leased(site: string, recipients: number): void;
-  finished(site: string, recipients: number): void;
+  /** Returns the site's epoch, for `finished`. */
+  leased(site: string, recipients: number): number;
+  finished(site: string, recipients: number, epoch: number): void;
 };
 
 /** One turn of a lane: up to `quota` rows, counted for `site`. */
@@ -38,13 +36,11 @@ export function createSchedule(limits: ScheduleLimits, pace: Pace) {
   /** Lanes that are due later, ordered by due time. */
   let later: Later[] = [];
   /** Leased rows, with the site they were leased for: the site of a destination may change before they finish. */
-  const inHand = new Map<Lane, { site: string; isUnproven: boolean }>();
-  let total = 0;
-  let unproven = 0;
+  const slots = createSlots<Lane>(limits);
 
   /** False: the site is not known yet. */
   function enqueue(lane: Lane): boolean {
-    const site = pace.siteOf(lane.destination);
+    const site = pace.siteOf(lane.destination, lane.workspaceId);
     if (site === undefined) return false;
     const key = `${site} ${lane.workspaceId}`;
     const queue = ready.get(key);
@@ -104,40 +100,37 @@ export function createSchedule(limits: ScheduleLimits, pace: Pace) {
       enqueueDue(nowMs);
       const picked: Picked[] = [];
       const pickedAtSite = new Map<string, number>();
-      let left = limits.total - total;
-      let unprovenLeft = limits.unproven - unproven;
       for (const [key, queue] of [...ready]) {
-        if (picked.length >= count || left <= 0) break;
+        if (picked.length >= count || slots.isFull()) break;
         const { site, workspaceId } = queue;
-        const isUnproven = pace.unproven(site);
         const siteLeft = pace.capacity(site, nowMs) - (pickedAtSite.get(site) ?? 0);
-        const quota = Math.min(siteLeft, left, limits.perTurn, isUnproven ? unprovenLeft : siteLeft);
+        if (siteLeft <= 0) continue;
+        const owner = { site, workspaceId, hesitant: pace.unproven(site) };
+        const quota = Math.min(siteLeft, limits.perTurn, slots.left(owner));
         if (quota <= 0) continue;
+        slots.plan(owner, quota);
         const [destination] = queue.destinations;
         pickedAtSite.set(site, (pickedAtSite.get(site) ?? 0) + quota);
-        left -= quota;
-        if (isUnproven) unprovenLeft -= quota;
         picked.push({ destination: destination!, workspaceId, site, quota });
         queue.destinations.delete(destination!);
         queue.destinations.add(destination!);
         ready.delete(key);
         ready.set(key, queue);
       }
+      slots.endPlan();
       return picked;
     },
 
     /** Takes over the rows of a lease. A lane that had fewer rows than its quota is empty until a search or a wake-up names it again. */
     leased(picked: readonly Picked[], rows: readonly Lane[]): void {
       const turns = new Map(
-        picked.map((lane) => [keyOf(lane), { ...lane, leased: 0, isUnproven: pace.unproven(lane.site) }]),
+        picked.map((lane) => [keyOf(lane), { ...lane, leased: 0, hesitant: pace.unproven(lane.site) }]),
       );
       for (const row of rows) {
         const turn = turns.get(keyOf(row))!;
         turn.leased += 1;
-        inHand.set(row, { site: turn.site, isUnproven: turn.isUnproven });
-        pace.leased(turn.site, 1);
-        total += 1;
-        if (turn.isUnproven) unproven += 1;
+        const { site, workspaceId, hesitant } = turn;
+        slots.take(row, { site, workspaceId, hesitant, epoch: pace.leased(site, 1) });
       }
       for (const { site, workspaceId, destination, leased, quota } of turns.values()) {
         const queue = ready.get(`${site} ${workspaceId}`);
@@ -148,23 +141,23 @@ export function createSchedule(limits: ScheduleLimits, pace: Pace) {
     },
 
     /** The site that a leased row counts for. */
-    siteOf: (row: Lane) => inHand.get(row)?.site,
+    siteOf: slots.siteOf,
+    /** Whether the rows wait for the receiver, without work on this node. */
+    setWaiting: slots.setWaiting,
+    /** The site stalled, or answered again: applies to its rows in hand. */
+    setHesitant: slots.setHesitant,
 
     /** Frees the slots of rows that were passed to `leased`; ignores other rows. */
     finished(rows: readonly Lane[]): void {
       for (const row of rows) {
-        const entry = inHand.get(row);
-        if (!entry) continue;
-        inHand.delete(row);
-        pace.finished(entry.site, 1);
-        total -= 1;
-        if (entry.isUnproven) unproven -= 1;
+        const entry = slots.give(row);
+        if (entry) pace.finished(entry.site, 1, entry.epoch);
       }
     },
 
     /** When the next lane becomes due or time alone gives a site capacity; undefined if there is no such time, or no free slot. */
     nextDueMs(nowMs: number): number | undefined {
-      if (total >= limits.total) return undefined;
+      if (slots.isFull()) return undefined;
       let next = later[0]?.dueAtMs;
       for (const { site } of ready.values()) {
         const at = pace.capacityAtMs(site, nowMs);
@@ -182,7 +175,8 @@ export function createSchedule(limits: ScheduleLimits, pace: Pace) {
         );
     },
 
-    inHand: () => total,
+    inHand: slots.total,
+    counts: slots.counts,
   };
 }
 

@@ -3,8 +3,11 @@
 import { isIP } from "node:net";
 import type { Log } from "../ops/log.ts";
 import { toWireId } from "../postgres/ids.ts";
+import type { DataSource } from "../smtp/client/envelope.ts";
 import type { Evidence } from "../smtp/client/evidence.ts";
+import type { Progress } from "../smtp/client/progress.ts";
 import type { SmtpDeliveryResult, SmtpSender } from "../smtp/client/send.ts";
+import type { Timeouts } from "../smtp/client/target.ts";
 import type { Conversation, createJudge } from "./judge.ts";
 import type { Mailbox } from "./mailbox.ts";
 import type { PolicyOf } from "./mta-sts.ts";
@@ -18,13 +21,22 @@ export type TransportRequest = {
   destination: string;
   returnPath: string;
   recipients: readonly string[];
-  raw: Buffer;
+  data: DataSource;
   utf8Headers: boolean;
   requireTls: boolean;
   /** The site that the recipients were leased for. */
   siteName: string | undefined;
+  /** Earlier attempts for these recipients. */
+  attempts: number;
   /** The site that the message goes to, with its limits; set by pace/paced.ts. */
-  site?: { name: string; connections: number; perConnection: number | undefined };
+  site?: {
+    name: string;
+    connections: number;
+    perConnection: number | undefined;
+    /** Time-outs until a session is open. */
+    opening: Partial<Timeouts> | undefined;
+  };
+  progress: Progress;
   signal: AbortSignal;
 };
 
@@ -45,7 +57,9 @@ export type DirectOptions = {
 
 export function createDirect({ sender, port, heloName, sources, policyOf }: DirectOptions): Transport {
   return async (request) => {
+    request.progress.wait("open");
     const policy = await policyOf(request.destination, request.signal);
+    request.progress.resume(false);
     const enforced = policy?.mode === "enforce";
     const site = request.site?.name ?? request.destination;
     const result = await sender.send({
@@ -64,6 +78,7 @@ export function createDirect({ sender, port, heloName, sources, policyOf }: Dire
         },
       }),
       ...siteLimitsOf(request),
+      progress: request.progress,
       signal: request.signal,
     });
     return toResult(result, { relay: false, mtaSts: policy?.mode === "none" ? undefined : policy?.mode });
@@ -82,6 +97,7 @@ export function createRelay({ sender, url, heloName }: RelayOptions): Transport 
       heloName,
       tls: request.requireTls ? "verified" : relay.tls,
       ...siteLimitsOf(request),
+      progress: request.progress,
       signal: request.signal,
     });
     return toResult(result, { relay: true });
@@ -106,14 +122,16 @@ export function readRelayUrl(text: string) {
 }
 
 function siteLimitsOf({ site }: TransportRequest) {
-  return site && { group: site.name, limit: site.connections, maxTransactions: site.perConnection };
+  if (!site) return undefined;
+  const { name, connections, perConnection, opening } = site;
+  return { group: name, limit: connections, maxTransactions: perConnection, opening };
 }
 
 function messageOf(request: TransportRequest) {
   return {
     from: request.returnPath,
     recipients: request.recipients,
-    data: request.raw,
+    data: request.data,
     utf8Headers: request.utf8Headers,
   };
 }

@@ -6,8 +6,8 @@ import { test } from "node:test";
 import { targets } from "../../scripts/fuzz/targets.ts";
 import { allCommands } from "../../src/app/cli.ts";
 import { settingFlags } from "../../src/app/command.ts";
-import { settings } from "../../src/app/config.ts";
 import { completion } from "../../src/app/help.ts";
+import { settings } from "../../src/app/settings.ts";
 import { allFaults } from "../faults/all.ts";
 import { codeOf, pages, root } from "../harness/pages.ts";
 

@@ -5,7 +5,8 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
 import { setByCompose } from "../../scripts/generators/env-example.ts";
-import { readConfig, settings } from "../../src/app/config.ts";
+import { readConfig } from "../../src/app/config.ts";
+import { settings } from "../../src/app/settings.ts";
 import { root } from "../harness/pages.ts";
 
 type Service = {

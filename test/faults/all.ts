@@ -6,5 +6,14 @@ import { kills } from "./kills.ts";
 import { listeners } from "./listeners.ts";
 import { nodes } from "./nodes.ts";
 import { receivers } from "./receivers.ts";
+import { slowReceivers } from "./slow.ts";
 
-export const allFaults: readonly Fault[] = [...kills, ...databases, ...nodes, ...receivers, ...queued, ...listeners];
+export const allFaults: readonly Fault[] = [
+  ...kills,
+  ...databases,
+  ...nodes,
+  ...receivers,
+  ...slowReceivers,
+  ...queued,
+  ...listeners,
+];

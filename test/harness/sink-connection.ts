@@ -259,7 +259,7 @@ export class SinkConnection {
       ...known,
       recipient,
     });
-    const plan = planned(action ?? usual);
+    const plan = planOf(action, usual);
     if (/^[23]/.test(plan.reply ?? "")) taken?.();
     if (verb === "dot" && this.#message) {
       this.#message.delivery.reply = plan.reply ?? "";
@@ -312,6 +312,12 @@ export class SinkConnection {
       this.#socket.cork();
     }
   }
+}
+
+function planOf(action: Action | undefined, usual: Action): Planned {
+  const plan = planned(action ?? usual);
+  const dripsUsual = plan.dripMs !== undefined && plan.reply === undefined;
+  return dripsUsual ? { ...planned(usual), ...plan } : plan;
 }
 
 function planned(action: Action): Planned {

@@ -30,7 +30,7 @@ export type Action =
       reply?: string;
       /** Bytes that are sent unchanged before the reply. */
       raw?: string | Buffer;
-      /** Send the reply one byte at a time with this delay. */
+      /** Send the reply one byte at a time with this delay. Without `reply`, this is the usual reply. */
       dripMs?: number;
       /** `rubbish` answers the next bytes, for example a TLS handshake, with plain text. */
       after?: "close" | "reset" | "pause" | "upgrade" | "rubbish" | "go on";
@@ -50,6 +50,8 @@ export interface SinkOptions {
   record?: boolean;
   host?: string;
   port?: number;
+  /** Records deliveries in this list, which may be that of another sink. */
+  deliveries?: Delivery[];
 }
 
 /** One DATA command and its message, complete or not. */

@@ -8,7 +8,7 @@ import type { Delivery, Script, SinkOptions } from "./sink-script.ts";
 import { patienceMs } from "./wait.ts";
 
 export class Sink extends EventEmitter {
-  readonly deliveries: Delivery[] = [];
+  readonly deliveries: Delivery[];
   readonly commands: { connection: number; line: string; secure: boolean }[] = [];
   readonly replies: { connection: number; verb: string; line: string }[] = [];
   readonly connections = { opened: 0, open: 0, peak: 0 };
@@ -26,6 +26,7 @@ export class Sink extends EventEmitter {
   constructor(options: SinkOptions = {}) {
     super();
     this.options = options;
+    this.deliveries = options.deliveries ?? [];
     this.script = options.script ?? (() => undefined);
     this.secureContext = options.tls && tls.createSecureContext(options.tls);
     this.#server = net.createServer({ noDelay: true }, (socket) => this.#welcome(socket));

@@ -25,6 +25,7 @@ import { createFollowUps } from "../../inbound/follow-ups.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
+import { openFilesLimit } from "../../ops/open-files.ts";
 import { lowerThreadPriority } from "../../ops/thread-pool.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Wake } from "../../postgres/wake.ts";
@@ -58,6 +59,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
   const { config, log, clock, wake, store } = deps;
   const { sql } = store;
   await lowerThreadPriority();
+  const sockets = socketsOf(config, log);
   const route = { resolver: deps.resolver, allowAddress: deps.allowAddress, random: Math.random };
   const relay = config.delivery !== "capture" && config.relayUrl ? readRelayUrl(config.relayUrl) : undefined;
   const sites = createSites({
@@ -72,9 +74,10 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     fallback: config.relayFallback && relay && { site: relay.host, ...config.relayFallback },
   });
   const pool = createPool({
+    total: sockets,
     onCeiling: (site, failure) =>
       sites.observe(site, "slow", {
-        startedMs: Date.now(),
+        startedMs: performance.now(),
         reply: "message" in failure ? failure.message : failure.reply.line,
       }),
   });
@@ -101,6 +104,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     makeEventId: () => makeUuid(clock.nowMs()),
   });
   const mailbox = await openMailbox(mailboxFolder(config.dataDir));
+  const memory = createMemory(memoryBytes);
   const attempt = createAttempt({
     sql,
     log,
@@ -109,7 +113,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     judge,
     transport,
     simulator: createSimulator({ judge, mailbox, log }),
-    memory: createMemory(memoryBytes),
+    memory,
     turns: createTurns(composedAtOnce),
   });
   const settler = createSettler(sql, { onSettled: () => wake.notify("events") });
@@ -120,6 +124,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
     worker: deps.heartbeat,
     attempt: measured(attempt, deps.metrics),
     settle: (item) => settler.add(item, JSON.stringify(item.event.payload).length),
+    limits: { sockets },
+    memoryContended: memory.contended,
     pace: transport ? paceOf(sites) : createEvenPace(),
   });
   const followUps = createFollowUps({ sql, log, clock, wake });
@@ -138,6 +144,17 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
       await composer.stop();
     },
   };
+}
+
+/** The other sockets and files of the process need the rest of what the system allows. */
+function socketsOf({ deliverySockets }: Config, log: Log): number {
+  const allowed = Math.floor((openFilesLimit() ?? Number.POSITIVE_INFINITY) / 4);
+  if (allowed >= deliverySockets) return deliverySockets;
+  log.warn(
+    { sockets: allowed, setting: deliverySockets },
+    "the limit of open files allows fewer delivery sockets than POSTHORN_DELIVERY_SOCKETS; raise LimitNOFILE or ulimit -n",
+  );
+  return allowed;
 }
 
 function countSource(metrics: Metrics, { localAddress, evidence }: TransportResult): void {

@@ -4,6 +4,7 @@ import { sessionOpened } from "../../smtp/client/evidence.ts";
 import type { LoopDeps } from "../loop.ts";
 import { classifyAll } from "../rules/outcome.ts";
 import { signalOf } from "../rules/pace.ts";
+import { openingTimeouts } from "../rules/stall.ts";
 import type { Transport, TransportResult } from "../transport.ts";
 import type { Sites } from "./sites.ts";
 
@@ -21,11 +22,13 @@ const evenCapacity = 40;
 
 export function createPacedTransport({ sites, transport, fallback, onResult }: PacedDeps): Transport {
   return async (request) => {
-    const name = request.siteName ?? sites.siteOf(request.destination) ?? request.destination;
+    const name = request.siteName ?? request.destination;
     const usesFallback = fallback !== undefined && name === fallback.site;
-    const startedMs = Date.now();
+    const startedMs = performance.now();
     const send = usesFallback ? fallback.transport : transport;
-    const result = await send({ ...request, site: { name, ...sites.pace.limitOf(name) } });
+    request.progress.onAnswer = (step, tookMs) => sites.pace.answered(name, step, { tookMs, nowMs: performance.now() });
+    const opening = openingTimeouts(sites.pace.usualOf(name), request.attempts);
+    const result = await send({ ...request, site: { name, opening, ...sites.pace.limitOf(name) } });
     onResult(result);
     const outcomes = classifyAll(result.evidence, { relay: result.conversation.relay });
     const signal = signalOf(outcomes, result.evidence.some(sessionOpened));
@@ -47,12 +50,17 @@ export function createEvenPace(): LoopDeps["pace"] {
     capacity: (site) => evenCapacity - (inHand.get(site) ?? 0),
     capacityAtMs: () => undefined,
     unproven: () => false,
-    leased: (site, recipients) => void inHand.set(site, (inHand.get(site) ?? 0) + recipients),
+    leased(site, recipients) {
+      inHand.set(site, (inHand.get(site) ?? 0) + recipients);
+      return 0;
+    },
     finished(site, recipients) {
       const left = (inHand.get(site) ?? 0) - recipients;
       if (left > 0) inHand.set(site, left);
       else inHand.delete(site);
     },
+    isSilent: () => false,
+    stall: () => false,
     sync: async () => {},
     onChange: () => {},
   };

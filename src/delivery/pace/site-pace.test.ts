@@ -21,12 +21,78 @@ function start(overrides: Record<string, { connections: number; perSecond?: numb
 
 test("a new site gets one recipient, and twice as many after each answer, up to its limit", () => {
   const { pace } = start();
-  const capacities = Array.from({ length: 10 }, () => {
-    const capacity = pace.capacity("a.test", 0);
+  assert.equal(pace.capacity("a.test", 0), 1);
+  // One recipient stays in hand: the site is in use all the time.
+  pace.leased("a.test", 1);
+  const capacities = Array.from({ length: 9 }, () => {
     pace.observe("a.test", "ok", { startedMs: 0, nowMs: 0 });
-    return capacity;
+    return 1 + pace.capacity("a.test", 0);
   });
-  assert.deepEqual(capacities, [1, 2, 4, 8, 16, 32, 64, 80, 80, 80]);
+  assert.deepEqual(capacities, [2, 4, 8, 16, 32, 64, 80, 80, 80]);
+});
+
+test("a known site without mail in hand starts with a few recipients, because it may have stopped answering", () => {
+  const { pace, prove } = start();
+  prove("a.test");
+  assert.equal(pace.capacity("a.test", 0), 4);
+  const epoch = pace.leased("a.test", 4);
+  assert.equal(pace.capacity("a.test", 0), 0);
+  pace.observe("a.test", "ok", { startedMs: 0, nowMs: 0 });
+  pace.finished("a.test", 1, epoch);
+  assert.equal(pace.capacity("a.test", 0), 5);
+});
+
+test("a site that stalls gets one probe, whatever is stuck, and grows again from its first success", () => {
+  const { pace, prove } = start();
+  prove("a.test");
+  const before = pace.leased("a.test", 4);
+  assert.equal(pace.stall("a.test", 1000), true);
+  assert.equal(pace.unproven("a.test"), true);
+  assert.equal(pace.limitOf("a.test").connections, 11);
+  assert.equal(pace.capacity("a.test", 1000), 1);
+  const probe = pace.leased("a.test", 1);
+  assert.equal(pace.stall("a.test", 9000), false, "the probe hangs as well");
+  assert.equal(pace.capacity("a.test", 9000), 0);
+  assert.equal(pace.stalledSinceMs("a.test"), 1000);
+  pace.observe("a.test", "ok", { startedMs: 2000, nowMs: 9500 });
+  pace.finished("a.test", 1, probe);
+  assert.equal(pace.stalledSinceMs("a.test"), undefined);
+  assert.equal(pace.capacity("a.test", 9500), 2);
+  pace.finished("a.test", 4, before);
+  assert.equal(pace.limitOf("a.test").connections, 10);
+});
+
+test("a site is silent when no session answers, not when one of them hangs", () => {
+  const { pace } = start();
+  const waited = { waitedMs: 3000, nowMs: 10_000 };
+  pace.answered("a.test", "dot", { tookMs: 20, nowMs: 9500 });
+  assert.equal(pace.isSilent("a.test", "dot", waited), false);
+  assert.equal(pace.isSilent("a.test", "dot", { waitedMs: 3000, nowMs: 11_500 }), true);
+  assert.equal(pace.isSilent("b.test", "dot", waited), false, "a site without history has more time");
+});
+
+test("what is known of a site survives a restart", () => {
+  const { pace, prove } = start();
+  prove("known.test");
+  pace.answered("known.test", "open", { tookMs: 700, nowMs: 0 });
+  pace.leased("gone.test", 1);
+  pace.stall("gone.test", 10);
+  const known = pace.takeKnown(20);
+  assert.deepEqual(known, [
+    { site: "known.test", stalled: false, usual: { open: 700 } },
+    { site: "gone.test", stalled: true, usual: {} },
+  ]);
+  assert.deepEqual(pace.takeKnown(30), [], "nothing new");
+  const after = start().pace;
+  const row = { allowance: null, failures: 0, backOffMs: 0, changedAt: "" };
+  after.adopt(
+    known.map(({ site, stalled, usual }) => ({ ...row, site, stalled, usual, answered: !stalled })),
+    50,
+  );
+  assert.equal(after.unproven("known.test"), false);
+  assert.deepEqual(after.usualOf("known.test"), { open: 700 });
+  assert.equal(after.unproven("gone.test"), true);
+  assert.equal(after.stalledSinceMs("gone.test"), 50);
 });
 
 test("a site that is down gets one probe after each back-off, and back-offs grow", () => {
@@ -77,7 +143,7 @@ test("the rate limit holds, and capacity returns as time passes", () => {
   prove("a.test");
   assert.equal(pace.capacity("a.test", 1000), 2);
   pace.leased("a.test", 2);
-  pace.finished("a.test", 2);
+  pace.finished("a.test", 2, 0);
   assert.equal(pace.capacity("a.test", 1000), 0);
   assert.equal(pace.capacityAtMs("a.test", 1000), 1500);
   assert.equal(pace.capacity("a.test", 1500), 1);
@@ -93,7 +159,9 @@ test("the shares of all nodes add up to the limit, and a single connection belon
       const { pace, prove } = start({ "a.test": { connections } });
       prove("a.test");
       pace.setNode({ rank, nodes });
-      return pace.capacity("a.test", 0) / 8;
+      pace.leased("a.test", 4);
+      prove("a.test");
+      return (pace.capacity("a.test", 0) + 4) / 8;
     });
     assert.equal(
       shares.reduce((sum, share) => sum + share, 0),

@@ -1,9 +1,11 @@
 /** The pace of every site on this node: how many recipients may be in hand, how many connections may be open, and how replies change both.
  * Holds state and does no I/O; sites.ts synchronizes it with the other nodes. Time is an argument. */
 
+import type { AnsweredStep } from "../../smtp/client/progress.ts";
 import { backOffMs, type SiteSignal, shareOf } from "../rules/pace.ts";
 import type { createSiteLimits, SiteLimit } from "../rules/site.ts";
-import type { SiteReport, SiteRow } from "../store/sites.ts";
+import { stallAfterMs, type Usual, withAnswer } from "../rules/stall.ts";
+import type { KnownSite, SiteReport, SiteRow } from "../store/sites.ts";
 
 /** Recipients in hand per connection. More than one, so that the next emails are read, composed and signed while the connection is busy. */
 const recipientsPerConnection = { normal: 8, inTrouble: 2 };
@@ -11,6 +13,10 @@ const recipientsPerConnection = { normal: 8, inTrouble: 2 };
 const maxSlowInRow = 3;
 /** Signals that arrive within this time halve the allowance once. */
 const shrinkEveryMs = 1000;
+/** Recipients in hand for a known site that has none: more only as it answers, because it may have stopped answering meanwhile. */
+const firstWindow = 4;
+/** An answer is recorded in the store at most this often, so that the site counts as known after a restart. */
+const recordEveryMs = 10 * 60_000;
 const maxSites = 20_000;
 
 type Site = {
@@ -18,13 +24,22 @@ type Site = {
   limit: SiteLimit;
   /** Connections of all nodes together. */
   allowance: number;
-  /** Recipients in hand on this node. Starts at 1 and doubles with each success, because the site has not answered yet. */
+  /** Limits the recipients in hand on this node. 1 until the site answers, and doubles with each success. */
   ramp: number;
+  /** A stall begins a new epoch. Recipients of earlier epochs are stuck: they do not keep a probe from being leased. */
+  epoch: number;
+  stuck: number;
+  stalledSinceMs: number | undefined;
+  usual: Usual;
+  lastAnswerMs: number;
+  /** When `takeKnown` last returned the site; undefined: something changed since. */
+  recordedMs: number | undefined;
   failures: number;
   backOffUntilMs: number;
   shrunkAtMs: number;
   lastOkMs: number;
   slowInRow: number;
+  /** Recipients in hand of the current epoch. */
   inHand: number;
   tokens: { left: number; atMs: number };
   /** Connections earned by success but not reported yet. */
@@ -53,10 +68,16 @@ export function createSitePace(options: PaceOptions) {
       limit,
       allowance: limit.connections,
       ramp: 1,
+      epoch: 0,
+      stuck: 0,
+      stalledSinceMs: undefined,
+      usual: {},
+      lastAnswerMs: Number.NEGATIVE_INFINITY,
+      recordedMs: Number.NEGATIVE_INFINITY,
       failures: 0,
-      backOffUntilMs: 0,
-      shrunkAtMs: 0,
-      lastOkMs: 0,
+      backOffUntilMs: Number.NEGATIVE_INFINITY,
+      shrunkAtMs: Number.NEGATIVE_INFINITY,
+      lastOkMs: Number.NEGATIVE_INFINITY,
       slowInRow: 0,
       inHand: 0,
       tokens: { left: Number.NaN, atMs: 0 },
@@ -100,7 +121,9 @@ export function createSitePace(options: PaceOptions) {
       if (site.backOffUntilMs > nowMs) return 0;
       const connections = connectionsOf(site);
       const each = inTrouble(site) ? recipientsPerConnection.inTrouble : recipientsPerConnection.normal;
-      const limit = site.failures > 0 ? Math.min(1, connections) : Math.min(connections * each, site.ramp);
+      const free = Math.max(Math.min(1, connections), connections - site.stuck);
+      const window = site.inHand === 0 ? Math.min(site.ramp, firstWindow) : site.ramp;
+      const limit = site.failures > 0 ? Math.min(1, connections) : Math.min(free * each, window);
       return Math.floor(Math.min(limit - site.inHand, refill(site, nowMs)));
     },
     /** The site has not answered yet, or not since its last failure: its recipients in hand may all time out. */
@@ -113,19 +136,54 @@ export function createSitePace(options: PaceOptions) {
       if (left >= 1) return undefined;
       return nowMs + ((1 - left) * 1000 * node.nodes) / site.limit.perSecond!;
     },
-    leased(name: string, recipients: number): void {
+    /** Returns the epoch, for `finished`. */
+    leased(name: string, recipients: number): number {
       const site = siteOf(name);
+      if (site.inHand === 0) site.ramp = Math.min(site.ramp, firstWindow);
       site.inHand += recipients;
       site.tokens.left -= recipients;
+      return site.epoch;
     },
-    finished(name: string, recipients: number): void {
-      siteOf(name).inHand -= recipients;
+    finished(name: string, recipients: number, epoch: number): void {
+      const site = siteOf(name);
+      if (epoch === site.epoch) site.inHand -= recipients;
+      else site.stuck -= recipients;
     },
     /** For the connection pool: connections of this node, and messages per connection. */
     limitOf(name: string): { connections: number; perConnection: number | undefined } {
       const site = siteOf(name);
-      return { connections: Math.max(1, connectionsOf(site)), perConnection: site.limit.perConnection };
+      // The probe of a stalled site gets a connection although the stuck ones may have taken all.
+      const probe = site.stuck > 0 ? 1 : 0;
+      return { connections: Math.max(1, connectionsOf(site)) + probe, perConnection: site.limit.perConnection };
     },
+
+    /** The site replied, or a connection opened. */
+    answered(name: string, step: AnsweredStep, at: { tookMs: number; nowMs: number }): void {
+      const site = siteOf(name);
+      site.lastAnswerMs = at.nowMs;
+      site.usual = withAnswer(site.usual, step, at.tookMs);
+    },
+    /** True when a wait of this step has lasted too long and no session of the site has answered for as long. */
+    isSilent(name: string, step: AnsweredStep, { waitedMs, nowMs }: { waitedMs: number; nowMs: number }): boolean {
+      const site = siteOf(name);
+      const limitMs = stallAfterMs(site.usual, step);
+      return waitedMs >= limitMs && nowMs - site.lastAnswerMs >= limitMs;
+    },
+    /** The site stopped answering: it gets one recipient at a time until it accepts one. Returns true for a site that had answered. */
+    stall(name: string, nowMs: number): boolean {
+      const site = siteOf(name);
+      if (site.stalledSinceMs === undefined) site.recordedMs = undefined;
+      site.stalledSinceMs ??= nowMs;
+      if (site.ramp === 1) return false;
+      site.ramp = 1;
+      site.epoch += 1;
+      site.stuck += site.inHand;
+      site.inHand = 0;
+      return true;
+    },
+    /** Since when the site has not answered; undefined if it is not stalled. */
+    stalledSinceMs: (name: string) => siteOf(name).stalledSinceMs,
+    usualOf: (name: string) => siteOf(name).usual,
 
     /** Applies the signal of an attempt. Ignores trouble of an attempt that started before the last reduction, which covers it. */
     observe(name: string, signal: SiteSignal, at: { startedMs: number; nowMs: number; reply?: string }): void {
@@ -133,12 +191,15 @@ export function createSitePace(options: PaceOptions) {
       const { startedMs, nowMs, reply } = at;
       if (signal === "none") return;
       if (signal === "ok") {
+        if (site.recordedMs !== undefined && nowMs - site.recordedMs >= recordEveryMs) site.recordedMs = undefined;
+        if (site.stalledSinceMs !== undefined) site.recordedMs = undefined;
+        site.stalledSinceMs = undefined;
         site.lastOkMs = nowMs;
         site.slowInRow = 0;
         site.ramp = site.ramp > site.limit.connections * 10 ? Number.POSITIVE_INFINITY : site.ramp * 2;
         if (site.failures > 0) {
           site.failures = 0;
-          site.backOffUntilMs = 0;
+          site.backOffUntilMs = Number.NEGATIVE_INFINITY;
           options.report({ ...emptyReport(site), recovered: true });
         }
         if (site.allowance >= site.limit.connections) return;
@@ -169,13 +230,32 @@ export function createSitePace(options: PaceOptions) {
       return reports;
     },
 
+    /** What this node learned about sites since the last call, for a restart. */
+    takeKnown(nowMs: number): KnownSite[] {
+      const known: KnownSite[] = [];
+      for (const site of sites.values()) {
+        if (site.recordedMs !== undefined) continue;
+        site.recordedMs = nowMs;
+        known.push({ site: site.name, stalled: site.stalledSinceMs !== undefined, usual: site.usual });
+      }
+      return known;
+    },
+
     /** Takes over the shared state of sites from the store. */
     adopt(rows: readonly SiteRow[], nowMs: number): void {
       for (const row of rows) {
+        const isNew = !sites.has(row.site);
         const site = siteOf(row.site);
+        if (isNew && row.usual) site.usual = row.usual;
+        if (isNew && row.stalled) site.stalledSinceMs = nowMs;
+        // The site answered this node before a restart, or another node.
+        if (isNew && row.answered && !row.stalled) {
+          site.ramp = firstWindow;
+          site.recordedMs = nowMs;
+        }
         site.allowance = Math.min(row.allowance ?? site.limit.connections, site.limit.connections) + site.growth;
         site.failures = row.failures;
-        site.backOffUntilMs = row.backOffMs > 0 ? nowMs + row.backOffMs : 0;
+        site.backOffUntilMs = row.backOffMs > 0 ? nowMs + row.backOffMs : Number.NEGATIVE_INFINITY;
         if (row.failures > 0) site.ramp = 1;
       }
     },
@@ -199,10 +279,11 @@ function emptyReport(site: Site): SiteReport {
   return { site: name, cap: limit.connections, ...noChange };
 }
 
-/** Drops only idle sites without trouble: they would start with the same limits again. */
+/** Drops only idle sites without trouble. A dropped site that is needed again starts with one recipient. */
 function forgetSome(sites: Map<string, Site>): void {
   for (const [name, site] of sites) {
-    if (site.inHand === 0 && site.failures === 0 && site.allowance >= site.limit.connections) sites.delete(name);
+    const idle = site.inHand + site.stuck === 0 && site.recordedMs !== undefined;
+    if (idle && site.failures === 0 && site.allowance >= site.limit.connections) sites.delete(name);
     if (sites.size < maxSites / 2) return;
   }
 }

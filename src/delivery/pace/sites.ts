@@ -1,5 +1,7 @@
 /** Maps destinations to sites by DNS, and synchronizes both the mapping and the pace of each site with the other nodes through the store.
  * The delivery loop and the paced transport use it. */
+
+import { createFairBudget } from "../../ops/fair-budget.ts";
 import type { Log } from "../../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../../postgres/pool.ts";
 import { findHosts, type RouteDeps } from "../../smtp/client/route.ts";
@@ -7,20 +9,24 @@ import type { SiteSignal } from "../rules/pace.ts";
 import type { SiteLimit } from "../rules/site.ts";
 import { siteOf } from "../rules/site.ts";
 import {
+  type KnownSite,
   readDeliveryNodes,
   readDestinations,
   readSites,
   reportSites,
   type SiteReport,
   saveDestinations,
+  saveKnownSites,
 } from "../store/sites.ts";
 import { createSitePace } from "./site-pace.ts";
 
 /** How long the site of a destination is cached. Domains rarely change their mail provider; a failed lookup is retried soon. */
 const ttlMs = { found: 3_600_000, failed: 30_000 };
 const maxDestinations = 100_000;
-/** Concurrent DNS lookups. Other destinations wait for one to end; destinations with a known site are not affected. */
-const maxLookups = 50;
+/** Concurrent DNS lookups. Other destinations wait for one to end, the workspaces in turn; destinations with a known site do not wait. */
+const maxLookups = 100;
+/** A single workspace can use half of the lookups. */
+const lookupFactor = 1;
 
 export type SitesDeps = {
   sql: Sql;
@@ -41,11 +47,14 @@ export type Sites = ReturnType<typeof createSites>;
 export function createSites(deps: SitesDeps) {
   const { sql, log } = deps;
   const known = new Map<string, { site: string; untilMs: number }>();
+  /** By workspace and domain, so that no workspace waits for another one's turn. */
   const resolving = new Set<string>();
-  const waiting = new Set<string>();
+  const lookups = createFairBudget(maxLookups, lookupFactor);
   const stopping = new AbortController();
   /** Found by this node and not written to the store yet. */
   let unsaved = new Map<string, { domain: string; site: string; ttlMs: number }>();
+  /** What this node learned about sites, until it is in the store. */
+  const unrecorded = new Map<string, KnownSite>();
   let onChange = () => {};
   let changedSince: string | undefined;
   let reports: SiteReport[] = [];
@@ -65,7 +74,7 @@ export function createSites(deps: SitesDeps) {
     reports = [];
     if (batch.length === 0) return;
     try {
-      pace.adopt(await reportSites(sql, merge(batch)), Date.now());
+      pace.adopt(await reportSites(sql, merge(batch)), performance.now());
     } catch (error) {
       // This node keeps its own view; the other nodes make the same observation themselves.
       if (!isDatabaseAway(error)) log.warn({ err: error }, "cannot share the state of a site with the other nodes");
@@ -73,42 +82,44 @@ export function createSites(deps: SitesDeps) {
     onChange();
   }
 
-  async function resolve(domain: string): Promise<void> {
-    resolving.add(domain);
+  async function resolve(domain: string, workspaceId: string): Promise<void> {
+    const key = `${workspaceId} ${domain}`;
+    resolving.add(key);
+    let taken = false;
     try {
+      await lookups.take(workspaceId, 1, stopping.signal);
+      taken = true;
+      // Another workspace may have found it meanwhile.
+      if (isCurrent(domain)) return;
       const route = await findHosts(domain, deps.route, stopping.signal);
       const site = "hosts" in route ? siteOf(route.hosts) : undefined;
       remember(domain, site ?? domain, site ? ttlMs.found : ttlMs.failed);
       if (site) unsaved.set(domain, { domain, site, ttlMs: ttlMs.found });
     } catch (error) {
+      if (stopping.signal.aborted) return;
       log.warn({ err: error, domain }, "cannot find the site of a destination; the lookup will be retried");
       remember(domain, domain, ttlMs.failed);
     } finally {
-      resolving.delete(domain);
-      const [next] = waiting;
-      if (next !== undefined) {
-        waiting.delete(next);
-        void resolve(next);
-      }
+      resolving.delete(key);
+      if (taken) lookups.give(workspaceId, 1);
       onChange();
     }
   }
 
-  function remember(domain: string, site: string, forMs: number): void {
-    if (known.size >= maxDestinations) known.clear();
-    known.set(domain, { site, untilMs: Date.now() + forMs });
+  function isCurrent(domain: string): boolean {
+    return (known.get(domain)?.untilMs ?? 0) > performance.now();
   }
 
-  function ownSite(domain: string): string | undefined {
+  function remember(domain: string, site: string, forMs: number): void {
+    if (known.size >= maxDestinations) known.clear();
+    known.set(domain, { site, untilMs: performance.now() + forMs });
+  }
+
+  function ownSite(domain: string, workspaceId: string): string | undefined {
     if (deps.single !== undefined) return deps.single;
-    const entry = known.get(domain);
-    if (entry && entry.untilMs > Date.now()) return entry.site;
-    if (!resolving.has(domain) && !waiting.has(domain)) {
-      if (resolving.size < maxLookups) void resolve(domain);
-      else waiting.add(domain);
-    }
+    if (!isCurrent(domain) && !resolving.has(`${workspaceId} ${domain}`)) void resolve(domain, workspaceId);
     // An expired entry is used until DNS has answered again.
-    return entry?.site;
+    return known.get(domain)?.site;
   }
 
   /** Why the fallback relay serves the site; undefined when it does not. When the back-off ends, one recipient probes the site directly. */
@@ -116,15 +127,15 @@ export function createSites(deps: SitesDeps) {
     if (!deps.fallback) return undefined;
     if (deps.fallback.sites.has(site)) return `mail for ${site} is configured to go through the relay`;
     const { failures, untilMs } = pace.troubleOf(site);
-    if (failures < deps.fallback.afterFailures || untilMs <= Date.now()) return undefined;
+    if (failures < deps.fallback.afterFailures || untilMs <= performance.now()) return undefined;
     return `${site} has failed ${failures} times in a row`;
   }
 
   return {
     pace,
     /** The site that serves a destination; undefined during the first DNS lookup, after which the `onChange` listener is called. */
-    siteOf(domain: string): string | undefined {
-      const site = ownSite(domain);
+    siteOf(domain: string, workspaceId: string): string | undefined {
+      const site = ownSite(domain, workspaceId);
       return site !== undefined && fallbackReason(site) !== undefined ? deps.fallback!.site : site;
     },
     /** Why the relay serves a destination, for the event. */
@@ -140,19 +151,25 @@ export function createSites(deps: SitesDeps) {
       for (const row of await readDestinations(sql, unknown)) remember(row.domain, row.site, row.ttlMs);
     },
     observe(site: string, signal: SiteSignal, at: { startedMs: number; reply?: string }): void {
-      pace.observe(site, signal, { ...at, nowMs: Date.now() });
+      pace.observe(site, signal, { ...at, nowMs: performance.now() });
     },
     /** Writes this node's findings and growth to the store, and reads those of the other nodes. Called about once a second. */
     async sync(): Promise<void> {
       const found = unsaved;
       unsaved = new Map();
       if (found.size > 0) await saveDestinations(sql, [...found.values()]);
+      for (const site of pace.takeKnown(performance.now())) unrecorded.set(site.site, site);
+      if (unrecorded.size > 0) {
+        const learned = [...unrecorded.values()];
+        await saveKnownSites(sql, learned);
+        for (const site of learned) if (unrecorded.get(site.site) === site) unrecorded.delete(site.site);
+      }
       const growth = pace.takeGrowth();
-      if (growth.length > 0) pace.adopt(await reportSites(sql, growth), Date.now());
+      if (growth.length > 0) pace.adopt(await reportSites(sql, growth), performance.now());
       pace.setNode(await readDeliveryNodes(sql, deps.workerId()));
       const rows = await readSites(sql, changedSince);
       changedSince = rows[0]?.changedAt ?? changedSince;
-      pace.adopt(rows, Date.now());
+      pace.adopt(rows, performance.now());
     },
     onChange(listener: () => void): void {
       onChange = listener;
@@ -173,6 +190,8 @@ export function paceOf(sites: Sites) {
     capacity: pace.capacity,
     capacityAtMs: pace.capacityAtMs,
     unproven: pace.unproven,
+    isSilent: pace.isSilent,
+    stall: pace.stall,
     leased: pace.leased,
     finished: pace.finished,
     async sync(destinations: readonly string[]) {

@@ -1,7 +1,8 @@
-/** What the nodes share about receivers: the site of each destination, and the allowance and back-off of sites in trouble. Called by
- * pace/sites.ts in batches, never per recipient. */
+/** What the nodes share about receivers: the site of each destination, the sites that answer and how fast, and the allowance and back-off
+ * of sites in trouble. Called by pace/sites.ts in batches, never per recipient. */
 import type { Sql } from "../../postgres/pool.ts";
 import { deadAfterSeconds } from "../../postgres/workers.ts";
+import type { Usual } from "../rules/stall.ts";
 
 export async function saveDestinations(
   sql: Sql,
@@ -32,6 +33,10 @@ export type SiteRow = {
   failures: number;
   /** Zero or negative: the site may be tried. */
   backOffMs: number;
+  /** The site has answered within the last month. */
+  answered: boolean;
+  stalled: boolean;
+  usual: Usual | null;
   /** The `since` of the next `readSites`. */
   changedAt: string;
 };
@@ -40,7 +45,7 @@ export type SiteRow = {
 export async function readSites(sql: Sql, since: string | undefined): Promise<SiteRow[]> {
   return await sql<SiteRow[]>`
     select ${siteColumns(sql)} from sites
-    ${since === undefined ? sql`where allowance is not null or failures > 0` : sql`where updated_at > ${since}::timestamptz - interval '3 seconds'`}
+    ${since === undefined ? sql`where allowance is not null or failures > 0 or answered_at is not null or stalled_at is not null` : sql`where updated_at > ${since}::timestamptz - interval '3 seconds'`}
     order by updated_at desc limit 10000`;
 }
 
@@ -104,26 +109,42 @@ export async function reportSites(sql: Sql, reports: readonly SiteReport[]): Pro
         last_reply = coalesce(i.reply, s.last_reply), last_reply_at = case when i.reply is null then s.last_reply_at else now() end,
         updated_at = clock_timestamp()
       from input i where s.site = i.site and (select count(*) from locked) > 0
-      returning s.site, s.allowance, s.failures, s.back_off_until, s.updated_at
+      returning s.*
     ), inserted as (
       insert into sites (site, allowance, shrunk_at, failures, back_off_until, last_reply, last_reply_at, updated_at)
       select i.site, case when i.back_off is not null then 1 else greatest(1, i.cap / 2) end, now(), case when i.back_off is null then 0 else 1 end,
         now() + i.back_off, i.reply, case when i.reply is null then null else now() end, clock_timestamp()
       from input i where (i.shrink or i.back_off is not null) and i.site not in (select site from locked) order by i.site
       on conflict do nothing
-      returning site, allowance, failures, back_off_until, updated_at
+      returning sites.*
     )
     select ${siteColumns(sql)} from (select * from changed union all select * from inserted) s`;
 }
 
-/** Housekeeping: deletes sites without trouble after an hour, other sites after a week without a report, and destinations that expired a
- * week ago. */
+/** A site that answered this node, or stopped answering it. */
+export type KnownSite = { site: string; stalled: boolean; usual: Usual };
+
+/** Index: the primary key. */
+export async function saveKnownSites(sql: Sql, known: readonly KnownSite[]): Promise<void> {
+  await sql`
+    insert into sites (site, answered_at, stalled_at, usual_ms, updated_at)
+    select site, case when not stalled then now() end, case when stalled then now() end, usual, clock_timestamp()
+    from unnest(${known.map(({ site }) => site)}::text[], ${known.map(({ stalled }) => stalled)}::boolean[],
+      ${known.map(({ usual }) => JSON.stringify(usual))}::jsonb[]) as k(site, stalled, usual) order by site
+    on conflict (site) do update set answered_at = coalesce(excluded.answered_at, sites.answered_at),
+      stalled_at = case when excluded.stalled_at is not null then coalesce(sites.stalled_at, excluded.stalled_at) end,
+      usual_ms = excluded.usual_ms, updated_at = excluded.updated_at`;
+}
+
+/** Housekeeping: deletes sites without trouble and without an answer after an hour, sites in trouble after a week without a report, sites
+ * that answered after a month, and destinations that expired a week ago. */
 export async function forgetSites(sql: Sql): Promise<void> {
-  await sql`delete from sites where updated_at < now() - case when allowance is null and failures = 0 then interval '1 hour' else interval '7 days' end`;
+  await sql`delete from sites where updated_at < now() - case when answered_at is not null then interval '30 days'
+    when allowance is null and failures = 0 and stalled_at is null then interval '1 hour' else interval '7 days' end`;
   await sql`delete from destinations where expires_at < now() - interval '7 days'`;
 }
 
 function siteColumns(sql: Sql) {
   return sql`site, allowance::float8 as allowance, failures, coalesce((extract(epoch from back_off_until - now()) * 1000)::float8, 0) as "backOffMs",
-    updated_at::text as "changedAt"`;
+    coalesce(answered_at > now() - interval '30 days', false) as answered, stalled_at is not null as stalled, usual_ms as usual, updated_at::text as "changedAt"`;
 }

@@ -2,6 +2,7 @@
 import net from "node:net";
 import tls from "node:tls";
 import type { Reply } from "./evidence.ts";
+import type { Progress } from "./progress.ts";
 import { ReplyReader } from "./reply.ts";
 
 export type ConnectionFailure =
@@ -41,6 +42,8 @@ export class SmtpConnection {
   localAddress = "";
   /** Called once, when the connection is no longer usable. */
   onDown: (() => void) | undefined;
+  /** The attempt that uses the connection now. */
+  progress: Progress | undefined;
 
   private constructor(socket: net.Socket) {
     this.#tcp = socket;
@@ -51,11 +54,12 @@ export class SmtpConnection {
   static async connect(
     options: net.TcpNetConnectOpts,
     timeoutMs: number,
-    signal?: AbortSignal,
+    { signal, progress }: { signal?: AbortSignal; progress?: Progress } = {},
   ): Promise<SmtpConnection> {
     // Each group of commands is one write, so Nagle's algorithm would only delay the next group.
     const socket = net.connect({ ...options, noDelay: true, autoSelectFamily: false });
     const connection = new SmtpConnection(socket);
+    connection.progress = progress;
     socket.once("connect", () => connection.#wake("ready"));
     const unbind = connection.bind(signal);
     try {
@@ -176,12 +180,13 @@ export class SmtpConnection {
       return this.fail({ kind: "protocol", message: `the server sent an unexpected reply: ${reply.line}` });
     }
     this.#owedReplies -= 1;
-    if (this.#waiter?.kind === "reply") this.#takeWaiter()?.resolve(reply);
+    if (this.#waiter?.kind === "reply") this.#takeWaiter(true)?.resolve(reply);
     else this.#replies.push(reply);
   }
 
   #wait(kind: Waiter["kind"], timeoutMs: number, timeoutMessage: string): Promise<Reply | undefined> {
     if (this.#failure) return Promise.reject(new SmtpConnectionError(this.#failure));
+    this.progress?.wait();
     return new Promise((resolve, reject) => {
       this.#waiter = { kind, resolve, reject };
       this.#timer = setTimeout(() => this.fail({ kind: "timeout", message: timeoutMessage }), timeoutMs);
@@ -189,11 +194,12 @@ export class SmtpConnection {
   }
 
   #wake(kind: Waiter["kind"]): void {
-    if (this.#waiter?.kind === kind) this.#takeWaiter()?.resolve();
+    if (this.#waiter?.kind === kind) this.#takeWaiter(kind === "ready")?.resolve();
   }
 
-  #takeWaiter(): Waiter | undefined {
+  #takeWaiter(answered = false): Waiter | undefined {
     const waiter = this.#waiter;
+    if (waiter) this.progress?.resume(answered);
     this.#waiter = undefined;
     clearTimeout(this.#timer);
     return waiter;

@@ -6,12 +6,19 @@ export interface Message {
   /** The return path; empty for the null sender. */
   from: string;
   recipients: readonly string[];
-  /** The composed message with CRLF line ends, before dot stuffing. */
-  data: Buffer;
+  /** The composed message with CRLF line ends, before dot stuffing; or its source, if the message is not in memory yet. */
+  data: Buffer | DataSource;
   /** Header fields contain UTF-8 (RFC 6532): the message needs SMTPUTF8 even when all addresses are ASCII. */
   utf8Headers?: boolean;
   /** The body contains octets above 127. */
   eightBit?: boolean;
+}
+
+/** A message that is composed when the server is ready for it, so that a slow server does not keep it in memory. */
+export interface DataSource {
+  /** Undefined while the message is not composed. */
+  readonly length: number | undefined;
+  load(): Promise<Buffer>;
 }
 
 /** For each recipient, why this server cannot get the message, or undefined when it can. */
@@ -22,7 +29,8 @@ export function screen(message: Message, extensions: Extensions): (Evidence | un
 
 export function envelopeCommands(message: Message, recipients: readonly string[], extensions: Extensions): string[] {
   const parameters: string[] = [];
-  if (extensions.has("SIZE")) parameters.push(`SIZE=${message.data.length}`); // RFC 1870 §6
+  const { length } = message.data;
+  if (extensions.has("SIZE") && length !== undefined) parameters.push(`SIZE=${length}`); // RFC 1870 §6
   if (message.eightBit) parameters.push("BODY=8BITMIME"); // RFC 6152 §2
   if (message.utf8Headers || [message.from, ...recipients].some(needsUtf8)) parameters.push("SMTPUTF8"); // RFC 6531 §3.4
   return [
@@ -41,15 +49,14 @@ function screenMessage(message: Message, extensions: Extensions): Evidence | und
   if (message.eightBit && !extensions.has("8BITMIME")) {
     return unsendable("eight-bit", "the message needs 8BITMIME, which the receiving server does not offer");
   }
+  return screenSize(message.data.length ?? 0, extensions);
+}
+
+export function screenSize(bytes: number, extensions: Extensions): Evidence | undefined {
   // RFC 1870 §4: no number, or 0, means no fixed limit.
   const limit = Number(extensions.get("SIZE")?.[0] ?? 0);
-  if (limit > 0 && message.data.length > limit) {
-    return unsendable(
-      "too-large",
-      `the message has ${message.data.length} bytes, the receiving server accepts at most ${limit}`,
-    );
-  }
-  return undefined;
+  if (limit === 0 || bytes <= limit) return undefined;
+  return unsendable("too-large", `the message has ${bytes} bytes, the receiving server accepts at most ${limit}`);
 }
 
 function screenAddress(address: string, extensions: Extensions): Evidence | undefined {

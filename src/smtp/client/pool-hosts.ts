@@ -59,6 +59,8 @@ export class HostQueues {
   readonly settings: HostQueueSettings;
   readonly #hosts = new Map<string, HostQueue>();
   readonly #groups = new Map<string, Group>();
+  /** Hosts with waiting requests: few, even when thousands of hosts have open connections. */
+  readonly waitingHosts = new Set<HostQueue>();
   /** Idle sessions, longest idle first. */
   readonly idle = new Map<Session, HostQueue>();
   open = 0;
@@ -94,7 +96,7 @@ export class HostQueues {
   grantFreeSlots(): void {
     while (this.open < this.settings.total) {
       let next: HostQueue | undefined;
-      for (const host of this.#hosts.values()) {
+      for (const host of this.waitingHosts) {
         if (host.canOpen && host.firstTurn < (next?.firstTurn ?? Number.POSITIVE_INFINITY)) next = host;
       }
       if (!next) break;
@@ -111,7 +113,7 @@ export class HostQueues {
     if (group.full) for (const host of group.hosts) if (host.firstTurn < beforeTurn) return true;
     if (beforeTurn < Number.POSITIVE_INFINITY) return false;
     if (this.open < this.settings.total) return false;
-    for (const host of this.#hosts.values()) if (host.waiting > 0 && host.canOpen) return true;
+    for (const host of this.waitingHosts) if (host.canOpen) return true;
     return false;
   }
 
@@ -186,6 +188,7 @@ export class HostQueue {
     return new Promise((resolve) => {
       const waiter: Waiter = { request, turn, resolve };
       this.#waiters.push(waiter);
+      this.#hosts.waitingHosts.add(this);
       const onAbort = () => this.rejectWaiters(aborted.failure, (other) => other === waiter);
       request.signal?.addEventListener("abort", onAbort, { once: true });
       waiter.resolve = (grant) => {
@@ -202,7 +205,7 @@ export class HostQueue {
     this.#open += 1;
     this.group.open += 1;
     this.#hosts.open += 1;
-    this.#waiters.shift()?.resolve({ kind: "open", host: this });
+    this.#takeWaiter()?.resolve({ kind: "open", host: this });
   }
 
   addSession(session: Session, onClosed: () => void): void {
@@ -226,7 +229,7 @@ export class HostQueue {
       this.retire(session);
       return;
     }
-    const waiter = this.#waiters.shift();
+    const waiter = this.#takeWaiter();
     if (waiter) return waiter.resolve({ kind: "session", host: this, session });
     if (this.#hosts.isSlotWanted(this.group)) {
       this.retire(session);
@@ -283,7 +286,14 @@ export class HostQueue {
       this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
       waiter.resolve({ kind: "none", failure });
     }
+    if (this.#waiters.length === 0) this.#hosts.waitingHosts.delete(this);
     if (this.#open === 0 && this.#waiters.length === 0) this.#onUnused();
+  }
+
+  #takeWaiter(): Waiter | undefined {
+    const waiter = this.#waiters.shift();
+    if (this.#waiters.length === 0) this.#hosts.waitingHosts.delete(this);
+    return waiter;
   }
 
   #markBusy(session: Session): void {

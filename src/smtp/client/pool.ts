@@ -3,6 +3,7 @@
 import type { Message } from "./envelope.ts";
 import type { Evidence } from "./evidence.ts";
 import { type Grant, HostQueues } from "./pool-hosts.ts";
+import type { Progress } from "./progress.ts";
 import { type OpenResult, openSession, type Session, type TransactionResult } from "./session.ts";
 import { defaultTimeouts, type Target, type Timeouts, targetKey } from "./target.ts";
 
@@ -34,6 +35,9 @@ export interface PoolRequest {
   limit?: number;
   /** Sets the number of messages per connection of this host, also for later requests. */
   maxTransactions?: number;
+  /** Replaces time-outs while a connection opens. */
+  opening?: Partial<Timeouts>;
+  progress?: Progress;
   signal?: AbortSignal;
 }
 
@@ -73,13 +77,15 @@ export function createPool(options: PoolOptions = {}): Pool {
     const key = request.key ?? targetKey(request.target);
     let newConnection = false;
     for (;;) {
+      request.progress?.wait("queued");
       const grant = await hosts.acquire(key, { ...request, newConnection }, request.group);
+      request.progress?.resume(false);
       if (grant.kind === "none") return failed(request, grant.failure);
       const opened = grant.kind === "session" ? grant : await open(request, grant);
       if (opened === "wait") continue;
       if ("failure" in opened) return failed(request, opened.failure);
       const result = await opened.session
-        .transact(request.message, request.signal)
+        .transact(request.message, request.signal, request.progress)
         .finally(() => grant.host.release(opened.session));
       if (newConnection || !isStale(result)) return result;
       newConnection = true;
@@ -89,7 +95,8 @@ export function createPool(options: PoolOptions = {}): Pool {
   /** `wait`: the server refused another connection, so the request waits for one that is already open. */
   async function open(request: PoolRequest, { host }: Grant): Promise<OpenResult | "wait"> {
     const signal = request.signal ? AbortSignal.any([request.signal, abortOpening.signal]) : abortOpening.signal;
-    const opened = await openSession(request.target, { timeouts, signal }).catch((error) => {
+    const { opening, progress } = request;
+    const opened = await openSession(request.target, { timeouts, opening, signal, progress }).catch((error) => {
       host.releaseSlot();
       throw error;
     });

@@ -7,9 +7,10 @@ import net from "node:net";
 import type { Message } from "./envelope.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Pool } from "./pool.ts";
+import type { Progress } from "./progress.ts";
 import { findAddresses, findHosts, type MxHost, type RouteDeps } from "./route.ts";
 import type { TransactionResult } from "./session.ts";
-import type { Target } from "./target.ts";
+import type { Target, Timeouts } from "./target.ts";
 
 export interface SmtpDelivery {
   message: Message;
@@ -29,6 +30,9 @@ export interface SmtpDelivery {
   limit?: number;
   /** Maximum number of messages per connection. */
   maxTransactions?: number;
+  /** Replaces time-outs while a connection opens. */
+  opening?: Partial<Timeouts>;
+  progress?: Progress;
   signal?: AbortSignal;
 }
 
@@ -63,6 +67,7 @@ export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
   const brokenTlsUntil = new Map<string, number>();
 
   async function send(request: SmtpDelivery): Promise<SmtpDeliveryResult> {
+    request.progress?.wait("open");
     const route =
       "relay" in request.to
         ? relayHosts(request.to.relay.host)
@@ -75,11 +80,13 @@ export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
     if (hosts.length === 0) return undelivered(request, noHostAllowed(request.hostRule), []);
     for (const { host } of hosts) {
       if (tried.length >= maxTries) break;
+      request.progress?.wait("open");
       const found = await findAddresses(
         host,
         "relay" in request.to ? { ...deps, allowAddress: () => true } : deps,
         request.signal,
       );
+      request.progress?.resume(false);
       if ("failure" in found) {
         // A temporary failure of one host outweighs a permanent failure of another.
         failure = failure && isPermanent(found.failure) ? failure : found.failure;
@@ -105,21 +112,15 @@ export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
     const target = targetOf(request, host, address);
     const hostPort = `${host}:${target.port}`;
     const opportunistic = target.tls === "opportunistic" && !target.implicitTls;
-    const { message, group, limit, maxTransactions, signal } = request;
+    const { message, group, limit, maxTransactions, opening, progress, signal } = request;
+    const shared = { message, group, limit, maxTransactions, opening, progress, signal };
     if (!(opportunistic && (brokenTlsUntil.get(hostPort) ?? 0) > now())) {
-      const result = await deps.pool.transact({ target, message, group, limit, maxTransactions, signal });
+      const result = await deps.pool.transact({ target, ...shared });
       if (!opportunistic || openingFailure(result)?.kind !== "tls") return result;
       rememberBrokenTls(hostPort);
     }
     // RFC 3207 §4.1 leaves this to the client. With opportunistic TLS, plaintext delivery is better than none.
-    return deps.pool.transact({
-      target: { ...target, tls: "none" },
-      message,
-      group,
-      limit,
-      maxTransactions,
-      signal,
-    });
+    return deps.pool.transact({ target: { ...target, tls: "none" }, ...shared });
   }
 
   function isReachable(address: string, request: SmtpDelivery): boolean {

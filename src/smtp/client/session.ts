@@ -3,6 +3,7 @@ import { SmtpConnection, SmtpConnectionError } from "./connection.ts";
 import type { Message } from "./envelope.ts";
 import { type Evidence, isInDoubt, type Phase } from "./evidence.ts";
 import { type Extensions, GreetError, type Greeted, greet, type TlsFacts } from "./greet.ts";
+import type { Progress } from "./progress.ts";
 import { checkTarget, defaultTimeouts, type Target, type Timeouts } from "./target.ts";
 import { transact } from "./transaction.ts";
 
@@ -20,27 +21,37 @@ export interface TransactionResult {
   reused: number;
 }
 
+export type OpenOptions = {
+  timeouts?: Partial<Timeouts>;
+  /** Replaces time-outs until the session is open. */
+  opening?: Partial<Timeouts>;
+  signal?: AbortSignal;
+  progress?: Progress;
+};
+
 export type OpenResult = { session: Session } | { failure: Evidence };
 
 /** Network failures are in the result; the promise rejects only for an invalid target. */
-export async function openSession(
-  target: Target,
-  options: { timeouts?: Partial<Timeouts>; signal?: AbortSignal } = {},
-): Promise<OpenResult> {
+export async function openSession(target: Target, options: OpenOptions = {}): Promise<OpenResult> {
   checkTarget(target);
+  const { signal, progress } = options;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
+  const opening = { ...timeouts, ...options.opening };
   let phase: Phase = "connect";
   let connection: SmtpConnection | undefined;
   try {
     const { address, port, localAddress } = target;
-    const timeoutMs = Math.min(timeouts.connectMs, timeouts.openMs);
-    connection = await SmtpConnection.connect({ host: address, port, localAddress }, timeoutMs, options.signal);
-    const unbind = connection.bind(options.signal);
-    const clearDeadline = connection.setDeadline(timeouts.openMs);
+    progress?.enter("connect");
+    const timeoutMs = Math.min(opening.connectMs, opening.openMs);
+    connection = await SmtpConnection.connect({ host: address, port, localAddress }, timeoutMs, { signal, progress });
+    const unbind = connection.bind(signal);
+    const clearDeadline = connection.setDeadline(opening.openMs);
     try {
-      const greeted = await greet(connection, target, timeouts, (next) => {
+      const greeted = await greet(connection, target, opening, (next) => {
         phase = next;
+        progress?.enter(next);
       });
+      connection.progress = undefined;
       return { session: new Session(connection, target, timeouts, greeted) };
     } finally {
       clearDeadline();
@@ -87,9 +98,10 @@ export class Session {
   }
 
   /** Sends one message. Network failures are in the result; a second call before the first has ended throws. */
-  async transact(message: Message, signal?: AbortSignal): Promise<TransactionResult> {
+  async transact(message: Message, signal?: AbortSignal, progress?: Progress): Promise<TransactionResult> {
     if (this.#busy) throw new Error("a session carries one transaction at a time");
     this.#busy = true;
+    this.#connection.progress = progress;
     const unbind = this.#connection.bind(signal);
     const clearDeadline = this.#connection.setDeadline(this.#timeouts.transactionMs);
     try {
@@ -98,6 +110,7 @@ export class Session {
         extensions: this.#extensions,
         timeouts: this.#timeouts,
         message,
+        progress,
         resetFirst: this.#needsReset,
       });
       this.#needsReset = needsReset;
@@ -105,6 +118,7 @@ export class Session {
     } finally {
       clearDeadline();
       unbind();
+      this.#connection.progress = undefined;
       this.#busy = false;
       this.#transactions += 1;
     }

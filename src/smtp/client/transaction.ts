@@ -2,9 +2,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { BareLineEnd, bodyPieces } from "./body.ts";
 import { type SmtpConnection, SmtpConnectionError } from "./connection.ts";
-import { envelopeCommands, type Message, screen } from "./envelope.ts";
+import { envelopeCommands, type Message, screen, screenSize } from "./envelope.ts";
 import type { Evidence, Phase, Reply } from "./evidence.ts";
 import { type Extensions, refusal } from "./greet.ts";
+import type { Progress } from "./progress.ts";
 import type { Timeouts } from "./target.ts";
 
 export interface TransactionEvidence {
@@ -20,6 +21,7 @@ type Context = {
   extensions: Extensions;
   timeouts: Timeouts;
   message: Message;
+  progress?: Progress;
   resetFirst: boolean;
 };
 
@@ -51,6 +53,12 @@ class Transaction {
     this.#context = context;
     this.#evidence = evidence;
     this.#offered = [...evidence.keys()].filter((position) => evidence[position] === undefined);
+    this.#enter("mail");
+  }
+
+  #enter(stage: Phase): void {
+    this.#stage = stage;
+    this.#context.progress?.enter(stage);
   }
 
   async run(): Promise<void> {
@@ -91,7 +99,7 @@ class Transaction {
       if (!pipelined) return false;
     }
 
-    if (mailAccepted) this.#stage = "rcpt";
+    if (mailAccepted) this.#enter("rcpt");
     let accepted = 0;
     for (const [index, rcpt] of rcpts.entries()) {
       const reply = await exchange(rcpt, timeouts.rcptMs);
@@ -101,7 +109,7 @@ class Transaction {
     }
     if (accepted === 0 && !pipelined) return false;
 
-    if (accepted > 0) this.#stage = "data";
+    if (accepted > 0) this.#enter("data");
     const dataReply = await exchange("DATA", timeouts.dataMs);
     if (accepted > 0 && dataReply.code !== 354) throw new Ended(this.#refusal("data", dataReply));
     if (accepted === 0 && dataReply.code === 354) await this.#endEmpty(mailAccepted);
@@ -120,26 +128,53 @@ class Transaction {
 
   /** Sends the message and returns the reply that accepted it. */
   async #body(): Promise<Reply> {
-    const { connection, message, timeouts } = this.#context;
+    const { connection, timeouts } = this.#context;
+    const early = await this.#sendPieces();
+    if (early) return this.#answeredEarly(early);
+    const reply = await connection.read(timeouts.dotMs);
+    if (reply.code >= 300 && reply.code < 400) throw new Ended(this.#refusal("after-dot", reply));
+    this.#enter("dot");
+    this.#needsReset = false;
+    if (reply.code === 421) this.#closedBy(reply);
+    if (!isPositive(reply)) throw new Ended(this.#refusal("dot", reply));
+    return reply;
+  }
+
+  /** Returns the server's reply if it came before the final dot. The message is out of scope when the wait for the final reply begins. */
+  async #sendPieces(): Promise<Reply | undefined> {
+    const { connection, timeouts, progress } = this.#context;
+    const data = await this.#loadData();
     connection.startBody();
-    for (const piece of bodyPieces(message.data)) {
-      if (connection.hasUnreadReply) return this.#answeredEarly(await this.#reply(timeouts.dotMs));
+    if (progress) progress.step = "body";
+    for (const piece of bodyPieces(data)) {
+      if (connection.hasUnreadReply) return await this.#reply(timeouts.dotMs);
       if (connection.failure) throw new SmtpConnectionError(connection.failure);
-      // From here until its reply, the client cannot know whether the server has read the final dot.
-      if (piece.last) this.#stage = "after-dot";
+      if (piece.last) {
+        // From here until its reply, the client cannot know whether the server has read the final dot.
+        this.#enter("after-dot");
+        progress?.onDot?.();
+      }
       const flushed = connection.body(piece.bytes);
       if (piece.last) break;
       if (!flushed) await connection.drain(timeouts.bodyMs);
       // Yield after each piece: when the kernel takes every write at once, this loop would block the event loop.
       await nextTurn();
     }
-    const reply = await connection.read(timeouts.dotMs);
-    if (reply.code >= 300 && reply.code < 400) throw new Ended(this.#refusal("after-dot", reply));
-    this.#stage = "dot";
-    this.#needsReset = false;
-    if (reply.code === 421) this.#closedBy(reply);
-    if (!isPositive(reply)) throw new Ended(this.#refusal("dot", reply));
-    return reply;
+    return undefined;
+  }
+
+  /** DATA can only be canceled by closing the connection, which is done when the message cannot be composed or is too large. */
+  async #loadData(): Promise<Buffer> {
+    const { connection, message, extensions } = this.#context;
+    if (Buffer.isBuffer(message.data)) return message.data;
+    const data = await message.data.load().catch((error) => {
+      connection.fail({ kind: "aborted", message: "the message could not be composed" });
+      throw error;
+    });
+    const tooLarge = screenSize(data.length, extensions);
+    if (!tooLarge) return data;
+    connection.fail({ kind: "aborted", message: "the message is too large" });
+    throw new Ended(tooLarge);
   }
 
   /** The server refused in the middle of the message. It may read the rest as commands, so the client closes the connection. */
@@ -187,7 +222,7 @@ class Transaction {
     if (error instanceof Ended) return error.evidence;
     if (error instanceof BareLineEnd) {
       connection.fail({ kind: "aborted", message: error.message });
-      this.#stage = "data";
+      this.#enter("data");
       return { kind: "unsendable", reason: "bad-message", message: error.message };
     }
     if (!(error instanceof SmtpConnectionError)) {

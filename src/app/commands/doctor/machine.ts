@@ -6,7 +6,8 @@ import { promisify } from "node:util";
 import { databaseNowMs, ping, serverVersion } from "../../../postgres/pool.ts";
 import { schemaState } from "../../../postgres/schema-state.ts";
 import { aliveRoles } from "../../../postgres/workers.ts";
-import { type Config, roles } from "../../config.ts";
+import type { Config } from "../../config.ts";
+import { roles } from "../../settings.ts";
 import { withStore } from "../with-store.ts";
 import type { Finding } from "./finding.ts";
 

@@ -3,9 +3,10 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { createResolver } from "../../../dns/resolver.ts";
-import type { Config, Role } from "../../config.ts";
+import type { Config } from "../../config.ts";
 import type { Listen } from "../../config-shapes.ts";
 import { runningPorts } from "../../files.ts";
+import type { Role } from "../../settings.ts";
 import type { Finding } from "./finding.ts";
 import { greetingOf } from "./network.ts";
 
