@@ -28,7 +28,7 @@ import { createQueueService } from "../queue/service.ts";
 import { createCountLoop } from "../stats/count-loop.ts";
 import { createStatsService } from "../stats/service.ts";
 import { createSuppressionService } from "../suppressions/service.ts";
-import { startDelivery } from "./assemble/delivery.ts";
+import { countInHand, startDelivery } from "./assemble/delivery.ts";
 import { createDomains, startDns, usesOwnDns } from "./assemble/domains.ts";
 import { startInbound } from "./assemble/inbound.ts";
 import { startOps } from "./assemble/ops.ts";
@@ -149,6 +149,8 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       resolver,
       allowAddress,
     });
+    node.delivery = delivery.inHand;
+    ops.beforeScrape(() => countInHand(metrics, delivery.inHand()));
     running.push({ name: "delivery", stop: delivery.stop });
   }
 

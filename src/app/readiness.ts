@@ -6,7 +6,24 @@ import type { Role } from "./settings.ts";
 export type Phase = "starting" | "migrating" | "running" | "stopping";
 
 /** The state of this node, kept up to date by assemble.ts. */
-export type NodeState = { phase: Phase; version: string; roles: readonly Role[]; ports: Ports; sql: Sql | undefined };
+export type NodeState = {
+  phase: Phase;
+  version: string;
+  roles: readonly Role[];
+  ports: Ports;
+  sql: Sql | undefined;
+  /** On a node that delivers: what its recipients in hand do. */
+  delivery?: () => InHand;
+};
+
+/** The recipients in delivery, and the sites whose answers attempts wait for. */
+export type InHand = {
+  working: number;
+  waiting: number;
+  /** Those of both at sites that have not answered yet or have stopped answering. */
+  hesitant: number;
+  sites: { site: string; attempts: number; waitedSeconds: number; stalled: boolean }[];
+};
 
 export type Details = {
   ready: boolean;
@@ -15,6 +32,7 @@ export type Details = {
   ports: Ports;
   /** By the name of the check: `ok`, or what is wrong. */
   checks: Record<string, string>;
+  delivery?: InHand;
 };
 
 export type Readiness = {
@@ -53,7 +71,8 @@ export function createReadiness(node: NodeState): Readiness {
         database: await database(),
       };
       const { version, roles, ports } = node;
-      return { ready: Object.values(checks).every((state) => state === "ok"), version, roles, ports, checks };
+      const ready = Object.values(checks).every((state) => state === "ok");
+      return { ready, version, roles, ports, checks, delivery: node.delivery?.() };
     },
   };
 }

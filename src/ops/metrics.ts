@@ -83,6 +83,23 @@ export function createMetrics() {
       help: "Recipients that this node is currently delivering to.",
       registers,
     }),
+    deliveriesByState: new Gauge({
+      name: "posthorn_delivery_recipients",
+      help: "Recipients that this node delivers to: working, waiting for an answer of the receiver, and (of both) at hesitant sites, which have not answered yet or have stopped answering.",
+      labelNames: ["state"],
+      registers,
+    }),
+    deliverySockets: new Gauge({
+      name: "posthorn_delivery_sockets_limit",
+      help: "Most recipients in delivery at once on this node. Hesitant sites get at most half.",
+      registers,
+    }),
+    siteWaiting: new Gauge({
+      name: "posthorn_delivery_site_waiting_attempts",
+      help: "Attempts of this node that wait for an answer, for the 20 sites with the longest wait.",
+      labelNames: ["site"],
+      registers,
+    }),
     deliverySeconds: new Histogram({
       name: "posthorn_delivery_attempt_seconds",
       help: "Duration of an attempt, from the lease to the receiver's last reply: reading, composing, signing, SMTP.",

@@ -141,6 +141,7 @@ function onWire(row: DestinationRow) {
     lastReply: row.lastReply ?? "",
     lastReplyAt: row.lastReplyAt ? timestampFromDate(row.lastReplyAt) : undefined,
     failures: row.failures,
+    stalledSince: row.stalledSince ? timestampFromDate(row.stalledSince) : undefined,
   };
 }
 

@@ -14,6 +14,7 @@ export type DestinationRow = {
   lastReply: string | null;
   lastReplyAt: Date | null;
   failures: number;
+  stalledSince: Date | null;
 };
 
 export type DestinationFilter = {
@@ -51,7 +52,7 @@ export async function listDestinations(sql: Sql, filter: DestinationFilter): Pro
       case when p.queued > 0 then greatest(p.due_at, s.back_off_until) end as "nextAttemptAt",
       case when p.paused then 'paused' when s.back_off_until > now() then 'backing_off'
         when p.queued > 0 and p.untried = 0 and p.in_flight = 0 and p.due_at > now() then 'backing_off' else 'active' end as state,
-      last.reply as "lastReply", last.last_attempt_at as "lastReplyAt", coalesce(s.failures, 0) as failures
+      last.reply as "lastReply", last.last_attempt_at as "lastReplyAt", coalesce(s.failures, 0) as failures, s.stalled_at as "stalledSince"
     from page p left join destinations d on d.domain = p.destination left join sites s on s.site = d.site
     left join lateral (
       select r.reply, r.last_attempt_at from recipients r where r.destination = p.destination and r.workspace_id = ${workspaceId}

@@ -21,6 +21,11 @@ export interface Destination {
   lastReplyAt?: string;
   /** Number of consecutive failures at the mail servers of this destination. */
   failures: number;
+  /**
+   * Since when the mail servers of this destination have not answered open connections. Meanwhile one email at a time
+   * probes them. Absent while they answer.
+   */
+  stalledSince?: string;
 }
 
 /** Request of ListDestinations. */

@@ -36,6 +36,7 @@ import type { Config } from "../config.ts";
 import { mailboxFolder } from "../files.ts";
 import type { Heartbeat } from "../heartbeat.ts";
 import type { Store } from "../open-store.ts";
+import type { InHand } from "../readiness.ts";
 
 export type DeliveryDeps = {
   config: Config;
@@ -55,7 +56,16 @@ const composedAtOnce = 4 * Math.max(2, availableParallelism());
 /** Memory for content in delivery on this node: two emails of 5 MiB (a larger one runs alone), or a few thousand ordinary ones. */
 const memoryBytes = { small: 48 * 1024 * 1024, large: 48 * 1024 * 1024 };
 
-export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promise<void> }> {
+/** Sites with the longest wait in /readyz and the metrics. */
+const shownSites = 20;
+
+export type Delivery = {
+  /** What the recipients in hand do, for /readyz and the metrics. */
+  inHand(): InHand;
+  stop(): Promise<void>;
+};
+
+export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
   const { config, log, clock, wake, store } = deps;
   const { sql } = store;
   await lowerThreadPriority();
@@ -133,7 +143,18 @@ export async function startDelivery(deps: DeliveryDeps): Promise<{ stop(): Promi
   loop.start();
   followUps.start();
   sweep.start();
+  deps.metrics.deliverySockets.set(sockets);
   return {
+    inHand() {
+      const { sites: waiting, ...counts } = loop.inHand();
+      const shown = waiting.slice(0, shownSites).map(({ site, attempts, waitedMs }) => ({
+        site,
+        attempts,
+        waitedSeconds: Math.round(waitedMs / 1000),
+        stalled: sites.pace.stalledSinceMs(site) !== undefined,
+      }));
+      return { ...counts, sites: shown };
+    },
     async stop() {
       await loop.stop(config.drainMs);
       await sites.stop();
@@ -155,6 +176,14 @@ function socketsOf({ deliverySockets }: Config, log: Log): number {
     "the limit of open files allows fewer delivery sockets than POSTHORN_DELIVERY_SOCKETS; raise LimitNOFILE or ulimit -n",
   );
   return allowed;
+}
+
+/** Sets the gauges of the recipients in hand. */
+export function countInHand(metrics: Metrics, { sites, ...counts }: InHand): void {
+  for (const state of ["working", "waiting", "hesitant"] as const)
+    metrics.deliveriesByState.set({ state }, counts[state]);
+  metrics.siteWaiting.reset();
+  for (const { site, attempts } of sites) metrics.siteWaiting.set({ site }, attempts);
 }
 
 function countSource(metrics: Metrics, { localAddress, evidence }: TransportResult): void {

@@ -5,12 +5,13 @@ import { type Finding, line, summary } from "./doctor/finding.ts";
 import { clockCheck, databaseChecks, diskChecks } from "./doctor/machine.ts";
 import { certificateChecks, delegationChecks, outboundCheck, ptrChecks } from "./doctor/network.ts";
 import { portChecks } from "./doctor/ports.ts";
+import { receiverChecks } from "./doctor/receivers.ts";
 import { settingsChecks } from "./doctor/settings.ts";
 
 export const doctor: Command = {
   name: "doctor",
   summary:
-    "Check settings, ports, database, disk, clock, DNS, PTR, TLS and outbound SMTP; exit code 1 if a check fails.",
+    "Check settings, ports, database, disk, clock, DNS, PTR, TLS, outbound SMTP and receivers; exit code 1 if a check fails.",
   options: {
     probe: {
       type: "string",
@@ -42,6 +43,7 @@ export const doctor: Command = {
         ["zone", () => delegationChecks(config)],
         ["PTR", () => ptrChecks(config)],
         ["outbound", () => outboundCheck(config, probe)],
+        ["receivers", () => receiverChecks(config)],
       ];
       for (const [check, run] of checks) report(await run().catch((error: Error) => [failedCheck(check, error)]));
     }

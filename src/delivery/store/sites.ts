@@ -136,6 +136,16 @@ export async function saveKnownSites(sql: Sql, known: readonly KnownSite[]): Pro
       usual_ms = excluded.usual_ms, updated_at = excluded.updated_at`;
 }
 
+export type StalledSite = { site: string; since: Date; recipients: number };
+
+/** Sites that do not answer, and how many recipients the nodes hold for each; longest stall first. */
+export async function listStalledSites(sql: Sql, limit: number): Promise<StalledSite[]> {
+  return await sql<StalledSite[]>`
+    select s.site, s.stalled_at as since, (select count(*)::int from destinations d join recipients r on r.destination = d.domain
+      where d.site = s.site and r.status in ('queued', 'delayed') and r.lease is not null) as recipients
+    from sites s where s.stalled_at is not null order by s.stalled_at limit ${limit}`;
+}
+
 /** Housekeeping: deletes sites without trouble and without an answer after an hour, sites in trouble after a week without a report, sites
  * that answered after a month, and destinations that expired a week ago. */
 export async function forgetSites(sql: Sql): Promise<void> {

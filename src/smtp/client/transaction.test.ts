@@ -10,6 +10,7 @@ import {
   usualExtensions,
 } from "../../../test/harness/sink-script.ts";
 import type { Message } from "./envelope.ts";
+import { Progress } from "./progress.ts";
 import { openSession, type TransactionResult } from "./session.ts";
 import type { Timeouts } from "./target.ts";
 
@@ -324,4 +325,59 @@ test("a second transaction during the first is an error", async (t) => {
   const first = session.transact(message());
   await assert.rejects(session.transact(message()), /one transaction at a time/);
   assert.deepEqual(results(await first), ["accepted"]);
+});
+
+/** A source that counts how often it was loaded. */
+function sourceOf(data: Buffer) {
+  const source = {
+    length: undefined,
+    loads: 0,
+    load: async () => {
+      source.loads += 1;
+      return data;
+    },
+  };
+  return source;
+}
+
+test("a message that is not composed yet is loaded only when the server asks for it", async (t) => {
+  const refusing = await start(t, { script: byRecipient({ no: "550 5.1.1 No such user" }) });
+  const refused = sourceOf(Buffer.from("Subject: x\r\n\r\n"));
+  const rejected = await refusing.session.transact(message({ recipients: ["no@example.test"], data: refused }));
+  assert.deepEqual(results(rejected), ["refused:rcpt:550"]);
+  assert.equal(refused.loads, 0);
+  const taken = sourceOf(Buffer.from("Subject: y\r\n\r\n"));
+  assert.deepEqual(results(await refusing.session.transact(message({ data: taken }))), ["accepted"]);
+  assert.equal(taken.loads, 1);
+});
+
+test("a message that turns out to be too large or cannot be composed never arrives", async (t) => {
+  const small = await start(t, { extensions: ["PIPELINING", "SIZE 100"] });
+  const large = sourceOf(Buffer.from(`Subject: x\r\n\r\n${"y".repeat(200)}\r\n`));
+  assert.deepEqual(results(await small.session.transact(message({ data: large }))), ["unsendable:too-large"]);
+  assert.equal(small.session.usable, false);
+  const broken = await start(t);
+  const failing = { length: undefined, load: () => Promise.reject(new Error("no memory")) };
+  await assert.rejects(broken.session.transact(message({ data: failing })), /no memory/);
+  assert.equal(broken.session.usable, false);
+  assert.equal(broken.sink.accepted + small.sink.accepted, 0);
+});
+
+test("progress says what the attempt waits for, and when the message is no longer needed", async (t) => {
+  const { session, sink } = await start(t, { script: on("dot", "silence") });
+  const progress = new Progress();
+  const answered: string[] = [];
+  let dots = 0;
+  progress.onAnswer = (step) => answered.push(step);
+  progress.onDot = () => dots++;
+  const stop = new AbortController();
+  const sending = session.transact(message(), stop.signal, progress);
+  await sink.until(({ deliveries }) => deliveries.some(({ complete }) => complete));
+  assert.equal(progress.step, "dot");
+  assert.notEqual(progress.waitingSinceMs, undefined);
+  assert.deepEqual([...new Set(answered)], ["envelope"]);
+  assert.equal(dots, 1);
+  stop.abort();
+  await sending;
+  assert.equal(progress.waitingSinceMs, undefined);
 });

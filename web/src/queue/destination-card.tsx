@@ -29,7 +29,7 @@ export function DestinationCard({ subject }: { subject: Destination }) {
             <Text fw={600} className="wrap">
               {destination}
             </Text>
-            <StatusBadge of={stateLabel(state)} />
+            <StatusBadge of={subject.stalledSince && !isPaused ? stalled : stateLabel(state)} />
           </Group>
           <WriteOnly>
             <Group gap="xs">
@@ -70,6 +70,7 @@ export function DestinationCard({ subject }: { subject: Destination }) {
           <Fact name="Next attempt">{subject.nextAttemptAt && <Time at={subject.nextAttemptAt} />}</Fact>
           <Fact name="Consecutive failures">{subject.failures > 0 && String(subject.failures)}</Fact>
           <Fact name="Mail servers">{subject.mxSite}</Fact>
+          <Fact name="No answer since">{subject.stalledSince && <Time at={subject.stalledSince} />}</Fact>
         </Facts>
         {subject.lastReply !== "" && (
           <Text size="sm" className="wrap reply" component="blockquote" m={0}>
@@ -122,6 +123,12 @@ const labels: Partial<Record<DestinationState, StatusLabel>> = {
     meaning: "The receiver rejects mail or cannot be reached.",
   },
   [DestinationState.PAUSED]: { text: "Paused", color: "gray", meaning: "Mail waits until you resume it." },
+};
+
+const stalled: StatusLabel = {
+  text: "Not answering",
+  color: "orange",
+  meaning: "The receiver leaves connections open without an answer. One email at a time probes it; the rest waits.",
 };
 
 function stateLabel(state: DestinationState): StatusLabel {
