@@ -96,6 +96,8 @@ test("metrics, doctor and the queue name the sites that do not answer", async ()
     databaseUrl: database.url,
     env: nodeEnv,
   });
+  const queue = await runCommand(["queue"], { dataDir: program.dataDir, databaseUrl: database.url, env: nodeEnv });
+  assert.match(queue.stdout, /slow0\.test +slow0\.test +no answer since 20/);
   assert.match(stdout, /"receivers","result":"warn","found":"slow0\.test has not answered since/);
 });
 

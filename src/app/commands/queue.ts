@@ -20,6 +20,7 @@ type WireDestination = {
   oldestAt?: string;
   nextAttemptAt?: string;
   lastReply: string;
+  stalledSince?: string;
 };
 type Method = keyof (typeof QueueService)["method"];
 type CallMethod = (method: Method, request: JsonObject) => Promise<JsonObject>;
@@ -80,7 +81,9 @@ function show(rows: WireDestination[]): string {
   const lines = rows.map((row) => [
     row.destination,
     row.mxSite,
-    row.state.replace("DESTINATION_STATE_", "").toLowerCase().replaceAll("_", " "),
+    row.stalledSince
+      ? `no answer since ${time(row.stalledSince)}`
+      : row.state.replace("DESTINATION_STATE_", "").toLowerCase().replaceAll("_", " "),
     String(row.queued),
     String(row.inFlight),
     time(row.oldestAt),

@@ -1,7 +1,8 @@
 /** When a site that does not answer counts as stalled, and how long a session may take to open. Both adapt to what the site usually
  * needs. Used by pace/. */
-import type { AnsweredStep } from "../../smtp/client/progress.ts";
-import type { Timeouts } from "../../smtp/client/target.ts";
+
+/** The steps whose usual duration differs: opening a session, the envelope, the reply to the message. */
+export type AnsweredStep = "open" | "envelope" | "dot";
 
 /** The usual time until the site's answer, in milliseconds; a step that was never answered is absent. */
 export type Usual = Partial<Record<AnsweredStep, number>>;
@@ -27,7 +28,7 @@ export function stallAfterMs(usual: Usual, step: AnsweredStep): number {
 }
 
 /** Shorter time-outs until the session is open, for a recipient's first attempt. Later attempts get the full ones. */
-export function openingTimeouts(usual: Usual, attempts: number): Partial<Timeouts> | undefined {
+export function openingTimeouts(usual: Usual, attempts: number) {
   if (attempts > 0) return undefined;
   const limitMs = Math.max(leastOpeningMs, patience * (usual.open ?? 0));
   return { bannerMs: limitMs, ehloMs: limitMs, tlsMs: limitMs };
