@@ -118,7 +118,11 @@ function shapeConfig(values: Values, problems: string[]) {
       values.POSTHORN_TLS_CERT && values.POSTHORN_TLS_KEY
         ? { certFile: values.POSTHORN_TLS_CERT, keyFile: values.POSTHORN_TLS_KEY }
         : undefined,
-    retry: { scheduleMs: values.POSTHORN_RETRY_SCHEDULE_MS, forMs: values.POSTHORN_RETRY_FOR_MS },
+    retry: {
+      scheduleMs: values.POSTHORN_RETRY_SCHEDULE_MS,
+      doubtScheduleMs: values.POSTHORN_DOUBT_SCHEDULE_MS,
+      forMs: values.POSTHORN_RETRY_FOR_MS,
+    },
     webhooks: {
       scheduleMs: values.POSTHORN_WEBHOOK_SCHEDULE_MS,
       timeoutMs: values.POSTHORN_WEBHOOK_TIMEOUT_MS,

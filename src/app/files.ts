@@ -96,3 +96,4 @@ export const firstSignUpFile = (dataDir: string) => join(dataDir, "first-sign-up
 
 /** The folder of captured mail. */
 export const mailboxFolder = (dataDir: string) => join(dataDir, "mailbox");
+export const journalFolder = (dataDir: string) => join(dataDir, "dots");

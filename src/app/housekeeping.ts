@@ -1,5 +1,7 @@
 /** Periodic maintenance of the store: creates partitions ahead of time, drops old ones, deletes expired rows, runs backfills.
  * Started by assemble.ts in the role housekeeping. */
+
+import { forgetReadJournals } from "../delivery/store/doubts.ts";
 import { forgetStsPolicies } from "../delivery/store/mta-sts.ts";
 import { forgetSites } from "../delivery/store/sites.ts";
 import { forgetSeen } from "../inbound/store/inbound.ts";
@@ -29,6 +31,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await dropExpiredKeys(deps.sql);
       await forgetSeen(deps.sql);
       await forgetSites(deps.sql);
+      await forgetReadJournals(deps.sql);
       await forgetStsPolicies(deps.sql);
       await deleteExpired(deps.sql);
       await forgetStats(deps.sql, deps.retention.historyDays);

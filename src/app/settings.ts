@@ -155,6 +155,11 @@ export const settings = {
     value: "30000,120000,300000,900000,1800000,3600000,7200000,14400000",
     help: "Delays between delivery attempts; the last one repeats.",
   },
+  POSTHORN_DOUBT_SCHEDULE_MS: {
+    shape: millisList,
+    value: "300000,3600000,86400000",
+    help: "Waits after attempts that the receiver may have accepted without confirming it; the last one repeats. A repeat may be a second copy.",
+  },
   POSTHORN_RETRY_FOR_MS: {
     shape: whole(1000, 30 * 86400_000),
     value: "172800000",

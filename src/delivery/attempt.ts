@@ -4,6 +4,7 @@ import { type ContentKey, readContents } from "../emails/store/content.ts";
 import type { Log } from "../ops/log.ts";
 import { createLoader } from "../postgres/loader.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
+import type { Journal } from "./journal.ts";
 import type { createJudge } from "./judge.ts";
 import type { DeliveryAttempt } from "./loop.ts";
 import { createMessageSource, type MessageSource, type MessageSourceDeps, Undeliverable } from "./message-source.ts";
@@ -19,6 +20,7 @@ export type AttemptDeps = Omit<MessageSourceDeps, "contentOf"> & {
   /** Undefined in capture mode, where every email is simulated. */
   transport: Transport | undefined;
   simulator: Simulator;
+  journal: Pick<Journal, "sent">;
 };
 
 /** The recipients that get the same message. */
@@ -68,6 +70,7 @@ export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
       run.dropContent = source.drop;
       run.progress.onDot = () => {
         dotSent = true;
+        deps.journal.sent(rows);
         source.drop();
       };
       const { returnPathDomain } = await source.signer();

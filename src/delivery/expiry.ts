@@ -10,7 +10,12 @@ const lanesPerRound = 20;
 const rowsPerLane = 500;
 const maxPausedLanes = 1000;
 
-export function createExpiry(deps: { sql: Sql; lease<T>(take: (id: string) => Promise<T>): Promise<T> }) {
+export function createExpiry(deps: {
+  sql: Sql;
+  lease<T>(take: (id: string) => Promise<T>): Promise<T>;
+  /** Dead workers whose leases must not be taken yet. */
+  pending(): readonly number[];
+}) {
   /** In scan order. `after` is the due time at which the lane's next scan continues. */
   let cursors = new Map<string, { lane: Lane; after: string | undefined }>();
   let lastRoundMs = 0;
@@ -32,7 +37,7 @@ export function createExpiry(deps: { sql: Sql; lease<T>(take: (id: string) => Pr
       const found: Leased[] = [];
       for (const [key, { lane, after }] of [...cursors].slice(0, lanesPerRound)) {
         const { rows, next } = await deps.lease((id) =>
-          leaseExpired(deps.sql, id, { ...lane, after, limit: rowsPerLane }),
+          leaseExpired(deps.sql, id, { ...lane, after, limit: rowsPerLane, pending: deps.pending() }),
         );
         found.push(...rows);
         cursors.delete(key);

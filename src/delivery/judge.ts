@@ -15,7 +15,14 @@ export type Conversation = {
   relayReason?: string;
 };
 
-export type JudgeDeps = { scheduleMs: readonly number[]; nowMs(): number; random(): number; makeEventId(): string };
+export type JudgeDeps = {
+  scheduleMs: readonly number[];
+  /** The waits after attempts in doubt: long, because each repeat may be another copy. */
+  doubtScheduleMs: readonly number[];
+  nowMs(): number;
+  random(): number;
+  makeEventId(): string;
+};
 
 export function createJudge(deps: JudgeDeps) {
   /** `undefined`: we aborted the attempt before the receiver could have accepted the message, so the lease is released unchanged. */
@@ -32,8 +39,7 @@ export function createJudge(deps: JudgeDeps) {
       const row = rows[i]!;
       if (outcome.kind !== "deferred") return finish(row, outcome, conversation);
       const next = nextAttempt({
-        attempts: row.attempts + 1,
-        scheduleMs: deps.scheduleMs,
+        ...waitsAfter(row, outcome.inDoubt),
         random: () => random,
         now,
         expiresAt: row.email.expiresAt,
@@ -41,6 +47,11 @@ export function createJudge(deps: JudgeDeps) {
       if ("expired" in next) return finish(row, expire(outcome), conversation);
       return delay({ row, outcome, conversation, now, at: next.at });
     });
+  }
+
+  function waitsAfter(row: Leased, inDoubt: boolean) {
+    if (inDoubt) return { attempts: row.doubts + 1, scheduleMs: deps.doubtScheduleMs };
+    return { attempts: row.attempts + 1, scheduleMs: deps.scheduleMs };
   }
 
   /** The settlement of a simulated attempt. The simulation sets its own retry delay. */
@@ -69,7 +80,7 @@ export function createJudge(deps: JudgeDeps) {
       event: {
         id: deps.makeEventId(),
         type: "email.delayed",
-        payload: { ...common(row, outcome, conversation), nextAttemptAt: at.toISOString() },
+        payload: { ...common(row, outcome, conversation), nextAttemptAt: at.toISOString(), ...doubtOf(row, outcome) },
       },
     };
   }
@@ -106,6 +117,7 @@ export function createJudge(deps: JudgeDeps) {
       smtpReply,
       remoteMx,
       attempts,
+      ...doubtOf(row, outcome),
     };
   }
 
@@ -117,6 +129,7 @@ export function createJudge(deps: JudgeDeps) {
       dueInMs: undefined,
       attempts: row.attempts,
       inDoubt: row.inDoubt,
+      doubts: row.doubts,
       reply: reason,
       remoteMx: undefined,
       suppress: undefined,
@@ -136,12 +149,13 @@ export function createJudge(deps: JudgeDeps) {
     fault(row: Leased, inDoubt: boolean): Settlement {
       const now = new Date(deps.nowMs());
       const attempts = row.attempts + 1;
-      const { scheduleMs, random } = deps;
-      const next = nextAttempt({ attempts, scheduleMs, random, now, expiresAt: row.email.expiresAt });
+      const { random } = deps;
+      const next = nextAttempt({ ...waitsAfter(row, inDoubt), random, now, expiresAt: row.email.expiresAt });
       const failed = fail(row, "internal", faultReason);
       if ("expired" in next) return failed;
       const reply = faultReply;
-      const payload = { recipients: [row.address], category: "internal", smtpReply: reply, attempts };
+      const doubt = doubtOf(row, { inDoubt });
+      const payload = { recipients: [row.address], category: "internal", smtpReply: reply, attempts, ...doubt };
       const nextAttemptAt = next.at.toISOString();
       return {
         ...failed,
@@ -150,6 +164,7 @@ export function createJudge(deps: JudgeDeps) {
         attempts,
         reply,
         inDoubt: row.inDoubt || inDoubt,
+        doubts: row.doubts + (inDoubt ? 1 : 0),
         event: { id: deps.makeEventId(), type: "email.delayed", payload: { ...payload, nextAttemptAt } },
       };
     },
@@ -166,7 +181,12 @@ export function createJudge(deps: JudgeDeps) {
         event: {
           id: deps.makeEventId(),
           type: "email.bounced",
-          payload: { recipients: [address], bounceType: "BOUNCE_TYPE_TRANSIENT", ...details },
+          payload: {
+            recipients: [address],
+            bounceType: "BOUNCE_TYPE_TRANSIENT",
+            ...details,
+            ...doubtOf(row, { inDoubt: false }),
+          },
         },
       };
     },
@@ -183,6 +203,7 @@ export function createJudge(deps: JudgeDeps) {
         dueInMs: undefined,
         attempts: row.attempts,
         inDoubt: row.inDoubt,
+        doubts: row.doubts,
         reply: `not attempted: the address is on the suppression list (${suppression.reason})`,
         remoteMx: undefined,
         suppress: undefined,
@@ -206,6 +227,7 @@ function base(row: Leased, outcome: Outcome, conversation: Conversation) {
     attempts: row.attempts + 1,
     // A later success may be the second copy, so the flag is never cleared.
     inDoubt: row.inDoubt || outcome.inDoubt,
+    doubts: row.doubts + (outcome.inDoubt ? 1 : 0),
     reply: storable(outcome.reply ?? outcome.reason),
     remoteMx: conversation.remoteMx && storable(conversation.remoteMx),
     suppress: outcome.suppress ? row.address.toLowerCase() : undefined,
@@ -222,6 +244,11 @@ function common(row: Leased, outcome: Outcome, conversation: Conversation) {
     remoteMx: storable(conversation.remoteMx ?? ""),
     attempts: row.attempts + 1,
   };
+}
+
+/** For delayed and bounced events: the receiver may have the message although it did not confirm it. Absent without doubt. */
+function doubtOf(row: Leased, { inDoubt }: { inDoubt: boolean }): { possibleDuplicate?: true } {
+  return row.inDoubt || inDoubt ? { possibleDuplicate: true } : {};
 }
 
 /** Removes what PostgreSQL cannot store (NUL, unpaired surrogates) from a receiver's text, so that the outcome can always be settled. */

@@ -7,9 +7,12 @@ import { createLeaseLoop } from "../postgres/lease-loop.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Hints, Wake } from "../postgres/wake.ts";
 import type { Worker } from "../postgres/workers.ts";
+import type { Doubts } from "./doubts.ts";
 import { createExpiry } from "./expiry.ts";
+import type { Journal } from "./journal.ts";
 import { createLaneSearch, type FoundLane } from "./lane-search.ts";
 import { createSchedule, type Pace, type ScheduleLimits } from "./schedule.ts";
+import { recordWithoutDoubt } from "./store/doubts.ts";
 import { type Leased, leaseDue, releaseLease } from "./store/lease.ts";
 import type { Settlement } from "./store/settle.ts";
 import { createWatch, type Run, type StallPace } from "./watch.ts";
@@ -26,6 +29,8 @@ export type LoopDeps = {
   settle(item: Settlement): Promise<boolean>;
   /** Whether attempts wait for memory. */
   memoryContended(): boolean;
+  journal: Journal;
+  doubts: Doubts;
   pace: Pace &
     StallPace & {
       /** Reads what other nodes know about these destinations and about all sites. Called after every lane search. */
@@ -53,6 +58,7 @@ export function createLoop(deps: LoopDeps) {
     turn,
     waitMs,
     onFailure: () => search.request(),
+    onRetired: (workerId) => recordWithoutDoubt(sql, workerId),
   });
   const watch = createWatch({
     log,
@@ -62,7 +68,7 @@ export function createLoop(deps: LoopDeps) {
     onFree: loop.wake,
   });
   loop.cut.addEventListener("abort", watch.abortAll, { once: true });
-  const expiry = createExpiry({ sql, lease: loop.lease });
+  const expiry = createExpiry({ sql, lease, pending: deps.doubts.pending });
   const search = createLaneSearch({ sql, log, onFound: takeFound, onEnd: loop.wake });
 
   async function turn(): Promise<boolean> {
@@ -70,7 +76,7 @@ export function createLoop(deps: LoopDeps) {
     takeAnnounced();
     const picked = schedule.pick(performance.now(), lanesPerLease);
     if (picked.length === 0) return false;
-    const rows = await loop.lease((lease) => leaseDue(sql, lease, picked));
+    const rows = await lease((id) => leaseDue(sql, id, picked, deps.doubts.pending()));
     schedule.leased(picked, rows);
     startAll(rows);
     return true;
@@ -83,7 +89,13 @@ export function createLoop(deps: LoopDeps) {
     schedule.hint(lanes, performance.now());
   }
 
+  async function lease<T>(take: (id: string) => Promise<T>): Promise<T> {
+    deps.journal.cover(deps.worker.workerId());
+    return await loop.lease(take);
+  }
+
   async function takeFound(found: readonly FoundLane[], meanwhile: readonly Lane[]): Promise<void> {
+    await deps.doubts.resolve();
     await deps.pace.sync(found.map(({ destination }) => destination));
     schedule.replace(found, performance.now());
     schedule.hint(meanwhile, performance.now());
@@ -116,6 +128,7 @@ export function createLoop(deps: LoopDeps) {
       ...settlements.map((result) => loop.persist(() => deps.settle(result))),
       ...(untried.length > 0 ? [loop.persist(() => releaseLease(sql, untried))] : []),
     ]);
+    if (!loop.cut.aborted) deps.journal.settled(rows);
   }
 
   function waitMs(): number {

@@ -18,6 +18,8 @@ export type LeaseLoopDeps = {
   waitMs(): number;
   /** Called after a failed turn: the caller's view of the database may be out of date. */
   onFailure(): void;
+  /** Called when a worker id that was replaced has no work left: nothing was done under its remaining leases. */
+  onRetired?(workerId: number): Promise<void>;
 };
 
 const pauseAfterFailureMs = 500;
@@ -48,7 +50,11 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
 
   /** A lease statement that failed may still have committed. Its rows become free when the worker id that leased them is gone. */
   async function renewWorker(): Promise<void> {
-    await worker.renew(Promise.allSettled(inProgress));
+    const old = worker.workerId();
+    const done = Promise.allSettled(inProgress).then(async () => {
+      if (!cut.signal.aborted) await deps.onRetired?.(old);
+    });
+    await worker.renew(done.catch(() => {}));
     leases.unconfirmed = false;
   }
 

@@ -23,7 +23,7 @@ for (const how of ["close", "reset"] as const) {
     assert.deepEqual(
       events.map(({ type, payload }) => [type, payload.attempts, payload.possibleDuplicate]),
       [
-        ["email.delayed", 1, undefined],
+        ["email.delayed", 1, true],
         ["email.delivered", 2, true],
       ],
     );

@@ -1,6 +1,7 @@
 /** Kills the program at each step of an email's processing. A database lock or the sink blocks the program at the step until
  * enough work has accumulated there; then the test sends SIGKILL. */
 
+import { setTimeout as delay } from "node:timers/promises";
 import { silentLog } from "../../src/ops/log.ts";
 import { openDb, type Sql } from "../../src/postgres/pool.ts";
 import type { Load } from "./ledger.ts";
@@ -13,6 +14,7 @@ import { until } from "./wait.ts";
 /** Blocks the program at a step and resolves when work is waiting there. The returned function runs after the kill. */
 type Hold = (testbed: Testbed, load: Load) => Promise<() => Promise<void>>;
 
+export const anyMoment = "at any moment";
 const everywhereAtSink = "after the lease, in DATA and after the final dot";
 
 const holds: Record<string, Hold> = {
@@ -60,6 +62,12 @@ const holds: Record<string, Hold> = {
       await lock.release();
     };
   },
+  /** Whatever the program is doing, after a time that differs from kill to kill. */
+  [anyMoment]: async (_testbed, load) => {
+    await load.untilAcknowledged(3 + Math.floor(Math.random() * 8));
+    await delay(Math.random() * 100);
+    return async () => {};
+  },
   "after the settle": async (testbed) => {
     const settled = async () => (await testbed.database.sql`select 1 from events`).length;
     const before = await settled();
@@ -97,7 +105,7 @@ export async function killAt(
           for (const release of releases) await release();
           testbed.sink.script = () => undefined;
           await expireHeartbeat(testbed, node);
-          node = await testbed.startNode();
+          node = await testbed.restartNode(node);
         },
       );
       progress(`${i} of ${times}`);

@@ -157,6 +157,8 @@ export type Audit = {
   /** Recipients that got more than one copy, and those among them whose event has `possibleDuplicate`. */
   duplicates: number;
   flagged: number;
+  /** All recipients whose event has `possibleDuplicate`. */
+  suspected: number;
   /** Recipients of acknowledged emails without an outcome, or with a delivered event but no accepted copy at the sink. */
   lost: number;
   /** Positions at which the cursors of the log are not 1, 2, 3 … n. */
@@ -183,7 +185,7 @@ export async function audit(
 
   const finals = finalsByAddress(events);
   const copies = copiesByAddress(testbed);
-  const count = { recipients: 0, duplicates: 0, flagged: 0, lost: 0 };
+  const count = { recipients: 0, duplicates: 0, flagged: 0, suspected: 0, lost: 0 };
   for (const { id, to } of ledger.values()) {
     for (const address of to) {
       count.recipients++;
@@ -201,6 +203,7 @@ export async function audit(
         count.lost++;
         wrong.push(`${address} has a delivered event, but the sink never accepted a copy`);
       }
+      if (final.possibleDuplicate) count.suspected++;
       if (whole <= 1) continue;
       count.duplicates++;
       if (final.possibleDuplicate) count.flagged++;

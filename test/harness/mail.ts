@@ -77,6 +77,7 @@ export function settlement(row: Leased, status: Settlement["status"], extra: Par
     dueInMs: status === "delayed" ? 60_000 : undefined,
     attempts: row.attempts + 1,
     inDoubt: row.inDoubt,
+    doubts: row.doubts,
     reply: "250 2.0.0 ok",
     remoteMx: "mx.test",
     event: { id: makeUuid(Date.now()), type: `email.${status}`, payload: { recipients: [row.address] } },

@@ -42,8 +42,10 @@ export type Testbed = {
   events(): Promise<WireEvent[]>;
   /** Waits until `enough` accepts the log, and returns the complete log. */
   untilEvents(what: string, enough: (events: WireEvent[]) => boolean): Promise<WireEvent[]>;
-  /** Starts another node of the same service, or restarts one after a kill. `checkout` selects the program of another commit. */
+  /** Starts another node of the same service. `checkout` selects the program of another commit. */
   startNode(env?: Record<string, string>, checkout?: ProgramOptions["checkout"]): Promise<RunningProgram>;
+  /** Starts the successor of a killed node, on the same data directory. */
+  restartNode(killed: RunningProgram): Promise<RunningProgram>;
   stop(): Promise<void>;
 };
 
@@ -70,10 +72,16 @@ export async function startTestbed(options: TestbedOptions = {}): Promise<Testbe
     POSTHORN_RESOLVERS: `${dns.host}:${dns.port}`,
     POSTHORN_ALLOW_PRIVATE_MX: "127.0.0.0/8",
     POSTHORN_RETRY_SCHEDULE_MS: "200",
+    POSTHORN_DOUBT_SCHEDULE_MS: "200",
     ...options.env,
   };
   const startNode = async (env: Record<string, string> = {}, checkout?: ProgramOptions["checkout"]) => {
     const node = await startProgram({ databaseUrl: database.url, checkout, env: { ...nodeEnv, ...env } });
+    nodes.push(node);
+    return node;
+  };
+  const restartNode = async ({ dataDir }: RunningProgram) => {
+    const node = await startProgram({ databaseUrl: database.url, dataDir, env: nodeEnv });
     nodes.push(node);
     return node;
   };
@@ -103,6 +111,7 @@ export async function startTestbed(options: TestbedOptions = {}): Promise<Testbe
     workspaceId,
     nodeEnv,
     startNode,
+    restartNode,
     send: (request, headers) =>
       testbed.call(
         "EmailService/SendEmail",

@@ -13,6 +13,8 @@ export type Findings = {
   /** Recipients that got more than one copy, and those among them whose event has `possibleDuplicate`. */
   duplicated: number;
   inDoubt: number;
+  /** All recipients whose event has `possibleDuplicate`, whether they got a second copy or not. */
+  suspected: number;
   gaps: number;
   /** The longest time from a fault until new mail reached the receiver. */
   recoveryMs: number | undefined;
@@ -82,7 +84,11 @@ export async function underLoad<W extends Testbed = Testbed>(
     // The audit reports recipients that never settle as lost.
     await untilSettled(testbed).catch((error: Error) => broken.push(error.message));
     broken.push(...load.wrong);
-    const { emails, lost, duplicates, flagged, gaps, wrong } = await audit(testbed, load.ledger, options.expected);
+    const { emails, lost, duplicates, flagged, suspected, gaps, wrong } = await audit(
+      testbed,
+      load.ledger,
+      options.expected,
+    );
     broken.push(...wrong);
     for (const check of checks) broken.push(...(await check()));
     return {
@@ -92,6 +98,7 @@ export async function underLoad<W extends Testbed = Testbed>(
       lost,
       duplicated: duplicates,
       inDoubt: flagged,
+      suspected,
       gaps,
       broken,
       recoveryMs: recoveries.length === 0 ? undefined : Math.max(...recoveries),

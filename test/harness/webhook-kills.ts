@@ -77,6 +77,7 @@ export async function killWebhooks(times: number, progress: Progress = () => {})
       // Webhooks are delivered at least once; the receiver recognizes an event by its id.
       duplicated: again,
       inDoubt: again,
+      suspected: again,
       note: "counts events; a repeated event has the same id",
     };
   } finally {

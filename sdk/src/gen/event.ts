@@ -145,6 +145,11 @@ export interface EmailDelayedEvent {
   remoteMx: string;
   /** Number of attempts so far. */
   attempts: number;
+  /**
+   * True when an attempt ended in doubt: the receiver may have the message although it did not confirm it, so the next
+   * attempt may be a second copy.
+   */
+  possibleDuplicate: boolean;
 }
 
 /** Payload of `email.bounced`. */
@@ -163,6 +168,8 @@ export interface EmailBouncedEvent {
   remoteMx: string;
   /** Number of attempts. */
   attempts: number;
+  /** True when an attempt ended in doubt: the recipient may have a copy although the email bounced. */
+  possibleDuplicate: boolean;
 }
 
 /** Payload of `email.suppressed`. */

@@ -2,6 +2,8 @@
 import { availableParallelism } from "node:os";
 import { createAttempt } from "../../delivery/attempt.ts";
 import { createComposer } from "../../delivery/compose/pool.ts";
+import { createDoubts } from "../../delivery/doubts.ts";
+import { openJournal, readBootId, readJournals } from "../../delivery/journal.ts";
 import { createJudge } from "../../delivery/judge.ts";
 import { createLoop } from "../../delivery/loop.ts";
 import { createSweep, openMailbox } from "../../delivery/mailbox.ts";
@@ -33,7 +35,7 @@ import { createPool } from "../../smtp/client/pool.ts";
 import type { MxResolver } from "../../smtp/client/route.ts";
 import { createSmtpSender } from "../../smtp/client/send.ts";
 import type { Config } from "../config.ts";
-import { mailboxFolder } from "../files.ts";
+import { journalFolder, mailboxFolder } from "../files.ts";
 import type { Heartbeat } from "../heartbeat.ts";
 import type { Store } from "../open-store.ts";
 import type { InHand } from "../readiness.ts";
@@ -109,12 +111,18 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
   const signing = createSigning({ sql, log, secrets: store.secrets, zone: config.zone });
   const judge = createJudge({
     scheduleMs: config.retry.scheduleMs,
+    doubtScheduleMs: config.retry.doubtScheduleMs,
     nowMs: clock.nowMs,
     random: Math.random,
     makeEventId: () => makeUuid(clock.nowMs()),
   });
   const mailbox = await openMailbox(mailboxFolder(config.dataDir));
   const memory = createMemory(memoryBytes);
+  const bootId = readBootId();
+  const folder = journalFolder(config.dataDir);
+  const left = readJournals(folder, bootId);
+  const doubts = createDoubts({ sql, log, left, doubtScheduleMs: config.retry.doubtScheduleMs });
+  const journal = openJournal({ folder, log, bootId });
   const attempt = createAttempt({
     sql,
     log,
@@ -123,6 +131,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     judge,
     transport,
     simulator: createSimulator({ judge, mailbox, log }),
+    journal,
     memory,
     turns: createTurns(composedAtOnce),
   });
@@ -136,6 +145,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     settle: (item) => settler.add(item, JSON.stringify(item.event.payload).length),
     limits: { sockets },
     memoryContended: memory.contended,
+    journal,
+    doubts,
     pace: transport ? paceOf(sites) : createEvenPace(),
   });
   const followUps = createFollowUps({ sql, log, clock, wake });
@@ -157,6 +168,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     },
     async stop() {
       await loop.stop(config.drainMs);
+      journal.close();
       await sites.stop();
       await settler.idle();
       await followUps.stop();

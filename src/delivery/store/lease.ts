@@ -20,6 +20,8 @@ export type Leased = {
   reply: string | null;
   /** An earlier attempt may have succeeded: its worker died, or the connection broke after the final dot. */
   inDoubt: boolean;
+  /** Attempts that ended in doubt. */
+  doubts: number;
   /** Why the address is on the workspace's suppression list at the time of the lease. */
   suppression: { reason: SuppressionReason; sourceEvent: string | null } | undefined;
   email: LeasedEmail;
@@ -68,18 +70,20 @@ export async function leaseDue(
   sql: Sql,
   lease: string,
   lanes: readonly (Lane & { quota: number })[],
+  /** Dead workers whose leases must not be taken yet (doubts.ts). */
+  pending: readonly number[] = [],
 ): Promise<Leased[]> {
   // A connection keeps the plan of this statement while the queue grows from nothing to a million rows. So the statement leaves the planner
   // no choice that suits one size only: lease-plan.test.ts counts the rows that it reads. docs/decisions/0017 has the reasons.
   const rows = await sql<LeasedRow[]>`
-    with live as materialized (${liveWorkers(sql, lease)}), lane as (
+    with live as materialized (${holders(sql, lease, pending)}), lane as (
       select * from unnest(${lanes.map((l) => l.destination)}::text[], ${lanes.map((l) => l.workspaceId)}::uuid[], ${lanes.map((l) => l.quota)}::int[])
         as l(destination, workspace_id, quota)
       -- Always true, like the condition on position below: both make the planner expect few rows, so that later joins use primary keys.
       where l.quota + 0 = l.quota and not exists (select 1 from paused_destinations p where p.workspace_id = l.workspace_id and p.destination = l.destination)
     ), picked as materialized (
       select r.* from lane, live, lateral (
-        select tableoid as part, ctid as row_location, workspace_id, email_id, position, destination, lease is not null as lost from recipients
+        select tableoid as part, ctid as row_location, workspace_id, email_id, position, destination, ${lost(sql)} as lost from recipients
         where destination = lane.destination and workspace_id = lane.workspace_id and status in ('queued', 'delayed')
           and due_at <= now() and (lease is null or lease >> 32 <> all (live.ids))
         order by due_at limit lane.quota for update skip locked) r
@@ -88,7 +92,7 @@ export async function leaseDue(
       -- The other recipients of a picked email at the same destination, beyond the quota, so that they share its transaction. The query
       -- forces the primary key: with the statistics of an empty table a join read the whole queue.
       select r.* from (select distinct workspace_id, email_id, destination from picked) p cross join live cross join lateral (
-        select tableoid as part, ctid as row_location, email_id, position, lease is not null as lost from recipients
+        select tableoid as part, ctid as row_location, email_id, position, ${lost(sql)} as lost from recipients
         where workspace_id = p.workspace_id and email_id = p.email_id and destination || '' = p.destination
           and status || '' in ('queued', 'delayed') and due_at + interval '0' <= now() and (lease is null or lease >> 32 <> all (live.ids))
         limit 1000 for update skip locked) r
@@ -112,9 +116,9 @@ export async function leaseDue(
 export async function leaseExpired(
   sql: Sql,
   lease: string,
-  scan: Lane & { after: string | undefined; limit: number },
+  scan: Lane & { after: string | undefined; limit: number; pending?: readonly number[] },
 ): Promise<{ rows: Leased[]; next: string | undefined }> {
-  const { destination, workspaceId, after = "-infinity", limit } = scan;
+  const { destination, workspaceId, after = "-infinity", limit, pending = [] } = scan;
   const [scanned] = await sql<{ next: string | null; expired: boolean }[]>`
     select case when count(*) = ${limit} then max(r.due_at)::text end as next, coalesce(bool_or(e.expires_at <= now()), false) as expired
     from (select workspace_id, email_id, due_at from recipients where destination = ${destination} and workspace_id = ${workspaceId}
@@ -123,8 +127,8 @@ export async function leaseExpired(
   const next = scanned?.next ?? undefined;
   if (!scanned?.expired) return { rows: [], next };
   const rows = await sql<LeasedRow[]>`
-    with live as materialized (${liveWorkers(sql, lease)}), expired as materialized (
-      select r.workspace_id, r.email_id, r.position, r.lease is not null as lost from recipients r cross join live
+    with live as materialized (${holders(sql, lease, pending)}), expired as materialized (
+      select r.workspace_id, r.email_id, r.position, ${lost(sql)} as lost from recipients r cross join live
       join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
       where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
         and r.due_at > ${after}::timestamptz and r.due_at <= coalesce(${scanned.next}::timestamptz, 'infinity') and e.expires_at <= now()
@@ -153,14 +157,25 @@ export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<v
     where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position and r.lease = x.lease`;
 }
 
+/** `ids`: workers whose leases are valid. `journaled`: dead workers whose leases are not in doubt. */
+function holders(sql: Sql, lease: string, pending: readonly number[]) {
+  return sql`select w.ids || ${pending}::bigint[] as ids, j.ids as journaled from (${liveWorkers(sql, lease)}) w
+    cross join (select coalesce(array_agg(worker_id), '{}') as ids from read_journals) j`;
+}
+
+/** The worker of the row's lease died, and may have sent the final dot. */
+function lost(sql: Sql) {
+  return sql`lease is not null and lease >> 32 <> all (live.journaled)`;
+}
+
 function recipientColumns(sql: Sql) {
-  return sql`r.workspace_id, r.email_id, r.position, r.kind, r.address, r.destination, r.attempts, r.in_doubt, r.reply`;
+  return sql`r.workspace_id, r.email_id, r.position, r.kind, r.address, r.destination, r.attempts, r.in_doubt, r.doubts, r.reply`;
 }
 
 function leasedColumns(sql: Sql) {
   return sql`
     select l.workspace_id as "workspaceId", l.email_id as "emailId", l.position, l.kind, l.address, l.destination, l.attempts, l.reply,
-      l.in_doubt as "inDoubt", e.domain_id as "domainId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.test,
+      l.in_doubt as "inDoubt", l.doubts, e.domain_id as "domainId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.test,
       e.content_day::text as "contentDay", e.size_bytes::float8 as "sizeBytes", coalesce(e.scheduled_at, e.created_at) as date, e.expires_at as "expiresAt",
       s.reason as "suppressionReason", s.source_event as "sourceEvent"
     from leased l join emails e on e.workspace_id = l.workspace_id and e.id = l.email_id
@@ -183,6 +198,7 @@ function rowsOf(rows: readonly LeasedRow[], lease: string): Leased[] {
       attempts: row.attempts,
       reply: row.reply,
       inDoubt: row.inDoubt,
+      doubts: row.doubts,
       suppression: reason === null ? undefined : { reason, sourceEvent },
       lease,
       email,

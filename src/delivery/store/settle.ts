@@ -14,6 +14,8 @@ export type Settlement = {
   dueInMs: number | undefined;
   attempts: number;
   inDoubt: boolean;
+  /** Attempts that ended in doubt. */
+  doubts: number;
   reply: string;
   remoteMx: string | undefined;
   event: { id: string; type: string; payload: Record<string, unknown> };
@@ -63,6 +65,7 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       due_in: item.dueInMs === undefined ? undefined : `${item.dueInMs} milliseconds`,
       attempts: item.attempts,
       in_doubt: item.inDoubt,
+      doubts: item.doubts,
       reply: item.reply,
       remote_mx: item.remoteMx,
       event_id: item.event.id,
@@ -75,7 +78,7 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
   const rows = await sql<{ ord: number }[]>`
     with input as (
       select * from json_to_recordset((${input}::text)::json) as x(ord integer, workspace_id uuid, email_id uuid, position smallint,
-        lease bigint, status text, due_in interval, attempts smallint, in_doubt boolean, reply text, remote_mx text, event_id uuid,
+        lease bigint, status text, due_in interval, attempts smallint, in_doubt boolean, doubts smallint, reply text, remote_mx text, event_id uuid,
         event_type text, payload jsonb, suppress text, follow_up text)
     ), leased as materialized (
       -- Row by row through the primary key, in order: with the statistics of an empty table a join read the whole queue. The condition on
@@ -96,7 +99,7 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       where c.workspace_id = n.workspace_id and (select count(*) from counter) > 0
       returning c.workspace_id, c.last - n.events as base
     ), recipient as (
-      update recipients r set status = l.status, lease = null, attempts = l.attempts, in_doubt = l.in_doubt, reply = l.reply,
+      update recipients r set status = l.status, lease = null, attempts = l.attempts, in_doubt = l.in_doubt, doubts = l.doubts, reply = l.reply,
         remote_mx = l.remote_mx, due_at = coalesce(now() + l.due_in, r.due_at), last_attempt_at = now(),
         settled_at = case when l.status = 'delayed' then null else now() end
       from leased l where r.workspace_id = l.workspace_id and r.email_id = l.email_id and r.position = l.position

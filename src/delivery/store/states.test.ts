@@ -147,6 +147,7 @@ async function settleAs({ emailId, lease }: Target, status: Parameters<typeof se
       status,
       attempts: 1,
       inDoubt: false,
+      doubts: 0,
       reply: "250 ok",
       dueInMs: status === "delayed" ? 60_000 : undefined,
       remoteMx: undefined,
