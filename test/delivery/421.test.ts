@@ -39,8 +39,8 @@ test("421 between two recipients: both are deferred, retried together, and get o
   assert.deepEqual(
     events.map(({ type, payload }) => `${type} ${payload.recipients} ${payload.possibleDuplicate ?? ""}`).sort(),
     [
-      "email.delayed a@other.test ",
-      "email.delayed b@other.test ",
+      "email.delayed a@other.test false",
+      "email.delayed b@other.test false",
       "email.delivered a@other.test false",
       "email.delivered b@other.test false",
     ],
@@ -58,7 +58,7 @@ test("421 to the final dot is a definite refusal: deferred, then delivered, and 
   assert.deepEqual(
     events.map(({ type, payload }) => [type, payload.possibleDuplicate]),
     [
-      ["email.delayed", undefined],
+      ["email.delayed", false],
       ["email.delivered", false],
     ],
   );

@@ -50,7 +50,7 @@ test("a connection that breaks inside the message: retried, and not in doubt", a
   assert.deepEqual(
     events.map(({ type, payload }) => [type, payload.possibleDuplicate]),
     [
-      ["email.delayed", undefined],
+      ["email.delayed", false],
       ["email.delivered", false],
     ],
   );

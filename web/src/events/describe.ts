@@ -54,6 +54,8 @@ export function describe(event: Event): EventDescription {
 
 type PayloadDescription = Pick<EventDescription, "text" | "facts"> & Partial<EventDescription>;
 
+const unconfirmed = "The receiver did not confirm an attempt and may have the message.";
+
 function describePayload({ payload }: Event): PayloadDescription {
   switch (payload.case) {
     case "sent":
@@ -78,7 +80,8 @@ function describePayload({ payload }: Event): PayloadDescription {
       };
     }
     case "delayed": {
-      const { recipients, nextAttemptAt, category, enhancedCode, smtpReply, remoteMx, attempts } = payload.value;
+      const { recipients, nextAttemptAt, category, enhancedCode, smtpReply, remoteMx, attempts, possibleDuplicate } =
+        payload.value;
       return {
         recipients,
         reply: smtpReply,
@@ -88,11 +91,13 @@ function describePayload({ payload }: Event): PayloadDescription {
           ["Code", enhancedCode],
           ["Attempts", String(attempts)],
           ["Next attempt", nextAttemptAt ? timestampDate(nextAttemptAt).toLocaleString("en-GB") : ""],
+          ["Note", possibleDuplicate ? unconfirmed : ""],
         ],
       };
     }
     case "bounced": {
-      const { recipients, bounceType, category, enhancedCode, smtpReply, remoteMx, attempts } = payload.value;
+      const { recipients, bounceType, category, enhancedCode, smtpReply, remoteMx, attempts, possibleDuplicate } =
+        payload.value;
       return {
         recipients,
         reply: smtpReply,
@@ -102,6 +107,7 @@ function describePayload({ payload }: Event): PayloadDescription {
           ["Server", remoteMx],
           ["Code", enhancedCode],
           ["Attempts", String(attempts)],
+          ["Note", possibleDuplicate ? unconfirmed : ""],
         ],
       };
     }
