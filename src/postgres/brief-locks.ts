@@ -57,7 +57,7 @@ export async function withBriefLocks<T>(
 }
 
 /** Migrations run before there is a table for receipts, and they read the schema to find out what is done. */
-export const withoutReceipt = { withReceipt: false };
+export const withoutReceipt = { receipt: "never" } as const;
 
 /**
  * When the server ends an idle transaction it sends an error and closes the session. A client that writes before it reads sees only the

@@ -13,10 +13,15 @@ const owner = "00000000-0000-0000-0000-000000000000";
 /** Much longer than any look-up. */
 const keptFor = "interval '10 minutes'";
 
-/** The last message of a transaction. A transaction that wrote nothing needs no receipt. */
-export function commitWithReceipt(id: string): string {
+/** Whether a transaction leaves a receipt. `if it writes`: reads in a transaction cost no write. */
+export type ReceiptRule = "always" | "if it writes" | "never";
+
+/** The last message of a transaction. */
+export function commitText(rule: ReceiptRule, id: string): string {
+  if (rule === "never") return "commit";
+  const condition = rule === "always" ? "" : " where pg_current_xact_id_if_assigned() is not null";
   return `insert into idempotency (workspace_id, key, request_hash, answer, expires_at)
-    select '${owner}', '${id}', 'stored', '{}', now() + ${keptFor} where pg_current_xact_id_if_assigned() is not null; commit`;
+    select '${owner}', '${id}', 'stored', '{}', now() + ${keptFor}${condition}; commit`;
 }
 
 /** A write that stands for nothing, for write-probe.ts. It always uses the same row. */

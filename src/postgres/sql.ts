@@ -9,7 +9,7 @@ import type { DatabaseHealth } from "./health.ts";
 import { createListening, type NotificationListener } from "./listening.ts";
 import { ConnectionLost, endsConnection, mayWrite, withCode } from "./lost-connection.ts";
 import { OutcomeUnknown } from "./outage.ts";
-import { commitWithReceipt, lookUpReceipt } from "./receipts.ts";
+import { commitText, lookUpReceipt, type ReceiptRule } from "./receipts.ts";
 
 export type Row = Record<string, unknown>;
 
@@ -61,9 +61,9 @@ export interface Sql {
   write<T extends readonly object[] = Row[]>(strings: TemplateStringsArray, ...values: unknown[]): Statement<T>;
   /**
    * Runs `work` in one transaction; statements of the `sql` it gets are part of that transaction. A lost commit is looked up like a
-   * `write`, unless the transaction runs on a database that may have no tables yet (`withReceipt: false`).
+   * `write`, unless the transaction runs on a database that may have no tables yet (`receipt: "never"`).
    */
-  begin<T>(work: (sql: Sql) => Promise<T>, options?: { withReceipt?: boolean }): Promise<T>;
+  begin<T>(work: (sql: Sql) => Promise<T>, options?: { receipt?: ReceiptRule }): Promise<T>;
   /** Runs long work on one connection without time limits, then closes the connection, which ends its settings and locks. */
   session<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** Runs a text without parameters, which may contain several statements. It must not contain input from outside. */
@@ -132,7 +132,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
 
   async function writeAlone(text: string, values: unknown[]): Promise<Row[]> {
     return await preparedAgain(async () =>
-      transact(await acquire(), (_, run) => run(text, values), { withReceipt: true }),
+      transact(await acquire(), (_, run) => run(text, values), { receipt: "always" }),
     );
   }
 
@@ -150,15 +150,15 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     }) as Sql;
   }
 
-  type TransactOptions = { withReceipt: boolean; limit?: object; keepClient?: boolean };
+  type TransactOptions = { receipt: ReceiptRule; limit?: object; keepClient?: boolean };
 
   /** Releases the connection at the end, before a look-up, unless it belongs to a session. */
   async function transact<T>(
     client: PoolClient,
     work: (sql: Sql, run: Run) => Promise<T>,
-    { withReceipt, limit, keepClient }: TransactOptions,
+    { receipt, limit, keepClient }: TransactOptions,
   ): Promise<T> {
-    const receipt = withReceipt ? randomUUID() : undefined;
+    const id = randomUUID();
     let committing = false;
     let result: T;
     // When the server ends an idle transaction, its error arrives between two statements, and the next one fails with "not queryable".
@@ -172,13 +172,13 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
       await query(client, "begin", []);
       result = await work(createTag(run, run, { ...inTransaction, pool, health }), run);
       committing = true;
-      await query(client, receipt === undefined ? "commit" : commitWithReceipt(receipt), []);
+      await query(client, commitText(receipt, id), []);
     } catch (error) {
       // A connection that cannot roll back is closed, so that nothing of this transaction leaks into the next one.
       if (!lost.has(client)) await query(client, "rollback", []).catch(() => lost.add(client));
-      if (!committing || receipt === undefined || !endsConnection(error)) throw idleTimeout ?? error;
+      if (!committing || receipt === "never" || !endsConnection(error)) throw idleTimeout ?? error;
       finish();
-      const stored = await lookUpReceipt({ id: receipt, acquire, withinMs: currentCall()?.timeLeftMs() });
+      const stored = await lookUpReceipt({ id, acquire, withinMs: currentCall()?.timeLeftMs() });
       if (stored === undefined) throw new OutcomeUnknown(error);
       if (!stored) throw error;
       // The receipt was found, so the transaction committed with this result.
@@ -198,16 +198,16 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
 
   async function begin<T>(
     work: (sql: Sql) => Promise<T>,
-    { withReceipt = true }: { withReceipt?: boolean } = {},
+    { receipt = "if it writes" }: { receipt?: ReceiptRule } = {},
   ): Promise<T> {
-    return await transact(await acquire(), work, { withReceipt });
+    return await transact(await acquire(), work, { receipt });
   }
 
   async function session<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const client = await acquire();
     const limit = { query_timeout: sessionQueryTimeoutMs };
     const beginHere = <R>(inner: (sql: Sql) => Promise<R>) =>
-      transact(client, inner, { withReceipt: false, limit, keepClient: true });
+      transact(client, inner, { receipt: "never", limit, keepClient: true });
     const run: Run = (text, values) => query(client, text, values, limit);
     try {
       // After a power loss the client sends no FIN. Without this timeout the server would keep the session's locks for hours.

@@ -4,7 +4,16 @@ import { databases } from "./database.ts";
 import type { Fault } from "./fault.ts";
 import { kills } from "./kills.ts";
 import { listeners } from "./listeners.ts";
+import { lostCommits } from "./lost-commits.ts";
 import { nodes } from "./nodes.ts";
 import { receivers } from "./receivers.ts";
 
-export const allFaults: readonly Fault[] = [...kills, ...databases, ...nodes, ...receivers, ...queued, ...listeners];
+export const allFaults: readonly Fault[] = [
+  ...kills,
+  ...databases,
+  ...lostCommits,
+  ...nodes,
+  ...receivers,
+  ...queued,
+  ...listeners,
+];

@@ -15,7 +15,7 @@ export type Fate = "forward" | "lose" | "cut" | "lose answer" | "go away";
 export type DatabaseProxy = {
   url: string;
   /** Decides the fate of everything that the program sends. Default: forward. */
-  fateOf(decide: (text: string) => Fate): void;
+  fateOf(decide: (text: string, connection: object) => Fate): void;
   /** Refuses new connections and ends the open ones. */
   goAway(): void;
   comeBack(): void;
@@ -35,7 +35,7 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
   const pairs = new Map<Socket, Socket>();
   let frozen = false;
   let away = false;
-  let decide: (text: string) => Fate = () => "forward";
+  let decide: (text: string, connection: object) => Fate = () => "forward";
   const join = (client: Socket, upstream: Socket) => {
     client.pipe(fates(client, upstream)).pipe(upstream);
     upstream.pipe(client);
@@ -44,11 +44,11 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
   const fates = (client: Socket, upstream: Socket) =>
     new Transform({
       transform(chunk: Buffer, _, next) {
-        const fate = decide(chunk.toString("latin1"));
+        const fate = decide(chunk.toString("latin1"), client);
         if (fate === "forward") return next(null, chunk);
         upstream.unpipe(client);
         if (fate === "lose") return void client.resetAndDestroy();
-        if (fate === "go away") away = true;
+        if (fate === "go away") goAway(client);
         upstream.removeAllListeners("data");
         // The server sends the answer after the commit. It is read and dropped.
         upstream.once("data", () => client.resetAndDestroy());
@@ -58,6 +58,10 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
         upstream.resume();
       },
     });
+  const goAway = (except?: Socket) => {
+    away = true;
+    for (const client of clients) if (client !== except) client.resetAndDestroy();
+  };
   const server = createServer((client) => {
     if (away) return void client.resetAndDestroy();
     const upstream = connect(path);
@@ -77,10 +81,7 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
     fateOf(chosen) {
       decide = chosen;
     },
-    goAway() {
-      away = true;
-      for (const client of clients) client.resetAndDestroy();
-    },
+    goAway,
     comeBack() {
       away = false;
       decide = () => "forward";
