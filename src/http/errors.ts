@@ -29,7 +29,7 @@ export function toConnectError(error: unknown, context: FailedCall): ConnectErro
       { requestId: context.requestId, method: context.method, reason: (error as Error).message },
       "database unavailable",
     );
-    return fromProblem(unavailable(error, keyFacts(context)));
+    return fromProblem(unavailable(error, factsOf(context)));
   }
   if (isUnstorableText(error)) return fromProblem(unstorableText());
   context.log.error(
@@ -44,9 +44,12 @@ export function toConnectError(error: unknown, context: FailedCall): ConnectErro
 
 const takeKeys = /^EmailService\/(SendEmail|SendEmailBatch)$/;
 
-function keyFacts({ method, header }: FailedCall): CallFacts {
+/** Methods that only read, by the names that the contract uses. */
+const readOnly = /\/(Get|List|Stream|Export)[A-Z]/;
+
+function factsOf({ method, header }: FailedCall): CallFacts {
   const takesKey = takeKeys.test(method);
-  return { takesKey, hasKey: takesKey && header?.("idempotency-key") !== undefined };
+  return { reads: readOnly.test(method), takesKey, hasKey: takesKey && header?.("idempotency-key") !== undefined };
 }
 
 function unstorableText(): Problem {

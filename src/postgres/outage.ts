@@ -144,6 +144,8 @@ export class OutcomeUnknown extends Error {
 
 /** What a caller needs to know about its call to get the right advice. */
 export type CallFacts = {
+  /** The method only reads. */
+  reads?: boolean;
   /** Earlier steps of the same call are stored. */
   partlyStored?: boolean;
   /** The call carried an Idempotency-Key that its method honors. */
@@ -171,7 +173,8 @@ export function unavailable(cause: unknown, facts: CallFacts = {}): Problem {
       `${problem}, and only the first part of this request was stored. Read the current state before you repeat the request.`,
       { retryAfterMs, reason: "PARTLY_STORED", cause },
     );
-  return new Problem("unavailable", `${problem}, so nothing was stored. ${advice}`, { retryAfterMs, reason, cause });
+  const effect = facts.reads ? "this request could not be answered" : "nothing was stored";
+  return new Problem("unavailable", `${problem}, so ${effect}. ${advice}`, { retryAfterMs, reason, cause });
 }
 
 function toFindOut({ hasKey, takesKey }: CallFacts): string {

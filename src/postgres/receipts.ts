@@ -49,13 +49,13 @@ const pauseMs = 100;
 export type LookUp = {
   id: string;
   acquire(): Promise<PoolClient>;
-  /** Until the caller's deadline; undefined without one. */
+  /** Until the caller's deadline; undefined without one. A tenth of it stays for the answer. */
   withinMs: number | undefined;
 };
 
 /** True: the transaction is stored. False: it is not, and can never be. Undefined: no answer within the limit. */
 export async function lookUpReceipt({ id, acquire, withinMs = lookUpLimitMs }: LookUp): Promise<boolean | undefined> {
-  const untilMs = performance.now() + Math.min(Math.max(withinMs, shortestLookUpMs), longestLookUpMs);
+  const untilMs = performance.now() + Math.min(Math.max(withinMs * 0.9, shortestLookUpMs), longestLookUpMs);
   for (;;) {
     const leftMs = untilMs - performance.now();
     if (leftMs <= 0) return undefined;
