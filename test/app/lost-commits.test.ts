@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loseCommits } from "../faults/lost-commits.ts";
-import type { Fate } from "../harness/database-proxy.ts";
+import { type Loss, loseCommits } from "../faults/lost-commits.ts";
 
-for (const [fate, times] of [
+for (const [loss, times] of [
   ["lose answer", 3],
   ["lose", 3],
   ["cut", 3],
+  ["statement", 3],
+  ["reset", 5],
   ["go away", 1],
-] as [Fate, number][]) {
-  test(`under load, every answer is true when a commit meets this fate: ${fate}`, async () => {
-    const { injected, lost, duplicated, gaps, broken } = await loseCommits(fate, times, () => {});
+] as [Loss, number][]) {
+  test(`under load, every answer is true when a commit is lost this way: ${loss}`, async () => {
+    const { injected, lost, duplicated, gaps, broken } = await loseCommits(loss, times, () => {});
     assert.deepEqual(broken, []);
     assert.deepEqual({ injected, lost, duplicated, gaps }, { injected: times, lost: 0, duplicated: 0, gaps: 0 });
   });

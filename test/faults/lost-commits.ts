@@ -9,6 +9,9 @@ import type { Fault } from "./fault.ts";
 
 const truth = "every answer is true: success is stored once, `nothing was stored` is not stored";
 
+/** How a commit is lost. `statement`: the statement before it loses its answer. `reset`: all connections end at any moment. */
+export type Loss = Exclude<Fate, "forward"> | "statement" | "reset";
+
 export const lostCommits: Fault[] = [
   {
     name: "a lost commit: stored, but the connection drops before its answer",
@@ -29,6 +32,18 @@ export const lostCommits: Fault[] = [
     inject: (times, progress) => loseCommits("cut", times, progress),
   },
   {
+    name: "a lost commit: the connection drops after the statement, before the commit",
+    promise: `${truth}; never \`unknown\``,
+    times: 30,
+    inject: (times, progress) => loseCommits("statement", times, progress),
+  },
+  {
+    name: "a lost commit: all connections are reset at any moment",
+    promise: `${truth}; never \`unknown\``,
+    times: 50,
+    inject: (times, progress) => loseCommits("reset", times, progress),
+  },
+  {
     name: "a lost commit: PostgreSQL stays away until the caller's deadline",
     promise: `${truth}; \`unknown\` only here`,
     times: 10,
@@ -43,7 +58,7 @@ const senders = 4;
 /** For the fault in which the database stays away: long enough for every other call. */
 const deadlineMs = 3_000;
 
-export async function loseCommits(fate: Fate, times: number, progress: Progress): Promise<Findings> {
+export async function loseCommits(loss: Loss, times: number, progress: Progress): Promise<Findings> {
   let proxy: DatabaseProxy;
   const start = async () => {
     const testbed = await startTestbed();
@@ -66,15 +81,15 @@ export async function loseCommits(fate: Fate, times: number, progress: Progress)
     whenSettled(async () => [...wrong, ...(await falseAnswers(testbed, told))]);
     for (let i = 1; i <= times; i++) {
       const unknownBefore = count(told, "unknown");
-      const met = nextAccept(proxy, fate);
+      const met = loss === "reset" ? await resetAll(proxy) : nextAccept(proxy, loss);
       await injectFault(
         () => until("a commit to be lost", met),
         async () => {
-          if (fate !== "go away") return;
+          if (loss !== "go away") return;
           await until("callers that hear `unknown`", () => count(told, "unknown") > unknownBefore);
           proxy.comeBack();
         },
-        fate === "go away" ? "repair" : "fault",
+        loss === "go away" ? "repair" : "fault",
       );
       progress(`${i} of ${times}`);
     }
@@ -88,8 +103,8 @@ export async function loseCommits(fate: Fate, times: number, progress: Progress)
     }
   });
   const unexpected =
-    fate !== "go away" && count(told, "unknown") > 0 ? ["`unknown` although the database was there"] : [];
-  const failed = fate === "lose answer" && count(told, "not stored") > 0 ? ["a stored email was not acknowledged"] : [];
+    loss !== "go away" && count(told, "unknown") > 0 ? ["`unknown` although the database was there"] : [];
+  const failed = loss === "lose answer" && count(told, "not stored") > 0 ? ["a stored email was not acknowledged"] : [];
   return {
     ...found,
     broken: [...found.broken, ...unexpected, ...failed],
@@ -99,15 +114,24 @@ export async function loseCommits(fate: Fate, times: number, progress: Progress)
 
 const count = (told: readonly Told[], heard: Heard) => told.filter((one) => one.heard === heard).length;
 
-/** The commit of the next batch that contains mail of our client meets its fate. */
-function nextAccept(proxy: DatabaseProxy, fate: Fate): () => boolean {
+/** Ends every connection, whatever it does. The pause differs, so that each reset meets other statements. */
+async function resetAll(proxy: DatabaseProxy): Promise<() => boolean> {
+  await delay(Math.random() * 50);
+  proxy.cut("reset");
+  return () => true;
+}
+
+/** The next batch that contains mail of our client meets its fate. */
+function nextAccept(proxy: DatabaseProxy, loss: Exclude<Loss, "reset">): () => boolean {
   const carriers = new WeakSet<object>();
   let met = false;
   proxy.fateOf((text, connection) => {
-    if (text.includes('"subject":"lost-')) carriers.add(connection);
-    if (met || !carriers.has(connection) || !text.includes("; commit\0")) return "forward";
+    const isStatement = text.includes('"subject":"lost-');
+    if (isStatement) carriers.add(connection);
+    const isCommit = carriers.has(connection) && text.includes("; commit\0");
+    if (met || !(loss === "statement" ? isStatement : isCommit)) return "forward";
     met = true;
-    return fate;
+    return loss === "statement" ? "lose answer" : loss;
   });
   return () => met;
 }
