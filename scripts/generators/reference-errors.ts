@@ -3,6 +3,7 @@ import { type DescMessage, fromJson, toBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import { codeToHttpStatus, codeToString } from "@connectrpc/connect/protocol-connect";
+import { outages } from "../../src/postgres/outage.ts";
 import type { Contract } from "./descriptors.ts";
 import { methodText } from "./reference-service.ts";
 import { methodLink, table, typeSections } from "./reference-types.ts";
@@ -37,11 +38,21 @@ export function errorsPage(contract: Contract): string {
     ),
     "## Details",
     prose(
-      "Entries of `details` are protobuf messages: `type` is the name of the message, `value` its base64 encoding. Two messages are used.",
+      "Entries of `details` are protobuf messages: `type` is the name of the message, `value` its base64 encoding. Three messages are used.",
     ),
     ...typeSections(
       contract,
       details.flatMap((type) => [type, ...type.nestedMessages]),
+    ),
+    "## Reasons of unavailable",
+    prose(unavailableIntro),
+    table(
+      ["Reason", "Message", "Stored"],
+      [
+        ...outages.map(({ reason, problem }) => [`\`${reason}\``, `${problem}, so nothing was stored.`, "no"]),
+        ["`OUTCOME_UNKNOWN`", "…, and it is unknown whether this request was stored.", "unknown"],
+        ["`PARTLY_STORED`", "…, and only the first part of this request was stored.", "in part"],
+      ],
     ),
     "## By code",
     ...codes.flatMap((code) => {
@@ -63,6 +74,12 @@ went wrong and what to do next, and \`details\` contains structured data for som
 
 A stream that fails after its first message ends with the same object in its last message. gRPC and gRPC-Web clients see the
 same codes as gRPC status codes.`;
+
+const unavailableIntro = `The \`reason\` in \`google.rpc.ErrorInfo\` tells what became of the request. After \`DATABASE_…\`, nothing was
+stored, and every call can be repeated. \`OUTCOME_UNKNOWN\` is rare: the connection to the database was lost during the commit, and the database stayed away
+until the caller's deadline, or for 10 seconds if there was none. Repeat such a call with the same idempotency key, which stores it at most once;
+without a key, look for the result first, for example with ListEmails. \`PARTLY_STORED\` is returned by methods that
+store in several steps, such as ImportSuppressions and PurgeDestination.`;
 
 function exampleError(badRequest: DescMessage) {
   const description = 'write "ada" as "ada@example.com" or "Ada <ada@example.com>"';
@@ -112,7 +129,7 @@ const everyMethod: [Code, string][] = [
   [Code.Unimplemented, "The method does not exist, or is planned and not yet served."],
   [
     Code.Unavailable,
-    "The server is stopping or cannot reach its database. The call was not acknowledged: retry, with the same idempotency key if it sends.",
+    "The server is stopping, or its database cannot serve. The message and the `google.rpc.ErrorInfo` detail say whether anything was stored: see [unavailable](#reasons-of-unavailable).",
   ],
   [Code.Internal, "An error in the service."],
 ];

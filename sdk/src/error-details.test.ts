@@ -4,13 +4,22 @@ import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
-import { BadRequestSchema, RetryInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { readDetails } from "./error-details.ts";
 
 function detail(type: string, bytes: Uint8Array) {
   // Connect omits the base64 padding.
   return { type, value: Buffer.from(bytes).toString("base64").replace(/=+$/, "") };
 }
+
+test("the reason is decoded as encoded, and an empty one is left out", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), (reason) => {
+      const info = toBinary(ErrorInfoSchema, create(ErrorInfoSchema, { reason, domain: "posthorn" }));
+      assert.equal(readDetails([detail("google.rpc.ErrorInfo", info)]).reason, reason || undefined);
+    }),
+  );
+});
 
 test("violations and retry delays are decoded as encoded", () => {
   const text = fc.string({ unit: "grapheme" });
@@ -32,7 +41,12 @@ test("violations and retry delays are decoded as encoded", () => {
 test("malformed details do not throw", () => {
   fc.assert(
     fc.property(fc.uint8Array(), fc.anything(), (bytes, anything) => {
-      readDetails([detail("google.rpc.BadRequest", bytes), detail("google.rpc.RetryInfo", bytes), anything]);
+      readDetails([
+        detail("google.rpc.BadRequest", bytes),
+        detail("google.rpc.ErrorInfo", bytes),
+        detail("google.rpc.RetryInfo", bytes),
+        anything,
+      ]);
       readDetails(anything);
     }),
   );

@@ -1,10 +1,11 @@
-/** Reads the details of a Connect error, base64-encoded protobuf. Two types are used: BadRequest and RetryInfo. */
+/** Reads the details of a Connect error, base64-encoded protobuf. Three types are used: BadRequest, ErrorInfo and RetryInfo. */
 import { fromBase64 } from "./base64.ts";
 import type { FieldViolation } from "./gen/error-details.ts";
 
 export interface ReadDetails {
   violations?: FieldViolation[];
   retryAfterMs?: number;
+  reason?: string;
 }
 
 /** Skips details that cannot be decoded, so that the caller still gets the error itself. */
@@ -15,6 +16,7 @@ export function readDetails(details: unknown): ReadDetails {
     if (typeof value !== "string") continue;
     try {
       if (type === "google.rpc.BadRequest") read.violations = readBadRequest(fromBase64(value));
+      if (type === "google.rpc.ErrorInfo") read.reason = readErrorInfo(fromBase64(value));
       if (type === "google.rpc.RetryInfo") read.retryAfterMs = readRetryInfo(fromBase64(value));
     } catch {}
   }
@@ -27,6 +29,11 @@ function readBadRequest(bytes: Uint8Array): FieldViolation[] {
     const inner = [...fieldsOf(violation.bytes)];
     return { field: textOf(inner.find(isBytes(1))), description: textOf(inner.find(isBytes(2))) };
   });
+}
+
+// ErrorInfo.reason = 1.
+function readErrorInfo(bytes: Uint8Array): string | undefined {
+  return textOf([...fieldsOf(bytes)].find(isBytes(1))) || undefined;
 }
 
 // RetryInfo.retry_delay = 1; Duration.seconds = 1, nanos = 2.

@@ -25,6 +25,7 @@ export type ErrorCode = (typeof errorCodes)[number];
 export interface PosthornErrorDetails {
   violations?: readonly FieldViolation[];
   retryAfterMs?: number;
+  reason?: string;
   requestId?: string;
   cause?: unknown;
 }
@@ -37,6 +38,11 @@ export class PosthornError extends Error {
   readonly violations: readonly FieldViolation[];
   /** How long the server asks to wait before the next attempt. */
   readonly retryAfterMs: number | undefined;
+  /**
+   * Why the service is `unavailable`: `DATABASE_…` means that nothing was stored, `OUTCOME_UNKNOWN` that the request may be stored or
+   * not, `PARTLY_STORED` that its first steps are stored. Undefined for other errors and older servers.
+   */
+  readonly reason: string | undefined;
   /** Identifies the call in the server's log. Undefined when no server responded. */
   readonly requestId: string | undefined;
 
@@ -45,6 +51,7 @@ export class PosthornError extends Error {
     this.code = code;
     this.violations = details.violations ?? [];
     this.retryAfterMs = details.retryAfterMs;
+    this.reason = details.reason;
     this.requestId = details.requestId;
   }
 }

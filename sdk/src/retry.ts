@@ -51,7 +51,12 @@ function mayRepeat(error: PosthornError, method: MethodName): boolean {
   // Only a rate limit has a delay. Other limits, such as a body that is too large, do not go away with a retry.
   if (error.code === "resource_exhausted") return error.retryAfterMs !== undefined;
   if (error.code !== "unavailable") return false;
-  return repeatable.has(method) || wasNeverSent(error.cause);
+  return repeatable.has(method) || storedNothing(error) || wasNeverSent(error.cause);
+}
+
+/** The server knows that the request had no effect, so any method may be repeated. */
+function storedNothing({ reason }: PosthornError): boolean {
+  return reason?.startsWith("DATABASE_") === true;
 }
 
 const connectErrors = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);

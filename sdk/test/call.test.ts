@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { BadRequestSchema, RetryInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { EmailService } from "../../src/gen/v1/email_pb.ts";
 import { KeyService } from "../../src/gen/v1/key_pb.ts";
 import { Posthorn, PosthornError } from "../src/index.ts";
@@ -127,6 +127,35 @@ test("a call is retried after a rate limit, but not after a limit without a dela
   const error = await rejection<PosthornError>(client.keys.create({ name: "worker", permission: "send" }));
   assert.equal(error.code, "resource_exhausted");
   assert.equal(requests.length, 3);
+});
+
+/** Answers CreateKey once with this reason, then with a key. */
+const failsOnce = (reason: string) => {
+  let failed = false;
+  return (router: ConnectRouter) =>
+    router.service(KeyService, {
+      createKey() {
+        if (failed) return { secret: "ph_live_new" };
+        failed = true;
+        const error = new ConnectError("the database", Code.Unavailable);
+        const value = create(ErrorInfoSchema, { reason, domain: "posthorn" });
+        error.details.push({ desc: ErrorInfoSchema, value });
+        throw error;
+      },
+    });
+};
+
+test("key creation is retried when the server knows that nothing was stored", async (t) => {
+  const { client, requests } = await peer(t, { routes: failsOnce("DATABASE_READ_ONLY") });
+  assert.equal((await client.keys.create({ name: "worker", permission: "send" })).secret, "ph_live_new");
+  assert.equal(requests.length, 2);
+});
+
+test("key creation is not retried when its outcome is unknown, and the error has the reason", async (t) => {
+  const { client, requests } = await peer(t, { routes: failsOnce("OUTCOME_UNKNOWN") });
+  const error = await rejection<PosthornError>(client.keys.create({ name: "worker", permission: "send" }));
+  assert.deepEqual([error.code, error.reason], ["unavailable", "OUTCOME_UNKNOWN"]);
+  assert.equal(requests.length, 1);
 });
 
 test("key creation is not retried when its response is lost", async (t) => {

@@ -3,6 +3,7 @@
 import { readFile, statfs } from "node:fs/promises";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
+import { outages } from "../postgres/outage.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { nodesByRole } from "../postgres/workers.ts";
 import { queueDepth } from "../queue/store.ts";
@@ -47,12 +48,25 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
     const { sql } = node;
     // A closing pool rejects every statement.
     const open = sql !== undefined && node.phase !== "stopping";
-    const up = open && (await readiness.database()) === "ok";
+    const up = open && (await readiness.databaseAnswers());
     metrics.databaseUp.set(up ? 1 : 0);
+    measureProblems();
     metrics.poolConnections.set({ state: "open" }, sql?.pool.totalCount ?? 0);
     metrics.poolConnections.set({ state: "waiting" }, sql?.pool.waitingCount ?? 0);
     if (!up) return forgetCluster();
     await Promise.all([measureQueue(), measureNodes()]);
+  }
+
+  const counted = new Map<string, number>();
+
+  function measureProblems(): void {
+    const health = node.sql?.health;
+    for (const { state } of outages) {
+      metrics.databaseProblem.set({ reason: state }, health?.problem()?.state === state ? 1 : 0);
+      const failures = health?.failures().get(state) ?? 0;
+      metrics.databaseFailures.inc({ reason: state }, failures - (counted.get(state) ?? 0));
+      counted.set(state, failures);
+    }
   }
 
   async function measureQueue(): Promise<void> {

@@ -7,7 +7,8 @@ import { openEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
 import { explain, pathsOverlap } from "../postgres/embedded/error.ts";
 import { makeDataDir } from "../postgres/embedded/location.ts";
 import { migrate, type Progress } from "../postgres/migrate.ts";
-import { examineServer, isDatabaseAway, openDb, type ServerFacts, type Sql } from "../postgres/pool.ts";
+import { type Outage, outageOf } from "../postgres/outage.ts";
+import { examineServer, openDb, type ServerFacts, type Sql } from "../postgres/pool.ts";
 import { schemaState } from "../postgres/schema-state.ts";
 import { checkSecret, createSecrets, type Secrets } from "../postgres/sealing.ts";
 import type { Config } from "./config.ts";
@@ -33,12 +34,14 @@ export type StoreOptions = {
   onOpen?: (sql: Sql) => void;
   /** For a backup: skip the migration, so that the data is copied as it is. An empty database is migrated anyway. */
   keepSchema?: boolean;
+  /** How long to wait for a server that does not answer yet. Default: half a minute. */
+  waitForServerMs?: number;
   /** Interrupts a migration, and the wait for a server that does not answer. */
   stop?: AbortSignal;
 };
 
 /** How long to wait for an external server that starts later than this program. */
-const waitForServerMs = 30_000;
+const defaultWaitMs = 30_000;
 
 export async function openStore(options: StoreOptions): Promise<Store> {
   return await open(options).catch(async (error) => {
@@ -108,23 +111,33 @@ async function startServer({
   return purpose === "program" ? await startEmbedded(options) : await openEmbedded(options);
 }
 
-async function waitForServer(url: string, { config, log, stop }: StoreOptions): Promise<ServerFacts> {
+async function waitForServer(url: string, options: StoreOptions): Promise<ServerFacts> {
+  const { config, log, stop, waitForServerMs = defaultWaitMs } = options;
   const until = Date.now() + waitForServerMs;
   for (let logged = false; ; ) {
     try {
       return await examineServer(url);
     } catch (error) {
       // A command may connect to the embedded server before the program has created its database (3D000).
+      const outage = outageOf(error);
+      // A wrong password does not become right by waiting.
       const retryable =
-        isDatabaseAway(error) || (config.databaseUrl === undefined && (error as { code?: string }).code === "3D000");
-      if (!retryable || Date.now() > until)
-        throw new Error(`PostgreSQL does not answer: ${(error as Error).message}`, { cause: error });
+        (outage !== undefined && outage.reason !== "DATABASE_LOGIN") ||
+        (config.databaseUrl === undefined && (error as { code?: string }).code === "3D000");
+      if (!retryable || Date.now() > until) throw new Error(startProblem(outage, error as Error), { cause: error });
       if (!logged) log.warn({ reason: (error as Error).message }, "waiting for PostgreSQL");
       logged = true;
       stop?.throwIfAborted();
       await delay(500, undefined, { signal: stop }).catch(() => stop?.throwIfAborted());
     }
   }
+}
+
+/** Says "does not answer" only of a server that does not. */
+function startProblem(outage: Outage | undefined, { message }: Error): string {
+  if (!outage) return `PostgreSQL refuses the connection: ${message}`;
+  if (outage.reason === "DATABASE_UNREACHABLE") return `PostgreSQL does not answer: ${message}`;
+  return `${outage.problem}: ${message}. ${outage.fix}`;
 }
 
 /** An external database that Posthorn cannot use. The message is for the operator. */

@@ -1,4 +1,6 @@
 /** Whether this node can serve, and if not, why. Used by /readyz on both ports and before each scrape of the metrics. */
+import { withCode } from "../postgres/lost-connection.ts";
+import { outageOf } from "../postgres/outage.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Ports } from "./files.ts";
 import type { Role } from "./settings.ts";
@@ -36,8 +38,10 @@ export type Details = {
 };
 
 export type Readiness = {
-  /** `ok`, or why PostgreSQL does not answer. Resolves within two seconds. */
+  /** `ok`, or what is wrong with PostgreSQL, such as `disk full`. Resolves within two seconds. */
   database(): Promise<string>;
+  /** Whether PostgreSQL answers, even if it cannot store anything. */
+  databaseAnswers(): Promise<boolean>;
   details(): Promise<Details>;
 };
 
@@ -46,15 +50,20 @@ const withinMs = 2_000;
 export function createReadiness(node: NodeState): Readiness {
   let pinging: Promise<string> | undefined;
 
+  /** A database that answers may still be unable to store: failed statements and the write probe report that. */
+  async function database(): Promise<string> {
+    return node.sql?.health.problem()?.state ?? (await ping());
+  }
+
   /** All callers share one ping, so that statements do not pile up at a database that hangs. */
-  function database(): Promise<string> {
+  function ping(): Promise<string> {
     const { sql } = node;
     if (!sql) return Promise.resolve("not open yet");
     pinging ??= sql
       .ping(withinMs)
       .then(
         () => "ok",
-        (error: Error) => error.message,
+        (error: Error) => outageOf(withCode(error))?.state ?? error.message,
       )
       .finally(() => {
         pinging = undefined;
@@ -64,6 +73,7 @@ export function createReadiness(node: NodeState): Readiness {
 
   return {
     database,
+    databaseAnswers: async () => (await ping()) === "ok",
     async details() {
       // A node that is starting or stopping serves no calls, even if the database answers.
       const checks = {

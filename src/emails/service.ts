@@ -20,7 +20,7 @@ import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import { createLoader } from "../postgres/loader.ts";
-import type { Sql } from "../postgres/pool.ts";
+import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { Accept } from "./accept.ts";
 import { toOutgoing } from "./outgoing.ts";
@@ -76,11 +76,11 @@ export function createEmailService(deps: EmailServiceDeps) {
         return { ...answer, status: EmailStatus.QUEUED, statusMessage };
       }
       const waitMs = Math.max(0, Math.min(maxWaitMs, (call.timeLeftMs() ?? Number.POSITIVE_INFINITY) - answerMarginMs));
-      const progress = await deps.waitForFirstAttempt(
-        { workspaceId: caller.workspaceId, id: accepted.id },
-        waitMs,
-        call.cancellation.signal,
-      );
+      const at = { workspaceId: caller.workspaceId, id: accepted.id };
+      // The email is stored, so an outage during the wait does not change the answer.
+      const progress = await deps.waitForFirstAttempt(at, waitMs, call.cancellation.signal).catch((error) => {
+        if (!isDatabaseAway(error)) throw error;
+      });
       const { status, statusMessage } = progress ?? { status: "queued" as const, statusMessage: "" };
       return { ...answer, status: statusOnWire[status], statusMessage: statusText(status, statusMessage) };
     },

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CallCancellation, cancellationOf, unlessCanceled } from "./call.ts";
+import { Problem } from "../ops/problem.ts";
+import { noteCommitted } from "../postgres/call-scope.ts";
+import { OutcomeUnknown } from "../postgres/outage.ts";
+import { type Call, CallCancellation, cancellationOf, unlessCanceled, withinDeadline } from "./call.ts";
+import type { Caller } from "./caller.ts";
 
 test("a call is canceled once, with the first reason, and its listeners are called", () => {
   const cancellation = new CallCancellation();
@@ -52,4 +56,46 @@ test("canceled work is rejected with the reason, unless it must be finished", as
   slow.resolve(2);
   assert.equal(await mustFinish, 2);
   await assert.rejects(unlessCanceled(cancellation, new Promise(() => {})), { code: "deadline_exceeded" });
+});
+
+const away = Object.assign(new Error("connection reset"), { code: "ECONNRESET" });
+
+/** The error of a call whose work is this. */
+async function errorOf(work: (call: Call) => Promise<unknown>): Promise<unknown> {
+  const call = { caller: {} as Caller, requestId: "r", cancellation: new CallCancellation() };
+  const context = { ...call, timeLeftMs: () => undefined, header: () => undefined };
+  return await withinDeadline(context, work).then(
+    () => undefined,
+    (error) => error,
+  );
+}
+
+test("an outage after the first write of a call says that a part is stored", async () => {
+  const error = await errorOf(async ({ beginWrite }) => {
+    beginWrite();
+    noteCommitted();
+    throw away;
+  });
+  assert.ok(error instanceof Problem);
+  assert.deepEqual([error.code, error.reason], ["unavailable", "PARTLY_STORED"]);
+  assert.match(error.message, /only the first part of this request was stored/);
+});
+
+test("an outage before the first write, or without one, keeps its own error", async () => {
+  assert.equal(await errorOf(() => Promise.reject(away)), away);
+  const leased = async () => {
+    noteCommitted();
+    throw away;
+  };
+  assert.equal(await errorOf(leased), away, "a call that reads may store a lease");
+  assert.equal(await errorOf(() => Promise.reject(new OutcomeUnknown(away))), away);
+});
+
+test("the writes of one call do not count for another", async () => {
+  await errorOf(async () => noteCommitted());
+  const error = await errorOf(async ({ beginWrite }) => {
+    beginWrite();
+    throw away;
+  });
+  assert.equal(error, away);
 });

@@ -2,6 +2,8 @@
  * that commands can call handlers without HTTP. Used by router.ts, unary-json.ts and every service. */
 import type { DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { Problem } from "../ops/problem.ts";
+import { type CallScope, inCallScope } from "../postgres/call-scope.ts";
+import { isDatabaseAway, OutcomeUnknown, unavailable } from "../postgres/outage.ts";
 import type { Caller } from "./caller.ts";
 
 export type Call = {
@@ -27,11 +29,24 @@ export function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: C
     requireNotCanceled(cancellation);
     writing = true;
   };
-  return unlessCanceled(
-    cancellation,
-    work({ caller, requestId, cancellation, timeLeftMs, header, beginWrite }),
-    () => writing,
+  const scope: CallScope = { committed: 0, timeLeftMs };
+  const running = inCallScope(scope, () =>
+    work({ caller, requestId, cancellation, timeLeftMs, header, beginWrite }).catch((error) => {
+      throw writing ? afterWrite(error, scope) : beforeWrite(error);
+    }),
   );
+  return unlessCanceled(cancellation, running, () => writing);
+}
+
+/** An outage between two writes of a call: its first writes are stored. */
+function afterWrite(error: unknown, { committed }: CallScope): unknown {
+  const cut = committed > 0 && isDatabaseAway(error) && !(error instanceof OutcomeUnknown);
+  return cut ? unavailable(error, { partlyStored: true }) : error;
+}
+
+/** A call that reads may write for the service itself, such as a lease. The caller has no doubt about that. */
+function beforeWrite(error: unknown): unknown {
+  return error instanceof OutcomeUnknown ? error.cause : error;
 }
 
 function requireNotCanceled(cancellation: Cancellation): void {

@@ -5,21 +5,31 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
-import { BadRequestSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
 import type { Log } from "../ops/log.ts";
 import { invalid, Problem } from "../ops/problem.ts";
-import { isDatabaseAway, isUnstorableText, unavailable } from "../postgres/pool.ts";
+import { type CallFacts, isDatabaseAway, unavailable } from "../postgres/outage.ts";
+import { isUnstorableText } from "../postgres/pool.ts";
 import type { Request, Response } from "./server.ts";
 
-export function toConnectError(error: unknown, context: { log: Log; requestId: string; method: string }): ConnectError {
+export type FailedCall = {
+  log: Log;
+  requestId: string;
+  method: string;
+  /** A field of the request's header. */
+  header?(name: string): string | undefined;
+};
+
+export function toConnectError(error: unknown, context: FailedCall): ConnectError {
   if (error instanceof ConnectError) return error;
   if (error instanceof Problem) return fromProblem(error);
   if (isDatabaseAway(error)) {
-    context.log.warn(
+    // postgres/health.ts logs the outage once, not for each call.
+    context.log.debug(
       { requestId: context.requestId, method: context.method, reason: (error as Error).message },
       "database unavailable",
     );
-    return fromProblem(unavailable(error));
+    return fromProblem(unavailable(error, factsOf(context)));
   }
   if (isUnstorableText(error)) return fromProblem(unstorableText());
   context.log.error(
@@ -30,6 +40,16 @@ export function toConnectError(error: unknown, context: { log: Log; requestId: s
     `Internal error. Report the request id ${context.requestId} to the operator of this service.`,
     Code.Internal,
   );
+}
+
+const takeKeys = /^EmailService\/(SendEmail|SendEmailBatch)$/;
+
+/** Methods that only read, by the names that the contract uses. */
+const readOnly = /\/(Get|List|Stream|Export)[A-Z]/;
+
+function factsOf({ method, header }: FailedCall): CallFacts {
+  const takesKey = takeKeys.test(method);
+  return { reads: readOnly.test(method), takesKey, hasKey: takesKey && header?.("idempotency-key") !== undefined };
 }
 
 function unstorableText(): Problem {
@@ -43,6 +63,10 @@ export function fromProblem(problem: Problem): ConnectError {
       desc: BadRequestSchema,
       value: create(BadRequestSchema, { fieldViolations: problem.violations.map((v) => ({ ...v })) }),
     });
+  }
+  if (problem.reason !== undefined) {
+    const value = create(ErrorInfoSchema, { reason: problem.reason, domain: "posthorn" });
+    error.details.push({ desc: ErrorInfoSchema, value });
   }
   if (problem.retryAfterMs !== undefined) {
     error.details.push({

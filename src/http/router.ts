@@ -111,7 +111,9 @@ function callFrom(context: HandlerContext): Omit<Call, "beginWrite"> {
 /** The Connect error for a failed call, counted in the metrics. */
 function toCountedError(deps: RouterDeps, context: HandlerContext, error: unknown): ConnectError {
   const method = `${context.service.name}/${context.method.name}`;
-  const connectError = toConnectError(error, { log: deps.log, requestId: context.values.get(requestIdKey), method });
+  const requestId = context.values.get(requestIdKey);
+  const header = (name: string) => context.requestHeader.get(name) ?? undefined;
+  const connectError = toConnectError(error, { log: deps.log, requestId, method, header });
   deps.metrics.requests.inc({ method, code: codeName(connectError) });
   return connectError;
 }

@@ -71,7 +71,7 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
       deps.metrics.requests.inc({ method: methodName, code: "ok" });
       send(response, 200, missingHeaders(response, requestId), text);
     } catch (error) {
-      const failure = toConnectError(error, { log: deps.log, requestId, method: methodName });
+      const failure = toConnectError(error, { log: deps.log, requestId, method: methodName, header });
       deps.metrics.requests.inc({ method: methodName, code: codeName(failure) });
       if (small) await atMost(lingerMs, small);
       else closeAfterUnreadBody(request, response);

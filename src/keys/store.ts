@@ -44,7 +44,7 @@ export async function insertKey(
     test: boolean;
   },
 ): Promise<Key> {
-  const [row] = await sql<Key[]>`
+  const [row] = await sql.write<Key[]>`
     insert into keys (id, workspace_id, name, prefix, secret_hash, permission, domain, test)
     values (${key.id}, ${key.workspaceId}, ${key.name}, ${keyPrefix(key.secret)}, ${hash(key.secret)},
       ${key.permission}, ${key.domain ?? null}, ${key.test})
@@ -105,7 +105,7 @@ export async function listKeys(
 
 /** Revoking a key twice is not an error. Undefined when the workspace has no such key. */
 export async function revokeKey(sql: Sql, workspaceId: string, id: string): Promise<Key | undefined> {
-  const [row] = await sql<Key[]>`
+  const [row] = await sql.write<Key[]>`
     update keys set revoked_at = coalesce(revoked_at, now()) where workspace_id = ${workspaceId} and id = ${id} returning ${columns(sql)}`;
   return row;
 }

@@ -139,6 +139,18 @@ function createNodeGauges(registers: Registry[]) {
       help: "1 if PostgreSQL answered this node at the last scrape, otherwise 0.",
       registers,
     }),
+    databaseProblem: new Gauge({
+      name: "posthorn_database_problem",
+      help: "1 while the database cannot serve this node for this reason, such as a full disk, otherwise 0.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    databaseFailures: new Counter({
+      name: "posthorn_database_failures_total",
+      help: "Statements of this node that failed because of the database, by reason.",
+      labelNames: ["reason"],
+      registers,
+    }),
     poolConnections: new Gauge({
       name: "posthorn_database_connections",
       help: "This process's PostgreSQL pool: the limit, the open connections, and the statements that wait for one.",

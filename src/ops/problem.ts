@@ -32,17 +32,20 @@ export class Problem extends Error {
   readonly code: ProblemCode;
   readonly violations: readonly Violation[];
   readonly retryAfterMs: number | undefined;
+  /** A constant for programs where one code has several reasons, such as `DATABASE_DISK_FULL`. */
+  readonly reason: string | undefined;
 
   constructor(
     code: ProblemCode,
     message: string,
-    extra: { violations?: readonly Violation[]; retryAfterMs?: number; cause?: unknown } = {},
+    extra: { violations?: readonly Violation[]; retryAfterMs?: number; reason?: string; cause?: unknown } = {},
   ) {
     super(message, { cause: extra.cause });
     this.name = "Problem";
     this.code = code;
     this.violations = extra.violations ?? [];
     this.retryAfterMs = extra.retryAfterMs;
+    this.reason = extra.reason;
   }
 }
 

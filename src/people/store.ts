@@ -168,7 +168,7 @@ export async function addLink(
   sql: Sql,
   link: { token: string; kind: LinkKind; email: string; forMs: number },
 ): Promise<void> {
-  await sql`insert into people_links (token_hash, kind, email, expires_at)
+  await sql.write`insert into people_links (token_hash, kind, email, expires_at)
     values (${hashToken(link.token)}, ${link.kind}, ${link.email}, now() + ${`${link.forMs} milliseconds`}::interval)`;
 }
 
@@ -181,7 +181,7 @@ export async function findLink(sql: Sql, token: string): Promise<{ kind: LinkKin
 
 /** Deletes the link and returns the address that it was sent to. Only the first of two concurrent calls gets the address. */
 export async function takeLink(sql: Sql, kind: LinkKind, token: string): Promise<string | undefined> {
-  const [row] = await sql<{ email: string }[]>`
+  const [row] = await sql.write<{ email: string }[]>`
     delete from people_links where token_hash = ${hashToken(token)} and kind = ${kind} and expires_at > now() returning email`;
   return row?.email;
 }

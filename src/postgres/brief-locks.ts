@@ -48,13 +48,16 @@ export async function withBriefLocks<T>(
         const idle = limitsIdle ? `; set local idle_in_transaction_session_timeout = ${holdMs}` : "";
         await tx.unsafe(settings + idle);
         return await change(tx);
-      });
+      }, withoutReceipt);
     } catch (error) {
       const stalled = limitsIdle && performance.now() - began >= holdMs;
       throw stalled && brokenConnection.has(codeOf(error)) ? new IdleTooLong({ cause: error }) : error;
     }
   });
 }
+
+/** Migrations run before there is a table for receipts, and they read the schema to find out what is done. */
+export const withoutReceipt = { receipt: "never" } as const;
 
 /**
  * When the server ends an idle transaction it sends an error and closes the session. A client that writes before it reads sees only the
@@ -77,7 +80,7 @@ const codeOf = (error: unknown) => (error as { code?: string }).code ?? "";
  */
 export async function runWithBriefLocks(sql: Sql, text: string, options: BriefOptions): Promise<void> {
   await repeat(sql, options, async ({ settings }) => {
-    await sql.begin(async (tx) => await runAndCommit(tx, `${settings}; ${text}`));
+    await sql.begin(async (tx) => await runAndCommit(tx, `${settings}; ${text}`), withoutReceipt);
   });
 }
 

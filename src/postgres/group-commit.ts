@@ -3,6 +3,8 @@
  * Each caller's promise resolves after its own commit. Used by the stores that accept mail and settle attempts.
  */
 
+import { type CallScope, currentCall, inCallScope, noteCommitted } from "./call-scope.ts";
+
 export type GroupCommit<In, Out> = {
   add(item: In, bytes: number): Promise<Out>;
   /** Resolves when no item is queued and no batch is running. */
@@ -39,6 +41,8 @@ export type GroupOptions<In, Out> = {
 type QueuedItem<In, Out> = {
   item: In;
   bytes: number;
+  /** Until the deadline of the item's caller, if it has one. */
+  timeLeftMs(): number | undefined;
   resolve(out: Out | PromiseLike<Out>): void;
   reject(error: unknown): void;
 };
@@ -97,7 +101,7 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
 
   async function commit(batch: QueuedItem<In, Out>[]): Promise<void> {
     try {
-      const results = await options.run(batch.map(({ item }) => item));
+      const results = await inCallScope(scopeOf(batch), () => options.run(batch.map(({ item }) => item)));
       for (const [i, queued] of batch.entries()) queued.resolve(results[i]!);
     } catch (error) {
       if (batch.length > 1 && options.splitOn?.(error)) {
@@ -149,9 +153,11 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
 
   let scheduled = false;
   return {
-    add(item, bytes) {
-      return new Promise((resolve, reject) => {
-        queue.push({ item, bytes, resolve, reject });
+    async add(item, bytes) {
+      const result = await new Promise<Out>((resolve, reject) => {
+        const call = currentCall();
+        const timeLeftMs = () => call?.timeLeftMs();
+        queue.push({ item, bytes, timeLeftMs, resolve, reject });
         noteOwner(item);
         if (scheduled) return;
         scheduled = true;
@@ -161,12 +167,25 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
           startBatches();
         });
       });
+      noteCommitted();
+      return result;
     },
     async idle() {
       if (running.size === 0 && queue.length === 0) return;
       await new Promise<void>((resolve) => {
         onIdle = [...onIdle, resolve];
       });
+    },
+  };
+}
+
+/** A batch works for all its callers: it has as long as the most patient of them. Undefined: one of them has no deadline. */
+function scopeOf<In, Out>(batch: readonly QueuedItem<In, Out>[]): CallScope {
+  return {
+    committed: 0,
+    timeLeftMs() {
+      const left = batch.map((queued) => queued.timeLeftMs());
+      return left.some((one) => one === undefined) ? undefined : Math.max(...(left as number[]));
     },
   };
 }

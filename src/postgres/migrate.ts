@@ -3,7 +3,7 @@
  * the same time, and after a kill the next start continues. docs/decisions/0022-migrations.md has the rules for a new file.
  */
 import type { Log } from "../ops/log.ts";
-import { type Blocker, pauseFor, runAndCommit, withBriefLocks } from "./brief-locks.ts";
+import { type Blocker, pauseFor, runAndCommit, withBriefLocks, withoutReceipt } from "./brief-locks.ts";
 import { buildIndex, runExclusively } from "./index-build.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
 import { ensurePartitions } from "./partitions.ts";
@@ -127,7 +127,7 @@ async function applyLong(sql: Sql, { step, onProgress, stop }: StepOptions): Pro
       if (!(await isNext(tx, step))) return "done";
       await record(tx, step);
       return "applied";
-    });
+    }, withoutReceipt);
     if (outcome !== "busy") return outcome === "applied";
     await pauseFor(betweenTriesMs, stop);
   }

@@ -1,14 +1,17 @@
 /**
  * Access to PostgreSQL. `openDb` opens the pool with the session settings that every statement relies on; app/open-store.ts calls it.
- * Next to it: sql.ts (the template tag), migrate.ts, group-commit.ts, lease-loop.ts, wake.ts, partitions.ts, embedded/ (our own server).
+ * Next to it: sql.ts (the template tag), receipts.ts (lost commits), outage.ts and health.ts (what is wrong with the database),
+ * migrate.ts, group-commit.ts, lease-loop.ts, wake.ts, partitions.ts, embedded/ (our own server).
  * Read sql.ts next. To change the schema read migrate.ts; for the database of the default install embedded/embedded.ts.
  */
 import pg from "pg";
 import type { Log } from "../ops/log.ts";
-import { Problem } from "../ops/problem.ts";
 import { socketOptions } from "./embedded/embedded.ts";
-import { createSql, type Sql, withCode } from "./sql.ts";
+import { createHealth } from "./health.ts";
+import { withCode } from "./lost-connection.ts";
+import { createSql, type Sql } from "./sql.ts";
 
+export { isDatabaseAway } from "./outage.ts";
 export type { Sql } from "./sql.ts";
 
 export type DbOptions = { url: string; pool: number; log: Log; name?: string };
@@ -45,14 +48,13 @@ export function openDb(options: DbOptions): Sql {
   pool.on("connect", (client) => client.on("error", () => {}));
   // The pool replaces a lost idle connection when it needs one.
   pool.on("error", (error) => options.log.debug({ reason: error.message }, "an idle database connection was lost"));
-  return createSql({
-    pool,
-    async connect() {
-      const client = new pg.Client({ ...config, query_timeout: 0 });
-      await client.connect();
-      return client;
-    },
-  });
+  const connect = async () => {
+    const client = new pg.Client({ ...config, query_timeout: 0 });
+    await client.connect();
+    return client;
+  };
+  const health = createHealth({ log: options.log, connect, isPoolBusy: () => pool.waitingCount > 0 });
+  return createSql({ pool, health, connect });
 }
 
 /** node-postgres does not read a socket from a URL, so its directory is passed as the host. */
@@ -143,53 +145,10 @@ export async function databaseNowMs(sql: Sql): Promise<number> {
   return row!.nowMs;
 }
 
-/** Codes of errors that mean "the database is unavailable", as opposed to a bug in a statement. */
-const awayCodes = new Set([
-  "CONNECTION_LOST",
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "ENOENT",
-  "EPIPE",
-  "ETIMEDOUT",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "57P01", // admin_shutdown
-  "57P02", // crash_shutdown
-  "57P03", // cannot_connect_now
-  "08006",
-  "08001",
-  "08003",
-  "53100", // disk_full
-  "53200", // out_of_memory
-  "53300", // too_many_connections
-  "58030", // io_error
-  "57014", // query_canceled: our statement_timeout
-  "25P03", // idle_in_transaction_session_timeout: also ours
-  "55P03", // lock_not_available
-  "25006", // read_only_sql_transaction: a failover is in progress
-]);
-
-export function isDatabaseAway(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" && (awayCodes.has(code) || code.startsWith("08"));
-}
-
 /** Text that PostgreSQL cannot store: 22021 in text, 22P05 in jsonb. With UTF-8 on both sides only NUL causes it. */
 export function isUnstorableText(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === "22021" || code === "22P05";
-}
-
-/** The problem that a caller gets while the database is unavailable. The request was not acknowledged, so the caller may retry. */
-export function unavailable(cause: unknown): Problem {
-  return new Problem(
-    "unavailable",
-    "The database is unavailable, so this request was not acknowledged. Try again in a few seconds.",
-    {
-      retryAfterMs: 1000,
-      cause,
-    },
-  );
 }
 
 /** Retries serialization failures (40001) and deadlocks (40P01), up to `tries` attempts. */

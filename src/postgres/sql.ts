@@ -2,8 +2,14 @@
  * SQL statements as tagged templates over node-postgres: every value becomes a parameter, templates nest, and each text is
  * prepared once per connection. pool.ts creates the tag and passes it to every store. `textArray` encodes long text parameters.
  */
+import { randomUUID } from "node:crypto";
 import type { Client, Pool, PoolClient } from "pg";
+import { currentCall, noteCommitted } from "./call-scope.ts";
+import type { DatabaseHealth } from "./health.ts";
 import { createListening, type NotificationListener } from "./listening.ts";
+import { ConnectionLost, endsConnection, mayWrite, withCode } from "./lost-connection.ts";
+import { OutcomeUnknown } from "./outage.ts";
+import { commitText, lookUpReceipt, type ReceiptRule } from "./receipts.ts";
 
 export type Row = Record<string, unknown>;
 
@@ -47,8 +53,17 @@ export class Statement<T> implements PromiseLike<T> {
 
 export interface Sql {
   <T extends readonly object[] = Row[]>(strings: TemplateStringsArray, ...values: unknown[]): Statement<T>;
-  /** Runs `work` in one transaction; statements of the `sql` it gets are part of that transaction. */
-  begin<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /**
+   * A statement that writes for a caller, as a transaction of its own. If the connection is lost, the program finds out whether the
+   * write is stored (receipts.ts): a stored one succeeds, and only an outcome that cannot be found out rejects with OutcomeUnknown.
+   * Loops that repeat their work anyway use the plain template, which saves two round trips.
+   */
+  write<T extends readonly object[] = Row[]>(strings: TemplateStringsArray, ...values: unknown[]): Statement<T>;
+  /**
+   * Runs `work` in one transaction; statements of the `sql` it gets are part of that transaction. A lost commit is looked up like a
+   * `write`, unless the transaction runs on a database that may have no tables yet (`receipt: "never"`).
+   */
+  begin<T>(work: (sql: Sql) => Promise<T>, options?: { receipt?: ReceiptRule }): Promise<T>;
   /** Runs long work on one connection without time limits, then closes the connection, which ends its settings and locks. */
   session<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** Runs a text without parameters, which may contain several statements. It must not contain input from outside. */
@@ -61,22 +76,23 @@ export interface Sql {
   end(): Promise<void>;
   /** For a library with its own statements (better-auth). Our code uses the template. */
   readonly pool: Pool;
+  /** What is wrong with the database, as seen by the statements of this process. */
+  readonly health: DatabaseHealth;
 }
 
 export type SqlDeps = {
   pool: Pool;
+  health: DatabaseHealth;
   /** Opens the connection for LISTEN and pings. */
   connect(): Promise<Client>;
 };
 
-/** A lost connection, as an error with a code that `isDatabaseAway` recognizes. */
-export class ConnectionLost extends Error {
-  readonly code = "CONNECTION_LOST";
-}
-
-export function createSql({ pool, connect }: SqlDeps): Sql {
+export function createSql({ pool, health, connect }: SqlDeps): Sql {
   const names = createNames();
-  const query = async (client: Pool | PoolClient, text: string, values: unknown[], limit?: object): Promise<Row[]> => {
+  /** Connections that must not be used again. */
+  const lost = new WeakSet<PoolClient>();
+
+  const query = async (client: PoolClient, text: string, values: unknown[], limit?: object): Promise<Row[]> => {
     try {
       const named = values.length > 0 ? { name: names.of(text), values } : {};
       const result = await client.query({ text, ...named, ...limit });
@@ -84,79 +100,126 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
       return Array.isArray(result) ? result.at(-1).rows : result.rows;
     } catch (error) {
       // A newer program's migration added a column to a `select *`. A new name makes every connection prepare the statement again.
-      if (isStalePlan(error) && names.renew(text) && client === pool) return await query(client, text, values, limit);
-      throw withCode(error);
+      if (isStalePlan(error)) names.renew(text);
+      const coded = withCode(error);
+      if (endsConnection(coded)) lost.add(client);
+      health.note(coded);
+      throw coded;
     }
   };
 
-  function createTag(client: Pool | PoolClient, extra: Omit<Sql, "unsafe">, limit?: object): Sql {
-    const run = <T>(text: string, values: unknown[]) => query(client, text, values, limit) as Promise<T>;
-    const tag = <T extends readonly object[]>(strings: TemplateStringsArray, ...values: unknown[]) =>
-      new Statement<T>(strings, values, run);
-    return Object.assign(tag, extra, {
-      unsafe: <T extends readonly object[]>(text: string) => new Statement<T>([text], [], run),
-    }) as Sql;
-  }
-
   async function acquire(): Promise<PoolClient> {
-    return await pool.connect().catch((error) => {
-      throw withCode(error);
+    return await pool.connect().catch((error: Error) => {
+      // The pool has one message for two causes. When all its connections are open, it waited for one of them.
+      const exhausted = /timeout exceeded/.test(error.message) && pool.totalCount >= pool.options.max;
+      const coded = exhausted ? new ConnectionLost(error, "POOL_EXHAUSTED") : withCode(error);
+      health.note(coded);
+      throw coded;
     });
   }
 
-  /** Calls `ended` with true when the connection must not be used again. */
+  /** One statement on any connection. A write whose answer is lost may be stored or not: such a write is for loops, which repeat it. */
+  async function runAlone(text: string, values: unknown[]): Promise<Row[]> {
+    const client = await acquire();
+    try {
+      return await preparedAgain(() => query(client, text, values));
+    } catch (error) {
+      throw lost.has(client) && mayWrite(text) ? new OutcomeUnknown(error) : error;
+    } finally {
+      client.release(lost.has(client));
+    }
+  }
+
+  async function writeAlone(text: string, values: unknown[]): Promise<Row[]> {
+    return await preparedAgain(async () =>
+      transact(await acquire(), (_, run) => run(text, values), { receipt: "always" }),
+    );
+  }
+
+  type Run = (text: string, values: unknown[]) => Promise<Row[]>;
+
+  function createTag(run: Run, write: Run, extra: Omit<Sql, "unsafe" | "write">): Sql {
+    const tagFor =
+      (how: Run) =>
+      <T extends readonly object[]>(strings: TemplateStringsArray, ...values: unknown[]) =>
+        new Statement<T>(strings, values, how as (text: string, values: unknown[]) => Promise<never>);
+    return Object.assign(tagFor(run), extra, {
+      write: tagFor(write),
+      unsafe: <T extends readonly object[]>(text: string) =>
+        new Statement<T>([text], [], run as (text: string, values: unknown[]) => Promise<never>),
+    }) as Sql;
+  }
+
+  type TransactOptions = { receipt: ReceiptRule; limit?: object; keepClient?: boolean };
+
+  /** Releases the connection at the end, before a look-up, unless it belongs to a session. */
   async function transact<T>(
     client: PoolClient,
-    work: (sql: Sql) => Promise<T>,
-    ended: (broken: boolean) => void,
-    limit?: object,
+    work: (sql: Sql, run: Run) => Promise<T>,
+    { receipt, limit, keepClient }: TransactOptions,
   ): Promise<T> {
-    let broken = true;
+    const id = randomUUID();
+    let committing = false;
+    let result: T;
     // When the server ends an idle transaction, its error arrives between two statements, and the next one fails with "not queryable".
     let idleTimeout: Error | undefined;
     const noteIdleTimeout = (error: Error) => {
       if ((error as { code?: string }).code === "25P03") idleTimeout = error;
     };
     client.on("error", noteIdleTimeout);
+    const run: Run = (text, values) => query(client, text, values, limit);
     try {
       await query(client, "begin", []);
-      const result = await work(createTag(client, { ...inTransaction, pool }, limit));
-      await query(client, "commit", []);
-      broken = false;
-      return result;
+      result = await work(createTag(run, run, { ...inTransaction, pool, health }), run);
+      committing = true;
+      await query(client, commitText(receipt, id), []);
     } catch (error) {
       // A connection that cannot roll back is closed, so that nothing of this transaction leaks into the next one.
-      broken = await query(client, "rollback", []).then(
-        () => false,
-        () => true,
-      );
-      throw idleTimeout ?? error;
+      if (!lost.has(client)) await query(client, "rollback", []).catch(() => lost.add(client));
+      if (!committing || receipt === "never" || !endsConnection(error)) throw idleTimeout ?? error;
+      finish();
+      const stored = await lookUpReceipt({ id, acquire, withinMs: currentCall()?.timeLeftMs() });
+      if (stored === undefined) throw new OutcomeUnknown(error);
+      if (!stored) throw error;
+      // The receipt was found, so the transaction committed with this result.
+      result = result!;
     } finally {
+      finish();
+    }
+    noteCommitted();
+    return result;
+
+    function finish(): void {
       client.off("error", noteIdleTimeout);
-      ended(broken);
+      if (!keepClient) client.release(lost.has(client));
+      keepClient = true;
     }
   }
 
-  async function begin<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    const client = await acquire();
-    return await transact(client, work, (broken) => client.release(broken));
+  async function begin<T>(
+    work: (sql: Sql) => Promise<T>,
+    { receipt = "if it writes" }: { receipt?: ReceiptRule } = {},
+  ): Promise<T> {
+    return await transact(await acquire(), work, { receipt });
   }
 
   async function session<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const client = await acquire();
     const limit = { query_timeout: sessionQueryTimeoutMs };
-    const beginHere = <R>(inner: (sql: Sql) => Promise<R>) => transact(client, inner, () => {}, limit);
+    const beginHere = <R>(inner: (sql: Sql) => Promise<R>) =>
+      transact(client, inner, { receipt: "never", limit, keepClient: true });
+    const run: Run = (text, values) => query(client, text, values, limit);
     try {
       // After a power loss the client sends no FIN. Without this timeout the server would keep the session's locks for hours.
       await query(client, "set statement_timeout = 0; set lock_timeout = 0; set idle_session_timeout = '60s'", []);
-      return await work(createTag(client, { ...inTransaction, pool, begin: beginHere }, limit));
+      return await work(createTag(run, run, { ...inTransaction, pool, health, begin: beginHere }));
     } finally {
       client.release(true);
     }
   }
 
   const listening = createListening(connect);
-  return createTag(pool, {
+  return createTag(runAlone, writeAlone, {
     begin,
     session,
     listen: listening.listen,
@@ -164,18 +227,17 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
       // A notification needs no durability. Without this setting its commit would wait for a WAL flush.
       const text =
         "select set_config('synchronous_commit', 'off', true), pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as n(channel, payload)";
-      await query(pool, text, [
-        notifications.map(({ channel }) => channel),
-        notifications.map(({ payload }) => payload),
-      ]);
+      await runAlone(text, [notifications.map(({ channel }) => channel), notifications.map(({ payload }) => payload)]);
     },
     ping: listening.ping,
     async end() {
+      health.close();
       await listening.close();
       await pool.end();
     },
     pool,
-  } as Omit<Sql, "unsafe">);
+    health,
+  });
 }
 
 /** node-postgres cannot switch the pool's query_timeout off for one query, so a session uses a very long one. */
@@ -220,24 +282,18 @@ function createNames() {
   };
 }
 
+/** Repeats a statement once that failed only because of its old plan. `query` has given it a new name. */
+async function preparedAgain<T>(run: () => Promise<T>): Promise<T> {
+  return await run().catch((error) => {
+    if (!isStalePlan(error)) throw error;
+    return run();
+  });
+}
+
 function isStalePlan(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
   return code === "0A000" && message === "cached plan must not change result type";
 }
-
-/** node-postgres reports connection failures with a message and no code; this adds the code. */
-export function withCode(error: unknown): unknown {
-  if (
-    error instanceof Error &&
-    (error as { code?: string }).code === undefined &&
-    connectionLostPattern.test(error.message)
-  )
-    return new ConnectionLost(error.message, { cause: error });
-  return error;
-}
-
-const connectionLostPattern =
-  /connection terminated|timeout exceeded when trying to connect|connection timeout|not queryable|client was closed|query read timeout|cannot use a pool after/i;
 
 const textOid = 25;
 

@@ -66,7 +66,7 @@ export async function makeSomeDue(
   at: { workspaceId: string; destination: string; limit: number },
 ): Promise<number> {
   const { workspaceId, destination } = at;
-  const rows = await sql`
+  const rows = await sql.write`
     with found as materialized (
       select r.email_id, r.position from recipients r
       where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
@@ -89,7 +89,7 @@ export async function probeDestination(
   sql: Sql,
   { workspaceId, destination }: { workspaceId: string; destination: string },
 ): Promise<{ waiting: number; due: number }> {
-  const [row] = await sql<{ waiting: number; due: number }[]>`
+  const [row] = await sql.write<{ waiting: number; due: number }[]>`
     with probe as (
       update sites set back_off_until = now(), updated_at = clock_timestamp()
       where site = (select site from destinations where domain = ${destination}) and back_off_until > now()
@@ -103,7 +103,7 @@ export async function probeDestination(
 
 /** False: it was already paused. */
 export async function pauseDestination(sql: Sql, at: { workspaceId: string; destination: string }): Promise<boolean> {
-  const rows = await sql`
+  const rows = await sql.write`
     insert into paused_destinations (workspace_id, destination) values (${at.workspaceId}, ${at.destination})
     on conflict do nothing returning 1`;
   return rows.length > 0;
@@ -111,7 +111,7 @@ export async function pauseDestination(sql: Sql, at: { workspaceId: string; dest
 
 /** False: it was not paused. */
 export async function resumeDestination(sql: Sql, at: { workspaceId: string; destination: string }): Promise<boolean> {
-  const rows = await sql`
+  const rows = await sql.write`
     delete from paused_destinations where workspace_id = ${at.workspaceId} and destination = ${at.destination} returning 1`;
   return rows.length > 0;
 }
@@ -133,7 +133,7 @@ export type Purge = {
 export async function purgeSome(sql: Sql, purge: Purge): Promise<number> {
   const { workspaceId, destination } = purge;
   const [row] = await retrying(
-    () => sql<{ purged: number }[]>`
+    () => sql.write<{ purged: number }[]>`
     with live as materialized (${liveWorkers(sql)}), picked as materialized (
       select r.email_id, r.position, r.address, r.attempts from recipients r cross join live
       where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')

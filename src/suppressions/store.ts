@@ -57,7 +57,7 @@ export async function addSuppressions(
   input: { workspaceId: string; reason: "manual" | "import"; entries: readonly { address: string; note: string }[] },
 ): Promise<number> {
   const { entries } = input;
-  const rows = await sql`
+  const rows = await sql.write`
     insert into suppressions (workspace_id, address, reason, note)
     select ${input.workspaceId}::uuid, address, ${input.reason}, note
     from unnest(${entries.map((e) => e.address)}::text[], ${entries.map((e) => e.note)}::text[]) as e(address, note) order by address
@@ -77,7 +77,7 @@ export async function getSuppression(
 
 export async function removeSuppression(sql: Sql, workspaceId: string, address: string): Promise<boolean> {
   const rows =
-    await sql`delete from suppressions where workspace_id = ${workspaceId} and address = ${address} returning 1`;
+    await sql.write`delete from suppressions where workspace_id = ${workspaceId} and address = ${address} returning 1`;
   return rows.length > 0;
 }
 

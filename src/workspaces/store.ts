@@ -42,7 +42,7 @@ export async function addFirstOwner(
   member: { workspaceId: string; id: string; personId: string; email: string },
 ): Promise<void> {
   // There may be an open invitation for the same address.
-  await sql`insert into members (workspace_id, id, person_id, email, role, joined_at)
+  await sql.write`insert into members (workspace_id, id, person_id, email, role, joined_at)
     values (${member.workspaceId}, ${member.id}, ${member.personId}, ${member.email}, 'owner', now())
     on conflict (workspace_id, email) do update set person_id = excluded.person_id, role = 'owner', joined_at = now(),
       invite_hash = null, invite_expires_at = null`;
@@ -77,7 +77,7 @@ export async function invite(
   invitation: { workspaceId: string; id: string; email: string; role: Role; token: string; forMs: number },
 ): Promise<MemberRow | undefined> {
   const until = sql`now() + ${`${invitation.forMs} milliseconds`}::interval`;
-  const [row] = await sql<MemberRow[]>`
+  const [row] = await sql.write<MemberRow[]>`
     insert into members as m (workspace_id, id, email, role, invite_hash, invite_expires_at, invited_at)
     values (${invitation.workspaceId}, ${invitation.id}, ${invitation.email}, ${invitation.role}, ${hashToken(invitation.token)}, ${until}, now())
     on conflict (workspace_id, email) do update set role = excluded.role, invite_hash = excluded.invite_hash,
@@ -108,7 +108,7 @@ export async function joinByInvite(
   sql: Sql,
   join: { token: string; person: { id: string; email: string } },
 ): Promise<{ workspaceId: string; role: Role } | undefined> {
-  const [row] = await sql<{ workspaceId: string; role: Role }[]>`
+  const [row] = await sql.write<{ workspaceId: string; role: Role }[]>`
     update members set person_id = ${join.person.id}, joined_at = now(), invite_hash = null, invite_expires_at = null
     where invite_hash = ${hashToken(join.token)} and invite_expires_at > now() and email = ${join.person.email}
     returning workspace_id as "workspaceId", role`;
@@ -162,7 +162,7 @@ async function lockMember(sql: Sql, workspaceId: string, id: string) {
 
 /** Creates a workspace together with its event counter. */
 export async function createWorkspace(sql: Sql, workspace: { id: string; name: string }): Promise<Workspace> {
-  const [row] = await sql<Workspace[]>`
+  const [row] = await sql.write<Workspace[]>`
     with counter as (insert into event_counters (workspace_id) values (${workspace.id}))
     insert into workspaces (id, name) values (${workspace.id}, ${workspace.name})
     returning id, name, created_at as "createdAt", updated_at as "updatedAt"`;
@@ -177,7 +177,7 @@ export async function getWorkspace(sql: Sql, id: string): Promise<Workspace | un
 }
 
 export async function renameWorkspace(sql: Sql, id: string, name: string): Promise<Workspace | undefined> {
-  const [row] = await sql<Workspace[]>`
+  const [row] = await sql.write<Workspace[]>`
     update workspaces set name = ${name}, updated_at = now() where id = ${id}
     returning id, name, created_at as "createdAt", updated_at as "updatedAt"`;
   return row;

@@ -4,6 +4,7 @@ import { databases } from "./database.ts";
 import type { Fault } from "./fault.ts";
 import { kills } from "./kills.ts";
 import { listeners } from "./listeners.ts";
+import { lostCommits } from "./lost-commits.ts";
 import { nodes } from "./nodes.ts";
 import { receivers } from "./receivers.ts";
 import { slowReceivers } from "./slow.ts";
@@ -11,6 +12,7 @@ import { slowReceivers } from "./slow.ts";
 export const allFaults: readonly Fault[] = [
   ...kills,
   ...databases,
+  ...lostCommits,
   ...nodes,
   ...receivers,
   ...slowReceivers,

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { startTestServer, type TestServer } from "../harness/database.ts";
 import { needs, pathOf } from "../harness/foreign.ts";
 import { deliverInbound, enableReceiving, eventsOfType, type InboundTestbed } from "../harness/inbound.ts";
+import type { Load } from "../harness/ledger.ts";
 import { senderDomain, startTestbed, type Testbed } from "../harness/testbed.ts";
 import { type Findings, type Progress, underLoad } from "../harness/under-load.ts";
 import { until } from "../harness/wait.ts";
@@ -36,6 +37,7 @@ export async function fillDisk(times: number, progress: Progress): Promise<Findi
         { start, load: { pauseMs: 100, body: randomBytes(bodyBytes / 2).toString("hex") } },
         async ({ testbed, load, injectFault, whenSettled }) => {
           whenSettled(() => lostMessages(testbed, inbound.accepted));
+          whenSettled(() => missingLogLines(testbed));
           for (let i = 1; i <= times; i++) {
             const ballast = join(disk, "ballast");
             await injectFault(
@@ -55,7 +57,11 @@ export async function fillDisk(times: number, progress: Progress): Promise<Findi
                   return load.refusals() >= before.refusals + 5 && inbound.deferred.length >= before.deferred + 3;
                 });
                 progress(`${i} of ${times}: ${load.refusals() - before.refusals} calls answered with unavailable`);
+                // In every second round PostgreSQL has ended, so it cannot tell why.
+                if (i % 2 === 1) await untilTold(testbed, load, ballast);
+                else await until("a node that is not ready", async () => (await databaseState(testbed)) !== "ok");
                 await rm(ballast);
+                await until("a ready node", async () => (await databaseState(testbed)) === "ok");
               },
               "repair",
             );
@@ -79,6 +85,40 @@ export async function fillDisk(times: number, progress: Progress): Promise<Findi
     unmount(disk);
     await rm(disk, { recursive: true, force: true });
   }
+}
+
+/** Waits until the caller and /readyz say that the disk is full. The ballast takes the space that PostgreSQL frees meanwhile. */
+async function untilTold(testbed: Testbed, load: Load, ballast: string): Promise<void> {
+  const body = randomBytes(bodyBytes / 2).toString("hex");
+  await until("an answer and a state that name the full disk", async () => {
+    await fill(ballast);
+    const key = `full-${randomBytes(6).toString("hex")}`;
+    const to = [`${key}@there.test`];
+    const { status, body: answer } = await testbed.send({ to, subject: key, body, async: true });
+    if (status === 200) load.ledger.set(key, { id: answer.id as string, to, sentAtMs: performance.now() });
+    const told = /^The disk of the database is full, so nothing was stored\./.test(String(answer.message));
+    return told && (await databaseState(testbed)) === "disk full";
+  });
+}
+
+async function databaseState(testbed: Testbed): Promise<string> {
+  const { checks } = (await (await fetch(`${testbed.program.opsUrl}/readyz`)).json()) as {
+    checks: { database: string };
+  };
+  return checks.database;
+}
+
+function missingLogLines(testbed: Testbed): string[] {
+  const lines = testbed.program
+    .output()
+    .split("\n")
+    .filter((line) => line.includes('"database":"disk full"'));
+  const missing = [];
+  if (!lines.some((line) => line.includes("Free space on the disk")))
+    missing.push("the log does not name the full disk");
+  if (!lines.some((line) => line.includes("works again")))
+    missing.push("the log does not say that the disk has space again");
+  return missing;
 }
 
 /** Makes PostgreSQL exit. If a table cannot grow, one statement fails; if the write-ahead log cannot grow, the server exits and

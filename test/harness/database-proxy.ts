@@ -1,9 +1,24 @@
-/** A TCP proxy between the program and PostgreSQL that can cut or freeze connections, as when a server dies or hangs. */
+/** A TCP proxy between the program and PostgreSQL that can cut or freeze connections, as when a server dies or hangs, and that can lose
+ * one chosen message or the answer to it. */
 import { connect, createServer, type Socket } from "node:net";
+import { Transform } from "node:stream";
 import { socketOptions } from "../../src/postgres/embedded/embedded.ts";
+
+/** What happens to a message of the program, and to its connection:
+ * - forward: nothing special
+ * - lose: the connection ends before the server gets the message
+ * - cut: the server gets the message, and the connection ends at once
+ * - lose answer: the server gets the message and carries it out, and the connection ends before the answer
+ * - go away: like "lose answer", and every new connection is refused until `comeBack` */
+export type Fate = "forward" | "lose" | "cut" | "lose answer" | "go away";
 
 export type DatabaseProxy = {
   url: string;
+  /** Decides the fate of everything that the program sends. Default: forward. */
+  fateOf(decide: (text: string, connection: object) => Fate): void;
+  /** Refuses new connections and ends the open ones. */
+  goAway(): void;
+  comeBack(): void;
   /** Closes all open connections: in an orderly way, or with a reset. */
   cut(how: "end" | "reset"): void;
   /** Keeps all connections open but forwards nothing, as when a machine hangs. */
@@ -19,8 +34,36 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
   const clients = new Set<Socket>();
   const pairs = new Map<Socket, Socket>();
   let frozen = false;
-  const join = (client: Socket, upstream: Socket) => void client.pipe(upstream).pipe(client);
+  let away = false;
+  let decide: (text: string, connection: object) => Fate = () => "forward";
+  const join = (client: Socket, upstream: Socket) => {
+    client.pipe(fates(client, upstream)).pipe(upstream);
+    upstream.pipe(client);
+  };
+  /** Between client and upstream. Query texts in messages are readable as Latin-1. */
+  const fates = (client: Socket, upstream: Socket) =>
+    new Transform({
+      transform(chunk: Buffer, _, next) {
+        const fate = decide(chunk.toString("latin1"), client);
+        if (fate === "forward") return next(null, chunk);
+        upstream.unpipe(client);
+        if (fate === "lose") return void client.resetAndDestroy();
+        if (fate === "go away") goAway(client);
+        upstream.removeAllListeners("data");
+        // The server sends the answer after the commit. It is read and dropped.
+        upstream.once("data", () => client.resetAndDestroy());
+        upstream.write(chunk, () => {
+          if (fate === "cut") client.resetAndDestroy();
+        });
+        upstream.resume();
+      },
+    });
+  const goAway = (except?: Socket) => {
+    away = true;
+    for (const client of clients) if (client !== except) client.resetAndDestroy();
+  };
   const server = createServer((client) => {
+    if (away) return void client.resetAndDestroy();
     const upstream = connect(path);
     clients.add(client);
     pairs.set(client, upstream);
@@ -35,6 +78,14 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
   const { port } = server.address() as { port: number };
   return {
     url: url.replace(/@[^/]*\//, `@127.0.0.1:${port}/`),
+    fateOf(chosen) {
+      decide = chosen;
+    },
+    goAway,
+    comeBack() {
+      away = false;
+      decide = () => "forward";
+    },
     cut(how) {
       for (const client of clients) {
         if (how === "reset") client.resetAndDestroy();
@@ -44,7 +95,7 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
     freeze() {
       frozen = true;
       for (const [client, upstream] of pairs) {
-        client.unpipe(upstream);
+        client.unpipe();
         upstream.unpipe(client);
       }
     },

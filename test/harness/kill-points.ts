@@ -3,6 +3,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { silentLog } from "../../src/ops/log.ts";
+import { withoutReceipt } from "../../src/postgres/brief-locks.ts";
 import { openDb, type Sql } from "../../src/postgres/pool.ts";
 import type { Load } from "./ledger.ts";
 import type { RunningProgram } from "./program.ts";
@@ -20,9 +21,9 @@ const everywhereAtSink = "after the lease, in DATA and after the final dot";
 const holds: Record<string, Hold> = {
   /** The database commits, but the client gets no response and retries with the same idempotency key. */
   "before the answer to an accept that is committed": async (testbed) => {
-    const lock = await lockTable(testbed, "emails", "share");
-    await untilBlocked(testbed, "emails");
-    return lock.release;
+    const commits = await holdCommits(testbed);
+    await commits.untilBlocked("emails");
+    return commits.release;
   },
   "before the accept is committed": async (testbed) => {
     const lock = await lockTable(testbed, "emails", "share");
@@ -150,6 +151,35 @@ type Lock = { release(): Promise<void> };
 
 /** Locks a table in a separate session, so that the program's statements wait. */
 export async function lockTable(testbed: Testbed, table: string, mode: string): Promise<Lock> {
+  return await holdLock(testbed, `lock table ${table} in ${mode} mode`);
+}
+
+/** Waits until a transaction that has written to the table waits for its commit. */
+type HeldCommits = Lock & { untilBlocked(table: string): Promise<void> };
+
+/** Makes the last message of every write wait at its receipt, right before the commit. The server has got the whole message, so it
+ * commits after the release even if the program is gone. */
+export async function holdCommits(testbed: Testbed): Promise<HeldCommits> {
+  const { sql } = testbed.database;
+  await sql.unsafe(`create or replace function wait_for_test() returns trigger language plpgsql as $$
+      begin perform pg_advisory_xact_lock_shared(${commitLock}); return new; end $$;
+    create or replace trigger wait_for_test before insert on idempotency for each row
+      when (new.request_hash = 'stored') execute function wait_for_test()`);
+  const lock = await holdLock(testbed, `select pg_advisory_xact_lock(${commitLock})`);
+  const untilBlocked = async (table: string) => {
+    await until(`a commit of the program that waits after a write to ${table}`, async () => {
+      const rows = await sql`select 1 from pg_locks waiting join pg_locks held using (pid)
+        where not waiting.granted and waiting.locktype = 'advisory' and waiting.objid = ${commitLock}
+          and held.granted and held.relation = ${table}::regclass and held.mode = 'RowExclusiveLock'`;
+      return rows.length > 0;
+    });
+  };
+  return { release: lock.release, untilBlocked };
+}
+
+const commitLock = 47110815;
+
+async function holdLock(testbed: Testbed, statement: string): Promise<Lock> {
   const sql = openDb({ url: testbed.database.url, pool: 1, log: silentLog(), name: "lock" });
   let release = () => {};
   const released = new Promise<void>((resolve) => {
@@ -160,10 +190,10 @@ export async function lockTable(testbed: Testbed, table: string, mode: string): 
     locked = resolve;
   });
   const work = sql.begin(async (tx: Sql) => {
-    await tx.unsafe(`lock table ${table} in ${mode} mode`);
+    await tx.unsafe(statement);
     locked();
     await released;
-  });
+  }, withoutReceipt);
   await Promise.race([isLocked, work]);
   return {
     async release() {

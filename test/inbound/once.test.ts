@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { deliverInbound, eventsOfType, type InboundTestbed, startInboundTestbed } from "../harness/inbound.ts";
-import { lockTable, untilBlocked } from "../harness/kill-points.ts";
+import { holdCommits } from "../harness/kill-points.ts";
 import { until } from "../harness/wait.ts";
 
 let testbed: InboundTestbed;
@@ -59,12 +59,12 @@ test("a message that cannot be stored gets a temporary error: nothing is acknowl
 
 test("after a kill between the commit and the reply, the sender retries, and there is one event", async () => {
   const raw = messageOf("around a kill");
-  const lock = await lockTable(testbed, "inbound_messages", "share");
+  const commits = await holdCommits(testbed);
   const first = deliverInbound(testbed, { to: "us@sender.test", raw }).catch((error: Error) => error);
-  await untilBlocked(testbed, "inbound_messages");
+  await commits.untilBlocked("inbound_messages");
   await testbed.program.kill();
-  // PostgreSQL completes the statement, although the program that sent it is gone.
-  await lock.release();
+  // PostgreSQL completes the commit, although the program that sent it is gone.
+  await commits.release();
   const reply = await first;
   assert.ok(reply instanceof Error, "the sender got no reply");
   await until("the commit", async () => {

@@ -9,7 +9,7 @@ import { lineOf } from "./migration-line.ts";
 export async function withStore<T>(
   config: Config,
   work: (store: Store & { nowMs(): number }) => Promise<T>,
-  options: Pick<StoreOptions, "onMigration" | "keepSchema" | "stop"> = {},
+  options: Pick<StoreOptions, "onMigration" | "keepSchema" | "waitForServerMs" | "stop"> = {},
 ): Promise<T> {
   const store = await openStore({ config, log: silentLog(), for: "command", onMigration: reportWait, ...options });
   try {

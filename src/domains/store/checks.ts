@@ -19,7 +19,7 @@ export async function claimStale(
   sql: Sql,
   claim: DomainKey & { lease: string; staleAfterMs: number },
 ): Promise<DomainRow | undefined> {
-  const [row] = await sql<DomainRow[]>`
+  const [row] = await sql.write<DomainRow[]>`
     update domains set ${leaseColumns(sql, claim.lease)}
     where workspace_id = ${claim.workspaceId} and id = ${claim.id} and ${isUnleased(sql)}
       and coalesce(last_checked_at, created_at) < now() - ${claim.staleAfterMs} * interval '1 millisecond'
@@ -35,7 +35,7 @@ export async function claimVerify(
   sql: Sql,
   claim: DomainKey & { lease: string; intervalMs: number },
 ): Promise<DomainRow | undefined> {
-  const [row] = await sql<DomainRow[]>`
+  const [row] = await sql.write<DomainRow[]>`
     update domains set ${leaseColumns(sql, claim.lease)}, last_verify_at = now()
     where workspace_id = ${claim.workspaceId} and id = ${claim.id} and deleted_at is null
       and (last_verify_at is null or last_verify_at <= now() - ${claim.intervalMs} * interval '1 millisecond')

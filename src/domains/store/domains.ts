@@ -49,7 +49,7 @@ export type NewDomain = {
 /** Adds the domain and its keys in one statement. Undefined: the workspace already has the name (index domains_by_name). */
 export async function addDomain(sql: Sql, domain: NewDomain): Promise<DomainRow | undefined> {
   const { workspaceId, keys } = domain;
-  const [row] = await sql<DomainRow[]>`
+  const [row] = await sql.write<DomainRow[]>`
     with added as (
       insert into domains (workspace_id, id, domain, token, mail_from_label, region, note, next_check_at)
       values (${workspaceId}, ${domain.id}, ${domain.domain}, ${domain.token}, ${domain.mailFromLabel}, ${domain.region},
@@ -97,7 +97,7 @@ export async function listDomains(
  * that the local DNS serves for this registration are removed.
  */
 export async function deleteDomain(sql: Sql, workspaceId: string, id: string): Promise<DomainRow | undefined> {
-  const [row] = await sql<DomainRow[]>`
+  const [row] = await sql.write<DomainRow[]>`
     with unpublished as (delete from published_zones where workspace_id = ${workspaceId} and domain_id = ${id})
     update domains set deleted_at = now(), updated_at = now(), can_send = false, can_receive = false, check_lease = null, check_lease_until = null
     where workspace_id = ${workspaceId} and id = ${id} and deleted_at is null returning ${domainColumns(sql)}`;

@@ -10,7 +10,7 @@ export async function publishZone(
   zone: { origin: string; workspaceId: string; domainId: string; records: readonly ResourceRecord[] },
   { takeOver }: { takeOver: boolean },
 ): Promise<{ replaced: boolean } | undefined> {
-  const [row] = await sql<{ replaced: boolean }[]>`
+  const [row] = await sql.write<{ replaced: boolean }[]>`
     with before as (select domain_id from published_zones where origin = ${zone.origin})
     insert into published_zones (origin, workspace_id, domain_id, records)
     values (${zone.origin}, ${zone.workspaceId}, ${zone.domainId}, ${JSON.stringify(zone.records)}::text::jsonb)

@@ -1,6 +1,14 @@
 /** Stores a batch of emails and its idempotency key in one transaction. Called by accept-batch.ts. */
 import type { Sql } from "../../postgres/pool.ts";
-import { batchBytes, insertEmails, insertPieces, type NewEmail, type Piece, piecesOf } from "./emails.ts";
+import {
+  batchBytes,
+  changedMeanwhile,
+  insertEmails,
+  insertPieces,
+  type NewEmail,
+  type Piece,
+  piecesOf,
+} from "./emails.ts";
 
 export type NewBatch = {
   workspaceId: string;
@@ -20,8 +28,7 @@ export async function storeBatch(
     if (batch.emails.length === 0) return undefined;
     const leftOut = await insertEmails(tx, batch.emails, []);
     // The domain could send when the batch was checked. The error makes the caller retry, which checks it again.
-    if (leftOut.length > 0)
-      throw Object.assign(new Error("a sending domain was deleted or blocked meanwhile"), { code: "55P03" });
+    if (leftOut.length > 0) throw changedMeanwhile("A sending domain was deleted or blocked");
     let slice: Piece[] = [];
     let length = 0;
     for (const piece of batch.emails.flatMap((email) => [...piecesOf(email)])) {
@@ -53,6 +60,6 @@ async function keyOf(sql: Sql, { workspaceId, idempotency }: NewBatch) {
   const [row] = await sql<{ requestHash: string; answer: unknown }[]>`
     select request_hash as "requestHash", answer from idempotency where workspace_id = ${workspaceId} and key = ${idempotency!.key}`;
   // Housekeeping deleted the expired key between the two statements: the caller can retry.
-  if (!row) throw Object.assign(new Error("the idempotency key expired meanwhile"), { code: "55P03" });
+  if (!row) throw changedMeanwhile("The idempotency key expired");
   return row;
 }

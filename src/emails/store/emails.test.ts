@@ -96,10 +96,9 @@ test("a stored email is reported as stored even if the lookup of another email's
   const idempotency = { key: "k", requestHash: "h", keptForMs: 86_400_000 };
   await createEmailStore(sql).accept(newEmail(workspaceId, ["a@there.test"], { idempotency }));
   // The connection is lost between the two statements.
-  const cut = ((strings: TemplateStringsArray, ...values: unknown[]) =>
-    strings.join("").includes("join idempotency i")
-      ? Promise.reject(new Error("lost"))
-      : sql(strings, ...values)) as Sql;
+  const read = (strings: TemplateStringsArray, ...values: unknown[]) =>
+    strings.join("").includes("join idempotency i") ? Promise.reject(new Error("lost")) : sql(strings, ...values);
+  const cut = Object.assign(read, { write: sql.write }) as unknown as Sql;
   const stored: string[] = [];
   const store = createEmailStore(cut, { onStored: (emails) => stored.push(...emails.map(({ id }) => id)) });
   const good = newEmail(workspaceId, ["a@there.test"]);

@@ -4,6 +4,7 @@
  */
 
 import type { Address } from "../../mail/address.ts";
+import { Problem } from "../../ops/problem.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { textArray } from "../../postgres/sql.ts";
@@ -132,7 +133,7 @@ export type LeftOut = { id: string; canSend: boolean | null; status: string | nu
 export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]): Promise<LeftOut[]> {
   const rows = JSON.stringify(emails.map(emailRow));
   const recipients = JSON.stringify(emails.flatMap(recipientRows));
-  return await sql<LeftOut[]>`
+  return await sql.write<LeftOut[]>`
     with requested as (
       select x.*, d.id as domain_id, d.can_send, d.status, d.note
       from json_to_recordset((${rows}::text)::json) as x(
@@ -200,9 +201,16 @@ function answersFor(sql: Sql, emails: readonly NewEmail[], leftOut: readonly Lef
     return firsts!.then((found) => {
       const first = found.get(keyOf(email)!);
       // The key expired between the two statements, or housekeeping deleted it: the caller can retry.
-      if (!first) throw Object.assign(new Error("the idempotency key expired meanwhile"), { code: "55P03" });
+      if (!first) throw changedMeanwhile("The idempotency key expired");
       return { stored: false, emailId: first.emailId, requestHash: first.requestHash };
     });
+  });
+}
+
+/** The email was not stored, and a second call will not meet the same state. */
+export function changedMeanwhile(what: string): Problem {
+  return new Problem("unavailable", `${what} during this call, so nothing was stored. Try again.`, {
+    retryAfterMs: 1000,
   });
 }
 

@@ -115,7 +115,7 @@ export async function cancelEmail(
   sql: Sql,
   input: { workspaceId: string; id: string; eventId: string },
 ): Promise<{ found: boolean; canceled: string[] }> {
-  const [row] = await sql<{ found: boolean; canceled: string[] | null }[]>`
+  const [row] = await sql.write<{ found: boolean; canceled: string[] | null }[]>`
     with waiting as materialized (
       select r.position, r.address from recipients r where r.workspace_id = ${input.workspaceId} and r.email_id = ${input.id}
         and r.status in ('queued', 'delayed') and r.lease is null order by r.position for update

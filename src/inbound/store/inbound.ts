@@ -84,7 +84,7 @@ async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: rea
   const recipients = JSON.stringify(
     items.flatMap((item, ord) => item.recipients.map((recipient, position) => ({ ord, position, ...recipient }))),
   );
-  const rows = await sql<{ ord: number }[]>`
+  const rows = await sql.write<{ ord: number }[]>`
     with input as (
       select * from json_to_recordset((${input}::text)::json) as x(ord integer, id uuid, workspace_id uuid, domain_id uuid, domain text,
         sender text, from_address text, subject text, message_id text, in_reply_to text, parent_email_id uuid, parent_message_id text,

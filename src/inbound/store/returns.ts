@@ -31,7 +31,7 @@ export async function settleReturned(
   );
   const { workspaceId, emailId } = returned;
   const rows = await retrying(
-    () => sql<{ position: number }[]>`
+    () => sql.write<{ position: number }[]>`
     with input as (
       select * from json_to_recordset((${input}::text)::json)
         as x(position smallint, reply text, remote_mx text, suppress text, event_id uuid, payload jsonb)
@@ -77,7 +77,7 @@ export type NewComplaint = {
 export async function storeComplaint(sql: Sql, complaint: NewComplaint): Promise<boolean> {
   const { workspaceId, email, event } = complaint;
   const rows = await retrying(
-    () => sql`
+    () => sql.write`
     with seen as (
       insert into inbound_seen (workspace_id, fingerprint, inbound_id) values (${workspaceId}, ${complaint.fingerprint}, ${event.id})
       on conflict do nothing returning 1

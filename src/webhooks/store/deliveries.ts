@@ -79,7 +79,7 @@ export async function redeliver(
 ): Promise<number> {
   const [row] = await retrying(
     async () =>
-      await sql<{ scheduled: number }[]>`
+      await sql.write<{ scheduled: number }[]>`
     with selected as materialized (
       select e.number, e.id, e.type, e.email_id, e.created_at from events e
       join webhooks w on w.workspace_id = e.workspace_id and w.id = ${range.webhookId}
@@ -118,7 +118,7 @@ export async function insertTestDelivery(
     error: string;
   },
 ): Promise<Delivery> {
-  const [row] = await sql<Delivery[]>`
+  const [row] = await sql.write<Delivery[]>`
     insert into webhook_deliveries as d (workspace_id, webhook_id, id, event_id, event_type, event_at, email_id, status, attempts,
       response_status, response_head, duration_ms, error, last_attempt_at, settled_at)
     values (${test.workspaceId}, ${test.webhookId}, ${test.id}, ${test.event.id}, ${test.event.type}, ${test.event.createdAt}, ${test.event.emailId},

@@ -91,7 +91,7 @@ export async function updateWebhook(
   change: WebhookChange,
 ): Promise<Webhook | undefined> {
   const { url = null, eventTypes = null, description = null, enabled = null } = change;
-  const [row] = await sql<Webhook[]>`
+  const [row] = await sql.write<Webhook[]>`
     update webhooks w set url = coalesce(${url}::text, w.url), event_types = coalesce(${eventTypes}::text[], w.event_types),
       description = coalesce(${description}::text, w.description),
       followed = case when ${enabled}::boolean and w.disabled_at is not null then c.last else w.followed end,
@@ -107,7 +107,7 @@ export async function updateWebhook(
 
 /** The webhook loop removes its queued deliveries later, with `dropWaiting`. */
 export async function deleteWebhook(sql: Sql, workspaceId: string, id: string): Promise<Webhook | undefined> {
-  const [row] = await sql<Webhook[]>`
+  const [row] = await sql.write<Webhook[]>`
     delete from webhooks where workspace_id = ${workspaceId} and id = ${id} returning ${columns(sql)}`;
   return row;
 }
@@ -117,7 +117,7 @@ export async function rotateSecret(
   sql: Sql,
   rotation: { workspaceId: string; id: string; sealedSecret: string; previousForMs: number },
 ): Promise<Webhook | undefined> {
-  const [row] = await sql<Webhook[]>`
+  const [row] = await sql.write<Webhook[]>`
     update webhooks set previous_secret_sealed = secret_sealed, secret_sealed = ${rotation.sealedSecret}, updated_at = now(),
       previous_secret_until = now() + ${rotation.previousForMs} * interval '1 millisecond'
     where workspace_id = ${rotation.workspaceId} and id = ${rotation.id} returning ${columns(sql)}`;
