@@ -65,7 +65,7 @@ export function createWatch(deps: WatchDeps) {
     lastTickMs = nowMs;
     let freed = false;
     for (const one of watched) if (updateWaiting(one, nowMs) && one.waiting) freed = true;
-    if (!isLate) for (const one of watched) if (isSilent(one, nowMs)) stall(one.run.site!, nowMs);
+    if (!isLate) stallSilentSites(nowMs);
     if (deps.memoryContended()) relieveMemory(nowMs);
     if (freed) deps.onFree();
     if (watched.size === 0) {
@@ -90,18 +90,28 @@ export function createWatch(deps: WatchDeps) {
     return deps.pace.isSilent(site, step, { waitedMs: waitedMs(one, nowMs), nowMs });
   }
 
-  function stall(site: string, nowMs: number): void {
-    const hadAnswered = deps.pace.stall(site, nowMs);
-    deps.schedule.setHesitant(site, true);
+  function stallSilentSites(nowMs: number): void {
+    /** By site, whether it had answered before. */
+    const stalled = new Map<string, boolean>();
     for (const one of watched) {
-      if (one.run.site !== site) continue;
-      one.stuck = true;
-      const { step } = one.run.progress;
-      if (step === "queued" && hadAnswered) one.abort.abort();
-      else if (step === "open" || step === "envelope") one.run.dropContent?.();
+      const { site } = one.run;
+      if (site === undefined || stalled.has(site) || !isSilent(one, nowMs)) continue;
+      const hadAnswered = deps.pace.stall(site, nowMs);
+      stalled.set(site, hadAnswered);
+      deps.schedule.setHesitant(site, true);
+      if (hadAnswered) deps.log.info({ site }, "a receiver has stopped answering; one email at a time probes it");
     }
-    if (hadAnswered)
-      deps.log.info({ site }, "a receiver has stopped answering; its mail waits while one email probes it");
+    if (stalled.size > 0) for (const one of watched) releaseFrom(one, stalled);
+  }
+
+  function releaseFrom(one: Watched, stalled: ReadonlyMap<string, boolean>): void {
+    const hadAnswered = stalled.get(one.run.site ?? "");
+    if (hadAnswered === undefined) return;
+    one.stuck = true;
+    const { step } = one.run.progress;
+    // An attempt without a connection goes back to the queue. The only attempt at an unproven site is the probe itself.
+    if (step === "queued" && hadAnswered) one.abort.abort();
+    else if (step === "open" || step === "envelope") one.run.dropContent?.();
   }
 
   /** One attempt per tick, the one that has waited longest. */
