@@ -1,5 +1,6 @@
 /** All faults in the order of docs/faults.md. scripts/faults.ts runs them. */
 import { queued } from "./backlogs.ts";
+import { catchUps } from "./catch-up.ts";
 import { databases } from "./database.ts";
 import type { Fault } from "./fault.ts";
 import { kills } from "./kills.ts";
@@ -7,4 +8,4 @@ import { listeners } from "./listeners.ts";
 import { nodes } from "./nodes.ts";
 import { receivers } from "./receivers.ts";
 
-export const allFaults: readonly Fault[] = [...kills, ...databases, ...nodes, ...receivers, ...queued, ...listeners];
+export const allFaults: readonly Fault[] = [...kills, ...databases, ...nodes, ...receivers, ...queued, ...listeners, ...catchUps];
