@@ -26,9 +26,13 @@ const inboundTextFields = ["body", "newText", "html"];
 /** A cache: the streams of a node share events, so each event is converted once per form. */
 const converted = { full: new WeakMap<StoredEvent, Event>(), withoutText: new WeakMap<StoredEvent, Event>() };
 
+/** Whether the event has the text of inbound mail. */
+export function isInbound({ type }: StoredEvent): boolean {
+  return type === "email.replied" || type === "email.received";
+}
+
 export function eventOnWire(event: StoredEvent, options: { inboundText: boolean }): Event {
-  const inbound = event.type === "email.replied" || event.type === "email.received";
-  const known = options.inboundText || !inbound ? converted.full : converted.withoutText;
+  const known = options.inboundText || !isInbound(event) ? converted.full : converted.withoutText;
   let wire = known.get(event);
   if (!wire) {
     const payload = { ...event.payload };

@@ -3,6 +3,7 @@
 import type { DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { Problem } from "../ops/problem.ts";
 import type { Caller } from "./caller.ts";
+import type { StreamOutput } from "./stream-output.ts";
 
 export type Call = {
   caller: Caller;
@@ -16,6 +17,8 @@ export type Call = {
    * `deadline_exceeded` and nothing is stored. Afterwards the call waits for the commit and answers with its result.
    */
   beginWrite(): void;
+  /** Set for a stream over HTTP: takes messages that the handler has encoded itself. */
+  output?: StreamOutput;
 };
 
 /** Runs a handler until it answers or the call is canceled. After `beginWrite`, cancellation no longer ends the wait. */

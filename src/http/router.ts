@@ -13,6 +13,7 @@ import { codeName, toConnectError } from "./errors.ts";
 import { admit, type GateDeps } from "./gate.ts";
 import { createJsonReader } from "./read-json.ts";
 import { bodyReservationKey, countDecompressed } from "./request-body.ts";
+import { jsonWriteOptions, streamOutputKey } from "./stream-output.ts";
 import { maxTimeoutMs } from "./timeout.ts";
 import { rememberNotedJson } from "./unknown-fields.ts";
 
@@ -45,11 +46,11 @@ export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]
   return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 }
 
-/** Responses contain unset fields too, so that a person with curl sees every documented field. Unknown fields of requests are ignored. */
+/** Unknown fields of requests are ignored. */
 function jsonOptions(deps: RouterDeps, method: DescMethod) {
   const labels = { method: `${method.parent.name}/${method.name}`, code: "invalid_argument" };
   const textDecoder = createJsonReader(method.input, () => deps.metrics.requests.inc(labels));
-  return { alwaysEmitImplicit: true, ignoreUnknownFields: true, textDecoder };
+  return { ...jsonWriteOptions, ignoreUnknownFields: true, textDecoder };
 }
 
 type AnyHandler = (request: unknown, call: Call) => Promise<unknown> | AsyncIterable<unknown>;
@@ -90,7 +91,8 @@ function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
     try {
       const call = callFrom(context);
       const cancellation = cancellationOf(AbortSignal.any([call.cancellation.signal, deps.shutdown]));
-      yield* handler(request, { ...call, cancellation, beginWrite() {} }) as AsyncIterable<unknown>;
+      const output = context.values.get(streamOutputKey);
+      yield* handler(request, { ...call, cancellation, output, beginWrite() {} }) as AsyncIterable<unknown>;
       deps.metrics.requests.inc({ method: `${method.parent.name}/${method.name}`, code: "ok" });
     } catch (error) {
       throw toCountedError(deps, context, error);

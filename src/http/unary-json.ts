@@ -14,6 +14,7 @@ import { closeAfterUnreadBody } from "./request-body.ts";
 import type { RouterDeps } from "./router.ts";
 import { safeHeaders } from "./safe-headers.ts";
 import { lingerMs, type Request, type Response } from "./server.ts";
+import { jsonWriteOptions } from "./stream-output.ts";
 import { maxTimeoutMs } from "./timeout.ts";
 
 export type UnaryCall = (request: Request, response: Response, requestId: string) => Promise<void>;
@@ -67,7 +68,7 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
       const answer = await withinDeadline({ caller, requestId, cancellation, timeLeftMs, header }, (call) =>
         handler(message, call),
       );
-      const text = toJsonString(method.output, create(method.output, answer as never), writeOptions);
+      const text = toJsonString(method.output, create(method.output, answer as never), jsonWriteOptions);
       deps.metrics.requests.inc({ method: methodName, code: "ok" });
       send(response, 200, missingHeaders(response, requestId), text);
     } catch (error) {
@@ -87,9 +88,6 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
 function missingHeaders(response: Response, requestId: string): string[] {
   return response.hasHeader("x-request-id") ? [] : safeHeaders(requestId);
 }
-
-/** Responses contain unset fields too, so that a person with curl sees every documented field. */
-const writeOptions = { alwaysEmitImplicit: true };
 
 /** An invalid value starts no timer: the gate rejects it. */
 function startDeadline(header: string | undefined, nowMs: number, cancellation: { end(why: "deadline passed"): void }) {
