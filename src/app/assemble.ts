@@ -21,6 +21,7 @@ import { createInboundService } from "../inbound/service.ts";
 import { createAuthenticator } from "../keys/authenticate.ts";
 import { createKeyService } from "../keys/service.ts";
 import { createClock } from "../ops/clock.ts";
+import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import { createLoopShare } from "../ops/loop-share.ts";
 import { createMetrics } from "../ops/metrics.ts";
@@ -179,7 +180,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
     const authenticator = createAuthenticator({ sql, log });
     const loop = createLoopShare();
-    const catchUp = createCatchUp({ sql, loop, metrics });
+    const catchUp = createCatchUp({ sql, loop, heap: createHeapRelief(), metrics });
     const follower = createFollower({ sql, log, wake, catchUp });
     running.push({ name: "event streams", stop: async () => follower.stop() });
     follower.start();

@@ -1,6 +1,7 @@
 /** The budget of event streams: how many statements, how much memory and how much of the event loop they may use. Readers that catch up wait
  * behind unary calls and take turns by workspace. Called by service.ts and follower.ts; app/assemble.ts creates one per node. */
 import { createFairLimit } from "../ops/fair-limit.ts";
+import type { HeapRelief } from "../ops/heap-relief.ts";
 import type { LoopShare } from "../ops/loop-share.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -11,6 +12,8 @@ import { eventBounds } from "./store.ts";
 export type CatchUp = {
   /** The numbers of the oldest and the newest event. Streams of a workspace that open at the same time share one statement. */
   bounds(workspaceId: string): Promise<{ oldest: bigint; last: bigint }>;
+  /** Notes that a stream has ended. */
+  closed(): void;
   /** The page with this key, read with `read` unless another stream read it a moment ago. */
   page(workspaceId: string, key: string, read: () => Promise<PageContent>): Promise<Page>;
   /** A page of events that are in memory already. */
@@ -39,9 +42,9 @@ const limits = {
   pieceBytes: 16 * 1024,
 };
 
-export type CatchUpDeps = { sql: Sql; loop: LoopShare; metrics?: Metrics };
+export type CatchUpDeps = { sql: Sql; loop: LoopShare; heap: HeapRelief; metrics?: Metrics };
 
-export function createCatchUp({ sql, loop, metrics }: CatchUpDeps): CatchUp {
+export function createCatchUp({ sql, loop, heap, metrics }: CatchUpDeps): CatchUp {
   const statements = createFairLimit(limits.statements);
   const writes = createFairLimit(limits.writes);
   const cache = createPageCache({
@@ -66,6 +69,7 @@ export function createCatchUp({ sql, loop, metrics }: CatchUpDeps): CatchUp {
       queued.set(workspaceId, reading);
       return reading;
     },
+    closed: heap.note,
     page: (workspaceId, key, read) => cache.get(workspaceId, key, () => statements.run(workspaceId, read)),
     pageInMemory: (workspaceId, key, content) => cache.get(workspaceId, key, async () => content),
     async turn(workspaceId, kind) {
@@ -73,6 +77,7 @@ export function createCatchUp({ sql, loop, metrics }: CatchUpDeps): CatchUp {
         await loop.turn(workspaceId, { urgent: true });
         return () => {};
       }
+      heap.note();
       const release = await writes.take(workspaceId);
       const late = setTimeout(release, limits.writeMs).unref();
       await loop.turn(workspaceId);

@@ -172,6 +172,7 @@ export async function* streamEvents(
     }
   } finally {
     subscription.close();
+    deps.catchUp.closed();
   }
 }
 

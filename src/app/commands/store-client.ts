@@ -35,7 +35,7 @@ export async function withStoreClient<T>(
     const clock = { nowMs, set() {} };
     const workspaceId = await workspaceFrom(sql, workspace, nowMs());
     const wake = createWake({ sql, log });
-    const catchUp = createCatchUp({ sql, loop: createLoopShare() });
+    const catchUp = createCatchUp({ sql, loop: createLoopShare(), heap: { note() {} } });
     const follower = createFollower({ sql, log, wake, catchUp });
     const keyless: Follower = { ...follower, subscribe: (workspaceId) => follower.subscribe(workspaceId, undefined) };
     const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
