@@ -16,15 +16,16 @@ import {
   type BodyMemory,
   type BodyReservation,
   type BodySize,
+  bodyInTime,
   bodyReservationKey,
   closeAfterUnreadBody,
   dropRest,
 } from "./request-body.ts";
-import { requestIdKey } from "./router.ts";
+import { deadlineKey, requestIdKey } from "./router.ts";
 import { safeHeaders } from "./safe-headers.ts";
 import type { Listener, Request, Response } from "./server.ts";
 import { streamOutputKey } from "./stream-output.ts";
-import { dropOverlongTimeout } from "./timeout.ts";
+import { dropOverlongTimeout, timeoutOf } from "./timeout.ts";
 import { isUnaryJson, type UnaryCall } from "./unary-json.ts";
 import { withRequestJson } from "./unknown-fields.ts";
 
@@ -139,9 +140,14 @@ export function createDispatch(deps: DispatchDeps): Listener {
       request.url = handler.requestPath;
       dropOverlongTimeout(request.headers);
       const stream = streams && createStreamWriter(response, deps.streamStallMs);
+      const deadlineMs = started + (timeoutOf(request.headers) ?? Number.POSITIVE_INFINITY);
       const values = createContextValues().set(requestIdKey, requestId).set(bodyReservationKey, reservation);
+      values.set(deadlineKey, deadlineMs);
       if (stream) values.set(streamOutputKey, stream.output);
-      const universal = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
+      const received = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
+      const onLate = () => deps.metrics.requests.inc({ method, code: "deadline_exceeded" });
+      const body = bodyInTime(received.body as AsyncIterable<Uint8Array>, deadlineMs, onLate);
+      const universal = { ...received, body };
       const call = stream ? { ...universal, signal: AbortSignal.any([universal.signal, stream.tooSlow]) } : universal;
       const answer = await explainBadRequest(
         await answerReserved(reservation, inForm(request, handler), call, response),

@@ -26,6 +26,8 @@ export type RouterDeps = GateDeps & {
 };
 
 export const requestIdKey = createContextKey("", { description: "request id" });
+/** When the deadline passes, as a value of performance.now(). Connect's own time left depends on the clock of the day, which may be set. */
+export const deadlineKey = createContextKey(Number.POSITIVE_INFINITY, { description: "deadline" });
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "caller" });
 
 export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]): Map<string, UniversalHandler> {
@@ -62,7 +64,7 @@ async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<voi
       protocol: context.protocolName,
       header: (name) => context.requestHeader.get(name) ?? undefined,
       timeoutMs: () => context.timeoutMs(),
-      cancellation: cancellationOf(context.signal),
+      cancellation: cancellationOf(context.signal, context.values.get(deadlineKey)),
     });
     context.values.set(callerKey, caller);
     context.values.get(bodyReservationKey)?.reserve(caller.workspaceId);
@@ -104,7 +106,7 @@ function callFrom(context: HandlerContext): Omit<Call, "beginWrite"> {
   return {
     caller: context.values.get(callerKey) as Caller,
     requestId: context.values.get(requestIdKey),
-    cancellation: cancellationOf(context.signal),
+    cancellation: cancellationOf(context.signal, context.values.get(deadlineKey)),
     timeLeftMs: () => context.timeoutMs(),
     header: (name) => context.requestHeader.get(name) ?? undefined,
   };

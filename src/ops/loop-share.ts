@@ -12,7 +12,7 @@ export type LoopShare = {
 };
 
 /** Steps run for this long, then the event loop serves sockets and timers. A call waits for about one slice at each of its own steps. */
-const sliceMs = 2;
+const sliceMs = 1;
 
 export function createLoopShare(): LoopShare {
   let shortCalls = 0;

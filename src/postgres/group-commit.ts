@@ -3,6 +3,8 @@
  * Each caller's promise resolves after its own commit. Used by the stores that accept mail and settle attempts.
  */
 
+import { currentWriteGate, type WriteGate, withWriteGate } from "./write-gate.ts";
+
 export type GroupCommit<In, Out> = {
   add(item: In, bytes: number): Promise<Out>;
   /** Resolves when no item is queued and no batch is running. */
@@ -39,6 +41,8 @@ export type GroupOptions<In, Out> = {
 type QueuedItem<In, Out> = {
   item: In;
   bytes: number;
+  /** Of the call that added the item. */
+  gate: WriteGate | undefined;
   resolve(out: Out | PromiseLike<Out>): void;
   reject(error: unknown): void;
 };
@@ -97,10 +101,14 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
 
   async function commit(batch: QueuedItem<In, Out>[]): Promise<void> {
     try {
-      const results = await options.run(batch.map(({ item }) => item));
+      const results = await withWriteGate(gateOf(batch), () => options.run(batch.map(({ item }) => item)));
       for (const [i, queued] of batch.entries()) queued.resolve(results[i]!);
     } catch (error) {
-      if (batch.length > 1 && options.splitOn?.(error)) {
+      if (error instanceof LateItems) {
+        for (const [queued, reason] of error.late) (queued as QueuedItem<In, Out>).reject(reason);
+        const inTime = batch.filter((queued) => !error.late.has(queued));
+        if (inTime.length > 0) await commit(inTime);
+      } else if (batch.length > 1 && options.splitOn?.(error)) {
         for (const queued of batch) await commit([queued]);
       } else {
         for (const queued of batch) queued.reject(error);
@@ -151,7 +159,7 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
   return {
     add(item, bytes) {
       return new Promise((resolve, reject) => {
-        queue.push({ item, bytes, resolve, reject });
+        queue.push({ item, bytes, gate: currentWriteGate(), resolve, reject });
         noteOwner(item);
         if (scheduled) return;
         scheduled = true;
@@ -167,6 +175,35 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
       await new Promise<void>((resolve) => {
         onIdle = [...onIdle, resolve];
       });
+    },
+  };
+}
+
+/** Thrown before a batch is sent: the calls of these items must not write any more, each for its reason. */
+class LateItems extends Error {
+  readonly late: ReadonlyMap<unknown, unknown>;
+  constructor(late: ReadonlyMap<unknown, unknown>) {
+    super("some items of a batch are late");
+    this.late = late;
+  }
+}
+
+/** A batch is sent only if none of its items is late. */
+function gateOf(batch: readonly { gate: WriteGate | undefined }[]): WriteGate {
+  return {
+    check() {
+      const late = new Map<unknown, unknown>();
+      for (const queued of batch) {
+        try {
+          queued.gate?.check();
+        } catch (reason) {
+          late.set(queued, reason);
+        }
+      }
+      if (late.size > 0) throw new LateItems(late);
+    },
+    sent() {
+      for (const { gate } of batch) gate?.sent();
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import type { Client, Pool, PoolClient } from "pg";
 import { createListening, type NotificationListener } from "./listening.ts";
+import { currentWriteGate, passWriteGate } from "./write-gate.ts";
 
 export type Row = Record<string, unknown>;
 
@@ -90,7 +91,8 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
   };
 
   function createTag(client: Pool | PoolClient, extra: Omit<Sql, "unsafe">, limit?: object): Sql {
-    const run = <T>(text: string, values: unknown[]) => query(client, text, values, limit) as Promise<T>;
+    const run = <T>(text: string, values: unknown[]) =>
+      (client === pool && currentWriteGate() ? queryGated(text, values) : query(client, text, values, limit)) as Promise<T>;
     const tag = <T extends readonly object[]>(strings: TemplateStringsArray, ...values: unknown[]) =>
       new Statement<T>(strings, values, run);
     return Object.assign(tag, extra, {
@@ -98,10 +100,33 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
     }) as Sql;
   }
 
+  /** Throws without sending anything if the call for which this code runs may no longer write. */
   async function acquire(): Promise<PoolClient> {
-    return await pool.connect().catch((error) => {
+    const client = await pool.connect().catch((error) => {
       throw withCode(error);
     });
+    try {
+      passWriteGate();
+    } catch (error) {
+      client.release();
+      throw error;
+    }
+    return client;
+  }
+
+  /** Like a query of the pool, but with a check between the wait for a connection and the statement. */
+  async function queryGated(text: string, values: unknown[]): Promise<Row[]> {
+    const client = await acquire();
+    let failed: Error | undefined;
+    try {
+      return await query(client, text, values);
+    } catch (error) {
+      failed = error as Error;
+      if (!isStalePlan(error)) throw error;
+    } finally {
+      client.release(failed);
+    }
+    return await query(pool, text, values);
   }
 
   /** Calls `ended` with true when the connection must not be used again. */
