@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CallCancellation, cancellationOf, unlessCanceled } from "./call.ts";
+import { passWriteGate } from "../postgres/write-gate.ts";
+import { CallCancellation, cancellationOf, unlessCanceled, withinDeadline } from "./call.ts";
 
 test("a call is canceled once, with the first reason, and its listeners are called", () => {
   const cancellation = new CallCancellation();
@@ -52,4 +53,50 @@ test("canceled work is rejected with the reason, unless it must be finished", as
   slow.resolve(2);
   assert.equal(await mustFinish, 2);
   await assert.rejects(unlessCanceled(cancellation, new Promise(() => {})), { code: "deadline_exceeded" });
+});
+
+test("a deadline that has passed by the clock cancels a call whose timer has not fired", () => {
+  const { signal } = new AbortController();
+  for (const passed of [new CallCancellation(performance.now()), cancellationOf(signal, performance.now())])
+    assert.equal(passed.reason()?.code, "deadline_exceeded");
+  const inAnHour = performance.now() + 3_600_000;
+  for (const ahead of [new CallCancellation(inAnHour), cancellationOf(signal, inAnHour)])
+    assert.equal(ahead.reason(), undefined);
+});
+
+/** A call whose handler announces a write and waits for a connection before it sends the write. */
+function startWriter() {
+  const cancellation = new CallCancellation();
+  const connection = Promise.withResolvers<void>();
+  const commit = Promise.withResolvers<string>();
+  let sent = false;
+  const call = { caller: {} as never, requestId: "", cancellation, timeLeftMs: () => undefined, header: () => undefined };
+  const answer = withinDeadline(call, async ({ beginWrite }) => {
+    beginWrite();
+    await connection.promise;
+    passWriteGate();
+    sent = true;
+    return await commit.promise;
+  });
+  answer.catch(() => {});
+  return { cancellation, connection, commit, answer, sent: () => sent };
+}
+
+test("a deadline that passes between the announcement of a write and its statement ends the call, and nothing is sent", async () => {
+  const writer = startWriter();
+  writer.cancellation.end("deadline passed");
+  await assert.rejects(writer.answer, { code: "deadline_exceeded" });
+  writer.connection.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(writer.sent(), false);
+});
+
+test("a deadline that passes after the statement was sent does not hide its result", async () => {
+  const writer = startWriter();
+  writer.connection.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(writer.sent(), true);
+  writer.cancellation.end("deadline passed");
+  writer.commit.resolve("stored");
+  assert.equal(await writer.answer, "stored");
 });

@@ -7,6 +7,7 @@ import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
 import { isDatabaseAway, openDb, type Sql } from "./pool.ts";
 import { textArray } from "./sql.ts";
+import { withWriteGate } from "./write-gate.ts";
 
 let database: TestDatabase;
 let sql: Sql;
@@ -185,4 +186,32 @@ test("textArray sends texts unchanged", async () => {
 
 test("textArray with NUL is rejected like any text with NUL", async () => {
   await assert.rejects(roundTrip(["a\0b"]), { code: "22021" });
+});
+
+test("a write that may no longer be sent when it gets its connection is not sent", async () => {
+  const single = openDb({ url: database.url, pool: 1, log: silentLog() });
+  await single.unsafe("create table gated (n int)");
+  let open = true;
+  const gate = {
+    check() {
+      if (!open) throw new Error("too late");
+    },
+    sent() {},
+  };
+  const busy = Promise.withResolvers<void>();
+  const holder = single.begin(async () => await busy.promise);
+  const late = [
+    withWriteGate(gate, async () => await single`insert into gated values (${1})`),
+    withWriteGate(gate, () => single.begin(async (tx) => await tx`insert into gated values (${2})`)),
+  ];
+  for (const one of late) one.catch(() => {});
+  open = false;
+  busy.resolve();
+  await holder;
+  for (const one of late) await assert.rejects(one, /too late/);
+  open = true;
+  // The connection was given back.
+  await withWriteGate(gate, async () => await single`insert into gated values (${3})`);
+  assert.deepEqual(await single`select n from gated`, [{ n: 3 }]);
+  await single.end();
 });
