@@ -8,12 +8,16 @@ export type HeapRelief = {
   note(): void;
 };
 
-/** How long a burst must be over. */
-const quietMs = 3_000;
 /** Less garbage than this is not worth the pause, about a millisecond for each MiB that stays in use. */
 const worthBytes = 48 * 1024 * 1024;
 
-export function createHeapRelief(collect: () => Promise<unknown> = createCollector()): HeapRelief {
+export type HeapReliefOptions = {
+  /** How long a burst must be over. */
+  quietMs?: number;
+  collect?(): Promise<unknown>;
+};
+
+export function createHeapRelief({ quietMs = 3_000, collect = createCollector() }: HeapReliefOptions = {}): HeapRelief {
   let timer: NodeJS.Timeout | undefined;
   let floorBytes = usedBytes();
 

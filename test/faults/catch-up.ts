@@ -1,12 +1,7 @@
 /** The fault of stream readers that catch up: many resume at once from the start of a long log. Unary calls of all workspaces must stay
  * fast, and the program must give the memory back. */
 import { setTimeout as delay } from "node:timers/promises";
-import { appendEvent } from "../../src/events/store.ts";
-import { insertKey, makeKeySecret } from "../../src/keys/store.ts";
-import { makeUuid } from "../../src/postgres/ids.ts";
-import type { Sql } from "../../src/postgres/pool.ts";
-import { createWorkspace } from "../../src/workspaces/store.ts";
-import { catchUpForms, startCatchUpReaders } from "../harness/catch-up-readers.ts";
+import { addLog, catchUpForms, startCatchUpReaders } from "../harness/catch-up-readers.ts";
 import type { Load } from "../harness/ledger.ts";
 import { memoryMiB } from "../harness/process-stats.ts";
 import { accepted } from "../harness/sending.ts";
@@ -106,31 +101,4 @@ async function measureCalls(testbed: Testbed, load: Load, name: string, goesOn: 
 function p99Of(times: number[]): { p99: number; count: number } {
   times.sort((a, b) => a - b);
   return { p99: times[Math.floor(times.length * 0.99)]!, count: times.length };
-}
-
-/** Creates a workspace with events as deliveries write them, and returns a key to read them. */
-async function addLog(sql: Sql, count: number): Promise<string> {
-  const workspaceId = makeUuid(Date.now());
-  await createWorkspace(sql, { id: workspaceId, name: "Readers" });
-  const { secret } = makeKeySecret(false);
-  const id = makeUuid(Date.now());
-  await insertKey(sql, { id, workspaceId, name: "readers", secret, permission: "read", test: false });
-  await sql.begin(async (tx) => {
-    for (let i = 0; i < count; i++) {
-      const emailId = makeUuid(Date.now());
-      await appendEvent(tx, {
-        id: makeUuid(Date.now()),
-        workspaceId,
-        type: "email.delivered",
-        email: { id: emailId, messageId: `<${emailId}@sender.test>`, metadata: { order: String(i) } },
-        payload: {
-          recipients: [`reader-${i}@there.test`],
-          remoteMx: "mx.there.test",
-          smtpReply: "250 2.0.0 Ok: queued",
-          attempts: 1,
-        },
-      });
-    }
-  });
-  return secret;
 }

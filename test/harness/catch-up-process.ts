@@ -14,10 +14,10 @@ let started = 0;
 
 process.on("message", (order: CatchUpOrder) => {
   behind = order.readers;
+  setInterval(() => process.send!({ started, behind, wrong: wrong.slice(0, 5) } satisfies CatchUpReport), 50);
   for (let i = 0; i < order.readers; i++) open(order, i);
 });
 process.on("disconnect", () => process.exit(0));
-setInterval(() => process.send!({ started, behind, wrong: wrong.slice(0, 5) } satisfies CatchUpReport), 50);
 
 /** Each reader compares the bytes that it receives with the body that a single reader got before. */
 function open({ url, key, forms }: CatchUpOrder, index: number): void {

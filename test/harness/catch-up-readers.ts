@@ -1,6 +1,11 @@
 /** Stream readers that resume from cursor "0" at once, in a process of their own. The fault about them and its short form use it. */
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { appendEvent } from "../../src/events/store.ts";
+import { insertKey, makeKeySecret } from "../../src/keys/store.ts";
+import { makeUuid } from "../../src/postgres/ids.ts";
+import type { Sql } from "../../src/postgres/pool.ts";
+import { createWorkspace } from "../../src/workspaces/store.ts";
 import { until } from "./wait.ts";
 
 /** One form of the stream: what a reader sends, and the complete body that it must receive. All bytes in base64. */
@@ -9,6 +14,8 @@ export type CatchUpOrder = { url: string; key: string; readers: number; forms: C
 export type CatchUpReport = { started: number; behind: number; wrong: string[] };
 
 export type CatchUpReaders = {
+  /** The number of readers that have received the first bytes. */
+  started(): number;
   /** The number of readers that have not received the whole log. */
   behind(): number;
   /** Sentences about readers that received anything but the log. */
@@ -27,6 +34,7 @@ export async function startCatchUpReaders(order: CatchUpOrder): Promise<CatchUpR
   });
   child.send(order);
   return {
+    started: () => last.started,
     behind: () => last.behind,
     wrong: () => last.wrong,
     async untilCaughtUp() {
@@ -70,4 +78,31 @@ const endOfStream = Buffer.from("\x02\0\0\0\x02{}");
 function requestIn(contentType: string, json: string): Buffer {
   const envelope = contentType === "application/json" ? [] : [0, 0, 0, 0, json.length];
   return Buffer.concat([Buffer.from(envelope), Buffer.from(json)]);
+}
+
+/** Creates a workspace with events as deliveries write them, and returns a key to read them. */
+export async function addLog(sql: Sql, count: number): Promise<string> {
+  const workspaceId = makeUuid(Date.now());
+  await createWorkspace(sql, { id: workspaceId, name: "Readers" });
+  const { secret } = makeKeySecret(false);
+  const id = makeUuid(Date.now());
+  await insertKey(sql, { id, workspaceId, name: "readers", secret, permission: "read", test: false });
+  await sql.begin(async (tx) => {
+    for (let i = 0; i < count; i++) {
+      const emailId = makeUuid(Date.now());
+      await appendEvent(tx, {
+        id: makeUuid(Date.now()),
+        workspaceId,
+        type: "email.delivered",
+        email: { id: emailId, messageId: `<${emailId}@sender.test>`, metadata: { order: String(i) } },
+        payload: {
+          recipients: [`reader-${i}@there.test`],
+          remoteMx: "mx.there.test",
+          smtpReply: "250 2.0.0 Ok: queued",
+          attempts: 1,
+        },
+      });
+    }
+  });
+  return secret;
 }

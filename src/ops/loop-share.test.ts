@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createLoopShare } from "./loop-share.ts";
+
+/** Longer than a slice. */
+function burn(): void {
+  for (const end = performance.now() + 5; performance.now() < end; );
+}
+
+test("the event loop serves other work between steps, however many steps wait", async () => {
+  const loop = createLoopShare();
+  const order: string[] = [];
+  const steps = Array.from({ length: 5 }, async () => {
+    await loop.turn("a");
+    order.push("step");
+    burn();
+  });
+  let immediates = 0;
+  const other = (async () => {
+    while (order.filter((one) => one === "step").length < 5) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (immediates++ < 100) order.push("other");
+    }
+  })();
+  await Promise.all([...steps, other]);
+  assert.ok(!order.join(" ").includes("step step"), order.join(" "));
+});
+
+test("while a short call is in progress, timers run between two slices", async () => {
+  const loop = createLoopShare();
+  const ended = loop.beginShortCall();
+  const order: string[] = [];
+  const steps = Array.from({ length: 3 }, async (_, i) => {
+    await loop.turn("a");
+    order.push(`step ${i}`);
+    // A timer that is due in the pause after this slice.
+    const timer = new Promise<void>((resolve) => setTimeout(() => resolve(void order.push(`timer ${i}`)), 1));
+    burn();
+    await timer;
+  });
+  await Promise.all(steps);
+  ended();
+  ended();
+  assert.deepEqual(order, ["step 0", "timer 0", "step 1", "timer 1", "step 2", "timer 2"]);
+});
+
+test("owners take turns, and urgent steps go first", async () => {
+  const loop = createLoopShare();
+  const order: string[] = [];
+  const step = async (owner: string, urgent = false) => {
+    await loop.turn(owner, { urgent });
+    order.push(owner);
+    burn();
+  };
+  await Promise.all([step("flood"), step("flood"), step("flood"), step("small"), step("live", true)]);
+  assert.deepEqual(order, ["flood", "live", "flood", "small", "flood"]);
+});
+
+test("a step without others runs at once", async () => {
+  const loop = createLoopShare();
+  const order: string[] = [];
+  const step = loop.turn("a").then(() => order.push("step"));
+  const later = new Promise<void>((resolve) => setImmediate(() => resolve(void order.push("immediate"))));
+  await Promise.all([step, later]);
+  assert.deepEqual(order, ["step", "immediate"]);
+});
