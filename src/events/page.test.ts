@@ -33,7 +33,9 @@ function startPage() {
       counts.encoded += 1;
       counts.bytes += bytes;
     },
-    onShared: () => void (counts.shared += 1),
+    onShared() {
+      counts.shared += 1;
+    },
   });
   return { page, counts };
 }
@@ -47,7 +49,10 @@ function read(encoded: EncodedPage, form: StreamForm) {
   return [...piecesOf(encoded)].map((piece) => {
     if (form === "lines") return fromJsonString(StreamEventsResponseSchema, piece.toString("utf8").replace(/\n$/, ""));
     if (form === "sse")
-      return fromJsonString(StreamEventsResponseSchema, /^id: \d+\nevent: \S+\ndata: (.*)\n\n$/.exec(piece.toString())![1]!);
+      return fromJsonString(
+        StreamEventsResponseSchema,
+        /^id: \d+\nevent: \S+\ndata: (.*)\n\n$/.exec(piece.toString())![1]!,
+      );
     assert.equal(piece.readUInt32BE(1), piece.length - 5);
     const data = piece.subarray(5);
     if (form === "json envelopes") return fromJsonString(StreamEventsResponseSchema, data.toString("utf8"));

@@ -1,9 +1,7 @@
 /** A page of an event log, encoded once for all streams that send it. pages.ts keeps pages for a moment, service.ts sends them. */
-import { create } from "@bufbuild/protobuf";
-import { StreamEventsResponseSchema } from "../gen/v1/email_pb.ts";
-import { compressEnvelope, encodeMessage, isCompressible, type StreamFormat } from "../http/stream-output.ts";
+import { compressEnvelope, isCompressible, type StreamFormat } from "../http/stream-output.ts";
 import type { StoredEvent } from "./store.ts";
-import { eventOnWire, isInbound } from "./wire.ts";
+import { encodeEvent, isInbound } from "./wire.ts";
 
 /** The messages of a page in one format. */
 export type EncodedPage = {
@@ -16,7 +14,7 @@ export type Page = {
   events: readonly StoredEvent[];
   /** The log was searched up to this number. */
   reached: bigint;
-  /** Without a filter: all events after this number. */
+  /** All messages of the page. */
   encoded(format: StreamFormat, options: { inboundText: boolean }): Promise<EncodedPage>;
   /** The index of the first event after this number. */
   indexAfter(number: bigint): number;
@@ -63,13 +61,7 @@ async function encode(
   format: StreamFormat,
   inboundText: boolean,
 ): Promise<EncodedPage> {
-  let messages = events.map((stored) => {
-    const message = create(StreamEventsResponseSchema, {
-      cursor: stored.number,
-      event: eventOnWire(stored, { inboundText }),
-    });
-    return encodeMessage(StreamEventsResponseSchema, message, format.form);
-  });
+  let messages = events.map((event) => encodeEvent(event, { inboundText, form: format.form }));
   if (messages.some((message) => isCompressible(message, format)))
     messages = await Promise.all(
       messages.map((message) => (isCompressible(message, format) ? compressEnvelope(message, format) : message)),

@@ -26,7 +26,7 @@ export function createPageCache(options: PageCacheOptions): PageCache {
   /** The workspace that was used last is the last one. The oldest page of each comes first. */
   const workspaces = new Map<string, Pages>();
   let total = 0;
-  let sweep: NodeJS.Timeout | undefined;
+  let sweeping = false;
 
   function drop(workspaceId: string, pages: Pages, key: string): void {
     const entry = pages.entries.get(key);
@@ -49,15 +49,20 @@ export function createPageCache(options: PageCacheOptions): PageCache {
       const of = workspaces.get(oldest)!;
       drop(oldest, of, firstKey(of.entries));
     }
-    sweep ??= setTimeout(dropOld, options.maxAgeMs).unref();
+    if (!sweeping) sweepLater();
+  }
+
+  function sweepLater(): void {
+    sweeping = true;
+    setTimeout(dropOld, options.maxAgeMs).unref();
   }
 
   function dropOld(): void {
-    sweep = undefined;
+    sweeping = false;
     const before = performance.now() - options.maxAgeMs;
     for (const [workspaceId, pages] of workspaces)
       for (const [key, entry] of pages.entries) if (entry.readAtMs <= before) drop(workspaceId, pages, key);
-    if (workspaces.size > 0) sweep = setTimeout(dropOld, options.maxAgeMs).unref();
+    if (workspaces.size > 0) sweepLater();
   }
 
   return {
@@ -77,7 +82,13 @@ export function createPageCache(options: PageCacheOptions): PageCache {
 
       async function readPage(): Promise<Page> {
         const { events, reached } = await read();
-        grow(workspaceId, pages, key, entry, events.reduce((sum, event) => sum + heapBytes(event), pageBytes));
+        grow(
+          workspaceId,
+          pages,
+          key,
+          entry,
+          events.reduce((sum, event) => sum + heapBytes(event), pageBytes),
+        );
         return createPage({
           events,
           reached,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { passWriteGate } from "../postgres/write-gate.ts";
+import { passWriteCheck } from "../postgres/write-check.ts";
 import { CallCancellation, cancellationOf, unlessCanceled, withinDeadline } from "./call.ts";
 
 test("a call is canceled once, with the first reason, and its listeners are called", () => {
@@ -70,11 +70,17 @@ function startWriter() {
   const connection = Promise.withResolvers<void>();
   const commit = Promise.withResolvers<string>();
   let sent = false;
-  const call = { caller: {} as never, requestId: "", cancellation, timeLeftMs: () => undefined, header: () => undefined };
+  const call = {
+    caller: {} as never,
+    requestId: "",
+    cancellation,
+    timeLeftMs: () => undefined,
+    header: () => undefined,
+  };
   const answer = withinDeadline(call, async ({ beginWrite }) => {
     beginWrite();
     await connection.promise;
-    passWriteGate();
+    passWriteCheck();
     sent = true;
     return await commit.promise;
   });

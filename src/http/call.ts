@@ -2,7 +2,7 @@
  * that commands can call handlers without HTTP. Used by router.ts, unary-json.ts and every service. */
 import type { DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { Problem } from "../ops/problem.ts";
-import { type WriteGate, withWriteGate } from "../postgres/write-gate.ts";
+import { type WriteCheck, withWriteCheck } from "../postgres/write-check.ts";
 import type { Caller } from "./caller.ts";
 import type { StreamOutput } from "./stream-output.ts";
 
@@ -28,7 +28,7 @@ export function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: C
   requireNotCanceled(cancellation);
   let announced = false;
   let sent = false;
-  const gate: WriteGate = {
+  const writeCheck: WriteCheck = {
     check() {
       if (announced && !sent) requireNotCanceled(cancellation);
     },
@@ -40,7 +40,9 @@ export function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: C
     if (!sent) requireNotCanceled(cancellation);
     announced = true;
   };
-  const running = withWriteGate(gate, () => work({ caller, requestId, cancellation, timeLeftMs, header, beginWrite }));
+  const running = withWriteCheck(writeCheck, () =>
+    work({ caller, requestId, cancellation, timeLeftMs, header, beginWrite }),
+  );
   return unlessCanceled(cancellation, running, () => sent);
 }
 

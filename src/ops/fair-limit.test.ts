@@ -22,7 +22,10 @@ test("no more tasks run than there are slots, and waiting owners take turns", as
 
 test("a slot is released once, also by a task that fails", async () => {
   const limit = createFairLimit(1);
-  await assert.rejects(limit.run("a", () => Promise.reject(new Error("its own"))), /its own/);
+  await assert.rejects(
+    limit.run("a", () => Promise.reject(new Error("its own"))),
+    /its own/,
+  );
   const release = await limit.take("a");
   const second = limit.take("b");
   release();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createGroupCommit } from "./group-commit.ts";
-import { passWriteGate, withWriteGate } from "./write-gate.ts";
+import { passWriteCheck, withWriteCheck } from "./write-check.ts";
 
 type Batch = { items: string[]; done(): void; fail(error: unknown): void };
 
@@ -187,7 +187,7 @@ test("items whose calls may no longer write are left out when the batch has its 
   const group = createGroupCommit<string, string>({
     async run(items) {
       await connections[Math.min(tries++, 1)]!.promise;
-      passWriteGate();
+      passWriteCheck();
       stored.push(items);
       return items.map((item) => `${item}!`);
     },
@@ -198,7 +198,7 @@ test("items whose calls may no longer write are left out when the batch has its 
   const late = new Set<string>();
   const sent: string[] = [];
   const add = (item: string) =>
-    withWriteGate(
+    withWriteCheck(
       {
         check() {
           if (late.has(item)) throw new Error(`${item} is late`);

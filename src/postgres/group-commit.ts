@@ -3,7 +3,7 @@
  * Each caller's promise resolves after its own commit. Used by the stores that accept mail and settle attempts.
  */
 
-import { currentWriteGate, type WriteGate, withWriteGate } from "./write-gate.ts";
+import { currentWriteCheck, type WriteCheck, withWriteCheck } from "./write-check.ts";
 
 export type GroupCommit<In, Out> = {
   add(item: In, bytes: number): Promise<Out>;
@@ -42,7 +42,7 @@ type QueuedItem<In, Out> = {
   item: In;
   bytes: number;
   /** Of the call that added the item. */
-  gate: WriteGate | undefined;
+  writeCheck: WriteCheck | undefined;
   resolve(out: Out | PromiseLike<Out>): void;
   reject(error: unknown): void;
 };
@@ -101,7 +101,7 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
 
   async function commit(batch: QueuedItem<In, Out>[]): Promise<void> {
     try {
-      const results = await withWriteGate(gateOf(batch), () => options.run(batch.map(({ item }) => item)));
+      const results = await withWriteCheck(checkOf(batch), () => options.run(batch.map(({ item }) => item)));
       for (const [i, queued] of batch.entries()) queued.resolve(results[i]!);
     } catch (error) {
       if (error instanceof LateItems) {
@@ -159,7 +159,7 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
   return {
     add(item, bytes) {
       return new Promise((resolve, reject) => {
-        queue.push({ item, bytes, gate: currentWriteGate(), resolve, reject });
+        queue.push({ item, bytes, writeCheck: currentWriteCheck(), resolve, reject });
         noteOwner(item);
         if (scheduled) return;
         scheduled = true;
@@ -189,13 +189,13 @@ class LateItems extends Error {
 }
 
 /** A batch is sent only if none of its items is late. */
-function gateOf(batch: readonly { gate: WriteGate | undefined }[]): WriteGate {
+function checkOf(batch: readonly { writeCheck: WriteCheck | undefined }[]): WriteCheck {
   return {
     check() {
       const late = new Map<unknown, unknown>();
       for (const queued of batch) {
         try {
-          queued.gate?.check();
+          queued.writeCheck?.check();
         } catch (reason) {
           late.set(queued, reason);
         }
@@ -203,7 +203,7 @@ function gateOf(batch: readonly { gate: WriteGate | undefined }[]): WriteGate {
       if (late.size > 0) throw new LateItems(late);
     },
     sent() {
-      for (const { gate } of batch) gate?.sent();
+      for (const { writeCheck } of batch) writeCheck?.sent();
     },
   };
 }

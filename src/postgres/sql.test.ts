@@ -7,7 +7,7 @@ import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
 import { isDatabaseAway, openDb, type Sql } from "./pool.ts";
 import { textArray } from "./sql.ts";
-import { withWriteGate } from "./write-gate.ts";
+import { withWriteCheck } from "./write-check.ts";
 
 let database: TestDatabase;
 let sql: Sql;
@@ -190,9 +190,9 @@ test("textArray with NUL is rejected like any text with NUL", async () => {
 
 test("a write that may no longer be sent when it gets its connection is not sent", async () => {
   const single = openDb({ url: database.url, pool: 1, log: silentLog() });
-  await single.unsafe("create table gated (n int)");
+  await single.unsafe("create table checked (n int)");
   let open = true;
-  const gate = {
+  const writeCheck = {
     check() {
       if (!open) throw new Error("too late");
     },
@@ -201,8 +201,8 @@ test("a write that may no longer be sent when it gets its connection is not sent
   const busy = Promise.withResolvers<void>();
   const holder = single.begin(async () => await busy.promise);
   const late = [
-    withWriteGate(gate, async () => await single`insert into gated values (${1})`),
-    withWriteGate(gate, () => single.begin(async (tx) => await tx`insert into gated values (${2})`)),
+    withWriteCheck(writeCheck, async () => await single`insert into checked values (${1})`),
+    withWriteCheck(writeCheck, () => single.begin(async (tx) => await tx`insert into checked values (${2})`)),
   ];
   for (const one of late) one.catch(() => {});
   open = false;
@@ -211,7 +211,7 @@ test("a write that may no longer be sent when it gets its connection is not sent
   for (const one of late) await assert.rejects(one, /too late/);
   open = true;
   // The connection was given back.
-  await withWriteGate(gate, async () => await single`insert into gated values (${3})`);
-  assert.deepEqual(await single`select n from gated`, [{ n: 3 }]);
+  await withWriteCheck(writeCheck, async () => await single`insert into checked values (${3})`);
+  assert.deepEqual(await single`select n from checked`, [{ n: 3 }]);
   await single.end();
 });

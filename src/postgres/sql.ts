@@ -4,7 +4,7 @@
  */
 import type { Client, Pool, PoolClient } from "pg";
 import { createListening, type NotificationListener } from "./listening.ts";
-import { currentWriteGate, passWriteGate } from "./write-gate.ts";
+import { currentWriteCheck, passWriteCheck } from "./write-check.ts";
 
 export type Row = Record<string, unknown>;
 
@@ -92,7 +92,9 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
 
   function createTag(client: Pool | PoolClient, extra: Omit<Sql, "unsafe">, limit?: object): Sql {
     const run = <T>(text: string, values: unknown[]) =>
-      (client === pool && currentWriteGate() ? queryGated(text, values) : query(client, text, values, limit)) as Promise<T>;
+      (client === pool && currentWriteCheck()
+        ? queryChecked(text, values)
+        : query(client, text, values, limit)) as Promise<T>;
     const tag = <T extends readonly object[]>(strings: TemplateStringsArray, ...values: unknown[]) =>
       new Statement<T>(strings, values, run);
     return Object.assign(tag, extra, {
@@ -106,7 +108,7 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
       throw withCode(error);
     });
     try {
-      passWriteGate();
+      passWriteCheck();
     } catch (error) {
       client.release();
       throw error;
@@ -115,7 +117,7 @@ export function createSql({ pool, connect }: SqlDeps): Sql {
   }
 
   /** Like a query of the pool, but with a check between the wait for a connection and the statement. */
-  async function queryGated(text: string, values: unknown[]): Promise<Row[]> {
+  async function queryChecked(text: string, values: unknown[]): Promise<Row[]> {
     const client = await acquire();
     let failed: Error | undefined;
     try {

@@ -53,7 +53,10 @@ test("readers that catch up at once get the whole log, from pages that are encod
     const shared = (await pagesBy("shared")) - before.shared;
     // Pages are kept for ten seconds, so a slow machine may encode some of them again.
     assert.ok(encoded + shared >= 50 * pages, `${encoded} encoded, ${shared} shared`);
-    assert.ok(encoded <= (50 * pages) / 4, `${encoded} pages were encoded for 50 readers of ${pages} pages in two forms`);
+    assert.ok(
+      encoded <= (50 * pages) / 4,
+      `${encoded} pages were encoded for 50 readers of ${pages} pages in two forms`,
+    );
   } finally {
     await readers.stop();
   }

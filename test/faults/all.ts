@@ -8,4 +8,12 @@ import { listeners } from "./listeners.ts";
 import { nodes } from "./nodes.ts";
 import { receivers } from "./receivers.ts";
 
-export const allFaults: readonly Fault[] = [...kills, ...databases, ...nodes, ...receivers, ...queued, ...listeners, ...catchUps];
+export const allFaults: readonly Fault[] = [
+  ...kills,
+  ...databases,
+  ...nodes,
+  ...receivers,
+  ...queued,
+  ...listeners,
+  ...catchUps,
+];

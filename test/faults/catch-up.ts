@@ -17,7 +17,8 @@ const measuredCalls = 100;
 export const catchUps: Fault[] = [
   {
     name: "streams: 1,000 readers catch up at once",
-    promise: "SendEmail and ListDomains stay as fast as before (p99 within 2×); memory falls back; each reader gets the log",
+    promise:
+      "SendEmail and ListDomains stay as fast as before (p99 within 2×); memory falls back; each reader gets the log",
     times: 1000,
     inject: catchUp,
   },

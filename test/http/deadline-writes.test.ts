@@ -37,7 +37,8 @@ async function storedSubjects(): Promise<string[]> {
 }
 
 const path = "/v1.EmailService/SendEmail";
-const binary = (subject: string) => toBinary(SendEmailRequestSchema, create(SendEmailRequestSchema, emailWith(subject)));
+const binary = (subject: string) =>
+  toBinary(SendEmailRequestSchema, create(SendEmailRequestSchema, emailWith(subject)));
 
 /** Returns the status of a gRPC call. `sent` bytes of its message are sent, by default all. */
 async function sendGrpc(subject: string, timeout: string, sent?: number): Promise<string> {
@@ -59,7 +60,8 @@ async function sendGrpc(subject: string, timeout: string, sent?: number): Promis
     if (sent === undefined) call.end(body);
     else call.write(body.subarray(0, sent));
     return await new Promise<string>((resolve, reject) => {
-      const status = (fields: Record<string, unknown>) => fields["grpc-status"] && resolve(String(fields["grpc-status"]));
+      const status = (fields: Record<string, unknown>) =>
+        fields["grpc-status"] && resolve(String(fields["grpc-status"]));
       call.on("response", status).on("trailers", status).on("error", reject).resume();
     });
   } finally {
