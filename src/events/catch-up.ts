@@ -24,7 +24,13 @@ export type CatchUp = {
   hold(workspaceId: string, page: EncodedPage, from: number): Piece;
 };
 
-export type Piece = { bytes: Uint8Array /** The index after the last message. */; end: number; release(): void };
+export type Piece = {
+  bytes: Uint8Array;
+  /** The index after the last message. */
+  end: number;
+  /** Must be called when the client has taken the bytes. */
+  release(): void;
+};
 
 const limits = {
   /** Of the pool's connections, 10 by default. */
