@@ -155,13 +155,13 @@ export async function* streamEvents(
     let lastMessageAt = performance.now();
     for (;;) {
       throwIfOver();
-      const { page, kind } = await readNext(log, position);
-      for await (const message of messagesOf(log, { page, kind, after: position }, call)) {
+      const next = await readNext(log, position);
+      for await (const message of messagesOf(log, { ...next, after: position }, call)) {
         yield message;
         lastMessageAt = performance.now();
         throwIfOver();
       }
-      position = page.reached;
+      position = next.page.reached;
       if (end !== undefined && position >= end) return;
       const quietMs = performance.now() - lastMessageAt;
       if (quietMs >= deps.heartbeatMs) {
@@ -188,7 +188,12 @@ type FollowedLog = {
   throwIfOver(): void;
 };
 
-type NextPage = { page: Page; kind: "live" | "catching up" };
+type NextPage = {
+  page: Page;
+  kind: "live" | "catching up";
+  /** The turn to write, if the stream has taken it already. Must be called. */
+  written?: () => void;
+};
 
 /** A stream that has this many new events or fewer is live: its events do not wait for streams that catch up. */
 const liveEvents = 20;
@@ -196,20 +201,33 @@ const liveEvents = 20;
 /** The next events that match the filter, and the number up to which the log was searched. Live streams read from memory. A stream that is
  * further behind reads pages from the store, each one after the client has taken the one before. */
 async function readNext(log: FollowedLog, after: bigint): Promise<NextPage> {
+  const filter = `${log.types.join()} ${log.emailId ?? ""}`;
+  const recent = log.end === undefined ? await readRecent(log, after, filter) : undefined;
+  if (recent) return recent;
+  const last = log.end ?? log.subscription.head();
+  const page = filter === " " ? await readBlock(log, after, last) : await readFiltered(log, { filter, after, last });
+  return { page, kind: "catching up" };
+}
+
+/** Undefined when the events after this number are no longer in memory. */
+async function readRecent(log: FollowedLog, after: bigint, filter: string): Promise<NextPage | undefined> {
   const { catchUp, workspaceId, types, emailId, subscription } = log;
   const matches = (event: StoredEvent) =>
     (types.length === 0 || types.includes(event.type)) && (emailId === undefined || event.emailId === emailId);
-  const filter = `${types.join()} ${emailId ?? ""}`;
-  const recent = log.end === undefined ? subscription.recent(after) : undefined;
-  if (recent) {
-    const reached = after + BigInt(recent.length);
-    const content = { events: recent.filter(matches), reached };
-    const page = await catchUp.pageInMemory(workspaceId, `recent ${filter} ${after} ${reached}`, content);
-    return { page, kind: recent.length <= liveEvents ? "live" : "catching up" };
+  const found = subscription.recent(after);
+  if (!found) return undefined;
+  const kind = found.length <= liveEvents ? "live" : "catching up";
+  // On a busy node more events arrive before the turn. The stream sends them in the same turn.
+  const written = found.some(matches) ? await catchUp.turn(workspaceId, kind) : undefined;
+  const recent = written ? subscription.recent(after) : found;
+  if (!recent) {
+    written?.();
+    return undefined;
   }
-  const last = log.end ?? subscription.head();
-  const page = filter === " " ? await readBlock(log, after, last) : await readFiltered(log, { filter, after, last });
-  return { page, kind: "catching up" };
+  const reached = after + BigInt(recent.length);
+  const content = { events: recent.filter(matches), reached };
+  const page = await catchUp.pageInMemory(workspaceId, `recent ${filter} ${after} ${reached}`, content);
+  return { page, kind, written };
 }
 
 /** Pages without a filter start at multiples of the page size, so that readers with different cursors share them. */
@@ -245,17 +263,20 @@ async function readFiltered(log: FollowedLog, at: { filter: string; after: bigin
 /** The events of a page after a number: as bytes that all streams share, or as messages for a caller without HTTP. */
 async function* messagesOf(
   log: FollowedLog,
-  { page, kind, after }: NextPage & { after: bigint },
+  { page, kind, after, ...taken }: NextPage & { after: bigint },
   { caller, output }: Call,
 ): AsyncGenerator<StreamMessage> {
   const inboundText = caller.permission === "full";
+  let turn = taken.written;
   for (let at = page.indexAfter(after); at < page.events.length; ) {
     if (!output) {
+      turn?.();
       const event = page.events[at++]!;
       yield { cursor: event.number, event: eventOnWire(event, { inboundText }) };
       continue;
     }
-    const written = await log.catchUp.turn(log.workspaceId, kind);
+    const written = turn ?? (await log.catchUp.turn(log.workspaceId, kind));
+    turn = undefined;
     try {
       log.throwIfOver();
       const encoded = await page.encoded(output.format(), { inboundText });

@@ -44,7 +44,7 @@ test("while a short call is in progress, timers run between two slices", async (
   assert.deepEqual(order, ["step 0", "timer 0", "step 1", "timer 1", "step 2", "timer 2"]);
 });
 
-test("owners take turns, and urgent steps go first", async () => {
+test("owners take turns, and so do urgent and ordinary steps", async () => {
   const loop = createLoopShare();
   const order: string[] = [];
   const step = async (owner: string, urgent = false) => {
@@ -52,8 +52,9 @@ test("owners take turns, and urgent steps go first", async () => {
     order.push(owner);
     burn();
   };
-  await Promise.all([step("flood"), step("flood"), step("flood"), step("small"), step("live", true)]);
-  assert.deepEqual(order, ["flood", "live", "flood", "small", "flood"]);
+  const ordinary = [step("flood"), step("flood"), step("flood"), step("small")];
+  await Promise.all([...ordinary, step("live", true), step("live", true)]);
+  assert.deepEqual(order, ["flood", "live", "flood", "live", "small", "flood"]);
 });
 
 test("a step without others runs at once", async () => {
@@ -63,4 +64,22 @@ test("a step without others runs at once", async () => {
   const later = new Promise<void>((resolve) => setImmediate(() => resolve(void order.push("immediate"))));
   await Promise.all([step, later]);
   assert.deepEqual(order, ["step", "immediate"]);
+});
+
+test("an urgent step does not wait for the pause of ordinary steps", async () => {
+  const loop = createLoopShare();
+  const ended = loop.beginShortCall();
+  const order: string[] = [];
+  const step = async (name: string, urgent = false) => {
+    await loop.turn(name, { urgent });
+    order.push(name);
+    burn();
+  };
+  const steps = [step("first"), step("second")];
+  await steps[0];
+  // The loop now pauses before the second step.
+  await new Promise((resolve) => setImmediate(resolve));
+  await Promise.all([...steps, step("live", true)]);
+  ended();
+  assert.deepEqual(order, ["first", "live", "second"]);
 });

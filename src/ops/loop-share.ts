@@ -4,7 +4,7 @@ import { createRoundRobin } from "./round-robin.ts";
 
 export type LoopShare = {
   /**
-   * Resolves when the caller may run its next step, which it runs without waiting for anything. Owners take turns; urgent steps go first.
+   * Resolves when the caller may run its next step, which it runs without waiting for anything. Owners take turns, and so do urgent and ordinary steps.
    */
   turn(owner: string, options?: { urgent?: boolean }): Promise<void>;
   /** Counts a short call until the returned function is called. While there are any, the steps have at most half of the event loop. */
@@ -15,41 +15,73 @@ export type LoopShare = {
 const sliceMs = 1;
 
 export function createLoopShare(): LoopShare {
-  let shortCalls = 0;
   const urgent = createRoundRobin<() => void>();
   const ordinary = createRoundRobin<() => void>();
+  let shortCalls = 0;
+  let inProgress = false;
   let sliceStartedAt = 0;
-  /** Undefined while no slice is running or planned. */
-  let state: "in slice" | "between slices" | undefined;
+  let urgentIsNext = true;
+  /** The time that ordinary steps have taken in this slice, and the end of the pause for it. */
+  let ordinaryMs = 0;
+  let ordinaryFrom = 0;
 
   function startSlice(): void {
     sliceStartedAt = performance.now();
-    state = "in slice";
+    ordinaryMs = 0;
     step();
   }
 
   function step(): void {
-    const usedMs = performance.now() - sliceStartedAt;
-    const grant = usedMs < sliceMs ? (urgent.next() ?? ordinary.next()) : undefined;
-    if (grant) {
-      grant();
-      // A step is a chain of promises up to the write. A tick that is queued from a microtask runs when that chain has ended.
-      queueMicrotask(() => process.nextTick(step));
-    } else if (urgent.size() + ordinary.size() === 0) {
-      state = undefined;
-    } else {
-      state = "between slices";
-      // Urgent steps do not pause: they are the live events of readers that have caught up.
-      if (shortCalls > 0 && urgent.size() === 0) setTimeout(startSlice, Math.max(1, usedMs));
-      else setImmediate(startSlice);
-    }
+    const startedAt = performance.now();
+    const kind = startedAt - sliceStartedAt < sliceMs ? nextKind(startedAt) : undefined;
+    if (!kind) return endSlice(startedAt);
+    urgentIsNext = kind === ordinary;
+    kind.next()!();
+    // A step is a chain of promises up to the write. A tick that is queued from a microtask runs when that chain has ended.
+    queueMicrotask(() =>
+      process.nextTick(() => {
+        if (kind === ordinary) ordinaryMs += performance.now() - startedAt;
+        step();
+      }),
+    );
   }
+
+  /** Both kinds take turns. Urgent steps do not pause: they are few, and a person may wait for them. */
+  function nextKind(nowMs: number) {
+    const mayPause = nowMs < ordinaryFrom;
+    if (urgent.size() > 0 && (urgentIsNext || mayPause || ordinary.size() === 0)) return urgent;
+    return ordinary.size() > 0 && !mayPause ? ordinary : undefined;
+  }
+
+  function endSlice(nowMs: number): void {
+    inProgress = urgent.size() + ordinary.size() > 0;
+    if (shortCalls > 0 && ordinaryMs > 0) ordinaryFrom = nowMs + ordinaryMs;
+    if (!inProgress) return;
+    const pauseMs = urgent.size() > 0 ? 0 : ordinaryFrom - nowMs;
+    if (pauseMs > 0) pause(pauseMs);
+    else setImmediate(startSlice);
+  }
+
+  /** An urgent step ends the pause. */
+  function pause(ms: number): void {
+    const end = () => {
+      clearTimeout(timer);
+      endPause = undefined;
+      startSlice();
+    };
+    const timer = setTimeout(end, ms);
+    endPause = end;
+  }
+  let endPause: (() => void) | undefined;
 
   return {
     turn(owner, options = {}) {
       return new Promise((resolve) => {
         (options.urgent ? urgent : ordinary).add(owner, resolve);
-        if (state === undefined) startSlice();
+        if (inProgress && !(options.urgent && endPause)) return;
+        inProgress = true;
+        if (endPause) endPause();
+        else startSlice();
       });
     },
     beginShortCall() {
