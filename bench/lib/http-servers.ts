@@ -13,6 +13,7 @@ import { createHttp } from "../../src/http/server.ts";
 import { createUnaryCalls } from "../../src/http/unary-json.ts";
 import { createAuthenticator } from "../../src/keys/authenticate.ts";
 import { silentLog } from "../../src/ops/log.ts";
+import { createLoopShare } from "../../src/ops/loop-share.ts";
 import { createMetrics } from "../../src/ops/metrics.ts";
 import { openDb } from "../../src/postgres/pool.ts";
 
@@ -72,6 +73,7 @@ const servers: Record<string, () => Promise<number>> = {
       corsOrigins: [],
       streamStallMs: 60_000,
       bodies,
+      loop: createLoopShare(),
       maxBodyBytes: router.maxBodyBytes,
     });
     return (await createHttp({ host: "127.0.0.1", port: 0, log, metrics, handle }).start()).port;

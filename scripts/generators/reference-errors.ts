@@ -124,7 +124,7 @@ const everyMethod: [Code, string][] = [
   ],
   [
     Code.DeadlineExceeded,
-    "The time in `Connect-Timeout-Ms` passed. A write that had already begun returns its real result instead.",
+    "The time in `Connect-Timeout-Ms` or `grpc-timeout` passed before the call was carried out, and nothing was stored. A call that has sent its write to the database by then returns its real result instead.",
   ],
   [Code.Unimplemented, "The method does not exist, or is planned and not yet served."],
   [

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { ensureExampleDomain } from "../domains/example.ts";
 import { createAccept } from "../emails/accept.ts";
 import { createEmailService, createWaitForFirstAttempt } from "../emails/service.ts";
+import { createCatchUp } from "../events/catch-up.ts";
 import { createFollower } from "../events/follower.ts";
 import { createDispatch } from "../http/dispatch.ts";
 import { createFiles, openapiPages } from "../http/files.ts";
@@ -20,7 +21,9 @@ import { createInboundService } from "../inbound/service.ts";
 import { createAuthenticator } from "../keys/authenticate.ts";
 import { createKeyService } from "../keys/service.ts";
 import { createClock } from "../ops/clock.ts";
+import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
+import { createLoopShare } from "../ops/loop-share.ts";
 import { createMetrics } from "../ops/metrics.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createWake } from "../postgres/wake.ts";
@@ -178,7 +181,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     });
     const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
     const authenticator = createAuthenticator({ sql, log });
-    const follower = createFollower({ sql, log, wake });
+    const loop = createLoopShare();
+    const catchUp = createCatchUp({ sql, loop, heap: createHeapRelief(), metrics });
+    const follower = createFollower({ sql, log, wake, catchUp });
     running.push({ name: "event streams", stop: async () => follower.stop() });
     follower.start();
     const waitForFirstAttempt = createWaitForFirstAttempt({ sql, wake });
@@ -196,7 +201,17 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     running.push({ name: "people", stop: people.stop });
     const services = [
       domains.service,
-      createEmailService({ sql, clock, wake, accept, waitForFirstAttempt, follower, stopping, ...config.stream }),
+      createEmailService({
+        sql,
+        clock,
+        wake,
+        accept,
+        waitForFirstAttempt,
+        follower,
+        catchUp,
+        stopping,
+        ...config.stream,
+      }),
       createKeyService({ sql, clock }),
       webhooks.service,
       createSuppressionService({ sql }),
@@ -234,6 +249,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         files,
         corsOrigins: config.corsOrigins,
         bodies,
+        loop,
         maxBodyBytes: config.limits.bodyBytes,
         streamStallMs: config.stream.stallMs,
       }),

@@ -74,6 +74,8 @@ export function createDomainService(deps: DomainServiceDeps) {
 
     async verifyDomain(request, call) {
       const id = idFrom(request.id);
+      // The check stores its result even if it takes longer than the deadline.
+      call.beginWrite();
       const verified = id && (await deps.checker.verify(call.caller.workspaceId, id));
       if (!verified) throw notFound("domain", request.id);
       const { row, wasRefreshed, nextRetryAt } = verified;

@@ -2,6 +2,7 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { CatchUp } from "../events/catch-up.ts";
 import type { Follower } from "../events/follower.ts";
 import { listEvents, streamEvents } from "../events/service.ts";
 import {
@@ -43,6 +44,7 @@ export type EmailServiceDeps = {
   accept: Accept;
   waitForFirstAttempt: WaitForFirstAttempt;
   follower: Follower;
+  catchUp: CatchUp;
   heartbeatMs: number;
   /** Ends event streams at shutdown, with a code that makes clients reconnect to another node. */
   stopping: AbortSignal;

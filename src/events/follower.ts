@@ -5,9 +5,12 @@ import { revokedAmong } from "../keys/store.ts";
 import type { Log } from "../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
-import { eventBounds, readNewEvents, type StoredEvent } from "./store.ts";
+import type { CatchUp } from "./catch-up.ts";
+import { readNewEvents, type StoredEvent, weightOf } from "./store.ts";
 
 export type Subscription = {
+  /** The oldest and the newest event when the stream was opened. */
+  bounds: { oldest: bigint; last: bigint };
   /** The newest event number that this node knows. */
   head(): bigint;
   /** Events after a number from memory; undefined when some of them are no longer in memory and must be read from the store. */
@@ -40,7 +43,9 @@ const busyMs = 10_000;
 type Followed = { workspaceId: string; tail: Tail; streams: Set<Stream>; grewAt: number };
 type Stream = { keyId: string | undefined; revoked: boolean; notify(): void };
 
-export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follower {
+export type FollowerDeps = { sql: Sql; log: Log; wake: Wake; catchUp: Pick<CatchUp, "bounds"> };
+
+export function createFollower(deps: FollowerDeps): Follower {
   const followed = new Map<string, Followed>();
   let timer: NodeJS.Timeout | undefined;
   let unsubscribe = () => {};
@@ -109,10 +114,10 @@ export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follow
   return {
     async subscribe(workspaceId, keyId) {
       // The newest number is read before the stream is added. The next poll finds events that are written in between.
-      const { last } = await eventBounds(deps.sql, workspaceId);
+      const bounds = await deps.catchUp.bounds(workspaceId);
       const log = followed.get(workspaceId) ?? {
         workspaceId,
-        tail: createTail(last),
+        tail: createTail(bounds.last),
         streams: new Set(),
         grewAt: -busyMs,
       };
@@ -121,6 +126,7 @@ export function createFollower(deps: { sql: Sql; log: Log; wake: Wake }): Follow
       const stream: Stream = { keyId, revoked: false, notify: notifier.notify };
       log.streams.add(stream);
       return {
+        bounds,
         head: log.tail.head,
         recent: log.tail.after,
         waitForNews: notifier.wait,
@@ -213,12 +219,4 @@ export function createTail(last: bigint): Tail {
       return true;
     },
   };
-}
-
-/** The approximate size of an event in characters. Only the text of inbound mail makes an event large. */
-function weightOf({ payload }: StoredEvent): number {
-  return Object.values(payload).reduce<number>(
-    (sum, value) => sum + (typeof value === "string" ? value.length : 50),
-    300,
-  );
 }

@@ -7,7 +7,9 @@ import { unauthenticated } from "../keys/authenticate.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import type { CatchUp } from "./catch-up.ts";
 import type { Follower, Subscription } from "./follower.ts";
+import type { Page } from "./page.ts";
 import { type EventPage, emailExists, eventBounds, readEventPage, type StoredEvent } from "./store.ts";
 import { eventOnWire, eventTypes } from "./wire.ts";
 
@@ -15,7 +17,7 @@ const defaultPageSize = 50;
 const maxPageSize = 500;
 /** How many event numbers one filtered page searches: well within the statement timeout, also on a slow disk. */
 const listSpan = 50_000n;
-const streamPageSize = 200;
+const streamPageSize = 200n;
 /** The same for a stream: short enough for heartbeats to continue during a long search. */
 const streamSpan = 5000n;
 
@@ -27,7 +29,9 @@ export async function listEvents(sql: Sql, request: ListEventsRequest, call: Cal
     problems.push({ field: "pageSize", description: `must not be negative, is ${request.pageSize}` });
   const { cursor, types } = readFilter(request, problems);
   const emailId = await resolveEmail(sql, workspaceId, request.emailId);
-  const { after, last } = await resolveCursor(sql, workspaceId, cursor);
+  const bounds = await eventBounds(sql, workspaceId);
+  const { last } = bounds;
+  const after = resolveCursor(cursor, bounds);
   const limit = Math.min(request.pageSize || defaultPageSize, maxPageSize);
   const upTo = searchEnd({ after, last, types, emailId }, listSpan);
   const { events, reached } = await readRetained(sql, { workspaceId, after, upTo, limit, types, emailId });
@@ -72,14 +76,13 @@ export function readFilter(request: { cursor: string; types: readonly string[] }
   return { cursor, types };
 }
 
-/** The number to read after, and the newest number. `0` and empty mean the beginning of the retained log. */
-async function resolveCursor(sql: Sql, workspaceId: string, cursor: string): Promise<{ after: bigint; last: bigint }> {
-  const { oldest, last } = await eventBounds(sql, workspaceId);
-  if (cursor === "latest") return { after: last, last };
+/** The number to read after. `0` and empty mean the beginning of the retained log. */
+function resolveCursor(cursor: string, { oldest, last }: { oldest: bigint; last: bigint }): bigint {
+  if (cursor === "latest") return last;
   const after = cursor === "" ? 0n : BigInt(cursor);
-  if (after === 0n) return { after: oldest - 1n, last };
+  if (after === 0n) return oldest - 1n;
   if (after < oldest - 1n || after > last) throw outOfRange(after, { oldest, last });
-  return { after, last };
+  return after;
 }
 
 /**
@@ -118,16 +121,22 @@ async function resolveEmail(sql: Sql, workspaceId: string, wireId: string): Prom
 }
 
 export type StreamMessage = { cursor: string; event?: Event };
-export type StreamDeps = { sql: Sql; follower: Follower; stopping: AbortSignal; heartbeatMs: number };
+export type StreamDeps = {
+  sql: Sql;
+  follower: Follower;
+  catchUp: CatchUp;
+  stopping: AbortSignal;
+  heartbeatMs: number;
+};
 
-/** Yields the stored events after a cursor, then each new event. The client pulls the events, so a slow client keeps at most one page in
+/** Yields the stored events after a cursor, then each new event. The client pulls the pages, so a slow client keeps at most one page in
  * memory. */
 export async function* streamEvents(
   deps: StreamDeps,
   request: StreamEventsRequest,
   call: Call,
 ): AsyncGenerator<StreamMessage> {
-  const { workspaceId, keyId, permission } = call.caller;
+  const { workspaceId, keyId } = call.caller;
   // Clients of server-sent events reconnect with the same request and this header.
   const { cursor, types } = readFilter({
     types: request.types,
@@ -136,29 +145,24 @@ export async function* streamEvents(
   const emailId = await resolveEmail(deps.sql, workspaceId, request.emailId);
   const subscription = await deps.follower.subscribe(workspaceId, keyId);
   try {
-    const { after, last } = await resolveCursor(deps.sql, workspaceId, cursor);
-    const log = {
-      ...deps,
-      workspaceId,
-      types,
-      emailId,
-      subscription,
-      end: request.follow === false ? last : undefined,
-    };
+    const after = resolveCursor(cursor, subscription.bounds);
+    const end = request.follow === false ? subscription.bounds.last : undefined;
+    const throwIfOver = () => throwIfEnded(subscription, deps.stopping, call.cancellation.signal);
+    const log: FollowedLog = { ...deps, workspaceId, types, emailId, subscription, end, throwIfOver };
     // Send the cursor at once: the headers reach the client only with the first message.
     yield { cursor: after.toString() };
     let position = after;
     let lastMessageAt = performance.now();
     for (;;) {
-      throwIfEnded(subscription, deps.stopping, call.cancellation.signal);
-      const { events, reached } = await readNext(log, position);
-      for (const event of events) {
-        yield { cursor: event.number, event: eventOnWire(event, { inboundText: permission === "full" }) };
+      throwIfOver();
+      const next = await readNext(log, position);
+      for await (const message of messagesOf(log, { ...next, after: position }, call)) {
+        yield message;
         lastMessageAt = performance.now();
-        throwIfEnded(subscription, deps.stopping, call.cancellation.signal);
+        throwIfOver();
       }
-      position = reached;
-      if (log.end !== undefined && position >= log.end) return;
+      position = next.page.reached;
+      if (end !== undefined && position >= end) return;
       const quietMs = performance.now() - lastMessageAt;
       if (quietMs >= deps.heartbeatMs) {
         yield { cursor: position.toString() };
@@ -168,30 +172,126 @@ export async function* streamEvents(
     }
   } finally {
     subscription.close();
+    deps.catchUp.closed();
   }
 }
 
 type FollowedLog = {
   sql: Sql;
+  catchUp: CatchUp;
   workspaceId: string;
   types: readonly string[];
   emailId: string | undefined;
   subscription: Subscription;
   /** The last number of a stream that does not follow the log. */
   end: bigint | undefined;
+  throwIfOver(): void;
 };
+
+type NextPage = {
+  page: Page;
+  kind: "live" | "catching up";
+  /** The turn to write, if the stream has taken it already. Must be called. */
+  written?: () => void;
+};
+
+/** A stream that has this many new events or fewer is live: its events do not wait for streams that catch up. */
+const liveEvents = 20;
 
 /** The next events that match the filter, and the number up to which the log was searched. Live streams read from memory. A stream that is
  * further behind reads pages from the store, each one after the client has taken the one before. */
-async function readNext(log: FollowedLog, after: bigint): Promise<{ events: readonly StoredEvent[]; reached: bigint }> {
-  const { sql, workspaceId, types, emailId, subscription } = log;
+async function readNext(log: FollowedLog, after: bigint): Promise<NextPage> {
+  const filter = `${log.types.join()} ${log.emailId ?? ""}`;
+  const recent = log.end === undefined ? await readRecent(log, after, filter) : undefined;
+  if (recent) return recent;
+  const last = log.end ?? log.subscription.head();
+  const page = filter === " " ? await readBlock(log, after, last) : await readFiltered(log, { filter, after, last });
+  return { page, kind: "catching up" };
+}
+
+/** Undefined when the events after this number are no longer in memory. */
+async function readRecent(log: FollowedLog, after: bigint, filter: string): Promise<NextPage | undefined> {
+  const { catchUp, workspaceId, types, emailId, subscription } = log;
   const matches = (event: StoredEvent) =>
     (types.length === 0 || types.includes(event.type)) && (emailId === undefined || event.emailId === emailId);
-  const recent = log.end === undefined ? subscription.recent(after) : undefined;
-  if (recent) return { events: recent.filter(matches), reached: after + BigInt(recent.length) };
-  const last = log.end ?? subscription.head();
+  const found = subscription.recent(after);
+  if (!found) return undefined;
+  const kind = found.length <= liveEvents ? "live" : "catching up";
+  // On a busy node more events arrive before the turn. The stream sends them in the same turn.
+  const written = found.some(matches) ? await catchUp.turn(workspaceId, kind) : undefined;
+  const recent = written ? subscription.recent(after) : found;
+  if (!recent) {
+    written?.();
+    return undefined;
+  }
+  const reached = after + BigInt(recent.length);
+  const content = { events: recent.filter(matches), reached };
+  const page = await catchUp.pageInMemory(workspaceId, `recent ${filter} ${after} ${reached}`, content);
+  return { page, kind, written };
+}
+
+/** Pages without a filter start at multiples of the page size, so that readers with different cursors share them. */
+async function readBlock(log: FollowedLog, after: bigint, last: bigint): Promise<Page> {
+  const block = after - (after % streamPageSize);
+  const upTo = block + streamPageSize < last ? block + streamPageSize : last;
+  const read = (from: bigint) =>
+    log.catchUp.page(log.workspaceId, `block ${from} ${upTo}`, () =>
+      readRetained(log.sql, { workspaceId: log.workspaceId, after: from, upTo, limit: Number(streamPageSize) }),
+    );
+  if (block < after && block >= log.subscription.bounds.oldest - 1n) {
+    // Retention may have deleted the start of the block meanwhile.
+    const page = await read(block).catch(ignoreOutOfRange);
+    // A page of large events ends before the end of its block.
+    if (page && page.reached > after) return page;
+  }
+  return await read(after);
+}
+
+function ignoreOutOfRange(error: unknown): undefined {
+  if (!(error instanceof Problem && error.code === "out_of_range")) throw error;
+}
+
+async function readFiltered(log: FollowedLog, at: { filter: string; after: bigint; last: bigint }): Promise<Page> {
+  const { workspaceId, types, emailId } = log;
+  const { filter, after, last } = at;
   const upTo = searchEnd({ after, last, types, emailId }, streamSpan);
-  return await readRetained(sql, { workspaceId, after, upTo, limit: streamPageSize, types, emailId });
+  return await log.catchUp.page(workspaceId, `${filter} ${after} ${upTo}`, () =>
+    readRetained(log.sql, { workspaceId, after, upTo, limit: Number(streamPageSize), types, emailId }),
+  );
+}
+
+/** The events of a page after a number: as bytes that all streams share, or as messages for a caller without HTTP. */
+async function* messagesOf(
+  log: FollowedLog,
+  { page, kind, after, ...taken }: NextPage & { after: bigint },
+  { caller, output }: Call,
+): AsyncGenerator<StreamMessage> {
+  const inboundText = caller.permission === "full";
+  let turn = taken.written;
+  for (let at = page.indexAfter(after); at < page.events.length; ) {
+    if (!output) {
+      turn?.();
+      const event = page.events[at++]!;
+      yield { cursor: event.number, event: eventOnWire(event, { inboundText }) };
+      continue;
+    }
+    const written = turn ?? (await log.catchUp.turn(log.workspaceId, kind));
+    turn = undefined;
+    try {
+      log.throwIfOver();
+      const encoded = await page.encoded(output.format(), { inboundText });
+      const piece = log.catchUp.hold(log.workspaceId, encoded, at);
+      output.replaceNext(piece.bytes, () => {
+        piece.release();
+        written();
+      });
+      at = piece.end;
+    } catch (error) {
+      written();
+      throw error;
+    }
+    yield { cursor: page.events[at - 1]!.number };
+  }
 }
 
 function throwIfEnded(subscription: Subscription, stopping: AbortSignal, signal: AbortSignal): void {

@@ -94,3 +94,11 @@ function columns(sql: Sql) {
 export async function emailExists(sql: Sql, workspaceId: string, emailId: string): Promise<boolean> {
   return (await sql`select 1 from emails where workspace_id = ${workspaceId} and id = ${emailId}`).length > 0;
 }
+
+/** The approximate size of an event in characters. Only the text of inbound mail makes an event large. */
+export function weightOf({ payload }: StoredEvent): number {
+  return Object.values(payload).reduce<number>(
+    (sum, value) => sum + (typeof value === "string" ? value.length : 50),
+    300,
+  );
+}

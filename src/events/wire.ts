@@ -1,7 +1,9 @@
 /** Converts stored events to messages of the contract. The payload is stored in the JSON form of the contract, so that nothing is lost.
  * Called by service.ts and by webhooks. */
-import { fromJson, type JsonObject } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonObject } from "@bufbuild/protobuf";
+import { StreamEventsResponseSchema } from "../gen/v1/email_pb.ts";
 import { type Event, EventSchema } from "../gen/v1/event_pb.ts";
+import { encodeMessage, type StreamForm } from "../http/stream-output.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { StoredEvent } from "./store.ts";
 
@@ -26,9 +28,13 @@ const inboundTextFields = ["body", "newText", "html"];
 /** A cache: the streams of a node share events, so each event is converted once per form. */
 const converted = { full: new WeakMap<StoredEvent, Event>(), withoutText: new WeakMap<StoredEvent, Event>() };
 
+/** Whether the event has the text of inbound mail. */
+export function isInbound({ type }: StoredEvent): boolean {
+  return type === "email.replied" || type === "email.received";
+}
+
 export function eventOnWire(event: StoredEvent, options: { inboundText: boolean }): Event {
-  const inbound = event.type === "email.replied" || event.type === "email.received";
-  const known = options.inboundText || !inbound ? converted.full : converted.withoutText;
+  const known = options.inboundText || !isInbound(event) ? converted.full : converted.withoutText;
   let wire = known.get(event);
   if (!wire) {
     const payload = { ...event.payload };
@@ -37,6 +43,12 @@ export function eventOnWire(event: StoredEvent, options: { inboundText: boolean 
     known.set(event, wire);
   }
   return wire;
+}
+
+/** The message of a stream with this event, as a stream of this form sends it. */
+export function encodeEvent(event: StoredEvent, options: { inboundText: boolean; form: StreamForm }): Uint8Array {
+  const message = create(StreamEventsResponseSchema, { cursor: event.number, event: eventOnWire(event, options) });
+  return encodeMessage(StreamEventsResponseSchema, message, options.form);
 }
 
 function toWire(event: StoredEvent, payload: Record<string, unknown>): Event {

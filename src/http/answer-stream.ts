@@ -5,10 +5,13 @@ import { constants } from "node:http2";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { Problem } from "../ops/problem.ts";
 import type { Response } from "./server.ts";
+import { formatOf, type StreamFormat, type StreamOutput } from "./stream-output.ts";
 
 export type StreamWriter = {
   /** Aborts with the error that the stream must end with when the client reads too slowly. */
   tooSlow: AbortSignal;
+  /** Takes bytes that the handler has encoded itself. */
+  output: StreamOutput;
   /** Awaits `beforeEnd` after the last chunk, before the response ends. */
   write(answer: UniversalServerResponse, beforeEnd: () => Promise<void>): Promise<void>;
 };
@@ -21,20 +24,46 @@ export function createStreamWriter(either: Response, stallMs: number): StreamWri
   response.once("close", () => {
     closed = true;
   });
+  let format: StreamFormat;
+  /** The bytes to send in place of the next message. */
+  let instead: { bytes: Uint8Array; taken(): void } | undefined;
+
+  /** Writes slice by slice, so that a client that reads slowly but steadily does not count as stalled. False: the client is gone. */
+  async function send(bytes: Uint8Array): Promise<boolean> {
+    for (let at = 0; at < bytes.length; at += sliceBytes) {
+      const buffered = response.write(bytes.subarray(at, at + sliceBytes));
+      // A message must not be cut, so the rest of a stalled client's bytes goes into the buffer at once.
+      if (buffered || tooSlow.signal.aborted) continue;
+      const state = await waitForDrain(response, stallMs);
+      if (state === "closed") return false;
+      // The stream then ends with an error in its own format. It fits into the buffer, and a client that resumes reading sees it.
+      if (state === "stalled") tooSlow.abort(stalled(stallMs));
+    }
+    return true;
+  }
+
   return {
     tooSlow: tooSlow.signal,
+    output: {
+      format: () => format,
+      replaceNext(bytes, taken) {
+        instead = { bytes, taken };
+      },
+    },
     async write(answer, beforeEnd) {
       const head = { ...toNode(answer.header), ...unbuffered };
-      // Leaving this loop early ends the handler's generator.
-      for await (const chunk of answer.body ?? []) {
-        if (closed) return;
-        if (!response.headersSent) response.writeHead(answer.status, head);
-        const buffered = response.write(chunk);
-        if (buffered || tooSlow.signal.aborted) continue;
-        const state = await waitForDrain(response, stallMs);
-        if (state === "closed") return;
-        // The stream then ends with an error in its own format. It fits into the buffer, and a client that resumes reading sees it.
-        if (state === "stalled") tooSlow.abort(stalled(stallMs));
+      format = formatOf(answer);
+      try {
+        // Leaving this loop early ends the handler's generator.
+        for await (const message of answer.body ?? []) {
+          if (closed) return;
+          if (!response.headersSent) response.writeHead(answer.status, head);
+          if (!(await send(instead?.bytes ?? message))) return;
+          instead?.taken();
+          instead = undefined;
+        }
+      } finally {
+        instead?.taken();
       }
       if (!response.headersSent) response.writeHead(answer.status, head);
       if (answer.trailer) response.addTrailers(toNode(answer.trailer));
@@ -44,6 +73,8 @@ export function createStreamWriter(either: Response, stallMs: number): StreamWri
     },
   };
 }
+
+const sliceBytes = 64 * 1024;
 
 /** Without this header, nginx buffers the stream before it passes it on. */
 const unbuffered = { "x-accel-buffering": "no" };

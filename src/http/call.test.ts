@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Problem } from "../ops/problem.ts";
-import { noteCommitted } from "../postgres/call-scope.ts";
+import { noteCommitted, passWriteCheck } from "../postgres/call-scope.ts";
 import { OutcomeUnknown } from "../postgres/outage.ts";
 import { type Call, CallCancellation, cancellationOf, unlessCanceled, withinDeadline } from "./call.ts";
 import type { Caller } from "./caller.ts";
@@ -98,4 +98,56 @@ test("the writes of one call do not count for another", async () => {
     throw away;
   });
   assert.equal(error, away);
+});
+
+test("a deadline that has passed by the clock cancels a call whose timer has not fired", () => {
+  const { signal } = new AbortController();
+  for (const passed of [new CallCancellation(performance.now()), cancellationOf(signal, performance.now())])
+    assert.equal(passed.reason()?.code, "deadline_exceeded");
+  const inAnHour = performance.now() + 3_600_000;
+  for (const ahead of [new CallCancellation(inAnHour), cancellationOf(signal, inAnHour)])
+    assert.equal(ahead.reason(), undefined);
+});
+
+/** A call whose handler announces a write and waits for a connection before it sends the write. */
+function startWriter() {
+  const cancellation = new CallCancellation();
+  const connection = Promise.withResolvers<void>();
+  const commit = Promise.withResolvers<string>();
+  let sent = false;
+  const call = {
+    caller: {} as never,
+    requestId: "",
+    cancellation,
+    timeLeftMs: () => undefined,
+    header: () => undefined,
+  };
+  const answer = withinDeadline(call, async ({ beginWrite }) => {
+    beginWrite();
+    await connection.promise;
+    passWriteCheck();
+    sent = true;
+    return await commit.promise;
+  });
+  answer.catch(() => {});
+  return { cancellation, connection, commit, answer, sent: () => sent };
+}
+
+test("a deadline that passes between the announcement of a write and its statement ends the call, and nothing is sent", async () => {
+  const writer = startWriter();
+  writer.cancellation.end("deadline passed");
+  await assert.rejects(writer.answer, { code: "deadline_exceeded" });
+  writer.connection.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(writer.sent(), false);
+});
+
+test("a deadline that passes after the statement was sent does not hide its result", async () => {
+  const writer = startWriter();
+  writer.connection.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(writer.sent(), true);
+  writer.cancellation.end("deadline passed");
+  writer.commit.resolve("stored");
+  assert.equal(await writer.answer, "stored");
 });

@@ -5,6 +5,7 @@ import { Problem } from "../ops/problem.ts";
 import { type CallScope, inCallScope } from "../postgres/call-scope.ts";
 import { isDatabaseAway, OutcomeUnknown, unavailable } from "../postgres/outage.ts";
 import type { Caller } from "./caller.ts";
+import type { StreamOutput } from "./stream-output.ts";
 
 export type Call = {
   caller: Caller;
@@ -14,28 +15,40 @@ export type Call = {
   timeLeftMs(): number | undefined;
   header(name: string): string | undefined;
   /**
-   * A handler calls this right before its first statement that writes. Until then, a passed deadline answers
+   * A handler calls this right before its first statement that writes. Until that statement is sent, a passed deadline answers
    * `deadline_exceeded` and nothing is stored. Afterwards the call waits for the commit and answers with its result.
    */
   beginWrite(): void;
+  /** Set for a stream over HTTP: takes messages that the handler has encoded itself. */
+  output?: StreamOutput;
 };
 
-/** Runs a handler until it answers or the call is canceled. After `beginWrite`, cancellation no longer ends the wait. */
+/** Runs a handler until it answers or the call is canceled. Once its write is sent, cancellation no longer ends the wait. */
 export function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: Call) => Promise<T>): Promise<T> {
   const { caller, requestId, cancellation, timeLeftMs, header } = call;
   requireNotCanceled(cancellation);
-  let writing = false;
-  const beginWrite = () => {
-    requireNotCanceled(cancellation);
-    writing = true;
+  let announced = false;
+  let sent = false;
+  const scope: CallScope = {
+    committed: 0,
+    timeLeftMs,
+    check() {
+      if (announced && !sent) requireNotCanceled(cancellation);
+    },
+    sent() {
+      sent = announced;
+    },
   };
-  const scope: CallScope = { committed: 0, timeLeftMs };
+  const beginWrite = () => {
+    if (!sent) requireNotCanceled(cancellation);
+    announced = true;
+  };
   const running = inCallScope(scope, () =>
     work({ caller, requestId, cancellation, timeLeftMs, header, beginWrite }).catch((error) => {
-      throw writing ? afterWrite(error, scope) : beforeWrite(error);
+      throw announced ? afterWrite(error, scope) : beforeWrite(error);
     }),
   );
-  return unlessCanceled(cancellation, running, () => writing);
+  return unlessCanceled(cancellation, running, () => sent);
 }
 
 /** An outage between two writes of a call: its first writes are stored. */
@@ -56,7 +69,7 @@ function requireNotCanceled(cancellation: Cancellation): void {
 
 /** Cancels a call when its deadline passes or its caller disconnects before the answer. */
 export type Cancellation = {
-  /** Why the call was canceled; undefined while it was not. */
+  /** Why the call was canceled; undefined while it was not. Compares the deadline with the clock, because a busy process fires timers late. */
   reason(): Problem | undefined;
   /** Calls the listener on cancellation. Returns a function that unsubscribes. */
   onCancel(listener: () => void): () => void;
@@ -71,8 +84,15 @@ export class CallCancellation implements Cancellation {
   #ended: CancelCause | undefined;
   #listeners: (() => void)[] = [];
   #controller: AbortController | undefined;
+  readonly #deadlineMs: number;
+
+  /** The deadline as a value of performance.now(). */
+  constructor(deadlineMs = Number.POSITIVE_INFINITY) {
+    this.#deadlineMs = deadlineMs;
+  }
 
   reason(): Problem | undefined {
+    if (!this.#ended && performance.now() >= this.#deadlineMs) this.end("deadline passed");
     return this.#ended && problemOf(this.#ended);
   }
 
@@ -98,11 +118,16 @@ export class CallCancellation implements Cancellation {
 }
 
 /** The cancellation of a call that Connect serves. Connect aborts with code 4 for a passed deadline. */
-export function cancellationOf(signal: AbortSignal): Cancellation {
-  const why = () =>
-    (signal.reason as { code?: unknown } | undefined)?.code === 4 ? "deadline passed" : ("caller left" as const);
+export function cancellationOf(signal: AbortSignal, deadlineMs = Number.POSITIVE_INFINITY): Cancellation {
+  const why = (): CancelCause | undefined => {
+    if (!signal.aborted) return performance.now() >= deadlineMs ? "deadline passed" : undefined;
+    return (signal.reason as { code?: unknown } | undefined)?.code === 4 ? "deadline passed" : "caller left";
+  };
   return {
-    reason: () => (signal.aborted ? problemOf(why()) : undefined),
+    reason() {
+      const cause = why();
+      return cause && problemOf(cause);
+    },
     onCancel(listener) {
       signal.addEventListener("abort", listener, { once: true });
       return () => signal.removeEventListener("abort", listener);
@@ -133,12 +158,16 @@ export function unlessCanceled<T>(cancellation: Cancellation, work: Promise<T>, 
   });
 }
 
+/** Also the error of a call whose body has not arrived by then. */
+export function deadlinePassed(): Problem {
+  return new Problem(
+    "deadline_exceeded",
+    "The deadline passed before the call was carried out; nothing was changed. Set a longer deadline.",
+  );
+}
+
 function problemOf(why: CancelCause): Problem {
-  if (why === "deadline passed")
-    return new Problem(
-      "deadline_exceeded",
-      "The deadline passed before the call was carried out; nothing was changed. Set a longer deadline.",
-    );
+  if (why === "deadline passed") return deadlinePassed();
   return new Problem("canceled", "The call was canceled by its caller; nothing was changed.");
 }
 

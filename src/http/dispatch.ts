@@ -7,6 +7,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Log } from "../ops/log.ts";
+import type { LoopShare } from "../ops/loop-share.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import { createStreamWriter } from "./answer-stream.ts";
 import { explainBadRequest, refuseUnknownMethod } from "./errors.ts";
@@ -15,14 +16,16 @@ import {
   type BodyMemory,
   type BodyReservation,
   type BodySize,
+  bodyInTime,
   bodyReservationKey,
   closeAfterUnreadBody,
   dropRest,
 } from "./request-body.ts";
-import { requestIdKey } from "./router.ts";
+import { deadlineKey, requestIdKey } from "./router.ts";
 import { safeHeaders } from "./safe-headers.ts";
 import type { Listener, Request, Response } from "./server.ts";
-import { dropOverlongTimeout } from "./timeout.ts";
+import { streamOutputKey } from "./stream-output.ts";
+import { dropOverlongTimeout, timeoutOf } from "./timeout.ts";
 import { isUnaryJson, type UnaryCall } from "./unary-json.ts";
 import { withRequestJson } from "./unknown-fields.ts";
 
@@ -41,6 +44,8 @@ export type DispatchDeps = {
   maxBodyBytes: number;
   /** The memory budget for request bodies. */
   bodies: BodyMemory;
+  /** Streams open one after the other, behind unary calls. */
+  loop: LoopShare;
   /** A stream ends when its client reads nothing for this long. */
   streamStallMs: number;
 };
@@ -75,6 +80,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
   }
 
   function runUnary(unary: UnaryCall, request: Request, response: Response, requestId: string): void {
+    response.once("close", deps.loop.beginShortCall());
     unary(request, response, requestId).catch((error) => {
       deps.log.error({ err: error, requestId }, "error handling of a call failed");
       response.destroy();
@@ -121,6 +127,11 @@ export function createDispatch(deps: DispatchDeps): Listener {
   ): Promise<void> {
     const started = performance.now();
     const method = `${handler.service.name}/${handler.method.name}`;
+    const streams = handler.method.methodKind === "server_streaming";
+    // Clients of a node that went away come back at once, and opening a thousand streams takes half a second.
+    if (streams) await deps.loop.turn(request.headers.authorization ?? "");
+    else response.once("close", deps.loop.beginShortCall());
+    if (response.destroyed) return;
     response.once("close", () => deps.metrics.requestSeconds.observe({ method }, (performance.now() - started) / 1000));
     const reservation = deps.bodies.track(sizeOf(request), () =>
       deps.metrics.requests.inc({ method, code: "resource_exhausted" }),
@@ -128,10 +139,15 @@ export function createDispatch(deps: DispatchDeps): Listener {
     try {
       request.url = handler.requestPath;
       dropOverlongTimeout(request.headers);
+      const stream = streams && createStreamWriter(response, deps.streamStallMs);
+      const deadlineMs = started + (timeoutOf(request.headers) ?? Number.POSITIVE_INFINITY);
       const values = createContextValues().set(requestIdKey, requestId).set(bodyReservationKey, reservation);
-      const universal = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
-      const stream =
-        handler.method.methodKind === "server_streaming" && createStreamWriter(response, deps.streamStallMs);
+      values.set(deadlineKey, deadlineMs);
+      if (stream) values.set(streamOutputKey, stream.output);
+      const received = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
+      const onLate = () => deps.metrics.requests.inc({ method, code: "deadline_exceeded" });
+      const body = bodyInTime(received.body as AsyncIterable<Uint8Array>, deadlineMs, onLate);
+      const universal = { ...received, body };
       const call = stream ? { ...universal, signal: AbortSignal.any([universal.signal, stream.tooSlow]) } : universal;
       const answer = await explainBadRequest(
         await answerReserved(reservation, inForm(request, handler), call, response),

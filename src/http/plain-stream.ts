@@ -79,7 +79,8 @@ async function* unwrapped(first: Frame, rest: AsyncIterable<Frame>, form: PlainF
   }
 }
 
-function messageIn(form: PlainForm, text: string): string {
+/** One message in this form. */
+export function messageIn(form: PlainForm, text: string): string {
   if (form === "lines") return `${text}\n`;
   const { cursor, event } = JSON.parse(text) as { cursor: string; event?: { type: string } };
   return `id: ${cursor}\nevent: ${event?.type ?? "cursor"}\ndata: ${text}\n\n`;

@@ -5,6 +5,7 @@ import { createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { createBudget } from "../ops/budget.ts";
 import { Problem } from "../ops/problem.ts";
+import { deadlinePassed } from "./call.ts";
 import { fromProblem } from "./errors.ts";
 import { lingerMs, type Request, type Response } from "./server.ts";
 
@@ -137,6 +138,40 @@ async function* counted(body: AsyncIterable<Uint8Array>, grow: (bytes: number) =
   for await (const chunk of body) {
     grow(chunk.length);
     yield chunk;
+  }
+}
+
+/** Ends the body with an error when the caller's deadline passes: Connect's own deadline ends only the handler. */
+export function bodyInTime(
+  body: AsyncIterable<Uint8Array>,
+  deadlineMs: number,
+  onLate: () => void,
+): AsyncIterable<Uint8Array> {
+  return Number.isFinite(deadlineMs) ? readInTime(body, deadlineMs, onLate) : body;
+}
+
+async function* readInTime(
+  body: AsyncIterable<Uint8Array>,
+  deadlineMs: number,
+  onLate: () => void,
+): AsyncGenerator<Uint8Array> {
+  const chunks = body[Symbol.asyncIterator]();
+  const late = Promise.withResolvers<never>();
+  late.promise.catch(() => {});
+  const expire = () => {
+    onLate();
+    late.reject(fromProblem(deadlinePassed()));
+  };
+  const timer = setTimeout(expire, deadlineMs - performance.now());
+  try {
+    for (;;) {
+      // The iterator is not closed at the deadline: that would close the connection before the error is sent.
+      const chunk = await Promise.race([chunks.next(), late.promise]);
+      if (chunk.done) return;
+      yield chunk.value;
+    }
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -13,6 +13,7 @@ import { codeName, toConnectError } from "./errors.ts";
 import { admit, type GateDeps } from "./gate.ts";
 import { createJsonReader } from "./read-json.ts";
 import { bodyReservationKey, countDecompressed } from "./request-body.ts";
+import { jsonWriteOptions, streamOutputKey } from "./stream-output.ts";
 import { maxTimeoutMs } from "./timeout.ts";
 import { rememberNotedJson } from "./unknown-fields.ts";
 
@@ -25,6 +26,8 @@ export type RouterDeps = GateDeps & {
 };
 
 export const requestIdKey = createContextKey("", { description: "request id" });
+/** When the deadline passes, as a value of performance.now(). Connect's own time left depends on the clock of the day, which may be set. */
+export const deadlineKey = createContextKey(Number.POSITIVE_INFINITY, { description: "deadline" });
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "caller" });
 
 export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]): Map<string, UniversalHandler> {
@@ -45,11 +48,11 @@ export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]
   return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 }
 
-/** Responses contain unset fields too, so that a person with curl sees every documented field. Unknown fields of requests are ignored. */
+/** Unknown fields of requests are ignored. */
 function jsonOptions(deps: RouterDeps, method: DescMethod) {
   const labels = { method: `${method.parent.name}/${method.name}`, code: "invalid_argument" };
   const textDecoder = createJsonReader(method.input, () => deps.metrics.requests.inc(labels));
-  return { alwaysEmitImplicit: true, ignoreUnknownFields: true, textDecoder };
+  return { ...jsonWriteOptions, ignoreUnknownFields: true, textDecoder };
 }
 
 type AnyHandler = (request: unknown, call: Call) => Promise<unknown> | AsyncIterable<unknown>;
@@ -61,7 +64,7 @@ async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<voi
       protocol: context.protocolName,
       header: (name) => context.requestHeader.get(name) ?? undefined,
       timeoutMs: () => context.timeoutMs(),
-      cancellation: cancellationOf(context.signal),
+      cancellation: cancellationOf(context.signal, context.values.get(deadlineKey)),
     });
     context.values.set(callerKey, caller);
     context.values.get(bodyReservationKey)?.reserve(caller.workspaceId);
@@ -90,7 +93,8 @@ function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
     try {
       const call = callFrom(context);
       const cancellation = cancellationOf(AbortSignal.any([call.cancellation.signal, deps.shutdown]));
-      yield* handler(request, { ...call, cancellation, beginWrite() {} }) as AsyncIterable<unknown>;
+      const output = context.values.get(streamOutputKey);
+      yield* handler(request, { ...call, cancellation, output, beginWrite() {} }) as AsyncIterable<unknown>;
       deps.metrics.requests.inc({ method: `${method.parent.name}/${method.name}`, code: "ok" });
     } catch (error) {
       throw toCountedError(deps, context, error);
@@ -102,7 +106,7 @@ function callFrom(context: HandlerContext): Omit<Call, "beginWrite"> {
   return {
     caller: context.values.get(callerKey) as Caller,
     requestId: context.values.get(requestIdKey),
-    cancellation: cancellationOf(context.signal),
+    cancellation: cancellationOf(context.signal, context.values.get(deadlineKey)),
     timeLeftMs: () => context.timeoutMs(),
     header: (name) => context.requestHeader.get(name) ?? undefined,
   };

@@ -1,4 +1,4 @@
-/** Checks the deadlines that callers set with headers. Called by dispatch.ts and gate.ts. */
+/** Reads and checks the deadlines that callers set with headers. Called by dispatch.ts, unary-json.ts and gate.ts. */
 import type { IncomingHttpHeaders } from "node:http";
 import { invalid } from "../ops/problem.ts";
 
@@ -14,6 +14,16 @@ export function dropOverlongTimeout(headers: IncomingHttpHeaders): void {
   for (const [name, pattern] of Object.entries(overADay)) {
     if (pattern.test(String(headers[name] ?? ""))) headers[name] = "over a day";
   }
+}
+
+const grpcUnitsMs: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 0.001, n: 0.000_001 };
+
+/** The timeout that the caller set for its protocol; undefined if it set none, or one that the gate rejects as malformed. */
+export function timeoutOf(headers: IncomingHttpHeaders): number | undefined {
+  const isGrpc = headers["content-type"]?.startsWith("application/grpc");
+  const text = String(headers[isGrpc ? "grpc-timeout" : "connect-timeout-ms"] ?? "");
+  const [, count, unit = "m"] = (isGrpc ? /^(\d{1,8})([HMSmun])$/ : /^(\d{1,10})$/).exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * grpcUnitsMs[unit]!;
 }
 
 type TimedRequest = {

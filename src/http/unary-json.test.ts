@@ -10,6 +10,7 @@ import { EmailService, type SendEmailRequest } from "../gen/v1/email_pb.ts";
 import { createAuthenticator } from "../keys/authenticate.ts";
 import { insertKey, makeKeySecret } from "../keys/store.ts";
 import { silentLog } from "../ops/log.ts";
+import { createLoopShare } from "../ops/loop-share.ts";
 import { createMetrics } from "../ops/metrics.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { serve } from "./call.ts";
@@ -63,6 +64,7 @@ before(async () => {
     log,
     metrics,
     bodies,
+    loop: createLoopShare(),
     maxBodyBytes: router.maxBodyBytes,
     corsOrigins: [allowed],
     streamStallMs: 60_000,

@@ -14,7 +14,8 @@ import { closeAfterUnreadBody } from "./request-body.ts";
 import type { RouterDeps } from "./router.ts";
 import { safeHeaders } from "./safe-headers.ts";
 import { lingerMs, type Request, type Response } from "./server.ts";
-import { maxTimeoutMs } from "./timeout.ts";
+import { jsonWriteOptions } from "./stream-output.ts";
+import { maxTimeoutMs, timeoutOf } from "./timeout.ts";
 
 export type UnaryCall = (request: Request, response: Response, requestId: string) => Promise<void>;
 type UnaryHandler = (request: unknown, call: Call) => Promise<unknown>;
@@ -46,11 +47,14 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
   const read = createRequestReader(method.input);
   return async (request, response, requestId) => {
     const started = performance.now();
-    const cancellation = new CallCancellation();
     const header = (name: string) => request.headers[name] as string | undefined;
-    const deadline = startDeadline(header("connect-timeout-ms"), started, cancellation);
+    const timeoutMs = timeoutOf(request.headers);
+    const cancellation = new CallCancellation(timeoutMs === undefined ? undefined : started + timeoutMs);
+    const late = () => cancellation.end("deadline passed");
+    // The gate rejects a longer timeout.
+    const timer = timeoutMs !== undefined && timeoutMs <= maxTimeoutMs ? setTimeout(late, timeoutMs) : undefined;
     response.once("close", () => {
-      clearTimeout(deadline?.timer);
+      clearTimeout(timer);
       deps.metrics.requestSeconds.observe({ method: methodName }, (performance.now() - started) / 1000);
       if (!response.writableEnded) cancellation.end("caller left");
     });
@@ -59,7 +63,7 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
     // A small body is read at once: a client that is still writing when the gate rejects it would lose the response.
     const small = reservation ? undefined : readBody(request, cancellation);
     small?.catch(() => {});
-    const timeLeftMs = () => deadline && deadline.atMs - performance.now();
+    const timeLeftMs = () => (timeoutMs === undefined ? undefined : started + timeoutMs - performance.now());
     try {
       const caller = await admit(deps, { method, protocol: "connect", header, timeoutMs: timeLeftMs, cancellation });
       reservation?.reserve(caller.workspaceId);
@@ -67,7 +71,7 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
       const answer = await withinDeadline({ caller, requestId, cancellation, timeLeftMs, header }, (call) =>
         handler(message, call),
       );
-      const text = toJsonString(method.output, create(method.output, answer as never), writeOptions);
+      const text = toJsonString(method.output, create(method.output, answer as never), jsonWriteOptions);
       deps.metrics.requests.inc({ method: methodName, code: "ok" });
       send(response, 200, missingHeaders(response, requestId), text);
     } catch (error) {
@@ -86,17 +90,6 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
 /** The header fields of every answer, unless dispatch.ts has set them. */
 function missingHeaders(response: Response, requestId: string): string[] {
   return response.hasHeader("x-request-id") ? [] : safeHeaders(requestId);
-}
-
-/** Responses contain unset fields too, so that a person with curl sees every documented field. */
-const writeOptions = { alwaysEmitImplicit: true };
-
-/** An invalid value starts no timer: the gate rejects it. */
-function startDeadline(header: string | undefined, nowMs: number, cancellation: { end(why: "deadline passed"): void }) {
-  if (header === undefined || !/^\d{1,10}$/.test(header)) return undefined;
-  const ms = Number(header);
-  const late = () => cancellation.end("deadline passed");
-  return { atMs: nowMs + ms, timer: ms <= maxTimeoutMs ? setTimeout(late, ms) : undefined };
 }
 
 /** Reads a small body. Node enforces its declared length. */

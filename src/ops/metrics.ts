@@ -117,6 +117,12 @@ export function createMetrics() {
       help: "Clients currently connected to the SMTP server.",
       registers,
     }),
+    eventPages: new Counter({
+      name: "posthorn_event_pages_total",
+      help: "Pages of the event log that streams have sent: encoded for this stream, or shared with another stream that sent the same page.",
+      labelNames: ["how"],
+      registers,
+    }),
     eventStreams: new Gauge({
       name: "posthorn_event_streams",
       help: "Event streams open on this node.",

@@ -1,6 +1,7 @@
 /**
- * What the database layer knows about the API call that it works for: how long the caller waits, and how many of the call's writes are
- * committed. http/call.ts opens a scope for each call; sql.ts and group-commit.ts use it. Work of loops and commands has no scope.
+ * What the database layer knows about the API call that it works for: how long the caller waits, whether its write may still be sent, and
+ * how many of its writes are committed. http/call.ts opens a scope for each call; sql.ts and group-commit.ts use it. Work of loops and
+ * commands has no scope.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
@@ -9,6 +10,10 @@ export type CallScope = {
   committed: number;
   /** Milliseconds until the caller's own deadline; undefined if it set none. */
   timeLeftMs(): number | undefined;
+  /** Throws when the call has announced a write that was not sent yet, and must not be sent any more. */
+  check(): void;
+  /** From now on the call waits for the result of its write, also past its deadline. */
+  sent(): void;
 };
 
 const scopes = new AsyncLocalStorage<CallScope>();
@@ -19,6 +24,13 @@ export function inCallScope<T>(scope: CallScope, work: () => T): T {
 
 export function currentCall(): CallScope | undefined {
   return scopes.getStore();
+}
+
+/** Called with a connection in hand, right before the first statement is sent on it: the deadline may have passed during the wait. */
+export function passWriteCheck(): void {
+  const scope = scopes.getStore();
+  scope?.check();
+  scope?.sent();
 }
 
 /** Called after each commit. */

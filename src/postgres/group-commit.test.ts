@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inCallScope, passWriteCheck } from "./call-scope.ts";
 import { createGroupCommit } from "./group-commit.ts";
 
 type Batch = { items: string[]; done(): void; fail(error: unknown): void };
@@ -177,4 +178,48 @@ test("an item of an owner without a recent batch waits a fifth of minIntervalMs"
   assert.ok(delaysMs.length > 0 && Math.min(...delaysMs) <= 800, `it waited ${delaysMs} ms`);
   short.batches[1]!.done();
   await second;
+});
+
+test("items whose calls may no longer write are left out when the batch has its connection", async () => {
+  const stored: string[][] = [];
+  const connections = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let tries = 0;
+  const group = createGroupCommit<string, string>({
+    async run(items) {
+      await connections[Math.min(tries++, 1)]!.promise;
+      passWriteCheck();
+      stored.push(items);
+      return items.map((item) => `${item}!`);
+    },
+    maxItems: 10,
+    maxBytes: 100,
+    concurrency: 1,
+  });
+  const late = new Set<string>();
+  const sent: string[] = [];
+  const add = (item: string) =>
+    inCallScope(
+      {
+        committed: 0,
+        timeLeftMs: () => undefined,
+        check() {
+          if (late.has(item)) throw new Error(`${item} is late`);
+        },
+        sent: () => sent.push(item),
+      },
+      () => group.add(item, 1),
+    );
+  const answers = Promise.allSettled([add("a"), add("b"), add("c"), group.add("without a call", 1)]);
+  await settle();
+  late.add("b");
+  connections[0]!.resolve();
+  await settle();
+  assert.deepEqual([stored, sent], [[], []]);
+  late.add("c");
+  connections[1]!.resolve();
+  assert.deepEqual(
+    (await answers).map((one) => (one.status === "fulfilled" ? one.value : one.reason.message)),
+    ["a!", "b is late", "c is late", "without a call!"],
+  );
+  assert.deepEqual([stored, sent], [[["a", "without a call"]], ["a"]]);
 });

@@ -41,8 +41,8 @@ export type GroupOptions<In, Out> = {
 type QueuedItem<In, Out> = {
   item: In;
   bytes: number;
-  /** Until the deadline of the item's caller, if it has one. */
-  timeLeftMs(): number | undefined;
+  /** The call that added the item, if any. */
+  call: CallScope | undefined;
   resolve(out: Out | PromiseLike<Out>): void;
   reject(error: unknown): void;
 };
@@ -104,7 +104,11 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
       const results = await inCallScope(scopeOf(batch), () => options.run(batch.map(({ item }) => item)));
       for (const [i, queued] of batch.entries()) queued.resolve(results[i]!);
     } catch (error) {
-      if (batch.length > 1 && options.splitOn?.(error)) {
+      if (error instanceof LateItems) {
+        for (const [queued, reason] of error.late) (queued as QueuedItem<In, Out>).reject(reason);
+        const inTime = batch.filter((queued) => !error.late.has(queued));
+        if (inTime.length > 0) await commit(inTime);
+      } else if (batch.length > 1 && options.splitOn?.(error)) {
         for (const queued of batch) await commit([queued]);
       } else {
         for (const queued of batch) queued.reject(error);
@@ -155,9 +159,7 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
   return {
     async add(item, bytes) {
       const result = await new Promise<Out>((resolve, reject) => {
-        const call = currentCall();
-        const timeLeftMs = () => call?.timeLeftMs();
-        queue.push({ item, bytes, timeLeftMs, resolve, reject });
+        queue.push({ item, bytes, call: currentCall(), resolve, reject });
         noteOwner(item);
         if (scheduled) return;
         scheduled = true;
@@ -179,13 +181,37 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
   };
 }
 
-/** A batch works for all its callers: it has as long as the most patient of them. Undefined: one of them has no deadline. */
-function scopeOf<In, Out>(batch: readonly QueuedItem<In, Out>[]): CallScope {
+/** Thrown before a batch is sent: the calls of these items must not write any more, each for its reason. */
+class LateItems extends Error {
+  readonly late: ReadonlyMap<unknown, unknown>;
+  constructor(late: ReadonlyMap<unknown, unknown>) {
+    super("some items of a batch are late");
+    this.late = late;
+  }
+}
+
+/** A batch works for all its callers: it has as long as the most patient of them, and is sent only if none of them is late. */
+function scopeOf(batch: readonly { call: CallScope | undefined }[]): CallScope {
   return {
     committed: 0,
+    /** Undefined: one of the callers has no deadline. */
     timeLeftMs() {
-      const left = batch.map((queued) => queued.timeLeftMs());
+      const left = batch.map(({ call }) => call?.timeLeftMs());
       return left.some((one) => one === undefined) ? undefined : Math.max(...(left as number[]));
+    },
+    check() {
+      const late = new Map<unknown, unknown>();
+      for (const queued of batch) {
+        try {
+          queued.call?.check();
+        } catch (reason) {
+          late.set(queued, reason);
+        }
+      }
+      if (late.size > 0) throw new LateItems(late);
+    },
+    sent() {
+      for (const { call } of batch) call?.sent();
     },
   };
 }

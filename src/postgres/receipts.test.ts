@@ -118,7 +118,9 @@ test("a commit that waits behind the look-up's lock is waited for", async () => 
 
 test("when the database stays away, the outcome is unknown, and the write keeps its result", async () => {
   once(isCommit, "go away");
-  const writing = inCallScope({ committed: 0, timeLeftMs: () => 1 }, () => write().then(() => {}));
+  const writing = inCallScope({ committed: 0, timeLeftMs: () => 1, check() {}, sent() {} }, () =>
+    write().then(() => {}),
+  );
   await assert.rejects(writing, OutcomeUnknown);
   assert.equal(await count(), 1);
   proxy.comeBack();

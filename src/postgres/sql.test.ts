@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { startDatabaseProxy } from "../../test/harness/database-proxy.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
+import { inCallScope } from "./call-scope.ts";
 import { isDatabaseAway, openDb, type Sql } from "./pool.ts";
 import { textArray } from "./sql.ts";
 
@@ -185,4 +186,34 @@ test("textArray sends texts unchanged", async () => {
 
 test("textArray with NUL is rejected like any text with NUL", async () => {
   await assert.rejects(roundTrip(["a\0b"]), { code: "22021" });
+});
+
+test("a write that may no longer be sent when it gets its connection is not sent", async () => {
+  const single = openDb({ url: database.url, pool: 1, log: silentLog() });
+  await single.unsafe("create table checked (n int)");
+  let open = true;
+  const scope = {
+    committed: 0,
+    timeLeftMs: () => undefined,
+    check() {
+      if (!open) throw new Error("too late");
+    },
+    sent() {},
+  };
+  const busy = Promise.withResolvers<void>();
+  const holder = single.begin(async () => await busy.promise);
+  const late = [
+    inCallScope(scope, async () => await single`insert into checked values (${1})`),
+    inCallScope(scope, () => single.begin(async (tx) => await tx`insert into checked values (${2})`)),
+  ];
+  for (const one of late) one.catch(() => {});
+  open = false;
+  busy.resolve();
+  await holder;
+  for (const one of late) await assert.rejects(one, /too late/);
+  open = true;
+  // The connection was given back.
+  await inCallScope(scope, async () => await single`insert into checked values (${3})`);
+  assert.deepEqual(await single`select n from checked`, [{ n: 3 }]);
+  await single.end();
 });

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Client, Pool, PoolClient } from "pg";
-import { currentCall, noteCommitted } from "./call-scope.ts";
+import { currentCall, noteCommitted, passWriteCheck } from "./call-scope.ts";
 import type { DatabaseHealth } from "./health.ts";
 import { createListening, type NotificationListener } from "./listening.ts";
 import { ConnectionLost, endsConnection, mayWrite, withCode } from "./lost-connection.ts";
@@ -108,14 +108,22 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     }
   };
 
+  /** Throws without sending anything if the call for which this code runs may no longer write. */
   async function acquire(): Promise<PoolClient> {
-    return await pool.connect().catch((error: Error) => {
+    const client = await pool.connect().catch((error: Error) => {
       // The pool has one message for two causes. When all its connections are open, it waited for one of them.
       const exhausted = /timeout exceeded/.test(error.message) && pool.totalCount >= pool.options.max;
       const coded = exhausted ? new ConnectionLost(error, "POOL_EXHAUSTED") : withCode(error);
       health.note(coded);
       throw coded;
     });
+    try {
+      passWriteCheck();
+    } catch (error) {
+      client.release();
+      throw error;
+    }
+    return client;
   }
 
   /** One statement on any connection. A write whose answer is lost may be stored or not: such a write is for loops, which repeat it. */

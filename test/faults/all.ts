@@ -1,5 +1,6 @@
 /** All faults in the order of docs/faults.md. scripts/faults.ts runs them. */
 import { queued } from "./backlogs.ts";
+import { catchUps } from "./catch-up.ts";
 import { databases } from "./database.ts";
 import type { Fault } from "./fault.ts";
 import { kills } from "./kills.ts";
@@ -18,4 +19,5 @@ export const allFaults: readonly Fault[] = [
   ...slowReceivers,
   ...queued,
   ...listeners,
+  ...catchUps,
 ];

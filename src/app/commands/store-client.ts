@@ -3,6 +3,7 @@
 import { create, fromJson, toJson } from "@bufbuild/protobuf";
 import { createAccept } from "../../emails/accept.ts";
 import { createEmailService, createWaitForFirstAttempt } from "../../emails/service.ts";
+import { createCatchUp } from "../../events/catch-up.ts";
 import { createFollower, type Follower } from "../../events/follower.ts";
 import {
   type EmailService,
@@ -13,6 +14,7 @@ import {
 } from "../../gen/v1/email_pb.ts";
 import { type Call, cancellationOf, type Handlers } from "../../http/call.ts";
 import { silentLog } from "../../ops/log.ts";
+import { createLoopShare } from "../../ops/loop-share.ts";
 import { createWake } from "../../postgres/wake.ts";
 import { aliveRoles } from "../../postgres/workers.ts";
 import type { Config } from "../config.ts";
@@ -33,7 +35,8 @@ export async function withStoreClient<T>(
     const clock = { nowMs, set() {} };
     const workspaceId = await workspaceFrom(sql, workspace, nowMs());
     const wake = createWake({ sql, log });
-    const follower = createFollower({ sql, log, wake });
+    const catchUp = createCatchUp({ sql, loop: createLoopShare(), heap: { note() {} } });
+    const follower = createFollower({ sql, log, wake, catchUp });
     const keyless: Follower = { ...follower, subscribe: (workspaceId) => follower.subscribe(workspaceId, undefined) };
     const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
     const stopping = new AbortController();
@@ -43,6 +46,7 @@ export async function withStoreClient<T>(
       wake,
       accept,
       follower: keyless,
+      catchUp,
       waitForFirstAttempt: createWaitForFirstAttempt({ sql, wake }),
       stopping: stopping.signal,
       heartbeatMs: config.stream.heartbeatMs,
