@@ -48,9 +48,9 @@ export function createLoopShare(): LoopShare {
 
   /** Both kinds take turns. Urgent steps do not pause: they are few, and a person may wait for them. */
   function nextKind(nowMs: number) {
-    const mayPause = nowMs < ordinaryFrom;
-    if (urgent.size() > 0 && (urgentIsNext || mayPause || ordinary.size() === 0)) return urgent;
-    return ordinary.size() > 0 && !mayPause ? ordinary : undefined;
+    const isPausing = nowMs < ordinaryFrom;
+    if (urgent.size() > 0 && (urgentIsNext || isPausing || ordinary.size() === 0)) return urgent;
+    return ordinary.size() > 0 && !isPausing ? ordinary : undefined;
   }
 
   function endSlice(nowMs: number): void {

@@ -1,4 +1,4 @@
-/** The share of one holder in a limit that several holders use. The share adapts to what is free, so a single holder can use most of the
+/** The share of one holder in a limit that several holders use. The share adapts to the free amount, so a single holder can use most of the
  * limit, and the next one still finds something. */
 
 export type Share = {
@@ -6,7 +6,7 @@ export type Share = {
   /** What all holders have together, including this one. */
   used: number;
   held: number;
-  /** A holder may have this many times what is free. With 1, a single holder gets a half, with 3 three quarters. */
+  /** A holder may have this many times the free amount. With 1, a single holder gets a half, with 3 three quarters. */
   factor: number;
 };
 

@@ -71,7 +71,7 @@ test("a site is silent when no session answers, not when one of them hangs", () 
   assert.equal(pace.isSilent("b.test", "dot", waited), false, "a site without history has more time");
 });
 
-test("what is known of a site survives a restart", () => {
+test("knowledge about a site survives a restart", () => {
   const { pace, prove } = start();
   prove("known.test");
   pace.answered("known.test", "open", { tookMs: 700, nowMs: 0 });

@@ -125,6 +125,11 @@ test("a fold that is killed before its end counts nothing, and the next one coun
     });
     await sql`select pg_terminate_backend(${blocked.pid})`;
     assert.equal(await fold, "killed");
+    // The error arrives before the session has released its locks.
+    await until("the killed session to end", async () => {
+      const rows = await sql`select 1 from pg_stat_activity where pid = ${blocked.pid}`;
+      return rows.length === 0;
+    });
     release.resolve();
     await lock;
     assert.equal((await totals(workspaceId)).delivered, round * 100, "the killed fold left nothing");
