@@ -1,5 +1,6 @@
 /** Faults of slow receivers: sites that hang in every phase, or answer one byte a second. Mail to healthy receivers, known or new, must
  * not be delayed, before and after a kill of the program. */
+import { setTimeout as delay } from "node:timers/promises";
 import { expireHeartbeat } from "../harness/kill-points.ts";
 import { accepted } from "../harness/sending.ts";
 import { type Sink, startSink, testCertificate } from "../harness/sink.ts";
@@ -29,8 +30,9 @@ const provingEmails = 8;
 const measureLimitMs = 60_000;
 /** Smaller differences are noise of the machine. */
 const graceMs = 50;
-/** Few, so that accepting the mail for slow receivers is not itself a load. */
-const senders = 2;
+const senders = 4;
+/** Between two emails of a sender during the measurement, so that accepting this mail is not itself the load that is measured. */
+const pacedMs = 50;
 
 const drip: Action = { dripMs: 1000 };
 const phases = { "at the banner": "connect", "at EHLO": "ehlo", "at STARTTLS": "starttls", "after DATA": "data" };
@@ -88,10 +90,12 @@ async function injectSlowness(one: Slowness, progress: Progress): Promise<Findin
     await injectFault(
       async () => {
         slowSink.script = one.script;
-        const sending = sendToSlow(run, one, "stuck", one.emailsPerSite);
+        let pauseMs = pacedMs;
+        const sending = sendToSlow(run, one, { name: "stuck", each: one.emailsPerSite, pauseMs: () => pauseMs });
         await until("connections at the slow sites", () => slowSink.connections.open >= Math.min(one.sites, 50));
         during = await measure(tenant, "during", measuredEmails);
         progress(`during: ${show(during)}; ${slowSink.connections.open} connections at slow sites`);
+        pauseMs = 0;
         await sending;
         await testbed.program.kill();
         await expireHeartbeat(testbed, testbed.program);
@@ -113,18 +117,22 @@ async function injectSlowness(one: Slowness, progress: Progress): Promise<Findin
 const siteName = (i: number) => `slow${i}.test`;
 
 async function prove(run: FaultRun, one: Slowness, slowSink: Sink): Promise<void> {
-  await sendToSlow(run, one, "prove", provingEmails);
+  await sendToSlow(run, one, { name: "prove", each: provingEmails, pauseMs: () => 0 });
   await until("the proving mail", () => slowSink.accepted >= one.sites * provingEmails);
   await until("idle connections to close", () => slowSink.connections.open === 0);
 }
 
-async function sendToSlow({ testbed, load }: FaultRun, one: Slowness, name: string, each: number): Promise<void> {
+type Sending = { name: string; each: number; pauseMs(): number };
+
+async function sendToSlow({ testbed, load }: FaultRun, one: Slowness, sending: Sending): Promise<void> {
+  const { name, each, pauseMs } = sending;
   const total = one.sites * each;
   let next = 0;
   const sendNext = async () => {
     for (let n = next++; n < total; n = next++) {
       const to = [`${name}${n}@${siteName(n % one.sites)}`];
       load.ledger.set(to[0]!, { id: await accepted(testbed, { to, async: true }), to, sentAtMs: performance.now() });
+      await delay(pauseMs());
     }
   };
   await Promise.all(Array.from({ length: senders }, sendNext));
