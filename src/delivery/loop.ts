@@ -40,7 +40,7 @@ export type LoopDeps = {
   limits?: Partial<ScheduleLimits>;
 };
 
-const defaultLimits: ScheduleLimits = { working: 400, opening: 200, sockets: 4000, perTurn: 20 };
+const defaultLimits: ScheduleLimits = { working: 400, opening: 60, sockets: 4000, perTurn: 20 };
 const lanesPerLease = 50;
 /** One lease statement fills all slots that become free within this time. */
 const gatherMs = 40;
