@@ -3,39 +3,39 @@
 import { rmSync } from "node:fs";
 import type { Log } from "../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
-import type { LeftJournal } from "./journal.ts";
-import { markDots } from "./store/doubts.ts";
+import type { Journal, LeftJournal } from "./journal.ts";
+import { findLive, markDots } from "./store/doubts.ts";
 
 export type Doubts = {
   /** Workers of the previous process whose leases must not be taken yet. */
   pending(): readonly number[];
-  /** Marks what can be marked. Call it before each search for due mail. */
+  /** Marks the recipients as soon as the previous process counts as dead. Call it before each search for due mail. */
   resolve(): Promise<void>;
 };
 
 export function createDoubts(deps: {
   sql: Sql;
   log: Log;
-  left: LeftJournal;
+  journal: Pick<Journal, "readLeft">;
   doubtScheduleMs: readonly number[];
 }): Doubts {
-  const { sql, log, left } = deps;
-  let pending = left.workers;
-  if (pending.length === 0) removeFiles(left);
+  const { sql, log, journal, doubtScheduleMs: scheduleMs } = deps;
+  const first = journal.readLeft();
+  let pending = first.workers;
+  if (pending.length === 0) removeFiles(first);
 
   return {
     pending: () => pending,
     async resolve() {
       if (pending.length === 0) return;
       try {
-        const alive = await markDots(sql, { workers: pending, dots: left.dots, scheduleMs: deps.doubtScheduleMs });
-        pending = pending.filter((id) => alive.includes(id));
-        if (pending.length > 0) return;
+        // Only a dead worker sends no further dots, so the files are read again after that is known.
+        if ((await findLive(sql, pending)).length > 0) return;
+        const left = journal.readLeft();
+        await markDots(sql, { workers: pending, dots: left.dots, scheduleMs });
+        pending = [];
         removeFiles(left);
-        log.info(
-          { workers: left.workers.length, dots: left.dots.length },
-          "read the dot journal of the previous process",
-        );
+        log.info({ dots: left.dots.length }, "read the dot journal of the previous process");
       } catch (error) {
         if (!isDatabaseAway(error)) log.error({ err: error }, "cannot mark recipients in doubt; this will be retried");
       }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -29,7 +29,7 @@ test("a successor reads the workers and the dots that were not settled, and more
   journal.cover(1);
   journal.cover(2);
   journal.sent([row(0), row(1)]);
-  const left = readJournals(folder, "boot-1");
+  const left = readJournals(folder, { bootId: "boot-1" });
   assert.deepEqual(left.workers, [1, 2]);
   assert.deepEqual(left.dots, [row(0), row(1)]);
 });
@@ -40,9 +40,9 @@ test("a file whose dots are all settled is deleted once another one is in use", 
   const rows = [row(0), row(1), row(2)];
   journal.cover(1);
   for (const one of rows) journal.sent([one]);
-  assert.equal(readJournals(folder, "boot-1").dots.length, 3);
+  assert.equal(readJournals(folder, { bootId: "boot-1" }).dots.length, 3);
   journal.settled(rows.slice(0, 2));
-  const left = readJournals(folder, "boot-1");
+  const left = readJournals(folder, { bootId: "boot-1" });
   assert.deepEqual(left.dots, [row(2)]);
   assert.deepEqual([...new Set(left.workers)], [1], "every file names the workers that it covers");
 });
@@ -52,15 +52,25 @@ test("a torn last line was not followed by a dot", (t) => {
   const journal = open(folder);
   journal.cover(1);
   journal.sent([row(0)]);
-  const [path] = readJournals(folder, "boot-1").paths;
+  const [path] = readJournals(folder, { bootId: "boot-1" }).paths;
   appendFileSync(path!, "dot 4294967297 0000");
-  assert.deepEqual(readJournals(folder, "boot-1").dots, [row(0)]);
+  assert.deepEqual(readJournals(folder, { bootId: "boot-1" }).dots, [row(0)]);
+});
+
+test("a process does not read its own files, nor those of a process that still runs", (t) => {
+  const folder = newFolder(t);
+  const journal = open(folder);
+  journal.cover(1);
+  assert.deepEqual(journal.readLeft().workers, []);
+  const [name] = readdirSync(folder);
+  renameSync(join(folder, name!), join(folder, `${process.ppid}-0-0.dots`));
+  assert.deepEqual(readJournals(folder, { bootId: "boot-1" }).workers, []);
 });
 
 test("files of an earlier boot of the machine may be incomplete, so they are deleted", (t) => {
   const folder = newFolder(t);
   open(folder).cover(1);
-  assert.deepEqual(readJournals(folder, "boot-2"), { paths: [], workers: [], dots: [] });
+  assert.deepEqual(readJournals(folder, { bootId: "boot-2" }), { paths: [], workers: [], dots: [] });
   assert.deepEqual(readdirSync(folder), []);
 });
 

@@ -13,6 +13,8 @@ type DotRow = Pick<Leased, "lease" | "workspaceId" | "emailId" | "position">;
 type File = { path: string; descriptor: number; bytes: number; open: number };
 
 export type Journal = {
+  /** What earlier processes of this machine left behind, as of now. */
+  readLeft(): LeftJournal;
   /** Before a worker id takes leases: a file without the id says nothing about its leases. */
   cover(workerId: number): void;
   /** Before the final dot is sent. */
@@ -34,6 +36,7 @@ export type JournalDeps = {
 const suffix = ".dots";
 
 export function openJournal({ folder, log, bootId, fileBytes = 1024 * 1024 }: JournalDeps): Journal {
+  const prefix = `${process.pid}-${Date.now()}-`;
   const files = new Set<File>();
   const fileOf = new Map<DotRow, File>();
   const workers = new Set<number>();
@@ -43,7 +46,7 @@ export function openJournal({ folder, log, bootId, fileBytes = 1024 * 1024 }: Jo
 
   function begin(): File {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const path = join(folder, `${process.pid}-${Date.now()}-${opened++}${suffix}`);
+    const path = join(folder, `${prefix}${opened++}${suffix}`);
     const file = { path, descriptor: openSync(path, "a", 0o600), bytes: 0, open: 0 };
     files.add(file);
     current = file;
@@ -84,6 +87,7 @@ export function openJournal({ folder, log, bootId, fileBytes = 1024 * 1024 }: Jo
   }
 
   return {
+    readLeft: () => readJournals(folder, { bootId, own: prefix }),
     cover(workerId) {
       if (workers.has(workerId)) return;
       record([`worker ${workerId}`]);
@@ -112,10 +116,17 @@ export function openJournal({ folder, log, bootId, fileBytes = 1024 * 1024 }: Jo
 /** What an earlier process of this machine left behind. */
 export type LeftJournal = { paths: string[]; workers: number[]; dots: Dot[] };
 
-/** Reads and keeps the files of earlier processes. Deletes those of an earlier boot, which may be incomplete. */
-export function readJournals(folder: string, bootId: string | undefined): LeftJournal {
+/**
+ * Reads and keeps the files of processes that have ended: a process that still runs, or is frozen, may send further dots. Deletes the
+ * files of an earlier boot, which may be incomplete.
+ */
+export function readJournals(
+  folder: string,
+  { bootId, own }: { bootId: string | undefined; own?: string },
+): LeftJournal {
   const left: LeftJournal = { paths: [], workers: [], dots: [] };
   for (const name of listFiles(folder)) {
+    if ((own !== undefined && name.startsWith(own)) || isRunning(Number(name.split("-")[0]))) continue;
     const path = join(folder, name);
     const text = readFileSync(path, "utf8");
     // A last line without an end was not written completely, so its dot was not sent.
@@ -140,6 +151,17 @@ export function readBootId(): string | undefined {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   } catch {
     return undefined;
+  }
+}
+
+/** A file with this process's own id is from an earlier process with the same id, as in a container. */
+function isRunning(pid: number): boolean {
+  if (pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

@@ -27,6 +27,12 @@ export type DatabaseProxy = {
   close(): Promise<void>;
 };
 
+/** libuv refuses to reset a socket that is shutting down, and Node then leaves it open and does not exit. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
+}
+
 /** `url` must name a Unix socket, as the URL of the test server does. */
 export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
   const { path } = socketOptions(url);
@@ -47,23 +53,23 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
         const fate = decide(chunk.toString("latin1"), client);
         if (fate === "forward") return next(null, chunk);
         upstream.unpipe(client);
-        if (fate === "lose") return void client.resetAndDestroy();
+        if (fate === "lose") return void reset(client);
         if (fate === "go away") goAway(client);
         upstream.removeAllListeners("data");
         // The server sends the answer after the commit. It is read and dropped.
-        upstream.once("data", () => client.resetAndDestroy());
+        upstream.once("data", () => reset(client));
         upstream.write(chunk, () => {
-          if (fate === "cut") client.resetAndDestroy();
+          if (fate === "cut") reset(client);
         });
         upstream.resume();
       },
     });
   const goAway = (except?: Socket) => {
     away = true;
-    for (const client of clients) if (client !== except) client.resetAndDestroy();
+    for (const client of clients) if (client !== except) reset(client);
   };
   const server = createServer((client) => {
-    if (away) return void client.resetAndDestroy();
+    if (away) return void reset(client);
     const upstream = connect(path);
     clients.add(client);
     pairs.set(client, upstream);
@@ -88,7 +94,7 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
     },
     cut(how) {
       for (const client of clients) {
-        if (how === "reset") client.resetAndDestroy();
+        if (how === "reset") reset(client);
         else client.destroy();
       }
     },

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { createAttempt } from "../../delivery/attempt.ts";
 import { createComposer } from "../../delivery/compose/pool.ts";
 import { createDoubts } from "../../delivery/doubts.ts";
-import { openJournal, readBootId, readJournals } from "../../delivery/journal.ts";
+import { openJournal, readBootId } from "../../delivery/journal.ts";
 import { createJudge } from "../../delivery/judge.ts";
 import { createLoop } from "../../delivery/loop.ts";
 import { createSweep, openMailbox } from "../../delivery/mailbox.ts";
@@ -118,11 +118,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
   });
   const mailbox = await openMailbox(mailboxFolder(config.dataDir));
   const memory = createMemory(memoryBytes);
-  const bootId = readBootId();
-  const folder = journalFolder(config.dataDir);
-  const left = readJournals(folder, bootId);
-  const doubts = createDoubts({ sql, log, left, doubtScheduleMs: config.retry.doubtScheduleMs });
-  const journal = openJournal({ folder, log, bootId });
+  const journal = openJournal({ folder: journalFolder(config.dataDir), log, bootId: readBootId() });
+  const doubts = createDoubts({ sql, log, journal, doubtScheduleMs: config.retry.doubtScheduleMs });
   const attempt = createAttempt({
     sql,
     log,

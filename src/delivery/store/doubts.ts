@@ -3,6 +3,14 @@ import type { Sql } from "../../postgres/pool.ts";
 import { liveWorkers } from "../../postgres/workers.ts";
 import type { Dot } from "../journal.ts";
 
+/** Those of the workers that count as alive. */
+export async function findLive(sql: Sql, workers: readonly number[]): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`
+    with live as materialized (${liveWorkers(sql)})
+    select w.id::int from unnest(${workers}::bigint[]) as w(id) cross join live where w.id = any (live.ids)`;
+  return rows.map(({ id }) => id);
+}
+
 /**
  * For the workers that are dead: puts the recipients of the dots in doubt and delays them, and records that their other leases are not in
  * doubt. Returns the workers that still count as alive. All in one statement, so that no lease comes between. Index: primary keys.
