@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { type DatabaseProxy, type Fate, startDatabaseProxy } from "../../test/harness/database-proxy.ts";
+import { holdLock } from "../../test/harness/held-lock.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
 import { inCallScope } from "./call-scope.ts";
@@ -90,20 +91,7 @@ test("a commit that waits behind the look-up's lock is waited for", async () => 
   await database.sql.unsafe(`create table slow (n int);
     create function wait_at_commit() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(4711); return null; end $$;
     create constraint trigger slow_commit after insert on slow deferrable initially deferred for each row execute function wait_at_commit()`);
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  let locked = () => {};
-  const isLocked = new Promise<void>((resolve) => {
-    locked = resolve;
-  });
-  const holder = database.sql.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(4711)`;
-    locked();
-    await released;
-  });
-  await isLocked;
+  const lock = await holdLock(database.url, "select pg_advisory_xact_lock(4711)");
   once(isCommit, "cut");
   const writing = sql.write`insert into slow values (${1})`.then(() => "stored");
   await until("the look-up to wait for the commit", async () => {
@@ -111,8 +99,7 @@ test("a commit that waits behind the look-up's lock is waited for", async () => 
       and wait_event = 'transactionid' and query like '%do update%'`;
     return rows.length > 0;
   });
-  release();
-  await holder;
+  await lock.release();
   assert.equal(await writing, "stored");
 });
 

@@ -2,9 +2,7 @@
  * enough work has accumulated there; then the test sends SIGKILL. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { silentLog } from "../../src/ops/log.ts";
-import { withoutReceipt } from "../../src/postgres/brief-locks.ts";
-import { openDb, type Sql } from "../../src/postgres/pool.ts";
+import { holdLock, type Lock } from "./held-lock.ts";
 import type { Load } from "./ledger.ts";
 import type { RunningProgram } from "./program.ts";
 import type { Action } from "./sink-script.ts";
@@ -147,11 +145,9 @@ async function atSink(testbed: Testbed, verbs: readonly string[]): Promise<() =>
   return async () => testbed.sink.release();
 }
 
-type Lock = { release(): Promise<void> };
-
 /** Locks a table in a separate session, so that the program's statements wait. */
 export async function lockTable(testbed: Testbed, table: string, mode: string): Promise<Lock> {
-  return await holdLock(testbed, `lock table ${table} in ${mode} mode`);
+  return await holdLock(testbed.database.url, `lock table ${table} in ${mode} mode`);
 }
 
 /** Waits until a transaction that has written to the table waits for its commit. */
@@ -165,7 +161,7 @@ export async function holdCommits(testbed: Testbed): Promise<HeldCommits> {
       begin perform pg_advisory_xact_lock_shared(${commitLock}); return new; end $$;
     create or replace trigger wait_for_test before insert on idempotency for each row
       when (new.request_hash = 'stored') execute function wait_for_test()`);
-  const lock = await holdLock(testbed, `select pg_advisory_xact_lock(${commitLock})`);
+  const lock = await holdLock(testbed.database.url, `select pg_advisory_xact_lock(${commitLock})`);
   const untilBlocked = async (table: string) => {
     await until(`a commit of the program that waits after a write to ${table}`, async () => {
       const rows = await sql`select 1 from pg_locks waiting join pg_locks held using (pid)
@@ -178,31 +174,6 @@ export async function holdCommits(testbed: Testbed): Promise<HeldCommits> {
 }
 
 const commitLock = 47110815;
-
-async function holdLock(testbed: Testbed, statement: string): Promise<Lock> {
-  const sql = openDb({ url: testbed.database.url, pool: 1, log: silentLog(), name: "lock" });
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  let locked = () => {};
-  const isLocked = new Promise<void>((resolve) => {
-    locked = resolve;
-  });
-  const work = sql.begin(async (tx: Sql) => {
-    await tx.unsafe(statement);
-    locked();
-    await released;
-  }, withoutReceipt);
-  await Promise.race([isLocked, work]);
-  return {
-    async release() {
-      release();
-      await work;
-      await sql.end();
-    },
-  };
-}
 
 /** Waits until a statement of the program waits for the table. `mode` distinguishes a lease, which reads `workers`, from a
  * heartbeat, which writes it. */

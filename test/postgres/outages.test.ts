@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
-import { silentLog } from "../../src/ops/log.ts";
-import { openDb } from "../../src/postgres/pool.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type DatabaseProxy, startDatabaseProxy } from "../harness/database-proxy.ts";
+import { holdLock } from "../harness/held-lock.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
@@ -63,28 +62,7 @@ type Reason = {
 };
 
 /** Locks the tables that a new key and the write probe need. The program's lock_timeout is 10 s, the probe's is 2 s. */
-async function holdLocks(): Promise<() => Promise<void>> {
-  const own = openDb({ url: database.url, pool: 1, log: silentLog() });
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  let locked = () => {};
-  const isLocked = new Promise<void>((resolve) => {
-    locked = resolve;
-  });
-  const holding = own.begin(async (tx) => {
-    await tx.unsafe("set idle_in_transaction_session_timeout = 0; lock table keys, idempotency in share mode");
-    locked();
-    await released;
-  });
-  await Promise.race([isLocked, holding]);
-  return async () => {
-    release();
-    await holding;
-    await own.end();
-  };
-}
+const lockTables = "set idle_in_transaction_session_timeout = 0; lock table keys, idempotency in share mode";
 
 let unlock = async () => {};
 const reasons: Reason[] = [
@@ -130,7 +108,7 @@ const reasons: Reason[] = [
     sentence: /^The database took too long, so nothing was stored\./,
     fix: /pg_stat_activity/,
     async begin() {
-      unlock = await holdLocks();
+      unlock = (await holdLock(database.url, lockTables)).release;
     },
     end: () => unlock(),
   },
