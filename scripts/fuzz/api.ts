@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { isPublicAddress } from "../../src/dns/address-guard.ts";
 import { check } from "../../src/emails/rules/check.ts";
 import { sendRequestFrom } from "../../src/emails/wire.ts";
-import { readFilter } from "../../src/events/service.ts";
+import { readFilter } from "../../src/events/cursor.ts";
 import { type SendEmailRequest, SendEmailRequestSchema } from "../../src/gen/v1/email_pb.ts";
 import { keysetPage } from "../../src/http/paging.ts";
 import { createRequestReader } from "../../src/http/read-json.ts";
@@ -147,7 +147,7 @@ const ids = target("ids-and-cursors", texts(idTokens), (text) => {
     if (uuid !== undefined) assert.equal(toWireId(kind, uuid), text.toLowerCase());
   }
   allowProblem(() => keysetPage({ pageSize: text.length, pageToken: text }));
-  allowProblem(() => readFilter({ cursor: text, types: text.split("") }));
+  allowProblem(() => readFilter({ cursor: text, types: text.split(""), afterEventId: text }));
   const problems: Violation[] = [];
   eventTypesFrom(text.split(""), problems);
   assert.ok(problems.length <= 50);

@@ -21,6 +21,20 @@ test("the reason is decoded as encoded, and an empty one is left out", () => {
   );
 });
 
+test("the values of a reason are decoded as encoded", () => {
+  const text = fc.string({ unit: "grapheme", minLength: 1 });
+  fc.assert(
+    fc.property(fc.dictionary(text, text), (metadata) => {
+      const info = toBinary(
+        ErrorInfoSchema,
+        create(ErrorInfoSchema, { reason: "LOG_CUT", domain: "posthorn", metadata }),
+      );
+      const read = readDetails([detail("google.rpc.ErrorInfo", info)]);
+      assert.deepEqual(Object.entries(read.metadata ?? {}).sort(), Object.entries(metadata).sort());
+    }),
+  );
+});
+
 test("violations and retry delays are decoded as encoded", () => {
   const text = fc.string({ unit: "grapheme" });
   const violations = fc.array(fc.record({ field: text, description: text }));

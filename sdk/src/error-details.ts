@@ -6,6 +6,7 @@ export interface ReadDetails {
   violations?: FieldViolation[];
   retryAfterMs?: number;
   reason?: string;
+  metadata?: Record<string, string>;
 }
 
 /** Skips details that cannot be decoded, so that the caller still gets the error itself. */
@@ -16,7 +17,7 @@ export function readDetails(details: unknown): ReadDetails {
     if (typeof value !== "string") continue;
     try {
       if (type === "google.rpc.BadRequest") read.violations = readBadRequest(fromBase64(value));
-      if (type === "google.rpc.ErrorInfo") read.reason = readErrorInfo(fromBase64(value));
+      if (type === "google.rpc.ErrorInfo") Object.assign(read, readErrorInfo(fromBase64(value)));
       if (type === "google.rpc.RetryInfo") read.retryAfterMs = readRetryInfo(fromBase64(value));
     } catch {}
   }
@@ -31,9 +32,15 @@ function readBadRequest(bytes: Uint8Array): FieldViolation[] {
   });
 }
 
-// ErrorInfo.reason = 1.
-function readErrorInfo(bytes: Uint8Array): string | undefined {
-  return textOf([...fieldsOf(bytes)].find(isBytes(1))) || undefined;
+// ErrorInfo.reason = 1, metadata = 3; an entry of metadata has key = 1, value = 2.
+function readErrorInfo(bytes: Uint8Array): Pick<ReadDetails, "reason" | "metadata"> {
+  const fields = [...fieldsOf(bytes)];
+  const entries = fields.filter(isBytes(3)).map((entry) => {
+    const inner = [...fieldsOf(entry.bytes)];
+    return [textOf(inner.find(isBytes(1))), textOf(inner.find(isBytes(2)))] as const;
+  });
+  const reason = textOf(fields.find(isBytes(1))) || undefined;
+  return entries.length === 0 ? { reason } : { reason, metadata: Object.fromEntries(entries) };
 }
 
 // RetryInfo.retry_delay = 1; Duration.seconds = 1, nanos = 2.

@@ -26,6 +26,7 @@ export interface PosthornErrorDetails {
   violations?: readonly FieldViolation[];
   retryAfterMs?: number;
   reason?: string;
+  metadata?: Readonly<Record<string, string>>;
   requestId?: string;
   cause?: unknown;
 }
@@ -40,9 +41,12 @@ export class PosthornError extends Error {
   readonly retryAfterMs: number | undefined;
   /**
    * Why the service is `unavailable`: `DATABASE_…` means that nothing was stored, `OUTCOME_UNKNOWN` that the request may be stored or
-   * not, `PARTLY_STORED` that its first steps are stored. Undefined for other errors and older servers.
+   * not, `PARTLY_STORED` that its first steps are stored. `LOG_CUT` with `out_of_range`: the database lost the end of the event log.
+   * Undefined for other errors and older servers.
    */
   readonly reason: string | undefined;
+  /** Values that belong to the reason, such as `lastSharedCursor`. */
+  readonly metadata: Readonly<Record<string, string>>;
   /** Identifies the call in the server's log. Undefined when no server responded. */
   readonly requestId: string | undefined;
 
@@ -52,6 +56,7 @@ export class PosthornError extends Error {
     this.violations = details.violations ?? [];
     this.retryAfterMs = details.retryAfterMs;
     this.reason = details.reason;
+    this.metadata = details.metadata ?? {};
     this.requestId = details.requestId;
   }
 }

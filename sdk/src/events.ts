@@ -1,9 +1,9 @@
 /** posthorn.events: stream the workspace's events with reconnects, pass them to handlers, or list them page by page. */
 import type { Call } from "./call.ts";
-import { type CursorStore, createSaver } from "./cursor-store.ts";
+import { type CursorStore, createSaver, loadPosition, type Position } from "./cursor-store.ts";
 import { sleep } from "./deadline.ts";
 import { badArgument, type ErrorCode, PosthornError } from "./error.ts";
-import type { ListEventsRequest, ListEventsResponse, StreamEventsRequest } from "./gen/email.ts";
+import type { ListEventsRequest, ListEventsResponse, StreamEventsRequest, StreamEventsResponse } from "./gen/email.ts";
 import type { Event, EventEntry } from "./gen/event.ts";
 import { dispatchEvent, type EventHandlers, type EventType, handledTypes } from "./handlers.ts";
 import { type List, listPages } from "./list.ts";
@@ -26,6 +26,19 @@ export interface StreamOptions {
   signal?: AbortSignal;
   /** Called when a connection is lost, with the delay before the next one. */
   onReconnect?: (lost: { error: PosthornError; failures: number; delayMs: number }) => void;
+  /**
+   * Called when the server's database was restored or has failed over and lost the end of the event log. The stream then resumes after
+   * `lastSharedCursor`. The events between it and `cursor` that you have handled no longer exist; the events that follow are new.
+   */
+  onLogReset?: (reset: LogReset) => void;
+}
+
+export interface LogReset {
+  /** The last cursor of the stream, which is no longer valid. */
+  cursor: string;
+  /** The last cursor that is the same in the log that you have read and in the current one. */
+  lastSharedCursor: string;
+  error: PosthornError;
 }
 
 export interface StreamedEvent {
@@ -48,6 +61,21 @@ const permanentErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "failed_precondition",
 ]);
 
+/** Resets in a row without a message in between. A server that asks for more is faulty. */
+const maxResets = 5;
+
+/** Where both logs are the same, if the error says that the log was cut. */
+function sharedPosition({ code, reason, metadata }: PosthornError): Position | undefined {
+  const { lastSharedCursor, lastSharedEventId } = metadata;
+  if (code !== "out_of_range" || reason !== "LOG_CUT" || lastSharedCursor === undefined) return undefined;
+  return { cursor: lastSharedCursor, eventId: lastSharedEventId };
+}
+
+/** A heartbeat without an id keeps the id of the event before it, if it has the same cursor. */
+function positionAfter({ cursor, event, eventId }: StreamEventsResponse, before: Position): Position {
+  return { cursor, eventId: event?.id ?? eventId ?? (cursor === before.cursor ? before.eventId : undefined) };
+}
+
 export class Events {
   readonly #call: Call;
   readonly #open: OpenStream;
@@ -60,29 +88,42 @@ export class Events {
   /**
    * Yields the events in order: first the stored ones, then each new one. After a lost connection the client reconnects with
    * exponential back-off and resumes after the last event that it yielded. An event counts as handled when the consumer
-   * requests the next one. After a crash the last events may be delivered again; none is lost. The stream ends when its signal
+   * requests the next one. After a crash the last events may be delivered again; none is lost. If the server's database loses the end
+   * of the log, the stream calls `onLogReset` and resumes after the last event that both logs share. The stream ends when its signal
    * fires, and throws on errors that a new connection cannot fix.
    */
   async *stream(options: StreamOptions = {}): AsyncGenerator<StreamedEvent, void, undefined> {
     const { signal, follow } = options;
     const saver = createSaver(options.store);
-    let cursor = (await options.store?.load()) ?? options.cursor ?? "0";
+    let position = (await loadPosition(options.store)) ?? { cursor: options.cursor ?? "0", eventId: undefined };
     let failures = 0;
+    let resets = 0;
     try {
       while (!signal?.aborted) {
         let lost = new PosthornError("unavailable", "The server ended the stream.");
         try {
-          const request = { cursor, types: [...(options.types ?? [])], emailId: options.emailId, follow };
+          const filter = { types: [...(options.types ?? [])], emailId: options.emailId, follow };
+          const request = { ...filter, cursor: position.cursor, afterEventId: position.eventId, withEventIds: true };
           for await (const message of this.#connect(request, signal)) {
             failures = 0;
+            resets = 0;
             if (message.event) yield { cursor: message.cursor, event: message.event };
-            cursor = message.cursor;
-            saver.save(cursor);
+            position = positionAfter(message, position);
+            saver.save(position);
           }
           if (follow === false) return;
         } catch (error) {
           if (signal?.aborted) return;
-          if (!(error instanceof PosthornError) || permanentErrors.has(error.code)) throw error;
+          if (!(error instanceof PosthornError)) throw error;
+          const shared = resets < maxResets ? sharedPosition(error) : undefined;
+          if (shared) {
+            options.onLogReset?.({ cursor: position.cursor, lastSharedCursor: shared.cursor, error });
+            position = shared;
+            saver.save(position);
+            resets += 1;
+            continue;
+          }
+          if (permanentErrors.has(error.code)) throw error;
           lost = error;
         }
         failures += 1;
@@ -124,7 +165,9 @@ export class Events {
       if (previous && !previous.hasMore) return undefined;
       return this.#call(
         "EmailService/ListEvents",
-        { ...request, cursor: previous?.nextCursor ?? request.cursor },
+        previous
+          ? { ...request, cursor: previous.nextCursor, afterEventId: previous.nextEventId || undefined }
+          : request,
         options,
       );
     });

@@ -10,7 +10,7 @@ export type { WaitOptions } from "./domains.ts";
 export type { SendEmail } from "./email-request.ts";
 export type { EmailContent, SendOptions } from "./emails.ts";
 export { type ErrorCode, errorCodes, PosthornError } from "./error.ts";
-export type { StreamedEvent, StreamOptions } from "./events.ts";
+export type { LogReset, StreamedEvent, StreamOptions } from "./events.ts";
 export type * from "./gen/domain.ts";
 export type * from "./gen/email.ts";
 export type { FieldViolation } from "./gen/error-details.ts";

@@ -1,27 +1,34 @@
 /** The part of the package that needs Node: a cursor store in a file. Imported as "posthorn/node", so browser bundles exclude it. */
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { CursorStore } from "./cursor-store.ts";
 import { PosthornError } from "./error.ts";
 
-/** Stores the cursor of one stream in a file. Saves are atomic: after a crash the file contains a complete cursor. */
+/**
+ * Stores the cursor of one stream in a file, and the id of its event in a second one with the suffix `.event`. Saves are atomic: after a
+ * crash the file contains a complete cursor.
+ */
 export function fileCursorStore(path: string): CursorStore {
+  const eventPath = `${path}.event`;
   return {
     async load() {
-      const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return undefined;
-        throw error;
-      });
+      const text = await readIfExists(path);
       if (text === undefined) return undefined;
-      if (!/^\d+$/.test(text.trim()))
+      if (!/^\d+(-\w+)?$/.test(text.trim()))
         throw new PosthornError(
           "data_loss",
           `${path} does not contain a cursor. Delete the file to start with the oldest stored event.`,
         );
       return text.trim();
     },
-    async save(cursor) {
+    async loadEventId() {
+      const [cursor, eventId] = ((await readIfExists(eventPath)) ?? "").trim().split(" ");
+      // After a crash the two files may be of different saves.
+      return cursor !== "" && cursor === (await readIfExists(path))?.trim() ? eventId : undefined;
+    },
+    async save(cursor, eventId) {
       await mkdir(dirname(path), { recursive: true });
+      await writeFile(eventPath, eventId ? `${cursor} ${eventId}\n` : "");
       const next = `${path}.next`;
       const file = await open(next, "w");
       try {
@@ -34,4 +41,11 @@ export function fileCursorStore(path: string): CursorStore {
       await rename(next, path);
     },
   };
+}
+
+async function readIfExists(path: string): Promise<string | undefined> {
+  return await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
 }

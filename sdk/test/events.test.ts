@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { EmailService, type StreamEventsRequest, type StreamEventsResponseSchema } from "../../src/gen/v1/email_pb.ts";
 import { BounceType } from "../../src/gen/v1/event_pb.ts";
 import { until } from "../../test/harness/wait.ts";
@@ -300,4 +301,82 @@ test("an error from a handler is passed to onError; without onError the event is
 test("listen without a handler is rejected", async (t) => {
   const { client } = await startStreamServer(t, async function* () {});
   assert.equal((await rejection<PosthornError>(client.events.listen({}))).code, "invalid_argument");
+});
+
+const cutDetails = (lastSharedCursor: string, lastSharedEventId: string) => ({
+  desc: ErrorInfoSchema,
+  value: { reason: "LOG_CUT", domain: "posthorn", metadata: { lastSharedCursor, lastSharedEventId } },
+});
+
+test("after a cut of the log the stream calls onLogReset and resumes from the last shared cursor", async (t) => {
+  const { client, requests } = await startStreamServer(t, async function* (_request, context, connection) {
+    if (connection === 1) {
+      yield { cursor: "0" };
+      yield delivered(1);
+      yield delivered(2);
+      yield delivered(3);
+      throw new ConnectError("the log was cut", Code.OutOfRange, undefined, [cutDetails("1", "evt_1")]);
+    }
+    yield { cursor: "1", eventId: "evt_1" };
+    yield { ...bounced(2), cursor: "2-1kqzvtw" };
+    await untilDisconnect(context);
+  });
+  const store = memoryCursorStore();
+  const resets: string[] = [];
+  const onLogReset: StreamOptions["onLogReset"] = ({ cursor, lastSharedCursor, error }) =>
+    resets.push(`${cursor} ${lastSharedCursor} ${error.code}`);
+  assert.deepEqual(await take(client, 4, { store, onLogReset }), ["1", "2", "3", "2-1kqzvtw"]);
+  assert.deepEqual(resets, ["3 1 out_of_range"]);
+  assert.deepEqual(
+    requests.map(({ cursor, afterEventId, withEventIds }) => [cursor, afterEventId, withEventIds]),
+    [
+      ["0", "", true],
+      ["1", "evt_1", true],
+    ],
+  );
+});
+
+test("a server that cuts the log again and again ends the stream with its error", async (t) => {
+  const { client, requests } = await startStreamServer(t, async function* () {
+    yield* [];
+    throw new ConnectError("the log was cut", Code.OutOfRange, undefined, [cutDetails("1", "evt_1")]);
+  });
+  const error = await rejection<PosthornError>(take(client, 1, { cursor: "3" }));
+  assert.equal(error.code, "out_of_range");
+  assert.equal(requests.length, 6);
+});
+
+test("a reconnect sends the id of the event at the cursor, also after a heartbeat and after a restart", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "posthorn-cursor-"));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const file = join(directory, "cursor");
+  const { client, requests } = await startStreamServer(t, async function* (_request, context, connection) {
+    if (connection === 1) {
+      yield delivered(1);
+      yield { cursor: "1" };
+      throw new ConnectError("restart", Code.Unavailable);
+    }
+    if (connection === 2) {
+      yield { cursor: "7", eventId: "evt_7" };
+      throw new ConnectError("restart", Code.Unavailable);
+    }
+    if (connection === 3) {
+      yield delivered(8);
+      yield delivered(9);
+    } else yield delivered(10);
+    await untilDisconnect(context);
+  });
+  assert.deepEqual(await take(client, 3, { store: fileCursorStore(file) }), ["1", "8", "9"]);
+  assert.deepEqual(await take(client, 1, { store: fileCursorStore(file) }), ["10"]);
+  assert.deepEqual(
+    requests.map(({ cursor, afterEventId }) => [cursor, afterEventId]),
+    [
+      ["0", ""],
+      ["1", "evt_1"],
+      ["7", "evt_7"],
+      ["8", "evt_8"],
+    ],
+  );
+  await writeFile(file, "3\n");
+  assert.equal(await fileCursorStore(file).loadEventId?.(), undefined, "the id of another save is not used");
 });

@@ -21,6 +21,7 @@ const commands: Record<string, () => Promise<Command[]>> = {
   doctor: async () => [(await import("./commands/doctor.ts")).doctor],
   backup: async () => [(await import("./commands/backup.ts")).backup],
   restore: async () => [(await import("./commands/backup.ts")).restore],
+  log: async () => (await import("./commands/log.ts")).log,
   migrate: async () => [(await import("./commands/migrate.ts")).migrateCommand],
 };
 

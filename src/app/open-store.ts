@@ -1,11 +1,15 @@
 /** Opens the store, embedded or at DATABASE_URL: waits for the server, migrates the schema and checks the secret.
  * Called by assemble.ts for the program, and by commands/with-store.ts. */
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
 import { reopenBackfills } from "../postgres/backfill.ts";
 import { openEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
 import { explain, pathsOverlap } from "../postgres/embedded/error.ts";
 import { makeDataDir } from "../postgres/embedded/location.ts";
+import { cutLogs, recordOrigin } from "../postgres/log-origin.ts";
 import { migrate, type Progress } from "../postgres/migrate.ts";
 import { type Outage, outageOf } from "../postgres/outage.ts";
 import { examineServer, openDb, type ServerFacts, type Sql } from "../postgres/pool.ts";
@@ -82,12 +86,31 @@ async function open(options: StoreOptions): Promise<Store> {
       const own = sql;
       if (options.for === "command") reopen = () => reopenBackfills(own, known);
     }
+    await recordOrigin(sql);
+    if (!options.keepSchema) await cutIfRestored(sql, options);
     await checkSecret(sql, secrets);
     return { sql, url: server.url, secrets, embedded, schemaVersion: known, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
   }
+}
+
+/** posthorn restore leaves a mark, so that the event logs are cut also if the command ends before this. */
+async function cutIfRestored(sql: Sql, { config, log }: StoreOptions): Promise<void> {
+  const mark = restoredMark(config.dataDir);
+  if (!existsSync(mark)) return;
+  const workspaces = await cutLogs(sql);
+  await rm(mark);
+  log.warn(
+    { workspaces },
+    "this data was restored from a backup: streams report the cut to readers that were further ahead",
+  );
+}
+
+/** The file that marks a data directory as restored from a backup. */
+export function restoredMark(dataDir: string): string {
+  return join(dataDir, "restored");
 }
 
 async function migrateSchema(sql: Sql, options: StoreOptions): Promise<{ version: number; known: number }> {

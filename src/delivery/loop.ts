@@ -54,6 +54,7 @@ export function createLoop(deps: LoopDeps) {
   const loop = createLeaseLoop({
     log,
     worker: deps.worker,
+    health: sql.health,
     name: "delivery",
     turn,
     waitMs,

@@ -7,15 +7,19 @@ import type { Metrics } from "../ops/metrics.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { EncodedPage, Page } from "./page.ts";
 import { createPageCache, type PageContent } from "./pages.ts";
-import { eventBounds } from "./store.ts";
+import { eventBoundsAndLastId, type LogBounds } from "./store.ts";
+
+type BoundsAndLastId = LogBounds & { lastId: string | undefined };
 
 export type CatchUp = {
-  /** The numbers of the oldest and the newest event. Streams of a workspace that open at the same time share one statement. */
-  bounds(workspaceId: string): Promise<{ oldest: bigint; last: bigint }>;
+  /** The range of the log. Streams of a workspace that open at the same time share one statement. */
+  bounds(workspaceId: string): Promise<BoundsAndLastId>;
   /** Notes that a stream has ended. */
   closed(): void;
   /** The page with this key, read with `read` unless another stream read it a moment ago. */
   page(workspaceId: string, key: string, read: () => Promise<PageContent>): Promise<Page>;
+  /** A short read for a stream that opens, under the same limit of statements. */
+  read<T>(workspaceId: string, read: () => Promise<T>): Promise<T>;
   /** A page of events that are in memory already. */
   pageInMemory(workspaceId: string, key: string, content: PageContent): Promise<Page>;
   /** Resolves when the stream may write, to a function that must be called when its client has taken the bytes. */
@@ -63,7 +67,7 @@ export function createCatchUp({ sql, loop, heap, metrics }: CatchUpDeps): CatchU
     onPage: (how) => metrics?.eventPages.inc({ how }),
   });
   /** Reads of bounds that have not started. */
-  const queued = new Map<string, Promise<{ oldest: bigint; last: bigint }>>();
+  const queued = new Map<string, Promise<BoundsAndLastId>>();
   const held = createHeldBytes();
 
   return {
@@ -73,13 +77,14 @@ export function createCatchUp({ sql, loop, heap, metrics }: CatchUpDeps): CatchU
       const reading = statements.run(workspaceId, () => {
         // From now on a stream needs a statement that starts later: its client may know a newer event.
         queued.delete(workspaceId);
-        return eventBounds(sql, workspaceId);
+        return eventBoundsAndLastId(sql, workspaceId);
       });
       queued.set(workspaceId, reading);
       return reading;
     },
     closed: () => heap.note(garbageBytes.stream),
     page: (workspaceId, key, read) => cache.get(workspaceId, key, () => statements.run(workspaceId, read)),
+    read: (workspaceId, read) => statements.run(workspaceId, read),
     pageInMemory: (workspaceId, key, content) => cache.get(workspaceId, key, async () => content),
     async turn(workspaceId, kind) {
       if (kind === "live") {

@@ -6,15 +6,33 @@ import type { Log } from "../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { CatchUp } from "./catch-up.ts";
-import { readNewEvents, type StoredEvent, weightOf } from "./store.ts";
+import { type Cuts, isOlder, isSameLog, lastSharedSince } from "./rules.ts";
+import { type LogBounds, type NewEvents, readNewEvents, type StoredEvent, weightOf } from "./store.ts";
+
+/** Thrown to a reader whose log has more cuts than it knows. */
+export class LogWasCut extends Error {
+  readonly cuts: Cuts;
+
+  constructor(cuts: Cuts) {
+    super("the event log was cut");
+    this.cuts = cuts;
+  }
+}
 
 export type Subscription = {
   /** The oldest and the newest event when the stream was opened. */
-  bounds: { oldest: bigint; last: bigint };
+  bounds: LogBounds & { lastId: string | undefined };
   /** The newest event number that this node knows. */
   head(): bigint;
-  /** Events after a number from memory; undefined when some of them are no longer in memory and must be read from the store. */
-  recent(after: bigint): readonly StoredEvent[] | undefined;
+  /** The id of the event with that number, if it is in memory. */
+  headId(): string | undefined;
+  /** The cuts of the log that this node knows. */
+  cuts(): Cuts;
+  /** Reports cuts that a statement of the stream has found before the follower. */
+  noteCuts(cuts: Cuts): void;
+  /** Events after a number of the log with these cuts, from memory; undefined when some of them are no longer in memory and must be read
+   * from the store. Throws LogWasCut if the log has other cuts. */
+  recent(after: bigint, cuts: Cuts): readonly StoredEvent[] | undefined;
   /** Resolves when there are new events or the key was revoked, and at the latest after the given time. */
   waitForNews(withinMs: number, signal: AbortSignal): Promise<void>;
   /** Whether the key or session of this stream was revoked. */
@@ -40,7 +58,7 @@ const maxEvents = 512;
 const busyMs = 10_000;
 
 /** A log with open streams. */
-type Followed = { workspaceId: string; tail: Tail; streams: Set<Stream>; grewAt: number };
+type Followed = { workspaceId: string; tail: Tail; cuts: Cuts; streams: Set<Stream>; grewAt: number };
 type Stream = { keyId: string | undefined; revoked: boolean; notify(): void };
 
 export type FollowerDeps = { sql: Sql; log: Log; wake: Wake; catchUp: Pick<CatchUp, "bounds"> };
@@ -62,19 +80,33 @@ export function createFollower(deps: FollowerDeps): Follower {
   async function poll(which: (log: Followed) => boolean): Promise<void> {
     const logs = [...followed.values()].filter(which);
     if (logs.length === 0) return;
-    const known = logs.map(({ workspaceId, tail }) => ({ workspaceId, after: tail.head() }));
-    const grown = new Map<Followed, bigint>();
-    for (const row of await readNewEvents(deps.sql, known, maxEvents)) {
+    const known = logs.map(({ workspaceId, tail, cuts }) => ({ workspaceId, after: tail.head(), cuts }));
+    for (const found of await readNewEvents(deps.sql, known, maxEvents)) {
       // The last stream of the log may have closed during the query.
-      const log = followed.get(row.workspaceId);
-      if (log?.tail.add(row)) grown.set(log, BigInt(row.last));
+      const log = followed.get(found.workspaceId);
+      if (log) append(log, found);
     }
-    for (const [log, last] of grown) {
-      log.grewAt = performance.now();
-      for (const stream of log.streams) stream.notify();
-      // The log has more new events than one page. It counts as busy now, so this polls it again at once.
-      if (log.tail.head() < last) pollBusy();
-    }
+  }
+
+  function append(log: Followed, { events, last, cuts }: NewEvents): void {
+    if (isOlder(cuts, log.cuts)) return;
+    const isCut = !isSameLog(log.cuts, cuts);
+    if (isCut) applyCuts(log, cuts);
+    // The events of a log that was cut follow a number of the old log.
+    const added = isCut ? [] : events.filter((event) => log.tail.add(event));
+    if (added.length === 0 && !isCut) return;
+    log.grewAt = performance.now();
+    for (const stream of log.streams) stream.notify();
+    // The log has more new events than one page. It counts as busy now, so this polls it again at once.
+    if (log.tail.head() < last) pollBusy();
+  }
+
+  /** Forgets the events that the log has lost. */
+  function applyCuts(log: Followed, cuts: Cuts): void {
+    if (isSameLog(log.cuts, cuts) || isOlder(cuts, log.cuts)) return;
+    const shared = lastSharedSince(log.cuts, cuts);
+    if (shared !== undefined && shared < log.tail.head()) log.tail = createTail(shared);
+    log.cuts = cuts;
   }
 
   const checkKeys = oneAtATime(async () => {
@@ -117,18 +149,26 @@ export function createFollower(deps: FollowerDeps): Follower {
       const bounds = await deps.catchUp.bounds(workspaceId);
       const log = followed.get(workspaceId) ?? {
         workspaceId,
-        tail: createTail(bounds.last),
+        tail: createTail(bounds.last, bounds.lastId),
+        cuts: bounds.cuts,
         streams: new Set(),
         grewAt: -busyMs,
       };
       followed.set(workspaceId, log);
+      applyCuts(log, bounds.cuts);
       const notifier = createNotifier();
       const stream: Stream = { keyId, revoked: false, notify: notifier.notify };
       log.streams.add(stream);
       return {
         bounds,
-        head: log.tail.head,
-        recent: log.tail.after,
+        head: () => log.tail.head(),
+        headId: () => log.tail.headId(),
+        cuts: () => log.cuts,
+        noteCuts: (cuts) => applyCuts(log, cuts),
+        recent(after, cuts) {
+          if (!isSameLog(log.cuts, cuts)) throw new LogWasCut(log.cuts);
+          return log.tail.after(after);
+        },
         waitForNews: notifier.wait,
         revoked: () => stream.revoked,
         close() {
@@ -183,6 +223,7 @@ function createNotifier() {
 /** The newest events of one log in memory, for streams that are up to date. Limited by count and by size. */
 export type Tail = {
   head(): bigint;
+  headId(): string | undefined;
   /** The events after a number; undefined when some of them are no longer in memory. */
   after(number: bigint): readonly StoredEvent[] | undefined;
   /** False for an event that was added before. */
@@ -192,12 +233,14 @@ export type Tail = {
 const maxTailEvents = 512;
 const maxTailCharacters = 1024 * 1024;
 
-export function createTail(last: bigint): Tail {
+export function createTail(last: bigint, lastId?: string): Tail {
   let head = last;
+  let headId = lastId;
   let kept: { event: StoredEvent; weight: number }[] = [];
   let weight = 0;
   return {
     head: () => head,
+    headId: () => headId,
     after(number) {
       const first = head - BigInt(kept.length);
       return number < first ? undefined : kept.slice(Number(number - first)).map(({ event }) => event);
@@ -211,6 +254,7 @@ export function createTail(last: bigint): Tail {
         weight = 0;
       }
       head = number;
+      headId = event.id;
       kept.push({ event, weight: weightOf(event) });
       weight += kept.at(-1)!.weight;
       let dropped = 0;

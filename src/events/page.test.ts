@@ -29,6 +29,7 @@ function startPage() {
   const page = createPage({
     events,
     reached: 10n,
+    cuts: [],
     onEncoded(bytes) {
       counts.encoded += 1;
       counts.bytes += bytes;

@@ -1,5 +1,6 @@
 /** A page of an event log, encoded once for all streams that send it. pages.ts keeps pages for a moment, service.ts sends them. */
 import { compressEnvelope, isCompressible, type StreamFormat } from "../http/stream-output.ts";
+import { type Cuts, cursorText } from "./rules.ts";
 import type { StoredEvent } from "./store.ts";
 import { encodeEvent, isInbound } from "./wire.ts";
 
@@ -16,6 +17,7 @@ export type Page = {
   reached: bigint;
   /** All messages of the page. */
   encoded(format: StreamFormat, options: { inboundText: boolean }): Promise<EncodedPage>;
+  cursorAt(index: number): string;
   /** The index of the first event after this number. */
   indexAfter(number: bigint): number;
 };
@@ -23,13 +25,15 @@ export type Page = {
 export type PageOptions = {
   events: readonly StoredEvent[];
   reached: bigint;
+  /** The cuts of the log, which are part of the cursors. */
+  cuts: Cuts;
   /** Called with the size of each new encoding. */
   onEncoded(bytes: number): void;
   /** Called when a stream gets an encoding that was made for another one. */
   onShared(): void;
 };
 
-export function createPage({ events, reached, onEncoded, onShared }: PageOptions): Page {
+export function createPage({ events, reached, cuts, onEncoded, onShared }: PageOptions): Page {
   const encodings = new Map<string, Promise<EncodedPage>>();
   const hasText = events.some(isInbound);
   return {
@@ -42,13 +46,14 @@ export function createPage({ events, reached, onEncoded, onShared }: PageOptions
         onShared();
         return known;
       }
-      const made = encode(events, format, inboundText).then((page) => {
+      const made = encode(events, cuts, { format, inboundText }).then((page) => {
         onEncoded(page.bytes.length);
         return page;
       });
       encodings.set(key, made);
       return made;
     },
+    cursorAt: (index) => cursorText(BigInt(events[index]!.number), cuts),
     indexAfter(number) {
       const index = events.findIndex((event) => BigInt(event.number) > number);
       return index < 0 ? events.length : index;
@@ -58,10 +63,12 @@ export function createPage({ events, reached, onEncoded, onShared }: PageOptions
 
 async function encode(
   events: readonly StoredEvent[],
-  format: StreamFormat,
-  inboundText: boolean,
+  cuts: Cuts,
+  { format, inboundText }: { format: StreamFormat; inboundText: boolean },
 ): Promise<EncodedPage> {
-  let messages = events.map((event) => encodeEvent(event, { inboundText, form: format.form }));
+  let messages = events.map((event) =>
+    encodeEvent(event, { cursor: cursorText(BigInt(event.number), cuts), inboundText, form: format.form }),
+  );
   if (messages.some((message) => isCompressible(message, format)))
     messages = await Promise.all(
       messages.map((message) => (isCompressible(message, format) ? compressEnvelope(message, format) : message)),

@@ -26,7 +26,7 @@ function startCache(options: Partial<PageCacheOptions> = {}) {
   const get = (workspaceId: string, key: string, characters = 0) =>
     cache.get(workspaceId, key, async () => {
       reads.push(`${workspaceId} ${key}`);
-      return { events: [event(characters)], reached: 1n };
+      return { events: [event(characters)], reached: 1n, cuts: [] };
     });
   return { cache, reads, get };
 }

@@ -1,6 +1,7 @@
 /** Keeps the pages that streams read for a moment, so that readers of the same part of a log share one statement and one encoding. Bounded
  * in bytes, in total and for each workspace. Called by catch-up.ts. */
 import { createPage, type Page } from "./page.ts";
+import type { Cuts } from "./rules.ts";
 import { type StoredEvent, weightOf } from "./store.ts";
 
 export type PageCache = {
@@ -9,12 +10,12 @@ export type PageCache = {
   bytes(): number;
 };
 
-export type PageContent = { events: readonly StoredEvent[]; reached: bigint };
+export type PageContent = { events: readonly StoredEvent[]; reached: bigint; cuts: Cuts };
 
 export type PageCacheOptions = {
   maxBytes: number;
   maxWorkspaceBytes: number;
-  /** Events do not change, but a restored database may have others under the same numbers. */
+  /** Events do not change, but a database that was restored without a trace may have others under the same numbers. */
   maxAgeMs: number;
   onPage(how: "encoded" | "shared"): void;
 };
@@ -81,7 +82,7 @@ export function createPageCache(options: PageCacheOptions): PageCache {
       return entry.page;
 
       async function readPage(): Promise<Page> {
-        const { events, reached } = await read();
+        const { events, reached, cuts } = await read();
         grow(
           workspaceId,
           pages,
@@ -92,6 +93,7 @@ export function createPageCache(options: PageCacheOptions): PageCache {
         return createPage({
           events,
           reached,
+          cuts,
           onEncoded(bytes) {
             options.onPage("encoded");
             grow(workspaceId, pages, key, entry, bytes);

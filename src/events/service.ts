@@ -4,14 +4,17 @@ import type { ListEventsRequest, StreamEventsRequest } from "../gen/v1/email_pb.
 import type { Event } from "../gen/v1/event_pb.ts";
 import type { Call } from "../http/call.ts";
 import { unauthenticated } from "../keys/authenticate.ts";
-import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
-import { fromWireId } from "../postgres/ids.ts";
+import { notFound, Problem, type Violation } from "../ops/problem.ts";
+import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { CatchUp } from "./catch-up.ts";
-import type { Follower, Subscription } from "./follower.ts";
+import { cutProblem, type LogFilter, outOfRange, readFilter, resolveCursor } from "./cursor.ts";
+import { type Follower, LogWasCut, type Subscription } from "./follower.ts";
 import type { Page } from "./page.ts";
-import { type EventPage, emailExists, eventBounds, readEventPage, type StoredEvent } from "./store.ts";
-import { eventOnWire, eventTypes } from "./wire.ts";
+import type { PageContent } from "./pages.ts";
+import { type Cuts, cursorText, isSameLog, lastSharedSince } from "./rules.ts";
+import { type EventPage, emailExists, eventBounds, eventIdAt, readEventPage, type StoredEvent } from "./store.ts";
+import { eventOnWire } from "./wire.ts";
 
 const defaultPageSize = 50;
 const maxPageSize = 500;
@@ -21,27 +24,44 @@ const streamPageSize = 200n;
 /** The same for a stream: short enough for heartbeats to continue during a long search. */
 const streamSpan = 5000n;
 
+/** A log that is cut during the call is read again. */
+const maxReads = 3;
+
 /** One page of the log. */
 export async function listEvents(sql: Sql, request: ListEventsRequest, call: Call) {
-  const { workspaceId, permission } = call.caller;
   const problems: Violation[] = [];
   if (request.pageSize < 0)
     problems.push({ field: "pageSize", description: `must not be negative, is ${request.pageSize}` });
-  const { cursor, types } = readFilter(request, problems);
-  const emailId = await resolveEmail(sql, workspaceId, request.emailId);
-  const bounds = await eventBounds(sql, workspaceId);
-  const { last } = bounds;
-  const after = resolveCursor(cursor, bounds);
+  const filter = readFilter(request, problems);
+  const emailId = await resolveEmail(sql, call.caller.workspaceId, request.emailId);
   const limit = Math.min(request.pageSize || defaultPageSize, maxPageSize);
+  for (let reads = 1; ; reads++) {
+    try {
+      return await readList(sql, { ...filter, emailId, limit }, call);
+    } catch (error) {
+      if (!(error instanceof LogWasCut) || reads === maxReads) throw error;
+    }
+  }
+}
+
+async function readList(sql: Sql, filter: LogFilter & { emailId: string | undefined; limit: number }, call: Call) {
+  const { workspaceId, permission } = call.caller;
+  const { types, emailId, limit } = filter;
+  const bounds = await eventBounds(sql, workspaceId);
+  const { last, cuts } = bounds;
+  const after = await resolveCursor(sql, workspaceId, filter, bounds);
   const upTo = searchEnd({ after, last, types, emailId }, listSpan);
-  const { events, reached } = await readRetained(sql, { workspaceId, after, upTo, limit, types, emailId });
+  const { events, reached } = await readRetained(sql, { workspaceId, after, upTo, limit, types, emailId, cuts });
+  const newest = events.at(-1);
+  const nextId = newest?.number === reached.toString() ? newest.id : await eventIdAt(sql, workspaceId, reached);
   return {
     data: events.map((row) => ({
-      cursor: row.number,
+      cursor: cursorText(BigInt(row.number), cuts),
       event: eventOnWire(row, { inboundText: permission === "full" }),
     })),
-    nextCursor: reached.toString(),
+    nextCursor: cursorText(reached, cuts),
     hasMore: reached < last,
+    nextEventId: nextId ? toWireId("event", nextId) : "",
   };
 }
 
@@ -54,62 +74,22 @@ function searchEnd(
   return types.length > 0 && emailId === undefined && last > after + span ? after + span : last;
 }
 
-/** Checks the cursor and the types, and reports everything that is wrong at once. */
-export function readFilter(request: { cursor: string; types: readonly string[] }, problems: Violation[] = []) {
-  const { cursor, types } = request;
-  if (cursor !== "" && cursor !== "latest" && !/^\d{1,100}$/.test(cursor)) {
-    problems.push({
-      field: "cursor",
-      description: 'must be the cursor of an event (a decimal number), "latest", or empty for the oldest event',
-    });
-  }
-  for (const [i, type] of types.entries()) {
-    // A long list must not cause a large response.
-    if (problems.length >= 50) break;
-    if (!(eventTypes as readonly string[]).includes(type))
-      problems.push({
-        field: `types[${i}]`,
-        description: `is not an event type; use one of ${eventTypes.join(", ")}`,
-      });
-  }
-  if (problems.length > 0) throw invalid(problems);
-  return { cursor, types };
-}
-
-/** The number to read after. `0` and empty mean the beginning of the retained log. */
-function resolveCursor(cursor: string, { oldest, last }: { oldest: bigint; last: bigint }): bigint {
-  if (cursor === "latest") return last;
-  const after = cursor === "" ? 0n : BigInt(cursor);
-  if (after === 0n) return oldest - 1n;
-  if (after < oldest - 1n || after > last) throw outOfRange(after, { oldest, last });
-  return after;
-}
-
 /**
- * Events after a number, guaranteed to be complete up to `reached`. Retention can delete old events during the read: the reader then gets
- * `out_of_range` and never a gap.
+ * Events after a number, guaranteed to be complete up to `reached`. Retention can delete old events during the read, and a restore or a
+ * failover the newest ones: the reader then gets an error and never a gap.
  */
-async function readRetained(
-  sql: Sql,
-  page: EventPage & { upTo: bigint },
-): Promise<{ events: StoredEvent[]; reached: bigint }> {
-  const { events, complete } = await readEventPage(sql, page);
+async function readRetained(sql: Sql, page: EventPage & { upTo: bigint; cuts: Cuts }): Promise<PageContent> {
+  const { events, complete, bounds } = await readEventPage(sql, page);
+  if (!isSameLog(bounds.cuts, page.cuts)) throw new LogWasCut(bounds.cuts);
   // A complete page has searched the whole range: no number after its last event matches the filter.
   const reached = complete ? page.upTo : BigInt(events.at(-1)!.number);
+  const content = { events, reached, cuts: page.cuts };
   const filtered = page.emailId !== undefined || (page.types?.length ?? 0) > 0;
   // Without a filter the numbers are consecutive.
-  if (!filtered && reached === page.after + BigInt(events.length)) return { events, reached };
-  const bounds = await eventBounds(sql, page.workspaceId);
+  if (!filtered && reached === page.after + BigInt(events.length)) return content;
   if (page.after < bounds.oldest - 1n) throw outOfRange(page.after, bounds);
   if (!filtered) throw new Error(`the event log of ${page.workspaceId} has a gap after ${page.after}`);
-  return { events, reached };
-}
-
-function outOfRange(cursor: bigint, { oldest, last }: { oldest: bigint; last: bigint }): Problem {
-  return new Problem(
-    "out_of_range",
-    `cursor ${cursor} is out of range: the oldest event is ${oldest}, the newest ${last}. Start again with "0", or with "latest" for new events only.`,
-  );
+  return content;
 }
 
 /** The id of the email to filter by; undefined without that filter. */
@@ -120,7 +100,7 @@ async function resolveEmail(sql: Sql, workspaceId: string, wireId: string): Prom
   return id;
 }
 
-export type StreamMessage = { cursor: string; event?: Event };
+export type StreamMessage = { cursor: string; event?: Event; eventId?: string };
 export type StreamDeps = {
   sql: Sql;
   follower: Follower;
@@ -137,25 +117,39 @@ export async function* streamEvents(
   call: Call,
 ): AsyncGenerator<StreamMessage> {
   const { workspaceId, keyId } = call.caller;
-  // Clients of server-sent events reconnect with the same request and this header.
-  const { cursor, types } = readFilter({
+  // Clients of server-sent events reconnect with the same request and this header. It may name another event than the request does.
+  const resumed = call.header("last-event-id");
+  const filter = readFilter({
     types: request.types,
-    cursor: call.header("last-event-id") || request.cursor,
+    cursor: resumed || request.cursor,
+    afterEventId: resumed ? "" : request.afterEventId,
   });
   const emailId = await resolveEmail(deps.sql, workspaceId, request.emailId);
   const subscription = await deps.follower.subscribe(workspaceId, keyId);
   try {
-    const after = resolveCursor(cursor, subscription.bounds);
-    const end = request.follow === false ? subscription.bounds.last : undefined;
+    const { bounds } = subscription;
+    const after = await deps.catchUp.read(workspaceId, () => resolveCursor(deps.sql, workspaceId, filter, bounds));
+    const end = request.follow === false ? bounds.last : undefined;
     const throwIfOver = () => throwIfEnded(subscription, deps.stopping, call.cancellation.signal);
-    const log: FollowedLog = { ...deps, workspaceId, types, emailId, subscription, end, throwIfOver };
+    const log: FollowedLog = {
+      ...deps,
+      workspaceId,
+      types: filter.types,
+      emailId,
+      subscription,
+      cuts: bounds.cuts,
+      end,
+      withEventIds: request.withEventIds,
+      throwIfOver,
+    };
     // Send the cursor at once: the headers reach the client only with the first message.
-    yield { cursor: after.toString() };
+    yield cursorMessage(log, after, filter.eventId ?? (after === bounds.last ? bounds.lastId : undefined));
     let position = after;
     let lastMessageAt = performance.now();
     for (;;) {
       throwIfOver();
-      const next = await readNext(log, position);
+      const next = await readNext(log, position).catch((error) => continueAfterCut(log, position, error));
+      if (!next) continue;
       for await (const message of messagesOf(log, { ...next, after: position }, call)) {
         yield message;
         lastMessageAt = performance.now();
@@ -164,16 +158,34 @@ export async function* streamEvents(
       position = next.page.reached;
       if (end !== undefined && position >= end) return;
       const quietMs = performance.now() - lastMessageAt;
+      const isCaughtUp = position >= subscription.head();
       if (quietMs >= deps.heartbeatMs) {
-        yield { cursor: position.toString() };
+        yield cursorMessage(log, position, position === subscription.head() ? subscription.headId() : undefined);
         lastMessageAt = performance.now();
-      } else if (position >= subscription.head())
-        await subscription.waitForNews(deps.heartbeatMs - quietMs, call.cancellation.signal);
+      } else if (isCaughtUp) await subscription.waitForNews(deps.heartbeatMs - quietMs, call.cancellation.signal);
     }
   } finally {
     subscription.close();
     deps.catchUp.closed();
   }
+}
+
+function cursorMessage(log: FollowedLog, number: bigint, id: string | undefined): StreamMessage {
+  const eventId = log.withEventIds && id !== undefined ? toWireId("event", id) : undefined;
+  return { cursor: cursorText(number, log.cuts), eventId };
+}
+
+/** A stream that has read nothing of the lost part continues in the new log. Throws for other streams and other errors. */
+async function continueAfterCut(log: FollowedLog, position: bigint, error: unknown): Promise<undefined> {
+  if (!(error instanceof LogWasCut)) throw error;
+  const shared = lastSharedSince(log.cuts, error.cuts);
+  log.subscription.noteCuts(error.cuts);
+  log.cuts = error.cuts;
+  if (shared === undefined || position <= shared) {
+    if (log.end !== undefined && shared !== undefined && log.end > shared) log.end = shared;
+    return;
+  }
+  throw await cutProblem(log.sql, log.workspaceId, { lost: position, shared });
 }
 
 type FollowedLog = {
@@ -183,8 +195,12 @@ type FollowedLog = {
   types: readonly string[];
   emailId: string | undefined;
   subscription: Subscription;
+  /** The cuts of the log whose numbers the stream uses. */
+  cuts: Cuts;
   /** The last number of a stream that does not follow the log. */
   end: bigint | undefined;
+  /** Messages without an event have the id of the event at their cursor. */
+  withEventIds: boolean;
   throwIfOver(): void;
 };
 
@@ -211,32 +227,38 @@ async function readNext(log: FollowedLog, after: bigint): Promise<NextPage> {
 
 /** Undefined when the events after this number are no longer in memory. */
 async function readRecent(log: FollowedLog, after: bigint, filter: string): Promise<NextPage | undefined> {
-  const { catchUp, workspaceId, types, emailId, subscription } = log;
+  const { catchUp, workspaceId, types, emailId, subscription, cuts } = log;
   const matches = (event: StoredEvent) =>
     (types.length === 0 || types.includes(event.type)) && (emailId === undefined || event.emailId === emailId);
-  const found = subscription.recent(after);
+  const found = subscription.recent(after, cuts);
   if (!found) return undefined;
   const kind = found.length <= liveEvents ? "live" : "catching up";
-  // On a busy node more events arrive before the turn. The stream sends them in the same turn.
   const written = found.some(matches) ? await catchUp.turn(workspaceId, kind) : undefined;
-  const recent = written ? subscription.recent(after) : found;
-  if (!recent) {
+  try {
+    // On a busy node more events arrive before the turn. The stream sends them in the same turn.
+    const recent = written ? subscription.recent(after, cuts) : found;
+    if (!recent) {
+      written?.();
+      return undefined;
+    }
+    const reached = after + BigInt(recent.length);
+    const content = { events: recent.filter(matches), reached, cuts };
+    const key = `recent ${filter} ${cursorText(after, cuts)} ${cursorText(reached, cuts)}`;
+    return { page: await catchUp.pageInMemory(workspaceId, key, content), kind, written };
+  } catch (error) {
     written?.();
-    return undefined;
+    throw error;
   }
-  const reached = after + BigInt(recent.length);
-  const content = { events: recent.filter(matches), reached };
-  const page = await catchUp.pageInMemory(workspaceId, `recent ${filter} ${after} ${reached}`, content);
-  return { page, kind, written };
 }
 
 /** Pages without a filter start at multiples of the page size, so that readers with different cursors share them. */
 async function readBlock(log: FollowedLog, after: bigint, last: bigint): Promise<Page> {
+  const { workspaceId, cuts } = log;
   const block = after - (after % streamPageSize);
   const upTo = block + streamPageSize < last ? block + streamPageSize : last;
   const read = (from: bigint) =>
-    log.catchUp.page(log.workspaceId, `block ${from} ${upTo}`, () =>
-      readRetained(log.sql, { workspaceId: log.workspaceId, after: from, upTo, limit: Number(streamPageSize) }),
+    log.catchUp.page(workspaceId, `block ${from} ${cursorText(upTo, cuts)}`, () =>
+      readRetained(log.sql, { workspaceId, after: from, upTo, limit: Number(streamPageSize), cuts }),
     );
   if (block < after && block >= log.subscription.bounds.oldest - 1n) {
     // Retention may have deleted the start of the block meanwhile.
@@ -252,11 +274,11 @@ function ignoreOutOfRange(error: unknown): undefined {
 }
 
 async function readFiltered(log: FollowedLog, at: { filter: string; after: bigint; last: bigint }): Promise<Page> {
-  const { workspaceId, types, emailId } = log;
+  const { workspaceId, types, emailId, cuts } = log;
   const { filter, after, last } = at;
   const upTo = searchEnd({ after, last, types, emailId }, streamSpan);
-  return await log.catchUp.page(workspaceId, `${filter} ${after} ${upTo}`, () =>
-    readRetained(log.sql, { workspaceId, after, upTo, limit: Number(streamPageSize), types, emailId }),
+  return await log.catchUp.page(workspaceId, `${filter} ${after} ${cursorText(upTo, cuts)}`, () =>
+    readRetained(log.sql, { workspaceId, after, upTo, limit: Number(streamPageSize), types, emailId, cuts }),
   );
 }
 
@@ -271,8 +293,8 @@ async function* messagesOf(
   for (let at = page.indexAfter(after); at < page.events.length; ) {
     if (!output) {
       turn?.();
-      const event = page.events[at++]!;
-      yield { cursor: event.number, event: eventOnWire(event, { inboundText }) };
+      yield { cursor: page.cursorAt(at), event: eventOnWire(page.events[at]!, { inboundText }) };
+      at++;
       continue;
     }
     const written = turn ?? (await log.catchUp.turn(log.workspaceId, kind));
@@ -290,7 +312,7 @@ async function* messagesOf(
       written();
       throw error;
     }
-    yield { cursor: page.events[at - 1]!.number };
+    yield { cursor: page.cursorAt(at - 1) };
   }
 }
 

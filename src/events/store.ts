@@ -2,6 +2,7 @@
  * that they report. This file has the SQL. Parts: service.ts (ListEvents, StreamEvents), follower.ts (live streams), wire.ts (messages).
  * Next: follower.ts; delivery/store/settle.ts writes most events. */
 import type { Sql } from "../postgres/pool.ts";
+import type { Cuts } from "./rules.ts";
 
 export type StoredEvent = {
   number: string;
@@ -31,11 +32,53 @@ export async function appendEvent(sql: Sql, event: NewEvent): Promise<void> {
       ${JSON.stringify(event.email?.metadata ?? {})}::text::jsonb, ${JSON.stringify(event.payload)}::text::jsonb, clock_timestamp() from bump`;
 }
 
-/** The numbers of the oldest and the newest event. In an empty log `oldest` is `last` + 1. */
-export async function eventBounds(sql: Sql, workspaceId: string): Promise<{ oldest: bigint; last: bigint }> {
-  const [row] = await sql<{ oldest: string; last: string }[]>`
-    select oldest, last from event_counters where workspace_id = ${workspaceId}`;
-  return { oldest: BigInt(row!.oldest), last: BigInt(row!.last) };
+/** The range of a log. In an empty log `oldest` is `last` + 1. */
+export type LogBounds = { oldest: bigint; last: bigint; cuts: Cuts };
+
+export async function eventBounds(sql: Sql, workspaceId: string): Promise<LogBounds> {
+  const [row] = await sql<
+    BoundsRow[]
+  >`select oldest, last, cuts from event_counters where workspace_id = ${workspaceId}`;
+  return boundsOf(row!);
+}
+
+/** Also the id of the newest event; undefined in an empty log. Primary keys. */
+export async function eventBoundsAndLastId(
+  sql: Sql,
+  workspaceId: string,
+): Promise<LogBounds & { lastId: string | undefined }> {
+  const [row] = await sql<(BoundsRow & { lastId: string | null })[]>`
+    select oldest, last, cuts, (select id from events e where e.workspace_id = c.workspace_id and e.number = c.last) as "lastId"
+    from event_counters c where workspace_id = ${workspaceId}`;
+  return { ...boundsOf(row!), lastId: row!.lastId ?? undefined };
+}
+
+type BoundsRow = { oldest: string; last: string; cuts: string[] };
+
+function boundsOf({ oldest, last, cuts }: BoundsRow): LogBounds {
+  return { oldest: BigInt(oldest), last: BigInt(last), cuts };
+}
+
+/** The id of the event with this number; undefined if it is not stored. Primary key. */
+export async function eventIdAt(sql: Sql, workspaceId: string, number: bigint): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`
+    select id from events where workspace_id = ${workspaceId} and number = ${number.toString()}`;
+  return row?.id;
+}
+
+/** The newest event that is older than this time, assuming that events are stored in the order of their times; `oldest` - 1 if there is
+ * none. A binary search: there is no index by time. */
+export async function lastEventBefore(sql: Sql, workspaceId: string, time: Date, bounds: LogBounds): Promise<bigint> {
+  let known = bounds.oldest - 1n;
+  let end = bounds.last + 1n;
+  while (end - known > 1n) {
+    const middle = (known + end) / 2n;
+    const [row] = await sql<{ older: boolean }[]>`
+      select created_at < ${time} as older from events where workspace_id = ${workspaceId} and number = ${middle.toString()}`;
+    if (row?.older === false) end = middle;
+    else known = middle;
+  }
+  return known;
 }
 
 export type EventFilter = { types?: readonly string[]; emailId?: string };
@@ -50,40 +93,66 @@ export type EventPage = EventFilter & {
 /** A page ends when its payloads reach this size, but has at least one event: inbound mail can be large. */
 const pageBytes = 256 * 1024;
 
-/** Events after a number, in order, and whether the page has all events of the requested range. Uses the primary key of events, or with an
- * email the index events_by_email. */
-export async function readEventPage(sql: Sql, page: EventPage): Promise<{ events: StoredEvent[]; complete: boolean }> {
+export type ReadPage = {
+  events: StoredEvent[];
+  /** Whether the page has all events of the requested range. */
+  complete: boolean;
+  /** The bounds and the cuts of the log in the same snapshot. */
+  bounds: LogBounds;
+};
+
+/** Events after a number, in order. Uses the primary key of events, or with an email the index events_by_email. */
+export async function readEventPage(sql: Sql, page: EventPage): Promise<ReadPage> {
   const types = page.types && page.types.length > 0 ? sql`and type = any(${page.types as string[]}::text[])` : sql``;
   const email = page.emailId ? sql`and email_id = ${page.emailId}` : sql``;
   const upTo = page.upTo === undefined ? sql`` : sql`and number <= ${page.upTo.toString()}`;
-  const rows = await sql<(StoredEvent & { found: number })[]>`
-    select ${columns(sql)}, found from (
-      select *, count(*) over ()::int as found, sum(pg_column_size(payload)) over (order by number) - pg_column_size(payload) as before
-      from (select * from events where workspace_id = ${page.workspaceId} and number > ${page.after.toString()}
-        ${upTo} ${types} ${email} order by number limit ${page.limit + 1}) page) sized
-    where before < ${pageBytes} order by number limit ${page.limit}`;
-  return { events: rows.map(({ found: _, ...event }) => event), complete: rows.length === (rows[0]?.found ?? 0) };
+  const rows = await sql<(StoredEvent & { found: number | null } & BoundsRow)[]>`
+    select c.oldest, c.last, c.cuts, e.* from event_counters c left join lateral (
+      select ${columns(sql)}, found from (
+        select *, count(*) over ()::int as found, sum(pg_column_size(payload)) over (order by number) - pg_column_size(payload) as before
+        from (select * from events where workspace_id = ${page.workspaceId} and number > ${page.after.toString()}
+          ${upTo} ${types} ${email} order by number limit ${page.limit + 1}) page) sized
+      where before < ${pageBytes} order by number limit ${page.limit}) e on true
+    where c.workspace_id = ${page.workspaceId} order by e.number`;
+  const found = rows[0]!.found ?? 0;
+  const events =
+    found === 0 ? [] : rows.map(({ found: _, oldest: _oldest, last: _last, cuts: _cuts, ...event }) => event);
+  return { events, complete: events.length === found, bounds: boundsOf(rows[0]!) };
 }
 
-/**
- * New events of many workspaces in one statement: for each workspace at most `limit` events after the known number, and
- * the number of its newest event.
- */
+export type NewEvents = {
+  workspaceId: string;
+  /** The number of the newest event, which the list need not reach. */
+  last: bigint;
+  cuts: Cuts;
+  events: StoredEvent[];
+};
+
+/** New events of many workspaces in one statement: for each log that has grown or was cut, at most `limit` events after the known number. */
 export async function readNewEvents(
   sql: Sql,
-  known: readonly { workspaceId: string; after: bigint }[],
+  known: readonly { workspaceId: string; after: bigint; cuts: Cuts }[],
   limit: number,
-): Promise<(StoredEvent & { workspaceId: string; last: string })[]> {
-  return await sql<(StoredEvent & { workspaceId: string; last: string })[]>`
-    select k.workspace_id as "workspaceId", c.last, e.* from unnest(
-      ${known.map((k) => k.workspaceId)}::uuid[], ${known.map((k) => k.after.toString())}::bigint[]) as k(workspace_id, after)
-    join event_counters c on c.workspace_id = k.workspace_id and c.last > k.after
-    cross join lateral (
+): Promise<NewEvents[]> {
+  const rows = await sql<(StoredEvent & { workspaceId: string; last: string; cuts: string[] })[]>`
+    select k.workspace_id as "workspaceId", c.last, c.cuts, e.* from unnest(
+      ${known.map((k) => k.workspaceId)}::uuid[], ${known.map((k) => k.after.toString())}::bigint[],
+      ${known.map((k) => k.cuts.at(-1) ?? "")}::text[]) as k(workspace_id, after, cut)
+    join event_counters c on c.workspace_id = k.workspace_id
+      and (c.last > k.after or coalesce(c.cuts[cardinality(c.cuts)], '') <> k.cut)
+    left join lateral (
       select ${columns(sql)} from (
         select *, sum(pg_column_size(payload)) over (order by number) - pg_column_size(payload) as before from (
           select * from events where workspace_id = k.workspace_id and number > k.after order by number limit ${limit}) page) sized
-      where before < ${pageBytes}) e
+      where before < ${pageBytes}) e on true
     order by k.workspace_id, e.number`;
+  const logs = new Map<string, NewEvents>();
+  for (const { workspaceId, last, cuts, ...event } of rows) {
+    const log = logs.get(workspaceId) ?? { workspaceId, last: BigInt(last), cuts, events: [] };
+    logs.set(workspaceId, log);
+    if (event.number !== null) log.events.push(event);
+  }
+  return [...logs.values()];
 }
 
 function columns(sql: Sql) {

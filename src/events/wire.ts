@@ -46,8 +46,11 @@ export function eventOnWire(event: StoredEvent, options: { inboundText: boolean 
 }
 
 /** The message of a stream with this event, as a stream of this form sends it. */
-export function encodeEvent(event: StoredEvent, options: { inboundText: boolean; form: StreamForm }): Uint8Array {
-  const message = create(StreamEventsResponseSchema, { cursor: event.number, event: eventOnWire(event, options) });
+export function encodeEvent(
+  event: StoredEvent,
+  options: { cursor: string; inboundText: boolean; form: StreamForm },
+): Uint8Array {
+  const message = create(StreamEventsResponseSchema, { cursor: options.cursor, event: eventOnWire(event, options) });
   return encodeMessage(StreamEventsResponseSchema, message, options.form);
 }
 

@@ -65,7 +65,8 @@ export function fromProblem(problem: Problem): ConnectError {
     });
   }
   if (problem.reason !== undefined) {
-    const value = create(ErrorInfoSchema, { reason: problem.reason, domain: "posthorn" });
+    const { reason, metadata } = problem;
+    const value = create(ErrorInfoSchema, { reason, domain: "posthorn", metadata });
     error.details.push({ desc: ErrorInfoSchema, value });
   }
   if (problem.retryAfterMs !== undefined) {

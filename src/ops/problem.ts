@@ -28,24 +28,31 @@ export type ProblemCode = (typeof problemCodes)[number];
 /** One invalid field: `field` is its JSON path in the request, `description` names the limit, the actual value and the fix. */
 export type Violation = { field: string; description: string };
 
+export type ProblemExtra = {
+  violations?: readonly Violation[];
+  retryAfterMs?: number;
+  reason?: string;
+  metadata?: Readonly<Record<string, string>>;
+  cause?: unknown;
+};
+
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly violations: readonly Violation[];
   readonly retryAfterMs: number | undefined;
   /** A constant for programs where one code has several reasons, such as `DATABASE_DISK_FULL`. */
   readonly reason: string | undefined;
+  /** What a program needs to act on the reason, such as a cursor to resume from. */
+  readonly metadata: Readonly<Record<string, string>>;
 
-  constructor(
-    code: ProblemCode,
-    message: string,
-    extra: { violations?: readonly Violation[]; retryAfterMs?: number; reason?: string; cause?: unknown } = {},
-  ) {
+  constructor(code: ProblemCode, message: string, extra: ProblemExtra = {}) {
     super(message, { cause: extra.cause });
     this.name = "Problem";
     this.code = code;
     this.violations = extra.violations ?? [];
     this.retryAfterMs = extra.retryAfterMs;
     this.reason = extra.reason;
+    this.metadata = extra.metadata ?? {};
   }
 }
 

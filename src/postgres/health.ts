@@ -18,6 +18,10 @@ export type DatabaseHealth = {
   failures(): ReadonlyMap<string, number>;
   /** Tests a real write now; rejects with the reason why it fails. */
   testWrite(): Promise<void>;
+  /** Called with the server that a new connection has reached. */
+  noteServer(origin: string): void;
+  /** Calls the listener when connections reach another server than before, which may lack the newest writes of this process. */
+  onServerChange(listener: () => void): void;
   close(): void;
 };
 
@@ -53,6 +57,8 @@ export function createHealth({
   let probes = 0;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
+  let server: string | undefined;
+  const serverListeners: (() => void)[] = [];
 
   function note(error: unknown): void {
     const outage = outageOf(error);
@@ -121,6 +127,12 @@ export function createHealth({
       probeWrite(connect).catch((error) => {
         throw withCode(error);
       }),
+    noteServer(origin) {
+      const hasChanged = server !== undefined && server !== origin;
+      server = origin;
+      if (hasChanged) for (const listener of serverListeners) listener();
+    },
+    onServerChange: (listener) => void serverListeners.push(listener),
     close() {
       closed = true;
       clearTimeout(timer);

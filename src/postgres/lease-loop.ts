@@ -4,12 +4,14 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
+import type { DatabaseHealth } from "./health.ts";
 import { isDatabaseAway } from "./pool.ts";
 import { makeLease, type Worker } from "./workers.ts";
 
 export type LeaseLoopDeps = {
   log: Log;
   worker: Worker;
+  health: Pick<DatabaseHealth, "onServerChange">;
   /** Names the loop in the log. */
   name: string;
   /** Leases due rows and starts the work on them. False when nothing was due, so the loop may wait. */
@@ -18,7 +20,7 @@ export type LeaseLoopDeps = {
   waitMs(): number;
   /** Called after a failed turn: the caller's view of the database may be out of date. */
   onFailure(): void;
-  /** Called when a worker id that was replaced has no work left: nothing was done under its remaining leases. */
+  /** Called when a worker id that was replaced has no work left and nothing was done under its remaining leases. */
   onRetired?(workerId: number): Promise<void>;
 };
 
@@ -32,7 +34,7 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
   const cut = new AbortController();
   const inProgress = new Set<Promise<void>>();
   const alarm = createAlarm();
-  const leases = { taken: 0, unconfirmed: false };
+  const leases = { taken: 0, unconfirmed: false, lost: false };
   let running: Promise<void> | undefined;
 
   async function run(): Promise<void> {
@@ -42,6 +44,8 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
         if (!(await deps.turn())) await alarm.wait(Math.max(shortestWaitMs, deps.waitMs()));
       } catch (error) {
         if (!isDatabaseAway(error)) log.error({ err: error }, `the ${name} loop failed; it continues`);
+        // A database that was away may have been restored meanwhile.
+        else leases.unconfirmed = true;
         await delay(pauseAfterFailureMs, undefined, { signal: stopping.signal }).catch(() => {});
         deps.onFailure();
       }
@@ -51,12 +55,21 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
   /** A lease statement that failed may still have committed. Its rows become free when the worker id that leased them is gone. */
   async function renewWorker(): Promise<void> {
     const old = worker.workerId();
+    const { lost } = leases;
     const done = Promise.allSettled(inProgress).then(async () => {
-      if (!cut.signal.aborted) await deps.onRetired?.(old);
+      if (!cut.signal.aborted && !lost) await deps.onRetired?.(old);
     });
     await worker.renew(done.catch(() => {}));
     leases.unconfirmed = false;
+    leases.lost = false;
   }
+
+  // A server that lost the results of finished work still has its leases. They are in doubt.
+  deps.health.onServerChange(() => {
+    leases.unconfirmed = true;
+    leases.lost = true;
+    alarm.ring();
+  });
 
   return {
     /** Aborts when the loop takes no new leases. */

@@ -1,6 +1,6 @@
 /**
  * Access to PostgreSQL. `openDb` opens the pool with the session settings that every statement relies on; app/open-store.ts calls it.
- * Next to it: sql.ts (the template tag), receipts.ts (lost commits), outage.ts and health.ts (what is wrong with the database),
+ * Next to it: sql.ts (the template tag), receipts.ts (lost commits), log-origin.ts (lost ends of the event log), outage.ts and health.ts (what is wrong with the database),
  * migrate.ts, group-commit.ts, lease-loop.ts, wake.ts, partitions.ts, embedded/ (our own server).
  * Read sql.ts next. To change the schema read migrate.ts; for the database of the default install embedded/embedded.ts.
  */
@@ -8,6 +8,7 @@ import pg from "pg";
 import type { Log } from "../ops/log.ts";
 import { socketOptions } from "./embedded/embedded.ts";
 import { createHealth } from "./health.ts";
+import { checkOrigin } from "./log-origin.ts";
 import { withCode } from "./lost-connection.ts";
 import { createSql, type Sql } from "./sql.ts";
 
@@ -42,7 +43,11 @@ export function openDb(options: DbOptions): Sql {
     min: 0,
     idleTimeoutMillis: 0,
     // The pool awaits the returned promise, although its type does not say so.
-    onConnect: async (client) => void (await client.query(sessionSettings)),
+    onConnect: async (client) => {
+      await client.query(sessionSettings);
+      const origin = await checkOrigin(client, options.log);
+      if (origin !== undefined) health.noteServer(origin);
+    },
   });
   // The pool listens for errors on idle connections only. An error on a connection in use must not end the process.
   pool.on("connect", (client) => client.on("error", () => {}));

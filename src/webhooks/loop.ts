@@ -42,6 +42,7 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
   const loop = createLeaseLoop({
     log,
     worker: deps.worker,
+    health: sql.health,
     name: "webhook",
     turn,
     waitMs,

@@ -1,5 +1,7 @@
 /** The handlers of WebhookService: managing webhooks, listing deliveries, redelivering events and sending test events. */
 
+import { cutProblem } from "../events/cursor.ts";
+import { type Cursor, lastShared, parseCursor } from "../events/rules.ts";
 import { eventBounds, type StoredEvent } from "../events/store.ts";
 import { eventTypes } from "../events/wire.ts";
 import {
@@ -70,6 +72,8 @@ export type WebhookServiceDeps = {
 
 /** Event numbers. */
 type Range = { from: bigint; to: bigint };
+/** A range that the caller names by its cursors. */
+type CursorRange = Range & Pick<Cursor, "cut">;
 
 /** Events in one RedeliverWebhook call. */
 const maxRange = 10_000n;
@@ -191,8 +195,9 @@ async function listWebhookDeliveries(sql: Sql, webhook: Webhook, request: ListWe
   const rows = await listDeliveries(sql, { ...at, before: page.before, limit: page.limit + 1, status, eventId });
   const cut = cutPage(rows, page.limit);
   const payloadOf = call.caller.permission === "full" ? await payloadsOf(sql, at, cut.rows) : () => "";
+  const { cuts } = await eventBounds(sql, at.workspaceId);
   return {
-    data: cut.rows.map((row) => deliveryOnWire(row, payloadOf(row))),
+    data: cut.rows.map((row) => deliveryOnWire(row, { payload: payloadOf(row), cuts })),
     nextPageToken: cut.nextPageToken,
   };
 }
@@ -221,7 +226,9 @@ async function redeliverWebhook(
       "failed_precondition",
       "The webhook is disabled, so nothing is posted to it. Enable it with UpdateWebhook first.",
     );
-  const { oldest, last } = await eventBounds(sql, workspaceId);
+  const { oldest, last, cuts } = await eventBounds(sql, workspaceId);
+  const shared = requestedRange && lastShared(requestedRange, cuts);
+  if (shared !== undefined && range.to > shared) throw await cutProblem(sql, workspaceId, { lost: range.to, shared });
   if (range.from < oldest || range.to > last)
     throw new Problem(
       "out_of_range",
@@ -244,7 +251,7 @@ async function redeliverWebhook(
 }
 
 /** Undefined when the request names a delivery instead. */
-function readRange(request: RedeliverWebhookRequest): Range | undefined {
+function readRange(request: RedeliverWebhookRequest): CursorRange | undefined {
   const { deliveryId, fromCursor, toCursor } = request;
   const noRange = fromCursor === "" && toCursor === "";
   if (deliveryId !== "") {
@@ -255,8 +262,8 @@ function readRange(request: RedeliverWebhookRequest): Range | undefined {
   }
   if (noRange) throw invalid([{ field: "deliveryId", description: "is required, or fromCursor and toCursor instead" }]);
   const problems: Violation[] = [];
-  const from = readCursor("fromCursor", fromCursor, problems);
-  const to = readCursor("toCursor", toCursor, problems);
+  const { number: from } = readCursor("fromCursor", fromCursor, problems);
+  const { number: to, cut } = readCursor("toCursor", toCursor, problems);
   if (problems.length === 0 && to < from)
     problems.push({ field: "toCursor", description: `must not be before fromCursor: ${to} is less than ${from}` });
   if (problems.length === 0 && to - from >= maxRange)
@@ -265,13 +272,14 @@ function readRange(request: RedeliverWebhookRequest): Range | undefined {
       description: `must leave at most ${maxRange} events in the range, but leaves ${to - from + 1n}: split the range`,
     });
   if (problems.length > 0) throw invalid(problems);
-  return { from, to };
+  return { from, to, cut };
 }
 
-function readCursor(field: string, text: string, problems: Violation[]): bigint {
-  if (/^\d{1,18}$/.test(text) && BigInt(text) > 0n) return BigInt(text);
-  problems.push({ field, description: "must be the cursor of an event: a decimal number, 1 or greater" });
-  return 0n;
+function readCursor(field: string, text: string, problems: Violation[]): Cursor {
+  const cursor = parseCursor(text);
+  if (cursor && cursor.number > 0n && cursor.number < 10n ** 18n) return cursor;
+  problems.push({ field, description: "must be the cursor of an event" });
+  return { number: 0n, cut: undefined };
 }
 
 async function rangeOfDelivery(sql: Sql, workspaceId: string, webhookId: string, wireId: string): Promise<Range> {
@@ -323,7 +331,7 @@ async function sendTestWebhook(
     durationMs,
     error,
   });
-  return { delivery: deliveryOnWire(delivery, eventJson(event)) };
+  return { delivery: deliveryOnWire(delivery, { payload: eventJson(event), cuts: [] }) };
 }
 
 /** The event of a test delivery. It is computed from the delivery's columns, so that it does not have to be stored. */

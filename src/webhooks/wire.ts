@@ -2,6 +2,7 @@
  * also the body of deliveries. */
 import { type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Cuts, cursorText } from "../events/rules.ts";
 import type { StoredEvent } from "../events/store.ts";
 import { eventOnWire, eventTypes } from "../events/wire.ts";
 import { EventSchema } from "../gen/v1/event_pb.ts";
@@ -42,14 +43,17 @@ export function webhookOnWire(webhook: Webhook): MessageInitShape<typeof Webhook
   };
 }
 
-export function deliveryOnWire(delivery: Delivery, payload: string): MessageInitShape<typeof WebhookDeliverySchema> {
-  const { emailId, dueAt } = delivery;
+export function deliveryOnWire(
+  delivery: Delivery,
+  { payload, cuts }: { payload: string; cuts: Cuts },
+): MessageInitShape<typeof WebhookDeliverySchema> {
+  const { emailId, eventNumber, dueAt } = delivery;
   return {
     id: toWireId("delivery", delivery.id),
     webhookId: toWireId("webhook", delivery.webhookId),
     eventId: toWireId("event", delivery.eventId),
     eventType: delivery.eventType,
-    cursor: delivery.eventNumber ?? "",
+    cursor: eventNumber === null ? "" : cursorText(BigInt(eventNumber), cuts),
     emailId: emailId ? toWireId("email", emailId) : "",
     status: deliveryStatusOnWire[delivery.status],
     attempts: delivery.attempts,

@@ -19,6 +19,8 @@ export type DatabaseProxy = {
   /** Refuses new connections and ends the open ones. */
   goAway(): void;
   comeBack(): void;
+  /** Connects new connections to another server, as a virtual address does after a failover. */
+  retarget(url: string): void;
   /** Closes all open connections: in an orderly way, or with a reset. */
   cut(how: "end" | "reset"): void;
   /** Keeps all connections open but forwards nothing, as when a machine hangs. */
@@ -33,10 +35,15 @@ function reset(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-/** `url` must name a Unix socket, as the URL of the test server does. */
-export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
+function socketPathOf(url: string): string {
   const { path } = socketOptions(url);
   if (!path) throw new Error("the database proxy needs a server on a Unix socket");
+  return path;
+}
+
+/** `url` must name a Unix socket, as the URL of the test server does. */
+export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
+  let path = socketPathOf(url);
   const clients = new Set<Socket>();
   const pairs = new Map<Socket, Socket>();
   let frozen = false;
@@ -91,6 +98,9 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
     comeBack() {
       away = false;
       decide = () => "forward";
+    },
+    retarget(url) {
+      path = socketPathOf(url);
     },
     cut(how) {
       for (const client of clients) {

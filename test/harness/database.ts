@@ -16,10 +16,11 @@ const variable = "TEST_DATABASE_URL";
 export const templateName = "posthorn_template";
 
 /** All files of a run use one server, each with its own pools. */
-const connections = 600;
+export const serverSettings = ["max_connections=600"];
 
 export type TestServer = {
   url: string;
+  dataDir: string;
   /** Undefined while the server is down; the supervisor in src/postgres/embedded restarts it. */
   pid(): number | undefined;
   /** Databases that tests created and did not drop. */
@@ -30,7 +31,7 @@ export type TestServer = {
 /** Starts a server in a new directory and creates the template for test databases. */
 export async function startTestServer(parent = tmpdir()): Promise<TestServer> {
   const dataDir = await mkdtemp(join(parent, "posthorn-test-"));
-  const server = await startEmbedded({ dataDir, log: silentLog(), settings: [`max_connections=${connections}`] });
+  const server = await startEmbedded({ dataDir, log: silentLog(), settings: serverSettings });
   const admin = openDb({ url: server.url, pool: 1, log: silentLog() });
   await admin.unsafe(`create database ${templateName}`);
   await admin.end();
@@ -40,6 +41,7 @@ export async function startTestServer(parent = tmpdir()): Promise<TestServer> {
   await template.end();
   return {
     url: server.url,
+    dataDir,
     pid: server.pid,
     async leftovers() {
       const sql = openDb({ url: server.url, pool: 1, log: silentLog() });

@@ -4,8 +4,10 @@ import { call } from "./program.ts";
 import { openStream, type StreamForm } from "./streams.ts";
 
 export type Reader = {
-  /** Number and id of every received event, in order, across all connections. */
+  /** Number and id of every received event, in order, across all connections. After a cut of the log, without the lost events. */
   seen: { number: string; id: string }[];
+  /** How often the reader was told that the log was cut. */
+  resets(): number;
   connections(): number;
   /** Unexpected stream errors. */
   wrong: string[];
@@ -22,8 +24,19 @@ export function startReader(target: Target, stayFor: { messages: number }): Read
   const seen: Reader["seen"] = [];
   const wrong: string[] = [];
   let connections = 0;
+  let resets = 0;
   let running = true;
   let leave = () => {};
+
+  /** Forgets the events after the cursor that the error names. False for another error. */
+  function resetAfter(message: string): boolean {
+    const [, cursor] = /Resume from cursor (\S+);/.exec(message) ?? [];
+    const last = seen.findIndex(({ number }) => number === cursor);
+    if (cursor !== "0" && last < 0) return false;
+    resets++;
+    seen.splice(last + 1);
+    return true;
+  }
 
   async function readOnce(): Promise<void> {
     let left = 1 + Math.floor(Math.random() * stayFor.messages);
@@ -39,7 +52,7 @@ export function startReader(target: Target, stayFor: { messages: number }): Read
     leave = stream.leave;
     if (!running) leave();
     const { code, message } = await stream.ended;
-    if (!expectedCodes.has(code)) wrong.push(`${code}: ${message}`);
+    if (!expectedCodes.has(code) && !resetAfter(message)) wrong.push(`${code}: ${message}`);
   }
   const reading = (async () => {
     while (running) {
@@ -54,6 +67,7 @@ export function startReader(target: Target, stayFor: { messages: number }): Read
     seen,
     wrong,
     connections: () => connections,
+    resets: () => resets,
     async stop() {
       running = false;
       leave();

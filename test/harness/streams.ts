@@ -4,13 +4,13 @@
 import { appendEvent } from "../../src/events/store.ts";
 import { makeUuid } from "../../src/postgres/ids.ts";
 import type { Sql } from "../../src/postgres/pool.ts";
-import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { createTestDatabase, type TestDatabase, type TestServer } from "./database.ts";
 import { type RunningProgram, startProgram } from "./program.ts";
 import type { WireEvent } from "./testbed.ts";
 import { until } from "./wait.ts";
 
 export type StreamForm = "lines" | "sse" | "connect";
-export type StreamMessage = { cursor: string; event?: WireEvent["event"] };
+export type StreamMessage = { cursor: string; event?: WireEvent["event"]; eventId?: string };
 /** The code is `ok`, a Connect code, or `lost` if the connection broke. */
 export type StreamEnd = { code: string; message: string; status: number };
 
@@ -156,8 +156,11 @@ export type StreamTestbed = {
   stop(): Promise<void>;
 };
 
-export async function startStreamTestbed(env: Record<string, string> = {}): Promise<StreamTestbed> {
-  const database = await createTestDatabase({ example: true });
+export async function startStreamTestbed(
+  env: Record<string, string> = {},
+  options: { server?: TestServer } = {},
+): Promise<StreamTestbed> {
+  const database = await createTestDatabase({ example: true, server: options.server });
   const nodes: RunningProgram[] = [];
   const startNode = async (more: Record<string, string> = {}) => {
     const node = await startProgram({

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check } from "../../src/emails/rules/check.ts";
 import { emptyRequest, type SendRequest } from "../../src/emails/rules/request.ts";
-import { readFilter } from "../../src/events/service.ts";
+import { readFilter } from "../../src/events/cursor.ts";
 import { SendEmailBatchRequestSchema, SendEmailRequestSchema } from "../../src/gen/v1/email_pb.ts";
 import { createRequestReader } from "../../src/http/read-json.ts";
 import { parseAddress } from "../../src/mail/address.ts";
@@ -123,7 +123,7 @@ test("a huge list causes a short error", () => {
   eventTypesFrom(many, problems);
   assert.ok(problems.length <= 50);
   assert.throws(
-    () => readFilter({ cursor: "", types: many }),
+    () => readFilter({ cursor: "", types: many, afterEventId: "" }),
     (error: Problem) => error.violations.length <= 50,
   );
 });

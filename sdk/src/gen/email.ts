@@ -170,6 +170,13 @@ export interface StreamEventsRequest {
   emailId?: string;
   /** False: end the stream after the newest stored event. Default true: keep the stream open for new events. */
   follow?: boolean;
+  /**
+   * Id of the event at `cursor`, if you have it. The server then checks that its log still has this event there, and answers
+   * `out_of_range` if it does not. This also detects restores that left no other trace.
+   */
+  afterEventId?: string;
+  /** Return `eventId` in messages without an event, so that `afterEventId` can be sent after any message. */
+  withEventIds?: boolean;
 }
 
 /** One message of the StreamEvents stream. */
@@ -178,6 +185,11 @@ export interface StreamEventsResponse {
   cursor: string;
   /** The event. Absent in the first message and in heartbeats, which have only the cursor. */
   event?: Event;
+  /**
+   * In messages without an event, if `withEventIds` is set: id of the event at the cursor, for `afterEventId`. Absent if the server
+   * does not know it.
+   */
+  eventId?: string;
 }
 
 /** Request of GetEmail. */
@@ -307,6 +319,8 @@ export interface ListEventsRequest {
   types?: string[];
   /** Only events of this email. */
   emailId?: string;
+  /** Id of the event at `cursor`, if you have it. See `StreamEventsRequest.after_event_id`. */
+  afterEventId?: string;
 }
 
 /** Response of ListEvents. */
@@ -317,6 +331,8 @@ export interface ListEventsResponse {
   nextCursor: string;
   /** True when there may be more stored events. */
   hasMore: boolean;
+  /** Id of the event at `next_cursor`, for `afterEventId`. Empty if there is none. */
+  nextEventId: string;
 }
 
 /** Status of an email. SENT and FAILED are final. */

@@ -49,7 +49,10 @@ export const payloadFields = {
 
 /** An event with its position in the workspace's log. */
 export interface EventEntry {
-  /** Number of the event in the log, as a decimal string. Numbers start at 1 and have no gaps. */
+  /**
+   * Position of the event in the log: a decimal number. Numbers start at 1 and have no gaps. After the first cut of the log, a dash
+   * and the name of the cut follow.
+   */
   cursor: string;
   /** The event. */
   event: Event;

@@ -1,6 +1,7 @@
 /** The API of another Posthorn over HTTP with a key, and the Client interface that commands use for it and for the local store
  * (store-client.ts). Used by posthorn send, events, queue and demo. */
-import type { JsonObject } from "@bufbuild/protobuf";
+import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { Problem, type ProblemCode, problemCodes } from "../../ops/problem.ts";
 import { type Option, UsageError } from "../command.ts";
 
@@ -77,7 +78,7 @@ export function createApi({ url, key }: { url: string; key: string }): Api {
     async *stream<T>(method: string, request: JsonObject, signal: AbortSignal) {
       const answer = await post(method, request, { signal });
       for await (const line of linesOf(answer.body!)) {
-        const message = JSON.parse(line) as { error?: { code: string; message: string } };
+        const message = JSON.parse(line) as { error?: ErrorObject };
         if (message.error) throw problemOf(message.error);
         yield message as T;
       }
@@ -102,15 +103,23 @@ async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string>
 async function problemFrom(answer: Response): Promise<Problem> {
   const text = await answer.text();
   try {
-    return problemOf(JSON.parse(text) as { code: string; message: string });
+    return problemOf(JSON.parse(text) as ErrorObject);
   } catch {
     return new Problem("unknown", `HTTP ${answer.status}: ${text.slice(0, 500).trim() || "empty response"}`);
   }
 }
 
-function problemOf({ code, message }: { code: string; message?: string }): Problem {
+/** Connect's error object. The details are protobuf messages in base64. */
+type ErrorObject = { code: string; message?: string; details?: { type: string; value: string }[] };
+
+function problemOf({ code, message, details = [] }: ErrorObject): Problem {
   const known = (problemCodes as readonly string[]).includes(code) ? (code as ProblemCode) : "unknown";
-  return new Problem(known, `${known}: ${message ?? ""}`);
+  const info = details.find(({ type }) => type === ErrorInfoSchema.typeName);
+  return new Problem(
+    known,
+    `${known}: ${message ?? ""}`,
+    info && fromBinary(ErrorInfoSchema, Buffer.from(info.value, "base64")),
+  );
 }
 
 /** fetch puts the reason of a failure into `cause`. */

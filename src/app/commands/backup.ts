@@ -10,7 +10,7 @@ import { type Command, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
 import { writePrivate } from "../files.ts";
 import { version } from "../help.ts";
-import { explainStart, type Store } from "../open-store.ts";
+import { explainStart, restoredMark, type Store } from "../open-store.ts";
 import { withStore } from "./with-store.ts";
 
 type Label = { posthorn: string; postgres: string; madeAt: string; password: string };
@@ -104,7 +104,10 @@ export const restore: Command = {
     const from = resolve(oneFolder(words));
     const label = await readLabel(from);
     const { dataDir } = config;
-    const restoreOtherFiles = () => copySmallFiles(from, dataDir);
+    const restoreOtherFiles = async () => {
+      await copySmallFiles(from, dataDir);
+      await writePrivate(restoredMark(dataDir), "");
+    };
     await restoreEmbedded({ dataDir, from, password: label.password, restoreOtherFiles });
     const count = await withStore(config, async ({ sql }) => await countAll(sql));
     process.stdout.write(

@@ -45,7 +45,9 @@ export const events: Command = {
           if (!follow) return;
         } catch (error) {
           if (ended.aborted) return;
-          if (!follow || !isRetryable(error)) throw error;
+          const shared = lastSharedCursor(error);
+          if (!follow || !(shared ?? isRetryable(error))) throw error;
+          request.cursor = shared ?? request.cursor;
           process.stderr.write(`${(error as Error).message} Reconnecting after cursor ${request.cursor} …\n`);
         }
         await delay(1000, undefined, { signal: ended }).catch(() => {});
@@ -56,6 +58,11 @@ export const events: Command = {
     });
   },
 };
+
+/** The cursor to resume from after the database lost the end of the log. */
+function lastSharedCursor(error: unknown): string | undefined {
+  return error instanceof Problem && error.reason === "LOG_CUT" ? error.metadata.lastSharedCursor : undefined;
+}
 
 /** A new connection may succeed: the server restarts, or the connection was lost. */
 function isRetryable(error: unknown): boolean {

@@ -188,7 +188,8 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
  */
 export type EventEntry = Message<"v1.EventEntry"> & {
   /**
-   * Number of the event in the log, as a decimal string. Numbers start at 1 and have no gaps.
+   * Position of the event in the log: a decimal number. Numbers start at 1 and have no gaps. After the first cut of the log, a dash
+   * and the name of the cut follow.
    *
    * @generated from field: string cursor = 1;
    */

@@ -1,6 +1,7 @@
 /** Follows the event stream for the events page: keeps the newest events, and resumes from the last cursor after a lost connection. */
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { useEffect, useState } from "react";
+import { ErrorInfoSchema } from "../../../src/gen/google/rpc/error_details_pb.ts";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import type { Event } from "../../../src/gen/v1/event_pb.ts";
 import { endSessionIfUnauthenticated, transport } from "../api/transport.ts";
@@ -90,23 +91,46 @@ async function follow({ from, types, emailId, stop, resume, setTail }: Following
     } catch (error) {
       if (stop.aborted) return;
       endSessionIfUnauthenticated(error);
-      const isPermanent = permanentCodes.has(ConnectError.from(error).code);
-      setTail((before) => ({ ...before, state: isPermanent ? "ended" : "broken", error }));
+      const shared = lastSharedCursor(error);
+      const isPermanent = shared === undefined && permanentCodes.has(ConnectError.from(error).code);
+      setTail((before) => ({
+        ...before,
+        state: isPermanent ? "ended" : "broken",
+        error,
+        entries: shared === undefined ? before.entries : before.entries.filter((entry) => isUpTo(entry, shared)),
+      }));
       if (isPermanent) return;
+      cursor = shared ?? cursor;
     }
     await pause(retryMs, stop);
   }
 }
 
-/** Subtracts from the newest cursor, because cursors have no gaps. Returns 0 when fewer events are stored. */
+/** The cursor to resume from after the database lost the end of the log. */
+function lastSharedCursor(error: unknown): string | undefined {
+  const [info] = ConnectError.from(error).findDetails(ErrorInfoSchema);
+  return info?.reason === "LOG_CUT" ? info.metadata.lastSharedCursor : undefined;
+}
+
+function isUpTo({ cursor }: TailEntry, last: string): boolean {
+  return numberOf(cursor) <= numberOf(last);
+}
+
+/** After a cut of the log, its name follows the number. */
+function numberOf(cursor: string): bigint {
+  return BigInt(cursor.split("-")[0]!);
+}
+
+/** Subtracts from the number in the newest cursor, because numbers have no gaps. Returns 0 when fewer events are stored. */
 async function cursorBeforeNewest(signal: AbortSignal): Promise<string> {
   const client = createClient(EmailService, transport);
   const { nextCursor } = await client.listEvents({ cursor: "latest", pageSize: 1 }, { signal });
-  const start = BigInt(nextCursor) - BigInt(initialEvents);
+  const start = numberOf(nextCursor) - BigInt(initialEvents);
   if (start <= 0n) return "0";
+  const cursor = nextCursor.replace(/^\d+/, String(start));
   try {
-    await client.listEvents({ cursor: String(start), pageSize: 1 }, { signal });
-    return String(start);
+    await client.listEvents({ cursor, pageSize: 1 }, { signal });
+    return cursor;
   } catch (error) {
     if (ConnectError.from(error).code === Code.OutOfRange) return "0";
     throw error;

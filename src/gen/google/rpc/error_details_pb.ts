@@ -29,7 +29,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file google/rpc/error_details.proto.
  */
 export const file_google_rpc_error_details: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMigwEKCkJhZFJlcXVlc3QSPwoQZmllbGRfdmlvbGF0aW9ucxgBIAMoCzIlLmdvb2dsZS5ycGMuQmFkUmVxdWVzdC5GaWVsZFZpb2xhdGlvbho0Cg5GaWVsZFZpb2xhdGlvbhINCgVmaWVsZBgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCSIrCglFcnJvckluZm8SDgoGcmVhc29uGAEgASgJEg4KBmRvbWFpbhgCIAEoCSI7CglSZXRyeUluZm8SLgoLcmV0cnlfZGVsYXkYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25iBnByb3RvMw", [file_google_protobuf_duration]);
+  fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMigwEKCkJhZFJlcXVlc3QSPwoQZmllbGRfdmlvbGF0aW9ucxgBIAMoCzIlLmdvb2dsZS5ycGMuQmFkUmVxdWVzdC5GaWVsZFZpb2xhdGlvbho0Cg5GaWVsZFZpb2xhdGlvbhINCgVmaWVsZBgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCSKTAQoJRXJyb3JJbmZvEg4KBnJlYXNvbhgBIAEoCRIOCgZkb21haW4YAiABKAkSNQoIbWV0YWRhdGEYAyADKAsyIy5nb29nbGUucnBjLkVycm9ySW5mby5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI7CglSZXRyeUluZm8SLgoLcmV0cnlfZGVsYXkYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25iBnByb3RvMw", [file_google_protobuf_duration]);
 
 /**
  * Names the invalid fields of a request. It is returned with `invalid_argument` and lists every problem.
@@ -90,7 +90,8 @@ export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
    * A constant for programs. `DATABASE_DISK_FULL`, `DATABASE_READ_ONLY`, `DATABASE_BUSY`, `DATABASE_TIMEOUT`, `DATABASE_LOGIN`,
    * `DATABASE_FAILING` and `DATABASE_UNREACHABLE`: nothing was stored, the call can be repeated. `OUTCOME_UNKNOWN`: the request may
    * be stored or not; repeat it with the same idempotency key, or read the state first. `PARTLY_STORED`: the first steps of the
-   * request are stored; read the state first.
+   * request are stored; read the state first. `LOG_CUT`: the database lost the end of the event log; resume from
+   * `lastSharedCursor` in `metadata`.
    *
    * @generated from field: string reason = 1;
    */
@@ -102,6 +103,13 @@ export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
    * @generated from field: string domain = 2;
    */
   domain: string;
+
+  /**
+   * Values that belong to the reason. `LOG_CUT`: `lastSharedCursor`, and `lastSharedEventId` if that event is still stored.
+   *
+   * @generated from field: map<string, string> metadata = 3;
+   */
+  metadata: { [key: string]: string };
 };
 
 /**

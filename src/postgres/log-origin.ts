@@ -1,0 +1,109 @@
+/**
+ * Detects a database that may have lost the end of its event logs: after a failover to a standby, or after a restore. The database records
+ * the server that wrote the logs (system identifier and timeline). Each new connection of the pool compares it with the server that it
+ * reached, before its first write. A different server means that all logs were cut at their newest event: `cutLogs` records that for each
+ * workspace. events/rules.ts reads the cuts. pool.ts calls `checkOrigin`, app/open-store.ts `recordOrigin` and `cutLogs`.
+ */
+import { randomInt } from "node:crypto";
+import type { ClientBase } from "pg";
+import type { Log } from "../ops/log.ts";
+import type { Sql } from "./sql.ts";
+
+/**
+ * A restored copy has another timeline or system identifier than the server that it replaces. The name of the current WAL file contains the
+ * timeline; pg_control_checkpoint() shows the old one until the first checkpoint after a promotion.
+ */
+const originText = `case when pg_is_in_recovery() then 'standby'
+  else (select system_identifier::text from pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) end`;
+const settingName = "log_origin";
+
+/** SQLSTATE: the table, the function or the right to call it is missing. Then there is nothing to compare. */
+const cannotCompare = /^(42P01|42883|42501|0A000)$/;
+
+/**
+ * Returns the server that the connection has reached, if it can be compared. Rejects for a standby: a session that was opened before its
+ * promotion could write without a check.
+ */
+export async function checkOrigin(client: ClientBase, log: Log): Promise<string | undefined> {
+  const row = await readOrigin(client);
+  if (row?.origin === "standby") throw new StandbyReached();
+  if (row && row.recorded !== row.origin) await record(client, row, log);
+  return row?.origin;
+}
+
+async function record(client: ClientBase, row: { recorded: string; origin: string }, log: Log): Promise<void> {
+  await cut(client, row.origin, (workspaces) =>
+    log.warn(
+      { recorded: row.recorded, origin: row.origin, workspaces },
+      "the database was restored or has failed over: the event logs may have lost their end, and streams report the cut to their readers",
+    ),
+  );
+}
+
+async function readOrigin(client: ClientBase): Promise<{ recorded: string; origin: string } | undefined> {
+  try {
+    const { rows } = await client.query(
+      `select value as recorded, ${originText} as origin from settings where name = '${settingName}'`,
+    );
+    return rows[0];
+  } catch (error) {
+    if (cannotCompare.test(String((error as { code?: string }).code))) return undefined;
+    throw error;
+  }
+}
+
+/** The database has forgotten worker ids that running programs use. A new worker must not get one of them, because leases contain them. */
+const skipWorkerIds =
+  "select setval(pg_get_serial_sequence('workers', 'id'), nextval(pg_get_serial_sequence('workers', 'id')) + 100000)";
+
+/** The lock on the setting makes other connections wait, so that no event is written before the cut. */
+async function cut(client: ClientBase, origin: string, onCut: (workspaces: number) => void): Promise<void> {
+  await client.query("begin");
+  try {
+    const { rows } = await client.query(`select value from settings where name = '${settingName}' for update`);
+    if (rows[0]?.value === origin) return void (await client.query("commit"));
+    const { rowCount } = await client.query("update event_counters set cuts = cuts || (last || $1::text)", [
+      makeName(),
+    ]);
+    await client.query(skipWorkerIds);
+    await client.query(`update settings set value = $1, updated_at = now() where name = '${settingName}'`, [origin]);
+    await client.query("commit");
+    onCut(rowCount ?? 0);
+  } catch (error) {
+    await client.query("rollback").catch(() => {});
+    throw error;
+  }
+}
+
+/** Letters that make the names of two cuts different, also after a restore from before the first one. */
+function makeName(): string {
+  return Array.from({ length: 6 }, () => String.fromCharCode(97 + randomInt(26))).join("");
+}
+
+/** Records the server that writes the logs. Called once the schema exists. */
+export async function recordOrigin(sql: Sql): Promise<void> {
+  const text = `insert into settings (name, value) select '${settingName}', ${originText} on conflict (name) do nothing`;
+  await sql.unsafe(text).catch((error) => {
+    if (!cannotCompare.test(String((error as { code?: string }).code))) throw error;
+  });
+}
+
+/** Cuts all logs at their newest event, for a restore that left no other trace. Returns the number of logs. */
+export async function cutLogs(sql: Sql): Promise<number> {
+  return await sql.begin(async (tx) => {
+    await tx`select 1 from settings where name = ${settingName} for update`;
+    await tx.unsafe(skipWorkerIds);
+    const rows = await tx`update event_counters set cuts = cuts || (last || ${makeName()}::text) returning 1`;
+    await tx.unsafe(`update settings set value = ${originText}, updated_at = now() where name = '${settingName}'`);
+    return rows.length;
+  });
+}
+
+/** Has the code of a read-only database, so that callers and /readyz report it as one. */
+class StandbyReached extends Error {
+  readonly code = "25006";
+
+  constructor() {
+    super("the server is a standby, which cannot store anything until it is promoted");
+  }
+}
