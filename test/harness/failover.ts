@@ -19,6 +19,8 @@ export type FailoverServer = {
   failOver(): Promise<void>;
   /** The same, but the standby does not open a new timeline: a restored copy of the disk. */
   restoreDisk(): Promise<void>;
+  /** The primary dies, and connections reach a standby that was not promoted. */
+  startStandby(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -41,15 +43,15 @@ export async function startFailoverServer(): Promise<FailoverServer> {
     copy = { folder, password };
   }
 
-  async function takeOver({ promote }: { promote: boolean }): Promise<void> {
+  /** `signal` is the file that tells PostgreSQL how to start: to end its recovery on a new timeline, or to stay a standby. */
+  async function takeOver(signal?: "recovery.signal" | "standby.signal"): Promise<void> {
     if (!copy) throw new Error("call replicate first");
     proxy.goAway();
     await primary.stop();
     const dataDir = join(directory, `server-${++copies}`);
     await restoreEmbedded({ dataDir, from: copy.folder, password: copy.password, restoreOtherFiles: async () => {} });
-    // With this file PostgreSQL ends its recovery on a new timeline.
-    if (promote) await writeFile(join(dataDir, "postgres/recovery.signal"), "");
-    const settings = promote ? [...serverSettings, "restore_command=false"] : serverSettings;
+    if (signal) await writeFile(join(dataDir, "postgres", signal), "");
+    const settings = signal ? [...serverSettings, "restore_command=false"] : serverSettings;
     const next: Embedded = await startEmbedded({ dataDir, log: silentLog(), settings });
     primary = { dataDir, stop: next.stop };
     proxy.retarget(next.url);
@@ -59,8 +61,9 @@ export async function startFailoverServer(): Promise<FailoverServer> {
   return {
     server: { ...first, url: proxy.url, pid: () => undefined },
     replicate,
-    failOver: () => takeOver({ promote: true }),
-    restoreDisk: () => takeOver({ promote: false }),
+    failOver: () => takeOver("recovery.signal"),
+    restoreDisk: () => takeOver(),
+    startStandby: () => takeOver("standby.signal"),
     async stop() {
       await proxy.close();
       await primary.stop();
