@@ -106,7 +106,7 @@ export class Events {
           const request = { ...filter, cursor: position.cursor, afterEventId: position.eventId, withEventIds: true };
           for await (const message of this.#connect(request, signal)) {
             failures = 0;
-            resets = 0;
+            if (message.event) resets = 0;
             if (message.event) yield { cursor: message.cursor, event: message.event };
             position = positionAfter(message, position);
             saver.save(position);
@@ -120,7 +120,7 @@ export class Events {
             options.onLogReset?.({ cursor: position.cursor, lastSharedCursor: shared.cursor, error });
             position = shared;
             saver.save(position);
-            resets += 1;
+            if (resets++ > 0) await sleep(backOffMs(resets, Math.random()), signal);
             continue;
           }
           if (permanentErrors.has(error.code)) throw error;

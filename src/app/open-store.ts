@@ -86,14 +86,22 @@ async function open(options: StoreOptions): Promise<Store> {
       const own = sql;
       if (options.for === "command") reopen = () => reopenBackfills(own, known);
     }
-    await recordOrigin(sql);
-    if (!options.keepSchema) await cutIfRestored(sql, options);
+    if (!options.keepSchema) await prepareLogs(sql, options);
     await checkSecret(sql, secrets);
     return { sql, url: server.url, secrets, embedded, schemaVersion: known, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;
   }
+}
+
+async function prepareLogs(sql: Sql, options: StoreOptions): Promise<void> {
+  if (!(await recordOrigin(sql)) && options.for === "program")
+    options.log.warn(
+      {},
+      "the database server does not report its system identifier and timeline: run `posthorn log cut` after each failover or restore that may have lost data",
+    );
+  await cutIfRestored(sql, options);
 }
 
 /** posthorn restore leaves a mark, so that the event logs are cut also if the command ends before this. */

@@ -4,7 +4,7 @@ import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, toWireId, uuidTime } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Cursor, cursorText, lastShared, parseCursor } from "./rules.ts";
-import { eventBounds, eventIdAt, type LogBounds, lastEventBefore } from "./store.ts";
+import { eventIdAt, type LogBounds, lastEventBefore } from "./store.ts";
 import { eventTypes } from "./wire.ts";
 
 export type LogFilter = {
@@ -58,12 +58,18 @@ export async function resolveCursor(
   const { number } = cursor;
   if (number === 0n) return oldest - 1n;
   const shared = lastShared(cursor, cuts);
-  if (shared !== undefined && number > shared) throw await cutProblem(sql, workspaceId, { lost: number, shared });
+  if (shared !== undefined && number > shared) {
+    // A log that does not know the cut was restored to a time before it, and may share less.
+    const isKnown = cursor.cut === undefined || cuts.includes(cursor.cut);
+    const before = eventId && !isKnown ? await sharedBefore(sql, workspaceId, { eventId, number, bounds }) : shared;
+    throw await cutProblem(sql, workspaceId, { shared: before < shared ? before : shared, bounds });
+  }
   const isStored = number >= oldest && number <= last;
-  if (eventId && (isStored || number > last) && (await eventIdAt(sql, workspaceId, number)) !== eventId)
+  const storedId = eventId && isStored ? await eventIdAt(sql, workspaceId, number) : undefined;
+  if (eventId && number >= oldest && storedId !== eventId)
     throw await cutProblem(sql, workspaceId, {
-      lost: number,
       shared: await sharedBefore(sql, workspaceId, { eventId, number, bounds }),
+      bounds,
     });
   if (number < oldest - 1n || number > last) throw outOfRange(number, bounds);
   return number;
@@ -76,7 +82,7 @@ const clockDifferenceMs = 60_000;
  * The log was cut, and the cut is not recorded. Events that were written after the cut are younger than the client's last event, so the two
  * logs share what is older.
  */
-async function sharedBefore(
+export async function sharedBefore(
   sql: Sql,
   workspaceId: string,
   { eventId, number, bounds }: { eventId: string; number: bigint; bounds: LogBounds },
@@ -86,21 +92,23 @@ async function sharedBefore(
   return older < number ? older : number - 1n;
 }
 
-/** Tells the reader where to resume. Events up to `shared` are the same in the log that it has read and in the current one. */
+/**
+ * The error that names the cursor to resume from. Events up to `shared` are the same in the log that the client has read and in the one with
+ * these bounds. If retention has deleted some of the events after it, resuming fails as out of range.
+ */
 export async function cutProblem(
   sql: Sql,
   workspaceId: string,
-  { lost, shared }: { lost: bigint; shared: bigint },
+  { shared, bounds }: { shared: bigint; bounds: LogBounds },
 ): Promise<Problem> {
-  const { oldest, cuts } = await eventBounds(sql, workspaceId);
-  const last = shared < oldest - 1n ? oldest - 1n : shared;
-  const lastSharedCursor = cursorText(last, cuts);
+  const last = shared < bounds.last ? shared : bounds.last;
+  const lastSharedCursor = cursorText(last, bounds.cuts);
   const id = await eventIdAt(sql, workspaceId, last);
   const metadata: Record<string, string> = { lastSharedCursor };
   if (id !== undefined) metadata.lastSharedEventId = toWireId("event", id);
   return new Problem(
     "out_of_range",
-    `The database lost the end of the event log: it was restored, or a standby took over. The event at cursor ${lost} no longer exists. Resume from cursor ${lastSharedCursor}; the events after it are new.`,
+    `The database lost events that this client has read: it was restored, or a standby took over. Resume from cursor ${lastSharedCursor}; the events after it are new.`,
     { reason: "LOG_CUT", metadata },
   );
 }

@@ -3,21 +3,25 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { revokedAmong } from "../keys/store.ts";
 import type { Log } from "../ops/log.ts";
+import { makeCutLetters } from "../postgres/log-origin.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { CatchUp } from "./catch-up.ts";
-import { type Cuts, isOlder, isSameLog, lastSharedSince } from "./rules.ts";
-import { type LogBounds, type NewEvents, readNewEvents, type StoredEvent, weightOf } from "./store.ts";
+import { sharedBefore } from "./cursor.ts";
+import { type Cuts, isContinued, isSameLog, lastSharedSince } from "./rules.ts";
+import {
+  cutLog,
+  eventBounds,
+  type LogBounds,
+  type NewEvents,
+  newestStored,
+  readNewEvents,
+  type StoredEvent,
+  weightOf,
+} from "./store.ts";
 
-/** Thrown to a reader whose log has more cuts than it knows. */
-export class LogWasCut extends Error {
-  readonly cuts: Cuts;
-
-  constructor(cuts: Cuts) {
-    super("the event log was cut");
-    this.cuts = cuts;
-  }
-}
+/** Thrown to a reader of a log that has other cuts than it knows. */
+export class LogWasCut extends Error {}
 
 export type Subscription = {
   /** The oldest and the newest event when the stream was opened. */
@@ -28,8 +32,8 @@ export type Subscription = {
   headId(): string | undefined;
   /** The cuts of the log that this node knows. */
   cuts(): Cuts;
-  /** Reports cuts that a statement of the stream has found before the follower. */
-  noteCuts(cuts: Cuts): void;
+  /** Reads the cuts again, for a stream that found others. */
+  refresh(): Promise<void>;
   /** Events after a number of the log with these cuts, from memory; undefined when some of them are no longer in memory and must be read
    * from the store. Throws LogWasCut if the log has other cuts. */
   recent(after: bigint, cuts: Cuts): readonly StoredEvent[] | undefined;
@@ -58,13 +62,22 @@ const maxEvents = 512;
 const busyMs = 10_000;
 
 /** A log with open streams. */
-type Followed = { workspaceId: string; tail: Tail; cuts: Cuts; streams: Set<Stream>; grewAt: number };
+type Followed = {
+  workspaceId: string;
+  tail: Tail;
+  cuts: Cuts;
+  /** The last poll whose result was applied. */
+  read: number;
+  streams: Set<Stream>;
+  grewAt: number;
+};
 type Stream = { keyId: string | undefined; revoked: boolean; notify(): void };
 
 export type FollowerDeps = { sql: Sql; log: Log; wake: Wake; catchUp: Pick<CatchUp, "bounds"> };
 
 export function createFollower(deps: FollowerDeps): Follower {
   const followed = new Map<string, Followed>();
+  let reads = 0;
   let timer: NodeJS.Timeout | undefined;
   let unsubscribe = () => {};
 
@@ -80,18 +93,46 @@ export function createFollower(deps: FollowerDeps): Follower {
   async function poll(which: (log: Followed) => boolean): Promise<void> {
     const logs = [...followed.values()].filter(which);
     if (logs.length === 0) return;
-    const known = logs.map(({ workspaceId, tail, cuts }) => ({ workspaceId, after: tail.head(), cuts }));
+    const known = logs.map(({ workspaceId, tail, cuts }) => ({
+      workspaceId,
+      after: tail.head(),
+      afterId: tail.headId(),
+      cuts,
+    }));
+    const read = ++reads;
     for (const found of await readNewEvents(deps.sql, known, maxEvents)) {
-      // The last stream of the log may have closed during the query.
+      // The last stream of the log may have closed during the query, and a later query may have been faster.
       const log = followed.get(found.workspaceId);
-      if (log) append(log, found);
+      if (!log || log.read > read) continue;
+      log.read = read;
+      if (found.wentBack && !isContinued(log.cuts, found.cuts)) await recordCut(log, found);
+      else append(log, found);
     }
   }
 
+  /** The database was restored without a trace while streams followed this log. The next poll finds the cut. */
+  async function recordCut({ workspaceId, tail }: Followed, { last }: NewEvents): Promise<void> {
+    const stored =
+      (await newestStored(deps.sql, workspaceId, tail.known())) ?? (await estimateShared(workspaceId, tail));
+    const shared = stored < last ? stored : last;
+    deps.log.warn(
+      { workspaceId, shared: shared.toString() },
+      "the database lost events that streams have sent: the event log is cut, and the readers get the cursor to resume from",
+    );
+    await cutLog(deps.sql, workspaceId, shared, makeCutLetters());
+    pollLogs();
+  }
+
+  async function estimateShared(workspaceId: string, tail: Tail): Promise<bigint> {
+    const eventId = tail.known()[0]?.id;
+    if (eventId === undefined) return 0n;
+    const bounds = await eventBounds(deps.sql, workspaceId);
+    return await sharedBefore(deps.sql, workspaceId, { eventId, number: tail.head(), bounds });
+  }
+
   function append(log: Followed, { events, last, cuts }: NewEvents): void {
-    if (isOlder(cuts, log.cuts)) return;
     const isCut = !isSameLog(log.cuts, cuts);
-    if (isCut) applyCuts(log, cuts);
+    if (isCut) applyCuts(log, { last, cuts });
     // The events of a log that was cut follow a number of the old log.
     const added = isCut ? [] : events.filter((event) => log.tail.add(event));
     if (added.length === 0 && !isCut) return;
@@ -102,10 +143,10 @@ export function createFollower(deps: FollowerDeps): Follower {
   }
 
   /** Forgets the events that the log has lost. */
-  function applyCuts(log: Followed, cuts: Cuts): void {
-    if (isSameLog(log.cuts, cuts) || isOlder(cuts, log.cuts)) return;
-    const shared = lastSharedSince(log.cuts, cuts);
-    if (shared !== undefined && shared < log.tail.head()) log.tail = createTail(shared);
+  function applyCuts(log: Followed, { last, cuts }: { last: bigint; cuts: Cuts }): void {
+    const shared = lastSharedSince(log.cuts, cuts) ?? last;
+    const end = shared < last ? shared : last;
+    if (end < log.tail.head()) log.tail = createTail(end);
     log.cuts = cuts;
   }
 
@@ -151,11 +192,11 @@ export function createFollower(deps: FollowerDeps): Follower {
         workspaceId,
         tail: createTail(bounds.last, bounds.lastId),
         cuts: bounds.cuts,
+        read: 0,
         streams: new Set(),
         grewAt: -busyMs,
       };
       followed.set(workspaceId, log);
-      applyCuts(log, bounds.cuts);
       const notifier = createNotifier();
       const stream: Stream = { keyId, revoked: false, notify: notifier.notify };
       log.streams.add(stream);
@@ -164,9 +205,9 @@ export function createFollower(deps: FollowerDeps): Follower {
         head: () => log.tail.head(),
         headId: () => log.tail.headId(),
         cuts: () => log.cuts,
-        noteCuts: (cuts) => applyCuts(log, cuts),
+        refresh: () => poll((one) => one === log),
         recent(after, cuts) {
-          if (!isSameLog(log.cuts, cuts)) throw new LogWasCut(log.cuts);
+          if (!isSameLog(log.cuts, cuts)) throw new LogWasCut("the event log was cut");
           return log.tail.after(after);
         },
         waitForNews: notifier.wait,
@@ -226,6 +267,8 @@ export type Tail = {
   headId(): string | undefined;
   /** The events after a number; undefined when some of them are no longer in memory. */
   after(number: bigint): readonly StoredEvent[] | undefined;
+  /** The number and id of the events in memory, and of the one before them if it is known. */
+  known(): { number: string; id: string }[];
   /** False for an event that was added before. */
   add(event: StoredEvent): boolean;
 };
@@ -236,11 +279,13 @@ const maxTailCharacters = 1024 * 1024;
 export function createTail(last: bigint, lastId?: string): Tail {
   let head = last;
   let headId = lastId;
+  let before = lastId === undefined ? undefined : { number: last.toString(), id: lastId };
   let kept: { event: StoredEvent; weight: number }[] = [];
   let weight = 0;
   return {
     head: () => head,
     headId: () => headId,
+    known: () => [...(before ? [before] : []), ...kept.map(({ event }) => event)],
     after(number) {
       const first = head - BigInt(kept.length);
       return number < first ? undefined : kept.slice(Number(number - first)).map(({ event }) => event);
@@ -252,6 +297,7 @@ export function createTail(last: bigint, lastId?: string): Tail {
       if (number !== head + 1n) {
         kept = [];
         weight = 0;
+        before = undefined;
       }
       head = number;
       headId = event.id;
@@ -259,7 +305,7 @@ export function createTail(last: bigint, lastId?: string): Tail {
       weight += kept.at(-1)!.weight;
       let dropped = 0;
       while (kept.length - dropped > maxTailEvents || weight > maxTailCharacters) weight -= kept[dropped++]!.weight;
-      if (dropped > 0) kept.splice(0, dropped);
+      if (dropped > 0) before = kept.splice(0, dropped).at(-1)!.event;
       return true;
     },
   };

@@ -38,19 +38,18 @@ export function lastShared({ cut }: Pick<Cursor, "cut">, cuts: Cuts): bigint | u
 
 /** The same for a reader that followed the log while it had the cuts `before`. */
 export function lastSharedSince(before: Cuts, cuts: Cuts): bigint | undefined {
-  const isContinued = before.every((name, i) => cuts[i] === name);
-  return isContinued
-    ? smallest(cuts.slice(before.length).map(sharedLast))
-    : smallest([...before, ...cuts].map(sharedLast));
+  const firstOther = before.findIndex((name, i) => cuts[i] !== name);
+  const common = firstOther < 0 ? before.length : firstOther;
+  return smallest([...before.slice(common), ...cuts.slice(common)].map(sharedLast));
+}
+
+/** Whether the newer list of cuts adds to the older one. Otherwise a backup from before the last known cut was restored. */
+export function isContinued(before: Cuts, cuts: Cuts): boolean {
+  return cuts.length > before.length && before.every((name, i) => cuts[i] === name);
 }
 
 export function isSameLog(a: Cuts, b: Cuts): boolean {
   return a === b || (a.length === b.length && a.every((name, i) => b[i] === name));
-}
-
-/** Whether a statement that started earlier has found these cuts. */
-export function isOlder(cuts: Cuts, than: Cuts): boolean {
-  return cuts.length < than.length && cuts.every((name, i) => than[i] === name);
 }
 
 function sharedLast(cut: string): bigint {

@@ -80,7 +80,7 @@ function searchEnd(
  */
 async function readRetained(sql: Sql, page: EventPage & { upTo: bigint; cuts: Cuts }): Promise<PageContent> {
   const { events, complete, bounds } = await readEventPage(sql, page);
-  if (!isSameLog(bounds.cuts, page.cuts)) throw new LogWasCut(bounds.cuts);
+  if (!isSameLog(bounds.cuts, page.cuts)) throw new LogWasCut("the event log was cut");
   // A complete page has searched the whole range: no number after its last event matches the filter.
   const reached = complete ? page.upTo : BigInt(events.at(-1)!.number);
   const content = { events, reached, cuts: page.cuts };
@@ -178,14 +178,17 @@ function cursorMessage(log: FollowedLog, number: bigint, id: string | undefined)
 /** A stream that has read nothing of the lost part continues in the new log. Throws for other streams and other errors. */
 async function continueAfterCut(log: FollowedLog, position: bigint, error: unknown): Promise<undefined> {
   if (!(error instanceof LogWasCut)) throw error;
-  const shared = lastSharedSince(log.cuts, error.cuts);
-  log.subscription.noteCuts(error.cuts);
-  log.cuts = error.cuts;
-  if (shared === undefined || position <= shared) {
-    if (log.end !== undefined && shared !== undefined && log.end > shared) log.end = shared;
-    return;
+  // The page may be a shared one, read for a stream that knew less.
+  await log.subscription.refresh();
+  const cuts = log.subscription.cuts();
+  const shared = lastSharedSince(log.cuts, cuts);
+  log.cuts = cuts;
+  if (shared === undefined) return;
+  if (position > shared) {
+    const bounds = await eventBounds(log.sql, log.workspaceId);
+    throw await cutProblem(log.sql, log.workspaceId, { shared, bounds: { ...bounds, cuts } });
   }
-  throw await cutProblem(log.sql, log.workspaceId, { lost: position, shared });
+  if (log.end !== undefined && log.end > shared) log.end = shared;
 }
 
 type FollowedLog = {

@@ -66,19 +66,38 @@ export async function eventIdAt(sql: Sql, workspaceId: string, number: bigint): 
   return row?.id;
 }
 
-/** The newest event that is older than this time, assuming that events are stored in the order of their times; `oldest` - 1 if there is
- * none. A binary search: there is no index by time. */
+/**
+ * The newest event that is older than this time, assuming that events are stored in the order of their times; `oldest` - 1 if there is none.
+ * A binary search by primary key: there is no index by time.
+ */
 export async function lastEventBefore(sql: Sql, workspaceId: string, time: Date, bounds: LogBounds): Promise<bigint> {
-  let known = bounds.oldest - 1n;
-  let end = bounds.last + 1n;
-  while (end - known > 1n) {
-    const middle = (known + end) / 2n;
-    const [row] = await sql<{ older: boolean }[]>`
-      select created_at < ${time} as older from events where workspace_id = ${workspaceId} and number = ${middle.toString()}`;
-    if (row?.older === false) end = middle;
-    else known = middle;
-  }
-  return known;
+  const [row] = await sql<{ known: string }[]>`
+    with recursive search(known, stop) as (
+      select ${(bounds.oldest - 1n).toString()}::bigint, ${(bounds.last + 1n).toString()}::bigint
+      union all
+      select case when is_younger then known else middle end, case when is_younger then middle else stop end
+      from (select known, stop, (known + stop) / 2 as middle from search where stop - known > 1) s cross join lateral (
+        select coalesce((select created_at >= ${time} from events where workspace_id = ${workspaceId} and number = s.middle), false) as is_younger) e
+    )
+    select max(known) as known from search`;
+  return BigInt(row!.known);
+}
+
+/** The newest of these events that the log still has; undefined if it has none of them. Primary key. */
+export async function newestStored(
+  sql: Sql,
+  workspaceId: string,
+  events: readonly { number: string; id: string }[],
+): Promise<bigint | undefined> {
+  const [row] = await sql<{ number: string | null }[]>`
+    select max(k.number) as number from unnest(${events.map((e) => e.number)}::bigint[], ${events.map((e) => e.id)}::uuid[]) as k(number, id)
+    cross join lateral (select id from events e where e.workspace_id = ${workspaceId} and e.number = k.number limit 1) e where e.id = k.id`;
+  return row?.number == null ? undefined : BigInt(row.number);
+}
+
+/** Records that the log of one workspace was cut after this number. The letters make the name of the cut unique. */
+export async function cutLog(sql: Sql, workspaceId: string, shared: bigint, letters: string): Promise<void> {
+  await sql`update event_counters set cuts = cuts || ${`${shared}${letters}`}::text where workspace_id = ${workspaceId}`;
 }
 
 export type EventFilter = { types?: readonly string[]; emailId?: string };
@@ -120,39 +139,51 @@ export async function readEventPage(sql: Sql, page: EventPage): Promise<ReadPage
   return { events, complete: events.length === found, bounds: boundsOf(rows[0]!) };
 }
 
+/** A log as a node knows it: its newest event and its cuts. */
+export type KnownLog = { workspaceId: string; after: bigint; afterId: string | undefined; cuts: Cuts };
+
 export type NewEvents = {
   workspaceId: string;
   /** The number of the newest event, which the list need not reach. */
   last: bigint;
   cuts: Cuts;
   events: StoredEvent[];
+  /** The event at the known number is missing or is another one: the database was restored without a trace. */
+  wentBack: boolean;
 };
 
-/** New events of many workspaces in one statement: for each log that has grown or was cut, at most `limit` events after the known number. */
-export async function readNewEvents(
-  sql: Sql,
-  known: readonly { workspaceId: string; after: bigint; cuts: Cuts }[],
-  limit: number,
-): Promise<NewEvents[]> {
+/** New events of many workspaces in one statement: for each log that has changed, at most `limit` events after the known number. */
+export async function readNewEvents(sql: Sql, known: readonly KnownLog[], limit: number): Promise<NewEvents[]> {
   const rows = await sql<(StoredEvent & { workspaceId: string; last: string; cuts: string[] })[]>`
     select k.workspace_id as "workspaceId", c.last, c.cuts, e.* from unnest(
       ${known.map((k) => k.workspaceId)}::uuid[], ${known.map((k) => k.after.toString())}::bigint[],
       ${known.map((k) => k.cuts.at(-1) ?? "")}::text[]) as k(workspace_id, after, cut)
     join event_counters c on c.workspace_id = k.workspace_id
-      and (c.last > k.after or coalesce(c.cuts[cardinality(c.cuts)], '') <> k.cut)
+      and (c.last <> k.after or coalesce(c.cuts[cardinality(c.cuts)], '') <> k.cut)
     left join lateral (
       select ${columns(sql)} from (
         select *, sum(pg_column_size(payload)) over (order by number) - pg_column_size(payload) as before from (
-          select * from events where workspace_id = k.workspace_id and number > k.after order by number limit ${limit}) page) sized
+          -- With the known event itself, to see that it is still there.
+          select * from events where workspace_id = k.workspace_id and number >= k.after order by number limit ${limit + 1}) page) sized
       where before < ${pageBytes}) e on true
     order by k.workspace_id, e.number`;
-  const logs = new Map<string, NewEvents>();
+  const logs = new Map(known.map((log) => [log.workspaceId, log]));
+  const found = new Map<string, NewEvents>();
   for (const { workspaceId, last, cuts, ...event } of rows) {
-    const log = logs.get(workspaceId) ?? { workspaceId, last: BigInt(last), cuts, events: [] };
-    logs.set(workspaceId, log);
-    if (event.number !== null) log.events.push(event);
+    const { after, afterId } = logs.get(workspaceId)!;
+    const log = found.get(workspaceId) ?? {
+      workspaceId,
+      last: BigInt(last),
+      cuts,
+      events: [],
+      wentBack: BigInt(last) < after,
+    };
+    found.set(workspaceId, log);
+    if (event.number === null) continue;
+    if (BigInt(event.number) > after) log.events.push(event);
+    else if (afterId !== undefined && event.id !== afterId) log.wentBack = true;
   }
-  return [...logs.values()];
+  return [...found.values()];
 }
 
 function columns(sql: Sql) {

@@ -5,6 +5,7 @@
  */
 import type { Client } from "pg";
 import type { Log } from "../ops/log.ts";
+import type { ReachedServer } from "./log-origin.ts";
 import { withCode } from "./lost-connection.ts";
 import { type Outage, outageOf } from "./outage.ts";
 import { probeWrite } from "./write-probe.ts";
@@ -19,7 +20,7 @@ export type DatabaseHealth = {
   /** Tests a real write now; rejects with the reason why it fails. */
   testWrite(): Promise<void>;
   /** Called with the server that a new connection has reached. */
-  noteServer(origin: string): void;
+  noteServer(server: ReachedServer): void;
   /** Calls the listener when connections reach another server than before, which may lack the newest writes of this process. */
   onServerChange(listener: () => void): void;
   close(): void;
@@ -127,8 +128,8 @@ export function createHealth({
       probeWrite(connect).catch((error) => {
         throw withCode(error);
       }),
-    noteServer(origin) {
-      const hasChanged = server !== undefined && server !== origin;
+    noteServer({ origin, isCut }) {
+      const hasChanged = server !== undefined && (isCut || server !== origin);
       server = origin;
       if (hasChanged) for (const listener of serverListeners) listener();
     },

@@ -20,7 +20,7 @@ export type LeaseLoopDeps = {
   waitMs(): number;
   /** Called after a failed turn: the caller's view of the database may be out of date. */
   onFailure(): void;
-  /** Called when a worker id that was replaced has no work left and nothing was done under its remaining leases. */
+  /** Called when a worker id that was replaced has no work left: nothing was done under its remaining leases. */
   onRetired?(workerId: number): Promise<void>;
 };
 
@@ -34,7 +34,7 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
   const cut = new AbortController();
   const inProgress = new Set<Promise<void>>();
   const alarm = createAlarm();
-  const leases = { taken: 0, unconfirmed: false, lost: false };
+  const leases = { taken: 0, unconfirmed: false };
   let running: Promise<void> | undefined;
 
   async function run(): Promise<void> {
@@ -55,19 +55,22 @@ export function createLeaseLoop(deps: LeaseLoopDeps) {
   /** A lease statement that failed may still have committed. Its rows become free when the worker id that leased them is gone. */
   async function renewWorker(): Promise<void> {
     const old = worker.workerId();
-    const { lost } = leases;
-    const done = Promise.allSettled(inProgress).then(async () => {
-      if (!cut.signal.aborted && !lost) await deps.onRetired?.(old);
-    });
-    await worker.renew(done.catch(() => {}));
+    // Before the renewal, so that a change of the server during it leads to another one.
     leases.unconfirmed = false;
-    leases.lost = false;
+    const done = Promise.allSettled(inProgress).then(async () => {
+      if (!cut.signal.aborted) await deps.onRetired?.(old);
+    });
+    try {
+      await worker.renew(done.catch(() => {}));
+    } catch (error) {
+      leases.unconfirmed = true;
+      throw error;
+    }
   }
 
-  // A server that lost the results of finished work still has its leases. They are in doubt.
+  // A server that lost the results of finished work still has its leases.
   deps.health.onServerChange(() => {
     leases.unconfirmed = true;
-    leases.lost = true;
     alarm.ring();
   });
 

@@ -20,24 +20,27 @@ const settingName = "log_origin";
 /** SQLSTATE: the table, the function or the right to call it is missing. Then there is nothing to compare. */
 const cannotCompare = /^(42P01|42883|42501|0A000)$/;
 
+export type ReachedServer = {
+  origin: string;
+  /** This connection has recorded a cut. */
+  isCut: boolean;
+};
+
 /**
  * Returns the server that the connection has reached, if it can be compared. Rejects for a standby: a session that was opened before its
  * promotion could write without a check.
  */
-export async function checkOrigin(client: ClientBase, log: Log): Promise<string | undefined> {
+export async function checkOrigin(client: ClientBase, log: Log): Promise<ReachedServer | undefined> {
   const row = await readOrigin(client);
   if (row?.origin === "standby") throw new StandbyReached();
-  if (row && row.recorded !== row.origin) await record(client, row, log);
-  return row?.origin;
-}
-
-async function record(client: ClientBase, row: { recorded: string; origin: string }, log: Log): Promise<void> {
-  await cut(client, row.origin, (workspaces) =>
-    log.warn(
-      { recorded: row.recorded, origin: row.origin, workspaces },
-      "the database was restored or has failed over: the event logs may have lost their end, and streams report the cut to their readers",
-    ),
+  if (!row || row.recorded === row.origin) return row && { origin: row.origin, isCut: false };
+  const workspaces = await cut(client, row.origin);
+  if (workspaces === undefined) return { origin: row.origin, isCut: false };
+  log.warn(
+    { recorded: row.recorded, origin: row.origin, workspaces },
+    "the database was restored or has failed over: the event logs may have lost their end, and streams report the cut to their readers",
   );
+  return { origin: row.origin, isCut: true };
 }
 
 async function readOrigin(client: ClientBase): Promise<{ recorded: string; origin: string } | undefined> {
@@ -56,19 +59,26 @@ async function readOrigin(client: ClientBase): Promise<{ recorded: string; origi
 const skipWorkerIds =
   "select setval(pg_get_serial_sequence('workers', 'id'), nextval(pg_get_serial_sequence('workers', 'id')) + 100000)";
 
+/** In the order in which other statements lock the counters of several workspaces. */
+const cutAll = `update event_counters c set cuts = c.cuts || (c.last || $1::text)
+  from (select workspace_id from event_counters order by workspace_id for update) locked where c.workspace_id = locked.workspace_id`;
+
+/** A cut may take longer than other statements: no other connection writes until it is done. */
+const cutTimeoutMs = 10 * 60_000;
+
 /** The lock on the setting makes other connections wait, so that no event is written before the cut. */
-async function cut(client: ClientBase, origin: string, onCut: (workspaces: number) => void): Promise<void> {
-  await client.query("begin");
+async function cut(client: ClientBase, origin: string): Promise<number | undefined> {
+  // node-postgres supports query_timeout per statement, but its types do not have it.
+  const limit = { query_timeout: cutTimeoutMs };
+  await client.query(`begin; set local statement_timeout = ${cutTimeoutMs}`);
   try {
     const { rows } = await client.query(`select value from settings where name = '${settingName}' for update`);
     if (rows[0]?.value === origin) return void (await client.query("commit"));
-    const { rowCount } = await client.query("update event_counters set cuts = cuts || (last || $1::text)", [
-      makeName(),
-    ]);
+    const { rowCount } = await client.query({ text: cutAll, values: [makeCutLetters()], ...limit });
     await client.query(skipWorkerIds);
     await client.query(`update settings set value = $1, updated_at = now() where name = '${settingName}'`, [origin]);
     await client.query("commit");
-    onCut(rowCount ?? 0);
+    return rowCount ?? 0;
   } catch (error) {
     await client.query("rollback").catch(() => {});
     throw error;
@@ -76,27 +86,34 @@ async function cut(client: ClientBase, origin: string, onCut: (workspaces: numbe
 }
 
 /** Letters that make the names of two cuts different, also after a restore from before the first one. */
-function makeName(): string {
+export function makeCutLetters(): string {
   return Array.from({ length: 6 }, () => String.fromCharCode(97 + randomInt(26))).join("");
 }
 
-/** Records the server that writes the logs. Called once the schema exists. */
-export async function recordOrigin(sql: Sql): Promise<void> {
+/** Records the server that writes the logs. Called once the schema exists. False if the server does not identify itself. */
+export async function recordOrigin(sql: Sql): Promise<boolean> {
   const text = `insert into settings (name, value) select '${settingName}', ${originText} on conflict (name) do nothing`;
-  await sql.unsafe(text).catch((error) => {
+  try {
+    await sql.unsafe(text);
+    return true;
+  } catch (error) {
     if (!cannotCompare.test(String((error as { code?: string }).code))) throw error;
-  });
+    return false;
+  }
 }
 
 /** Cuts all logs at their newest event, for a restore that left no other trace. Returns the number of logs. */
 export async function cutLogs(sql: Sql): Promise<number> {
-  return await sql.begin(async (tx) => {
-    await tx`select 1 from settings where name = ${settingName} for update`;
-    await tx.unsafe(skipWorkerIds);
-    const rows = await tx`update event_counters set cuts = cuts || (last || ${makeName()}::text) returning 1`;
-    await tx.unsafe(`update settings set value = ${originText}, updated_at = now() where name = '${settingName}'`);
-    return rows.length;
-  });
+  return await sql.session(
+    async (session) =>
+      await session.begin(async (tx) => {
+        await tx`select 1 from settings where name = ${settingName} for update`;
+        const [{ logs }] = await tx<[{ logs: number }]>`select count(*)::int as logs from event_counters`;
+        await tx.unsafe(cutAll.replace("$1", `'${makeCutLetters()}'`));
+        await tx.unsafe(skipWorkerIds);
+        return logs;
+      }),
+  );
 }
 
 /** Has the code of a read-only database, so that callers and /readyz report it as one. */

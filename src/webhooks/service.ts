@@ -73,7 +73,7 @@ export type WebhookServiceDeps = {
 /** Event numbers. */
 type Range = { from: bigint; to: bigint };
 /** A range that the caller names by its cursors. */
-type CursorRange = Range & Pick<Cursor, "cut">;
+type CursorRange = Range & { cursors: readonly Cursor[] };
 
 /** Events in one RedeliverWebhook call. */
 const maxRange = 10_000n;
@@ -226,9 +226,12 @@ async function redeliverWebhook(
       "failed_precondition",
       "The webhook is disabled, so nothing is posted to it. Enable it with UpdateWebhook first.",
     );
-  const { oldest, last, cuts } = await eventBounds(sql, workspaceId);
-  const shared = requestedRange && lastShared(requestedRange, cuts);
-  if (shared !== undefined && range.to > shared) throw await cutProblem(sql, workspaceId, { lost: range.to, shared });
+  const bounds = await eventBounds(sql, workspaceId);
+  const { oldest, last } = bounds;
+  for (const cursor of requestedRange?.cursors ?? []) {
+    const shared = lastShared(cursor, bounds.cuts);
+    if (shared !== undefined && cursor.number > shared) throw await cutProblem(sql, workspaceId, { shared, bounds });
+  }
   if (range.from < oldest || range.to > last)
     throw new Problem(
       "out_of_range",
@@ -262,8 +265,8 @@ function readRange(request: RedeliverWebhookRequest): CursorRange | undefined {
   }
   if (noRange) throw invalid([{ field: "deliveryId", description: "is required, or fromCursor and toCursor instead" }]);
   const problems: Violation[] = [];
-  const { number: from } = readCursor("fromCursor", fromCursor, problems);
-  const { number: to, cut } = readCursor("toCursor", toCursor, problems);
+  const cursors = [readCursor("fromCursor", fromCursor, problems), readCursor("toCursor", toCursor, problems)] as const;
+  const [{ number: from }, { number: to }] = cursors;
   if (problems.length === 0 && to < from)
     problems.push({ field: "toCursor", description: `must not be before fromCursor: ${to} is less than ${from}` });
   if (problems.length === 0 && to - from >= maxRange)
@@ -272,7 +275,7 @@ function readRange(request: RedeliverWebhookRequest): CursorRange | undefined {
       description: `must leave at most ${maxRange} events in the range, but leaves ${to - from + 1n}: split the range`,
     });
   if (problems.length > 0) throw invalid(problems);
-  return { from, to, cut };
+  return { from, to, cursors };
 }
 
 function readCursor(field: string, text: string, problems: Violation[]): Cursor {

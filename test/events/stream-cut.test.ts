@@ -1,5 +1,5 @@
-/** A failover or a restore that loses the end of the event log: every reader that was further ahead is told, resumes from the last shared
- * event and misses nothing. Readers that were not affected notice nothing. On real servers: the standby is a copy of the primary. */
+/** A failover or a restore that loses the end of the event log: every reader that was further ahead gets an error with the last shared
+ * cursor, resumes from it and misses nothing. Readers that were not affected notice nothing. On real servers: the standby is a copy of the primary. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type FailoverServer, startFailoverServer } from "../harness/failover.ts";
@@ -18,6 +18,14 @@ after(async () => {
 });
 
 const add = (count: number) => addEvents(testbed.database.sql, testbed.workspaceId, count);
+/** Tries until the connections of the test have reached the new server. */
+const addOnNewServer = (count: number) =>
+  until("events on the new server", () =>
+    add(count).then(
+      () => true,
+      () => false,
+    ),
+  );
 const last = async () => Number((await testbed.table()).at(-1)?.number ?? 0);
 const cursorsOf = (stream: OpenStream) => stream.events().map(({ cursor }) => cursor);
 
@@ -52,12 +60,7 @@ test("after a failover that lost events, live streams end with the last shared c
 
   await postgres.failOver();
   // As many new events as were lost, and more: their numbers were used before.
-  await until("events on the new server", () =>
-    add(100).then(
-      () => true,
-      () => false,
-    ),
-  );
+  await addOnNewServer(100);
   const newest = await last();
   assert.ok(newest > lost);
 
@@ -114,12 +117,7 @@ test("a second failover cuts the log again, and readers of both older logs get t
   await postgres.replicate();
   await add(5);
   await postgres.failOver();
-  await until("events on the third server", () =>
-    add(10).then(
-      () => true,
-      () => false,
-    ),
-  );
+  await addOnNewServer(10);
   const [, second] = (await cuts()) as [string, string];
   assert.ok(second.startsWith(String(shared)));
   const resume = async (cursor: string) => {
@@ -138,12 +136,7 @@ test("a restored disk leaves no trace, and afterEventId detects it", async () =>
   await add(20);
   const { nextCursor, nextEventId } = await latest();
   await postgres.restoreDisk();
-  await until("events on the restored server", () =>
-    add(30).then(
-      () => true,
-      () => false,
-    ),
-  );
+  await addOnNewServer(30);
   assert.deepEqual(await cuts(), known, "no cut is recorded");
   assert.equal((await list({ cursor: nextCursor })).status, 200, "the cursor alone does not show the loss");
   const { body } = await list({ cursor: nextCursor, afterEventId: nextEventId });
@@ -154,6 +147,48 @@ test("a restored disk leaves no trace, and afterEventId detects it", async () =>
     select 'evt_' || id as id from events where workspace_id = ${testbed.workspaceId} and number = ${shared}`;
   const cursor = `${shared}-${known.at(-1)}`;
   assert.equal((await list({ cursor, afterEventId: row!.id })).status, 200, "a reader before the loss");
+});
+
+test("open streams notice a restored disk by the events that they have sent, and the cut is recorded", async () => {
+  const shared = await last();
+  const [before] = (await cuts()).slice(-1);
+  await postgres.replicate();
+  const stream = await openUntil(`${shared}-${before}`);
+  await add(20);
+  await stream.until("the lost events", ({ messages }) => messages.at(-1)?.cursor === `${shared + 20}-${before}`);
+  await postgres.restoreDisk();
+  await addOnNewServer(30);
+  const end = await stream.ended;
+  assert.equal(end.code, "out_of_range", end.message);
+  assert.match(end.message, new RegExp(`Resume from cursor ${shared}-${before};`));
+  assert.match((await cuts()).at(-1)!, new RegExp(`^${shared}[a-z]{6}$`));
+  const resumed = await testbed.read({ cursor: `${shared}-${before}`, follow: false });
+  assert.deepEqual([resumed.end.code, resumed.events.length], ["ok", 30]);
+});
+
+test("a log that was restored to a time before its cut bounds what is shared by its end and by afterEventId", async () => {
+  const newest = await last();
+  const { nextEventId } = await latest();
+  const unknown = `${newest + 100}-${newest + 50}zzzzzz`;
+  const cut = await list({ cursor: unknown, afterEventId: nextEventId });
+  assert.equal(cut.body.code, "out_of_range");
+  const [, resume] = /Resume from cursor (\d+)/.exec(String(cut.body.message))!;
+  assert.ok(Number(resume) < newest, `resumes at ${resume} of ${newest}`);
+  const [, capped] = /Resume from cursor (\d+)/.exec(String((await list({ cursor: unknown })).body.message))!;
+  assert.ok(Number(capped) <= newest);
+});
+
+test("numbers that no log has are out of range, also with afterEventId and in the name of a cut", async () => {
+  const { nextEventId } = await latest();
+  for (const request of [
+    { cursor: "9".repeat(30), afterEventId: nextEventId },
+    { cursor: "9".repeat(30) },
+    { cursor: `${"9".repeat(20)}-${"9".repeat(19)}zzzz` },
+    { cursor: `${"9".repeat(20)}-${"9".repeat(19)}zzzz`, afterEventId: nextEventId },
+  ]) {
+    const { status, body } = await list(request);
+    assert.deepEqual([status, body.code], [400, "out_of_range"], JSON.stringify(request));
+  }
 });
 
 async function cuts(): Promise<string[]> {

@@ -63,7 +63,7 @@ async function loseEnd(times: number, progress: Progress): Promise<Findings> {
       gaps: 0,
       recoveryMs,
       broken,
-      note: `in flight counts the events that the failovers lost; the readers were told ${following.map((one) => one.resets()).join(", ")} times`,
+      note: `in flight counts the events that the failovers lost; the readers got ${following.map((one) => one.resets()).join(", ")} resets`,
     };
   } finally {
     await testbed.stop();
@@ -114,7 +114,7 @@ async function compare(testbed: WebhookTestbed, following: readonly Reader[], ti
       broken.push(`reader ${i} differs from the log at event ${wrongAt + 1}`);
     broken.push(...reader.wrong);
   }
-  if (following.every((reader) => reader.resets() < times)) broken.push("no reader was told of every cut");
+  if (following.every((reader) => reader.resets() < times)) broken.push("no reader got an error for every cut");
   const posted = () => new Set(testbed.receiver.requests.map(({ headers }) => headers["webhook-id"]));
   await until("the webhook at the end of the log", () => log.every(({ id }) => posted().has(id))).catch(() => {});
   const missing = log.filter(({ id }) => !posted().has(id)).length;

@@ -6,7 +6,7 @@ import { openStream, type StreamForm } from "./streams.ts";
 export type Reader = {
   /** Number and id of every received event, in order, across all connections. After a cut of the log, without the lost events. */
   seen: { number: string; id: string }[];
-  /** How often the reader was told that the log was cut. */
+  /** How often the reader got the error of a cut log. */
   resets(): number;
   connections(): number;
   /** Unexpected stream errors. */

@@ -319,7 +319,7 @@ export interface ListEventsRequest {
   types?: string[];
   /** Only events of this email. */
   emailId?: string;
-  /** Id of the event at `cursor`, if you have it. See `StreamEventsRequest.after_event_id`. */
+  /** Id of the event at `cursor`, if you have it. See `afterEventId` of StreamEvents. */
   afterEventId?: string;
 }
 
@@ -331,7 +331,7 @@ export interface ListEventsResponse {
   nextCursor: string;
   /** True when there may be more stored events. */
   hasMore: boolean;
-  /** Id of the event at `next_cursor`, for `afterEventId`. Empty if there is none. */
+  /** Id of the event at `nextCursor`, for `afterEventId`. Empty if there is none. */
   nextEventId: string;
 }
 

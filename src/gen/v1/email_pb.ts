@@ -1045,7 +1045,7 @@ export type ListEventsRequest = Message<"v1.ListEventsRequest"> & {
   emailId: string;
 
   /**
-   * Id of the event at `cursor`, if you have it. See `StreamEventsRequest.after_event_id`.
+   * Id of the event at `cursor`, if you have it. See `afterEventId` of StreamEvents.
    *
    * @generated from field: string after_event_id = 5;
    */
@@ -1087,7 +1087,7 @@ export type ListEventsResponse = Message<"v1.ListEventsResponse"> & {
   hasMore: boolean;
 
   /**
-   * Id of the event at `next_cursor`, for `afterEventId`. Empty if there is none.
+   * Id of the event at `nextCursor`, for `afterEventId`. Empty if there is none.
    *
    * @generated from field: string next_event_id = 4;
    */

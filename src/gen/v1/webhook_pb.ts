@@ -961,7 +961,7 @@ export const WebhookService: GenService<{
    * Errors:
    * - invalid_argument: neither or both of `deliveryId` and the range are given, or the range is empty or has more than 10,000 events.
    * - not_found: this workspace has no webhook with this id, or the webhook has no delivery with this id.
-   * - out_of_range: the range includes events that are no longer stored.
+   * - out_of_range: the range includes events that are no longer stored, or that the database lost (reason `LOG_CUT`).
    * - failed_precondition: the webhook is disabled, or the delivery was a test.
    *
    * @generated from rpc v1.WebhookService.RedeliverWebhook

@@ -81,7 +81,7 @@ export const BadRequest_FieldViolationSchema: GenMessage<BadRequest_FieldViolati
   messageDesc(file_google_rpc_error_details, 0, 0);
 
 /**
- * Tells apart the reasons of one code. It is returned with `unavailable`.
+ * Distinguishes the reasons of one code. It is returned with `unavailable` and `out_of_range`.
  *
  * @generated from message google.rpc.ErrorInfo
  */
