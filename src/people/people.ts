@@ -152,13 +152,13 @@ export function createPeople(deps: PeopleDeps) {
     async signIn(input: { email: string; password: string }, visitor: Visitor): Promise<Answer<SignedIn>> {
       const email = readEmail(input.email);
       const attempt = { email: email ?? input.email.slice(0, 254).toLowerCase(), address: visitor.address };
-      guard.check(attempt, nowMs());
+      guard.check(attempt, performance.now());
       // Counted before the password is checked, so that concurrent attempts cannot pass the limit together.
-      guard.take(attempt, nowMs());
+      guard.take(attempt, performance.now());
       try {
         if (!email || cannotBePassword(input.password)) throw wrongCredentials();
         const answer = await openSession(email, input.password, visitor);
-        guard.giveBack(attempt, nowMs());
+        guard.giveBack(attempt, performance.now());
         return answer;
       } catch (error) {
         throw isRefusal(error) ? wrongCredentials() : error;
@@ -178,8 +178,8 @@ export function createPeople(deps: PeopleDeps) {
       const live = await requireSession(visitor);
       const problems = judgePassword(input.newPassword, "newPassword");
       if (problems.length > 0) throw invalid(problems);
-      passwordChanges.check(live.personId, nowMs());
-      passwordChanges.take(live.personId, nowMs());
+      passwordChanges.check(live.personId, performance.now());
+      passwordChanges.take(live.personId, performance.now());
       const wrongPassword = invalid([{ field: "currentPassword", description: "is not your password" }]);
       if (cannotBePassword(input.currentPassword)) throw wrongPassword;
       const library = await auth.get();
