@@ -30,14 +30,21 @@ export type PartitionedTable = keyof typeof partitioned;
 type EnsureOptions = { onWait?(table: string, blocker: Blocker | undefined): void; stop?: AbortSignal };
 
 /**
+ * Creates the partitions around the database's clock, and then lets ids and events use that time (the function stamp_time). Every start,
+ * housekeeping and, after a jump of the clock, the heartbeat call it.
+ */
+export async function ensurePartitions(sql: Sql, options: EnsureOptions = {}): Promise<void> {
+  const [row] = await sql<{ wallMs: number }[]>`select (extract(epoch from wall_time()) * 1000)::float8 as "wallMs"`;
+  await createPartitions(sql, row!.wallMs, options);
+  await sql`update service_clock set partitions_at = ${new Date(row!.wallMs)}`;
+}
+
+/**
  * Creates missing partitions. This needs an exclusive lock on the parent, and every insert would queue behind a waiting lock request,
  * so the lock wait is brief.
  */
-export async function ensurePartitions(sql: Sql, { onWait, stop }: EnsureOptions = {}): Promise<void> {
-  const [row] = await sql<{ nowMs: number }[]>`select (extract(epoch from now()) * 1000)::float8 as "nowMs"`;
-  const required = (Object.keys(partitioned) as PartitionedTable[]).flatMap((table) =>
-    partitionsAround(table, row!.nowMs),
-  );
+export async function createPartitions(sql: Sql, nowMs: number, { onWait, stop }: EnsureOptions = {}): Promise<void> {
+  const required = (Object.keys(partitioned) as PartitionedTable[]).flatMap((table) => partitionsAround(table, nowMs));
   const existing = new Set(
     (await sql<{ name: string }[]>`select relname as name from pg_class where relispartition`).map((r) => r.name),
   );

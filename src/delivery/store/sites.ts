@@ -1,7 +1,7 @@
 /** What the nodes share about receivers: the site of each destination, the sites that answer and how fast, and the allowance and back-off
  * of sites in trouble. Called by pace/sites.ts in batches, never per recipient. */
 import type { Sql } from "../../postgres/pool.ts";
-import { deadAfterSeconds } from "../../postgres/workers.ts";
+import { isAlive } from "../../postgres/workers.ts";
 import type { Usual } from "../rules/stall.ts";
 
 export async function saveDestinations(
@@ -54,7 +54,7 @@ export async function readSites(sql: Sql, since: string | undefined): Promise<Si
 export async function readDeliveryNodes(sql: Sql, workerId: number): Promise<{ rank: number; nodes: number }> {
   const [row] = await sql<{ rank: number; nodes: number }[]>`
     select greatest(count(*)::int, 1) as nodes, count(*) filter (where id < ${workerId})::int as rank from workers
-    where 'delivery' = any (roles) and seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
+    where 'delivery' = any (roles) and ${isAlive(sql)}`;
   return row!;
 }
 
