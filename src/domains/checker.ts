@@ -122,8 +122,9 @@ export function createChecker(deps: CheckerDeps): Checker {
   async function tooSoon(workspaceId: string, id: string): Promise<Verification | undefined> {
     const row = await getDomain(sql, workspaceId, id);
     if (!row) return undefined;
-    const last = row.lastVerifyAt ?? row.readAt;
-    return { row, wasRefreshed: false, nextRetryAt: new Date(last.getTime() + deps.verifyIntervalMs) };
+    const sinceMs = row.readAt.getTime() - (row.lastVerifyAt ?? row.readAt).getTime();
+    const nextRetryAt = new Date(row.wallAt.getTime() - sinceMs + deps.verifyIntervalMs);
+    return { row, wasRefreshed: false, nextRetryAt };
   }
 
   async function run(before: DomainRow, lease: string, kind: CheckKind): Promise<DomainRow | undefined> {
@@ -135,7 +136,7 @@ export function createChecker(deps: CheckerDeps): Checker {
       const result = resultOf({
         before: {
           ...before,
-          facts: { ...before, hadDkim: before.signingSlots.length > 0 },
+          facts: { ...before, createdAt: before.registeredAt, hadDkim: before.signingSlots.length > 0 },
         },
         expected,
         findings,
@@ -143,7 +144,7 @@ export function createChecker(deps: CheckerDeps): Checker {
         now: before.readAt,
         jitter: random(),
       });
-      const eventId = makeUuid(before.readAt.getTime());
+      const eventId = makeUuid(deps.nowMs());
       const row = await retrying(() => recordCheck(sql, { workspaceId, id, lease, eventId, result }));
       if (!row) return await awaitOther(workspaceId, id);
       if (result.previousStatus !== undefined) deps.onEvent?.();
