@@ -138,7 +138,7 @@ test("settling writes the response, and a failed delivery is leased again when i
   );
   assert.ok(first!.settledAt && first!.lastAttemptAt);
   assert.deepEqual([second!.status, second!.attempts, second!.settledAt], ["queued", 1, null]);
-  assert.equal(second!.dueAt.getTime() - second!.lastAttemptAt!.getTime(), 60_000);
+  assert.ok(second!.dueAt.getTime() - second!.lastAttemptAt!.getTime() >= 60_000);
   assert.deepEqual(await lease(), [], "not due yet");
   await sql`update webhook_deliveries set due_at = now() where id = ${two!.id}`;
   assert.equal((await lease())[0]!.attempts, 1);
