@@ -47,8 +47,7 @@ function total(sql: Sql, column: ReturnType<Sql>) {
 export async function countedUntil(sql: Sql, workspaceId: string, nowMs: number): Promise<number> {
   const newest = nowMs - emailLagMs;
   const [row] = await sql<{ eventAt: Date | null; emailId: string | null }[]>`
-    select (select created_at from events e where e.workspace_id = c.workspace_id and e.number > coalesce(m.events_to, 0)
-        and e.created_at >= coalesce(m.events_at, 'epoch') - interval '1 day' order by e.number limit 1) as "eventAt",
+    select (select created_at from events e where e.workspace_id = c.workspace_id and e.number > coalesce(m.events_to, 0) order by e.number limit 1) as "eventAt",
       (select id from emails e where e.workspace_id = c.workspace_id and e.id > coalesce(m.emails_to, ${firstUuidAt(0)}::uuid)
         and e.id < ${firstUuidAt(newest)}::uuid order by e.id limit 1) as "emailId"
     from event_counters c left join stats_marks m using (workspace_id) where c.workspace_id = ${workspaceId}`;
