@@ -7,11 +7,12 @@ import type { Log } from "../ops/log.ts";
 export type Mailbox = {
   /** Writes the file atomically and returns its path. Its name depends only on email and recipient, so a second attempt replaces it. */
   deliver(message: { emailId: string; returnPath: string; recipient: string; raw: Buffer }): Promise<string>;
-  /** Removes messages older than the given time and returns how many. */
+  /** Removes messages older than the given service time and returns how many. */
   sweep(olderThanMs: number): Promise<number>;
 };
 
-export async function openMailbox(folder: string): Promise<Mailbox> {
+/** The times of the files are service time, so that a jump of this machine's clock removes no mail. */
+export async function openMailbox(folder: string, serviceMs: () => number): Promise<Mailbox> {
   for (const one of [folder, ...["tmp", "new", "cur"].map((part) => join(folder, part))]) await openPrivate(one);
   return {
     async deliver({ emailId, returnPath, recipient, raw }) {
@@ -22,6 +23,8 @@ export async function openMailbox(folder: string): Promise<Mailbox> {
         // RFC 5321 §4.4: final delivery records the return path. The recipient of a blind copy appears in Delivered-To only.
         await file.writeFile(`Return-Path: <${returnPath}>\r\nDelivered-To: ${recipient}\r\n`);
         await file.writeFile(raw);
+        const now = serviceMs() / 1000;
+        await file.utimes(now, now);
       } finally {
         await file.close();
       }
@@ -55,13 +58,15 @@ async function openPrivate(folder: string): Promise<void> {
 
 const sweepEveryMs = 3_600_000;
 
-/** Deletes messages that are older than the content retention period. Every node that delivers sweeps its own mailbox. */
-export function createSweep(deps: { mailbox: Mailbox; log: Log; keptDays: number; everyMs?: number }) {
+export type SweepDeps = { mailbox: Mailbox; log: Log; keptDays: number; serviceMs: () => number; everyMs?: number };
+
+/** Deletes messages that are older than the content retention period, by service time. Every node that delivers sweeps its own mailbox. */
+export function createSweep(deps: SweepDeps) {
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const sweep = async () => {
     try {
-      const removed = await deps.mailbox.sweep(Date.now() - deps.keptDays * 86_400_000);
+      const removed = await deps.mailbox.sweep(deps.serviceMs() - deps.keptDays * 86_400_000);
       if (removed > 0) deps.log.info({ removed }, "removed old messages from the local mailbox");
     } catch (error) {
       deps.log.warn({ err: error }, "cannot remove old messages from the local mailbox; the next sweep will retry");

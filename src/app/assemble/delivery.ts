@@ -116,7 +116,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     random: Math.random,
     makeEventId: () => makeUuid(clock.nowMs()),
   });
-  const mailbox = await openMailbox(mailboxFolder(config.dataDir));
+  const mailbox = await openMailbox(mailboxFolder(config.dataDir), clock.serviceMs);
   const memory = createMemory(memoryBytes);
   const journal = openJournal({ folder: journalFolder(config.dataDir), log, bootId: readBootId() });
   const doubts = createDoubts({ sql, log, journal, doubtScheduleMs: config.retry.doubtScheduleMs });
@@ -147,7 +147,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     pace: transport ? paceOf(sites) : createEvenPace(),
   });
   const followUps = createFollowUps({ sql, log, clock, wake });
-  const sweep = createSweep({ mailbox, log, keptDays: config.contentDays });
+  const sweep = createSweep({ mailbox, log, keptDays: config.contentDays, serviceMs: clock.serviceMs });
   loop.start();
   followUps.start();
   sweep.start();
