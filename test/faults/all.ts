@@ -1,6 +1,7 @@
 /** All faults in the order of docs/faults.md. scripts/faults.ts runs them. */
 import { queued } from "./backlogs.ts";
 import { catchUps } from "./catch-up.ts";
+import { clocks } from "./clock.ts";
 import { databases } from "./database.ts";
 import type { Fault } from "./fault.ts";
 import { kills } from "./kills.ts";
@@ -20,4 +21,5 @@ export const allFaults: readonly Fault[] = [
   ...queued,
   ...listeners,
   ...catchUps,
+  ...clocks,
 ];
