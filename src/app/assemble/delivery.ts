@@ -147,7 +147,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     pace: transport ? paceOf(sites) : createEvenPace(),
   });
   const followUps = createFollowUps({ sql, log, clock, wake });
-  const sweep = createSweep({ mailbox, log, keptDays: config.contentDays, serviceMs: clock.serviceMs });
+  const sweep = createSweep({ mailbox, log, keptDays: config.contentDays });
   loop.start();
   followUps.start();
   sweep.start();
