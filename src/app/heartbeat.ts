@@ -8,7 +8,7 @@ import type { Clock } from "../ops/clock.ts";
 import type { Log } from "../ops/log.ts";
 import { ensurePartitions } from "../postgres/partitions.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { beat } from "../postgres/service-clock.ts";
+import { type Beat, beat } from "../postgres/service-clock.ts";
 import { forgetAllWorkers, forgetWorker, registerWorker } from "../postgres/workers.ts";
 
 export type Heartbeat = {
@@ -32,6 +32,8 @@ export type HeartbeatDeps = {
   schemaVersion: number;
   /** Only this program uses the database (the embedded one, under its lock): every worker registered earlier is dead. */
   alone: boolean;
+  /** Called after each beat. Must return at once. */
+  onBeat?(beat: Beat): void;
 };
 
 export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
@@ -56,12 +58,14 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
       const id = workerId;
       const startedMs = performance.now();
       const observedMs = lastBeatMs === undefined ? undefined : startedMs - lastBeatMs;
-      const { alive, stampMs, serviceMs, wallMs, partitionsMs } = await beat(deps.sql, [id, ...retiring], observedMs);
+      const last = await beat(deps.sql, [id, ...retiring], observedMs);
+      const { alive, stampMs, serviceMs, wallMs, partitionsMs } = last;
       lastBeatMs = startedMs;
       deps.clock.set({ wallMs: stampMs, serviceMs });
       // If renew() replaced the id meanwhile, registering again would orphan the new one.
       if (!alive.includes(id) && id === workerId) await register();
       if (Math.abs(wallMs - partitionsMs) > partitionsReachMs) followJump();
+      deps.onBeat?.(last);
     } catch (error) {
       deps.log.warn({ reason: (error as Error).message }, "heartbeat missed");
     }

@@ -180,7 +180,7 @@ export async function dropExpiredKeys(sql: Sql): Promise<number> {
   for (let dropped = 0; ; ) {
     const rows = await sql`
       delete from idempotency where (workspace_id, key) in (
-        select workspace_id, key from idempotency where expires_at < now() limit ${keysPerBatch}) returning 1`;
+        select workspace_id, key from idempotency where expires_at < (select service_time()) limit ${keysPerBatch}) returning 1`;
     dropped += rows.length;
     if (rows.length < keysPerBatch) return dropped;
   }

@@ -89,7 +89,7 @@ test("expired idempotency keys are deleted", async () => {
   const keys = async () => (await sql`select 1 from idempotency where workspace_id = ${workspaceId}`).length;
   await dropExpiredKeys(sql);
   assert.equal(await keys(), 1);
-  await sql`update idempotency set expires_at = now() - interval '1 second' where workspace_id = ${workspaceId}`;
+  await sql`update idempotency set expires_at = service_time() - interval '1 second' where workspace_id = ${workspaceId}`;
   await dropExpiredKeys(sql);
   assert.equal(await keys(), 0);
 });
@@ -99,6 +99,6 @@ test("one run deletes all expired keys, in several batches", async () => {
   const workspaceId = await makeWorkspace(sql);
   await dropExpiredKeys(sql);
   await sql`insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
-    select ${workspaceId}, n::text, 'h', gen_random_uuid(), now() - interval '1 minute' from generate_series(1, 12000) n`;
+    select ${workspaceId}, n::text, 'h', gen_random_uuid(), service_time() - interval '1 minute' from generate_series(1, 12000) n`;
   assert.equal(await dropExpiredKeys(sql), 12_000);
 });

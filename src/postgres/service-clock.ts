@@ -59,6 +59,11 @@ export async function readClocks(sql: Sql): Promise<{ wallMs: number; serviceMs:
   return row!;
 }
 
+/** A service time as wall time, to show it. By the clocks of the last beat, so that it is the same in every answer. */
+export function shownTime(sql: Sql, time: ReturnType<Sql>) {
+  return sql`${time} + (select wall_at - service_at from service_clock)`;
+}
+
 function epochMs(sql: Sql, time: ReturnType<Sql>) {
   return sql`(extract(epoch from ${time}) * 1000)::float8`;
 }

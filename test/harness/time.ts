@@ -10,7 +10,7 @@ export async function shiftWallTime(sql: Sql, interval: string): Promise<void> {
 
 /** Lets service time pass, as if programs had run for this long. The database's clock stays. */
 export async function passServiceTime(sql: Sql, interval: string): Promise<void> {
-  await sql`update service_clock set service_at = service_at + ${interval}::interval`;
+  await sql`update service_clock set service_at = service_at + ${interval}::interval, scheduled_lag = scheduled_lag - ${interval}::interval`;
 }
 
 /** Service time minus the real time, in seconds. */

@@ -113,6 +113,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     scheduleMs: config.retry.scheduleMs,
     doubtScheduleMs: config.retry.doubtScheduleMs,
     nowMs: clock.nowMs,
+    serviceMs: clock.serviceMs,
     random: Math.random,
     makeEventId: () => makeUuid(clock.nowMs()),
   });
