@@ -1,6 +1,7 @@
 /** SQL of DKIM keys: the keys that our DNS serves, the keys that a check expects, rotation, and removal with deleted domains.
  * All times are service time: a jump of the clock must not withdraw a key that mail in transit needs. */
 import type { Sql } from "../../postgres/pool.ts";
+import { shownTime } from "../../postgres/service-clock.ts";
 
 export type NewDkimKey = { id: string; slot: 1 | 2; label: string; publicKey: string; privateKeySealed: string };
 
@@ -53,7 +54,7 @@ export async function replaceKey(
     insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed, active_from)
     values (${old.workspaceId}, ${key.id}, ${old.domainId}, ${key.slot}, ${key.label}, ${key.publicKey}, ${key.privateKeySealed},
       (select service_time()) + ${signsInSeconds} * interval '1 second')
-    returning active_from + (wall_time() - (select service_time())) as "activeFrom"`;
+    returning ${shownTime(sql, sql`active_from`)} as "activeFrom"`;
   return row!.activeFrom;
 }
 

@@ -2,6 +2,7 @@
 
 import type { StoredEvent } from "../../events/store.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
+import { shownTime } from "../../postgres/service-clock.ts";
 import { countedId } from "./follow.ts";
 
 export type DeliveryStatus = "queued" | "delivered" | "failed";
@@ -131,6 +132,6 @@ export async function insertTestDelivery(
 function columns(sql: Sql) {
   return sql`d.id, d.webhook_id as "webhookId", d.event_number as "eventNumber", d.event_id as "eventId", d.event_type as "eventType",
     d.event_at as "eventAt", d.email_id as "emailId", d.status, d.attempts, d.response_status as "responseStatus",
-    d.response_head as "responseHead", d.duration_ms as "durationMs", d.error, d.last_attempt_at as "lastAttemptAt", d.due_at + (wall_time() - (select service_time())) as "dueAt",
+    d.response_head as "responseHead", d.duration_ms as "durationMs", d.error, d.last_attempt_at as "lastAttemptAt", ${shownTime(sql, sql`d.due_at`)} as "dueAt",
     d.settled_at as "settledAt", d.created_at as "createdAt"`;
 }
