@@ -57,12 +57,12 @@ export async function countedUntil(sql: Sql, workspaceId: string, nowMs: number)
 
 const deleteBatch = 10_000;
 
-/** Deletes hours older than `days`, in batches. Returns the number of rows. Index stats_old. */
-export async function forgetStats(sql: Sql, days: number): Promise<number> {
+/** Deletes the hours before a time, in batches. Returns the number of rows. Index stats_old. */
+export async function forgetStats(sql: Sql, before: Date): Promise<number> {
   for (let deleted = 0; ; ) {
     const rows = await sql`
       delete from stats where (workspace_id, hour, site) in (
-        select workspace_id, hour, site from stats where hour < now() - ${`${days} days`}::interval limit ${deleteBatch}) returning 1`;
+        select workspace_id, hour, site from stats where hour < ${before} limit ${deleteBatch}) returning 1`;
     deleted += rows.length;
     if (rows.length < deleteBatch) return deleted;
   }
