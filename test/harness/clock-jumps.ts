@@ -7,8 +7,8 @@ import { forgetSites } from "../../src/delivery/store/sites.ts";
 import { forgetDeletedDomains } from "../../src/domains/store/dkim-keys.ts";
 import { forgetSeen } from "../../src/inbound/store/inbound.ts";
 import { deleteExpired } from "../../src/people/store.ts";
-import { dropExpiredKeys, dropOldPartitions } from "../../src/postgres/partitions.ts";
 import type { Sql } from "../../src/postgres/pool.ts";
+import { dropExpiredKeys, dropOldPartitions, oldestEmailsAt } from "../../src/postgres/retention.ts";
 import { deadAfterSeconds, forgetDeadWorkers } from "../../src/postgres/workers.ts";
 import { forgetStats } from "../../src/stats/store/stats.ts";
 import type { LoadOptions } from "./ledger.ts";
@@ -123,7 +123,7 @@ async function doHousekeeping(sql: Sql): Promise<void> {
   await forgetStsPolicies(sql);
   await deleteExpired(sql);
   await forgetDeletedDomains(sql);
-  await forgetStats(sql, retention.historyDays);
+  await forgetStats(sql, await oldestEmailsAt(sql));
   await dropOldPartitions(sql, retention);
 }
 
