@@ -3,8 +3,8 @@
  * while mail is sent. npm run bench -- growth; BENCH_SCALE=0.1 for a tenth of the rows.
  */
 import { leaseDue, releaseLease } from "../src/delivery/store/lease.ts";
-import { dropOldPartitions } from "../src/postgres/partitions.ts";
 import type { Sql } from "../src/postgres/pool.ts";
+import { dropOldPartitions } from "../src/postgres/retention.ts";
 import { makeLease, registerWorker } from "../src/postgres/workers.ts";
 import type { RunningProgram } from "../test/harness/program.ts";
 import { readStream } from "../test/harness/streams.ts";

@@ -1,5 +1,5 @@
-/** Checks the layout of src: the order of folders, the three kinds of files in a noun (service, store, rules), SQL, generated code and the
- * length of files. No two files of the project import each other, directly or through others. */
+/** Checks the layout of src: the order of folders, the three kinds of files in a noun (service, store, rules), SQL, generated code, uses of
+ * the machine's clock and the length of files. No two files of the project import each other, directly or through others. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
@@ -35,6 +35,11 @@ const hiddenFromStores = /^src\/(http\/(?!caller\.ts)|app\/)/;
 const mayHoldSql = /^src\/postgres\/|\/store\.ts$|\/store\//;
 const mayImportGen = /^src\/(http|app)\/|\/(service|wire)\.ts$/;
 
+/** The machine's clock may jump. Durations come from performance.now(), and wall time from the database through ops/clock.ts. These files need
+ * the machine's own time: log lines, commands, the name of a file, and the times of files. */
+const mayReadMachineClock =
+  /^src\/(ops\/(clock|log)\.ts|app\/commands\/|delivery\/journal\.ts|postgres\/embedded\/lock\.ts)/;
+
 const maxLines = 400;
 
 type Kind = "service" | "store" | "rules" | "other";
@@ -50,6 +55,7 @@ const wrong = [
   ...sources.flatMap(orderFaults),
   ...sources.flatMap(kindFaults),
   ...sources.flatMap(sqlFaults),
+  ...sources.flatMap(clockFaults),
   ...findCycles([...files, ...others]),
   ...sources.flatMap(lengthFaults),
 ];
@@ -94,6 +100,16 @@ function sqlFaults(file: string): string[] {
   if (mayHoldSql.test(file)) return [];
   const found = /\b(?:sql|tx)(?:<[^`;]*>)?`|\.unsafe\(|\bpool\.query\(/.exec(readFileSync(file, "utf8"));
   return found ? [`${file} contains SQL (${found[0]}); SQL belongs in postgres/ and in a noun's store`] : [];
+}
+
+function clockFaults(file: string): string[] {
+  if (mayReadMachineClock.test(file)) return [];
+  const found = /\bDate\.now\b|\bnew Date\(\)/.exec(readFileSync(file, "utf8"));
+  return found
+    ? [
+        `${file} reads the machine's clock (${found[0]}), which may jump; use performance.now() or the Clock of ops/clock.ts`,
+      ]
+    : [];
 }
 
 function lengthFaults(file: string): string[] {

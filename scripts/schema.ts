@@ -27,7 +27,7 @@ if (process.argv.includes("--check")) {
   process.stdout.write("src/postgres/schema.txt written\n");
 }
 
-/** Tables with their columns, constraints and indexes, by name. Partitions are left out: they repeat their parent and change over time. */
+/** Tables with their columns, constraints and indexes, then functions, by name. Partitions are left out: they repeat their parent and change over time. */
 async function dump(sql: Sql): Promise<string> {
   const tables = await sql<{ oid: number; name: string; partition: string | null }[]>`
     select c.oid, c.relname as name, pg_get_partkeydef(c.oid) as partition from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -51,5 +51,11 @@ async function dump(sql: Sql): Promise<string> {
     const lines = [...columns, ...constraints, ...indexes].map((row) => row.line);
     parts.push(`${table.name}${table.partition ? ` partitioned by ${table.partition}` : ""}\n${lines.join("\n")}\n`);
   }
-  return parts.join("\n");
+  return [...parts, await functions(sql)].join("\n");
+}
+
+async function functions(sql: Sql): Promise<string> {
+  const rows = await sql<{ line: string }[]>`
+    select pg_get_functiondef(oid) as line from pg_proc where pronamespace = 'public'::regnamespace order by proname`;
+  return rows.map(({ line }) => line).join("\n");
 }

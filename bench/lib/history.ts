@@ -16,10 +16,11 @@ export async function fillHistory(sql: Sql, history: History, progress: Progress
   const endMs = Math.floor(Date.now() / weekMs) * weekMs;
   for (let week = 1; week <= weeks; week++)
     for (const table of ["emails", "recipients", "events"] as const) {
-      const { name, from, to } = partitionAt(table, endMs - week * weekMs);
+      const { name, from, to, endMs: closedMs } = partitionAt(table, endMs - week * weekMs);
       await sql.unsafe(
         `create table if not exists ${name} partition of ${table} for values from ('${from}') to ('${to}')`,
       );
+      await sql`insert into closed_partitions (name, closed_at) values (${name}, ${new Date(closedMs)}) on conflict do nothing`;
     }
   const spread = { beginMs: endMs - weeks * weekMs, spanMs: weeks * weekMs };
   for (let done = 0; done < history.emails; done += batchRows) {

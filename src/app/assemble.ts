@@ -4,6 +4,7 @@
  * Next: config.ts lists every setting, and docs/flow.md follows one email through the parts.
  */
 import { fileURLToPath } from "node:url";
+import { createScheduled } from "../delivery/scheduled.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
 import { createAccept } from "../emails/accept.ts";
 import { createEmailService, createWaitForFirstAttempt } from "../emails/service.ts";
@@ -105,7 +106,18 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
 
   const { schemaVersion } = store;
   const roles = [...config.roles];
-  const heartbeat = createHeartbeat({ sql, log, clock, roles, version, schemaVersion, alone: store.embedded });
+  const scheduled = createScheduled({ sql, log });
+  running.push({ name: "scheduled mail", stop: scheduled.stop });
+  const heartbeat = createHeartbeat({
+    sql,
+    log,
+    clock,
+    roles,
+    version,
+    schemaVersion,
+    alone: store.embedded,
+    onBeat: scheduled.onBeat,
+  });
   running.push({ name: "heartbeat", stop: heartbeat.stop });
   await heartbeat.start();
   const first = await ensureFirst({ sql, clock, config });

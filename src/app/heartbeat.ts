@@ -1,10 +1,15 @@
-/** Renews this program's row in the workers table every five seconds, and sets the program's clock to the database's.
- * Created by assemble.ts for the program, and by assemble/webhooks.ts for the webhook role. */
+/**
+ * Every five seconds: advances service time, renews this program's row in the workers table and sets the program's clock. After a jump of
+ * the database's clock it creates the partitions of the new time; until they exist, ids and events keep a time that has partitions.
+ * Created by assemble.ts for the program, and by assemble/webhooks.ts for the webhook role.
+ */
 import { hostname } from "node:os";
 import type { Clock } from "../ops/clock.ts";
 import type { Log } from "../ops/log.ts";
+import { ensurePartitions } from "../postgres/partitions.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { beat, forgetAllWorkers, forgetWorker, registerWorker } from "../postgres/workers.ts";
+import { type Beat, beat } from "../postgres/service-clock.ts";
+import { forgetAllWorkers, forgetWorker, registerWorker } from "../postgres/workers.ts";
 
 export type Heartbeat = {
   workerId(): number;
@@ -15,6 +20,8 @@ export type Heartbeat = {
 };
 
 const everyMs = 5_000;
+/** Partitions exist for more than a day around the time for which they were ensured. */
+const partitionsReachMs = 12 * 3_600_000;
 
 export type HeartbeatDeps = {
   sql: Sql;
@@ -25,6 +32,8 @@ export type HeartbeatDeps = {
   schemaVersion: number;
   /** Only this program uses the database (the embedded one, under its lock): every worker registered earlier is dead. */
   alone: boolean;
+  /** Called after each beat. Must return at once. */
+  onBeat?(beat: Beat): void;
 };
 
 export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
@@ -32,6 +41,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
   /** Old ids with work still in progress. */
   const retiring = new Set<number>();
   let timer: NodeJS.Timeout | undefined;
+  const stopping = new AbortController();
   const register = async () => {
     workerId = await registerWorker(deps.sql, {
       host: hostname(),
@@ -41,17 +51,35 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
       schemaVersion: deps.schemaVersion,
     });
   };
+  /** Monotonic time of the last beat that succeeded. */
+  let lastBeatMs: number | undefined;
   const beatOnce = async () => {
     try {
       const id = workerId;
-      const { alive, nowMs } = await beat(deps.sql, id);
-      deps.clock.set(nowMs);
+      const startedMs = performance.now();
+      const observedMs = lastBeatMs === undefined ? undefined : startedMs - lastBeatMs;
+      const last = await beat(deps.sql, [id, ...retiring], observedMs);
+      const { alive, stampMs, serviceMs, wallMs, partitionsMs } = last;
+      lastBeatMs = startedMs;
+      deps.clock.set({ wallMs: stampMs, serviceMs });
       // If renew() replaced the id meanwhile, registering again would orphan the new one.
-      if (!alive && id === workerId) await register();
-      for (const old of retiring) await beat(deps.sql, old);
+      if (!alive.includes(id) && id === workerId) await register();
+      if (Math.abs(wallMs - partitionsMs) > partitionsReachMs) followJump();
+      deps.onBeat?.(last);
     } catch (error) {
       deps.log.warn({ reason: (error as Error).message }, "heartbeat missed");
     }
+  };
+  /** Creating partitions can wait for a lock for as long as a dump runs, and beats must not wait. */
+  let following: Promise<void> | undefined;
+  const followJump = () => {
+    following ??= ensurePartitions(deps.sql, { stop: stopping.signal })
+      .then(() => deps.log.warn({}, "the database's clock has jumped; its partitions now exist"))
+      .catch((error: Error) => {
+        if (!stopping.signal.aborted)
+          deps.log.warn({ err: error }, "cannot create partitions after a jump of the clock");
+      })
+      .finally(() => (following = undefined));
   };
   return {
     workerId: () => workerId,
@@ -73,6 +101,8 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
     },
     async stop() {
       clearInterval(timer);
+      stopping.abort();
+      await following;
       for (const id of [workerId, ...retiring]) await forgetWorker(deps.sql, id).catch(() => {});
     },
   };

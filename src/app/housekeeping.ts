@@ -7,8 +7,9 @@ import { forgetSites } from "../delivery/store/sites.ts";
 import { forgetSeen } from "../inbound/store/inbound.ts";
 import type { Log } from "../ops/log.ts";
 import { deleteExpired } from "../people/store.ts";
-import { dropExpiredKeys, dropOldPartitions, ensurePartitions, type Retention } from "../postgres/partitions.ts";
+import { ensurePartitions } from "../postgres/partitions.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { dropExpiredKeys, dropOldPartitions, oldestEmailsAt, type Retention } from "../postgres/retention.ts";
 import { forgetDeadWorkers } from "../postgres/workers.ts";
 import { forgetStats } from "../stats/store/stats.ts";
 import { createBackfills } from "./backfills.ts";
@@ -34,8 +35,8 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetReadJournals(deps.sql);
       await forgetStsPolicies(deps.sql);
       await deleteExpired(deps.sql);
-      await forgetStats(deps.sql, deps.retention.historyDays);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
+      await forgetStats(deps.sql, await oldestEmailsAt(deps.sql));
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
     } catch (error) {
       if (stopping.signal.aborted) return;

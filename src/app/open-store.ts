@@ -144,7 +144,7 @@ async function startServer({
 
 async function waitForServer(url: string, options: StoreOptions): Promise<ServerFacts> {
   const { config, log, stop, waitForServerMs = defaultWaitMs } = options;
-  const until = Date.now() + waitForServerMs;
+  const until = performance.now() + waitForServerMs;
   for (let logged = false; ; ) {
     try {
       return await examineServer(url);
@@ -155,7 +155,8 @@ async function waitForServer(url: string, options: StoreOptions): Promise<Server
       const retryable =
         (outage !== undefined && outage.reason !== "DATABASE_LOGIN") ||
         (config.databaseUrl === undefined && (error as { code?: string }).code === "3D000");
-      if (!retryable || Date.now() > until) throw new Error(startProblem(outage, error as Error), { cause: error });
+      if (!retryable || performance.now() > until)
+        throw new Error(startProblem(outage, error as Error), { cause: error });
       if (!logged) log.warn({ reason: (error as Error).message }, "waiting for PostgreSQL");
       logged = true;
       stop?.throwIfAborted();

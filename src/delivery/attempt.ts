@@ -50,6 +50,7 @@ export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
     const settled = new Map<Leased, Result>();
     for (const row of rows) {
       if (row.suppression) settled.set(row, judge.suppress(row, row.suppression));
+      else if (row.early) settled.set(row, undefined);
       else if (judge.isExpired(row)) settled.set(row, judge.expired(row));
     }
     return settled;

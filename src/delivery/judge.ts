@@ -19,7 +19,10 @@ export type JudgeDeps = {
   scheduleMs: readonly number[];
   /** The waits after attempts in doubt: long, because each repeat may be another copy. */
   doubtScheduleMs: readonly number[];
+  /** Wall time, for the times in events. */
   nowMs(): number;
+  /** Service time, which decides. */
+  serviceMs(): number;
   random(): number;
   makeEventId(): string;
 };
@@ -32,7 +35,7 @@ export function createJudge(deps: JudgeDeps) {
     conversation: Conversation,
   ): (Settlement | undefined)[] {
     // The same time and jitter for all: recipients that were deferred together are retried in one transaction.
-    const now = new Date(deps.nowMs());
+    const now = times();
     const random = deps.random();
     return classifyAll(evidence, { relay: conversation.relay }).map((outcome, i) => {
       if (evidence[i]!.kind === "aborted" && !outcome.inDoubt) return undefined;
@@ -41,12 +44,22 @@ export function createJudge(deps: JudgeDeps) {
       const next = nextAttempt({
         ...waitsAfter(row, outcome.inDoubt),
         random: () => random,
-        now,
-        expiresAt: row.email.expiresAt,
+        leftMs: leftMs(row, now),
       });
       if ("expired" in next) return finish(row, expire(outcome), conversation);
-      return delay({ row, outcome, conversation, now, at: next.at });
+      return delay({ row, outcome, conversation, waitMs: next.waitMs, wallMs: now.wallMs });
     });
+  }
+
+  function times(): Times {
+    return { wallMs: deps.nowMs(), serviceMs: deps.serviceMs() };
+  }
+
+  /** Mail without a time of its caller is attempted at least once, however late, unless its lane is paused or blocked. */
+  function isExpired(row: Leased): boolean {
+    if (row.held) return true;
+    if (row.email.defaultExpiresAt && row.attempts === 0) return false;
+    return leftMs(row, times()) <= 0;
   }
 
   function waitsAfter(row: Leased, inDoubt: boolean) {
@@ -61,26 +74,29 @@ export function createJudge(deps: JudgeDeps) {
     conversation: Conversation,
   ): Settlement {
     if (outcome.kind !== "deferred") return finish(row, outcome, conversation);
-    const now = new Date(deps.nowMs());
-    return delay({ row, outcome, conversation, now, at: new Date(now.getTime() + (afterMs ?? 0)) });
+    return delay({ row, outcome, conversation, waitMs: afterMs ?? 0, wallMs: deps.nowMs() });
   }
 
   function delay(input: {
     row: Leased;
     outcome: Outcome;
     conversation: Conversation;
-    now: Date;
-    at: Date;
+    waitMs: number;
+    wallMs: number;
   }): Settlement {
-    const { row, outcome, conversation, now, at } = input;
+    const { row, outcome, conversation, waitMs, wallMs } = input;
     return {
       ...base(row, outcome, conversation),
       status: "delayed",
-      dueInMs: at.getTime() - now.getTime(),
+      dueInMs: waitMs,
       event: {
         id: deps.makeEventId(),
         type: "email.delayed",
-        payload: { ...common(row, outcome, conversation), nextAttemptAt: at.toISOString(), ...doubtOf(row, outcome) },
+        payload: {
+          ...common(row, outcome, conversation),
+          nextAttemptAt: isoAfter(wallMs, waitMs),
+          ...doubtOf(row, outcome),
+        },
       },
     };
   }
@@ -147,20 +163,20 @@ export function createJudge(deps: JudgeDeps) {
     fail,
     /** An internal error during the attempt: retried on the usual schedule, failed once the email expires. */
     fault(row: Leased, inDoubt: boolean): Settlement {
-      const now = new Date(deps.nowMs());
+      const now = times();
       const attempts = row.attempts + 1;
       const { random } = deps;
-      const next = nextAttempt({ ...waitsAfter(row, inDoubt), random, now, expiresAt: row.email.expiresAt });
+      const next = nextAttempt({ ...waitsAfter(row, inDoubt), random, leftMs: leftMs(row, now) });
       const failed = fail(row, "internal", faultReason);
       if ("expired" in next) return failed;
       const reply = faultReply;
       const doubt = doubtOf(row, { inDoubt });
       const payload = { recipients: [row.address], category: "internal", smtpReply: reply, attempts, ...doubt };
-      const nextAttemptAt = next.at.toISOString();
+      const nextAttemptAt = isoAfter(now.wallMs, next.waitMs);
       return {
         ...failed,
         status: "delayed",
-        dueInMs: next.at.getTime() - now.getTime(),
+        dueInMs: next.waitMs,
         attempts,
         reply,
         inDoubt: row.inDoubt || inDoubt,
@@ -190,7 +206,7 @@ export function createJudge(deps: JudgeDeps) {
         },
       };
     },
-    isExpired: (row: Leased) => row.email.expiresAt.getTime() <= deps.nowMs(),
+    isExpired,
     suppress(row: Leased, suppression: NonNullable<Leased["suppression"]>): Settlement {
       const payload = {
         recipients: [row.address],
@@ -211,6 +227,18 @@ export function createJudge(deps: JudgeDeps) {
       };
     },
   };
+}
+
+type Times = { wallMs: number; serviceMs: number };
+
+/** The time until the email expires: by service time, or by wall time if the caller named the time. */
+function leftMs({ email }: Leased, now: Times): number {
+  if (email.defaultExpiresAt) return email.defaultExpiresAt.getTime() - now.serviceMs;
+  return email.expiresAt.getTime() - now.wallMs;
+}
+
+function isoAfter(wallMs: number, waitMs: number): string {
+  return new Date(wallMs + waitMs).toISOString();
 }
 
 /** Do not change: `expired` compares it with the reply stored by an earlier attempt, perhaps of an earlier release. */

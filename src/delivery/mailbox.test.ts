@@ -21,7 +21,7 @@ const message = {
 };
 
 test("a message is written to new/ under a safe name for any address, and a second attempt replaces it", async () => {
-  const mailbox = await openMailbox(folder);
+  const mailbox = await openMailbox(folder, Date.now);
   const path = await mailbox.deliver(message);
   assert.equal(await mailbox.deliver(message), path);
   assert.deepEqual(await readdir(join(folder, "tmp")), []);
@@ -34,13 +34,13 @@ test("a message is written to new/ under a safe name for any address, and a seco
 
 test("other accounts cannot read the mailbox or its mail, even if the folder was readable before", async () => {
   const made = join(folder, "made");
-  const path = await (await openMailbox(made)).deliver(message);
+  const path = await (await openMailbox(made, Date.now)).deliver(message);
   const modeOf = async (file: string) => (await stat(file)).mode & 0o777;
   const folders = [made, ...["tmp", "new", "cur"].map((part) => join(made, part))];
   for (const one of folders) assert.equal(await modeOf(one), 0o700, one);
   assert.equal(await modeOf(path), 0o600);
   for (const one of folders) await chmod(one, 0o755);
-  await openMailbox(made);
+  await openMailbox(made, Date.now);
   for (const one of folders) assert.equal(await modeOf(one), 0o700, one);
 });
 
@@ -49,19 +49,23 @@ test("the mode of a folder behind a symbolic link is not changed", async () => {
   await mkdir(shared);
   await chmod(shared, 0o750);
   await symlink(shared, join(folder, "link"));
-  await openMailbox(join(folder, "link"));
+  await openMailbox(join(folder, "link"), Date.now);
   assert.equal((await stat(shared)).mode & 0o777, 0o750);
 });
 
-test("a sweep removes old mail and keeps new mail", async () => {
-  const mailbox = await openMailbox(folder);
+test("a sweep removes old mail and keeps new mail, by service time", async () => {
+  // Years before this machine's clock, as after a jump of that clock.
+  let serviceMs = Date.UTC(2020, 0, 1);
+  const mailbox = await openMailbox(folder, () => serviceMs);
   await mailbox.deliver(message);
-  assert.equal(await mailbox.sweep(Date.now() - 60_000), 0);
-  assert.equal(await mailbox.sweep(Date.now() + 60_000), 1);
+  serviceMs += 59_000;
+  assert.equal(await mailbox.sweep(60_000), 0);
+  serviceMs += 2_000;
+  assert.equal(await mailbox.sweep(60_000), 1);
 });
 
 test("the sweep runs at the start and periodically, and continues when a folder is missing", async () => {
-  const mailbox = await openMailbox(folder);
+  const mailbox = await openMailbox(folder, Date.now);
   await mailbox.deliver(message);
   const sweep = createSweep({ mailbox, log: silentLog(), keptDays: -1, everyMs: 10 });
   sweep.start();

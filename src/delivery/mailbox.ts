@@ -1,17 +1,18 @@
 /** The local mailbox of capture mode and of test keys: a Maildir in the data directory that any mail program can open. The simulator
  * writes to it; `createSweep` deletes old messages. */
-import { chmod, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { chmod, lstat, mkdir, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../ops/log.ts";
 
 export type Mailbox = {
   /** Writes the file atomically and returns its path. Its name depends only on email and recipient, so a second attempt replaces it. */
   deliver(message: { emailId: string; returnPath: string; recipient: string; raw: Buffer }): Promise<string>;
-  /** Removes messages older than the given time and returns how many. */
-  sweep(olderThanMs: number): Promise<number>;
+  /** Removes messages older than this and returns how many. */
+  sweep(keptMs: number): Promise<number>;
 };
 
-export async function openMailbox(folder: string): Promise<Mailbox> {
+/** `serviceMs` dates the files: by this machine's clock, a jump ahead would let the next sweep remove all of them. */
+export async function openMailbox(folder: string, serviceMs: () => number): Promise<Mailbox> {
   for (const one of [folder, ...["tmp", "new", "cur"].map((part) => join(folder, part))]) await openPrivate(one);
   return {
     async deliver({ emailId, returnPath, recipient, raw }) {
@@ -25,11 +26,14 @@ export async function openMailbox(folder: string): Promise<Mailbox> {
       } finally {
         await file.close();
       }
+      const seconds = serviceMs() / 1000;
+      await utimes(draft, seconds, seconds);
       const path = join(folder, "new", name);
       await rename(draft, path);
       return path;
     },
-    async sweep(olderThanMs) {
+    async sweep(keptMs) {
+      const olderThanMs = serviceMs() - keptMs;
       let removed = 0;
       for (const part of ["tmp", "new", "cur"]) {
         for (const name of await readdir(join(folder, part))) {
@@ -61,7 +65,7 @@ export function createSweep(deps: { mailbox: Mailbox; log: Log; keptDays: number
   let round: Promise<void> = Promise.resolve();
   const sweep = async () => {
     try {
-      const removed = await deps.mailbox.sweep(Date.now() - deps.keptDays * 86_400_000);
+      const removed = await deps.mailbox.sweep(deps.keptDays * 86_400_000);
       if (removed > 0) deps.log.info({ removed }, "removed old messages from the local mailbox");
     } catch (error) {
       deps.log.warn({ err: error }, "cannot remove old messages from the local mailbox; the next sweep will retry");

@@ -21,7 +21,7 @@ export function measured(attempt: DeliveryAttempt, metrics: Metrics): DeliveryAt
       for (const result of results) {
         metrics.deliveryAttempts.inc({ outcome: result?.status ?? "released" });
         const outcome = result && siteOutcome[result.status];
-        if (outcome) metrics.countSite(run.site ?? rows[0]!.destination, outcome, Date.now());
+        if (outcome) metrics.countSite(run.site ?? rows[0]!.destination, outcome, performance.now());
       }
       return results;
     } finally {

@@ -46,7 +46,7 @@ export function createMtaSts(deps: MtaStsDeps): PolicyOf {
     const stored = await readStsPolicy(sql, domain);
     // RFC 8461 §3.3: a stored policy is valid until it expires, unless the record announces a new id.
     if (id === undefined || id === stored?.id) return stored;
-    if ((failedUntilMs.get(`${domain} ${id}`) ?? 0) > Date.now()) return stored;
+    if ((failedUntilMs.get(`${domain} ${id}`) ?? 0) > performance.now()) return stored;
     try {
       const fetched = await fetchPolicy(domain, id, signal);
       await saveStsPolicy(sql, domain, fetched);
@@ -54,7 +54,7 @@ export function createMtaSts(deps: MtaStsDeps): PolicyOf {
     } catch (error) {
       if (isDatabaseAway(error)) throw error;
       if (failedUntilMs.size >= maxPolicies) failedUntilMs.clear();
-      failedUntilMs.set(`${domain} ${id}`, Date.now() + retryAfterMs);
+      failedUntilMs.set(`${domain} ${id}`, performance.now() + retryAfterMs);
       log.info({ domain, reason: (error as Error).message }, "cannot fetch the MTA-STS policy of a domain");
       return stored;
     }
@@ -88,10 +88,10 @@ export function createMtaSts(deps: MtaStsDeps): PolicyOf {
   /** Concurrent callers share one search. It has its own signal, so that it continues when the first caller aborts. */
   function findOnce(domain: string): Promise<StsPolicy | undefined> {
     const entry = cached.get(domain);
-    if (entry && entry.untilMs > Date.now()) return entry.policy;
+    if (entry && entry.untilMs > performance.now()) return entry.policy;
     if (cached.size >= maxPolicies) cached.clear();
     const policy = find(domain, AbortSignal.timeout(findTimeoutMs));
-    cached.set(domain, { policy, untilMs: Date.now() + cacheMs });
+    cached.set(domain, { policy, untilMs: performance.now() + cacheMs });
     policy.catch(() => cached.delete(domain));
     return policy;
   }

@@ -42,9 +42,9 @@ export function createSigning(deps: SigningDeps) {
 
   /** Key rotation needs to know when a key signed last, to the hour. */
   function recordUse(workspaceId: string, keyId: string): void {
-    if ((recordedAtMs.get(keyId) ?? 0) > Date.now() - recordUseEveryMs) return;
+    if ((recordedAtMs.get(keyId) ?? Number.NEGATIVE_INFINITY) > performance.now() - recordUseEveryMs) return;
     if (recordedAtMs.size > maxDomains) recordedAtMs.clear();
-    recordedAtMs.set(keyId, Date.now());
+    recordedAtMs.set(keyId, performance.now());
     noteSigned(deps.sql, workspaceId, [keyId]).catch((error) => {
       recordedAtMs.delete(keyId);
       deps.log.debug({ reason: (error as Error).message }, "cannot record when a DKIM key signed last");
@@ -55,10 +55,10 @@ export function createSigning(deps: SigningDeps) {
     async signerOf(workspaceId: string, domainId: string): Promise<Signer | undefined> {
       const key = `${workspaceId} ${domainId}`;
       const cached = signers.get(key);
-      if (cached && cached.untilMs > Date.now()) return await cached.signer;
+      if (cached && cached.untilMs > performance.now()) return await cached.signer;
       if (signers.size >= maxDomains) signers.clear();
       const signer = read(workspaceId, domainId);
-      signers.set(key, { untilMs: Date.now() + cacheMs, signer });
+      signers.set(key, { untilMs: performance.now() + cacheMs, signer });
       signer.catch(() => signers.delete(key));
       return await signer;
     },

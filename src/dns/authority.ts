@@ -38,7 +38,7 @@ export function createAuthority(options: AuthorityOptions): Authority {
     answersPerSecond: 100,
     burst: 200,
     networks: 10_000,
-    now: Date.now,
+    now: () => performance.now(),
     ...options.rateLimit,
   });
   let udp: Socket | undefined;

@@ -45,7 +45,7 @@ const rounds = 2;
 const penaltyMs = 30_000;
 
 export function createResolver(options: ResolverOptions = {}): Resolver {
-  const { queryTimeoutMs = 1500, totalTimeoutMs = 4500, now = Date.now, mixCase = false } = options;
+  const { queryTimeoutMs = 1500, totalTimeoutMs = 4500, now = () => performance.now(), mixCase = false } = options;
   const cache = createLookupCache({ entries: options.cacheEntries ?? 10_000, now });
   const queryLimit = createConcurrencyLimit(options.maxInFlight ?? 256);
   const stopped = new AbortController();

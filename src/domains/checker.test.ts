@@ -33,6 +33,7 @@ function node(extra: Partial<CheckerDeps> = {}) {
     log: silentLog(),
     zone,
     verifyIntervalMs: 30_000,
+    nowMs: Date.now,
     check: check(),
     ...extra,
   });

@@ -37,6 +37,8 @@ export type CheckerDeps = {
   verifyIntervalMs: number;
   /** Called after a check has written an event. */
   onEvent?: () => void;
+  /** The database's wall time, for ids. */
+  nowMs: () => number;
   random?: () => number;
 };
 
@@ -68,7 +70,7 @@ export function createChecker(deps: CheckerDeps): Checker {
     refresh: (workspaceId, id) => share(id, claim(workspaceId, id, "verify")),
 
     async verify(workspaceId, id) {
-      const lease = makeUuid(Date.now());
+      const lease = makeUuid(deps.nowMs());
       const claimed = await claimVerify(sql, { workspaceId, id, lease, intervalMs: deps.verifyIntervalMs });
       if (!claimed) return await tooSoon(workspaceId, id);
       const row = await share(id, run(claimed, lease, "verify"));
@@ -76,7 +78,7 @@ export function createChecker(deps: CheckerDeps): Checker {
     },
 
     async checkDue(limit) {
-      const lease = makeUuid(Date.now());
+      const lease = makeUuid(deps.nowMs());
       const due = await claimDue(sql, { lease, limit });
       await Promise.all(
         due.map((row) =>
@@ -111,7 +113,7 @@ export function createChecker(deps: CheckerDeps): Checker {
   }
 
   async function claim(workspaceId: string, id: string, kind: CheckKind): Promise<DomainRow | undefined> {
-    const lease = makeUuid(Date.now());
+    const lease = makeUuid(deps.nowMs());
     const staleAfterMs = kind === "refresh" ? checkTimes.staleAfterMs : 0;
     const claimed = await claimStale(sql, { workspaceId, id, lease, staleAfterMs });
     return claimed ? await run(claimed, lease, kind) : await awaitOther(workspaceId, id);
@@ -120,8 +122,9 @@ export function createChecker(deps: CheckerDeps): Checker {
   async function tooSoon(workspaceId: string, id: string): Promise<Verification | undefined> {
     const row = await getDomain(sql, workspaceId, id);
     if (!row) return undefined;
-    const last = row.lastVerifyAt ?? row.readAt;
-    return { row, wasRefreshed: false, nextRetryAt: new Date(last.getTime() + deps.verifyIntervalMs) };
+    const sinceMs = row.readAt.getTime() - (row.lastVerifyAt ?? row.readAt).getTime();
+    const nextRetryAt = new Date(row.wallAt.getTime() - sinceMs + deps.verifyIntervalMs);
+    return { row, wasRefreshed: false, nextRetryAt };
   }
 
   async function run(before: DomainRow, lease: string, kind: CheckKind): Promise<DomainRow | undefined> {
@@ -133,7 +136,7 @@ export function createChecker(deps: CheckerDeps): Checker {
       const result = resultOf({
         before: {
           ...before,
-          facts: { ...before, hadDkim: before.signingSlots.length > 0 },
+          facts: { ...before, createdAt: before.registeredAt, hadDkim: before.signingSlots.length > 0 },
         },
         expected,
         findings,
@@ -141,7 +144,7 @@ export function createChecker(deps: CheckerDeps): Checker {
         now: before.readAt,
         jitter: random(),
       });
-      const eventId = makeUuid(before.readAt.getTime());
+      const eventId = makeUuid(deps.nowMs());
       const row = await retrying(() => recordCheck(sql, { workspaceId, id, lease, eventId, result }));
       if (!row) return await awaitOther(workspaceId, id);
       if (result.previousStatus !== undefined) deps.onEvent?.();
@@ -167,10 +170,10 @@ export function createChecker(deps: CheckerDeps): Checker {
 
   /** Waits until the node that holds the lease has stored its result. */
   async function awaitOther(workspaceId: string, id: string): Promise<DomainRow | undefined> {
-    const until = Date.now() + waitForOtherMs;
+    const until = performance.now() + waitForOtherMs;
     for (;;) {
       const row = await getDomain(sql, workspaceId, id);
-      if (!row?.checking || Date.now() > until || stopping.signal.aborted) return row;
+      if (!row?.checking || performance.now() > until || stopping.signal.aborted) return row;
       await delay(pollMs);
     }
   }
@@ -196,12 +199,12 @@ export function createCheckLoop(deps: { sql: Sql; log: Log; checker: Checker }) 
   }
 
   async function work(): Promise<void> {
-    let forgetAt = 0;
+    let forgetAt = Number.NEGATIVE_INFINITY;
     while (!stopping.signal.aborted) {
       await round();
-      if (Date.now() >= forgetAt) {
+      if (performance.now() >= forgetAt) {
         await forget();
-        forgetAt = Date.now() + forgetEveryMs;
+        forgetAt = performance.now() + forgetEveryMs;
       }
       await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
     }

@@ -59,6 +59,7 @@ before(async () => {
       log,
       zone,
       verifyIntervalMs: 30_000,
+      nowMs: Date.now,
       check: (...args) => (late > 0 && late-- ? lateCheck : check)(...args),
     }),
   };

@@ -101,9 +101,10 @@ const maxCachedKeys = 10_000;
 /** Looks up DKIM keys for the DNS server. Keys are cached for a minute, and used longer while the database is unavailable. */
 export function createServedKeys(deps: {
   sql: Sql;
+  /** A monotonic clock. */
   nowMs?: () => number;
 }): (label: string) => Promise<string | undefined> {
-  const { nowMs = Date.now } = deps;
+  const { nowMs = () => performance.now() } = deps;
   const load = createLoader<string, string | undefined>((labels) => findServedKeys(deps.sql, labels));
   const cache = new Map<string, { key: string; untilMs: number }>();
 

@@ -88,20 +88,22 @@ export function emailOnWire(row: EmailRow, recipients: RecipientRow[] | undefine
     test: row.test,
     hasContent: row.hasContent,
     sizeBytes: Number(row.sizeBytes),
-    recipients: recipients?.map(recipientToWire) ?? [],
+    recipients: recipients?.map((recipient) => recipientToWire(recipient, row.scheduledAt)) ?? [],
     attachments: recipients ? envelope.attachments : [],
   };
 }
 
-function recipientToWire(row: RecipientRow) {
+function recipientToWire(row: RecipientRow, scheduledAt: Date | null) {
   const isWaiting = row.status === "queued" || row.status === "delayed";
+  // The time that the caller named. The due time is computed from it, and differs by milliseconds.
+  const nextAttemptAt = row.attempts === 0 ? (scheduledAt ?? row.dueAt) : row.dueAt;
   return {
     address: row.address,
     status: recipientOnWire[row.status],
     attempts: row.attempts,
     lastReply: row.reply ?? "",
     lastAttemptAt: row.lastAttemptAt ? timestampFromDate(row.lastAttemptAt) : undefined,
-    nextAttemptAt: isWaiting ? timestampFromDate(row.dueAt) : undefined,
+    nextAttemptAt: isWaiting ? timestampFromDate(nextAttemptAt) : undefined,
     remoteMx: row.remoteMx ?? "",
     settledAt: row.settledAt ? timestampFromDate(row.settledAt) : undefined,
   };

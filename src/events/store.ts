@@ -29,7 +29,7 @@ export async function appendEvent(sql: Sql, event: NewEvent): Promise<void> {
     with bump as (update event_counters set last = last + 1 where workspace_id = ${event.workspaceId} returning last)
     insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
     select ${event.workspaceId}, last, ${event.id}, ${event.type}, ${event.email?.id ?? null}::uuid, ${event.email?.messageId ?? null}::text,
-      ${JSON.stringify(event.email?.metadata ?? {})}::text::jsonb, ${JSON.stringify(event.payload)}::text::jsonb, clock_timestamp() from bump`;
+      ${JSON.stringify(event.email?.metadata ?? {})}::text::jsonb, ${JSON.stringify(event.payload)}::text::jsonb, (select stamp_time()) from bump`;
 }
 
 /** The range of a log. In an empty log `oldest` is `last` + 1. */

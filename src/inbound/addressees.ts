@@ -16,13 +16,15 @@ export type Addressee =
 
 export type AddresseeResult = { addressee: Addressee } | { reply: string };
 
-export type AddresseesDeps = { sql: Sql; zone: string; returnPathKey: ReturnPathKey; nowMs(): number };
+/** `nowMs` is a monotonic clock. */
+export type AddresseesDeps = { sql: Sql; zone: string; returnPathKey: ReturnPathKey; nowMs?(): number };
 
 /** Long enough for RCPT and the message that follows. A change of the domain takes effect after this time. */
 const cacheMs = 5000;
 const maxDomains = 10_000;
 
-export function createAddressees({ sql, zone, returnPathKey, nowMs }: AddresseesDeps) {
+export function createAddressees(deps: AddresseesDeps) {
+  const { sql, zone, returnPathKey, nowMs = () => performance.now() } = deps;
   const cached = new Map<string, { untilMs: number; domain: ReceivingDomain | "later" | undefined }>();
 
   /** `later`: the domain is registered, but its MX record has not been seen yet. */

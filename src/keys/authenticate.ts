@@ -41,8 +41,8 @@ export function createAuthenticator(deps: { sql: Sql; log: Log }): KeyAuthentica
   }
 
   async function recordUse(): Promise<void> {
-    const now = Date.now();
-    const ids = [...used].filter((id) => (touched.get(id) ?? 0) < now - touchIntervalMs);
+    const now = performance.now();
+    const ids = [...used].filter((id) => (touched.get(id) ?? Number.NEGATIVE_INFINITY) < now - touchIntervalMs);
     used.clear();
     if (ids.length === 0) return;
     if (touched.size > 10_000) touched.clear();

@@ -113,7 +113,7 @@ export async function revokeKey(sql: Sql, workspaceId: string, id: string): Prom
 /** Updates a key at most once a minute, so that not every API call causes a write. */
 export async function touchKeys(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`update keys set last_used_at = now()
-    where id = any(${ids as string[]}::uuid[]) and (last_used_at is null or last_used_at < now() - interval '1 minute')`;
+    where id = any(${ids as string[]}::uuid[]) and (last_used_at is null or last_used_at not between now() - interval '1 minute' and now())`;
 }
 
 function columns(sql: Sql) {
@@ -155,5 +155,5 @@ export async function revokedAmong(sql: Sql, holders: readonly Holder[]): Promis
     from unnest(${holders.map((h) => h.id)}::uuid[], ${holders.map((h) => h.workspaceId)}::uuid[]) as h(id, workspace_id)
     where not exists (select 1 from keys k where k.id = h.id and k.revoked_at is null)
       and not exists (select 1 from people_sessions s join members m on m.person_id = s.person_id and m.workspace_id = h.workspace_id
-        where s.id = h.id and s.expires_at > now())`;
+        where s.id = h.id and s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true))`;
 }

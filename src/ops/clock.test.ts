@@ -2,14 +2,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClock } from "./clock.ts";
 
-test("the clock starts with this machine's time and runs on from the database's time once it is set", (t) => {
+test("the clocks start with this machine's time, and run with the monotonic clock once the database's times are set", (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: 1_000_000 });
-  const clock = createClock();
+  let monotonicMs = 70;
+  const clock = createClock(() => monotonicMs);
   assert.equal(clock.nowMs(), 1_000_000);
-  clock.set(5_000_000.7);
+  assert.equal(clock.serviceMs(), 1_000_000);
+  clock.set({ wallMs: 5_000_000.7, serviceMs: 4_000_000.2 });
   assert.equal(clock.nowMs(), 5_000_000);
-  t.mock.timers.tick(250);
+  monotonicMs += 250;
   assert.equal(clock.nowMs(), 5_000_250);
-  clock.set(4_000_000);
-  assert.equal(clock.nowMs(), 4_000_000);
+  assert.equal(clock.serviceMs(), 4_000_250);
+  t.mock.timers.setTime(900_000_000);
+  assert.equal(clock.nowMs(), 5_000_250, "a jump of this machine's clock changes nothing");
+  clock.set({ wallMs: 3_000_000, serviceMs: 4_000_300 });
+  assert.equal(clock.nowMs(), 3_000_000);
+  assert.equal(clock.serviceMs(), 4_000_300);
 });

@@ -1,13 +1,27 @@
-/** The database's clock as this process knows it, so that ids and due times agree on all nodes even where their clocks differ. */
+/**
+ * The two clocks of the database as this process knows them. The heartbeat sets both; in between they run with this process's monotonic
+ * clock. A jump of this machine's clock therefore changes neither, and all nodes agree even where their clocks differ.
+ */
 
-export type Clock = { nowMs(): number; set(databaseNowMs: number): void };
+export type Clock = {
+  /** Wall time, for ids, for everything shown and for times that a caller names. Within the range for which partitions exist. */
+  nowMs(): number;
+  /** Service time, for durations that decide: it never jumps (src/postgres/service-clock.ts). */
+  serviceMs(): number;
+  set(times: { wallMs: number; serviceMs: number }): void;
+};
 
-export function createClock(): Clock {
-  let offsetMs = 0;
+/** Before the first heartbeat both clocks show this machine's time. */
+export function createClock(monotonicMs: () => number = () => performance.now()): Clock {
+  let setAtMs = monotonicMs();
+  let times = { wallMs: Date.now(), serviceMs: Date.now() };
+  const passedMs = () => monotonicMs() - setAtMs;
   return {
-    nowMs: () => Math.floor(Date.now() + offsetMs),
-    set(databaseNowMs) {
-      offsetMs = databaseNowMs - Date.now();
+    nowMs: () => Math.floor(times.wallMs + passedMs()),
+    serviceMs: () => Math.floor(times.serviceMs + passedMs()),
+    set(known) {
+      setAtMs = monotonicMs();
+      times = known;
     },
   };
 }

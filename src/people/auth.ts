@@ -13,10 +13,13 @@ export type AuthOptions = {
   /** Cookies get the Secure attribute. */
   secure: boolean;
   makeId(): string;
+  /** The database's wall time. The library reads this machine's clock, which may be wrong. */
+  nowMs(): number;
 };
 
 export const sessionDays = 30;
 const daySeconds = 86_400;
+export const sessionMs = sessionDays * daySeconds * 1000;
 
 export type Auth = Awaited<ReturnType<typeof load>>;
 
@@ -41,7 +44,7 @@ export function sessionCookieName(secure: boolean): string {
   return `${secure ? "__Secure-" : ""}posthorn.session_token`;
 }
 
-async function load({ pool, log, secret, secure, makeId }: AuthOptions, hasher: Hasher) {
+async function load({ pool, log, secret, secure, makeId, nowMs }: AuthOptions, hasher: Hasher) {
   const { betterAuth } = await import("better-auth");
   return betterAuth({
     database: pool,
@@ -78,6 +81,7 @@ async function load({ pool, log, secret, secure, makeId }: AuthOptions, hasher: 
       // Every call queries the database, so that every node rejects an ended session at once.
       cookieCache: { enabled: false },
     },
+    databaseHooks: { session: { create: { before: async () => ({ data: timesOf(nowMs()) }) } } },
     emailAndPassword: {
       enabled: true,
       // store.ts adds people in one transaction with their membership.
@@ -108,6 +112,19 @@ async function load({ pool, log, secret, secure, makeId }: AuthOptions, hasher: 
 }
 
 const times = { createdAt: "created_at", updatedAt: "updated_at" } as const;
+
+/** The times of a new session. Its end in service time is the default of its column. */
+function timesOf(nowMs: number) {
+  const now = new Date(nowMs);
+  return { createdAt: now, updatedAt: now, expiresAt: new Date(nowMs + sessionMs) };
+}
+
+/** The header that keeps a session cookie for as long as a renewed session, in the form of better-auth. */
+export function renewedCookie(cookies: string | undefined, name: string): string {
+  const value = encodeURIComponent(cookieValue(cookies, name) ?? "");
+  const secure = name.startsWith("__Secure-") ? "; Secure" : "";
+  return `${name}=${value}; Max-Age=${sessionDays * daySeconds}; Path=/; HttpOnly${secure}; SameSite=Strict`;
+}
 
 /** The session token in a Cookie header, if its signature is valid. Runs for every API call of a person, without better-auth. */
 export function readSessionToken(cookies: string | undefined, name: string, secret: string): string | undefined {

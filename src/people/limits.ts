@@ -1,5 +1,6 @@
-/** Rate limits against guessing: a burst of attempts, then one per period, counted by account and by IP address. Time is an argument.
- * Called by people.ts, sign-up.ts, resets.ts and invitations.ts. */
+/** Rate limits against guessing: a burst of attempts, then one per period, counted by account and by IP address. Time is an argument,
+ * from a monotonic clock: a jump of the wall clock must neither open nor close a limit. Called by people.ts, sign-up.ts, resets.ts and
+ * invitations.ts. */
 import { Problem } from "../ops/problem.ts";
 import { createTokenBuckets } from "../ops/token-bucket.ts";
 

@@ -34,8 +34,9 @@ const newPerson = async (email: string): Promise<Person> => {
 
 async function openSession(personId: string, forMs: number): Promise<{ id: string; token: string }> {
   const session = { id: makeUuid(Date.now()), token: makeToken() };
-  await database.sql`insert into people_sessions (id, person_id, token, expires_at)
-    values (${session.id}, ${personId}, ${session.token}, now() + ${`${forMs} milliseconds`}::interval)`;
+  await database.sql`insert into people_sessions (id, person_id, token, expires_at, service_expires_at)
+    select ${session.id}, ${personId}, ${session.token}, wall_time() + length, service_time() + length
+    from (select ${`${forMs} milliseconds`}::interval as length) l`;
   return session;
 }
 

@@ -134,7 +134,8 @@ export type LiveSession = {
   personId: string;
   email: string;
   name: string;
-  expiresAt: Date;
+  /** The time until the session ends by the first of the two clocks. */
+  endsInMs: number;
   /** The role in the requested workspace; null when the person is not a member. */
   role: Role | null;
 };
@@ -145,10 +146,11 @@ export async function findSessions(
   keys: readonly { token: string; workspaceId: string | undefined }[],
 ): Promise<(LiveSession | undefined)[]> {
   const rows = await sql<(LiveSession & { ord: number })[]>`
-    select a.ord::int, s.id, s.person_id as "personId", p.email, p.name, s.expires_at as "expiresAt", m.role
+    select a.ord::int, s.id, s.person_id as "personId", p.email, p.name, m.role,
+      (extract(epoch from least(s.expires_at - wall_time(), s.service_expires_at - (select service_time()))) * 1000)::float8 as "endsInMs"
     from unnest(${keys.map((k) => k.token)}::text[], ${keys.map((k) => k.workspaceId ?? null)}::uuid[])
       with ordinality as a(token, workspace_id, ord)
-    join people_sessions s on s.token = a.token and s.expires_at > now()
+    join people_sessions s on s.token = a.token and ${isLive(sql)}
     join people p on p.id = s.person_id
     left join members m on m.person_id = s.person_id and m.workspace_id = a.workspace_id`;
   const found: (LiveSession | undefined)[] = keys.map(() => undefined);
@@ -156,9 +158,35 @@ export async function findSessions(
   return found;
 }
 
-/** Deletes expired sessions and links. Called by housekeeping. */
+/** Extends a session that has not ended. False: it has ended meanwhile. */
+export async function renewSession(sql: Sql, id: string, forMs: number): Promise<boolean> {
+  const length = sql`${`${forMs} milliseconds`}::interval`;
+  const rows = await sql.write`update people_sessions s set expires_at = wall_time() + ${length},
+      service_expires_at = (select service_time()) + ${length}, updated_at = wall_time()
+    where s.id = ${id} and ${isLive(sql)} returning 1`;
+  return rows.length > 0;
+}
+
+/** Sets a new password and ends every session of the person except one. */
+export async function replacePassword(
+  sql: Sql,
+  change: { personId: string; passwordHash: string; keptToken: string },
+): Promise<void> {
+  await sql.write`
+    with ended as (delete from people_sessions where person_id = ${change.personId} and token <> ${change.keptToken})
+    update people_accounts set password = ${change.passwordHash}, updated_at = now()
+    where person_id = ${change.personId} and provider_id = 'credential'`;
+}
+
+/** A session or a link ends by wall time or by service time, whichever comes first: a clock that jumps must not extend it. */
+function isLive(sql: Sql) {
+  return sql`s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true)`;
+}
+
+/** Deletes sessions and links that have ended by both clocks: wall time alone may be ahead and come back. Called by housekeeping. */
 export async function deleteExpired(sql: Sql): Promise<void> {
-  await sql`with old as (delete from people_sessions where expires_at < now()) delete from people_links where expires_at < now()`;
+  const ended = sql`expires_at < wall_time() and coalesce(service_expires_at, expires_at) < (select service_time())`;
+  await sql`with old as (delete from people_sessions where ${ended}) delete from people_links where ${ended}`;
 }
 
 /** Links to sign up or to set a new password. Each works once and for a limited time; only its hash is stored. */
@@ -168,20 +196,21 @@ export async function addLink(
   sql: Sql,
   link: { token: string; kind: LinkKind; email: string; forMs: number },
 ): Promise<void> {
-  await sql.write`insert into people_links (token_hash, kind, email, expires_at)
-    values (${hashToken(link.token)}, ${link.kind}, ${link.email}, now() + ${`${link.forMs} milliseconds`}::interval)`;
+  await sql.write`insert into people_links (token_hash, kind, email, expires_at, service_expires_at)
+    select ${hashToken(link.token)}, ${link.kind}, ${link.email}, wall_time() + length, service_time() + length
+    from (select ${`${link.forMs} milliseconds`}::interval as length) l`;
 }
 
 /** Primary key of people_links. */
 export async function findLink(sql: Sql, token: string): Promise<{ kind: LinkKind; email: string } | undefined> {
   const [row] = await sql<{ kind: LinkKind; email: string }[]>`
-    select kind, email from people_links where token_hash = ${hashToken(token)} and expires_at > now()`;
+    select kind, email from people_links s where token_hash = ${hashToken(token)} and ${isLive(sql)}`;
   return row;
 }
 
 /** Deletes the link and returns the address that it was sent to. Only the first of two concurrent calls gets the address. */
 export async function takeLink(sql: Sql, kind: LinkKind, token: string): Promise<string | undefined> {
   const [row] = await sql.write<{ email: string }[]>`
-    delete from people_links where token_hash = ${hashToken(token)} and kind = ${kind} and expires_at > now() returning email`;
+    delete from people_links s where token_hash = ${hashToken(token)} and kind = ${kind} and ${isLive(sql)} returning email`;
   return row?.email;
 }

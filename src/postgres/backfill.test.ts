@@ -65,7 +65,7 @@ test("a backfill waits while a node with an older program runs, and then starts 
   assert.deepEqual(await runBatch(sql, uppers, 10_000), { kind: "waits", nodes });
   assert.deepEqual((await outstandingBackfills(sql, [uppers]))[0]!.waitsFor, nodes);
   await sql`update things set upper = null where id = 7`;
-  await sql`update workers set seen_at = now() - interval '1 hour' where id = any(${older}::int[])`;
+  await sql`update workers set beat_at = beat_at - interval '1 hour' where id = any(${older}::int[])`;
   await runBatch(sql, uppers, 10_000);
   await runBatch(sql, uppers, 10_000);
   assert.ok(await finished());

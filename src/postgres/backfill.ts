@@ -3,7 +3,7 @@
  * them (src/app/backfills.ts). A kill at any time loses at most one batch, which the next run repeats.
  */
 import type { Sql } from "./pool.ts";
-import { deadAfterSeconds } from "./workers.ts";
+import { isAlive } from "./workers.ts";
 
 export type Backfill = {
   /** Must not be reused for another backfill. */
@@ -73,7 +73,7 @@ export async function reopenBackfills(sql: Sql, known: number): Promise<void> {
 async function olderNodes(sql: Sql, since: number): Promise<OlderNode[]> {
   return await sql<OlderNode[]>`
     select host, pid, coalesce(schema_version, 1) as "schemaVersion" from workers
-    where coalesce(schema_version, 1) < ${since} and seen_at > now() - make_interval(secs => ${deadAfterSeconds}) order by host, pid`;
+    where coalesce(schema_version, 1) < ${since} and ${isAlive(sql)} order by host, pid`;
 }
 
 /** Unfinished backfills of this program, and unfinished ones that a newer program began. */

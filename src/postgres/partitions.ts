@@ -1,9 +1,7 @@
 /**
- * Partitions by time. Every start and housekeeping create those of the coming days; housekeeping drops those past retention, which
- * deletes old rows without a scan. Also deletes expired idempotency keys.
+ * Partitions by time. Every start and housekeeping create those of the coming days, and the heartbeat those of a time that the database's
+ * clock has jumped to. retention.ts drops old ones.
  */
-
-import { setTimeout as delay } from "node:timers/promises";
 import { type Blocker, runWithBriefLocks } from "./brief-locks.ts";
 import { firstUuidAt } from "./ids.ts";
 import type { Sql } from "./pool.ts";
@@ -30,14 +28,76 @@ export type PartitionedTable = keyof typeof partitioned;
 type EnsureOptions = { onWait?(table: string, blocker: Blocker | undefined): void; stop?: AbortSignal };
 
 /**
+ * Creates the partitions around the database's clock, and then lets ids and events use that time (the function stamp_time). Every start,
+ * housekeeping and, after a jump of the clock, the heartbeat call it. Partitions are reopened before they are looked for, so that
+ * retention.ts drops none of them in between.
+ */
+export async function ensurePartitions(sql: Sql, options: EnsureOptions = {}): Promise<void> {
+  const { wallMs } = await readTimes(sql);
+  await sql`delete from closed_partitions where name = any(${writableAt(await listPartitions(sql), [wallMs])}::text[])`;
+  await createPartitions(sql, wallMs, options);
+  await sql`update service_clock set partitions_at = ${new Date(wallMs)}`;
+  await closePartitions(sql);
+}
+
+/** Records the service time at which a partition stopped getting rows. By both times, because ids and events may still use the second. */
+async function closePartitions(sql: Sql): Promise<void> {
+  const { wallMs, partitionsMs } = await readTimes(sql);
+  const all = await listPartitions(sql);
+  const writable = new Set(writableAt(all, [wallMs, partitionsMs]));
+  const closed = all.map(({ name }) => name).filter((name) => !writable.has(name));
+  await sql`
+    insert into closed_partitions (name, closed_at) select name, (select service_time()) from unnest(${closed}::text[]) as c(name)
+    on conflict do nothing`;
+  // If a partition of this name is created again, its time starts again.
+  await sql`delete from closed_partitions where name <> all(${all.map(({ name }) => name)}::text[])`;
+}
+
+export type Times = { wallMs: number; partitionsMs: number };
+
+/** Partitions are chosen by wall time: the database's clock, and the time for which partitions were last ensured. */
+export async function readTimes(sql: Sql): Promise<Times> {
+  const [row] = await sql<Times[]>`
+    select (extract(epoch from wall_time()) * 1000)::float8 as "wallMs", (extract(epoch from partitions_at) * 1000)::float8 as "partitionsMs"
+    from service_clock`;
+  return row!;
+}
+
+export type Partition = { table: PartitionedTable; name: string; startMs: number };
+
+/** By name, and so by time within a table. */
+export async function listPartitions(sql: Sql): Promise<Partition[]> {
+  const rows = await sql<{ table: PartitionedTable; name: string }[]>`
+    select p.relname as table, c.relname as name
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_class p on p.oid = i.inhparent
+    where c.relkind = 'r' and p.relname = any(${Object.keys(partitioned)}::text[]) and p.relnamespace = 'public'::regnamespace
+    order by c.relname`;
+  return rows.flatMap(({ table, name }) => {
+    const startMs = startOf(table, name);
+    return startMs === undefined ? [] : [{ table, name, startMs }];
+  });
+}
+
+/** The names of the partitions that get rows at one of these times: their own time, or one so shortly before that they exist already. */
+function writableAt(partitions: readonly Partition[], timesMs: readonly number[]): string[] {
+  const isWritable = ({ table, startMs }: Partition) => {
+    const { days, ahead } = partitioned[table];
+    return timesMs.some((ms) => ms >= startMs - (ahead + days) * dayMs && ms < startMs + days * dayMs);
+  };
+  return partitions.filter(isWritable).map(({ name }) => name);
+}
+
+function startOf(table: PartitionedTable, name: string): number | undefined {
+  const match = new RegExp(`^${table}_p(\\d{4})(\\d{2})(\\d{2})$`).exec(name);
+  return match ? Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3])) : undefined;
+}
+
+/**
  * Creates missing partitions. This needs an exclusive lock on the parent, and every insert would queue behind a waiting lock request,
  * so the lock wait is brief.
  */
-export async function ensurePartitions(sql: Sql, { onWait, stop }: EnsureOptions = {}): Promise<void> {
-  const [row] = await sql<{ nowMs: number }[]>`select (extract(epoch from now()) * 1000)::float8 as "nowMs"`;
-  const required = (Object.keys(partitioned) as PartitionedTable[]).flatMap((table) =>
-    partitionsAround(table, row!.nowMs),
-  );
+export async function createPartitions(sql: Sql, nowMs: number, { onWait, stop }: EnsureOptions = {}): Promise<void> {
+  const required = (Object.keys(partitioned) as PartitionedTable[]).flatMap((table) => partitionsAround(table, nowMs));
   const existing = new Set(
     (await sql<{ name: string }[]>`select relname as name from pg_class where relispartition`).map((r) => r.name),
   );
@@ -76,105 +136,4 @@ function bound(key: "uuid" | "date" | "time", ms: number): string {
   if (key === "uuid") return firstUuidAt(ms);
   const iso = new Date(ms).toISOString();
   return key === "date" ? iso.slice(0, 10) : iso;
-}
-
-export type Retention = { contentDays: number; historyDays: number };
-
-/** A drop that waits for its lock blocks new sessions on the table, so it waits only this long and then retries. */
-const lockWaitMs = 50;
-const lockTries = 6;
-const betweenTriesMs = 250;
-
-/** After a drop every session replans its statements and the file system frees blocks. The pause lets that finish before the next drop. */
-const betweenDropsMs = 250;
-
-/** Drops every partition whose rows are all past retention and no longer needed. Returns the names of the dropped partitions. */
-export async function dropOldPartitions(sql: Sql, retention: Retention): Promise<string[]> {
-  const dropped: string[] = [];
-  for (const table of Object.keys(partitioned) as PartitionedTable[]) {
-    const partitions = await sql<{ name: string; nowMs: number }[]>`
-      select c.relname as name, (extract(epoch from now()) * 1000)::float8 as "nowMs"
-      from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_class p on p.oid = i.inhparent
-      where p.relname = ${table} and p.relnamespace = 'public'::regnamespace order by c.relname`;
-    for (const { name, nowMs } of partitions) {
-      const startMs = startOf(table, name);
-      if (startMs === undefined || partitionAt(table, startMs).endMs > nowMs - keptDays(table, retention) * dayMs)
-        continue;
-      if (!(await dropIfFinished(sql, table, name, startMs))) continue;
-      dropped.push(name);
-      await delay(betweenDropsMs);
-    }
-  }
-  return dropped;
-}
-
-/** The age in days that a table's rows may reach. */
-function keptDays(table: PartitionedTable, retention: Retention): number {
-  return table === "email_contents" || table.startsWith("inbound_") ? retention.contentDays : retention.historyDays;
-}
-
-async function dropIfFinished(sql: Sql, table: PartitionedTable, name: string, startMs: number): Promise<boolean> {
-  if (await isNeeded(sql, table, name, startMs)) return false;
-  // Not in the transaction of the drop: that would lock the event counters of all workspaces while the drop waits for its lock.
-  if (table === "events") await moveOldest(sql, name);
-  for (let tries = 1; ; tries++) {
-    try {
-      await sql.begin(async (tx) => {
-        await tx.unsafe(`set local lock_timeout = ${lockWaitMs}`);
-        await tx.unsafe(`drop table ${name}`);
-      });
-      return true;
-    } catch (error) {
-      if ((error as { code?: string }).code !== "55P03") throw error;
-      // The next housekeeping run tries again.
-      if (tries === lockTries) return false;
-      await delay(betweenTriesMs);
-    }
-  }
-}
-
-/** An email with queued or delayed recipients keeps its row, its recipients and its content, whatever its age. */
-async function isNeeded(sql: Sql, table: PartitionedTable, name: string, startMs: number): Promise<boolean> {
-  const { from, to } = partitionAt(table, startMs);
-  if (table === "emails" || table === "recipients") {
-    return (
-      (
-        await sql`select 1 from recipients where email_id >= ${from} and email_id < ${to} and status in ('queued', 'delayed') limit 1`
-      ).length > 0
-    );
-  }
-  if (table === "email_contents") {
-    return (
-      (
-        await sql`select 1 from emails where open > 0 and content_day >= ${from}::date and content_day < ${to}::date limit 1`
-      ).length > 0
-    );
-  }
-  if (table === "webhook_deliveries")
-    return (await sql.unsafe(`select 1 from ${name} where status = 'queued' limit 1`)).length > 0;
-  return false;
-}
-
-/** Moves the lower bound of each workspace's log past the dropped events. A cursor before it is then out of range. */
-async function moveOldest(sql: Sql, name: string): Promise<void> {
-  await sql.unsafe(`update event_counters c set oldest = greatest(c.oldest, e.last + 1)
-    from (select workspace_id, max(number) as last from ${name} group by workspace_id) e where c.workspace_id = e.workspace_id`);
-}
-
-function startOf(table: PartitionedTable, name: string): number | undefined {
-  const match = new RegExp(`^${table}_p(\\d{4})(\\d{2})(\\d{2})$`).exec(name);
-  return match ? Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3])) : undefined;
-}
-
-const keysPerBatch = 5000;
-
-/** Deletes expired idempotency keys, in batches that keep each statement short. */
-export async function dropExpiredKeys(sql: Sql): Promise<number> {
-  for (let dropped = 0; ; ) {
-    const rows = await sql`
-      delete from idempotency where (workspace_id, key) in (
-        select workspace_id, key from idempotency where expires_at < now() limit ${keysPerBatch}) returning 1`;
-    dropped += rows.length;
-    if (rows.length < keysPerBatch) return dropped;
-  }
 }

@@ -21,10 +21,11 @@ export function commitText(rule: ReceiptRule, id: string): string {
   if (rule === "never") return "commit";
   const condition = rule === "always" ? "" : " where pg_current_xact_id_if_assigned() is not null";
   return `insert into idempotency (workspace_id, key, request_hash, answer, expires_at)
-    select '${owner}', '${id}', 'stored', '{}', now() + ${keptFor}${condition}; commit`;
+    select '${owner}', '${id}', 'stored', '{}', service_time() + ${keptFor}${condition}; commit`;
 }
 
-/** A write that stands for nothing, for write-probe.ts. It always uses the same row. */
+/** A write that stands for nothing, for write-probe.ts. It always uses the same row. By now(), because a schema before version 6 has no
+ * service time; the row may be deleted at any time. */
 export const probeText = `insert into idempotency (workspace_id, key, request_hash, answer, expires_at)
   values ('${owner}', 'write probe', 'void', '{}', now() + ${keptFor})
   on conflict (workspace_id, key) do update set expires_at = excluded.expires_at`;
@@ -34,7 +35,7 @@ export const probeText = `insert into idempotency (workspace_id, key, request_ha
  * synchronous replication its own commit confirms that everything it saw is replicated.
  */
 const lookUpText = `insert into idempotency (workspace_id, key, request_hash, answer, expires_at)
-  values ('${owner}', $1, 'void', '{}', now() + ${keptFor})
+  values ('${owner}', $1, 'void', '{}', service_time() + ${keptFor})
   on conflict (workspace_id, key) do update set expires_at = idempotency.expires_at
   returning request_hash as found`;
 

@@ -2,10 +2,19 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { passServiceTime, shiftWallTime } from "../../test/harness/time.ts";
 import { createEmailStore } from "../emails/store/emails.ts";
 import { eventBounds } from "../events/store.ts";
 import { firstUuidAt } from "./ids.ts";
-import { dropExpiredKeys, dropOldPartitions, type PartitionedTable, partitionAt, partitioned } from "./partitions.ts";
+import {
+  ensurePartitions,
+  listPartitions,
+  type PartitionedTable,
+  partitionAt,
+  partitioned,
+  partitionsAround,
+} from "./partitions.ts";
+import { dropExpiredKeys, dropOldPartitions, oldestEmailsAt } from "./retention.ts";
 
 const dayMs = 86_400_000;
 let database: TestDatabase;
@@ -18,10 +27,11 @@ after(async () => await database.drop());
 async function oldPartition(table: PartitionedTable, daysAgo: number): Promise<string> {
   const span = partitioned[table].days * dayMs;
   const start = Math.floor((Date.now() - daysAgo * dayMs) / span) * span;
-  const { name, from, to } = partitionAt(table, start);
+  const { name, from, to, endMs } = partitionAt(table, start);
   await database.sql.unsafe(
     `create table if not exists ${name} partition of ${table} for values from ('${from}') to ('${to}')`,
   );
+  await database.sql`insert into closed_partitions (name, closed_at) values (${name}, ${new Date(endMs)})`;
   return name;
 }
 
@@ -89,7 +99,7 @@ test("expired idempotency keys are deleted", async () => {
   const keys = async () => (await sql`select 1 from idempotency where workspace_id = ${workspaceId}`).length;
   await dropExpiredKeys(sql);
   assert.equal(await keys(), 1);
-  await sql`update idempotency set expires_at = now() - interval '1 second' where workspace_id = ${workspaceId}`;
+  await sql`update idempotency set expires_at = service_time() - interval '1 second' where workspace_id = ${workspaceId}`;
   await dropExpiredKeys(sql);
   assert.equal(await keys(), 0);
 });
@@ -99,6 +109,109 @@ test("one run deletes all expired keys, in several batches", async () => {
   const workspaceId = await makeWorkspace(sql);
   await dropExpiredKeys(sql);
   await sql`insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
-    select ${workspaceId}, n::text, 'h', gen_random_uuid(), now() - interval '1 minute' from generate_series(1, 12000) n`;
+    select ${workspaceId}, n::text, 'h', gen_random_uuid(), service_time() - interval '1 minute' from generate_series(1, 12000) n`;
   assert.equal(await dropExpiredKeys(sql), 12_000);
 });
+
+const retention = { contentDays: 30, historyDays: 90 };
+
+async function partitionNames(): Promise<Set<string>> {
+  return new Set((await listPartitions(database.sql)).map(({ name }) => name));
+}
+
+function partitionsNow() {
+  return (Object.keys(partitioned) as PartitionedTable[]).flatMap((table) => partitionsAround(table, Date.now()));
+}
+
+async function drop(): Promise<string[]> {
+  return await dropOldPartitions(database.sql, retention, 0);
+}
+
+/** The database's clock jumps, and a program follows it. */
+async function jump(days: number): Promise<void> {
+  await shiftWallTime(database.sql, `${days} days`);
+  await ensurePartitions(database.sql);
+}
+
+test("jumps of the database's clock drop nothing, and partitions are kept for their time from the last write on", async () => {
+  const { sql } = await isolated();
+  await ensurePartitions(sql);
+  const before = await partitionNames();
+  for (const days of [3, -3, 30, -30, 400, 0]) {
+    await jump(days);
+    const dropped = await drop();
+    assert.deepEqual(dropped, [], `${days} days`);
+  }
+  const all = await partitionNames();
+  for (const name of before) assert.ok(all.has(name), name);
+  // Partitions of the future are closed since the clock is back, and older ones since it left them.
+  await passServiceTime(sql, "29 days");
+  assert.deepEqual(await drop(), []);
+  await passServiceTime(sql, "2 days");
+  const contents = await drop();
+  assert.ok(contents.some((name) => name.startsWith("email_contents_p")));
+  assert.ok(contents.every((name) => /^(email_contents|inbound_messages|inbound_contents)_p/.test(name)));
+  await passServiceTime(sql, "60 days");
+  await drop();
+  const left = await listPartitions(sql);
+  assert.deepEqual(
+    left.filter(({ startMs }) => Math.abs(startMs - Date.now()) > 50 * dayMs),
+    [],
+    "those of other times are gone",
+  );
+  const names = new Set(left.map(({ name }) => name));
+  for (const { name } of partitionsNow()) assert.ok(names.has(name), name);
+});
+
+test("a partition is open again when the clock goes back into it, and its time starts anew", async () => {
+  const { sql } = await isolated();
+  await jump(400);
+  const future = [...(await partitionNames())].filter((name) => name.startsWith("events_p")).at(-2)!;
+  await jump(0);
+  await passServiceTime(sql, "89 days");
+  await jump(400);
+  assert.equal((await sql`select 1 from closed_partitions where name = ${future}`).length, 0);
+  await jump(0);
+  await passServiceTime(sql, "2 days");
+  assert.ok(!(await drop()).includes(future));
+  await passServiceTime(sql, "89 days");
+  assert.ok((await drop()).includes(future));
+});
+
+test("events from a time when the clock was ahead are kept until those before them are past retention", async () => {
+  const { sql } = await isolated();
+  const workspaceId = await makeWorkspace(sql);
+  const append = async (number: number) => {
+    await sql`update event_counters set last = ${number} where workspace_id = ${workspaceId}`;
+    await sql`insert into events (workspace_id, number, id, type, payload, created_at)
+      values (${workspaceId}, ${number}, gen_random_uuid(), 'domain.updated', '{}', (select stamp_time()))`;
+  };
+  await append(1);
+  await jump(400);
+  await append(2);
+  await jump(0);
+  await append(3);
+  await passServiceTime(sql, "100 days");
+  await drop();
+  assert.deepEqual(await eventBounds(sql, workspaceId), { oldest: 1n, last: 3n });
+  assert.equal((await sql`select 1 from events where workspace_id = ${workspaceId}`).length, 3);
+  await jump(30);
+  await passServiceTime(sql, "100 days");
+  await drop();
+  assert.deepEqual(await eventBounds(sql, workspaceId), { oldest: 4n, last: 3n });
+  assert.equal((await sql`select 1 from events where workspace_id = ${workspaceId}`).length, 0);
+});
+
+test("figures are kept as long as the oldest partition of emails", async () => {
+  const { sql } = await isolated();
+  const oldest = await oldestEmailsAt(sql);
+  await jump(400);
+  assert.deepEqual(await oldestEmailsAt(sql), oldest);
+});
+
+/** A database for one test, because the clock of the others stays. */
+async function isolated(): Promise<TestDatabase> {
+  await database.drop();
+  database = await createTestDatabase();
+  return database;
+}

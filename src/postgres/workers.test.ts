@@ -17,6 +17,6 @@ test("nodes are counted per role: processes, not rows, and only with a recent he
   await add("a", 1, ["webhooks"]);
   await add("b", 1, ["webhooks"]);
   const silent = await add("c", 1, ["api", "dns"]);
-  await sql`update workers set seen_at = now() - interval '1 minute' where id = ${silent}`;
+  await sql`update workers set beat_at = beat_at - interval '1 minute' where id = ${silent}`;
   assert.deepEqual(Object.fromEntries(await nodesByRole(sql)), { api: 1, webhooks: 2 });
 });

@@ -1,4 +1,4 @@
-/** Workers: each running program has a row and a heartbeat by the database's clock. Leases of a worker without a heartbeat are free. */
+/** Workers: each running program has a row and a heartbeat by service time. Leases of a worker without a heartbeat are free. */
 import type { Sql } from "./pool.ts";
 
 /** A worker without a heartbeat for this long is dead: longer than any pause of a healthy process, short enough to wait for. */
@@ -28,17 +28,10 @@ export async function registerWorker(
   },
 ): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
-    insert into workers (host, pid, roles, version, schema_version)
-    values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}, ${worker.schemaVersion ?? null}) returning id`;
+    insert into workers (host, pid, roles, version, schema_version, beat_at)
+    values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}, ${worker.schemaVersion ?? null}, service_time())
+    returning id`;
   return row!.id;
-}
-
-/** `alive` is false when the row is gone: the program counted as dead and must register again. */
-export async function beat(sql: Sql, workerId: number): Promise<{ alive: boolean; nowMs: number }> {
-  const [row] = await sql<{ alive: boolean; nowMs: number }[]>`
-    with seen as (update workers set seen_at = now() where id = ${workerId} returning id)
-    select exists (select 1 from seen) as alive, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`;
-  return row!;
 }
 
 export async function forgetWorker(sql: Sql, workerId: number): Promise<void> {
@@ -47,7 +40,7 @@ export async function forgetWorker(sql: Sql, workerId: number): Promise<void> {
 
 /** Deletes rows of programs that died long ago. Their leases are already free. */
 export async function forgetDeadWorkers(sql: Sql): Promise<void> {
-  await sql`delete from workers where seen_at < now() - interval '1 day'`;
+  await sql`delete from workers where ${silence(sql)} > interval '1 day'`;
 }
 
 /** Only for a program that is alone on the database: after a crash it need not wait until the old worker counts as dead. */
@@ -58,7 +51,7 @@ export async function forgetAllWorkers(sql: Sql): Promise<void> {
 /** The roles that at least one live program has. */
 export async function aliveRoles(sql: Sql): Promise<Set<string>> {
   const rows = await sql<{ role: string }[]>`
-    select distinct unnest(roles) as role from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
+    select distinct unnest(roles) as role from workers where ${isAlive(sql)}`;
   return new Set(rows.map(({ role }) => role));
 }
 
@@ -66,14 +59,24 @@ export async function aliveRoles(sql: Sql): Promise<Set<string>> {
 export async function nodesByRole(sql: Sql): Promise<Map<string, number>> {
   const rows = await sql<{ role: string; nodes: number }[]>`
     select role, count(distinct (host, pid))::int as nodes from workers, unnest(roles) as role
-    where seen_at > now() - make_interval(secs => ${deadAfterSeconds}) group by role`;
+    where ${isAlive(sql)} group by role`;
   return new Map(rows.map(({ role, nodes }) => [role, nodes]));
 }
 
 /** The ids of live workers as one array, `ids`. The worker of `lease` runs the statement, so it always counts as alive. */
 export function liveWorkers(sql: Sql, lease?: string) {
-  const live = sql`from workers where seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
+  const live = sql`from workers where ${isAlive(sql)}`;
   return lease === undefined
     ? sql`select coalesce(array_agg(id::bigint), '{}') as ids ${live}`
     : sql`select array_append(array_agg(id::bigint), ${lease}::bigint >> 32) as ids ${live}`;
+}
+
+/** Whether a row of `workers` had a heartbeat recently. */
+export function isAlive(sql: Sql) {
+  return sql`${silence(sql)} < make_interval(secs => ${deadAfterSeconds})`;
+}
+
+/** The time since the last heartbeat, by service time. Programs before schema version 6 write only seen_at, by the database's clock. */
+function silence(sql: Sql) {
+  return sql`coalesce((select service_time()) - beat_at, wall_time() - seen_at)`;
 }

@@ -1,5 +1,6 @@
 /** SQL of the queue by destination, for QueueService. Also the depth of the whole queue, for metrics. */
 import { retrying, type Sql } from "../postgres/pool.ts";
+import { shownTime } from "../postgres/service-clock.ts";
 import { liveWorkers } from "../postgres/workers.ts";
 
 export type DestinationRow = {
@@ -49,9 +50,9 @@ export async function listDestinations(sql: Sql, filter: DestinationFilter): Pro
       order by queued + in_flight desc, destination limit ${filter.limit}
     )
     select p.destination, d.site, p.queued, p.in_flight as "inFlight", p.oldest_id as "oldestId",
-      case when p.queued > 0 then greatest(p.due_at, s.back_off_until) end as "nextAttemptAt",
-      case when p.paused then 'paused' when s.back_off_until > now() then 'backing_off'
-        when p.queued > 0 and p.untried = 0 and p.in_flight = 0 and p.due_at > now() then 'backing_off' else 'active' end as state,
+      case when p.queued > 0 then ${shownTime(sql, sql`greatest(p.due_at, s.back_off_until)`)} end as "nextAttemptAt",
+      case when p.paused then 'paused' when s.back_off_until > (select service_time()) then 'backing_off'
+        when p.queued > 0 and p.untried = 0 and p.in_flight = 0 and p.due_at > (select service_time()) then 'backing_off' else 'active' end as state,
       last.reply as "lastReply", last.last_attempt_at as "lastReplyAt", coalesce(s.failures, 0) as failures, s.stalled_at as "stalledSince"
     from page p left join destinations d on d.domain = p.destination left join sites s on s.site = d.site
     left join lateral (
@@ -70,8 +71,8 @@ export async function makeSomeDue(
     with found as materialized (
       select r.email_id, r.position from recipients r
       where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
-        and r.due_at > now() and r.lease is null
-        and not exists (select 1 from emails e where e.workspace_id = r.workspace_id and e.id = r.email_id and e.scheduled_at > now())
+        and r.due_at > (select service_time()) and r.lease is null
+        and not exists (select 1 from emails e where e.workspace_id = r.workspace_id and e.id = r.email_id and e.scheduled_at > wall_time())
       order by r.due_at limit ${at.limit}
     ), waiting as materialized (
       -- First found, then locked one by one: see delivery/store/settle.ts.
@@ -79,7 +80,7 @@ export async function makeSomeDue(
         select 1 from recipients where workspace_id = ${workspaceId} and email_id = f.email_id and position = f.position
           and lease is null and status || '' in ('queued', 'delayed') limit 1 for update skip locked) r
     )
-    update recipients r set due_at = now() from waiting w
+    update recipients r set due_at = (select service_time()) from waiting w
     where r.workspace_id = ${workspaceId} and r.email_id = w.email_id and r.position = w.position returning 1`;
   return rows.length;
 }
@@ -91,12 +92,12 @@ export async function probeDestination(
 ): Promise<{ waiting: number; due: number }> {
   const [row] = await sql.write<{ waiting: number; due: number }[]>`
     with probe as (
-      update sites set back_off_until = now(), updated_at = clock_timestamp()
-      where site = (select site from destinations where domain = ${destination}) and back_off_until > now()
+      update sites set back_off_until = (select service_time()), updated_at = (select service_time())
+      where site = (select site from destinations where domain = ${destination}) and back_off_until > (select service_time())
         and exists (select 1 from recipients where destination = ${destination} and workspace_id = ${workspaceId}
           and status in ('queued', 'delayed'))
     )
-    select count(*)::int as waiting, count(*) filter (where due_at <= now())::int as due from recipients
+    select count(*)::int as waiting, count(*) filter (where due_at <= (select service_time()))::int as due from recipients
     where destination = ${destination} and workspace_id = ${workspaceId} and status in ('queued', 'delayed')`;
   return row!;
 }
@@ -162,7 +163,7 @@ export async function purgeSome(sql: Sql, purge: Purge): Promise<number> {
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select ${workspaceId}, b.base + n.ord, i.id, 'email.failed', n.email_id, m.message_id, m.metadata,
         jsonb_build_object('recipients', jsonb_build_array(n.address), 'category', 'purged', 'reason', ${purge.reason}::text,
-          'attempts', n.attempts), clock_timestamp()
+          'attempts', n.attempts), (select stamp_time())
       from numbered n cross join bump b join mail m on m.id = n.email_id
       join unnest(${purge.eventIds}::uuid[]) with ordinality as i(id, ord) on i.ord = n.ord
     )
@@ -187,15 +188,15 @@ export async function queueDepth(sql: Sql): Promise<QueueDepth> {
   const [row] = await sql<QueueDepth[]>`
     with lane as (
       select destination, workspace_id,
-        count(*) filter (where lease is null and due_at <= now()) as due,
-        count(*) filter (where lease is null and due_at > now()) as later,
+        count(*) filter (where lease is null and due_at <= (select service_time())) as due,
+        count(*) filter (where lease is null and due_at > (select service_time())) as later,
         count(*) filter (where lease is not null) as leased,
-        min(due_at) filter (where lease is null and due_at <= now()) as oldest
+        min(due_at) filter (where lease is null and due_at <= (select service_time())) as oldest
       from recipients where status in ('queued', 'delayed') group by destination, workspace_id
     )
     select coalesce(sum(due), 0)::int as due, coalesce(sum(later), 0)::int as later, coalesce(sum(leased), 0)::int as leased,
-      coalesce(extract(epoch from now() - min(oldest) filter (where p.destination is null and coalesce(s.back_off_until <= now(), true))), 0)::float8 as "oldestDueSeconds",
-      coalesce(extract(epoch from now() - min(oldest) filter (where p.destination is null and (s.failures > 0 or s.back_off_until > now()))), 0)::float8 as "oldestBackingOffSeconds"
+      coalesce(extract(epoch from (select service_time()) - min(oldest) filter (where p.destination is null and coalesce(s.back_off_until <= (select service_time()), true))), 0)::float8 as "oldestDueSeconds",
+      coalesce(extract(epoch from (select service_time()) - min(oldest) filter (where p.destination is null and (s.failures > 0 or s.back_off_until > (select service_time())))), 0)::float8 as "oldestBackingOffSeconds"
     from lane l
       left join paused_destinations p on p.workspace_id = l.workspace_id and p.destination = l.destination
       left join destinations d on d.domain = l.destination

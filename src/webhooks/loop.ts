@@ -53,7 +53,7 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
 
   async function turn(): Promise<boolean> {
     if (search.requested || performance.now() - search.lastMs >= pollMs) await searchStore();
-    const picked = schedule.pick(Date.now(), webhooksPerLease);
+    const picked = schedule.pick(performance.now(), webhooksPerLease);
     if (picked.length === 0) return false;
     const rows = await loop.lease((lease) => leaseDeliveries(sql, lease, picked));
     schedule.leased(picked, rows);
@@ -67,7 +67,7 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
     const found = await findWaitingWebhooks(sql, webhooksPerSearch);
     schedule.replace(
       found.filter(({ state }) => state === "enabled"),
-      Date.now(),
+      performance.now(),
     );
     for (const webhook of found) if (webhook.state !== "enabled" && !dropping.has(webhook.webhookId)) drop(webhook);
   }
@@ -91,7 +91,7 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
     const work = serve(row).then((worked) => schedule.finished(row.webhookId, worked));
     loop.track(work, () => {
       // Deliveries that waited for this one, or for a slot at this endpoint, may be due now.
-      schedule.recheck(row, Date.now());
+      schedule.recheck(row, performance.now());
       loop.wake();
     });
   }
@@ -109,7 +109,7 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
   }
 
   function waitMs(): number {
-    const untilDue = (schedule.nextDueMs() ?? Number.POSITIVE_INFINITY) - Date.now();
+    const untilDue = (schedule.nextDueMs() ?? Number.POSITIVE_INFINITY) - performance.now();
     const untilPoll = search.lastMs + pollMs - performance.now();
     // A webhook that is due but was not picked has no free slot. The request that frees one wakes the loop.
     return untilDue <= 0 ? untilPoll : Math.min(untilDue, untilPoll);

@@ -76,12 +76,14 @@ export async function invite(
   sql: Sql,
   invitation: { workspaceId: string; id: string; email: string; role: Role; token: string; forMs: number },
 ): Promise<MemberRow | undefined> {
-  const until = sql`now() + ${`${invitation.forMs} milliseconds`}::interval`;
+  const length = sql`${`${invitation.forMs} milliseconds`}::interval`;
   const [row] = await sql.write<MemberRow[]>`
-    insert into members as m (workspace_id, id, email, role, invite_hash, invite_expires_at, invited_at)
-    values (${invitation.workspaceId}, ${invitation.id}, ${invitation.email}, ${invitation.role}, ${hashToken(invitation.token)}, ${until}, now())
+    insert into members as m (workspace_id, id, email, role, invite_hash, invite_expires_at, invite_service_expires_at, invited_at)
+    values (${invitation.workspaceId}, ${invitation.id}, ${invitation.email}, ${invitation.role}, ${hashToken(invitation.token)},
+      wall_time() + ${length}, service_time() + ${length}, now())
     on conflict (workspace_id, email) do update set role = excluded.role, invite_hash = excluded.invite_hash,
-      invite_expires_at = excluded.invite_expires_at, invited_at = excluded.invited_at where m.person_id is null
+      invite_expires_at = excluded.invite_expires_at,
+      invite_service_expires_at = excluded.invite_service_expires_at, invited_at = excluded.invited_at where m.person_id is null
     returning m.id, m.email, null as name, m.role, m.invited_at as "invitedAt", m.joined_at as "joinedAt"`;
   return row;
 }
@@ -94,12 +96,17 @@ export type Invited = { member: MemberRow; url: string; sent: boolean };
 
 export type Invitation = { workspaceId: string; workspaceName: string; email: string; role: Role };
 
+/** An invitation ends by wall time or by service time, whichever comes first. */
+function isOpen(sql: Sql) {
+  return sql`m.invite_expires_at > wall_time() and coalesce(m.invite_service_expires_at > (select service_time()), true)`;
+}
+
 /** Index members_invite_hash_key. */
 export async function findInvite(sql: Sql, token: string): Promise<Invitation | undefined> {
   const [row] = await sql<Invitation[]>`
     select m.workspace_id as "workspaceId", w.name as "workspaceName", m.email, m.role
     from members m join workspaces w on w.id = m.workspace_id
-    where m.invite_hash = ${hashToken(token)} and m.invite_expires_at > now()`;
+    where m.invite_hash = ${hashToken(token)} and ${isOpen(sql)}`;
   return row;
 }
 
@@ -109,8 +116,8 @@ export async function joinByInvite(
   join: { token: string; person: { id: string; email: string } },
 ): Promise<{ workspaceId: string; role: Role } | undefined> {
   const [row] = await sql.write<{ workspaceId: string; role: Role }[]>`
-    update members set person_id = ${join.person.id}, joined_at = now(), invite_hash = null, invite_expires_at = null
-    where invite_hash = ${hashToken(join.token)} and invite_expires_at > now() and email = ${join.person.email}
+    update members m set person_id = ${join.person.id}, joined_at = now(), invite_hash = null, invite_expires_at = null
+    where invite_hash = ${hashToken(join.token)} and ${isOpen(sql)} and email = ${join.person.email}
     returning workspace_id as "workspaceId", role`;
   return row;
 }

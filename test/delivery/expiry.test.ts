@@ -28,7 +28,7 @@ test("a receiver that replies 4xx for two days: deferred by the schedule, then b
     await testbed.untilEvents(`attempt ${attempt + 1}`, (all) => all.length === attempt + 1);
   }
   // After 48 hours it bounces with the reply to the last attempt, and there is no further attempt.
-  await sql`update emails set expires_at = now()`;
+  await sql`update emails set default_expires_at = service_time()`;
   await makeDue(testbed);
   const events = await untilEvent(testbed, id, "email.bounced");
   const { payload } = events.at(-1)!;

@@ -22,7 +22,7 @@ test("an email that causes an internal error is deferred, fails when it expires,
   assert.equal(delayed!.payload.attempts, 1);
   assert.equal(testbed.sink.received("whole@there.test").length, 1);
 
-  await sql`update emails set expires_at = now() where status = 'queued'`;
+  await sql`update emails set default_expires_at = service_time() where status = 'queued'`;
   await makeDue(testbed);
   const events = await untilEvent(testbed, id, "email.failed");
   assert.equal(events.length, 2);

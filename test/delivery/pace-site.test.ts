@@ -115,7 +115,7 @@ test("a receiver that is down gets one probe and then a back-off, while mail to 
   await until("an age in the metrics", async () => (await oldestAgeSeconds()) > 0);
   // The receiver is up again. RetryDestination triggers the next probe, and its success releases the rest.
   testbed.dns.set("mx.dead.test", "A", "127.0.0.1");
-  await sql`update recipients set due_at = now() where status = 'delayed'`;
+  await sql`update recipients set due_at = service_time() where status = 'delayed'`;
   await until(
     "the queue to drain",
     async () => {

@@ -58,7 +58,7 @@ test("one of two nodes is killed: the other takes over its work, nothing is lost
   const load = startLoad(testbed, { name: "pair", senders: 4, pauseMs: 30 });
   await load.untilAcknowledged(20);
   await first.kill();
-  await testbed.database.sql`update workers set seen_at = seen_at - interval '1 minute' where pid = ${first.pid}`;
+  await testbed.database.sql`update workers set beat_at = beat_at - interval '1 minute' where pid = ${first.pid}`;
   await load.untilAcknowledged(20);
   await load.stop();
   await untilSettled(testbed);

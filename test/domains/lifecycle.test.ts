@@ -36,7 +36,7 @@ describe("a domain at a DNS provider", () => {
   ];
   const moveClock = (hours: number) =>
     testbed.database
-      .sql`update domains set created_at = created_at - ${hours} * interval '1 hour', ready_at = ready_at - ${hours} * interval '1 hour',
+      .sql`update domains set registered_at = registered_at - ${hours} * interval '1 hour', ready_at = ready_at - ${hours} * interval '1 hour',
       dkim_seen_at = dkim_seen_at - ${hours} * interval '1 hour', incomplete_since = incomplete_since - ${hours} * interval '1 hour' where domain = 'shop.test'`;
 
   it("is registered with all the records that its owner has to publish", { skip }, async () => {
@@ -161,8 +161,7 @@ describe("a domain at a DNS provider", () => {
     await publish("dkim1", "dkim2", "dmarc");
     await testbed.unbound.flush("shop.test");
     // The last check is stale, so GetDomain checks again.
-    await testbed.database
-      .sql`update domains set last_checked_at = now() - interval '6 minutes' where domain = 'shop.test'`;
+    await testbed.database.sql`update domains set checked_at = now() - interval '6 minutes' where domain = 'shop.test'`;
     domain = await testbed.get(domain.id);
     assert.deepEqual(stateOf(domain), ["READY", "NONE", true, true]);
   });

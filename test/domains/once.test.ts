@@ -60,7 +60,7 @@ async function checksOf(pattern: string): Promise<Record<string, number>> {
 
 test("50 concurrent GetDomain calls for a stale domain, on two nodes, share one check", async () => {
   const row = await add("stale.test");
-  await database.sql`update domains set created_at = now() - interval '6 minutes' where id = ${row.id}`;
+  await database.sql`update domains set registered_at = now() - interval '6 minutes' where id = ${row.id}`;
   const responses = await Promise.all(
     Array.from({ length: 50 }, (_, i) => nodes[i % 2]!.call("DomainService/GetDomain", { id: `dom_${row.id}` })),
   );

@@ -34,7 +34,8 @@ test("a canceled email is failed, produces one event, and is never delivered", a
   );
 
   // The canceled email becomes due and stays unsent, while other mail of the same lane is sent.
-  await testbed.database.sql`update recipients set due_at = now()`;
+  await testbed.database.sql`update emails set scheduled_at = now()`;
+  await testbed.database.sql`update recipients set due_at = service_time()`;
   await accepted(testbed, { to: ["next@there.test"], cc: ["next@other.test"] });
   assert.equal(testbed.sink.received("next@there.test").length, 1);
   assert.equal(testbed.sink.received("next@other.test").length, 1);

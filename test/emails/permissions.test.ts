@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { accepted } from "../harness/sending.ts";
+import { accepted, makeDue } from "../harness/sending.ts";
 import { addSendingDomain, startTestbed, type Testbed } from "../harness/testbed.ts";
 
 let testbed: Testbed;
@@ -44,7 +44,7 @@ test("a deleted domain accepts no new mail, and its accepted mail is still sent 
   const waiting = await accepted(testbed, { from: "a@leaving.test", to: ["kept@there.test"], scheduledAt });
   await testbed.database.sql`update domains set deleted_at = now() where id = ${id}`;
   assert.equal((await testbed.send({ from: "a@leaving.test" })).body.code, "failed_precondition");
-  await testbed.database.sql`update recipients set due_at = now() where status = 'queued'`;
+  await makeDue(testbed);
   await testbed.sink.until((sink) => sink.received("kept@there.test").length === 1);
   assert.match(
     testbed.sink.received("kept@there.test")[0]!.data.toString(),

@@ -1,7 +1,8 @@
 /** A stream resumes from any cursor without missing or repeating an event. A cursor outside the kept range is rejected with the bounds. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { dropOldPartitions, partitionAt, partitioned } from "../../src/postgres/partitions.ts";
+import { partitionAt, partitioned } from "../../src/postgres/partitions.ts";
+import { dropOldPartitions } from "../../src/postgres/retention.ts";
 import { addEvents, numbers, type StreamTestbed, startStreamTestbed } from "../harness/streams.ts";
 
 const dayMs = 86_400_000;
@@ -89,6 +90,7 @@ test("cursors of expired events are out of range, and cursor 0 starts with the o
   const span = partitioned.events.days * dayMs;
   const { name, from, to } = partitionAt("events", Math.floor((Date.now() - 120 * dayMs) / span) * span);
   await sql.unsafe(`create table ${name} partition of events for values from ('${from}') to ('${to}')`);
+  await sql`insert into closed_partitions (name, closed_at) values (${name}, ${to}::timestamptz)`;
   await sql`update events set created_at = ${from}::timestamptz where workspace_id = ${testbed.workspaceId} and number <= ${expired}`;
   assert.deepEqual(await dropOldPartitions(sql, { contentDays: 30, historyDays: 90 }), [name]);
 

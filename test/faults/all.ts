@@ -2,6 +2,7 @@
 import { queued } from "./backlogs.ts";
 import { catchUps } from "./catch-up.ts";
 import { cuts } from "./cut.ts";
+import { clocks } from "./clock.ts";
 import { databases } from "./database.ts";
 import type { Fault } from "./fault.ts";
 import { kills } from "./kills.ts";
@@ -22,4 +23,5 @@ export const allFaults: readonly Fault[] = [
   ...queued,
   ...listeners,
   ...catchUps,
+  ...clocks,
 ];

@@ -96,6 +96,9 @@ export async function createTestDatabase(
   await run(`create database ${name}${options.migrated === false ? "" : ` template ${templateName}`}`);
   const databaseUrl = withDatabase(url, name);
   const sql = openDb({ url: databaseUrl, pool: 4, log: silentLog(), name: "test" });
+  // The clocks of the template stopped when it was created.
+  if (options.migrated !== false)
+    await sql`update service_clock set service_at = now(), wall_at = now(), partitions_at = now()`;
   if (options.example) await sql`delete from settings where name = 'example_domain'`;
   return {
     url: databaseUrl,

@@ -22,6 +22,7 @@ export const foreign = {
   bash: { command: "bash", package: "bash" },
   curl: { command: "curl", package: "curl" },
   dig: { command: "dig", package: "bind9-dnsutils" },
+  faketime: { command: "faketime", package: "faketime" },
   fish: { command: "fish", package: "fish" },
   mount: { command: "mount", package: "mount" },
   named: { command: "named", package: "bind9" },

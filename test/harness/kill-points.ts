@@ -114,7 +114,7 @@ export async function killAt(
 
 /** Moves the heartbeat of a node into the past, so that other nodes treat it as dead. */
 export async function expireHeartbeat(testbed: Testbed, node: RunningProgram): Promise<void> {
-  await testbed.database.sql`update workers set seen_at = seen_at - interval '1 minute' where pid = ${node.pid}`;
+  await testbed.database.sql`update workers set beat_at = beat_at - interval '1 minute' where pid = ${node.pid}`;
 }
 
 const blockingAction: Record<string, Action> = {

@@ -67,6 +67,7 @@ export function violationsOf(body: Record<string, unknown>): Violation[] {
 
 /** Makes all scheduled and delayed recipients due now. */
 export async function makeDue(testbed: Testbed): Promise<void> {
-  await testbed.database
-    .sql`update recipients set due_at = now() where status in ('queued', 'delayed') and due_at > now()`;
+  const { sql } = testbed.database;
+  await sql`update emails set scheduled_at = now() where open > 0 and scheduled_at > now()`;
+  await sql`update recipients set due_at = service_time() where status in ('queued', 'delayed') and due_at > service_time()`;
 }

@@ -44,7 +44,7 @@ export async function killWebhooks(times: number, progress: Progress = () => {})
       await program.kill();
       holding = false;
       // Moves the heartbeat into the past, so that the new process treats the dead one as dead.
-      await database.sql`update workers set seen_at = now() - interval '1 minute'`;
+      await database.sql`update workers set beat_at = beat_at - interval '1 minute'`;
       const seen = taken.size;
       program = await testbed.startNode();
       await send(`after-${kill}`);

@@ -61,7 +61,8 @@ test("a pause applies on every node, and only to the workspace that set it", asy
 test("emails expire while their destination is paused", async () => {
   await queue("Pause", "there.test");
   const id = await accepted(testbed, { to: ["late@there.test"], async: true });
-  await testbed.database.sql`update emails set expires_at = now() - interval '1 second' where open > 0`;
+  await testbed.database
+    .sql`update emails set default_expires_at = service_time() - interval '1 second' where open > 0`;
   const events = await untilEvent(testbed, id, "email.bounced");
   assert.deepEqual(
     events.map(({ payload }) => [payload.category, payload.bounceType, payload.attempts]),
@@ -77,7 +78,8 @@ test("retry makes deferred mail due now and does not change scheduled mail", asy
   await untilEvent(testbed, id, "email.delayed");
   await queue("Pause", "there.test");
   await until("the current attempt to end", async () => (await destinations("there"))[0]!.inFlight === 0);
-  await testbed.database.sql`update recipients set due_at = now() + interval '1 hour' where status = 'delayed'`;
+  await testbed.database
+    .sql`update recipients set due_at = service_time() + interval '1 hour' where status = 'delayed'`;
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
   const later = await accepted(testbed, { to: ["later@there.test"], scheduledAt });
   await queue("Resume", "there.test");

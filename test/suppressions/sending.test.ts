@@ -1,7 +1,7 @@
 /** Permanent bounces suppress an address, and suppressed addresses get no mail. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { accepted, getEmail, untilEvent } from "../harness/sending.ts";
+import { accepted, getEmail, makeDue, untilEvent } from "../harness/sending.ts";
 import { byRecipient, on, scripts } from "../harness/sink-script.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
 
@@ -90,7 +90,7 @@ test("suppression is checked when the email is due, not when it is accepted", as
   const id = await accepted(testbed, { to: ["later@there.test"], scheduledAt });
   await testbed.database
     .sql`insert into suppressions (workspace_id, address, reason) values (${testbed.workspaceId}, 'later@there.test', 'manual')`;
-  await testbed.database.sql`update recipients set due_at = now() where status = 'queued'`;
+  await makeDue(testbed);
   const events = await untilEvent(testbed, id, "email.suppressed");
   assert.equal(events[0]!.payload.reason, "SUPPRESSION_REASON_MANUAL");
   assert.equal(attempts("later@there.test"), 0);

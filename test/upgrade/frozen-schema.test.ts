@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { silentLog } from "../../src/ops/log.ts";
+import { withoutReceipt } from "../../src/postgres/brief-locks.ts";
 import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
-import { ensurePartitions } from "../../src/postgres/partitions.ts";
+import { createPartitions } from "../../src/postgres/partitions.ts";
 import { openDb, type Sql } from "../../src/postgres/pool.ts";
 import { schemaState } from "../../src/postgres/schema-state.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
@@ -32,13 +33,13 @@ async function frozenDatabase(): Promise<TestDatabase> {
       version integer primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`;
     await tx.unsafe(first!.text);
     await tx`insert into schema_migrations (version, name, checksum) values (1, ${first!.name}, ${first!.checksum})`;
-  });
-  await ensurePartitions(sql);
+  }, withoutReceipt);
+  await createPartitions(sql, Date.now());
   await sql.begin(async (tx) => {
     await tx.unsafe(`create function pg_temp.uuid7(n int) returns uuid language sql as $$
       select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint), 12, '0') || '7000' || '8' || lpad(to_hex(n), 15, '0'))::uuid $$`);
     await tx.unsafe(rows);
-  });
+  }, withoutReceipt);
   return database;
 }
 
@@ -116,7 +117,7 @@ test("a start and commands that wait for a migration lock report that, and a sig
     await tx`select count(*) from workers`;
     reading = true;
     await readerEnded;
-  });
+  }, withoutReceipt);
   ends.push(async () => {
     endReader();
     await report;

@@ -113,10 +113,11 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     scheduleMs: config.retry.scheduleMs,
     doubtScheduleMs: config.retry.doubtScheduleMs,
     nowMs: clock.nowMs,
+    serviceMs: clock.serviceMs,
     random: Math.random,
     makeEventId: () => makeUuid(clock.nowMs()),
   });
-  const mailbox = await openMailbox(mailboxFolder(config.dataDir));
+  const mailbox = await openMailbox(mailboxFolder(config.dataDir), clock.serviceMs);
   const memory = createMemory(memoryBytes);
   const journal = openJournal({ folder: journalFolder(config.dataDir), log, bootId: readBootId() });
   const doubts = createDoubts({ sql, log, journal, doubtScheduleMs: config.retry.doubtScheduleMs });

@@ -84,7 +84,7 @@ export function createDomains(deps: DnsDeps & { secrets: Secrets; dns: Dns; onEv
   const registrar = createRegistrar({ sql, secrets, nowMs, makeKeys, zone, region });
   const rotate = createRotate({ sql, secrets, nowMs, makeKeys });
   const check = createDomainCheck({ resolver: dns.resolver, authoritative: dns.authoritative });
-  const checker = createChecker({ sql, log, check, zone, verifyIntervalMs, onEvent: deps.onEvent });
+  const checker = createChecker({ sql, log, check, zone, verifyIntervalMs, nowMs, onEvent: deps.onEvent });
   const loop = createCheckLoop({ sql, log, checker });
   return {
     registrar,
@@ -161,10 +161,10 @@ function logFailures(log: Log): (error: unknown) => void {
   let quietUntil = 0;
   return (error) => {
     count += 1;
-    if (Date.now() < quietUntil) return;
+    if (performance.now() < quietUntil) return;
     log.warn({ reason: (error as Error).message, count }, "DNS answers failed");
     count = 0;
-    quietUntil = Date.now() + 10_000;
+    quietUntil = performance.now() + 10_000;
   };
 }
 

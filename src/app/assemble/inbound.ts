@@ -42,7 +42,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     nowMs,
     parser,
     onEvent,
-    findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey, nowMs }),
+    findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey }),
     reports: createReports({ sql, log, nowMs, returnPathKey, onEvent }),
     verdicts: createVerdicts({
       resolver: deps.resolver,

@@ -109,10 +109,10 @@ async function withQueue(
       api.call<JsonObject>(`QueueService/${method[0]!.toUpperCase()}${method.slice(1)}`, request),
     );
   }
-  await withStore(config(), async ({ sql, nowMs }) => {
+  await withStore(config(), async ({ sql, nowMs, clock }) => {
     const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
     const wake = createWake({ sql, log: silentLog() });
-    const { handlers } = createQueueService({ sql, wake, clock: { nowMs, set() {} } });
+    const { handlers } = createQueueService({ sql, wake, clock });
     const call: Call = {
       caller: { workspaceId, keyId: "", permission: "full", domain: undefined, test: false },
       requestId: "",

@@ -13,6 +13,7 @@ import {
   StreamEventsResponseSchema,
 } from "../../gen/v1/email_pb.ts";
 import { type Call, cancellationOf, type Handlers } from "../../http/call.ts";
+import type { Clock } from "../../ops/clock.ts";
 import { silentLog } from "../../ops/log.ts";
 import { createLoopShare } from "../../ops/loop-share.ts";
 import { createWake } from "../../postgres/wake.ts";
@@ -30,10 +31,9 @@ export async function withStoreClient<T>(
   { config, workspace, stop }: { config: Config; workspace: string | boolean | undefined; stop: AbortSignal },
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const serve = async ({ sql, nowMs }: Store & { nowMs(): number }) => {
+  const serve = async ({ sql, clock }: Store & { clock: Clock }) => {
     const log = silentLog();
-    const clock = { nowMs, set() {} };
-    const workspaceId = await workspaceFrom(sql, workspace, nowMs());
+    const workspaceId = await workspaceFrom(sql, workspace, clock.nowMs());
     const wake = createWake({ sql, log });
     const catchUp = createCatchUp({ sql, loop: createLoopShare(), heap: { note() {} } });
     const follower = createFollower({ sql, log, wake, catchUp });

@@ -1,20 +1,23 @@
 /** Opens the store for a short command, whether the program runs on it or not. Used by most commands. */
-import { createClock } from "../../ops/clock.ts";
+import { type Clock, createClock } from "../../ops/clock.ts";
 import { silentLog } from "../../ops/log.ts";
 import type { Progress } from "../../postgres/migrate.ts";
+import { readClocks } from "../../postgres/service-clock.ts";
 import type { Config } from "../config.ts";
 import { openStore, type Store, type StoreOptions } from "../open-store.ts";
 import { lineOf } from "./migration-line.ts";
 
 export async function withStore<T>(
   config: Config,
-  work: (store: Store & { nowMs(): number }) => Promise<T>,
+  work: (store: Store & { nowMs(): number; clock: Clock }) => Promise<T>,
   options: Pick<StoreOptions, "onMigration" | "keepSchema" | "waitForServerMs" | "stop"> = {},
 ): Promise<T> {
   const store = await openStore({ config, log: silentLog(), for: "command", onMigration: reportWait, ...options });
   try {
     const clock = createClock();
-    return await work({ ...store, nowMs: clock.nowMs });
+    // A command that keeps an older schema finds no such clocks, and writes no ids.
+    if (!options.keepSchema) clock.set(await readClocks(store.sql));
+    return await work({ ...store, nowMs: clock.nowMs, clock });
   } finally {
     await store.close();
   }

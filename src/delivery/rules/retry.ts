@@ -6,18 +6,18 @@ export const jitter = 0.2;
 export interface RetryFacts {
   /** Attempts so far, including the one that just ended. */
   attempts: number;
-  now: Date;
-  expiresAt: Date;
+  /** The time until the email expires. */
+  leftMs: number;
   /** In [0, 1). */
   random: () => number;
   /** The wait after the first attempt, the second, and so on; the last one repeats (POSTHORN_RETRY_SCHEDULE_MS). */
   scheduleMs: readonly number[];
 }
 
-/** `expired` when the next attempt would be after `expiresAt`, so that the sender learns of the bounce without a pointless wait. */
-export function nextAttempt(facts: RetryFacts): { at: Date } | { expired: true } {
-  const { attempts, now, expiresAt, random, scheduleMs } = facts;
+/** `expired` when the email expires before the next attempt, so that the sender learns of the bounce without a pointless wait. */
+export function nextAttempt(facts: RetryFacts): { waitMs: number } | { expired: true } {
+  const { attempts, leftMs, random, scheduleMs } = facts;
   const wait = scheduleMs[Math.min(Math.max(attempts, 1), scheduleMs.length) - 1] ?? 0;
-  const at = new Date(now.getTime() + Math.round(wait * (1 - jitter + 2 * jitter * random())));
-  return at < expiresAt ? { at } : { expired: true };
+  const waitMs = Math.round(wait * (1 - jitter + 2 * jitter * random()));
+  return waitMs < leftMs ? { waitMs } : { expired: true };
 }

@@ -20,7 +20,7 @@ async function newWorker(): Promise<number> {
 }
 
 async function die(workerId: number): Promise<void> {
-  await database.sql`update workers set seen_at = now() - interval '1 hour' where id = ${workerId}`;
+  await database.sql`update workers set beat_at = beat_at - interval '1 hour' where id = ${workerId}`;
 }
 
 /** Two emails, leased by a new worker. */

@@ -24,7 +24,7 @@ export async function markDots(
     with live as materialized (${liveWorkers(sql)}), journaled as materialized (
       select w.id, w.id = any (live.ids) as alive from unnest(${workers}::bigint[]) as w(id) cross join live
     ), recorded as (
-      insert into read_journals (worker_id) select id from journaled where not alive on conflict do nothing
+      insert into read_journals (worker_id, read_at) select id, (select service_time()) from journaled where not alive on conflict do nothing
     ), dot as materialized (
       select distinct d.* from unnest(${dots.map((d) => d.lease)}::bigint[], ${dots.map((d) => d.workspaceId)}::uuid[],
         ${dots.map((d) => d.emailId)}::uuid[], ${dots.map((d) => d.position)}::smallint[]) as d(lease, workspace_id, email_id, position)
@@ -35,7 +35,7 @@ export async function markDots(
           and r.lease = d.lease and r.status || '' in ('queued', 'delayed') limit 1 for update) r
     ), marked as (
       update recipients r set lease = null, in_doubt = true, doubts = r.doubts + 1,
-        due_at = now() + (${scheduleMs}::float8[])[least(r.doubts + 1, ${scheduleMs.length}::int)] * interval '1 millisecond'
+        due_at = (select service_time()) + (${scheduleMs}::float8[])[least(r.doubts + 1, ${scheduleMs.length}::int)] * interval '1 millisecond'
       from held h where r.workspace_id = h.workspace_id and r.email_id = h.email_id and r.position = h.position
     )
     select id::int from journaled where alive`;
@@ -44,10 +44,10 @@ export async function markDots(
 
 /** For a worker id that took leases and did nothing under those that remain. */
 export async function recordWithoutDoubt(sql: Sql, workerId: number): Promise<void> {
-  await sql`insert into read_journals (worker_id) values (${workerId}) on conflict do nothing`;
+  await sql`insert into read_journals (worker_id, read_at) values (${workerId}, service_time()) on conflict do nothing`;
 }
 
 /** Housekeeping: a lease of a worker that died longer ago counts as in doubt again. */
 export async function forgetReadJournals(sql: Sql): Promise<void> {
-  await sql`delete from read_journals where read_at < now() - interval '30 days'`;
+  await sql`delete from read_journals where read_at < (select service_time()) - interval '30 days'`;
 }

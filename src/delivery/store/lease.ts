@@ -24,6 +24,10 @@ export type Leased = {
   doubts: number;
   /** Why the address is on the workspace's suppression list at the time of the lease. */
   suppression: { reason: SuppressionReason; sourceEvent: string | null } | undefined;
+  /** Never attempted, and scheduled for later: the database's clock went back after it was due. */
+  early: boolean;
+  /** Leased because it expired in a lane that is paused or blocked: it expires even if it was never attempted. */
+  held: boolean;
   email: LeasedEmail;
 };
 
@@ -40,7 +44,10 @@ export type LeasedEmail = {
   sizeBytes: number;
   /** For the Date header: the scheduled time, or else the time of acceptance. */
   date: Date;
+  /** As the caller named it, or as shown. */
   expiresAt: Date;
+  /** Service time, for mail without a time of its caller. */
+  defaultExpiresAt: Date | null;
 };
 
 /** Lanes with open recipients, and when the first row of each is due. Skips through the index recipients_due, so that the cost is per lane,
@@ -61,7 +68,7 @@ export async function findLanes(
         where r.status in ('queued', 'delayed') and (r.destination, r.workspace_id) > (lane.destination, lane.workspace_id)
         order by r.destination, r.workspace_id, r.due_at limit 1) next
     )
-    select destination, workspace_id as "workspaceId", (extract(epoch from due_at - now()) * 1000)::float8 as "dueInMs"
+    select destination, workspace_id as "workspaceId", (extract(epoch from due_at - (select service_time())) * 1000)::float8 as "dueInMs"
     from lane limit ${limit}`;
 }
 
@@ -85,7 +92,7 @@ export async function leaseDue(
       select r.* from lane, live, lateral (
         select tableoid as part, ctid as row_location, workspace_id, email_id, position, destination, ${lost(sql)} as lost from recipients
         where destination = lane.destination and workspace_id = lane.workspace_id and status in ('queued', 'delayed')
-          and due_at <= now() and (lease is null or lease >> 32 <> all (live.ids))
+          and due_at <= (select service_time()) and (lease is null or lease >> 32 <> all (live.ids))
         order by due_at limit lane.quota for update skip locked) r
       where r.position + 0 = r.position
     ), sibling as materialized (
@@ -94,7 +101,7 @@ export async function leaseDue(
       select r.* from (select distinct workspace_id, email_id, destination from picked) p cross join live cross join lateral (
         select tableoid as part, ctid as row_location, email_id, position, ${lost(sql)} as lost from recipients
         where workspace_id = p.workspace_id and email_id = p.email_id and destination || '' = p.destination
-          and status || '' in ('queued', 'delayed') and due_at + interval '0' <= now() and (lease is null or lease >> 32 <> all (live.ids))
+          and status || '' in ('queued', 'delayed') and due_at + interval '0' <= (select service_time()) and (lease is null or lease >> 32 <> all (live.ids))
         limit 1000 for update skip locked) r
       where not exists (select 1 from picked q where q.email_id = r.email_id and q.position = r.position)
     ), chosen as materialized (
@@ -120,7 +127,7 @@ export async function leaseExpired(
 ): Promise<{ rows: Leased[]; next: string | undefined }> {
   const { destination, workspaceId, after = "-infinity", limit, pending = [] } = scan;
   const [scanned] = await sql<{ next: string | null; expired: boolean }[]>`
-    select case when count(*) = ${limit} then max(r.due_at)::text end as next, coalesce(bool_or(e.expires_at <= now()), false) as expired
+    select case when count(*) = ${limit} then max(r.due_at)::text end as next, coalesce(bool_or(${hasExpired(sql)}), false) as expired
     from (select workspace_id, email_id, due_at from recipients where destination = ${destination} and workspace_id = ${workspaceId}
       and status in ('queued', 'delayed') and due_at > ${after}::timestamptz order by due_at limit ${limit}) r
     join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id`;
@@ -131,7 +138,7 @@ export async function leaseExpired(
       select r.workspace_id, r.email_id, r.position, ${lost(sql)} as lost from recipients r cross join live
       join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
       where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
-        and r.due_at > ${after}::timestamptz and r.due_at <= coalesce(${scanned.next}::timestamptz, 'infinity') and e.expires_at <= now()
+        and r.due_at > ${after}::timestamptz and r.due_at <= coalesce(${scanned.next}::timestamptz, 'infinity') and ${hasExpired(sql)}
         and (r.lease is null or r.lease >> 32 <> all (live.ids)) limit ${limit} for update of r skip locked
     ), leased as (
       update recipients r set lease = ${lease}, in_doubt = r.in_doubt or x.lost
@@ -139,7 +146,7 @@ export async function leaseExpired(
       returning ${recipientColumns(sql)}
     )
     ${leasedColumns(sql)}`;
-  return { rows: rowsOf(rows, lease), next };
+  return { rows: rowsOf(rows, lease).map((row) => Object.assign(row, { held: true })), next };
 }
 
 /** Lanes that an operator has paused; index: the primary key. */
@@ -148,12 +155,15 @@ export async function findPaused(sql: Sql, limit: number): Promise<Lane[]> {
     select destination, workspace_id as "workspaceId" from paused_destinations order by workspace_id, destination limit ${limit}`;
 }
 
-/** Releases leases without another change, for rows that were not tried. */
+/** Releases leases, for rows that were not tried. Mail that is scheduled for later waits for its time, but for at most 15 seconds: by then a
+ * heartbeat has noticed that the clock went back, and ../scheduled.ts has computed the due time again. */
 export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<void> {
   await sql`
-    update recipients r set lease = null
+    update recipients r set lease = null, due_at = case when x.early then (select (select service_time())
+        + greatest(least(e.scheduled_at - wall_time(), interval '15 seconds'), interval '0')
+      from emails e where e.workspace_id = r.workspace_id and e.id = r.email_id) else r.due_at end
     from unnest(${rows.map((r) => r.workspaceId)}::uuid[], ${rows.map((r) => r.emailId)}::uuid[], ${rows.map((r) => r.position)}::smallint[],
-      ${rows.map((r) => r.lease)}::bigint[]) as x(workspace_id, email_id, position, lease)
+      ${rows.map((r) => r.lease)}::bigint[], ${rows.map((r) => r.early)}::boolean[]) as x(workspace_id, email_id, position, lease, early)
     where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position and r.lease = x.lease`;
 }
 
@@ -161,6 +171,11 @@ export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<v
 function holders(sql: Sql, lease: string, pending: readonly number[]) {
   return sql`select w.ids || ${pending}::bigint[] as ids, j.ids as journaled from (${liveWorkers(sql, lease)}) w
     cross join (select coalesce(array_agg(worker_id), '{}') as ids from read_journals) j`;
+}
+
+/** By service time, or by the database's clock if the caller named the time. */
+function hasExpired(sql: Sql) {
+  return sql`coalesce(e.default_expires_at <= (select service_time()), e.expires_at <= wall_time())`;
 }
 
 /** The worker of the row's lease died, and may have sent the final dot. */
@@ -177,6 +192,7 @@ function leasedColumns(sql: Sql) {
     select l.workspace_id as "workspaceId", l.email_id as "emailId", l.position, l.kind, l.address, l.destination, l.attempts, l.reply,
       l.in_doubt as "inDoubt", l.doubts, e.domain_id as "domainId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.test,
       e.content_day::text as "contentDay", e.size_bytes::float8 as "sizeBytes", coalesce(e.scheduled_at, e.created_at) as date, e.expires_at as "expiresAt",
+      e.default_expires_at as "defaultExpiresAt", l.attempts = 0 and coalesce(e.scheduled_at > wall_time(), false) as early,
       s.reason as "suppressionReason", s.source_event as "sourceEvent"
     from leased l join emails e on e.workspace_id = l.workspace_id and e.id = l.email_id
     left join suppressions s on s.workspace_id = l.workspace_id and s.address = lower(l.address)`;
@@ -200,13 +216,15 @@ function rowsOf(rows: readonly LeasedRow[], lease: string): Leased[] {
       inDoubt: row.inDoubt,
       doubts: row.doubts,
       suppression: reason === null ? undefined : { reason, sourceEvent },
+      early: row.early,
+      held: false,
       lease,
       email,
     };
   });
 }
 
-type LeasedRow = Omit<Leased, "email" | "lease" | "suppression"> &
+type LeasedRow = Omit<Leased, "email" | "lease" | "suppression" | "held"> &
   Omit<LeasedEmail, "id" | "workspaceId"> & { suppressionReason: SuppressionReason | null; sourceEvent: string | null };
 
 function emailOf(row: LeasedRow): LeasedEmail {
@@ -223,5 +241,6 @@ function emailOf(row: LeasedRow): LeasedEmail {
     sizeBytes: row.sizeBytes,
     date: row.date,
     expiresAt: row.expiresAt,
+    defaultExpiresAt: row.defaultExpiresAt,
   };
 }

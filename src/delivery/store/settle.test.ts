@@ -98,7 +98,7 @@ test("the lease of a worker without a heartbeat is taken over and in doubt, and 
   const dead = await worker();
   const [lost] = await leaseAll(workspaceId, dead);
   assert.equal(lost!.inDoubt, false);
-  await sql`update workers set seen_at = now() - interval '31 seconds' where id = ${dead}`;
+  await sql`update workers set beat_at = beat_at - interval '31 seconds' where id = ${dead}`;
   const [taken] = await leaseAll(workspaceId, await worker());
   assert.equal(taken!.inDoubt, true);
   assert.deepEqual(await settle(sql, [settlement(lost!, "delivered")]), [false]);

@@ -1,7 +1,7 @@
 /** What the nodes share about receivers: the site of each destination, the sites that answer and how fast, and the allowance and back-off
  * of sites in trouble. Called by pace/sites.ts in batches, never per recipient. */
 import type { Sql } from "../../postgres/pool.ts";
-import { deadAfterSeconds } from "../../postgres/workers.ts";
+import { isAlive } from "../../postgres/workers.ts";
 import type { Usual } from "../rules/stall.ts";
 
 export async function saveDestinations(
@@ -10,7 +10,7 @@ export async function saveDestinations(
 ): Promise<void> {
   await sql`
     insert into destinations (domain, site, resolved_at, expires_at)
-    select domain, site, now(), now() + ttl_ms * interval '1 millisecond'
+    select domain, site, now(), (select service_time()) + ttl_ms * interval '1 millisecond'
     from unnest(${found.map((row) => row.domain)}::text[], ${found.map((row) => row.site)}::text[], ${found.map((row) => row.ttlMs)}::float8[])
       as f(domain, site, ttl_ms) order by domain
     on conflict (domain) do update set site = excluded.site, resolved_at = excluded.resolved_at, expires_at = excluded.expires_at`;
@@ -22,8 +22,8 @@ export async function readDestinations(
   domains: readonly string[],
 ): Promise<{ domain: string; site: string; ttlMs: number }[]> {
   return await sql<{ domain: string; site: string; ttlMs: number }[]>`
-    select domain, site, (extract(epoch from expires_at - now()) * 1000)::float8 as "ttlMs"
-    from destinations where domain = any (${domains}::text[]) and expires_at > now()`;
+    select domain, site, (extract(epoch from expires_at - (select service_time())) * 1000)::float8 as "ttlMs"
+    from destinations where domain = any (${domains}::text[]) and expires_at > (select service_time())`;
 }
 
 export type SiteRow = {
@@ -41,11 +41,12 @@ export type SiteRow = {
   changedAt: string;
 };
 
-/** Sites whose row has changed; index sites_changed. Reads the last 3 s again, because a row is committed later than its time stamp. */
+/** Sites whose row has changed; index sites_changed. Reads the last 20 s again: a row is committed later than its time stamp, and after a jump
+ * of the database's clock service time can go back by up to 15 s. */
 export async function readSites(sql: Sql, since: string | undefined): Promise<SiteRow[]> {
   return await sql<SiteRow[]>`
     select ${siteColumns(sql)} from sites
-    ${since === undefined ? sql`where allowance is not null or failures > 0 or answered_at is not null or stalled_at is not null` : sql`where updated_at > ${since}::timestamptz - interval '3 seconds'`}
+    ${since === undefined ? sql`where allowance is not null or failures > 0 or answered_at is not null or stalled_at is not null` : sql`where updated_at > ${since}::timestamptz - interval '20 seconds'`}
     order by updated_at desc limit 10000`;
 }
 
@@ -54,7 +55,7 @@ export async function readSites(sql: Sql, since: string | undefined): Promise<Si
 export async function readDeliveryNodes(sql: Sql, workerId: number): Promise<{ rank: number; nodes: number }> {
   const [row] = await sql<{ rank: number; nodes: number }[]>`
     select greatest(count(*)::int, 1) as nodes, count(*) filter (where id < ${workerId})::int as rank from workers
-    where 'delivery' = any (roles) and seen_at > now() - make_interval(secs => ${deadAfterSeconds})`;
+    where 'delivery' = any (roles) and ${isAlive(sql)}`;
   return row!;
 }
 
@@ -99,21 +100,21 @@ export async function reportSites(sql: Sql, reports: readonly SiteReport[]): Pro
       update sites s set
         allowance = case
           when i.back_off is not null then 1
-          when i.shrink and coalesce(s.shrunk_at < now() - interval '1 second', true) then greatest(1, least(i.cap, coalesce(s.allowance, i.cap)) / 2)
+          when i.shrink and coalesce(s.shrunk_at < (select service_time()) - interval '1 second', true) then greatest(1, least(i.cap, coalesce(s.allowance, i.cap)) / 2)
           when not i.shrink and s.allowance + i.growth < i.cap then s.allowance + i.growth
           when i.shrink then s.allowance end,
-        shrunk_at = case when i.shrink or i.back_off is not null then now() else s.shrunk_at end,
-        failures = case when i.recovered then 0 when i.back_off is not null and coalesce(s.back_off_until <= now(), true) then s.failures + 1 else s.failures end,
-        back_off_until = case when i.recovered then null when i.back_off is not null and coalesce(s.back_off_until <= now(), true) then now() + i.back_off
+        shrunk_at = case when i.shrink or i.back_off is not null then (select service_time()) else s.shrunk_at end,
+        failures = case when i.recovered then 0 when i.back_off is not null and coalesce(s.back_off_until <= (select service_time()), true) then s.failures + 1 else s.failures end,
+        back_off_until = case when i.recovered then null when i.back_off is not null and coalesce(s.back_off_until <= (select service_time()), true) then (select service_time()) + i.back_off
           else s.back_off_until end,
         last_reply = coalesce(i.reply, s.last_reply), last_reply_at = case when i.reply is null then s.last_reply_at else now() end,
-        updated_at = clock_timestamp()
+        updated_at = (select service_time())
       from input i where s.site = i.site and (select count(*) from locked) > 0
       returning s.*
     ), inserted as (
       insert into sites (site, allowance, shrunk_at, failures, back_off_until, last_reply, last_reply_at, updated_at)
-      select i.site, case when i.back_off is not null then 1 else greatest(1, i.cap / 2) end, now(), case when i.back_off is null then 0 else 1 end,
-        now() + i.back_off, i.reply, case when i.reply is null then null else now() end, clock_timestamp()
+      select i.site, case when i.back_off is not null then 1 else greatest(1, i.cap / 2) end, (select service_time()), case when i.back_off is null then 0 else 1 end,
+        (select service_time()) + i.back_off, i.reply, case when i.reply is null then null else now() end, (select service_time())
       from input i where (i.shrink or i.back_off is not null) and i.site not in (select site from locked) order by i.site
       on conflict do nothing
       returning sites.*
@@ -128,7 +129,7 @@ export type KnownSite = { site: string; stalled: boolean; usual: Usual };
 export async function saveKnownSites(sql: Sql, known: readonly KnownSite[]): Promise<void> {
   await sql`
     insert into sites (site, answered_at, stalled_at, usual_ms, updated_at)
-    select site, case when not stalled then now() end, case when stalled then now() end, usual, clock_timestamp()
+    select site, case when not stalled then (select service_time()) end, case when stalled then now() end, usual, (select service_time())
     from unnest(${known.map(({ site }) => site)}::text[], ${known.map(({ stalled }) => stalled)}::boolean[],
       ${known.map(({ usual }) => JSON.stringify(usual))}::jsonb[]) as k(site, stalled, usual) order by site
     on conflict (site) do update set answered_at = coalesce(excluded.answered_at, sites.answered_at),
@@ -149,12 +150,12 @@ export async function listStalledSites(sql: Sql, limit: number): Promise<Stalled
 /** Housekeeping: deletes sites without trouble and without an answer after an hour, sites in trouble after a week without a report, sites
  * that answered after a month, and destinations that expired a week ago. */
 export async function forgetSites(sql: Sql): Promise<void> {
-  await sql`delete from sites where updated_at < now() - case when answered_at is not null then interval '30 days'
+  await sql`delete from sites where updated_at < (select service_time()) - case when answered_at is not null then interval '30 days'
     when allowance is null and failures = 0 and stalled_at is null then interval '1 hour' else interval '7 days' end`;
-  await sql`delete from destinations where expires_at < now() - interval '7 days'`;
+  await sql`delete from destinations where expires_at < (select service_time()) - interval '7 days'`;
 }
 
 function siteColumns(sql: Sql) {
-  return sql`site, allowance::float8 as allowance, failures, coalesce((extract(epoch from back_off_until - now()) * 1000)::float8, 0) as "backOffMs",
-    coalesce(answered_at > now() - interval '30 days', false) as answered, stalled_at is not null as stalled, usual_ms as usual, updated_at::text as "changedAt"`;
+  return sql`site, allowance::float8 as allowance, failures, coalesce((extract(epoch from back_off_until - (select service_time())) * 1000)::float8, 0) as "backOffMs",
+    coalesce(answered_at > (select service_time()) - interval '30 days', false) as answered, stalled_at is not null as stalled, usual_ms as usual, updated_at::text as "changedAt"`;
 }

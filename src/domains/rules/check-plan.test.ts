@@ -19,10 +19,10 @@ test("background checks back off to one hour, and run every six hours once the d
 });
 
 test("a status is stale after five minutes; without a check, the age counts from the registration", () => {
-  assert.ok(!isStale({ lastCheckedAt: minutes(-5), createdAt: minutes(-60) }, now));
-  assert.ok(isStale({ lastCheckedAt: minutes(-5.1), createdAt: minutes(-60) }, now));
-  assert.ok(!isStale({ lastCheckedAt: null, createdAt: minutes(-1) }, now));
-  assert.ok(isStale({ lastCheckedAt: null, createdAt: minutes(-6) }, now));
+  assert.ok(!isStale({ checkedAt: minutes(-5), registeredAt: minutes(-60) }, now));
+  assert.ok(isStale({ checkedAt: minutes(-5.1), registeredAt: minutes(-60) }, now));
+  assert.ok(!isStale({ checkedAt: null, registeredAt: minutes(-1) }, now));
+  assert.ok(isStale({ checkedAt: null, registeredAt: minutes(-6) }, now));
 });
 
 test("the misplaced name is the full name with the provider's zone appended", () => {

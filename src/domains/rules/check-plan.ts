@@ -44,8 +44,8 @@ export const checkTimes = {
 } as const;
 
 /** Whether GetDomain checks again. The age of a domain without a check counts from its registration. */
-export function isStale(domain: { lastCheckedAt: Date | null; createdAt: Date }, now: Date): boolean {
-  return now.getTime() - (domain.lastCheckedAt ?? domain.createdAt).getTime() > checkTimes.staleAfterMs;
+export function isStale(domain: { checkedAt: Date | null; registeredAt: Date }, now: Date): boolean {
+  return now.getTime() - (domain.checkedAt ?? domain.registeredAt).getTime() > checkTimes.staleAfterMs;
 }
 
 /**

@@ -52,6 +52,7 @@ export const domainMachine: StateMachine<DomainStatus, DomainEvent> = {
 /** The part of a domain's history that the next step needs. */
 export type DomainFacts = {
   status: DomainStatus;
+  /** The registration. All times of the facts are service time. */
   createdAt: Date;
   /** The last check that left the domain ready; null: never. */
   readyAt: Date | null;

@@ -24,8 +24,8 @@ const lease = () => makeUuid(Date.now());
 const keyOf = ({ workspaceId, id }: DomainRow) => ({ workspaceId, id });
 
 async function age(row: DomainRow, minutes: number): Promise<void> {
-  await database.sql`update domains set created_at = created_at - ${minutes} * interval '1 minute',
-    last_checked_at = last_checked_at - ${minutes} * interval '1 minute' where id = ${row.id}`;
+  await database.sql`update domains set registered_at = registered_at - ${minutes} * interval '1 minute',
+    checked_at = checked_at - ${minutes} * interval '1 minute' where id = ${row.id}`;
 }
 
 test("a stale domain is leased once, and a recently checked one is not leased", async () => {

@@ -1,6 +1,6 @@
 /**
- * SQL of domain checks: leases, so that one node checks a domain at a time, and results. All times come from the
- * database's clock. Called by the checker.
+ * SQL of domain checks: leases, so that one node checks a domain at a time, and results. Leases, intervals and
+ * due times are in service time, times that are shown in wall time. Called by the checker.
  */
 
 import { appendEvent } from "../../events/store.ts";
@@ -22,7 +22,7 @@ export async function claimStale(
   const [row] = await sql.write<DomainRow[]>`
     update domains set ${leaseColumns(sql, claim.lease)}
     where workspace_id = ${claim.workspaceId} and id = ${claim.id} and ${isUnleased(sql)}
-      and coalesce(last_checked_at, created_at) < now() - ${claim.staleAfterMs} * interval '1 millisecond'
+      and coalesce(checked_at, last_checked_at, registered_at, created_at) < (select service_time()) - ${claim.staleAfterMs} * interval '1 millisecond'
     returning ${domainColumns(sql)}`;
   return row;
 }
@@ -36,9 +36,9 @@ export async function claimVerify(
   claim: DomainKey & { lease: string; intervalMs: number },
 ): Promise<DomainRow | undefined> {
   const [row] = await sql.write<DomainRow[]>`
-    update domains set ${leaseColumns(sql, claim.lease)}, last_verify_at = now()
+    update domains set ${leaseColumns(sql, claim.lease)}, last_verify_at = (select service_time())
     where workspace_id = ${claim.workspaceId} and id = ${claim.id} and deleted_at is null
-      and (last_verify_at is null or last_verify_at <= now() - ${claim.intervalMs} * interval '1 millisecond')
+      and (last_verify_at is null or last_verify_at <= (select service_time()) - ${claim.intervalMs} * interval '1 millisecond')
     returning ${domainColumns(sql)}`;
   return row;
 }
@@ -48,7 +48,7 @@ export async function claimDue(sql: Sql, claim: { lease: string; limit: number }
   // Materialized: if inlined, the planner may run the locking query again and lease more than `limit`.
   return await sql<DomainRow[]>`
     with due as materialized (
-      select workspace_id, id from domains where next_check_at <= now() and ${isUnleased(sql)}
+      select workspace_id, id from domains where next_check_at <= (select service_time()) and ${isUnleased(sql)}
       order by next_check_at limit ${claim.limit} for update skip locked
     )
     update domains set ${leaseColumns(sql, claim.lease)}
@@ -69,8 +69,8 @@ export async function recordCheck(
         next_action = ${summary.nextAction}, can_send = ${summary.canSend}, can_receive = ${summary.canReceive},
         signing_slots = ${result.signingSlots}::smallint[], mail_from_ready = ${result.mailFromReady},
         ready_at = ${facts.readyAt}, dkim_seen_at = ${facts.dkimSeenAt}, incomplete_since = ${facts.incompleteSince},
-        control_proved_at = case when ${facts.hadDkim} and cardinality(signing_slots) = 0 then now() else control_proved_at end,
-        updated_at = case when ${result.changed} then now() else updated_at end, last_checked_at = now(),
+        control_proved_at = case when ${facts.hadDkim} and cardinality(signing_slots) = 0 then (select service_time()) else control_proved_at end,
+        updated_at = case when ${result.changed} then now() else updated_at end, last_checked_at = now(), checked_at = (select service_time()),
         next_check_at = ${result.nextCheckAt}, checks = ${result.checks}, check_lease = null, check_lease_until = null
       where workspace_id = ${check.workspaceId} and id = ${check.id} and check_lease = ${check.lease} and deleted_at is null
       returning ${domainColumns(tx)}`;
@@ -98,7 +98,7 @@ export async function recordCheck(
 export async function releaseCheck(sql: Sql, check: DomainKey & { lease: string; againInMs: number }): Promise<void> {
   await sql`
     update domains set check_lease = null, check_lease_until = null,
-      next_check_at = greatest(next_check_at, now() + ${check.againInMs} * interval '1 millisecond')
+      next_check_at = greatest(next_check_at, (select service_time()) + ${check.againInMs} * interval '1 millisecond')
     where workspace_id = ${check.workspaceId} and id = ${check.id} and check_lease = ${check.lease}`;
 }
 
@@ -111,19 +111,19 @@ export async function recheckRivals(sql: Sql, of: DomainKey & { domain: string; 
     with rivals as materialized (
       select workspace_id, id from domains
       where domain = ${of.domain} and deleted_at is null and control_proved_at is not null and id <> ${of.id}
-        and cardinality(signing_slots) > 0 and last_checked_at < ${of.seenAfter}
+        and cardinality(signing_slots) > 0 and coalesce(checked_at, last_checked_at) < ${of.seenAfter}
       for update skip locked
     )
-    update domains set next_check_at = now() where (workspace_id, id) in (select workspace_id, id from rivals) returning 1`;
+    update domains set next_check_at = (select service_time()) where (workspace_id, id) in (select workspace_id, id from rivals) returning 1`;
   return rows.length;
 }
 
 function leaseColumns(sql: Sql, lease: string) {
-  return sql`check_lease = ${lease}, check_lease_until = now() + ${leaseSeconds} * interval '1 second'`;
+  return sql`check_lease = ${lease}, check_lease_until = (select service_time()) + ${leaseSeconds} * interval '1 second'`;
 }
 
 function isUnleased(sql: Sql) {
-  return sql`deleted_at is null and (check_lease_until is null or check_lease_until < now())`;
+  return sql`deleted_at is null and (check_lease_until is null or check_lease_until < (select service_time()))`;
 }
 
 /** The enum name in the contract's JSON. */

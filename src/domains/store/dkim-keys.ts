@@ -1,5 +1,7 @@
-/** SQL of DKIM keys: the keys that our DNS serves, the keys that a check expects, rotation, and removal with deleted domains. */
+/** SQL of DKIM keys: the keys that our DNS serves, the keys that a check expects, rotation, and removal with deleted domains.
+ * All times are service time: a jump of the clock must not withdraw a key that mail in transit needs. */
 import type { Sql } from "../../postgres/pool.ts";
+import { shownTime } from "../../postgres/service-clock.ts";
 
 export type NewDkimKey = { id: string; slot: 1 | 2; label: string; publicKey: string; privateKeySealed: string };
 
@@ -33,26 +35,26 @@ export type RotationState = {
 export async function readRotation(sql: Sql, workspaceId: string, domainId: string): Promise<RotationState> {
   await sql`select 1 from domains where workspace_id = ${workspaceId} and id = ${domainId} for update`;
   const keys = await sql<(RotationState["keys"][number] & { waiting: boolean })[]>`
-    select id, slot, label, active_from > now() as waiting,
-      coalesce(last_signed_at > now() - ${servedForDays} * interval '1 day' - ${signedAtLagHours} * interval '1 hour', false) as "signedRecently"
+    select id, slot, label, active_from > (select service_time()) as waiting,
+      coalesce(last_signed_at > (select service_time()) - ${servedForDays} * interval '1 day' - ${signedAtLagHours} * interval '1 hour', false) as "signedRecently"
     from dkim_keys where workspace_id = ${workspaceId} and domain_id = ${domainId} and retired_at is null
     order by active_from desc, slot`;
   return { waiting: keys.some((key) => key.waiting), keys };
 }
 
-/** Retires the old key and adds a new one in its slot, which signs after `signsInSeconds`. */
+/** Retires the old key and adds a new one in its slot, which signs after `signsInSeconds`. Returns that moment in wall time. */
 export async function replaceKey(
   sql: Sql,
   old: { workspaceId: string; domainId: string; id: string },
   key: NewDkimKey,
   signsInSeconds: number,
 ): Promise<Date> {
-  await sql`update dkim_keys set retired_at = now() where workspace_id = ${old.workspaceId} and id = ${old.id}`;
+  await sql`update dkim_keys set retired_at = (select service_time()) where workspace_id = ${old.workspaceId} and id = ${old.id}`;
   const [row] = await sql<{ activeFrom: Date }[]>`
     insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed, active_from)
     values (${old.workspaceId}, ${key.id}, ${old.domainId}, ${key.slot}, ${key.label}, ${key.publicKey}, ${key.privateKeySealed},
-      now() + ${signsInSeconds} * interval '1 second')
-    returning active_from as "activeFrom"`;
+      (select service_time()) + ${signsInSeconds} * interval '1 second')
+    returning ${shownTime(sql, sql`active_from`)} as "activeFrom"`;
   return row!.activeFrom;
 }
 
@@ -75,7 +77,7 @@ export async function listServedKeys(sql: Sql): Promise<{ label: string; publicK
 function isServed(sql: Sql) {
   return sql`join domains d on d.workspace_id = k.workspace_id and d.id = k.domain_id
     where (k.retired_at is null and d.deleted_at is null
-      or greatest(k.retired_at, d.deleted_at, k.last_signed_at) > now() - ${servedForDays} * interval '1 day')`;
+      or greatest(k.retired_at, d.deleted_at, k.last_signed_at) > (select service_time()) - ${servedForDays} * interval '1 day')`;
 }
 
 /** Mail may be scheduled 30 days ahead and then retried for days. After this time no accepted mail of a deleted domain is left. */
@@ -86,9 +88,9 @@ export async function forgetDeletedDomains(sql: Sql): Promise<number> {
   const rows = await sql`
     with old as (
       select d.workspace_id, d.id from domains d
-      where d.deleted_at < now() - ${signsForDays} * interval '1 day' and not exists (
+      where d.deleted_at < (select service_time()) - ${signsForDays} * interval '1 day' and not exists (
         select 1 from dkim_keys k where k.workspace_id = d.workspace_id and k.domain_id = d.id
-        and k.last_signed_at > now() - ${servedForDays} * interval '1 day')
+        and k.last_signed_at > (select service_time()) - ${servedForDays} * interval '1 day')
       limit 100
     ), keys as (
       delete from dkim_keys k using old where k.workspace_id = old.workspace_id and k.domain_id = old.id

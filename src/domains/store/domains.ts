@@ -27,10 +27,15 @@ export type DomainRow = {
   lastCheckedAt: Date | null;
   lastVerifyAt: Date | null;
   checks: number;
+  /** Service time of the registration and of the last check, for the rules that measure how long ago they were. */
+  registeredAt: Date;
+  checkedAt: Date | null;
   /** A node is checking the records right now. */
   checking: boolean;
-  /** The database's time of this read. Staleness and rate limits are judged against it. */
+  /** Service time of this read. Staleness, rate limits and the rules of a check are judged against it. */
   readAt: Date;
+  /** Wall time of this read, for times that are shown. */
+  wallAt: Date;
 };
 
 export type NewDomain = {
@@ -46,18 +51,21 @@ export type NewDomain = {
   keys: readonly NewDkimKey[];
 };
 
-/** Adds the domain and its keys in one statement. Undefined: the workspace already has the name (index domains_by_name). */
+/**
+ * Adds the domain and its keys in one statement. Undefined: the workspace already has the name (index domains_by_name).
+ * The keys sign at once, also when service time, which may be seconds ahead between heartbeats, goes back.
+ */
 export async function addDomain(sql: Sql, domain: NewDomain): Promise<DomainRow | undefined> {
   const { workspaceId, keys } = domain;
   const [row] = await sql.write<DomainRow[]>`
     with added as (
-      insert into domains (workspace_id, id, domain, token, mail_from_label, region, note, next_check_at)
+      insert into domains (workspace_id, id, domain, token, mail_from_label, region, note, registered_at, next_check_at)
       values (${workspaceId}, ${domain.id}, ${domain.domain}, ${domain.token}, ${domain.mailFromLabel}, ${domain.region},
-        ${domain.note}, now() + ${domain.firstCheckMs} * interval '1 millisecond')
+        ${domain.note}, (select service_time()), (select service_time()) + ${domain.firstCheckMs} * interval '1 millisecond')
       on conflict (workspace_id, domain) where deleted_at is null do nothing returning ${domainColumns(sql)}
     ), keyed as (
-      insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed)
-      select added."workspaceId", k.id, added.id, k.slot, k.label, k.public_key, k.sealed
+      insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed, active_from)
+      select added."workspaceId", k.id, added.id, k.slot, k.label, k.public_key, k.sealed, (select service_time()) - interval '1 minute'
       from added, unnest(${keys.map((k) => k.id)}::uuid[], ${keys.map((k) => k.slot)}::smallint[], ${keys.map((k) => k.label)}::text[],
         ${keys.map((k) => k.publicKey)}::text[], ${keys.map((k) => k.privateKeySealed)}::text[]) as k(id, slot, label, public_key, sealed)
     )
@@ -99,7 +107,7 @@ export async function listDomains(
 export async function deleteDomain(sql: Sql, workspaceId: string, id: string): Promise<DomainRow | undefined> {
   const [row] = await sql.write<DomainRow[]>`
     with unpublished as (delete from published_zones where workspace_id = ${workspaceId} and domain_id = ${id})
-    update domains set deleted_at = now(), updated_at = now(), can_send = false, can_receive = false, check_lease = null, check_lease_until = null
+    update domains set deleted_at = (select service_time()), updated_at = now(), can_send = false, can_receive = false, check_lease = null, check_lease_until = null
     where workspace_id = ${workspaceId} and id = ${id} and deleted_at is null returning ${domainColumns(sql)}`;
   return row;
 }
@@ -123,7 +131,8 @@ export function domainColumns(sql: Sql) {
     next_action as "nextAction", can_send as "canSend", can_receive as "canReceive", signing_slots as "signingSlots",
     ready_at as "readyAt", dkim_seen_at as "dkimSeenAt", incomplete_since as "incompleteSince", created_at as "createdAt",
     updated_at as "updatedAt", last_checked_at as "lastCheckedAt", last_verify_at as "lastVerifyAt", checks,
-    coalesce(check_lease_until > now(), false) as checking, clock_timestamp() as "readAt"`;
+    coalesce(registered_at, created_at) as "registeredAt", coalesce(checked_at, last_checked_at) as "checkedAt",
+    coalesce(check_lease_until > (select service_time()), false) as checking, (select service_time()) as "readAt", wall_time() as "wallAt"`;
 }
 
 /** Whether this instance has already decided about its example domain, which happens once, at the first start. */

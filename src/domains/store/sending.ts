@@ -37,7 +37,7 @@ export async function readSigning(sql: Sql, workspaceId: string, domainId: strin
     }[]
   >`
     select d.domain, d.mail_from_label as label, d.mail_from_ready as "mailFromReady", d.signing_slots as slots, k.id, k.slot, k.private_key_sealed as sealed
-    from domains d left join dkim_keys k on k.workspace_id = d.workspace_id and k.domain_id = d.id and k.retired_at is null and k.active_from <= now()
+    from domains d left join dkim_keys k on k.workspace_id = d.workspace_id and k.domain_id = d.id and k.retired_at is null and k.active_from <= (select service_time())
     where d.workspace_id = ${workspaceId} and d.id = ${domainId} order by k.active_from desc, k.slot`;
   const [first] = rows;
   if (!first) return undefined;
@@ -52,6 +52,6 @@ export async function readSigning(sql: Sql, workspaceId: string, domainId: strin
 
 /** Stores the time of the last signature, at most once an hour per key: a retired key is served for a week after it. */
 export async function noteSigned(sql: Sql, workspaceId: string, keyIds: readonly string[]): Promise<void> {
-  await sql`update dkim_keys set last_signed_at = now() where workspace_id = ${workspaceId} and id = any(${keyIds as string[]}::uuid[])
-    and (last_signed_at is null or last_signed_at < now() - interval '1 hour')`;
+  await sql`update dkim_keys set last_signed_at = (select service_time()) where workspace_id = ${workspaceId} and id = any(${keyIds as string[]}::uuid[])
+    and (last_signed_at is null or last_signed_at < (select service_time()) - interval '1 hour')`;
 }

@@ -41,7 +41,7 @@ test("a used idempotency key returns the first answer and stores nothing until i
   assert.equal(answers.filter((answer) => answer === undefined).length, 1);
   for (const answer of answers) if (answer) assert.deepEqual(answer, { requestHash: "h", answer: first!.answer });
   assert.equal((await counted(workspaceId))!.emails, 1);
-  await sql`update idempotency set expires_at = now() - interval '1 second' where workspace_id = ${workspaceId}`;
+  await sql`update idempotency set expires_at = service_time() - interval '1 second' where workspace_id = ${workspaceId}`;
   assert.equal(await storeBatch(sql, batch("later")), undefined);
   assert.equal((await counted(workspaceId))!.emails, 2);
 });

@@ -48,10 +48,10 @@ async function claimKey(sql: Sql, { workspaceId, answer, idempotency }: NewBatch
   const { key, requestHash, keptForMs } = idempotency!;
   const rows = await sql`
     insert into idempotency (workspace_id, key, request_hash, answer, expires_at)
-    values (${workspaceId}, ${key}, ${requestHash}, ${JSON.stringify(answer)}::jsonb, now() + ${`${keptForMs} milliseconds`}::interval)
+    values (${workspaceId}, ${key}, ${requestHash}, ${JSON.stringify(answer)}::jsonb, service_time() + ${`${keptForMs} milliseconds`}::interval)
     on conflict (workspace_id, key) do update
       set request_hash = excluded.request_hash, email_id = null, answer = excluded.answer, expires_at = excluded.expires_at
-      where idempotency.expires_at < now()
+      where idempotency.expires_at < (select service_time())
     returning 1`;
   return rows.length > 0;
 }

@@ -58,7 +58,7 @@ test("an expired idempotency key can be used again", async () => {
   const store = createEmailStore(database.sql);
   const idempotency = { key: "k", requestHash: "h", keptForMs: 86_400_000 };
   await store.accept(newEmail(workspaceId, ["a@there.test"], { idempotency }));
-  await database.sql`update idempotency set expires_at = now() - interval '1 second' where workspace_id = ${workspaceId}`;
+  await database.sql`update idempotency set expires_at = service_time() - interval '1 second' where workspace_id = ${workspaceId}`;
   assert.deepEqual(await store.accept(newEmail(workspaceId, ["a@there.test"], { idempotency })), { stored: true });
 });
 
@@ -141,12 +141,15 @@ test("due time, content day and expiry of a scheduled email follow its scheduled
   const scheduledAt = new Date(Date.now() + 5 * 86_400_000);
   const email = newEmail(workspaceId, ["a@there.test"], { scheduledAt, retryForMs: 3_600_000 });
   await createEmailStore(database.sql).accept(email);
-  const [row] =
-    await database.sql`select e.content_day::text as day, e.expires_at as expires, r.due_at as due from emails e
-    join recipients r on r.email_id = e.id where e.id = ${email.id}`;
-  assert.deepEqual(row, {
+  const [row] = await database.sql`
+    select e.content_day::text as day, e.expires_at as expires, e.default_expires_at - r.due_at as "retryFor",
+      r.due_at = e.scheduled_at - (wall_at - service_at) as due
+    from service_clock, emails e join recipients r on r.email_id = e.id where e.id = ${email.id}`;
+  const { retryFor, ...times } = row!;
+  assert.deepEqual(times, {
     day: scheduledAt.toISOString().slice(0, 10),
-    due: scheduledAt,
+    due: true,
     expires: new Date(scheduledAt.getTime() + 3_600_000),
   });
+  assert.deepEqual({ ...(retryFor as object) }, { hours: 1 });
 });

@@ -6,6 +6,7 @@
 import type { Address } from "../../mail/address.ts";
 import { Problem } from "../../ops/problem.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
+import { uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { textArray } from "../../postgres/sql.ts";
 import type { BlockedDomain } from "../rules/check.ts";
@@ -139,26 +140,31 @@ export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]
       from json_to_recordset((${rows}::text)::json) as x(
         id uuid, workspace_id uuid, key_id uuid, domain text, from_address text, subject text, message_id text,
         envelope jsonb, metadata jsonb, test boolean, total integer, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
-        retry_for interval, idempotency_key text, request_hash text, kept_for interval)
+        retry_for interval, created_at timestamptz, idempotency_key text, request_hash text, kept_for interval)
       left join domains d on d.workspace_id = x.workspace_id and d.domain = x.domain and d.deleted_at is null
     ), input as (
       select * from requested where can_send
+    ), moment as materialized (
+      select stamp_time() as stamp, service_time() as service, wall_at - service_at as lag from service_clock
     ), claimed as (
       insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
-      select workspace_id, idempotency_key, request_hash, id, now() + kept_for from input where idempotency_key is not null
+      select workspace_id, idempotency_key, request_hash, id, (select service_time()) + kept_for from input where idempotency_key is not null
       order by workspace_id, idempotency_key
       on conflict (workspace_id, key) do update
         set request_hash = excluded.request_hash, email_id = excluded.email_id, answer = null, expires_at = excluded.expires_at
-        where idempotency.expires_at < now()
+        where idempotency.expires_at < (select service_time())
       returning email_id
     ), storable as (
-      select *, greatest(now(), scheduled_at) as due_at from input
+      -- When it is due by both clocks: the wall time is shown, service time decides.
+      select i.*, greatest(m.stamp, scheduled_at) as first_at, greatest(m.service, scheduled_at - m.lag) as due_at
+      from input i cross join moment m
       where idempotency_key is null or id in (select email_id from claimed)
     ), mail as (
       insert into emails (workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
-        open, total, size_bytes, content_day, scheduled_at, expires_at)
+        open, total, size_bytes, content_day, scheduled_at, expires_at, default_expires_at, created_at, updated_at)
       select workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
-        total, total, size_bytes, (due_at at time zone 'UTC')::date, scheduled_at, coalesce(expires_at, due_at + retry_for)
+        total, total, size_bytes, (first_at at time zone 'UTC')::date, scheduled_at, coalesce(expires_at, first_at + retry_for),
+        case when expires_at is null then due_at + retry_for end, created_at, created_at
       from storable
     ), queue as (
       insert into recipients (workspace_id, email_id, position, kind, address, destination, due_at)
@@ -167,7 +173,7 @@ export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]
       join storable s on s.id = r.email_id
     ), content as (
       insert into email_contents (workspace_id, email_id, day, part, piece, data)
-      select s.workspace_id, s.id, (s.due_at at time zone 'UTC')::date, p.part, p.piece, p.data
+      select s.workspace_id, s.id, (s.first_at at time zone 'UTC')::date, p.part, p.piece, p.data
       from unnest(${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[], ${pieces.map((p) => p.piece)}::int[],
         ${textArray(pieces.map((p) => p.data))}::text[]) as p(email_id, part, piece, data)
       join storable s on s.id = p.email_id
@@ -239,7 +245,7 @@ export async function findAccepted(
   const [row] = await sql<{ emailId: string; messageId: string; requestHash: string }[]>`
     select i.email_id as "emailId", e.message_id as "messageId", i.request_hash as "requestHash"
     from idempotency i join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id
-    where i.workspace_id = ${workspaceId} and i.key = ${key} and i.expires_at >= now()`;
+    where i.workspace_id = ${workspaceId} and i.key = ${key} and i.expires_at >= (select service_time())`;
   return row;
 }
 
@@ -260,6 +266,8 @@ function emailRow(email: NewEmail) {
     scheduled_at: email.scheduledAt,
     expires_at: email.expiresAt,
     retry_for: `${email.retryForMs} milliseconds`,
+    // The same time as in the id, also while the database's clock jumps: lists by time search by id.
+    created_at: new Date(uuidTime(email.id)),
     idempotency_key: email.idempotency?.key,
     request_hash: email.idempotency?.requestHash,
     kept_for: email.idempotency && `${email.idempotency.keptForMs} milliseconds`,

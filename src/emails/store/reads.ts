@@ -1,6 +1,7 @@
 /** Reads emails for EmailService: one with its recipients, lists by keyset, progress, threads. Also cancels waiting recipients. */
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { shownTime } from "../../postgres/service-clock.ts";
 import type { RecipientKind } from "../rules/request.ts";
 import type { Envelope } from "./emails.ts";
 
@@ -53,7 +54,7 @@ export async function getEmail(
 export async function getRecipients(sql: Sql, workspaceId: string, emailId: string): Promise<RecipientRow[]> {
   return await sql<RecipientRow[]>`
     select kind, address, case when lease is not null and status in ('queued', 'delayed') then 'processing' else status end as status, attempts,
-      reply, remote_mx as "remoteMx", last_attempt_at as "lastAttemptAt", due_at as "dueAt", settled_at as "settledAt"
+      reply, remote_mx as "remoteMx", last_attempt_at as "lastAttemptAt", ${shownTime(sql, sql`due_at`)} as "dueAt", settled_at as "settledAt"
     from recipients where workspace_id = ${workspaceId} and email_id = ${emailId} order by position`;
 }
 
@@ -137,7 +138,7 @@ export async function cancelEmail(
     ), event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select ${input.workspaceId}, b.last, ${input.eventId}, 'email.canceled', m.id, m.message_id, m.metadata,
-        jsonb_build_object('recipients', (select jsonb_agg(address order by position) from waiting)), clock_timestamp()
+        jsonb_build_object('recipients', (select jsonb_agg(address order by position) from waiting)), (select stamp_time())
       from bump b, mail m
     )
     select exists (select 1 from mail) as found, (select array_agg(address order by position) from waiting) as canceled`;

@@ -14,7 +14,7 @@ export type FollowUp = {
 
 /** Index follow_ups_due. */
 export async function areFollowUpsDue(sql: Sql): Promise<boolean> {
-  return (await sql`select 1 from follow_ups where due_at <= now() limit 1`).length > 0;
+  return (await sql`select 1 from follow_ups where due_at <= (select service_time()) limit 1`).length > 0;
 }
 
 /** Deletes and returns due rows. They are locked until the caller's transaction ends; other nodes skip them. Index follow_ups_due. */
@@ -22,7 +22,7 @@ export async function takeFollowUps(tx: Sql, limit: number): Promise<FollowUp[]>
   return await tx<FollowUp[]>`
     with due as (
       delete from follow_ups where (workspace_id, email_id, position) in (
-        select workspace_id, email_id, position from follow_ups where due_at <= now() order by due_at limit ${limit} for update skip locked)
+        select workspace_id, email_id, position from follow_ups where due_at <= (select service_time()) order by due_at limit ${limit} for update skip locked)
       returning *
     )
     select d.workspace_id as "workspaceId", d.email_id as "emailId", d.kind, r.address, e.from_address as "fromAddress", e.subject,

@@ -94,8 +94,8 @@ async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: rea
       select r.*, i.workspace_id, i.id from json_to_recordset((${recipients}::text)::json)
         as r(ord integer, position integer, address text, fingerprint text) join input i using (ord)
     ), seen as (
-      insert into inbound_seen (workspace_id, fingerprint, inbound_id)
-      select workspace_id, fingerprint, id from recipient order by workspace_id, fingerprint
+      insert into inbound_seen (workspace_id, fingerprint, inbound_id, created_at)
+      select workspace_id, fingerprint, id, (select service_time()) from recipient order by workspace_id, fingerprint
       on conflict do nothing returning workspace_id, fingerprint, inbound_id
     ), unseen as materialized (
       select i.*, r.addresses from input i join (
@@ -121,7 +121,7 @@ async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: rea
     ), event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select u.workspace_id, b.base + row_number() over (partition by u.workspace_id order by u.ord), u.event_id, u.event_type,
-        u.parent_email_id, u.parent_message_id, coalesce(u.metadata, '{}'), u.payload || jsonb_build_object('to', u.addresses), clock_timestamp()
+        u.parent_email_id, u.parent_message_id, coalesce(u.metadata, '{}'), u.payload || jsonb_build_object('to', u.addresses), (select stamp_time())
       from unseen u join bump b using (workspace_id)
     )
     select ord from unseen`;
@@ -176,7 +176,7 @@ async function insertPieces(sql: Sql, pieces: readonly Piece[]): Promise<void> {
 export async function forgetSeen(sql: Sql): Promise<number> {
   const rows = await sql`
     delete from inbound_seen where (workspace_id, fingerprint) in (
-      select workspace_id, fingerprint from inbound_seen where created_at < now() - interval '30 days' limit 5000) returning 1`;
+      select workspace_id, fingerprint from inbound_seen where created_at < (select service_time()) - interval '30 days' limit 5000) returning 1`;
   return rows.length;
 }
 

@@ -56,7 +56,7 @@ export async function settleReturned(
     ), event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select ${workspaceId}::uuid, b.base + row_number() over (order by l.position), l.event_id, 'email.bounced', ${emailId}::uuid,
-        m.message_id, m.metadata, l.payload, clock_timestamp()
+        m.message_id, m.metadata, l.payload, (select stamp_time())
       from locked l, bump b, mail m
     )
     select position from locked`,
@@ -79,7 +79,8 @@ export async function storeComplaint(sql: Sql, complaint: NewComplaint): Promise
   const rows = await retrying(
     () => sql.write`
     with seen as (
-      insert into inbound_seen (workspace_id, fingerprint, inbound_id) values (${workspaceId}, ${complaint.fingerprint}, ${event.id})
+      insert into inbound_seen (workspace_id, fingerprint, inbound_id, created_at)
+      values (${workspaceId}, ${complaint.fingerprint}, ${event.id}, service_time())
       on conflict do nothing returning 1
     ), bump as (
       update event_counters set last = last + 1 where workspace_id = ${workspaceId} and (select count(*) from seen) > 0 returning last
@@ -91,7 +92,7 @@ export async function storeComplaint(sql: Sql, complaint: NewComplaint): Promise
     )
     insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
     select ${workspaceId}, last, ${event.id}, 'email.complained', ${email.id}::uuid, ${email.messageId}::text,
-      ${JSON.stringify(email.metadata)}::text::jsonb, ${JSON.stringify(event.payload)}::text::jsonb, clock_timestamp() from bump
+      ${JSON.stringify(email.metadata)}::text::jsonb, ${JSON.stringify(event.payload)}::text::jsonb, (select stamp_time()) from bump
     returning 1`,
   );
   return rows.length > 0;

@@ -66,7 +66,7 @@ export const poolDefaults = {
 } as const;
 
 export function createPool(options: PoolOptions = {}): Pool {
-  const settings = { ...poolDefaults, now: Date.now, ...options };
+  const settings = { ...poolDefaults, now: () => performance.now(), ...options };
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const hosts = new HostQueues(settings);
   const abortOpening = new AbortController();

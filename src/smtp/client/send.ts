@@ -60,7 +60,7 @@ const rememberMs = 10 * 60_000;
 const maxRemembered = 10_000;
 
 export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
-  const { maxTries = 5, now = Date.now } = deps;
+  const { maxTries = 5, now = () => performance.now() } = deps;
   /** This machine has no IPv6 route: set by one failed connection, expires after `rememberMs`. */
   let noIpv6Until = 0;
   /** Host and port of servers whose STARTTLS failed, and until when to skip it there. */

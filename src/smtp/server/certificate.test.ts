@@ -51,7 +51,8 @@ test("changed files are reloaded, and an unusable pair leaves the previous certi
   const certificate = createCertificate({
     files,
     hostname: "x.test",
-    nowMs: () => nowMs,
+    nowMs: Date.now,
+    monotonicMs: () => nowMs,
     onProblem: (e) => problems.push(e),
   });
   assert.equal(await presentedName(certificate()), "first.test");

@@ -10,7 +10,10 @@ import { der, oid, sequence } from "../../mail/rsa-key.ts";
 export type CertificateOptions = {
   files: { certFile: string; keyFile: string } | undefined;
   hostname: string;
+  /** Wall time, for the validity of a self-signed certificate. */
   nowMs(): number;
+  /** When the files were read last. A test injects a clock. */
+  monotonicMs?(): number;
   /** Called when changed files cannot be used; the previous certificate stays in use. */
   onProblem(error: unknown): void;
 };
@@ -18,7 +21,8 @@ export type CertificateOptions = {
 const checkEveryMs = 1000;
 
 /** Throws when the files cannot be used at start. Without files the server presents a self-signed certificate. */
-export function createCertificate({ files, hostname, nowMs, onProblem }: CertificateOptions): () => SecureContext {
+export function createCertificate(options: CertificateOptions): () => SecureContext {
+  const { files, hostname, nowMs, monotonicMs = () => performance.now(), onProblem } = options;
   if (!files) {
     const context = contextOf(makeSelfSigned(hostname, nowMs()));
     return () => context;
@@ -27,10 +31,10 @@ export function createCertificate({ files, hostname, nowMs, onProblem }: Certifi
   const read = () => contextOf({ cert: readFileSync(files.certFile), key: readFileSync(files.keyFile) });
   let loadedStamp = stamp();
   let context = read();
-  let checkedAt = nowMs();
+  let checkedAtMs = monotonicMs();
   return () => {
-    if (nowMs() - checkedAt < checkEveryMs) return context;
-    checkedAt = nowMs();
+    if (monotonicMs() - checkedAtMs < checkEveryMs) return context;
+    checkedAtMs = monotonicMs();
     try {
       const current = stamp();
       if (current !== loadedStamp) {

@@ -5,8 +5,10 @@ import type { Sql } from "../../postgres/pool.ts";
 import { addCounts, addEvents, type Counts, type HourCounts, keepLargest, noCounts } from "../rules.ts";
 import {
   countEmails,
+  countedHourEnd,
   emailLagMs,
   type HourKey,
+  isAhead,
   type Limits,
   lastEmail,
   lockMarks,
@@ -18,6 +20,7 @@ import {
   readNewEmails,
   readNewEvents,
   recountEmails,
+  setBack,
 } from "./uncounted.ts";
 
 /** `behind`: more mail is left to count; call again at once. */
@@ -32,14 +35,17 @@ export async function foldStats(sql: Sql, limits: Limits): Promise<FoldResult> {
     insert into stats_marks (workspace_id) select workspace_id from event_counters c
     where not exists (select 1 from stats_marks m where m.workspace_id = c.workspace_id) on conflict do nothing`;
   return await sql.begin(async (tx) => {
-    const marks = await lockMarks(tx, limits);
-    if (marks.length === 0) return { events: 0, emails: 0, behind: false };
+    const locked = await lockMarks(tx, limits);
+    if (locked.length === 0) return { events: 0, emails: 0, behind: false };
     const { nowMs, rows: limit } = limits;
+    const leftBehind = await recountAhead(tx, locked, limits);
+    const marks = locked.map((mark) => (isAhead(mark, nowMs) ? setBack(mark, nowMs) : mark));
     const events = await readNewEvents(tx, marks, limit);
     const range = { after: (mark: Mark) => mark.emailsTo, beforeMs: nowMs - emailLagMs, limit };
     const emails = await readNewEmails(tx, marks, range);
     const caughtUp = marks.filter((mark) => countEmails(emails, mark) < limit);
-    const recounted = await recountEmails(tx, caughtUp, limits);
+    const openFrom = openFromMs(nowMs);
+    const recounted = [...leftBehind, ...(await recountEmails(tx, caughtUp, { rows: limit, beforeMs: openFrom }))];
     const hours = await storedHours(tx, [...events, ...emails, ...recounted]);
     for (const group of events) hours.change(group, (hour) => addEvents(hour, group));
     for (const group of emails)
@@ -47,7 +53,6 @@ export async function foldStats(sql: Sql, limits: Limits): Promise<FoldResult> {
     // After the new emails, because a recounted hour already includes them.
     for (const { emails, recipients, ...at } of recounted)
       hours.change(at, ({ all, sites }) => ({ all: { ...all, emails, accepted: recipients }, sites }));
-    const openFrom = openFromMs(nowMs);
     const moved = marks.map((mark) => ({
       ...movedEvents(mark, ofWorkspace(events, mark)),
       ...movedEmails(mark, lastEmail(emails, mark), caughtUp.includes(mark) ? openFrom : undefined),
@@ -61,6 +66,14 @@ export async function foldStats(sql: Sql, limits: Limits): Promise<FoldResult> {
         marks.length === limits.workspaces || marks.some((mark) => eventsOf(mark) >= limit || !caughtUp.includes(mark)),
     };
   });
+}
+
+/** Counts the hours once more that a clock left when it went back: their emails are not read again before the clock gets there. */
+async function recountAhead(tx: Sql, marks: readonly Mark[], limits: Limits): Promise<NewEmails[]> {
+  const found: NewEmails[] = [];
+  for (const mark of marks.filter((one) => isAhead(one, limits.nowMs)))
+    found.push(...(await recountEmails(tx, [mark], { rows: limits.rows, beforeMs: countedHourEnd(mark) })));
+  return found;
 }
 
 type StatsRow = Counts & { workspaceId: string; hourMs: number; site: string };
@@ -110,11 +123,9 @@ function acceptedIn({ emails, recipients }: NewEmails): Counts {
 
 function movedEvents(mark: Mark, events: readonly NewEvents[]) {
   const numbers = [mark.eventsTo, ...events.map(({ upTo }) => upTo)].map(BigInt);
-  const times = [mark.eventsAt, ...events.map(({ lastAt }) => lastAt)].map((at) => at.getTime());
   return {
     workspace_id: mark.workspaceId,
     events_to: numbers.reduce((a, b) => (a > b ? a : b)).toString(),
-    events_at: new Date(times.reduce((a, b) => Math.max(a, b))),
   };
 }
 
@@ -137,7 +148,7 @@ async function write(tx: Sql, rows: readonly object[], marks: readonly object[])
       where s.workspace_id = t.workspace_id and s.hour = t.hour
         and not exists (select 1 from input i where i.workspace_id = s.workspace_id and i.hour = s.hour and i.site = s.site)
     ), marked as (
-      update stats_marks m set events_to = n.events_to, events_at = n.events_at, emails_to = n.emails_to, recounted_to = n.recounted_to
+      update stats_marks m set events_to = n.events_to, events_at = (select service_time()), emails_to = n.emails_to, recounted_to = n.recounted_to
       from json_populate_recordset(null::stats_marks, ${JSON.stringify(marks)}::text::json) n where m.workspace_id = n.workspace_id
     )
     insert into stats select * from input

@@ -47,8 +47,7 @@ function total(sql: Sql, column: ReturnType<Sql>) {
 export async function countedUntil(sql: Sql, workspaceId: string, nowMs: number): Promise<number> {
   const newest = nowMs - emailLagMs;
   const [row] = await sql<{ eventAt: Date | null; emailId: string | null }[]>`
-    select (select created_at from events e where e.workspace_id = c.workspace_id and e.number > coalesce(m.events_to, 0)
-        and e.created_at >= coalesce(m.events_at, 'epoch') - interval '1 day' order by e.number limit 1) as "eventAt",
+    select (select created_at from events e where e.workspace_id = c.workspace_id and e.number > coalesce(m.events_to, 0) order by e.number limit 1) as "eventAt",
       (select id from emails e where e.workspace_id = c.workspace_id and e.id > coalesce(m.emails_to, ${firstUuidAt(0)}::uuid)
         and e.id < ${firstUuidAt(newest)}::uuid order by e.id limit 1) as "emailId"
     from event_counters c left join stats_marks m using (workspace_id) where c.workspace_id = ${workspaceId}`;
@@ -58,12 +57,12 @@ export async function countedUntil(sql: Sql, workspaceId: string, nowMs: number)
 
 const deleteBatch = 10_000;
 
-/** Deletes hours older than `days`, in batches. Returns the number of rows. Index stats_old. */
-export async function forgetStats(sql: Sql, days: number): Promise<number> {
+/** Deletes the hours before a time, in batches. Returns the number of rows. Index stats_old. */
+export async function forgetStats(sql: Sql, before: Date): Promise<number> {
   for (let deleted = 0; ; ) {
     const rows = await sql`
       delete from stats where (workspace_id, hour, site) in (
-        select workspace_id, hour, site from stats where hour < now() - ${`${days} days`}::interval limit ${deleteBatch}) returning 1`;
+        select workspace_id, hour, site from stats where hour < ${before} limit ${deleteBatch}) returning 1`;
     deleted += rows.length;
     if (rows.length < deleteBatch) return deleted;
   }

@@ -1,6 +1,6 @@
 /** Reads what is not counted yet: events after the mark by number, and emails after the mark by id. Called by fold.ts. */
 
-import { firstUuidAt } from "../../postgres/ids.ts";
+import { firstUuidAt, uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { countedTypes, type EventGroup, timeBounds } from "../rules.ts";
 
@@ -19,10 +19,10 @@ export type Limits = {
 };
 
 /** How far a workspace is counted. */
-export type Mark = { workspaceId: string; eventsTo: string; eventsAt: Date; emailsTo: string; recountedTo: Date };
+export type Mark = { workspaceId: string; eventsTo: string; emailsTo: string; recountedTo: Date };
 
 export type HourKey = { workspaceId: string; hourMs: number };
-export type NewEvents = HourKey & EventGroup & { rows: number; upTo: string; lastAt: Date };
+export type NewEvents = HourKey & EventGroup & { rows: number; upTo: string };
 export type NewEmails = HourKey & { emails: number; recipients: number; upTo: string };
 
 /** The start of the first hour that may still get late emails. */
@@ -30,16 +30,38 @@ export function openFromMs(nowMs: number): number {
   return Math.floor((nowMs - recountAfterMs) / hourMs) * hourMs;
 }
 
+/** Nodes read the clock at different moments. A mark that is further ahead was set before the clock went back. */
+const aheadMs = 60_000;
+
+/** The first id that is too far ahead for a mark of emails. */
+const firstAhead = (nowMs: number) => firstUuidAt(nowMs + aheadMs);
+
+/** Whether the clock went back since this mark moved. New emails then have smaller ids, which the mark would skip. */
+export function isAhead(mark: Mark, nowMs: number): boolean {
+  return mark.emailsTo >= firstAhead(nowMs);
+}
+
+/** The mark for a clock that went back: emails count from now on, and those of the open hours when their hours close. */
+export function setBack(mark: Mark, nowMs: number): Mark {
+  const recountedTo = new Date(Math.min(mark.recountedTo.getTime(), openFromMs(nowMs)));
+  return { ...mark, emailsTo: firstUuidAt(nowMs - emailLagMs), recountedTo };
+}
+
+/** The end of the hour of the last counted email. */
+export function countedHourEnd(mark: Mark): number {
+  return Math.floor(uuidTime(mark.emailsTo) / hourMs + 1) * hourMs;
+}
+
 /**
  * Locks the marks of workspaces that have something to count, skipping those locked by other nodes. Probes the primary
- * key of emails once per workspace.
+ * key of emails once per workspace. `events_at` is the service time of the last fold, so that workspaces take turns.
  */
 export async function lockMarks(tx: Sql, limits: Limits): Promise<Mark[]> {
   return await tx<Mark[]>`
-    select m.workspace_id as "workspaceId", m.events_to as "eventsTo", m.events_at as "eventsAt", m.emails_to as "emailsTo",
+    select m.workspace_id as "workspaceId", m.events_to as "eventsTo", m.emails_to as "emailsTo",
       m.recounted_to as "recountedTo"
     from stats_marks m join event_counters c using (workspace_id)
-    where greatest(m.events_to, c.oldest - 1) < c.last
+    where greatest(m.events_to, c.oldest - 1) < c.last or m.emails_to >= ${firstAhead(limits.nowMs)}::uuid
       or exists (select 1 from emails e where e.workspace_id = m.workspace_id and e.id > m.emails_to
         and e.id < ${firstUuidAt(limits.nowMs - emailLagMs)}::uuid)
       or exists (select 1 from emails e where e.workspace_id = m.workspace_id and e.id >= ${firstUuidOf(tx`m.recounted_to`, tx)}
@@ -57,17 +79,16 @@ export async function readNewEvents(tx: Sql, marks: readonly Mark[], limit: numb
   const types = tx`${countedTypes as string[]}::text[]`;
   return await tx<NewEvents[]>`
     with uncounted as materialized (
-      select k.workspace_id, e.* from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => m.eventsTo)}::bigint[],
-        ${marks.map((m) => m.eventsAt)}::timestamptz[]) as k(workspace_id, after, since), lateral (
+      select k.workspace_id, e.* from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => m.eventsTo)}::bigint[])
+        as k(workspace_id, after), lateral (
         select number, type, email_id, created_at, case when type = any(${types}) then payload ->> 'remoteMx' end as mx,
           case when type = any(${types}) then jsonb_array_length(payload -> 'recipients') end as recipients
-        from events where workspace_id = k.workspace_id and number > k.after and created_at >= k.since - interval '1 day'
+        from events where workspace_id = k.workspace_id and number > k.after
         order by number limit ${limit}) e
     )
     select n.workspace_id as "workspaceId", (floor(extract(epoch from n.created_at) / 3600) * ${hourMs})::float8 as "hourMs", n.type,
       n.mx as "remoteMx", coalesce(sum(n.recipients), 0)::int as recipients, count(*)::int as rows, max(n.number) as "upTo",
-      width_bucket((extract(epoch from n.created_at - m.due_at) * 1000)::float8, ${timeBounds as number[]}::float8[]) as "timeBucket",
-      max(n.created_at) as "lastAt"
+      width_bucket((extract(epoch from n.created_at - m.due_at) * 1000)::float8, ${timeBounds as number[]}::float8[]) as "timeBucket"
     from uncounted n left join lateral (
       select greatest(e.created_at, e.scheduled_at) as due_at from emails e
       where n.type in ('email.delivered', 'email.sent') and e.workspace_id = n.workspace_id and e.id = n.email_id limit 1) m on true
@@ -93,11 +114,15 @@ export async function readNewEmails(
  * Counts all emails of the hours that closed since the last recount. This finds emails that were committed long after
  * their id was made and were skipped before. It reads page by page, so that each statement stays short.
  */
-export async function recountEmails(tx: Sql, marks: readonly Mark[], limits: Limits): Promise<NewEmails[]> {
+export async function recountEmails(
+  tx: Sql,
+  marks: readonly Mark[],
+  limits: Pick<Limits, "rows"> & { beforeMs: number },
+): Promise<NewEmails[]> {
   const hours = new Map<string, NewEmails>();
   const reached = new Map(marks.map((mark) => [mark, firstUuidAt(mark.recountedTo.getTime())]));
   const after = (mark: Mark) => reached.get(mark)!;
-  const range = { after, beforeMs: openFromMs(limits.nowMs), limit: limits.rows };
+  const range = { after, beforeMs: limits.beforeMs, limit: limits.rows };
   for (let left = marks; left.length > 0; ) {
     const page = await readNewEmails(tx, left, range);
     for (const part of page) {

@@ -2,6 +2,7 @@
 
 import type { StoredEvent } from "../../events/store.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
+import { shownTime } from "../../postgres/service-clock.ts";
 import { countedId } from "./follow.ts";
 
 export type DeliveryStatus = "queued" | "delivered" | "failed";
@@ -22,6 +23,7 @@ export type Delivery = {
   durationMs: number | null;
   error: string | null;
   lastAttemptAt: Date | null;
+  /** In wall time; the column is in service time. */
   dueAt: Date;
   settledAt: Date | null;
   createdAt: Date;
@@ -89,12 +91,12 @@ export async function redeliver(
       select d.id, d.event_id from webhook_deliveries d where d.workspace_id = ${range.workspaceId} and d.webhook_id = ${range.webhookId}
         and d.event_id in (select id from selected) and d.status = 'queued' order by d.id for update
     ), brought_forward as (
-      update webhook_deliveries d set due_at = least(d.due_at, now()) from waiting x
+      update webhook_deliveries d set due_at = least(d.due_at, (select service_time())) from waiting x
       where d.workspace_id = ${range.workspaceId} and d.webhook_id = ${range.webhookId} and d.id = x.id
     ), added as (
-      insert into webhook_deliveries (workspace_id, webhook_id, id, event_number, event_id, event_type, event_at, email_id)
+      insert into webhook_deliveries (workspace_id, webhook_id, id, event_number, event_id, event_type, event_at, email_id, due_at)
       select ${range.workspaceId}, ${range.webhookId}, ${countedId(sql, range.nowMs, sql`row_number() over (order by number)`)},
-        number, id, type, created_at, email_id
+        number, id, type, created_at, email_id, (select service_time())
       from selected where id not in (select event_id from waiting)
       returning 1
     )
@@ -130,6 +132,6 @@ export async function insertTestDelivery(
 function columns(sql: Sql) {
   return sql`d.id, d.webhook_id as "webhookId", d.event_number as "eventNumber", d.event_id as "eventId", d.event_type as "eventType",
     d.event_at as "eventAt", d.email_id as "emailId", d.status, d.attempts, d.response_status as "responseStatus",
-    d.response_head as "responseHead", d.duration_ms as "durationMs", d.error, d.last_attempt_at as "lastAttemptAt", d.due_at as "dueAt",
+    d.response_head as "responseHead", d.duration_ms as "durationMs", d.error, d.last_attempt_at as "lastAttemptAt", ${shownTime(sql, sql`d.due_at`)} as "dueAt",
     d.settled_at as "settledAt", d.created_at as "createdAt"`;
 }

@@ -4,7 +4,7 @@
 import type { StoredEvent } from "../../events/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { liveWorkers } from "../../postgres/workers.ts";
-import { sealedSecrets, type WebhookSigner } from "./webhooks.ts";
+import { failingFrom, sealedSecrets, type WebhookSigner } from "./webhooks.ts";
 
 /** A webhook with queued deliveries. */
 export type WaitingWebhook = {
@@ -40,9 +40,9 @@ export async function findWaitingWebhooks(sql: Sql, limit: number): Promise<Wait
         where d.status = 'queued' and d.webhook_id > webhook.webhook_id order by d.webhook_id, d.due_at limit 1) next
     )
     select l.workspace_id as "workspaceId", l.webhook_id as "webhookId",
-      (extract(epoch from l.due_at - now()) * 1000)::float8 as "dueInMs",
+      (extract(epoch from l.due_at - (select service_time())) * 1000)::float8 as "dueInMs",
       case when w.id is null then 'deleted' when w.disabled_at is not null then 'disabled' else 'enabled' end as state,
-      coalesce(w.failing_since < now() - interval '1 minute', false) as failing
+      coalesce(${failingFrom(sql)} < (select service_time()) - interval '1 minute', false) as failing
     from (select * from webhook limit ${limit}) l left join webhooks w on w.workspace_id = l.workspace_id and w.id = l.webhook_id`;
 }
 
@@ -65,7 +65,7 @@ export async function leaseDeliveries(
     ), picked as materialized (
       select r.* from webhook, live, lateral (
         select d.workspace_id, d.webhook_id, d.id from webhook_deliveries d
-        where d.webhook_id = webhook.webhook_id and d.status = 'queued' and d.due_at <= now()
+        where d.webhook_id = webhook.webhook_id and d.status = 'queued' and d.due_at <= (select service_time())
           and (d.lease is null or d.lease >> 32 <> all (live.ids))
           and not exists (select 1 from webhook_deliveries earlier where earlier.webhook_id = d.webhook_id and earlier.email_id = d.email_id
             and earlier.status = 'queued' and earlier.attempts = 0 and earlier.event_number < d.event_number offset 0)

@@ -91,7 +91,7 @@ test("the leases of a worker are free once it has no heartbeat, and not before",
   const other = await newWorker();
   const lost = await lease(2, other);
   assert.deepEqual(await lease(), []);
-  await sql`update workers set seen_at = now() - interval '31 seconds' where id = ${other}`;
+  await sql`update workers set beat_at = beat_at - interval '31 seconds' where id = ${other}`;
   assert.deepEqual(numbers(await lease()), [1, 2]);
   const [settled] = await settle(settlement(lost[0]!));
   assert.equal(settled!.settled, false, "the late settlement of the first worker is rejected");
@@ -138,7 +138,7 @@ test("settling writes the response, and a failed delivery is leased again when i
   );
   assert.ok(first!.settledAt && first!.lastAttemptAt);
   assert.deepEqual([second!.status, second!.attempts, second!.settledAt], ["queued", 1, null]);
-  assert.equal(second!.dueAt.getTime() - second!.lastAttemptAt!.getTime(), 60_000);
+  assert.ok(second!.dueAt.getTime() - second!.lastAttemptAt!.getTime() >= 60_000);
   assert.deepEqual(await lease(), [], "not due yet");
   await sql`update webhook_deliveries set due_at = now() where id = ${two!.id}`;
   assert.equal((await lease())[0]!.attempts, 1);

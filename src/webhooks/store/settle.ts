@@ -3,6 +3,7 @@
 
 import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
+import { failingFrom } from "./webhooks.ts";
 
 /** `queued`: retried in `dueInMs`. The other statuses are final. */
 export type WebhookSettlement = {
@@ -82,7 +83,7 @@ export async function settleDeliveries(
         select 1 from webhook_deliveries d
         where d.workspace_id = i.workspace_id and d.webhook_id = i.webhook_id and d.id = i.id and d.lease = i.lease limit 1 for update) d
     ), delivery as (
-      update webhook_deliveries d set status = l.status, lease = null, attempts = l.attempts, due_at = coalesce(now() + l.due_in, d.due_at),
+      update webhook_deliveries d set status = l.status, lease = null, attempts = l.attempts, due_at = coalesce((select service_time()) + l.due_in, d.due_at),
         response_status = l.response_status, response_head = l.response_head, duration_ms = l.duration_ms, error = l.error,
         last_attempt_at = now(), settled_at = case when l.status = 'queued' then null else now() end
       from leased l where d.workspace_id = l.workspace_id and d.webhook_id = l.webhook_id and d.id = l.id
@@ -92,15 +93,16 @@ export async function settleDeliveries(
       from leased group by workspace_id, webhook_id
     ), webhook as materialized (
       select w.workspace_id, w.id, w.url, w.failing_since, v.worked, v.failed, v.gone, v.event_id,
-        w.disabled_at is null and (v.gone or not v.worked and v.failed and w.failing_since <= now() - ${disableAfterMs} * interval '1 millisecond') as ends,
+        w.disabled_at is null and (v.gone or not v.worked and v.failed and ${failingFrom(sql)} <= (select service_time()) - ${disableAfterMs} * interval '1 millisecond') as ends,
         case when v.gone then 'the endpoint answered 410 (Gone), so it gets no more events'
           else 'every delivery has failed since ' || to_char(w.failing_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"') || '; the last one with: ' || v.error end as reason
       from webhooks w join verdict v on v.workspace_id = w.workspace_id and v.webhook_id = w.id
       where (v.worked and w.failing_since is not null) or (v.failed and not v.worked and w.failing_since is null) or v.gone
-        or (v.failed and not v.worked and w.failing_since <= now() - ${disableAfterMs} * interval '1 millisecond')
+        or (v.failed and not v.worked and ${failingFrom(sql)} <= (select service_time()) - ${disableAfterMs} * interval '1 millisecond')
       order by w.id for update of w
     ), changed as (
       update webhooks w set failing_since = case when x.worked then null else coalesce(w.failing_since, now()) end,
+        failing_from = case when x.worked then null else coalesce(${failingFrom(sql)}, (select service_time())) end,
         disabled_at = case when x.ends then now() else w.disabled_at end, disabled_reason = case when x.ends then x.reason else w.disabled_reason end,
         updated_at = case when x.ends then now() else w.updated_at end
       from webhook x where w.workspace_id = x.workspace_id and w.id = x.id
@@ -116,7 +118,7 @@ export async function settleDeliveries(
       select x.workspace_id, b.base + row_number() over (partition by x.workspace_id order by x.id), x.event_id, 'webhook.disabled',
         jsonb_strip_nulls(jsonb_build_object('webhookId', 'wh_' || x.id, 'url', x.url, 'reason', x.reason,
           'failingSince', case when not x.gone then to_char(x.failing_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end)),
-        clock_timestamp()
+        (select stamp_time())
       from webhook x join bump b using (workspace_id) where x.ends
     )
     select l.ord, coalesce(x.ends, false) as disabled from leased l left join webhook x on x.workspace_id = l.workspace_id and x.id = l.webhook_id`;

@@ -95,7 +95,7 @@ export async function updateWebhook(
     update webhooks w set url = coalesce(${url}::text, w.url), event_types = coalesce(${eventTypes}::text[], w.event_types),
       description = coalesce(${description}::text, w.description),
       followed = case when ${enabled}::boolean and w.disabled_at is not null then c.last else w.followed end,
-      followed_at = case when ${enabled}::boolean and w.disabled_at is not null then now() else w.followed_at end,
+      followed_at = case when ${enabled}::boolean and w.disabled_at is not null then (select service_time()) else w.followed_at end,
       failing_since = case when ${url}::text <> w.url or (${enabled}::boolean and w.disabled_at is not null) then null else w.failing_since end,
       disabled_at = case ${enabled}::boolean when true then null when false then coalesce(w.disabled_at, now()) else w.disabled_at end,
       disabled_reason = case ${enabled}::boolean when true then null when false then coalesce(w.disabled_reason, ${disabledByUpdate}) else w.disabled_reason end,
@@ -134,6 +134,12 @@ export async function getSigner(sql: Sql, workspaceId: string, id: string): Prom
 /** The secrets that are valid now, newest first. */
 export function sealedSecrets(sql: Sql) {
   return sql`case when w.previous_secret_until > now() then array[w.secret_sealed, w.previous_secret_sealed] else array[w.secret_sealed] end`;
+}
+
+/** Since when the endpoint fails, in service time. `failing_since` is the same moment in wall time, which is shown; an older program writes
+ * only that one. */
+export function failingFrom(sql: Sql) {
+  return sql`case when w.failing_since is not null then coalesce(w.failing_from, w.failing_since) end`;
 }
 
 function columns(sql: Sql, w = sql``) {

@@ -1,0 +1,137 @@
+/**
+ * Retention: drops partitions whose rows are past it, which deletes old rows without a scan, and deletes expired idempotency keys. All by
+ * service time, so that a jump of the database's clock deletes nothing early. Called by housekeeping.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  listPartitions,
+  type Partition,
+  type PartitionedTable,
+  partitionAt,
+  partitionsAround,
+  readTimes,
+} from "./partitions.ts";
+import type { Sql } from "./pool.ts";
+
+export type Retention = { contentDays: number; historyDays: number };
+
+/** A drop that waits for its lock blocks new sessions on the table, so it waits only this long and then retries. */
+const lockWaitMs = 50;
+const lockTries = 6;
+const betweenTriesMs = 250;
+
+/** After a drop every session replans its statements and the file system frees blocks. The pause lets that finish before the next drop. */
+const betweenDropsMs = 250;
+
+/**
+ * Drops every partition that has been closed for longer than its rows are kept, by service time, and that is no longer needed. A partition
+ * is named by wall time, so its name says nothing about its age once the clock has jumped. Returns the names of the dropped partitions.
+ */
+export async function dropOldPartitions(sql: Sql, retention: Retention, pauseMs = betweenDropsMs): Promise<string[]> {
+  const dropped: string[] = [];
+  const { wallMs, partitionsMs } = await readTimes(sql);
+  for (const partition of await listPartitions(sql)) {
+    const { table, name } = partition;
+    const keptFor = `${keptDays(table, retention)} days`;
+    const required = [wallMs, partitionsMs].some((ms) => partitionsAround(table, ms).some((one) => one.name === name));
+    if (required || !(await isOld(sql, name, keptFor)) || (await isNeeded(sql, partition))) continue;
+    if (!(await dropOne(sql, partition, keptFor))) continue;
+    dropped.push(name);
+    await delay(pauseMs);
+  }
+  return dropped;
+}
+
+async function isOld(sql: Sql, name: string, keptFor: string): Promise<boolean> {
+  return (await sql`select 1 from closed_partitions where ${hasAged(sql, name, keptFor)}`).length > 0;
+}
+
+function hasAged(sql: Sql, name: string, keptFor: string) {
+  return sql`name = ${name} and closed_at + ${keptFor}::interval <= (select service_time())`;
+}
+
+/** The age in days that a table's rows may reach. */
+function keptDays(table: PartitionedTable, retention: Retention): number {
+  return table === "email_contents" || table.startsWith("inbound_") ? retention.contentDays : retention.historyDays;
+}
+
+/** False: another session holds a lock, and the next housekeeping run tries again; or the clock has jumped back into the partition. */
+async function dropOne(sql: Sql, { table, name }: Partition, keptFor: string): Promise<boolean> {
+  // Not in the transaction of the drop: that would lock the event counters of all workspaces while the drop waits for its lock.
+  if (table === "events") await moveOldest(sql, name);
+  for (let tries = 1; ; tries++) {
+    try {
+      return await sql.begin(async (tx) => {
+        await tx.unsafe(`set local lock_timeout = ${lockWaitMs}`);
+        // The row is gone if ensurePartitions has reopened the partition. If it does so now, it waits for this transaction.
+        if ((await tx`delete from closed_partitions where ${hasAged(tx, name, keptFor)} returning 1`).length === 0)
+          return false;
+        await tx.unsafe(`drop table ${name}`);
+        return true;
+      });
+    } catch (error) {
+      if ((error as { code?: string }).code !== "55P03") throw error;
+      if (tries === lockTries) return false;
+      await delay(betweenTriesMs);
+    }
+  }
+}
+
+/** An email with queued or delayed recipients keeps its row, its recipients and its content, whatever its age. */
+async function isNeeded(sql: Sql, { table, name, startMs }: Partition): Promise<boolean> {
+  const { from, to } = partitionAt(table, startMs);
+  if (table === "emails" || table === "recipients") {
+    return (
+      (
+        await sql`select 1 from recipients where email_id >= ${from} and email_id < ${to} and status in ('queued', 'delayed') limit 1`
+      ).length > 0
+    );
+  }
+  if (table === "email_contents") {
+    return (
+      (
+        await sql`select 1 from emails where open > 0 and content_day >= ${from}::date and content_day < ${to}::date limit 1`
+      ).length > 0
+    );
+  }
+  if (table === "events") return await hasOlderEvents(sql, name);
+  if (table === "webhook_deliveries")
+    return (await sql.unsafe(`select 1 from ${name} where status = 'queued' limit 1`)).length > 0;
+  return false;
+}
+
+/**
+ * The log is dense, so it is cut only at its start. While the clock was ahead, events went into a partition of a later time, which closes
+ * before the partition with the events before them. Index: the primary key.
+ */
+async function hasOlderEvents(sql: Sql, name: string): Promise<boolean> {
+  const rows = await sql.unsafe(`
+    select 1 from (select workspace_id, min(number) as first from ${name} group by workspace_id) e
+    where exists (select 1 from events o where o.workspace_id = e.workspace_id and o.number < e.first) limit 1`);
+  return rows.length > 0;
+}
+
+/** Moves the lower bound of each workspace's log past the dropped events. A cursor before it is then out of range. */
+async function moveOldest(sql: Sql, name: string): Promise<void> {
+  await sql.unsafe(`update event_counters c set oldest = greatest(c.oldest, e.last + 1)
+    from (select workspace_id, max(number) as last from ${name} group by workspace_id) e where c.workspace_id = e.workspace_id`);
+}
+
+const keysPerBatch = 5000;
+
+/** Deletes expired idempotency keys, in batches that keep each statement short. */
+export async function dropExpiredKeys(sql: Sql): Promise<number> {
+  for (let dropped = 0; ; ) {
+    const rows = await sql`
+      delete from idempotency where (workspace_id, key) in (
+        select workspace_id, key from idempotency where expires_at < (select service_time()) limit ${keysPerBatch}) returning 1`;
+    dropped += rows.length;
+    if (rows.length < keysPerBatch) return dropped;
+  }
+}
+
+/** The start of the oldest partition of emails: what is derived from emails is kept as long as they are. */
+export async function oldestEmailsAt(sql: Sql): Promise<Date> {
+  const emails = (await listPartitions(sql)).filter(({ table }) => table === "emails");
+  return new Date(Math.min(...emails.map(({ startMs }) => startMs)));
+}

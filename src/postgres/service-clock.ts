@@ -1,0 +1,69 @@
+/**
+ * Service time: the clock for durations that decide (retries, leases, default expiry, retention). It advances only with time that a
+ * running program observed, so a jump of the database's clock moves no deadline. Wall time, the database's own clock, stays for ids, for
+ * everything shown and for times that a caller names. heartbeat.ts calls `beat`; decision 30 has the reasons.
+ *
+ * In SQL: `(select service_time())` in stores that compare durations, `wall_time()` instead of clock_timestamp(), and
+ * `(select stamp_time())` for events.created_at. The sub-select runs once per statement and allows an index condition.
+ */
+import type { Sql } from "./pool.ts";
+
+/** Added to a program's monotonic time between two beats, because the second statement may take longer than the first. */
+const slackMs = 1_000;
+/** The same limit as in the function service_time(): what a beat may add when this program has observed nothing yet. */
+export const unobservedMs = 15_000;
+
+export type Beat = {
+  /** The workers of this program whose rows exist. */
+  alive: number[];
+  /** Wall time within the range for which partitions exist: for ids and the program's clock. */
+  stampMs: number;
+  wallMs: number;
+  serviceMs: number;
+  /** Wall time for which the partitions were last ensured. */
+  partitionsMs: number;
+  /** Wall time minus service time, now and when the due times of scheduled mail were computed. */
+  lagMs: number;
+  scheduledLagMs: number;
+};
+
+/**
+ * Advances service time by the wall time since the last beat of any program, but never back and never by more than this program
+ * observed since its own last beat. Renews the rows of the given workers. The lock on the one row puts programs in order.
+ */
+export async function beat(sql: Sql, workerIds: readonly number[], observedMs: number | undefined): Promise<Beat> {
+  const mostMs = observedMs === undefined ? unobservedMs : observedMs + slackMs;
+  const [row] = await sql<Beat[]>`
+    with locked as materialized (select service_at, wall_at from service_clock for update),
+    moment as materialized (select wall_time() as wall, service_at, wall_at from locked),
+    moved as (
+      update service_clock c set wall_at = m.wall,
+        service_at = m.service_at + least(greatest(m.wall - m.wall_at, interval '0'), ${mostMs} * interval '1 millisecond')
+      from moment m returning c.*),
+    seen as (
+      update workers set seen_at = now(), beat_at = (select service_at from moved)
+      where id = any(${workerIds}::int[]) returning id)
+    select coalesce((select array_agg(id) from seen), '{}') as alive,
+      ${epochMs(sql, sql`least(greatest(wall_at, partitions_at - interval '1 day'), partitions_at + interval '1 day')`)} as "stampMs",
+      ${epochMs(sql, sql`wall_at`)} as "wallMs", ${epochMs(sql, sql`service_at`)} as "serviceMs",
+      ${epochMs(sql, sql`partitions_at`)} as "partitionsMs",
+      ${epochMs(sql, sql`wall_at - service_at`)} as "lagMs", ${epochMs(sql, sql`scheduled_lag`)} as "scheduledLagMs"
+    from moved`;
+  return row!;
+}
+
+/** The database's clocks for a program without heartbeats, such as a command. */
+export async function readClocks(sql: Sql): Promise<{ wallMs: number; serviceMs: number }> {
+  const [row] = await sql<{ wallMs: number; serviceMs: number }[]>`
+    select ${epochMs(sql, sql`stamp_time()`)} as "wallMs", ${epochMs(sql, sql`service_time()`)} as "serviceMs"`;
+  return row!;
+}
+
+/** A service time as wall time, to show it. By the clocks of the last beat, so that it is the same in every answer. */
+export function shownTime(sql: Sql, time: ReturnType<Sql>) {
+  return sql`${time} + (select wall_at - service_at from service_clock)`;
+}
+
+function epochMs(sql: Sql, time: ReturnType<Sql>) {
+  return sql`(extract(epoch from ${time}) * 1000)::float8`;
+}
