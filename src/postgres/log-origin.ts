@@ -59,6 +59,14 @@ async function readOrigin(client: ClientBase): Promise<{ recorded: string; origi
 const skipWorkerIds =
   "select setval(pg_get_serial_sequence('workers', 'id'), nextval(pg_get_serial_sequence('workers', 'id')) + 100000)";
 
+/**
+ * Recipients that were due may have their email already, although the database has lost the attempt. A lease of such a recipient is in
+ * doubt (delivery/store/lease.ts). Service time may have advanced by a few minutes in the part that was lost.
+ */
+const markDue = `insert into settings (name, value) values ('last_cut', (service_time() + interval '10 minutes')::text || ';'
+    || lpad(to_hex((extract(epoch from wall_time()) * 1000)::bigint), 12, '0') || repeat('0', 20))
+  on conflict (name) do update set value = excluded.value, updated_at = now()`;
+
 /** In the order in which other statements lock the counters of several workspaces. */
 const cutAll = `update event_counters c set cuts = c.cuts || (c.last || $1::text)
   from (select workspace_id from event_counters order by workspace_id for update) locked where c.workspace_id = locked.workspace_id`;
@@ -76,6 +84,7 @@ async function cut(client: ClientBase, origin: string): Promise<number | undefin
     if (rows[0]?.value === origin) return void (await client.query("commit"));
     const { rowCount } = await client.query({ text: cutAll, values: [makeCutLetters()], ...limit });
     await client.query(skipWorkerIds);
+    await client.query(markDue);
     await client.query(`update settings set value = $1, updated_at = now() where name = '${settingName}'`, [origin]);
     await client.query("commit");
     return rowCount ?? 0;
@@ -111,6 +120,7 @@ export async function cutLogs(sql: Sql): Promise<number> {
         const [{ logs }] = await tx<[{ logs: number }]>`select count(*)::int as logs from event_counters`;
         await tx.unsafe(cutAll.replace("$1", `'${makeCutLetters()}'`));
         await tx.unsafe(skipWorkerIds);
+        await tx.unsafe(markDue);
         return logs;
       }),
   );

@@ -167,10 +167,13 @@ export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<v
     where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position and r.lease = x.lease`;
 }
 
-/** `ids`: workers whose leases are valid. `journaled`: dead workers whose leases are not in doubt. */
+/** `ids`: workers whose leases are valid. `journaled`: dead workers whose leases are not in doubt. `cut_due`, `cut_email`: what was due, and
+ * the first id of later emails, when the database last lost its newest writes (postgres/log-origin.ts). */
 function holders(sql: Sql, lease: string, pending: readonly number[]) {
-  return sql`select w.ids || ${pending}::bigint[] as ids, j.ids as journaled from (${liveWorkers(sql, lease)}) w
-    cross join (select coalesce(array_agg(worker_id), '{}') as ids from read_journals) j`;
+  return sql`select w.ids || ${pending}::bigint[] as ids, j.ids as journaled, coalesce(split_part(c.value, ';', 1), '-infinity')::timestamptz as cut_due,
+      coalesce(split_part(c.value, ';', 2), repeat('0', 32))::uuid as cut_email
+    from (${liveWorkers(sql, lease)}) w cross join (select coalesce(array_agg(worker_id), '{}') as ids from read_journals) j
+    left join settings c on c.name = 'last_cut'`;
 }
 
 /** By service time, or by the database's clock if the caller named the time. */
@@ -178,9 +181,9 @@ function hasExpired(sql: Sql) {
   return sql`coalesce(e.default_expires_at <= (select service_time()), e.expires_at <= wall_time())`;
 }
 
-/** The worker of the row's lease died, and may have sent the final dot. */
+/** The worker of the row's lease died, and may have sent the final dot; or the database has lost an attempt. */
 function lost(sql: Sql) {
-  return sql`lease is not null and lease >> 32 <> all (live.journaled)`;
+  return sql`(lease is not null and lease >> 32 <> all (live.journaled) or due_at <= live.cut_due and email_id < live.cut_email)`;
 }
 
 function recipientColumns(sql: Sql) {
