@@ -14,7 +14,8 @@ const leaseSeconds = 15;
 
 type DomainKey = { workspaceId: string; id: string };
 
-/** Leases a domain whose last check is stale. Undefined: the check is recent, or another node has the lease. Primary key. */
+/** Leases a domain whose last check is stale; with `staleAfterMs` 0 any domain, also while service time stands still. Undefined: the check is
+ * recent, or another node has the lease. Primary key. */
 export async function claimStale(
   sql: Sql,
   claim: DomainKey & { lease: string; staleAfterMs: number },
@@ -22,7 +23,8 @@ export async function claimStale(
   const [row] = await sql.write<DomainRow[]>`
     update domains set ${leaseColumns(sql, claim.lease)}
     where workspace_id = ${claim.workspaceId} and id = ${claim.id} and ${isUnleased(sql)}
-      and coalesce(checked_at, last_checked_at, registered_at, created_at) < (select service_time()) - ${claim.staleAfterMs} * interval '1 millisecond'
+      and (${claim.staleAfterMs}::float8 = 0 or coalesce(checked_at, last_checked_at, registered_at, created_at)
+        < (select service_time()) - ${claim.staleAfterMs}::float8 * interval '1 millisecond')
     returning ${domainColumns(sql)}`;
   return row;
 }
