@@ -5,10 +5,16 @@
  */
 import type { Client } from "pg";
 import type { Log } from "../ops/log.ts";
-import type { ReachedServer } from "./log-origin.ts";
 import { withCode } from "./lost-connection.ts";
 import { type Outage, outageOf } from "./outage.ts";
 import { probeWrite } from "./write-probe.ts";
+
+/** The server that a connection has reached (log-origin.ts). */
+export type ReachedServer = {
+  origin: string;
+  /** This connection has recorded that the event logs were cut. */
+  isCut: boolean;
+};
 
 export type DatabaseHealth = {
   /** Called with every error of a statement or a connection. Errors that are no outage are ignored. */

@@ -7,6 +7,7 @@
 import { randomInt } from "node:crypto";
 import type { ClientBase } from "pg";
 import type { Log } from "../ops/log.ts";
+import type { ReachedServer } from "./health.ts";
 import type { Sql } from "./sql.ts";
 
 /**
@@ -19,12 +20,6 @@ const settingName = "log_origin";
 
 /** SQLSTATE: the table, the function or the right to call it is missing. Then there is nothing to compare. */
 const cannotCompare = /^(42P01|42883|42501|0A000)$/;
-
-export type ReachedServer = {
-  origin: string;
-  /** This connection has recorded a cut. */
-  isCut: boolean;
-};
 
 /**
  * Returns the server that the connection has reached, if it can be compared. Rejects for a standby: a session that was opened before its

@@ -1,8 +1,8 @@
 /** All faults in the order of docs/faults.md. scripts/faults.ts runs them. */
 import { queued } from "./backlogs.ts";
 import { catchUps } from "./catch-up.ts";
-import { cuts } from "./cut.ts";
 import { clocks } from "./clock.ts";
+import { cuts } from "./cut.ts";
 import { databases } from "./database.ts";
 import type { Fault } from "./fault.ts";
 import { kills } from "./kills.ts";
