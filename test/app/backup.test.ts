@@ -69,6 +69,15 @@ test("a backup made under load restores every email that was accepted before it"
   // The DKIM keys are encrypted with the secret: a successful send proves that the backup contains it.
   assert.equal((await again.call("EmailService/SendEmail", email)).body.status, "EMAIL_STATUS_SENT");
   await cutLog(again, restored);
+
+  // A restore that was killed leaves its mark, and the next start cuts the log.
+  const cursor = await latestCursor(again);
+  await again.stop();
+  await writeFile(join(restored, "restored"), "");
+  const third = await start(restored);
+  await third.call("EmailService/SendEmail", email);
+  assert.notEqual((await latestCursor(third)).split("-")[1], cursor.split("-")[1]);
+  await assert.rejects(stat(join(restored, "restored")), { code: "ENOENT" });
 });
 
 /** posthorn log cut, for a database that was restored by other means. */
