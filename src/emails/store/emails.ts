@@ -144,8 +144,6 @@ export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]
       left join domains d on d.workspace_id = x.workspace_id and d.domain = x.domain and d.deleted_at is null
     ), input as (
       select * from requested where can_send
-    ), moment as materialized (
-      select stamp_time() as stamp, service_time() as service, wall_at - service_at as lag from service_clock
     ), claimed as (
       insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
       select workspace_id, idempotency_key, request_hash, id, (select service_time()) + kept_for from input where idempotency_key is not null
@@ -156,9 +154,9 @@ export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]
       returning email_id
     ), storable as (
       -- When it is due by both clocks: the wall time is shown, service time decides.
-      select i.*, greatest(m.stamp, scheduled_at) as first_at, greatest(m.service, scheduled_at - m.lag) as due_at
-      from input i cross join moment m
-      where idempotency_key is null or id in (select email_id from claimed)
+      select *, greatest((select stamp_time()), scheduled_at) as first_at,
+        greatest((select service_time()), scheduled_at - (select wall_at - service_at from service_clock)) as due_at
+      from input where idempotency_key is null or id in (select email_id from claimed)
     ), mail as (
       insert into emails (workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
         open, total, size_bytes, content_day, scheduled_at, expires_at, default_expires_at, created_at, updated_at)
