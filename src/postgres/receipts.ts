@@ -21,7 +21,7 @@ export function commitText(rule: ReceiptRule, id: string): string {
   if (rule === "never") return "commit";
   const condition = rule === "always" ? "" : " where pg_current_xact_id_if_assigned() is not null";
   return `insert into idempotency (workspace_id, key, request_hash, answer, expires_at)
-    select '${owner}', '${id}', 'stored', '{}', service_time() + ${keptFor}${condition}; commit`;
+    select '${owner}', '${id}', 'stored', '{}', (select service_at from service_clock) + ${keptFor}${condition}; commit`;
 }
 
 /** A write that stands for nothing, for write-probe.ts. It always uses the same row. By now(), because a schema before version 6 has no

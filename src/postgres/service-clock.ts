@@ -3,7 +3,7 @@
  * running program observed, so a jump of the database's clock moves no deadline. Wall time, the database's own clock, stays for ids, for
  * everything shown and for times that a caller names. heartbeat.ts calls `beat`; decision 30 has the reasons.
  *
- * In SQL: `(select service_time())` in stores that compare durations, `wall_time()` instead of clock_timestamp(), and
+ * In SQL: `(select service_time())` in stores that compare durations (`serviceTime` in frequent statements), `wall_time()` instead of clock_timestamp(), and
  * `(select stamp_time())` for events.created_at. The sub-select runs once per statement and allows an index condition.
  */
 import type { Sql } from "./pool.ts";
@@ -57,6 +57,16 @@ export async function readClocks(sql: Sql): Promise<{ wallMs: number; serviceMs:
   const [row] = await sql<{ wallMs: number; serviceMs: number }[]>`
     select ${epochMs(sql, sql`stamp_time()`)} as "wallMs", ${epochMs(sql, sql`service_time()`)} as "serviceMs"`;
   return row!;
+}
+
+/** `service_time()` without the call, which takes as long as a small statement: for statements that run for every email. */
+export function serviceTime(sql: Sql) {
+  return sql`(select service_at + least(greatest(wall_time() - wall_at, interval '0'), interval '15 seconds') from service_clock)`;
+}
+
+/** `stamp_time()` without the call. */
+export function stampTime(sql: Sql) {
+  return sql`(select least(greatest(wall_time(), partitions_at - interval '1 day'), partitions_at + interval '1 day') from service_clock)`;
 }
 
 /** A service time as wall time, to show it. By the clocks of the last beat, so that it is the same in every answer. */

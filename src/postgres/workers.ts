@@ -1,5 +1,6 @@
 /** Workers: each running program has a row and a heartbeat by service time. Leases of a worker without a heartbeat are free. */
 import type { Sql } from "./pool.ts";
+import { serviceTime } from "./service-clock.ts";
 
 /** A worker without a heartbeat for this long is dead: longer than any pause of a healthy process, short enough to wait for. */
 export const deadAfterSeconds = 30;
@@ -78,5 +79,5 @@ export function isAlive(sql: Sql) {
 
 /** The time since the last heartbeat, by service time. Programs before schema version 6 write only seen_at, by the database's clock. */
 function silence(sql: Sql) {
-  return sql`coalesce((select service_time()) - beat_at, wall_time() - seen_at)`;
+  return sql`coalesce(${serviceTime(sql)} - beat_at, wall_time() - seen_at)`;
 }

@@ -224,7 +224,8 @@ test("an idempotency key is kept for its time of service", async () => {
     const again = newEmail(workspaceId, ["a@there.test"], { idempotency });
     const answer = await createEmailStore(sql).accept(again);
     assert.deepEqual(answer, { stored: false, emailId: email.id, requestHash: "h" }, `${days} days`);
-    await passServiceTime(sql, "1 day");
+    // More than a day: between beats, service time can be up to 15 seconds ahead.
+    await passServiceTime(sql, "25 hours");
     assert.equal(await findAccepted(sql, workspaceId, `k${i}`), undefined);
   }
 });

@@ -4,6 +4,7 @@ import type { Lane } from "../../emails/lane.ts";
 import type { RecipientKind } from "../../emails/rules/request.ts";
 import type { Envelope } from "../../emails/store/emails.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { serviceTime } from "../../postgres/service-clock.ts";
 import { liveWorkers } from "../../postgres/workers.ts";
 import type { SuppressionReason } from "../../suppressions/store.ts";
 
@@ -68,7 +69,7 @@ export async function findLanes(
         where r.status in ('queued', 'delayed') and (r.destination, r.workspace_id) > (lane.destination, lane.workspace_id)
         order by r.destination, r.workspace_id, r.due_at limit 1) next
     )
-    select destination, workspace_id as "workspaceId", (extract(epoch from due_at - (select service_time())) * 1000)::float8 as "dueInMs"
+    select destination, workspace_id as "workspaceId", (extract(epoch from due_at - ${serviceTime(sql)}) * 1000)::float8 as "dueInMs"
     from lane limit ${limit}`;
 }
 
@@ -92,7 +93,7 @@ export async function leaseDue(
       select r.* from lane, live, lateral (
         select tableoid as part, ctid as row_location, workspace_id, email_id, position, destination, ${lost(sql)} as lost from recipients
         where destination = lane.destination and workspace_id = lane.workspace_id and status in ('queued', 'delayed')
-          and due_at <= (select service_time()) and (lease is null or lease >> 32 <> all (live.ids))
+          and due_at <= ${serviceTime(sql)} and (lease is null or lease >> 32 <> all (live.ids))
         order by due_at limit lane.quota for update skip locked) r
       where r.position + 0 = r.position
     ), sibling as materialized (
@@ -101,7 +102,7 @@ export async function leaseDue(
       select r.* from (select distinct workspace_id, email_id, destination from picked) p cross join live cross join lateral (
         select tableoid as part, ctid as row_location, email_id, position, ${lost(sql)} as lost from recipients
         where workspace_id = p.workspace_id and email_id = p.email_id and destination || '' = p.destination
-          and status || '' in ('queued', 'delayed') and due_at + interval '0' <= (select service_time()) and (lease is null or lease >> 32 <> all (live.ids))
+          and status || '' in ('queued', 'delayed') and due_at + interval '0' <= ${serviceTime(sql)} and (lease is null or lease >> 32 <> all (live.ids))
         limit 1000 for update skip locked) r
       where not exists (select 1 from picked q where q.email_id = r.email_id and q.position = r.position)
     ), chosen as materialized (
@@ -159,7 +160,7 @@ export async function findPaused(sql: Sql, limit: number): Promise<Lane[]> {
  * heartbeat has noticed that the clock went back, and ../scheduled.ts has computed the due time again. */
 export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<void> {
   await sql`
-    update recipients r set lease = null, due_at = case when x.early then (select (select service_time())
+    update recipients r set lease = null, due_at = case when x.early then (select ${serviceTime(sql)}
         + greatest(least(e.scheduled_at - wall_time(), interval '15 seconds'), interval '0')
       from emails e where e.workspace_id = r.workspace_id and e.id = r.email_id) else r.due_at end
     from unnest(${rows.map((r) => r.workspaceId)}::uuid[], ${rows.map((r) => r.emailId)}::uuid[], ${rows.map((r) => r.position)}::smallint[],
@@ -178,7 +179,7 @@ function holders(sql: Sql, lease: string, pending: readonly number[]) {
 
 /** By service time, or by the database's clock if the caller named the time. */
 function hasExpired(sql: Sql) {
-  return sql`coalesce(e.default_expires_at <= (select service_time()), e.expires_at <= wall_time())`;
+  return sql`coalesce(e.default_expires_at <= ${serviceTime(sql)}, e.expires_at <= wall_time())`;
 }
 
 /** The worker of the row's lease died, and may have sent the final dot; or the database has lost an attempt. */

@@ -3,6 +3,7 @@
 
 import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
+import { serviceTime, stampTime } from "../../postgres/service-clock.ts";
 
 /** The result of an attempt for one recipient. `delayed`: the recipient is due again in `dueInMs`. All other statuses are final. */
 export type Settlement = {
@@ -100,7 +101,7 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       returning c.workspace_id, c.last - n.events as base
     ), recipient as (
       update recipients r set status = l.status, lease = null, attempts = l.attempts, in_doubt = l.in_doubt, doubts = l.doubts, reply = l.reply,
-        remote_mx = l.remote_mx, due_at = coalesce((select service_time()) + l.due_in, r.due_at), last_attempt_at = now(),
+        remote_mx = l.remote_mx, due_at = coalesce(${serviceTime(sql)} + l.due_in, r.due_at), last_attempt_at = now(),
         settled_at = case when l.status = 'delayed' then null else now() end
       from leased l where r.workspace_id = l.workspace_id and r.email_id = l.email_id and r.position = l.position
     ), email as (
@@ -122,11 +123,11 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       on conflict do nothing
     ), later as (
       insert into follow_ups (workspace_id, email_id, position, kind, due_at)
-      select workspace_id, email_id, position, follow_up, (select service_time()) + interval '1 second' from leased where follow_up is not null
+      select workspace_id, email_id, position, follow_up, ${serviceTime(sql)} + interval '1 second' from leased where follow_up is not null
     ), event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select l.workspace_id, b.base + row_number() over (partition by l.workspace_id order by l.ord), l.event_id, l.event_type,
-        l.email_id, m.message_id, m.metadata, l.payload, (select stamp_time())
+        l.email_id, m.message_id, m.metadata, l.payload, ${stampTime(sql)}
       from leased l join bump b using (workspace_id) join mail m on m.workspace_id = l.workspace_id and m.id = l.email_id
     )
     select ord from leased`;

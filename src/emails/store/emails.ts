@@ -8,6 +8,7 @@ import { Problem } from "../../ops/problem.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
 import { uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { serviceTime } from "../../postgres/service-clock.ts";
 import { textArray } from "../../postgres/sql.ts";
 import type { BlockedDomain } from "../rules/check.ts";
 import type { RecipientKind } from "../rules/request.ts";
@@ -146,16 +147,16 @@ export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]
       select * from requested where can_send
     ), claimed as (
       insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
-      select workspace_id, idempotency_key, request_hash, id, (select service_time()) + kept_for from input where idempotency_key is not null
+      select workspace_id, idempotency_key, request_hash, id, ${serviceTime(sql)} + kept_for from input where idempotency_key is not null
       order by workspace_id, idempotency_key
       on conflict (workspace_id, key) do update
         set request_hash = excluded.request_hash, email_id = excluded.email_id, answer = null, expires_at = excluded.expires_at
-        where idempotency.expires_at < (select service_time())
+        where idempotency.expires_at < ${serviceTime(sql)}
       returning email_id
     ), storable as (
       -- When it is due by both clocks: the wall time is shown, service time decides.
       select *, greatest((select stamp_time()), scheduled_at) as first_at,
-        greatest((select service_time()), scheduled_at - (select wall_at - service_at from service_clock)) as due_at
+        greatest(${serviceTime(sql)}, scheduled_at - (select wall_at - service_at from service_clock)) as due_at
       from input where idempotency_key is null or id in (select email_id from claimed)
     ), mail as (
       insert into emails (workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
@@ -243,7 +244,7 @@ export async function findAccepted(
   const [row] = await sql<{ emailId: string; messageId: string; requestHash: string }[]>`
     select i.email_id as "emailId", e.message_id as "messageId", i.request_hash as "requestHash"
     from idempotency i join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id
-    where i.workspace_id = ${workspaceId} and i.key = ${key} and i.expires_at >= (select service_time())`;
+    where i.workspace_id = ${workspaceId} and i.key = ${key} and i.expires_at >= ${serviceTime(sql)}`;
   return row;
 }
 
