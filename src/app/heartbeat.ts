@@ -51,25 +51,23 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
       schemaVersion: deps.schemaVersion,
     });
   };
-  /** Monotonic time of the last beat that succeeded. */
-  let lastBeatMs: number | undefined;
+  /** The last beat that succeeded: its service time, and the monotonic time of its start. */
+  let lastBeat: { startedMs: number; serviceMs: number } | undefined;
   const beatOnce = async () => {
-    try {
-      const id = workerId;
-      const startedMs = performance.now();
-      const observedMs = lastBeatMs === undefined ? undefined : startedMs - lastBeatMs;
-      const last = await beat(deps.sql, [id, ...retiring], observedMs);
-      const { alive, stampMs, serviceMs, wallMs, partitionsMs } = last;
-      lastBeatMs = startedMs;
-      deps.clock.set({ wallMs: stampMs, serviceMs });
-      // If renew() replaced the id meanwhile, registering again would orphan the new one.
-      if (!alive.includes(id) && id === workerId) await register();
-      if (Math.abs(wallMs - partitionsMs) > partitionsReachMs) followJump();
-      deps.onBeat?.(last);
-    } catch (error) {
-      deps.log.warn({ reason: (error as Error).message }, "heartbeat missed");
-    }
+    const id = workerId;
+    const startedMs = performance.now();
+    const observed = lastBeat && { ms: startedMs - lastBeat.startedMs, sinceServiceMs: lastBeat.serviceMs };
+    const last = await beat(deps.sql, [id, ...retiring], observed);
+    const { alive, stampMs, serviceMs, wallMs, partitionsMs } = last;
+    lastBeat = { startedMs, serviceMs };
+    deps.clock.set({ wallMs: stampMs, serviceMs });
+    // If renew() replaced the id meanwhile, registering again would orphan the new one.
+    if (!alive.includes(id) && id === workerId) await register();
+    if (Math.abs(wallMs - partitionsMs) > partitionsReachMs) followJump();
+    deps.onBeat?.(last);
   };
+  const beatOrWarn = () =>
+    beatOnce().catch((error: Error) => deps.log.warn({ reason: error.message }, "heartbeat missed"));
   /** Creating partitions can wait for a lock for as long as a dump runs, and beats must not wait. */
   let following: Promise<void> | undefined;
   const followJump = () => {
@@ -96,8 +94,9 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
     async start() {
       if (deps.alone) await forgetAllWorkers(deps.sql);
       await register();
+      // Until the first beat, the program's clock shows the time of this machine: nothing may decide by it.
       await beatOnce();
-      timer = setInterval(beatOnce, everyMs);
+      timer = setInterval(beatOrWarn, everyMs);
     },
     async stop() {
       clearInterval(timer);

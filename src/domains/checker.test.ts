@@ -68,7 +68,8 @@ function publish(row: DomainRow, ...keys: RecordKey[]): void {
 
 const makeOld = (row: DomainRow) =>
   database.sql`update domains set created_at = now() - interval '10 minutes', last_checked_at = now() - interval '6 minutes' where id = ${row.id}`;
-const makeDue = (row: DomainRow) => database.sql`update domains set next_check_at = now() where id = ${row.id}`;
+const makeDue = (row: DomainRow) =>
+  database.sql`update domains set next_check_at = service_time() where id = ${row.id}`;
 
 test("a recent status is returned as stored; a stale one is checked once for all callers on all nodes", async () => {
   const row = await add("shared.test");
@@ -125,7 +126,7 @@ test("verify takes over from a running check, and callers of that check get the 
 });
 
 test("each due domain is checked by one node and reports one event", async () => {
-  await database.sql`update domains set next_check_at = now() + interval '1 day'`;
+  await database.sql`update domains set next_check_at = service_time() + interval '1 day'`;
   const rows = await Promise.all(Array.from({ length: 20 }, (_, i) => add(`due${i}.test`, { firstCheckMs: 0 })));
   for (const row of rows) publish(row);
   let events = 0;
@@ -144,7 +145,7 @@ test("each due domain is checked by one node and reports one event", async () =>
 });
 
 test("an error in one check does not affect others, and that domain is not retried at once", async () => {
-  await database.sql`update domains set next_check_at = now() + interval '1 day'`;
+  await database.sql`update domains set next_check_at = service_time() + interval '1 day'`;
   const [good, bad] = [await add("good.test", { firstCheckMs: 0 }), await add("bad.test", { firstCheckMs: 0 })];
   const real = check();
   const breaks: DomainCheck = (records, signal) =>
@@ -159,7 +160,7 @@ test("an error in one check does not affect others, and that domain is not retri
 });
 
 test("stopping aborts the running checks and leaves their domains due", async () => {
-  await database.sql`update domains set next_check_at = now() + interval '1 day'`;
+  await database.sql`update domains set next_check_at = service_time() + interval '1 day'`;
   const row = await add("stopped.test", { firstCheckMs: 0 });
   dns.behave("_dmarc.stopped.test", "timeout");
   const checker = node();
@@ -200,7 +201,7 @@ test("when the records move to another registration, the previous one is checked
 });
 
 test("two registrations that each have one DKIM record do not trigger each other's checks forever", async () => {
-  await database.sql`update domains set next_check_at = now() + interval '1 day'`;
+  await database.sql`update domains set next_check_at = service_time() + interval '1 day'`;
   const [a, b] = [await add("split.test"), await add("split.test")];
   const checker = node();
   publish(a, "dkim1");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
-import { serviceLeadSeconds, shiftWallTime } from "../../test/harness/time.ts";
+import { beatAfter, serviceLeadSeconds, shiftWallTime } from "../../test/harness/time.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { beat, readClocks } from "./service-clock.ts";
 import { aliveRoles, registerWorker } from "./workers.ts";
@@ -21,8 +21,8 @@ async function worker(): Promise<number> {
 
 /** Ten seconds of beats, each of which observed 5 s. */
 async function beatTwice(id: number): Promise<void> {
-  await beat(database.sql, [id], 5000);
-  await beat(database.sql, [id], 5000);
+  await beatAfter(database.sql, [id], 5000);
+  await beatAfter(database.sql, [id], 5000);
 }
 
 test("service time follows wall time between beats, by at most 15 seconds", async () => {
@@ -55,7 +55,7 @@ test("a program that was stopped adds at most 15 seconds with its first beat, an
   assert.ok((await serviceLeadSeconds(sql)) < -3580);
   // A beat that succeeds after ten minutes without the database counts all of them.
   await sql`update service_clock set service_at = now() - interval '10 minutes', wall_at = now() - interval '10 minutes'`;
-  await beat(sql, [id], 600_000);
+  await beatAfter(sql, [id], 600_000);
   assert.ok(Math.abs(await serviceLeadSeconds(sql)) < 2);
 });
 
@@ -64,12 +64,12 @@ test("a worker without beats is dead after 30 seconds of service time, whatever 
   const silent = await worker();
   const other = await registerWorker(sql, { host: "b", pid: 1, roles: ["api"], version: "0" });
   await shiftWallTime(sql, "400 days");
-  await beat(sql, [other], 5000);
+  await beatAfter(sql, [other], 5000);
   assert.deepEqual([...(await aliveRoles(sql))].sort(), ["api", "delivery"]);
   await shiftWallTime(sql, "401 days");
-  await beat(sql, [other], 31_000);
+  await beatAfter(sql, [other], 31_000);
   assert.deepEqual([...(await aliveRoles(sql))], ["api"]);
-  assert.deepEqual((await beat(sql, [silent], 5000)).alive, [silent], "its row still exists");
+  assert.deepEqual((await beatAfter(sql, [silent], 5000)).alive, [silent], "its row still exists");
   // A program of an earlier version writes only seen_at.
   await sql`update workers set beat_at = null, seen_at = wall_time() where id = ${silent}`;
   assert.deepEqual([...(await aliveRoles(sql))].sort(), ["api", "delivery"]);
@@ -85,14 +85,33 @@ test("ids and events keep a time that has partitions until those of the new time
   };
   for (const days of [-30, 30, 400, 0]) {
     await shiftWallTime(sql, `${days} days`);
-    const first = await beat(sql, [id], 5000);
+    const first = await beatAfter(sql, [id], 5000);
     assert.ok(Math.abs(first.wallMs - realMs - days * dayMs) < hourMs);
     assert.ok(Math.abs(first.stampMs - first.partitionsMs) <= dayMs);
     await event();
     await ensurePartitions(sql);
-    const second = await beat(sql, [id], 5000);
+    const second = await beatAfter(sql, [id], 5000);
     assert.equal(second.stampMs, second.wallMs);
     assert.ok(Math.abs((await readClocks(sql)).wallMs - second.wallMs) < hourMs);
     await event();
   }
+});
+
+test("a program that missed beats does not count again what another program has counted", async () => {
+  const { sql } = database;
+  const { serviceMs } = await beat(sql, []);
+  // The other program counted ten hours, then the clock jumps.
+  await sql`update service_clock set service_at = service_at + interval '10 hours', wall_at = wall_time()`;
+  const before = await beatAfter(sql, [], 0);
+  await shiftWallTime(sql, "3 days");
+  const after = await beat(sql, [], { ms: 10 * 3_600_000, sinceServiceMs: serviceMs });
+  await shiftWallTime(sql, "0 days");
+  assert.ok(after.serviceMs - before.serviceMs < 60_000, `added ${after.serviceMs - before.serviceMs} ms`);
+});
+
+test("the first beat of all starts at wall time, however long an earlier release has served after the migration", async () => {
+  const { sql } = database;
+  await sql`update service_clock set started = false, service_at = now() - interval '8 hours', wall_at = now() - interval '8 hours'`;
+  const { serviceMs, wallMs } = await beat(sql, []);
+  assert.equal(serviceMs, wallMs);
 });

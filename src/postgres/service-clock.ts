@@ -27,18 +27,29 @@ export type Beat = {
   scheduledLagMs: number;
 };
 
+/** What a program has observed since its last beat. */
+export type Observed = {
+  /** By its monotonic clock. */
+  ms: number;
+  /** The service time of that beat. */
+  sinceServiceMs: number;
+};
+
 /**
  * Advances service time by the wall time since the last beat of any program, but never back and never by more than this program
- * observed since its own last beat. Renews the rows of the given workers. The lock on the one row puts programs in order.
+ * observed since its own last beat, less the time that others have added meanwhile. The first beat of all starts at wall time. Renews the
+ * rows of the given workers. The lock on the one row puts programs in order.
  */
-export async function beat(sql: Sql, workerIds: readonly number[], observedMs: number | undefined): Promise<Beat> {
-  const mostMs = observedMs === undefined ? unobservedMs : observedMs + slackMs;
+export async function beat(sql: Sql, workerIds: readonly number[], observed?: Observed): Promise<Beat> {
+  const most = observed
+    ? sql`greatest(${observed.ms + slackMs} * interval '1 millisecond' - (m.service_at - to_timestamp(${observed.sinceServiceMs}::float8 / 1000)), interval '0')`
+    : sql`${unobservedMs} * interval '1 millisecond'`;
   const [row] = await sql<Beat[]>`
-    with locked as materialized (select service_at, wall_at from service_clock for update),
-    moment as materialized (select wall_time() as wall, service_at, wall_at from locked),
+    with locked as materialized (select started, service_at, wall_at from service_clock for update),
+    moment as materialized (select wall_time() as wall, * from locked),
     moved as (
-      update service_clock c set wall_at = m.wall,
-        service_at = m.service_at + least(greatest(m.wall - m.wall_at, interval '0'), ${mostMs} * interval '1 millisecond')
+      update service_clock c set wall_at = m.wall, started = true, service_at = case when m.started
+        then m.service_at + least(greatest(m.wall - m.wall_at, interval '0'), ${most}) else m.wall end
       from moment m returning c.*),
     seen as (
       update workers set seen_at = now(), beat_at = (select service_at from moved)

@@ -55,7 +55,7 @@ test("a paused destination does not count, and a site in back-off has a separate
   assert.ok(backingOff.oldestDueSeconds < 3000, String(backingOff.oldestDueSeconds));
   assert.ok(backingOff.oldestBackingOffSeconds >= 4000, String(backingOff.oldestBackingOffSeconds));
   // After the back-off the site is probed: its mail is due, and the site has not answered yet, so both ages count.
-  await sql`update sites set back_off_until = now() - interval '1 second'`;
+  await sql`update sites set back_off_until = service_time() - interval '1 second'`;
   const probed = await queueDepth(sql);
   assert.ok(probed.oldestDueSeconds >= 4000 && probed.oldestBackingOffSeconds >= 4000);
   await sql`update sites set failures = 0, back_off_until = null`;

@@ -90,7 +90,7 @@ test("a receiver that is down gets one probe and then a back-off, while mail to 
     return row !== undefined && row.failures >= 1;
   });
   // With a back-off of one hour, no recipient of this destination may be leased.
-  await sql`update sites set back_off_until = now() + interval '1 hour', updated_at = clock_timestamp() where site = 'dead.test'`;
+  await sql`update sites set back_off_until = service_time() + interval '1 hour', updated_at = clock_timestamp() where site = 'dead.test'`;
   await until("the node to see the back-off", async () => {
     const [row] = await sql<{ leased: number }[]>`
       select count(*)::int as leased from recipients where destination = 'dead.test' and lease is not null`;

@@ -88,7 +88,7 @@ describe("DKIM key rotation under load", async () => {
     // Instead of waiting for an hour, the test restarts the program, which clears its caches.
     assert.equal(await program.stop(), 0);
     await start();
-    await database.sql`update dkim_keys set active_from = now() where active_from > now()`;
+    await database.sql`update dkim_keys set active_from = service_time() where active_from > service_time()`;
     const seen = new Set<string>();
     await until("the new key to sign", async () => {
       for (const selector of await send(5)) seen.add(selector);
@@ -99,7 +99,7 @@ describe("DKIM key rotation under load", async () => {
 
   it("retires the old key a week after its last signature, and not before", async () => {
     assert.equal((await rotate()).body.code, "failed_precondition");
-    await database.sql`update dkim_keys set last_signed_at = now() - interval '8 days' where slot = 1`;
+    await database.sql`update dkim_keys set last_signed_at = service_time() - interval '8 days' where slot = 1`;
     const done = await runCommand(["domains", "rotate", "example.test", "--json"], {
       dataDir,
       databaseUrl: database.url,
@@ -126,7 +126,7 @@ describe("DKIM key rotation under load", async () => {
     const missing = await program.call("DomainService/RotateDkim", { id: other });
     assert.equal(missing.body.code, "failed_precondition");
     assert.match(String(missing.body.message), /ph1\._domainkey\.elsewhere\.test/);
-    await database.sql`update dkim_keys set active_from = now() - interval '9 days', last_signed_at = null`;
+    await database.sql`update dkim_keys set active_from = service_time() - interval '9 days', last_signed_at = null`;
     await database.sql`update domains set records = jsonb_set(records, '{0,discoveredValue}', '"v=DKIM1; p=MIIB"') where domain = 'example.test'`;
     const rejected = await rotate();
     assert.equal(rejected.body.code, "failed_precondition", JSON.stringify(rejected.body));

@@ -98,7 +98,7 @@ export async function createTestDatabase(
   const sql = openDb({ url: databaseUrl, pool: 4, log: silentLog(), name: "test" });
   // The clocks of the template stopped when it was created.
   if (options.migrated !== false)
-    await sql`update service_clock set service_at = now(), wall_at = now(), partitions_at = now()`;
+    await sql`update service_clock set started = true, service_at = now(), wall_at = now(), partitions_at = now()`;
   if (options.example) await sql`delete from settings where name = 'example_domain'`;
   return {
     url: databaseUrl,

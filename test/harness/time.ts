@@ -1,5 +1,6 @@
 /** Moves the clocks of a test's own database: the database's clock by replacing wall_time(), service time by changing its row. */
 import type { Sql } from "../../src/postgres/pool.ts";
+import { type Beat, beat } from "../../src/postgres/service-clock.ts";
 
 /** From now on, every statement of every session sees the database's clock this far from the real one, for example "3 days". */
 export async function shiftWallTime(sql: Sql, interval: string): Promise<void> {
@@ -18,4 +19,11 @@ export async function serviceLeadSeconds(sql: Sql): Promise<number> {
   const [row] = await sql<{ lead: number }[]>`
     select extract(epoch from service_time() - clock_timestamp())::float8 as lead`;
   return row!.lead;
+}
+
+/** A beat of a program that has observed this time since the last beat of any program. */
+export async function beatAfter(sql: Sql, workerIds: readonly number[], ms: number): Promise<Beat> {
+  const [row] = await sql<{ serviceMs: number }[]>`
+    select (extract(epoch from service_at) * 1000)::float8 as "serviceMs" from service_clock`;
+  return await beat(sql, workerIds, { ms, sinceServiceMs: row!.serviceMs });
 }

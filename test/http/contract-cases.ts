@@ -75,7 +75,10 @@ const theirDelivery = async (workspaces: TwoWorkspaces) => {
 };
 const byEventsOfEmail: MethodCase = {
   built: true,
-  ids: { emailId: async (workspaces) => ({ emailId: await theirEmail(workspaces) }) },
+  ids: {
+    emailId: async (workspaces) => ({ emailId: await theirEmail(workspaces) }),
+    afterEventId: "compared with the event at the cursor: any other event is out_of_range",
+  },
 };
 
 /** Delivers mail with one attachment to the other workspace. */

@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace, newEmail, settlement } from "../../../test/harness/mail.ts";
-import { passServiceTime, shiftWallTime } from "../../../test/harness/time.ts";
+import { beatAfter, passServiceTime, shiftWallTime } from "../../../test/harness/time.ts";
 import { createEmailStore, findAccepted, type NewEmail } from "../../emails/store/emails.ts";
 import { getRecipients } from "../../emails/store/reads.ts";
 import { silentLog } from "../../ops/log.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { ensurePartitions } from "../../postgres/partitions.ts";
-import { beat, readClocks } from "../../postgres/service-clock.ts";
+import { readClocks } from "../../postgres/service-clock.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { listDestinations, pauseDestination } from "../../queue/store.ts";
 import { createJudge } from "../judge.ts";
@@ -40,7 +40,7 @@ async function startNode(): Promise<Node> {
   const { sql } = database;
   const workerId = await registerWorker(sql, { host: "test", pid: 1, roles: ["delivery"], version: "0" });
   const beatOnce = async () => {
-    const last = await beat(sql, [workerId], 5000);
+    const last = await beatAfter(sql, [workerId], 5000);
     const scheduled = createScheduled({ sql, log: silentLog() });
     scheduled.onBeat(last);
     await scheduled.idle();

@@ -46,7 +46,7 @@ test("the lease of a node that died can be taken after it expires", async () => 
   const claim = () => claimStale(sql, { ...keyOf(row), lease: lease(), staleAfterMs: 300_000 });
   assert.ok(await claim());
   assert.equal(await claim(), undefined);
-  await sql`update domains set check_lease_until = now() - interval '1 second' where id = ${row.id}`;
+  await sql`update domains set check_lease_until = service_time() - interval '1 second' where id = ${row.id}`;
   assert.equal((await getDomain(sql, row.workspaceId, row.id))?.checking, false);
   assert.ok(await claim());
 });
@@ -120,7 +120,7 @@ test("a check stores what sending and receiving need, and writes an event only i
 
 test("nodes that search for due domains at the same time lease different ones", async () => {
   const { sql } = database;
-  await sql`update domains set next_check_at = now() + interval '1 day'`;
+  await sql`update domains set next_check_at = service_time() + interval '1 day'`;
   const due = await Promise.all(Array.from({ length: 30 }, (_, i) => add(`due${i}.test`, { firstCheckMs: 0 })));
   const later = await add("later.test");
   const taken = await Promise.all(Array.from({ length: 4 }, () => claimDue(sql, { lease: lease(), limit: 10 })));

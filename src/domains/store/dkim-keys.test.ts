@@ -49,9 +49,9 @@ test("the successor of a replaced key is served; without a successor, the replac
   const { sql } = database;
   const domain = await add("replaced.test");
   const [first] = domain.keys;
-  await sql`update dkim_keys set retired_at = now() - interval '8 days' where id = ${first!.id}`;
+  await sql`update dkim_keys set retired_at = service_time() - interval '8 days' where id = ${first!.id}`;
   assert.deepEqual(await findServedKeys(sql, [first!.label]), [undefined]);
-  await sql`update dkim_keys set retired_at = now() where id = ${first!.id}`;
+  await sql`update dkim_keys set retired_at = service_time() where id = ${first!.id}`;
   assert.deepEqual(await findServedKeys(sql, [first!.label]), [first!.publicKey]);
   await sql`insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed)
     values (${domain.workspaceId}, gen_random_uuid(), ${domain.id}, 1, ${first!.label}, 'successor', '')`;

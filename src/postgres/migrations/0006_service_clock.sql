@@ -2,6 +2,9 @@
 -- src/postgres/service-clock.ts has the rules, docs/decisions/0030-service-time.md the reasons. The table has exactly one row.
 create table service_clock (
   id boolean primary key default true check (id),
+  -- False until the first heartbeat, which sets both times to the database's clock: an earlier release, which knows only that clock, may
+  -- serve for hours after this migration.
+  started boolean not null default false,
   -- Service time at the last heartbeat of any program.
   service_at timestamptz not null,
   -- The database's clock at that heartbeat.
@@ -26,18 +29,18 @@ insert into closed_partitions (name, closed_at)
   where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and e.ends_at <= now();
 
 -- The database's clock. Statements read it through this function, so that a test can move it.
-create function wall_time() returns timestamptz language sql volatile
+create function wall_time() returns timestamptz language sql volatile parallel safe
   return clock_timestamp();
 
 -- Between heartbeats service time follows the database's clock, by at most 15 seconds. In plpgsql, because a session keeps its plan.
-create function service_time() returns timestamptz language plpgsql stable as $$
+create function service_time() returns timestamptz language plpgsql stable parallel safe as $$
 begin
   return (select service_at + least(greatest(public.wall_time() - wall_at, interval '0'), interval '15 seconds')
     from public.service_clock);
 end $$;
 
 -- The database's clock within the range for which partitions exist: for ids and for events.created_at.
-create function stamp_time() returns timestamptz language plpgsql stable as $$
+create function stamp_time() returns timestamptz language plpgsql stable parallel safe as $$
 begin
   return (select least(greatest(public.wall_time(), partitions_at - interval '1 day'), partitions_at + interval '1 day')
     from public.service_clock);

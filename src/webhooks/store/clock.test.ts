@@ -3,12 +3,11 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
-import { passServiceTime, shiftWallTime } from "../../../test/harness/time.ts";
+import { beatAfter, passServiceTime, shiftWallTime } from "../../../test/harness/time.ts";
 import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { createPartitions } from "../../postgres/partitions.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { beat } from "../../postgres/service-clock.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { disableAfterMs } from "../rules/retry.ts";
 import { listDeliveries } from "./deliveries.ts";
@@ -112,7 +111,7 @@ test("a retry is due after its pause, whatever the clock shows, and the API show
     // Without heartbeats, the sight of a clock that is ahead or back moves service time by up to 15 s.
     assert.ok(waiting!.dueInMs > 0 && waiting!.dueInMs <= 75_000, String(waiting!.dueInMs));
     // Shown by the clocks of the last heartbeat.
-    await beat(sql, [], 0);
+    await beatAfter(sql, [], 0);
     const [shown] = await listDeliveries(sql, { workspaceId, webhookId: webhook.id, before: undefined, limit: 1 });
     const inMs = shown!.dueAt.getTime() - (Date.now() + days * dayMs);
     assert.ok(Math.abs(inMs) < 120_000, `${days} days: shown as due in ${inMs} ms`);

@@ -105,7 +105,7 @@ test("redelivering a range adds new deliveries, filtered by type", async () => {
 test("a delivery that is still queued becomes due now instead of being duplicated", async () => {
   await addEvents(sql, workspaceId, 3);
   await follow();
-  await sql`update webhook_deliveries set due_at = now() + interval '5 hours', attempts = 3 where webhook_id = ${webhook.id}`;
+  await sql`update webhook_deliveries set due_at = service_time() + interval '5 hours', attempts = 3 where webhook_id = ${webhook.id}`;
   const [third] = await list();
   await sql`update webhook_deliveries set status = 'failed', settled_at = now() where id = ${third!.id}`;
   assert.equal(await redeliverRange(1, 3), 3);
@@ -119,7 +119,7 @@ test("a delivery that is still queued becomes due now instead of being duplicate
     ],
   );
   const [row] = await sql<{ due: number }[]>`
-    select count(*)::int as due from webhook_deliveries where webhook_id = ${webhook.id} and status = 'queued' and due_at <= now()`;
+    select count(*)::int as due from webhook_deliveries where webhook_id = ${webhook.id} and status = 'queued' and due_at <= service_time()`;
   assert.equal(row!.due, 3);
 });
 

@@ -141,7 +141,7 @@ test("settling writes the response, and a failed delivery is leased again when i
   const [waiting] = (await findWaitingWebhooks(sql, 100)).filter((one) => one.webhookId === webhook.id);
   assert.ok(waiting!.dueInMs > 0 && waiting!.dueInMs <= 60_000, String(waiting!.dueInMs));
   assert.deepEqual(await lease(), [], "not due yet");
-  await sql`update webhook_deliveries set due_at = now() where id = ${two!.id}`;
+  await sql`update webhook_deliveries set due_at = service_time() where id = ${two!.id}`;
   assert.equal((await lease())[0]!.attempts, 1);
   assert.equal((await settle(settlement(one!)))[0]!.settled, false, "a final delivery is not settled again");
 });
@@ -271,7 +271,7 @@ test("a search finds each webhook once, however many deliveries are queued", asy
   const other = await addWebhook(sql, workspaceId);
   await addEvents(sql, workspaceId, 30);
   await follow();
-  await sql`update webhook_deliveries set due_at = now() + interval '1 hour' where webhook_id = ${other.id}`;
+  await sql`update webhook_deliveries set due_at = service_time() + interval '1 hour' where webhook_id = ${other.id}`;
   await sql`update webhooks set failing_since = now() - interval '2 minutes' where id = ${other.id}`;
   const waiting = (await findWaitingWebhooks(sql, 99)).filter((one) => one.workspaceId === workspaceId);
   const mine = waiting.find((one) => one.webhookId === webhook.id)!;
