@@ -33,7 +33,7 @@ export const allOrders = [
   [400, 3, -30, 6, 0],
 ] as const;
 
-/** One order for npm test: ahead, back, and home. */
+/** One order for npm test: ahead, behind, and back. */
 export const shortOrders = [[400, -30, 0]] as const;
 
 /** Mail to this domain is paused during the jumps. It must not expire untried. */
@@ -221,7 +221,7 @@ async function deletedRows({ testbed, load }: FaultRun<WebhookTestbed>, before: 
 }
 
 /** Internal errors in the log of a node. Problems of the database are none: timers of PostgreSQL, which limit statements and waits for
- * locks, go by its clock and may end early. Callers then hear `unavailable`. */
+ * locks, go by its clock and may end early. Callers then get `unavailable`. */
 function loggedErrors(node: RunningProgram): string[] {
   const lines = node.output().split("\n");
   return lines

@@ -14,7 +14,7 @@ const leaseSeconds = 15;
 
 type DomainKey = { workspaceId: string; id: string };
 
-/** Leases a domain whose last check is stale; with `staleAfterMs` 0 any domain, also while service time stands still. Undefined: the check is
+/** Leases a domain whose last check is stale; with `staleAfterMs` 0 any domain, also while service time does not advance. Undefined: the check is
  * recent, or another node has the lease. Primary key. */
 export async function claimStale(
   sql: Sql,
