@@ -1,6 +1,6 @@
 /**
- * Partitions by time. Every start and housekeeping create those of the coming days, and the heartbeat those of a time that the database's
- * clock has jumped to. retention.ts drops old ones.
+ * Partitions by time. Every start and every housekeeping run creates the partitions of the coming days. When the database's clock has
+ * jumped, a heartbeat creates the partitions of the new time. retention.ts drops old partitions.
  */
 import { type Blocker, runWithBriefLocks } from "./brief-locks.ts";
 import { firstUuidAt } from "./ids.ts";
@@ -25,19 +25,70 @@ export const partitioned = {
 
 export type PartitionedTable = keyof typeof partitioned;
 
-type EnsureOptions = { onWait?(table: string, blocker: Blocker | undefined): void; stop?: AbortSignal };
+/** How far the key of a new row may be ahead of the time of its insert: mail is scheduled up to 30 days ahead. */
+const keyAheadDays: Partial<Record<PartitionedTable, number>> = { email_contents: 30 };
+
+type EnsureOptions = {
+  onWait?(table: string, blocker: Blocker | undefined): void;
+  stop?: AbortSignal;
+  /** After this time the clock is read again, because it goes on, or jumps, while a session holds a lock. */
+  patienceMs?: number;
+};
+
+const defaultPatienceMs = 60_000;
+/** After so many jumps in one call, a later heartbeat continues. */
+const mostJumps = 5;
 
 /**
- * Creates the partitions around the database's clock, and then lets ids and events use that time (the function stamp_time). Every start,
- * housekeeping and, after a jump of the clock, the heartbeat call it. Partitions are reopened before they are looked for, so that
- * retention.ts drops none of them in between.
+ * Creates the partitions around the database's clock, and lets ids and events use that time (the function stamp_time). Every start,
+ * housekeeping and, after a jump of the clock, the heartbeat call it.
  */
 export async function ensurePartitions(sql: Sql, options: EnsureOptions = {}): Promise<void> {
-  const { wallMs } = await readTimes(sql);
-  await sql`delete from closed_partitions where name = any(${writableAt(await listPartitions(sql), [wallMs])}::text[])`;
-  await createPartitions(sql, wallMs, options);
-  await sql`update service_clock set partitions_at = ${new Date(wallMs)}`;
+  for (let jumps = 0; jumps < mostJumps; ) {
+    const { wallMs } = await readTimes(sql);
+    const outcome = await ensureAt(sql, wallMs, options);
+    if (outcome === "done") break;
+    if (outcome === "jumped") jumps++;
+  }
   await closePartitions(sql);
+}
+
+/**
+ * Ids and events use the new time as soon as the partitions exist that they need, because creating the other ones may wait for a lock.
+ * Partitions are reopened before they are looked for, so that retention.ts drops none of them in between.
+ */
+async function ensureAt(sql: Sql, wallMs: number, options: EnsureOptions): Promise<"done" | "jumped" | "waited"> {
+  const { onWait, stop, patienceMs = defaultPatienceMs } = options;
+  const patience = AbortSignal.timeout(patienceMs);
+  const limits = { onWait, stop: stop ? AbortSignal.any([stop, patience]) : patience };
+  await sql`delete from closed_partitions where name = any(${writableAt(await listPartitions(sql), [wallMs])}::text[])`;
+  const needed = allAround(wallMs).filter((partition) => isNeededAt(partition, wallMs));
+  try {
+    await createMissing(sql, needed, limits);
+    if (!(await useTime(sql, wallMs))) return "jumped";
+    await createPartitions(sql, wallMs, limits);
+    return "done";
+  } catch (error) {
+    if (error !== patience.reason) throw error;
+    return "waited";
+  }
+}
+
+/**
+ * True when an insert may need the partition while partitions_at is this time. stamp_time() reaches one day back and ahead; the second
+ * day ahead is for the clock of a program, which goes on between two heartbeats.
+ */
+function isNeededAt({ table, startMs, endMs }: NewPartition, wallMs: number): boolean {
+  return endMs > wallMs - dayMs && startMs <= wallMs + (2 + (keyAheadDays[table] ?? 0)) * dayMs;
+}
+
+/** False when the clock has jumped since it was read: ids and events must not follow a clock that is already right again. */
+async function useTime(sql: Sql, wallMs: number): Promise<boolean> {
+  const at = new Date(wallMs);
+  const rows = await sql`
+    update service_clock set partitions_at = ${at}
+    where wall_time() between ${at}::timestamptz - interval '12 hours' and ${at}::timestamptz + interval '12 hours' returning 1`;
+  return rows.length > 0;
 }
 
 /** Records the service time at which a partition stopped getting rows. By both times, because ids and events may still use the second. */
@@ -92,16 +143,30 @@ function startOf(table: PartitionedTable, name: string): number | undefined {
   return match ? Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3])) : undefined;
 }
 
+/** Creates the missing partitions around this time. */
+export async function createPartitions(sql: Sql, nowMs: number, options: EnsureOptions = {}): Promise<void> {
+  await createMissing(sql, allAround(nowMs), options);
+}
+
+function allAround(nowMs: number): NewPartition[] {
+  return (Object.keys(partitioned) as PartitionedTable[]).flatMap((table) => partitionsAround(table, nowMs));
+}
+
+type NewPartition = ReturnType<typeof partitionAt>;
+
 /**
- * Creates missing partitions. This needs an exclusive lock on the parent, and every insert would queue behind a waiting lock request,
- * so the lock wait is brief.
+ * Creates the missing ones of these partitions. This needs an exclusive lock on the parent, and every insert would queue behind a waiting
+ * lock request, so the lock wait is brief.
  */
-export async function createPartitions(sql: Sql, nowMs: number, { onWait, stop }: EnsureOptions = {}): Promise<void> {
-  const required = (Object.keys(partitioned) as PartitionedTable[]).flatMap((table) => partitionsAround(table, nowMs));
+async function createMissing(
+  sql: Sql,
+  partitions: readonly NewPartition[],
+  { onWait, stop }: EnsureOptions,
+): Promise<void> {
   const existing = new Set(
     (await sql<{ name: string }[]>`select relname as name from pg_class where relispartition`).map((r) => r.name),
   );
-  for (const partition of required.filter((p) => !existing.has(p.name))) {
+  for (const partition of partitions.filter((p) => !existing.has(p.name))) {
     // Names and bounds are computed from numbers here, so the text contains no outside input. When another node creates the same
     // partition first, this fails with "already exists" (42P07), which is fine.
     const { name, table, from, to, fill } = partition;

@@ -181,11 +181,7 @@ test("a partition is open again when the clock goes back into it, and its time s
 test("events from a time when the clock was ahead are kept until those before them are past retention", async () => {
   const { sql } = await isolated();
   const workspaceId = await makeWorkspace(sql);
-  const append = async (number: number) => {
-    await sql`update event_counters set last = ${number} where workspace_id = ${workspaceId}`;
-    await sql`insert into events (workspace_id, number, id, type, payload, created_at)
-      values (${workspaceId}, ${number}, gen_random_uuid(), 'domain.updated', '{}', (select stamp_time()))`;
-  };
+  const append = (number: number) => appendEvent(workspaceId, number);
   await append(1);
   await jump(400);
   await append(2);
@@ -201,6 +197,58 @@ test("events from a time when the clock was ahead are kept until those before th
   assert.deepEqual(await eventBounds(sql, workspaceId), { oldest: 4n, last: 3n, cuts: [] });
   assert.equal((await sql`select 1 from events where workspace_id = ${workspaceId}`).length, 0);
 });
+
+test("partitions that each have earlier events than the other, of two workspaces, are dropped together", async () => {
+  const { sql } = await isolated();
+  const [a, b] = [await makeWorkspace(sql), await makeWorkspace(sql)];
+  await appendEvent(a, 1);
+  await jump(400);
+  await appendEvent(a, 2);
+  await appendEvent(b, 1);
+  await jump(0);
+  await appendEvent(a, 3);
+  await appendEvent(b, 2);
+  await passServiceTime(sql, "100 days");
+  await drop();
+  assert.deepEqual(await storedEvents(), { [a]: [1, 2, 3], [b]: [1, 2] }, "the partition of this week is still in use");
+  await jump(30);
+  await appendEvent(a, 4);
+  await appendEvent(b, 3);
+  await passServiceTime(sql, "100 days");
+  await drop();
+  assert.deepEqual(await storedEvents(), { [a]: [4], [b]: [3] });
+  assert.deepEqual(await eventBounds(sql, a), { oldest: 4n, last: 4n, cuts: [] });
+  assert.deepEqual(await eventBounds(sql, b), { oldest: 3n, last: 3n, cuts: [] });
+});
+
+test("a partition of events stays while a partition in use has an event between its events", async () => {
+  const { sql } = await isolated();
+  const workspaceId = await makeWorkspace(sql);
+  await appendEvent(workspaceId, 1);
+  await jump(30);
+  await appendEvent(workspaceId, 2);
+  await jump(0);
+  await appendEvent(workspaceId, 3);
+  await jump(30);
+  await passServiceTime(sql, "100 days");
+  await drop();
+  assert.deepEqual(await storedEvents(), { [workspaceId]: [1, 2, 3] });
+  assert.deepEqual(await eventBounds(sql, workspaceId), { oldest: 1n, last: 3n, cuts: [] });
+});
+
+async function appendEvent(workspaceId: string, number: number): Promise<void> {
+  const { sql } = database;
+  await sql`update event_counters set last = ${number} where workspace_id = ${workspaceId}`;
+  await sql`insert into events (workspace_id, number, id, type, payload, created_at)
+    values (${workspaceId}, ${number}, gen_random_uuid(), 'domain.updated', '{}', (select stamp_time()))`;
+}
+
+/** The numbers of the stored events by workspace. */
+async function storedEvents(): Promise<Record<string, number[]>> {
+  const rows = await database.sql<{ id: string; numbers: string[] }[]>`
+    select workspace_id as id, array_agg(number::text order by number) as numbers from events group by workspace_id`;
+  return Object.fromEntries(rows.map(({ id, numbers }) => [id, numbers.map(Number)]));
+}
 
 test("figures are kept as long as the oldest partition of emails", async () => {
   const { sql } = await isolated();

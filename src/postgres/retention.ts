@@ -30,41 +30,50 @@ const betweenDropsMs = 250;
 export async function dropOldPartitions(sql: Sql, retention: Retention, pauseMs = betweenDropsMs): Promise<string[]> {
   const dropped: string[] = [];
   const { wallMs, partitionsMs } = await readTimes(sql);
-  for (const partition of await listPartitions(sql)) {
+  const all = await listPartitions(sql);
+  const old: Partition[] = [];
+  for (const partition of all) {
     const { table, name } = partition;
-    const keptFor = `${keptDays(table, retention)} days`;
     const required = [wallMs, partitionsMs].some((ms) => partitionsAround(table, ms).some((one) => one.name === name));
-    if (required || !(await isOld(sql, name, keptFor)) || (await isNeeded(sql, partition))) continue;
-    if (!(await dropOne(sql, partition, keptFor))) continue;
+    if (!required && (await isOld(sql, name, keptFor(table, retention)))) old.push(partition);
+  }
+  const events = await cutLog(sql, namesOf(all, "events"), namesOf(old, "events"));
+  for (const partition of old) {
+    const { table, name } = partition;
+    if (table === "events" ? !events.has(name) : await isNeeded(sql, partition)) continue;
+    if (!(await dropOne(sql, name, keptFor(table, retention)))) continue;
     dropped.push(name);
     await delay(pauseMs);
   }
   return dropped;
 }
 
-async function isOld(sql: Sql, name: string, keptFor: string): Promise<boolean> {
-  return (await sql`select 1 from closed_partitions where ${hasAged(sql, name, keptFor)}`).length > 0;
+function namesOf(partitions: readonly Partition[], table: PartitionedTable): string[] {
+  return partitions.filter((one) => one.table === table).map(({ name }) => name);
 }
 
-function hasAged(sql: Sql, name: string, keptFor: string) {
-  return sql`name = ${name} and closed_at + ${keptFor}::interval <= (select service_time())`;
+async function isOld(sql: Sql, name: string, age: string): Promise<boolean> {
+  return (await sql`select 1 from closed_partitions where ${hasAged(sql, name, age)}`).length > 0;
 }
 
-/** The age in days that a table's rows may reach. */
-function keptDays(table: PartitionedTable, retention: Retention): number {
-  return table === "email_contents" || table.startsWith("inbound_") ? retention.contentDays : retention.historyDays;
+function hasAged(sql: Sql, name: string, age: string) {
+  return sql`name = ${name} and closed_at + ${age}::interval <= (select service_time())`;
+}
+
+/** The age that a table's rows may reach, as an interval. */
+function keptFor(table: PartitionedTable, retention: Retention): string {
+  const isContent = table === "email_contents" || table.startsWith("inbound_");
+  return `${isContent ? retention.contentDays : retention.historyDays} days`;
 }
 
 /** False: another session holds a lock, and the next housekeeping run tries again; or the clock has jumped back into the partition. */
-async function dropOne(sql: Sql, { table, name }: Partition, keptFor: string): Promise<boolean> {
-  // Not in the transaction of the drop: that would lock the event counters of all workspaces while the drop waits for its lock.
-  if (table === "events") await moveOldest(sql, name);
+async function dropOne(sql: Sql, name: string, age: string): Promise<boolean> {
   for (let tries = 1; ; tries++) {
     try {
       return await sql.begin(async (tx) => {
         await tx.unsafe(`set local lock_timeout = ${lockWaitMs}`);
         // The row is gone if ensurePartitions has reopened the partition. If it does so now, it waits for this transaction.
-        if ((await tx`delete from closed_partitions where ${hasAged(tx, name, keptFor)} returning 1`).length === 0)
+        if ((await tx`delete from closed_partitions where ${hasAged(tx, name, age)} returning 1`).length === 0)
           return false;
         await tx.unsafe(`drop table ${name}`);
         return true;
@@ -94,21 +103,52 @@ async function isNeeded(sql: Sql, { table, name, startMs }: Partition): Promise<
       ).length > 0
     );
   }
-  if (table === "events") return await hasOlderEvents(sql, name);
   if (table === "webhook_deliveries")
     return (await sql.unsafe(`select 1 from ${name} where status = 'queued' limit 1`)).length > 0;
   return false;
 }
 
+/** Moves the start of the log past all old partitions that can be dropped, and returns their names. */
+async function cutLog(sql: Sql, all: readonly string[], old: readonly string[]): Promise<Set<string>> {
+  try {
+    const names = await startOfLog(sql, all, old);
+    // All before the first drop, because one may have events between those of another. And not in the transaction of a drop: that
+    // would lock the event counters of all workspaces while the drop waits for its lock.
+    for (const name of names) await moveOldest(sql, name);
+    return names;
+  } catch (error) {
+    // Another node has just dropped one of them. The next run drops what that node leaves.
+    if ((error as { code?: string }).code !== "42P01") throw error;
+    return new Set();
+  }
+}
+
 /**
- * The log is dense, so it is cut only at its start. While the clock was ahead, events went into a partition of a later time, which closes
- * before the partition with the events before them. Index: the primary key.
+ * The old partitions of events that can be dropped together. The log is dense, so it is cut only at its start: a partition stays while
+ * one that stays has earlier events of the same workspace. While the clock was ahead, events went into a partition of a later time, so
+ * two partitions may each have earlier events than the other, and only both together are the start of the log.
  */
-async function hasOlderEvents(sql: Sql, name: string): Promise<boolean> {
-  const rows = await sql.unsafe(`
-    select 1 from (select workspace_id, min(number) as first from ${name} group by workspace_id) e
-    where exists (select 1 from events o where o.workspace_id = e.workspace_id and o.number < e.first) limit 1`);
-  return rows.length > 0;
+async function startOfLog(sql: Sql, all: readonly string[], old: readonly string[]): Promise<Set<string>> {
+  const earlier = new Map<string, string[]>();
+  for (const name of old) earlier.set(name, await withEarlierEvents(sql, name, all));
+  const chosen = new Set(old);
+  for (let before = -1; before !== chosen.size; ) {
+    before = chosen.size;
+    for (const name of chosen) if (earlier.get(name)!.some((other) => !chosen.has(other))) chosen.delete(name);
+  }
+  return chosen;
+}
+
+/** The partitions with events before one of this partition's, of the same workspace. The minimum is one read of the primary key. */
+async function withEarlierEvents(sql: Sql, name: string, all: readonly string[]): Promise<string[]> {
+  const others = all.filter((other) => other !== name);
+  if (others.length === 0) return [];
+  const hasEarlier = (other: string) => `select '${other}' as name where exists (
+    select 1 from spans s where (select min(o.number) from ${other} o where o.workspace_id = s.workspace_id) < s.last)`;
+  const rows = await sql.unsafe<{ name: string }[]>(`
+    with spans as materialized (select workspace_id, max(number) as last from ${name} group by workspace_id)
+    ${others.map(hasEarlier).join(" union all ")}`);
+  return rows.map((row) => row.name);
 }
 
 /** Moves the lower bound of each workspace's log past the dropped events. A cursor before it is then out of range. */
@@ -130,7 +170,7 @@ export async function dropExpiredKeys(sql: Sql): Promise<number> {
   }
 }
 
-/** The start of the oldest partition of emails: what is derived from emails is kept as long as they are. */
+/** The start of the oldest partition of emails. Statistics are kept as long as the emails that they count. */
 export async function oldestEmailsAt(sql: Sql): Promise<Date> {
   const emails = (await listPartitions(sql)).filter(({ table }) => table === "emails");
   return new Date(Math.min(...emails.map(({ startMs }) => startMs)));

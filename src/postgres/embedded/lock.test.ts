@@ -83,6 +83,26 @@ describe("the lock of a data directory", () => {
     await utimes(path, 0, 0);
     await (await take(request)).release();
   });
+
+  it("belongs to a program in another container whose heartbeat continues after the clock stepped ahead", async (t) => {
+    const request = await newRequest(t);
+    const path = await leaveBehind(request, { pidNamespace: "pid:[1]" });
+    let beats = 0;
+    const beat = setInterval(() => void utimes(path, 0, ++beats), 20);
+    t.after(() => clearInterval(beat));
+    await until("a beat", () => beats > 0);
+    assert.ok("holder" in (await takeLock(request)));
+  });
+
+  it("is free after the end of a program in another container, also when the clock stepped back since", {
+    timeout: 60_000,
+  }, async (t) => {
+    const request = await newRequest(t);
+    const path = await leaveBehind(request, { pidNamespace: "pid:[1]" });
+    const tomorrow = new Date(Date.now() + 86_400_000);
+    await utimes(path, tomorrow, tomorrow);
+    await (await take(request)).release();
+  });
 });
 
 describe("the lock in a copied data directory", () => {

@@ -121,12 +121,15 @@ async function isRunning(holder: Holder, path: string, socket: string): Promise<
   if (holder.boot !== bootId()) return false;
   if (holder.pidNamespace === pidNamespace()) return processStart(holder.pid) === holder.start;
   // The holder is in another container on the same volume. Its process is not visible here, but its socket and its heartbeat are.
+  // The machine's clock may have stepped since the last heartbeat, so only a change of the file's time counts, and not its age.
   const first = (await stat(path).catch(() => undefined))?.mtimeMs;
+  const watchedSinceMs = performance.now();
   for (;;) {
     if (await isListening(socket)) return true;
     const beat = (await stat(path).catch(() => undefined))?.mtimeMs;
-    if (beat === undefined || Date.now() - beat > silentMs) return false;
+    if (beat === undefined) return false;
     if (beat !== first) return true;
+    if (performance.now() - watchedSinceMs > silentMs) return false;
     await delay(100);
   }
 }
