@@ -7,6 +7,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { cutLogs } from "../../src/postgres/log-origin.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { startScriptedDns } from "../harness/dns.ts";
 import { type RunningProgram, runCommand, startProgram, testSecret } from "../harness/program.ts";
@@ -29,6 +30,11 @@ const posthorn = (args: string[], env: Record<string, string> = {}) =>
   runCommand(args, { dataDir: program.dataDir, databaseUrl: database.url, env });
 /** As from another machine: only the URL and a key are known. */
 const viaApi = () => ({ POSTHORN_URL: program.url, POSTHORN_KEY: program.key });
+const viaStore = () => ({
+  POSTHORN_DATA_DIR: program.dataDir,
+  DATABASE_URL: database.url,
+  POSTHORN_SECRET: testSecret,
+});
 const sendArgs = ["send", "--from", "Shop <orders@example.test>", "--subject", "Hello"];
 
 test("send accepts flags, files and several recipients, waits, and prints the id and status", async () => {
@@ -92,30 +98,60 @@ test("events prints the log from a cursor and by type, as text and as JSON", asy
 });
 
 test("events --follow prints later events, through the store and the API, and exits with 0 on Ctrl-C", async () => {
-  const env = { POSTHORN_DATA_DIR: program.dataDir, DATABASE_URL: database.url, POSTHORN_SECRET: testSecret };
-  for (const access of [env, viaApi()]) {
+  for (const access of [viaStore(), viaApi()]) {
     const args = ["events", "--follow", "--json", "--cursor", "latest", "--types", "email.delivered"];
-    const child = spawn(process.execPath, [bin, ...args], { env: { ...process.env, ...access } });
-    let output = "";
-    let errors = "";
-    child.stdout.on("data", (chunk) => (output += chunk));
-    child.stderr.on("data", (chunk) => (errors += chunk));
-    const ended = once(child, "exit");
+    const { child, ended, output, errors } = follow(args, access);
     // The command follows from the moment it connects, so emails are sent until it prints some. They span more time than the interval
     // at which the server checks the keys of open streams.
     await until("events of several seconds", async () => {
-      assert.equal(child.exitCode, null, errors);
+      assert.equal(child.exitCode, null, errors());
       const email = { from: "a@example.test", to: ["b@example.test"], subject: "", body: "Hi" };
       await program.call("EmailService/SendEmail", email);
-      const times = lines(output).map(({ event }) => Date.parse(event.createdAt));
+      const times = lines(output()).map(({ event }) => Date.parse(event.createdAt));
       return times.length > 0 && times.at(-1)! - times[0]! > 3000;
     });
     // Twice, as when npx forwards a signal that the terminal also sent.
     for (const signal of ["SIGINT", "SIGINT"] as const) child.kill(signal);
-    assert.deepEqual(await ended, [0, null], errors);
-    assert.equal(lines(output)[0]!.event.type, "email.delivered");
+    assert.deepEqual(await ended, [0, null], errors());
+    assert.equal(lines(output())[0]!.event.type, "email.delivered");
   }
 });
+
+test("events --follow resumes from the last shared cursor after the database lost events", async () => {
+  const { sql } = database;
+  const { body } = await program.call("EmailService/ListEvents", { cursor: "latest" });
+  const shared = body.nextCursor as string;
+  await cutLogs(sql);
+  await program.call("EmailService/SendEmail", {
+    from: "a@example.test",
+    to: ["b@example.test"],
+    subject: "",
+    body: "Hi",
+  });
+  for (const access of [viaStore(), viaApi()]) {
+    // The cursor of an event that was lost: the next number, without the name of the cut.
+    const args = ["events", "--follow", "--json", "--cursor", String(Number(shared) + 1)];
+    const { child, ended, output, errors } = follow(args, access);
+    await until("the new event", () => {
+      assert.equal(child.exitCode, null, errors());
+      return lines(output()).length > 0;
+    });
+    child.kill("SIGINT");
+    assert.deepEqual(await ended, [0, null], errors());
+    assert.match(errors(), new RegExp(`Reconnecting after cursor ${shared} `));
+    assert.match(lines(output())[0]!.cursor, new RegExp(`^${Number(shared) + 1}-${shared}[a-z]{6}$`));
+  }
+});
+
+/** Runs a command that ends with a signal. */
+function follow(args: string[], access: Record<string, string>) {
+  const child = spawn(process.execPath, [bin, ...args], { env: { ...process.env, ...access } });
+  let output = "";
+  let errors = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stderr.on("data", (chunk) => (errors += chunk));
+  return { child, ended: once(child, "exit"), output: () => output, errors: () => errors };
+}
 
 /** Sends a signal to the process itself while it loads the command line, before any command runs. */
 const signalWhileLoading = `data:text/javascript,${encodeURIComponent(`
