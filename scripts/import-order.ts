@@ -6,6 +6,7 @@ import { dirname, join, normalize } from "node:path";
 /** A file imports from its own folder and from folders above it in this list. */
 const order = [
   "ops",
+  "shares",
   "dns",
   "mail",
   "smtp",

@@ -13,9 +13,9 @@ import { createHttp } from "../../src/http/server.ts";
 import { createUnaryCalls } from "../../src/http/unary-json.ts";
 import { createAuthenticator } from "../../src/keys/authenticate.ts";
 import { silentLog } from "../../src/ops/log.ts";
-import { createLoopShare } from "../../src/ops/loop-share.ts";
 import { createMetrics } from "../../src/ops/metrics.ts";
 import { openDb } from "../../src/postgres/pool.ts";
+import { createLoopShare } from "../../src/shares/loop-share.ts";
 
 const answer = { id: "em_01890000-0000-7000-8000-000000000000", statusMessage: "queued for delivery" };
 

@@ -1,7 +1,6 @@
 /** The memory budget for email content, shared by all attempts of a node. Large emails have a separate budget, so that ordinary mail never
  * waits for them, and one destination can use at most half of it. A workspace leaves a part of both budgets to others. */
-import { type Budget, createBudget } from "../ops/budget.ts";
-import { createFairBudget } from "../ops/fair-budget.ts";
+import { type Budget, createBudget } from "../shares/budget.ts";
 
 export type Reservation = {
   /** Call once the email is composed: sending takes less memory. */
@@ -26,12 +25,12 @@ const largeFromBytes = 1024 * 1024;
 const workspaceFactor = 7;
 
 export function createMemory(total: { small: number; large: number }): Memory {
-  const small = createFairBudget(total.small, workspaceFactor);
-  const large = createFairBudget(total.large, workspaceFactor);
+  const small = createBudget({ total: total.small, factor: workspaceFactor });
+  const large = createBudget({ total: total.large, factor: workspaceFactor });
   const destinations = new Map<string, Budget>();
 
   function budgetOf(destination: string): Budget {
-    const budget = destinations.get(destination) ?? createBudget(total.large / 2);
+    const budget = destinations.get(destination) ?? createBudget({ total: total.large / 2 });
     destinations.set(destination, budget);
     return budget;
   }
@@ -45,10 +44,10 @@ export function createMemory(total: { small: number; large: number }): Memory {
       }
       const ofDestination = budgetOf(destination);
       const giveToDestination = (released: number) => {
-        ofDestination.give(released);
+        ofDestination.give(workspaceId, released);
         if (ofDestination.used() === 0) destinations.delete(destination);
       };
-      await ofDestination.take(bytes, signal);
+      await ofDestination.take(workspaceId, bytes, signal);
       try {
         await large.take(workspaceId, bytes, signal);
       } catch (error) {
@@ -60,7 +59,7 @@ export function createMemory(total: { small: number; large: number }): Memory {
         giveToDestination(released);
       });
     },
-    contended: () => small.contended() || large.contended(),
+    contended: () => small.waiting() > 0 || large.waiting() > 0,
   };
 }
 

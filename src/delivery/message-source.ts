@@ -2,12 +2,12 @@
  * not need it yet or any longer. An attempt creates one per form of the message. */
 import { toOutgoing } from "../emails/outgoing.ts";
 import type { ContentKey } from "../emails/store/content.ts";
+import type { Turns } from "../shares/turns.ts";
 import type { DataSource } from "../smtp/client/envelope.ts";
 import type { Composer } from "./compose/pool.ts";
 import type { Memory, Reservation } from "./memory.ts";
 import type { createSigning, Signer } from "./signing.ts";
 import type { LeasedEmail } from "./store/lease.ts";
-import type { Turns } from "./turns.ts";
 
 export type MessageSourceDeps = {
   contentOf(key: ContentKey): Promise<string[] | undefined>;

@@ -1,6 +1,6 @@
 /** Counts the recipients in hand on this node, and limits them by site and workspace. Waiting for a receiver does not take a working slot,
  * so that receivers that hang do not stop other mail. Pure; the schedule uses it, watch.ts reports who waits. */
-import { leftFor } from "../ops/share.ts";
+import { leftFor } from "../shares/share.ts";
 
 export type SlotLimits = {
   /** Recipients that are being composed, signed or sent. */

@@ -1,6 +1,6 @@
 /** Limits UDP answers per client network, so that an attacker cannot use forged queries to flood a third party. */
 import ipaddr from "ipaddr.js";
-import { createTokenBuckets } from "../ops/token-bucket.ts";
+import { createTokenBuckets } from "../shares/token-bucket.ts";
 
 export type AnswerLimit = {
   /** `slip`: answer truncated, so that a real client retries over TCP. `drop`: do not answer. */

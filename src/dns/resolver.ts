@@ -3,8 +3,9 @@
  * The resolver adds timeouts, retries, a cache and a limit on aliases, and distinguishes a failure from an absent record.
  * Next: exchange.ts sends one query, interpret.ts reads its answer, authoritative.ts queries a domain's own servers.
  */
-import { createConcurrencyLimit } from "../ops/concurrency-limit.ts";
+
 import { setDeadline } from "../ops/deadline.ts";
+import { createBudget } from "../shares/budget.ts";
 import { createLookupCache } from "./cache.ts";
 import { exchange } from "./exchange.ts";
 import { type Interpretation, interpret, maxChain } from "./interpret.ts";
@@ -47,7 +48,7 @@ const penaltyMs = 30_000;
 export function createResolver(options: ResolverOptions = {}): Resolver {
   const { queryTimeoutMs = 1500, totalTimeoutMs = 4500, now = () => performance.now(), mixCase = false } = options;
   const cache = createLookupCache({ entries: options.cacheEntries ?? 10_000, now });
-  const queryLimit = createConcurrencyLimit(options.maxInFlight ?? 256);
+  const queryLimit = createBudget({ total: options.maxInFlight ?? 256 });
   const stopped = new AbortController();
   /** Lookups in flight, shared by concurrent callers of the same name and type. */
   const shared = new Map<string, Promise<Lookup>>();
@@ -121,7 +122,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     for (let round = 0; round < rounds; round++) {
       for (const server of inOrder(serversFor(name))) {
         if (signal.aborted) break;
-        const result = await queryLimit.run(() =>
+        const result = await queryLimit.run("", () =>
           exchange({
             server,
             name,

@@ -1,11 +1,11 @@
 /**
  * Makes the two DKIM keys of a domain off the event loop, for register.ts and rotate.ts. An RSA-2048 key takes 0.1 s of
- * CPU time or more, so the maker serves one domain at a time and limits the number of waiting requests.
+ * CPU time or more, so the maker serves one domain at a time, the workspaces in turn, and limits how many requests of a workspace wait.
  */
 import { createPublicKey } from "node:crypto";
 import { makeRsaKey } from "../mail/rsa-key.ts";
-import { createConcurrencyLimit } from "../ops/concurrency-limit.ts";
 import { Problem } from "../ops/problem.ts";
+import { createBudget } from "../shares/budget.ts";
 
 export type KeyPair = {
   /** Base64 SPKI, as published in DNS. */
@@ -14,27 +14,19 @@ export type KeyPair = {
   privateKeyPem: string;
 };
 
-export type KeyMaker = () => Promise<[KeyPair, KeyPair]>;
+export type KeyMaker = (workspaceId: string) => Promise<[KeyPair, KeyPair]>;
 
 export function createKeyMaker(options: { maxWaiting?: number } = {}): KeyMaker {
-  const { maxWaiting = 50 } = options;
-  const gate = createConcurrencyLimit(1);
-  let waiting = 0;
-  return async () => {
-    if (waiting >= maxWaiting)
+  const { maxWaiting = 10 } = options;
+  const gate = createBudget({ total: 1 });
+  return async (workspaceId) => {
+    if (gate.waiting(workspaceId) >= maxWaiting)
       throw new Problem(
         "resource_exhausted",
-        "Too many domains are being added right now. Try again in a few seconds.",
-        {
-          retryAfterMs: 5000,
-        },
+        "This workspace adds or rotates too many domains at once. Try again in a few seconds.",
+        { retryAfterMs: 5000 },
       );
-    waiting += 1;
-    try {
-      return await gate.run(() => Promise.all([makePair(), makePair()]));
-    } finally {
-      waiting -= 1;
-    }
+    return await gate.run(workspaceId, () => Promise.all([makePair(), makePair()]));
   };
 }
 

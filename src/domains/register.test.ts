@@ -100,10 +100,13 @@ test("invalid names are rejected, and one error lists every violation", async ()
   );
 });
 
-test("key pairs are made for one domain at a time, and requests beyond the queue limit are rejected", async () => {
-  const make = createKeyMaker({ maxWaiting: 1 });
-  const first = make();
-  await assert.rejects(make, (error: Problem) => error.code === "resource_exhausted");
-  await first;
-  await make();
+test("key pairs are made for one domain at a time, in turns, and only the workspace with too many requests is refused", async () => {
+  const make = createKeyMaker({ maxWaiting: 2 });
+  const order: string[] = [];
+  const making = ["flood", "flood", "flood", "calm"].map((workspace) =>
+    make(workspace).then(() => order.push(workspace)),
+  );
+  await assert.rejects(make("flood"), { code: "resource_exhausted", retryAfterMs: 5000 });
+  await Promise.all(making);
+  assert.deepEqual(order, ["flood", "flood", "calm", "flood"]);
 });

@@ -41,7 +41,7 @@ export function createRegistrar(deps: RegistrarDeps): Registrar {
     const { domain, mailFromLabel } = readNames(request, deps.zone);
     // Checked before the keys are made: a duplicate request must not cost the CPU time of two RSA keys.
     if (await findDomain(deps.sql, workspaceId, domain)) throw alreadyRegistered(domain);
-    const pairs = await deps.makeKeys();
+    const pairs = await deps.makeKeys(workspaceId);
     const token = makeToken();
     return {
       id: makeUuid(deps.nowMs()),

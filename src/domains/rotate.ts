@@ -8,7 +8,7 @@ import { Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
-import type { KeyPair } from "./key-pair.ts";
+import type { KeyMaker } from "./key-pair.ts";
 import { readRotation, replaceKey } from "./store/dkim-keys.ts";
 import { type DomainRow, getDomain } from "./store/domains.ts";
 
@@ -18,7 +18,7 @@ export type Rotate = (
   beginWrite?: () => void,
 ) => Promise<{ row: DomainRow; signsFrom: Date } | undefined>;
 
-export type RotateDeps = { sql: Sql; secrets: Secrets; nowMs: () => number; makeKeys(): Promise<[KeyPair, KeyPair]> };
+export type RotateDeps = { sql: Sql; secrets: Secrets; nowMs: () => number; makeKeys: KeyMaker };
 
 /** Our DNS servers cache a key for a minute (service-zone.ts); the rest allows for clock skew. */
 const marginSeconds = 120;
@@ -28,7 +28,7 @@ export function createRotate(deps: RotateDeps): Rotate {
     const row = await getDomain(deps.sql, workspaceId, domainId);
     if (!row) return undefined;
     requireAliases(row);
-    const [pair] = await deps.makeKeys();
+    const [pair] = await deps.makeKeys(workspaceId);
     const id = makeUuid(deps.nowMs());
     const privateKeySealed = deps.secrets.seal(pair.privateKeyPem, `dkim ${id}`);
     beginWrite();

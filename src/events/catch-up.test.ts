@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
-import { createLoopShare } from "../ops/loop-share.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { createLoopShare } from "../shares/loop-share.ts";
 import { createWorkspace } from "../workspaces/store.ts";
 import { createCatchUp } from "./catch-up.ts";
 import type { EncodedPage } from "./page.ts";

@@ -1,10 +1,10 @@
 /** The budget of event streams: how many statements, how much memory and how much of the event loop they may use. Readers that catch up wait
  * behind unary calls and take turns by workspace. Called by service.ts and follower.ts; app/assemble.ts creates one per node. */
-import { createFairLimit } from "../ops/fair-limit.ts";
 import type { HeapRelief } from "../ops/heap-relief.ts";
-import type { LoopShare } from "../ops/loop-share.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { createBudget } from "../shares/budget.ts";
+import type { LoopShare } from "../shares/loop-share.ts";
 import type { EncodedPage, Page } from "./page.ts";
 import { createPageCache, type PageContent } from "./pages.ts";
 import { eventBoundsAndLastId, type LogBounds } from "./store.ts";
@@ -37,7 +37,7 @@ export type Piece = {
 };
 
 const limits = {
-  /** Of the pool's connections, 10 by default. */
+  /** Of the budget's connections, 10 by default. */
   statements: 2,
   /** Streams that catch up and whose client has not taken the last bytes. */
   writes: 32,
@@ -58,8 +58,8 @@ const garbageBytes = { stream: 64 * 1024, page: 8 * 1024 };
 export type CatchUpDeps = { sql: Sql; loop: LoopShare; heap: HeapRelief; metrics?: Metrics };
 
 export function createCatchUp({ sql, loop, heap, metrics }: CatchUpDeps): CatchUp {
-  const statements = createFairLimit(limits.statements);
-  const writes = createFairLimit(limits.writes);
+  const statements = createBudget({ total: limits.statements });
+  const writes = createBudget({ total: limits.writes });
   const cache = createPageCache({
     maxBytes: limits.cacheBytes,
     maxWorkspaceBytes: limits.cacheWorkspaceBytes,
@@ -92,7 +92,7 @@ export function createCatchUp({ sql, loop, heap, metrics }: CatchUpDeps): CatchU
         return () => {};
       }
       heap.note(garbageBytes.page);
-      const release = await writes.take(workspaceId);
+      const release = await writes.place(workspaceId);
       const late = setTimeout(release, limits.writeMs).unref();
       await loop.turn(workspaceId);
       return () => {

@@ -3,7 +3,7 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { KeyPermission, type MethodPolicy, policy } from "../gen/v1/options_pb.ts";
 import { Problem } from "../ops/problem.ts";
-import { createTokenBuckets } from "../ops/token-bucket.ts";
+import { createTokenBuckets } from "../shares/token-bucket.ts";
 import { type Cancellation, unlessCanceled } from "./call.ts";
 import type { Caller, Role } from "./caller.ts";
 import { requireSaneTimeout } from "./timeout.ts";

@@ -3,8 +3,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { createBudget } from "../ops/budget.ts";
 import { Problem } from "../ops/problem.ts";
+import { createBudget } from "../shares/budget.ts";
 import { deadlinePassed } from "./call.ts";
 import { fromProblem } from "./errors.ts";
 import { lingerMs, type Request, type Response } from "./server.ts";
@@ -44,11 +44,8 @@ export const bodyReservationKey = createContextKey<BodyReservation | undefined>(
 const current = new AsyncLocalStorage<{ grow(bytes: number): void }>();
 
 export function createBodyMemory(totalBytes: number): BodyMemory {
-  const small = createBudget(smallTotal);
-  const large = createBudget(totalBytes);
-  /** One workspace may use half of the budget for large bodies, or have one body of any size. */
-  const maxShare = totalBytes / 2;
-  const byWorkspace = new Map<string, number>();
+  const small = createBudget({ total: smallTotal, factor: 1 });
+  const large = createBudget({ total: totalBytes, factor: 1 });
 
   function open(request: BodySize, onRefused: () => void): BodyReservation {
     let owner = "";
@@ -57,16 +54,13 @@ export function createBodyMemory(totalBytes: number): BodyMemory {
     let inSmall = 0;
 
     function takeLarge(bytes: number): boolean {
-      const used = byWorkspace.get(owner) ?? 0;
-      if (used > inLarge && used + bytes > maxShare) return false;
-      if (!large.tryTake(bytes)) return false;
+      if (!large.tryTake(owner, bytes)) return false;
       inLarge += bytes;
-      byWorkspace.set(owner, used + bytes);
       return true;
     }
 
     function takeSmall(bytes: number): boolean {
-      if (!small.tryTake(bytes)) return false;
+      if (!small.tryTake(owner, bytes)) return false;
       inSmall += bytes;
       return true;
     }
@@ -81,7 +75,7 @@ export function createBodyMemory(totalBytes: number): BodyMemory {
     }
 
     function giveSmall(): void {
-      small.give(inSmall);
+      small.give(owner, inSmall);
       inSmall = 0;
     }
 
@@ -104,10 +98,7 @@ export function createBodyMemory(totalBytes: number): BodyMemory {
       run: (call) => (request.compressed ? current.run({ grow: growOrRefuse }, call) : call()),
       release() {
         giveSmall();
-        large.give(inLarge);
-        const left = (byWorkspace.get(owner) ?? 0) - inLarge;
-        if (left > 0) byWorkspace.set(owner, left);
-        else byWorkspace.delete(owner);
+        large.give(owner, inLarge);
         inLarge = 0;
       },
     };

@@ -2,7 +2,7 @@
  * from a monotonic clock: a jump of the wall clock must neither open nor close a limit. Called by people.ts, sign-up.ts, resets.ts and
  * invitations.ts. */
 import { Problem } from "../ops/problem.ts";
-import { createTokenBuckets } from "../ops/token-bucket.ts";
+import { createTokenBuckets } from "../shares/token-bucket.ts";
 
 /** `burst` attempts at once, then one per period. */
 export type AttemptRate = { burst: number; periodMs: number };

@@ -22,7 +22,6 @@ import {
   readRelayUrl,
   type TransportResult,
 } from "../../delivery/transport.ts";
-import { createTurns } from "../../delivery/turns.ts";
 import { createFollowUps } from "../../inbound/follow-ups.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
@@ -31,6 +30,7 @@ import { openFilesLimit } from "../../ops/open-files.ts";
 import { lowerThreadPriority } from "../../ops/thread-pool.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Wake } from "../../postgres/wake.ts";
+import { createTurns } from "../../shares/turns.ts";
 import { createPool } from "../../smtp/client/pool.ts";
 import type { MxResolver } from "../../smtp/client/route.ts";
 import { createSmtpSender } from "../../smtp/client/send.ts";

@@ -5,11 +5,11 @@ import { createParser } from "../../inbound/parser.ts";
 import { createReceive } from "../../inbound/receive.ts";
 import { createReports } from "../../inbound/reports.ts";
 import { createVerdicts } from "../../inbound/verdicts.ts";
-import { createBudget } from "../../ops/budget.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Wake } from "../../postgres/wake.ts";
+import { createBudget } from "../../shares/budget.ts";
 import { createCertificate } from "../../smtp/server/certificate.ts";
 import { createSmtpServer } from "../../smtp/server/server.ts";
 import type { Config } from "../config.ts";
@@ -71,7 +71,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
       nowMs,
       onProblem: (error) => log.warn({ err: error }, "the new TLS certificate cannot be used; keeping the old one"),
     }),
-    memory: createBudget(memoryBytes),
+    memory: createBudget({ total: memoryBytes }),
     maxConnections: 500,
     maxPerAddress: 50,
     onSessions: (count) => deps.metrics.inboundSessions.set(count),

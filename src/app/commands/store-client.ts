@@ -15,9 +15,9 @@ import {
 import { type Call, cancellationOf, type Handlers } from "../../http/call.ts";
 import type { Clock } from "../../ops/clock.ts";
 import { silentLog } from "../../ops/log.ts";
-import { createLoopShare } from "../../ops/loop-share.ts";
 import { createWake } from "../../postgres/wake.ts";
 import { aliveRoles } from "../../postgres/workers.ts";
+import { createLoopShare } from "../../shares/loop-share.ts";
 import type { Config } from "../config.ts";
 import type { Store } from "../open-store.ts";
 import type { Client, SendAnswer, StreamAnswer } from "./api-client.ts";

@@ -1,9 +1,9 @@
 /** Maps destinations to sites by DNS, and synchronizes both the mapping and the pace of each site with the other nodes through the store.
  * The delivery loop and the paced transport use it. */
 
-import { createFairBudget } from "../../ops/fair-budget.ts";
 import type { Log } from "../../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../../postgres/pool.ts";
+import { createBudget } from "../../shares/budget.ts";
 import { findHosts, type RouteDeps } from "../../smtp/client/route.ts";
 import type { SiteSignal } from "../rules/pace.ts";
 import type { SiteLimit } from "../rules/site.ts";
@@ -49,7 +49,7 @@ export function createSites(deps: SitesDeps) {
   const known = new Map<string, { site: string; untilMs: number }>();
   /** By workspace and domain, so that no workspace waits for another one's turn. */
   const resolving = new Set<string>();
-  const lookups = createFairBudget(maxLookups, lookupFactor);
+  const lookups = createBudget({ total: maxLookups, factor: lookupFactor });
   const stopping = new AbortController();
   /** Found by this node and not written to the store yet. */
   let unsaved = new Map<string, { domain: string; site: string; ttlMs: number }>();

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { duplexPair } from "node:stream";
 import { after, test } from "node:test";
+import { createBudget } from "../../shares/budget.ts";
 import { createCertificate } from "./certificate.ts";
 import { createSmtpServer, type SmtpServerDeps } from "./server.ts";
 import { createSession } from "./session.ts";
@@ -14,8 +15,15 @@ after(async () => {
 
 type Options = Partial<Omit<SmtpServerDeps, "limits">> & { limits?: Partial<SmtpServerDeps["limits"]> };
 
+/** A budget whose bytes are all in use. */
+function usedBudget() {
+  const budget = createBudget({ total: 1 });
+  budget.tryTake("another", 1);
+  return budget;
+}
+
 async function start(options: Options = {}) {
-  const reserved = { bytes: 0 };
+  const memory = createBudget({ total: 1_000_000 });
   const server = createSmtpServer({
     host: "127.0.0.1",
     port: 0,
@@ -23,15 +31,7 @@ async function start(options: Options = {}) {
     maxConnections: 5,
     maxPerAddress: 3,
     secureContext: createCertificate({ files: undefined, hostname: "mx.test", nowMs: Date.now, onProblem() {} }),
-    memory: {
-      tryTake: (bytes) => {
-        reserved.bytes += bytes;
-        return true;
-      },
-      give(bytes) {
-        reserved.bytes -= bytes;
-      },
-    },
+    memory,
     policy: {
       recipient: async (address) => ({ address }),
       message: async ({ message }) => `250 2.0.0 ${message.length}`,
@@ -52,7 +52,7 @@ async function start(options: Options = {}) {
   });
   running.push(server);
   const { port } = await server.start();
-  return { server, port, reserved };
+  return { server, port, memory };
 }
 
 /** A client that collects the server's replies; `received` waits until they match. */
@@ -86,7 +86,7 @@ test("the limit of connections per address counts open connections only", async 
 });
 
 test("a silent client gets 421 and is disconnected, between commands and inside a message", async () => {
-  const { port, reserved } = await start({ limits: { commandMs: 100, dataMs: 100 } });
+  const { port, memory } = await start({ limits: { commandMs: 100, dataMs: 100 } });
   const idle = dial(port);
   await idle.received(/421 4\.4\.2/);
   await idle.closed;
@@ -98,7 +98,7 @@ test("a silent client gets 421 and is disconnected, between commands and inside 
   slow.socket.write("half a line");
   await slow.received(/421 4\.4\.2/);
   await slow.closed;
-  assert.equal(reserved.bytes, 0, "its memory is released");
+  assert.equal(memory.used(), 0, "its memory is released");
 });
 
 test("a message that arrives too slowly ends at the limit for a whole message", async () => {
@@ -114,7 +114,7 @@ test("a message that arrives too slowly ends at the limit for a whole message", 
 });
 
 test("without memory a message is deferred with 452, and the session continues", async () => {
-  const { port } = await start({ memory: { tryTake: () => false, give() {} } });
+  const { port } = await start({ memory: usedBudget() });
   const client = dial(port);
   client.socket.write("EHLO x\r\n");
   await client.received(/250 SMTPUTF8/);
@@ -176,7 +176,7 @@ test("the server stops replying to a client that does not read", async () => {
   const session = createSession(there as never, {
     hostname: "mx.test",
     stopping: new AbortController().signal,
-    memory: { tryTake: () => true, give() {} },
+    memory: createBudget({ total: 1_000_000 }),
     limits: { ...limits, commandMs: 200, dataMs: 200, dataTotalMs: 200 },
     secureContext: () => assert.fail("no TLS here"),
     policy: { recipient: async (address) => ({ address }), message: async () => "250 2.0.0 ok" },

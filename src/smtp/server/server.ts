@@ -4,7 +4,7 @@
  * Read session.ts next. inbound/receive.ts decides which recipients and messages are accepted.
  */
 import { createServer, type Server, type Socket } from "node:net";
-import ipaddr from "ipaddr.js";
+import { networksOf } from "../../shares/address.ts";
 import { createSession, type SessionDeps } from "./session.ts";
 
 export type SmtpServerDeps = Omit<SessionDeps, "stopping"> & {
@@ -33,7 +33,7 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
 
   function onConnection(socket: Socket): void {
     socket.on("error", () => {});
-    const address = networkOf(socket.remoteAddress ?? "");
+    const address = networksOf(socket.remoteAddress ?? "").address;
     const count = (perAddress.get(address) ?? 0) + 1;
     if (stopping.signal.aborted || sessions.size >= deps.maxConnections || count > deps.maxPerAddress) {
       socket.end(`421 4.7.0 ${deps.hostname} too many connections, try again later\r\n`);
@@ -79,12 +79,4 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
     },
     connections: () => sessions.size,
   };
-}
-
-/** The key for the limit per address. One IPv6 client usually has a whole /64, so all of it counts as one address. */
-function networkOf(text: string): string {
-  if (!ipaddr.isValid(text)) return text;
-  const address = ipaddr.process(text);
-  if (address.kind() === "ipv4") return address.toString();
-  return (address as ipaddr.IPv6).parts.slice(0, 4).join(":");
 }

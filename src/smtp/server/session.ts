@@ -1,6 +1,8 @@
 /** One session with an SMTP client that sends us mail: greeting, TLS, envelope, message. The policy decides what is accepted. */
 import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
+import { networksOf } from "../../shares/address.ts";
+import type { Budget } from "../../shares/budget.ts";
 import { type Command, createServerInput, readCommand, readGreetingName, readPath, type ServerInput } from "./input.ts";
 import { drained, faultReply, finish, handshake } from "./socket.ts";
 
@@ -44,8 +46,8 @@ export type SessionDeps = {
   policy: ServerPolicy;
   limits: SessionLimits;
   secureContext: () => SecureContext;
-  /** The memory budget for messages, shared by all sessions. */
-  memory: { tryTake(bytes: number): boolean; give(bytes: number): void };
+  /** The memory for messages, which all sessions share. */
+  memory: Budget;
   /** Aborts when the program shuts down: a session then ends instead of reading its next command. */
   stopping: AbortSignal;
 };
@@ -59,6 +61,7 @@ const maxRefusedRecipients = 1000;
 export function createSession(plain: Socket, deps: SessionDeps): { run(): Promise<void> } {
   const { limits, policy } = deps;
   const tooLarge = `552 5.3.4 message too large, the limit is ${limits.messageBytes} octets`;
+  const owner = networksOf(plain.remoteAddress ?? "").site;
   let socket: Socket = plain;
   let input: ServerInput = createServerInput(socket);
   const client: Client = { ip: plain.remoteAddress ?? "", helo: "", tls: undefined };
@@ -251,7 +254,7 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
     let reservedBytes = 0;
     let outOfMemory = false;
     const reserve = (bytes: number) => {
-      if (!deps.memory.tryTake(bytes)) {
+      if (!deps.memory.tryTake(owner, bytes)) {
         outOfMemory = true;
         return false;
       }
@@ -279,7 +282,7 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
       if (reply.startsWith("5")) sendError(reply);
       else send(reply);
     } finally {
-      deps.memory.give(reservedBytes);
+      deps.memory.give(owner, reservedBytes);
     }
   }
 

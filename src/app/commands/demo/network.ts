@@ -5,7 +5,7 @@ import { createResolver, type Resolver } from "../../../dns/resolver.ts";
 import { recordsZone, textRecord, type Zone } from "../../../dns/zone.ts";
 import type { Verdicts } from "../../../inbound/rules/events.ts";
 import { createVerdicts } from "../../../inbound/verdicts.ts";
-import { createBudget } from "../../../ops/budget.ts";
+import { createBudget } from "../../../shares/budget.ts";
 import { createCertificate } from "../../../smtp/server/certificate.ts";
 import { createSmtpServer } from "../../../smtp/server/server.ts";
 import type { IncomingMail, ServerPolicy } from "../../../smtp/server/session.ts";
@@ -73,7 +73,7 @@ export async function startDemoNetwork(): Promise<DemoNetwork> {
       nowMs: Date.now,
       onProblem() {},
     }),
-    memory: createBudget(100 * 1024 * 1024),
+    memory: createBudget({ total: 100 * 1024 * 1024 }),
     onError() {},
   });
   const { port: mailPort } = await smtp.start();

@@ -14,6 +14,7 @@ export type Share = {
 export function leftFor({ limit, used, held, factor }: Share): number {
   const free = limit - used;
   if (free <= 0) return 0;
+  if (factor === Number.POSITIVE_INFINITY) return free;
   // After taking x: held + x = factor × (free − x).
   const left = Math.floor((factor * free - held) / (1 + factor));
   return Math.max(left, held === 0 ? Math.min(1, free) : 0);

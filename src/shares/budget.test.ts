@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Budget, createBudget } from "./budget.ts";
+
+/** Starts to take and records the owner once the budget grants it. */
+function taking(budget: Budget, granted: string[], owner: string, amount = 1) {
+  return budget.take(owner, amount).then(() => granted.push(owner));
+}
+
+test("one owner leaves a part to the others", async () => {
+  const budget = createBudget({ total: 4, factor: 1 });
+  const granted: string[] = [];
+  for (let i = 0; i < 3; i++) void taking(budget, granted, "flood");
+  await taking(budget, granted, "calm");
+  assert.deepEqual(granted, ["flood", "flood", "calm"]);
+  assert.equal(budget.waiting(), 1);
+  assert.equal(budget.waiting("flood"), 1);
+});
+
+test("no owner holds more than its cap", () => {
+  const budget = createBudget({ total: 100, perOwner: 2 });
+  assert.deepEqual(
+    [1, 1, 1].map((amount) => budget.tryTake("flood", amount)),
+    [true, true, false],
+  );
+  assert.equal(budget.heldBy("flood"), 2);
+  assert.equal(budget.tryTake("calm", 1), true);
+});
+
+test("owners that wait are served in turn", async () => {
+  const budget = createBudget({ total: 2, factor: 1 });
+  const granted: string[] = [];
+  await taking(budget, granted, "a");
+  await taking(budget, granted, "b");
+  const rest = ["a", "a", "b"].map((owner) => taking(budget, granted, owner));
+  for (const owner of ["a", "b", "a", "b"]) budget.give(owner, 1);
+  await Promise.all(rest.slice(0, 2));
+  assert.deepEqual(granted.slice(2, 4), ["a", "b"]);
+});
+
+test("an amount larger than the total is granted once nothing is used", async () => {
+  const budget = createBudget({ total: 10, factor: 1 });
+  const granted: string[] = [];
+  await taking(budget, granted, "small", 3);
+  const large = taking(budget, granted, "large", 50);
+  assert.deepEqual(granted, ["small"]);
+  budget.give("small", 3);
+  await large;
+  assert.deepEqual(granted, ["small", "large"]);
+  assert.equal(budget.tryTake("small", 1), false);
+});
+
+test("an aborted wait takes nothing, and lets the next one of the owner through", async () => {
+  const budget = createBudget({ total: 10, factor: 1 });
+  const stop = new AbortController();
+  await budget.take("a", 3);
+  const large = assert.rejects(budget.take("a", 8, stop.signal), /stopped/);
+  const granted: string[] = [];
+  const small = taking(budget, granted, "a", 2);
+  stop.abort(new Error("stopped"));
+  await Promise.all([large, small]);
+  assert.deepEqual(granted, ["a"]);
+  assert.equal(budget.waiting(), 0);
+});
+
+test("without a factor, waiters of one owner are served in order, and tryTake does not overtake them", async () => {
+  const budget = createBudget({ total: 10 });
+  assert.equal(budget.tryTake("", 8), true);
+  assert.equal(budget.tryTake("", 3), false);
+  const order: string[] = [];
+  const first = budget.take("", 5).then(() => order.push("first"));
+  const second = budget.take("", 1).then(() => order.push("second"));
+  assert.equal(budget.tryTake("", 1), false);
+  budget.give("", 8);
+  await Promise.all([first, second]);
+  assert.deepEqual(order, ["first", "second"]);
+  assert.equal(budget.used(), 6);
+});
+
+test("no more tasks run than the budget allows, waiting owners take turns, and a task that fails gives its place back", async () => {
+  const budget = createBudget({ total: 2 });
+  const started: string[] = [];
+  let running = 0;
+  let most = 0;
+  const task = (owner: string, name: string) =>
+    budget.run(owner, async () => {
+      started.push(name);
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+    });
+  const names = Array.from({ length: 6 }, (_, i) => `flood ${i}`);
+  await Promise.all([...names.map((name) => task("flood", name)), task("small", "small 0"), task("small", "small 1")]);
+  assert.equal(most, 2);
+  assert.ok(started.indexOf("small 1") < started.indexOf("flood 5"), started.join());
+  await assert.rejects(
+    budget.run("a", () => Promise.reject(new Error("its own"))),
+    /its own/,
+  );
+  assert.equal(budget.used(), 0);
+});
