@@ -12,6 +12,7 @@ const order = [
   "smtp",
   "postgres",
   "http",
+  "quotas",
   "keys",
   "workspaces",
   "events",

@@ -25,9 +25,14 @@ import { createClock } from "../ops/clock.ts";
 import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
+import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createWake } from "../postgres/wake.ts";
 import { createQueueService } from "../queue/service.ts";
+import { createBrakeLoop } from "../quotas/brake-loop.ts";
+import { createQuotas } from "../quotas/quotas.ts";
+import { createStreamQuota } from "../quotas/streams.ts";
+import { createQuotaWatch } from "../quotas/watch.ts";
 import { createLoopShare } from "../shares/loop-share.ts";
 import { createCountLoop } from "../stats/count-loop.ts";
 import { createStatsService } from "../stats/service.ts";
@@ -126,6 +131,10 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   running.push({ name: "wake-ups", stop: wake.stop });
   await wake.start();
 
+  const onEvent = () => wake.notify("events");
+  const quotas = createQuotas({ sql, log, clock, defaults: config.quotas, onEvent });
+  running.push({ name: "quotas", stop: quotas.idle });
+
   const { ports } = node;
   const dns = await startDns({ config, sql, log, nowMs: clock.nowMs, serve: config.roles.has("dns") });
   running.push({ name: "dns", stop: dns.stop });
@@ -137,7 +146,8 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     dns,
     secrets: store.secrets,
     nowMs: clock.nowMs,
-    onEvent: () => wake.notify("events"),
+    quotas,
+    onEvent,
   });
   running.push({ name: "domain checks", stop: domains.stop });
 
@@ -149,6 +159,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const counter = createCountLoop({ sql, log, clock });
     running.push({ name: "counter", stop: counter.stop });
     counter.start();
+    const brake = createBrakeLoop({ sql, log, clock, mode: config.abuseBrake, onEvent });
+    running.push({ name: "abuse brake", stop: brake.stop });
+    brake.start();
   }
 
   if (config.roles.has("delivery")) {
@@ -169,7 +182,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     running.push({ name: "delivery", stop: delivery.stop });
   }
 
-  const webhooks = createWebhooks({ config, log, metrics, clock, wake, store, resolver: dns.resolver });
+  const webhooks = createWebhooks({ config, log, metrics, clock, wake, store, quotas, resolver: dns.resolver });
   running.push({ name: "webhooks", stop: webhooks.stop });
   if (config.roles.has("webhooks")) await webhooks.start();
 
@@ -191,7 +204,15 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       zone: config.zone,
       workspaceId: first.workspaceId,
     });
-    const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
+    const accept = createAccept({
+      sql,
+      clock,
+      wake,
+      limits: config.limits,
+      retryForMs: config.retry.forMs,
+      quotas: config.quotas,
+      onQuotaRefusal: quotas.review,
+    });
     const authenticator = createAuthenticator({ sql, log });
     const loop = createLoopShare();
     const catchUp = createCatchUp({ sql, loop, heap: createHeapRelief(), metrics });
@@ -207,10 +228,15 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       clock,
       secrets: store.secrets,
       accept,
+      quotas,
       exampleDomain,
       workspaceId: first.workspaceId,
     });
     running.push({ name: "people", stop: people.stop });
+    const streams = createStreamQuota({ sql, quotas, node: makeUuid(clock.nowMs()) });
+    const watch = createQuotaWatch({ sql, log, quotas, streams, mail: people.mail });
+    running.push({ name: "quota watch", stop: watch.stop });
+    watch.start();
     const services = [
       domains.service,
       createEmailService({
@@ -221,10 +247,11 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         waitForFirstAttempt,
         follower,
         catchUp,
+        streams,
         stopping,
         ...config.stream,
       }),
-      createKeyService({ sql, clock }),
+      createKeyService({ sql, clock, quotas }),
       webhooks.service,
       createSuppressionService({ sql }),
       createInboundService({ sql }),

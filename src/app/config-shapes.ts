@@ -67,6 +67,12 @@ export const whole =
     return value;
   };
 
+/** A limit. Null: unlimited. */
+export const quota: Shape<number | null> = (text) => {
+  if (text === "unlimited") return null;
+  return /^\d{1,15}$/.test(text) ? Number(text) : invalid(`${quote(text)} is not a whole number or "unlimited"`);
+};
+
 export const choice =
   <const T extends readonly string[]>(...values: T): Shape<T[number]> =>
   (text) =>

@@ -2,6 +2,7 @@
  * are reported together, each with its fix. */
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
+import type { QuotaDefaults } from "../quotas/rules/limits.ts";
 import { InvalidSetting, quote, type Shape } from "./config-shapes.ts";
 import { type Role, roles, settings } from "./settings.ts";
 
@@ -139,10 +140,40 @@ function shapeConfig(values: Values, problems: string[]) {
       messageBytes: values.POSTHORN_MAX_MESSAGE_BYTES,
       attachments: values.POSTHORN_MAX_ATTACHMENTS,
     },
+    quotas: quotasOf(values),
+    mostOwned: { established: values.POSTHORN_QUOTA_WORKSPACES, fromSignUp: values.POSTHORN_QUOTA_NEW_WORKSPACES },
+    abuseBrake: values.POSTHORN_ABUSE_BRAKE,
     drainMs: values.POSTHORN_DRAIN_MS,
     metricsToken: values.POSTHORN_METRICS_TOKEN,
     logLevel: values.POSTHORN_LOG_LEVEL,
     logFormat: values.POSTHORN_LOG_FORMAT,
+  };
+}
+
+function quotasOf(values: Values): QuotaDefaults {
+  return {
+    established: {
+      emailsPerHour: values.POSTHORN_QUOTA_EMAILS_PER_HOUR,
+      emailsPerDay: values.POSTHORN_QUOTA_EMAILS_PER_DAY,
+      storedBytes: values.POSTHORN_QUOTA_STORED_BYTES,
+      inboundPerHour: values.POSTHORN_QUOTA_INBOUND_PER_HOUR,
+      domains: values.POSTHORN_QUOTA_DOMAINS,
+      keys: values.POSTHORN_QUOTA_KEYS,
+      webhooks: values.POSTHORN_QUOTA_WEBHOOKS,
+      members: values.POSTHORN_QUOTA_MEMBERS,
+      streams: values.POSTHORN_QUOTA_STREAMS,
+    },
+    fromSignUp: {
+      emailsPerHour: values.POSTHORN_QUOTA_NEW_EMAILS_PER_HOUR,
+      emailsPerDay: values.POSTHORN_QUOTA_NEW_EMAILS_PER_DAY,
+      storedBytes: values.POSTHORN_QUOTA_NEW_STORED_BYTES,
+      inboundPerHour: values.POSTHORN_QUOTA_NEW_INBOUND_PER_HOUR,
+      domains: values.POSTHORN_QUOTA_NEW_DOMAINS,
+      keys: values.POSTHORN_QUOTA_NEW_KEYS,
+      webhooks: values.POSTHORN_QUOTA_NEW_WEBHOOKS,
+      members: values.POSTHORN_QUOTA_NEW_MEMBERS,
+      streams: values.POSTHORN_QUOTA_NEW_STREAMS,
+    },
   };
 }
 

@@ -11,6 +11,7 @@ import { ensurePartitions } from "../postgres/partitions.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { dropExpiredKeys, dropOldPartitions, oldestEmailsAt, type Retention } from "../postgres/retention.ts";
 import { forgetDeadWorkers } from "../postgres/workers.ts";
+import { forgetDroppedContent } from "../quotas/store/standing.ts";
 import { forgetStats } from "../stats/store/stats.ts";
 import { createBackfills } from "./backfills.ts";
 
@@ -36,6 +37,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetStsPolicies(deps.sql);
       await deleteExpired(deps.sql);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
+      await forgetDroppedContent(deps.sql);
       await forgetStats(deps.sql, await oldestEmailsAt(deps.sql));
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
     } catch (error) {

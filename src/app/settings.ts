@@ -18,6 +18,7 @@ import {
   url,
   whole,
 } from "./config-shapes.ts";
+import { quotaSettings } from "./quota-settings.ts";
 
 export const roles = ["api", "delivery", "inbound", "dns", "webhooks", "housekeeping"] as const;
 export type Role = (typeof roles)[number];
@@ -237,6 +238,7 @@ export const settings = {
     value: "10000",
     help: "How long a stopping process waits for work in progress.",
   },
+  ...quotaSettings,
   POSTHORN_METRICS_TOKEN: {
     shape: matching(/^.{16,}$/s, "must have at least 16 characters"),
     help: "Bearer token for /metrics on POSTHORN_HTTP, and for details and /metrics on a POSTHORN_OPS outside loopback.",

@@ -33,7 +33,9 @@ export function createLaneSearch(deps: LaneSearchDeps) {
     try {
       const found = await findLanes(deps.sql, lanesPerSearch, continueAfter);
       continueAfter = found.length < lanesPerSearch ? undefined : found.at(-1);
-      await deps.onFound(found, announced);
+      // Their mail waits, however much it is.
+      const served = found.filter(({ isSuspended }) => !isSuspended);
+      await deps.onFound(served, announced);
     } catch (error) {
       if (!isDatabaseAway(error)) deps.log.error({ err: error }, "the search for due mail failed and will be retried");
     } finally {

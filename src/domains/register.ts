@@ -10,6 +10,7 @@ import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
+import type { Quotas } from "../quotas/quotas.ts";
 import type { KeyMaker } from "./key-pair.ts";
 import { checkTimes } from "./rules/check-plan.ts";
 import { defaultMailFromLabel, dkimLabel, expectedRecords } from "./rules/records.ts";
@@ -33,6 +34,8 @@ export type RegistrarDeps = {
   makeKeys: KeyMaker;
   zone: string;
   region: string;
+  /** Undefined for the operator's commands, which are not limited. */
+  quotas?: Quotas;
 };
 
 export function createRegistrar(deps: RegistrarDeps): Registrar {
@@ -41,6 +44,7 @@ export function createRegistrar(deps: RegistrarDeps): Registrar {
     const { domain, mailFromLabel } = readNames(request, deps.zone);
     // Checked before the keys are made: a duplicate request must not cost the CPU time of two RSA keys.
     if (await findDomain(deps.sql, workspaceId, domain)) throw alreadyRegistered(domain);
+    await deps.quotas?.check(workspaceId, "domains");
     const pairs = await deps.makeKeys(workspaceId);
     const token = makeToken();
     return {
@@ -70,7 +74,8 @@ export function createRegistrar(deps: RegistrarDeps): Registrar {
     async register(request, beginWrite = () => {}) {
       const domain = await prepare(request);
       beginWrite();
-      const row = await addDomain(deps.sql, domain);
+      const add = (sql: Sql) => addDomain(sql, domain);
+      const row = await (deps.quotas ? deps.quotas.adding(request.workspaceId, "domains", add) : add(deps.sql));
       if (!row) throw alreadyRegistered(domain.domain);
       return row;
     },

@@ -4,6 +4,7 @@ import { findSendingDomains } from "../domains/store/sending.ts";
 import { Problem, type Violation } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
+import type { QuotaDefaults } from "../quotas/rules/limits.ts";
 import { wakeLanes } from "./lane.ts";
 import { domainRefused } from "./rules/check.ts";
 import { checkIdempotencyKey, hashOfBatch, idempotencyKeptForMs, idempotencyKeyReused } from "./rules/idempotency.ts";
@@ -28,6 +29,7 @@ export type AcceptBatch = (
 export type BatchDeps = {
   sql: Sql;
   wake: Wake;
+  quotas: QuotaDefaults;
   prepare(request: SendRequest, submitter: Submitter, options: PrepareOptions): Promise<NewEmail>;
 };
 
@@ -51,6 +53,7 @@ export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
       emails: rows,
       answer: results,
       idempotency,
+      quotas: deps.quotas,
     });
     if (first) {
       if (first.requestHash !== idempotency?.requestHash) throw idempotencyKeyReused();

@@ -10,6 +10,7 @@ import { invalid, Problem } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
+import { noDefaults, type QuotaDefaults, type QuotaKind } from "../quotas/rules/limits.ts";
 import { type AcceptBatch, createAcceptBatch, type PrepareOptions } from "./accept-batch.ts";
 import { wakeLanes } from "./lane.ts";
 import { apiKeyRefused, type CheckedEmail, check, domainRefused } from "./rules/check.ts";
@@ -32,10 +33,22 @@ export type Accept = {
   idle(): Promise<void>;
 };
 
-export type AcceptDeps = { sql: Sql; clock: Clock; wake: Wake; limits: SendLimits; retryForMs: number };
+export type AcceptDeps = {
+  sql: Sql;
+  clock: Clock;
+  wake: Wake;
+  limits: SendLimits;
+  retryForMs: number;
+  /** The quotas of workspaces without their own. Default: unlimited. */
+  quotas?: QuotaDefaults;
+  /** Called when a quota refuses an email of the workspace. */
+  onQuotaRefusal?(workspaceId: string, kind: QuotaKind): void;
+};
 
 export function createAccept(deps: AcceptDeps): Accept {
-  const emails = createEmailStore(deps.sql, { onStored: (stored) => wakeLanes(deps.wake, stored) });
+  const { quotas = noDefaults } = deps;
+  const emails = createEmailStore(deps.sql, { quotas, onStored: (stored) => wakeLanes(deps.wake, stored) });
+  const acceptBatch = createAcceptBatch({ sql: deps.sql, wake: deps.wake, quotas, prepare });
 
   return {
     async accept(request, submitter, options) {
@@ -44,13 +57,26 @@ export function createAccept(deps: AcceptDeps): Accept {
         return await acceptNew(request, submitter, options);
       } catch (error) {
         const earlier = error instanceof Problem && (await findEarlier(request, submitter, options.idempotencyKey));
-        if (!earlier) throw error;
-        return earlier;
+        if (earlier) return earlier;
+        noteRefusal(error, submitter);
+        throw error;
       }
     },
-    acceptBatch: createAcceptBatch({ sql: deps.sql, wake: deps.wake, prepare }),
+    async acceptBatch(requests, submitter, options) {
+      try {
+        return await acceptBatch(requests, submitter, options);
+      } catch (error) {
+        noteRefusal(error, submitter);
+        throw error;
+      }
+    },
     idle: emails.idle,
   };
+
+  function noteRefusal(error: unknown, { workspaceId }: Submitter): void {
+    if (error instanceof Problem && error.reason === "QUOTA_EXCEEDED")
+      deps.onQuotaRefusal?.(workspaceId, error.metadata.quota as QuotaKind);
+  }
 
   /** Returns the email to store, or throws a Problem. Writes nothing; the code that stores the email checks its domain. */
   async function prepare(
@@ -75,6 +101,7 @@ export function createAccept(deps: AcceptDeps): Accept {
     options.beginWrite();
     const answer = await emails.accept(row);
     if (answer.stored) return { id: row.id, messageId: row.messageId, repeated: false };
+    if ("refused" in answer) throw answer.refused;
     if (answer.emailId === undefined) throw domainRefused(row.domain, answer.domain);
     if (answer.requestHash !== row.idempotency!.requestHash) throw idempotencyKeyReused();
     const messageId = makeMessageId(toWireId("email", answer.emailId), row.domain);

@@ -23,6 +23,7 @@ import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import { createLoader } from "../postgres/loader.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
+import type { StreamQuota } from "../quotas/streams.ts";
 import type { Accept } from "./accept.ts";
 import { toOutgoing } from "./outgoing.ts";
 import { readContents } from "./store/content.ts";
@@ -46,6 +47,8 @@ export type EmailServiceDeps = {
   follower: Follower;
   catchUp: CatchUp;
   heartbeatMs: number;
+  /** Undefined on the command line. */
+  streams?: StreamQuota;
   /** Ends event streams at shutdown, with a code that makes clients reconnect to another node. */
   stopping: AbortSignal;
 };

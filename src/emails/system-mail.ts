@@ -1,6 +1,6 @@
 /**
- * Mail from Posthorn to people about their accounts: sign-up, passwords, invitations. It is accepted like any other
- * email, in the first workspace. Called by people/.
+ * Mail from Posthorn to people: sign-up, passwords, invitations, and notices to the owners of workspaces. It is accepted like any other
+ * email, in the first workspace. Called by people/ and quotas/.
  */
 
 import { findSendingDomains } from "../domains/store/sending.ts";
@@ -13,7 +13,8 @@ import { emptyRequest } from "./rules/request.ts";
 export type SystemMail = {
   /** Whether the sender's domain is registered in the first workspace and can send now. */
   canSend(): Promise<boolean>;
-  send(mail: { to: string; subject: string; body: string }): Promise<void>;
+  /** With an idempotency key, repeated calls send one email. */
+  send(mail: { to: string; subject: string; body: string; idempotencyKey?: string }): Promise<void>;
 };
 
 export type SystemMailDeps = {
@@ -32,12 +33,12 @@ export function createSystemMail({ sql, accept, workspaceId, from }: SystemMailD
       const { domain } = sender.address;
       return (await findSendingDomains(sql, workspaceId, [domain])).get(domain)?.canSend ?? false;
     },
-    async send({ to, subject, body }) {
+    async send({ to, subject, body, idempotencyKey }) {
       // RFC 3834 §5: Auto-Submitted keeps vacation responders from answering.
       const headers = { "Auto-Submitted": "auto-generated" };
       const request = { ...emptyRequest, from: from ?? "", to: [to], subject, body, headers };
       const system = { workspaceId, keyId: systemKeyId, domain: undefined, test: false };
-      await accept.accept(request, system, { idempotencyKey: undefined, beginWrite() {} });
+      await accept.accept(request, system, { idempotencyKey, beginWrite() {} });
     },
   };
 }

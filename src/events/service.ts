@@ -7,6 +7,7 @@ import { unauthenticated } from "../keys/authenticate.ts";
 import { notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import type { StreamQuota } from "../quotas/streams.ts";
 import type { CatchUp } from "./catch-up.ts";
 import { cutProblem, type LogFilter, outOfRange, readFilter, resolveCursor } from "./cursor.ts";
 import { type Follower, LogWasCut, type Subscription } from "./follower.ts";
@@ -107,6 +108,8 @@ export type StreamDeps = {
   catchUp: CatchUp;
   stopping: AbortSignal;
   heartbeatMs: number;
+  /** Undefined on the command line, which is not limited. */
+  streams?: Pick<StreamQuota, "open">;
 };
 
 /** Yields the stored events after a cursor, then each new event. The client pulls the pages, so a slow client keeps at most one page in
@@ -125,8 +128,11 @@ export async function* streamEvents(
     afterEventId: resumed ? "" : request.afterEventId,
   });
   const emailId = await resolveEmail(deps.sql, workspaceId, request.emailId);
-  const subscription = await deps.follower.subscribe(workspaceId, keyId);
+  const giveBack = await deps.streams?.open(workspaceId);
+  let opened: Subscription | undefined;
   try {
+    const subscription = await deps.follower.subscribe(workspaceId, keyId);
+    opened = subscription;
     const { bounds } = subscription;
     const after = await deps.catchUp.read(workspaceId, () => resolveCursor(deps.sql, workspaceId, filter, bounds));
     const end = request.follow === false ? bounds.last : undefined;
@@ -165,8 +171,11 @@ export async function* streamEvents(
       } else if (isCaughtUp) await subscription.waitForNews(deps.heartbeatMs - quietMs, call.cancellation.signal);
     }
   } finally {
-    subscription.close();
-    deps.catchUp.closed();
+    giveBack?.();
+    if (opened) {
+      opened.close();
+      deps.catchUp.closed();
+    }
   }
 }
 

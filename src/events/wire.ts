@@ -20,6 +20,10 @@ export const eventTypes = [
   "email.received",
   "domain.updated",
   "webhook.disabled",
+  "workspace.quota",
+  "workspace.warning",
+  "workspace.suspended",
+  "workspace.resumed",
 ] as const;
 
 /** Fields with the text of inbound mail. Only keys with full permission get them. */

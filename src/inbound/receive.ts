@@ -26,12 +26,16 @@ export type ReceiveDeps = {
   verdicts: Authenticator;
   reports: ReturnType<typeof createReports>;
   onEvent(): void;
+  /** Whether the workspace may get another message now. */
+  hasRoom(workspaceId: string): Promise<boolean>;
 };
 
 /** Where a message is stored: under a receiving domain of a workspace, or under the email that it was returned to. */
 type Target = { workspaceId: string; domainId: string; domain: string; addresses: string[]; parent?: ParentEmail };
 
 const acceptedReply = "250 2.0.0 accepted";
+/** RFC 3463 §3.3: 4.2.2 is "mailbox full". Bounces and complaints are always received. */
+const fullReply = "452 4.2.2 the recipient has reached the quota of inbound mail, try again later";
 const deferredReply = "451 4.3.0 the message cannot be stored now, try again later";
 
 export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promise<void> } {
@@ -102,7 +106,11 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     async recipient(address) {
       try {
         const result = await deps.findAddressee(address);
-        return "reply" in result ? result : { address: result.addressee.address };
+        if ("reply" in result) return result;
+        const { addressee } = result;
+        if (addressee.kind === "domain" && !(await deps.hasRoom(addressee.domain.workspaceId)))
+          return { reply: fullReply };
+        return { address: addressee.address };
       } catch (error) {
         logFailure(error);
         return { reply: deferredReply };

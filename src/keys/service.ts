@@ -11,11 +11,12 @@ import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import type { Quotas } from "../quotas/quotas.ts";
 import { insertKey, type Key, listKeys, makeKeySecret, revokeKey, workspaceHasDomain } from "./store.ts";
 
 const maxNameLength = 100;
 
-export function createKeyService(deps: { sql: Sql; clock: Clock }) {
+export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas }) {
   return serve(KeyService, {
     async createKey(request, call) {
       const permission = permissionFrom(request.permission);
@@ -47,15 +48,10 @@ export function createKeyService(deps: { sql: Sql; clock: Clock }) {
       }
       const { secret } = makeKeySecret(request.test);
       call.beginWrite();
-      const key = await insertKey(deps.sql, {
-        id: makeUuid(deps.clock.nowMs()),
-        workspaceId: call.caller.workspaceId,
-        name,
-        secret,
-        permission,
-        domain: domain || undefined,
-        test: request.test,
-      });
+      const { workspaceId } = call.caller;
+      const id = makeUuid(deps.clock.nowMs());
+      const added = { id, workspaceId, name, secret, permission, domain: domain || undefined, test: request.test };
+      const key = await deps.quotas.adding(workspaceId, "keys", (tx) => insertKey(tx, added));
       return { key: keyOnWire(key), secret };
     },
 

@@ -5,9 +5,10 @@ import { makeToken } from "../ops/one-time-token.ts";
 import { invalid, Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import type { Quotas } from "../quotas/quotas.ts";
 import { invalidEmail, readEmail } from "../workspaces/rules.ts";
 import type { Invitations } from "../workspaces/store.ts";
-import { getWorkspace, invite } from "../workspaces/store.ts";
+import { getWorkspace, invite, isMemberOrInvited } from "../workspaces/store.ts";
 import { createAttemptLimit } from "./limits.ts";
 import { invitationMail, linkLifetimeMs, linkTo } from "./links.ts";
 
@@ -17,6 +18,8 @@ export type InvitationDeps = {
   nowMs(): number;
   /** Undefined on the command line, which prints the link. */
   mail: SystemMail | undefined;
+  /** Undefined on the command line, which is not limited. */
+  quotas?: Quotas;
 };
 
 export function createInvitations(deps: InvitationDeps): Invitations {
@@ -38,7 +41,10 @@ export function createInvitations(deps: InvitationDeps): Invitations {
         token,
         forMs: linkLifetimeMs.invitation,
       };
-      const member = await invite(sql, invitation);
+      const add = (tx: Sql) => invite(tx, invitation);
+      // A renewed invitation adds no member.
+      const isLimited = deps.quotas && !(await isMemberOrInvited(sql, workspaceId, email));
+      const member = await (isLimited ? deps.quotas!.adding(workspaceId, "members", add) : add(sql));
       if (!member) throw new Problem("already_exists", `${email} is already a member of this workspace.`);
       const url = linkTo(deps.base(), "invitation", token);
       const sent = (await mail?.canSend()) ?? false;

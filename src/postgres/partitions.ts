@@ -190,6 +190,12 @@ export function partitionsAround(table: PartitionedTable, nowMs: number) {
   return Array.from({ length: count }, (_, i) => partitionAt(table, (first + i) * span));
 }
 
+/** The partition that a time belongs to. */
+export function partitionOf(table: PartitionedTable, ms: number) {
+  const span = partitioned[table].days * dayMs;
+  return partitionAt(table, Math.floor(ms / span) * span);
+}
+
 export function partitionAt(table: PartitionedTable, startMs: number) {
   const { key, days, fill } = partitioned[table];
   const endMs = startMs + days * dayMs;

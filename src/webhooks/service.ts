@@ -17,6 +17,7 @@ import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
+import type { Quotas } from "../quotas/quotas.ts";
 import { previousSecretMs } from "./rules/retry.ts";
 import { sampleMetadata, samplePayload } from "./rules/sample.ts";
 import {
@@ -34,7 +35,6 @@ import {
   insertWebhook,
   listWebhooks,
   makeSigningSecret,
-  maxWebhooks,
   rotateSecret,
   secretContext,
   updateWebhook,
@@ -65,6 +65,7 @@ export type WebhookServiceDeps = {
   sql: Sql;
   clock: Clock;
   secrets: Secrets;
+  quotas: Quotas;
   /** The URL in the form to store, or what to change. */
   check(url: string, signal: AbortSignal): Promise<{ url: string } | { problem: string }>;
   sendTest: SendTest;
@@ -92,12 +93,8 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       const { secret, sealedSecret } = newSecret(id);
       const { workspaceId } = call.caller;
       call.beginWrite();
-      const webhook = await insertWebhook(sql, { workspaceId, id, url, eventTypes, description, sealedSecret });
-      if (!webhook)
-        throw new Problem(
-          "resource_exhausted",
-          `This workspace has reached the limit of ${maxWebhooks} webhooks. Delete one that is no longer needed.`,
-        );
+      const added = { workspaceId, id, url, eventTypes, description, sealedSecret };
+      const webhook = await deps.quotas.adding(workspaceId, "webhooks", (tx) => insertWebhook(tx, added));
       return { webhook: webhookOnWire(webhook), signingSecret: secret };
     },
 

@@ -11,6 +11,8 @@ import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import type { Quotas } from "../quotas/quotas.ts";
+import { readUsage } from "../quotas/store/usage.ts";
 import { invalidEmail, noSuchWorkspace, readEmail } from "./rules.ts";
 import {
   changeRole,
@@ -20,11 +22,13 @@ import {
   listMembers,
   listWorkspacesOf,
   type MemberRow,
+  type OwnedWorkspace,
   removeMember,
   renameWorkspace,
   roleOf,
   type Workspace,
 } from "./store.ts";
+import { quotasOnWire } from "./wire.ts";
 
 const maxNameLength = 100;
 
@@ -34,7 +38,17 @@ const roleOnWire = {
   viewer: MemberRole.VIEWER,
 } as const satisfies Record<Role, MemberRole>;
 
-export function createWorkspaceService(deps: { sql: Sql; clock: Clock; invitations: Invitations }) {
+export type WorkspaceServiceDeps = {
+  sql: Sql;
+  clock: Clock;
+  invitations: Invitations;
+  quotas: Quotas;
+  /** Whether everyone may sign up. */
+  signUpIsOpen: boolean;
+  mostOwned: OwnedWorkspace["most"];
+};
+
+export function createWorkspaceService(deps: WorkspaceServiceDeps) {
   const { sql, clock } = deps;
   return serve(WorkspaceService, {
     async createWorkspace(request, call) {
@@ -44,7 +58,10 @@ export function createWorkspaceService(deps: { sql: Sql; clock: Clock; invitatio
       const workspace = await createOwnedWorkspace(sql, {
         workspace: { id: makeUuid(clock.nowMs()), name },
         member: { id: makeUuid(clock.nowMs()), personId: person.id, email: person.email },
+        signUpIsOpen: deps.signUpIsOpen,
+        most: deps.mostOwned,
       });
+      if (typeof workspace === "number") throw tooManyWorkspaces(workspace);
       return { workspace: workspaceOnWire(workspace, "owner") };
     },
 
@@ -58,6 +75,13 @@ export function createWorkspaceService(deps: { sql: Sql; clock: Clock; invitatio
       const rows = await listWorkspacesOf(sql, { personId: person.id, before: page.before, limit: page.limit + 1 });
       const cut = cutPage(rows, page.limit);
       return { data: cut.rows.map((row) => workspaceOnWire(row, row.role)), nextPageToken: cut.nextPageToken };
+    },
+
+    async getQuotas(request, call) {
+      const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: false });
+      const [usage] = await readUsage(sql, [workspaceId]);
+      if (!usage) throw noSuchWorkspace(request.workspaceId);
+      return quotasOnWire(usage, deps.quotas.defaults);
     },
 
     async updateWorkspace(request, call) {
@@ -133,6 +157,14 @@ export function createWorkspaceService(deps: { sql: Sql; clock: Clock; invitatio
       throw new Problem("permission_denied", `This call needs an owner of the workspace; you are a ${role}.`);
     return id;
   }
+}
+
+function tooManyWorkspaces(limit: number): Problem {
+  const message = `You own ${limit} workspaces, which is the most that this service allows. Use one of them, or ask the operator.`;
+  return new Problem("resource_exhausted", message, {
+    reason: "QUOTA_EXCEEDED",
+    metadata: { quota: "workspaces", limit: String(limit) },
+  });
 }
 
 const memberIdRequired: Violation = { field: "memberId", description: "is required: the id of a member, mem_…" };

@@ -48,13 +48,26 @@ export async function addFirstOwner(
       invite_hash = null, invite_expires_at = null`;
 }
 
-/** Creates a workspace with the person as its owner. */
-export async function createOwnedWorkspace(
-  sql: Sql,
-  input: { workspace: { id: string; name: string }; member: { id: string; personId: string; email: string } },
-): Promise<Workspace> {
+export type OwnedWorkspace = {
+  workspace: { id: string; name: string };
+  member: { id: string; personId: string; email: string };
+  signUpIsOpen: boolean;
+  /** The most workspaces that a person may own: in general, and if they came by open sign-up. Null: unlimited. */
+  most: { established: number | null; fromSignUp: number | null };
+};
+
+/** Creates a workspace with the person as its owner. The person came by open sign-up if they own no workspace of another origin. Locks the
+ * person's row, so that concurrent calls cannot exceed the limit together. The number: the limit that the person has reached. */
+export async function createOwnedWorkspace(sql: Sql, input: OwnedWorkspace): Promise<Workspace | number> {
   return await sql.begin(async (tx) => {
-    const workspace = await createWorkspace(tx, input.workspace);
+    await tx`select 1 from people where id = ${input.member.personId} for no key update`;
+    const [owned] = await tx<{ owned: number; isEstablished: boolean }[]>`
+      select count(*)::int as owned, coalesce(bool_or(not w.from_sign_up), false) as "isEstablished"
+      from members m join workspaces w on w.id = m.workspace_id where m.person_id = ${input.member.personId} and m.role = 'owner'`;
+    const fromSignUp = input.signUpIsOpen && !owned!.isEstablished;
+    const most = fromSignUp ? input.most.fromSignUp : input.most.established;
+    if (most !== null && owned!.owned >= most) return most;
+    const workspace = await createWorkspace(tx, { ...input.workspace, fromSignUp });
     await addFirstOwner(tx, { ...input.member, workspaceId: workspace.id });
     return workspace;
   });
@@ -69,6 +82,11 @@ export async function listMembers(
     select m.id, m.email, p.name, m.role, m.invited_at as "invitedAt", m.joined_at as "joinedAt"
     from members m left join people p on p.id = m.person_id
     where m.workspace_id = ${page.workspaceId} and m.email collate "C" > ${page.after} order by m.email collate "C" limit ${page.limit}`;
+}
+
+/** Unique index of members by address. */
+export async function isMemberOrInvited(sql: Sql, workspaceId: string, email: string): Promise<boolean> {
+  return (await sql`select 1 from members where workspace_id = ${workspaceId} and email = ${email}`).length > 0;
 }
 
 /** Creates an invitation or renews an open one. Undefined when the person is already a member. */
@@ -168,10 +186,13 @@ async function lockMember(sql: Sql, workspaceId: string, id: string) {
 }
 
 /** Creates a workspace together with its event counter. */
-export async function createWorkspace(sql: Sql, workspace: { id: string; name: string }): Promise<Workspace> {
+export async function createWorkspace(
+  sql: Sql,
+  workspace: { id: string; name: string; fromSignUp?: boolean },
+): Promise<Workspace> {
   const [row] = await sql.write<Workspace[]>`
     with counter as (insert into event_counters (workspace_id) values (${workspace.id}))
-    insert into workspaces (id, name) values (${workspace.id}, ${workspace.name})
+    insert into workspaces (id, name, from_sign_up) values (${workspace.id}, ${workspace.name}, ${workspace.fromSignUp ?? false})
     returning id, name, created_at as "createdAt", updated_at as "updatedAt"`;
   return row!;
 }

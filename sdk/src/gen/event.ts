@@ -29,7 +29,11 @@ export type Event =
   | (EventEnvelope & { type: "email.replied"; replied: EmailRepliedEvent })
   | (EventEnvelope & { type: "email.received"; received: EmailReceivedEvent })
   | (EventEnvelope & { type: "domain.updated"; domainUpdated: DomainUpdatedEvent })
-  | (EventEnvelope & { type: "webhook.disabled"; webhookDisabled: WebhookDisabledEvent });
+  | (EventEnvelope & { type: "webhook.disabled"; webhookDisabled: WebhookDisabledEvent })
+  | (EventEnvelope & { type: "workspace.quota"; workspaceQuota: WorkspaceQuotaEvent })
+  | (EventEnvelope & { type: "workspace.warning"; workspaceWarning: WorkspaceWarningEvent })
+  | (EventEnvelope & { type: "workspace.suspended"; workspaceSuspended: WorkspaceSuspendedEvent })
+  | (EventEnvelope & { type: "workspace.resumed"; workspaceResumed: WorkspaceResumedEvent });
 
 /** The field of the payload, by event type. */
 export const payloadFields = {
@@ -45,6 +49,10 @@ export const payloadFields = {
   "email.received": "received",
   "domain.updated": "domainUpdated",
   "webhook.disabled": "webhookDisabled",
+  "workspace.quota": "workspaceQuota",
+  "workspace.warning": "workspaceWarning",
+  "workspace.suspended": "workspaceSuspended",
+  "workspace.resumed": "workspaceResumed",
 } as const;
 
 /** An event with its position in the workspace's log. */
@@ -307,6 +315,52 @@ export interface WebhookDisabledEvent {
   failingSince?: string;
 }
 
+/** Payload of `workspace.quota`. */
+export interface WorkspaceQuotaEvent {
+  /** The quota. */
+  kind: QuotaKind;
+  /** 80 or 100: the part of the quota that was reached. At 100, more is refused. */
+  percent: number;
+  /** The most that the workspace may use. */
+  limit: string;
+  /** What the workspace used when this was noticed. */
+  used: string;
+  /** When the current hour or day ends and the count starts again. Absent for a quota that does not count by time. */
+  resetsAt?: string;
+}
+
+/** Figures about the last recipients of a workspace that exceed a limit. */
+export interface SendingWarning {
+  /** `bounces` or `complaints`. */
+  figure: string;
+  /** The number of bounces or complaints. */
+  count: number;
+  /** The number of recipients that they are counted over. */
+  recipients: number;
+  /** The figures and the limit, in a sentence. */
+  message: string;
+}
+
+/** Payload of `workspace.warning`. */
+export interface WorkspaceWarningEvent {
+  /** The figures. */
+  warning: SendingWarning;
+}
+
+/** Payload of `workspace.suspended`. */
+export interface WorkspaceSuspendedEvent {
+  /** Why, in a sentence. */
+  reason: string;
+  /** The figures, if bounces or complaints were the reason. Absent when the operator suspended the workspace. */
+  warning?: SendingWarning;
+}
+
+/** Payload of `workspace.resumed`. */
+export interface WorkspaceResumedEvent {
+  /** When the suspension began. */
+  suspendedAt: string;
+}
+
 /** Whether a new attempt could succeed after a bounce. */
 export type BounceType =
   | "BOUNCE_TYPE_UNSPECIFIED"
@@ -324,3 +378,16 @@ export type Verdict =
   | "VERDICT_NONE"
   | "VERDICT_TEMPERROR"
   | "VERDICT_PERMERROR";
+
+/** What a quota limits. */
+export type QuotaKind =
+  | "QUOTA_KIND_UNSPECIFIED"
+  | "QUOTA_KIND_EMAILS_PER_HOUR"
+  | "QUOTA_KIND_EMAILS_PER_DAY"
+  | "QUOTA_KIND_STORED_BYTES"
+  | "QUOTA_KIND_INBOUND_PER_HOUR"
+  | "QUOTA_KIND_DOMAINS"
+  | "QUOTA_KIND_KEYS"
+  | "QUOTA_KIND_WEBHOOKS"
+  | "QUOTA_KIND_MEMBERS"
+  | "QUOTA_KIND_STREAMS";

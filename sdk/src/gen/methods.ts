@@ -114,6 +114,8 @@ import type {
   UpdateMemberResponse,
   RemoveMemberRequest,
   RemoveMemberResponse,
+  GetQuotasRequest,
+  GetQuotasResponse,
 } from "./workspace.ts";
 
 /** Methods with one response. */
@@ -239,6 +241,8 @@ export interface UnaryMethods {
   "WorkspaceService/UpdateMember": { request: UpdateMemberRequest; response: UpdateMemberResponse };
   /** Removes a member or revokes an invitation. Keys that the member created stay valid. Only for owners; keys cannot call it. */
   "WorkspaceService/RemoveMember": { request: RemoveMemberRequest; response: RemoveMemberResponse };
+  /** Returns the quotas of a workspace with what is used of them, and whether the workspace is suspended or warned. */
+  "WorkspaceService/GetQuotas": { request: GetQuotasRequest; response: GetQuotasResponse };
 }
 
 /** Methods with a stream of responses. */

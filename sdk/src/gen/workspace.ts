@@ -1,4 +1,6 @@
 // Generated from the contract in proto/ by "npm run generate": the types of v1/workspace.proto. Do not edit.
+import type { QuotaKind, SendingWarning } from "./event.ts";
+
 /** A workspace. */
 export interface Workspace {
   /** Identifier of the workspace, `ws_` and a UUID. */
@@ -137,6 +139,42 @@ export interface RemoveMemberRequest {
 export interface RemoveMemberResponse {
   /** Result of the call, in a sentence. */
   message: string;
+}
+
+/** Request of GetQuotas. */
+export interface GetQuotasRequest {
+  /** Id of the workspace. Empty: the workspace that the call is made in. */
+  workspaceId?: string;
+}
+
+/** Response of GetQuotas. */
+export interface GetQuotasResponse {
+  /** Every kind of quota, in the order of QuotaKind. */
+  quotas: Quota[];
+  /** Absent unless the workspace is suspended. */
+  suspension?: Suspension;
+  /** Absent unless bounces or complaints exceed a limit. */
+  warning?: SendingWarning;
+}
+
+/** One quota of a workspace. */
+export interface Quota {
+  /** What is limited. */
+  kind: QuotaKind;
+  /** The most that the workspace may use. Absent: unlimited. */
+  limit?: string;
+  /** What the workspace uses now. */
+  used: string;
+  /** When the current hour or day ends and the count starts again. Absent for a quota that does not count by time. */
+  resetsAt?: string;
+}
+
+/** A suspension of a workspace: it cannot send, its queued mail waits, and everything else works. */
+export interface Suspension {
+  /** Why, in a sentence. */
+  reason: string;
+  /** Since when. */
+  suspendedAt: string;
 }
 
 /** What a member may do in a workspace. */

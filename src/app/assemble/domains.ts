@@ -21,6 +21,7 @@ import type { Log } from "../../ops/log.ts";
 import { Problem } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import type { Secrets } from "../../postgres/sealing.ts";
+import type { Quotas } from "../../quotas/quotas.ts";
 import type { Config } from "../config.ts";
 
 export type Dns = {
@@ -76,12 +77,16 @@ export type Domains = {
   stop(): Promise<void>;
 };
 
-export function createDomains(deps: DnsDeps & { secrets: Secrets; dns: Dns; onEvent?: () => void }): Domains {
+/** `quotas` is undefined for the operator's commands. */
+type DomainDeps = DnsDeps & { secrets: Secrets; dns: Dns; quotas?: Quotas; onEvent?: () => void };
+
+export function createDomains(deps: DomainDeps): Domains {
   const { config, sql, log, dns } = deps;
   const { zone, region, verifyIntervalMs } = config;
   const { secrets, nowMs } = deps;
   const makeKeys = createKeyMaker();
-  const registrar = createRegistrar({ sql, secrets, nowMs, makeKeys, zone, region });
+  const { quotas } = deps;
+  const registrar = createRegistrar({ sql, secrets, nowMs, makeKeys, zone, region, quotas });
   const rotate = createRotate({ sql, secrets, nowMs, makeKeys });
   const check = createDomainCheck({ resolver: dns.resolver, authoritative: dns.authoritative });
   const checker = createChecker({ sql, log, check, zone, verifyIntervalMs, nowMs, onEvent: deps.onEvent });

@@ -9,6 +9,7 @@ import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Wake } from "../../postgres/wake.ts";
+import { createInboundQuota } from "../../quotas/inbound-quota.ts";
 import { createBudget } from "../../shares/budget.ts";
 import { createCertificate } from "../../smtp/server/certificate.ts";
 import { createSmtpServer } from "../../smtp/server/server.ts";
@@ -42,6 +43,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     nowMs,
     parser,
     onEvent,
+    hasRoom: createInboundQuota({ sql, defaults: config.quotas }),
     findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey }),
     reports: createReports({ sql, log, nowMs, returnPathKey, onEvent }),
     verdicts: createVerdicts({

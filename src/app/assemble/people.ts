@@ -1,7 +1,7 @@
 /** Wires people: sign-up and sign-in, their HTTP pages, session callers for the API's gate, and WorkspaceService. Called by assemble.ts. */
 import { rm } from "node:fs/promises";
 import type { Accept } from "../../emails/accept.ts";
-import { createSystemMail } from "../../emails/system-mail.ts";
+import { createSystemMail, type SystemMail } from "../../emails/system-mail.ts";
 import type { ServiceEntry } from "../../http/call.ts";
 import type { Page } from "../../http/dispatch.ts";
 import type { SessionCallers } from "../../http/gate.ts";
@@ -14,6 +14,7 @@ import { createPeople } from "../../people/people.ts";
 import { createSessionCallers } from "../../people/session-caller.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import type { Secrets } from "../../postgres/sealing.ts";
+import type { Quotas } from "../../quotas/quotas.ts";
 import { createWorkspaceService } from "../../workspaces/service.ts";
 import { baseUrl } from "../base-url.ts";
 import type { Config } from "../config.ts";
@@ -23,6 +24,7 @@ import { firstSignUpFile, writePrivate } from "../files.ts";
 export type FirstSignUp = { link: string; file: string };
 
 export type PeopleParts = {
+  mail: SystemMail;
   service: ServiceEntry;
   sessions: SessionCallers;
   pages: Map<string, Page>;
@@ -38,6 +40,7 @@ type PeopleWiring = {
   clock: Clock;
   secrets: Secrets;
   accept: Accept;
+  quotas: Quotas;
   workspaceId: string;
   /** A domain of the first workspace that can send in capture mode. */
   exampleDomain: string | undefined;
@@ -65,9 +68,13 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     nowMs: clock.nowMs,
     onPerson: removeLink,
   });
-  const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mail });
+  const { quotas } = wiring;
+  const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mail, quotas });
+  const signUpIsOpen = config.signup === "open";
+  const { mostOwned } = config;
   return {
-    service: createWorkspaceService({ sql, clock, invitations }),
+    mail,
+    service: createWorkspaceService({ sql, clock, invitations, quotas, signUpIsOpen, mostOwned }),
     sessions: createSessionCallers({ people, publicUrl }),
     pages: peoplePages({ people, log, publicUrl, trustedProxies }),
     async onListening(httpPort) {

@@ -5,6 +5,7 @@ import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Wake } from "../../postgres/wake.ts";
+import type { Quotas } from "../../quotas/quotas.ts";
 import { createAttempt } from "../../webhooks/attempt.ts";
 import { createDeliver } from "../../webhooks/deliver.ts";
 import { createFollower } from "../../webhooks/follow.ts";
@@ -26,6 +27,7 @@ export type WebhookDeps = {
   clock: Clock;
   wake: Wake;
   store: Store;
+  quotas: Quotas;
   resolver: AddressResolver;
 };
 
@@ -44,7 +46,8 @@ export function createWebhooks(deps: WebhookDeps): Webhooks {
   const finder = createTargetFinder({ resolver: deps.resolver, guard });
   const poster = createPoster({ guard, finder, userAgent: `Posthorn-Webhooks/${version}`, timeoutMs });
   const attempt = createAttempt({ poster, secrets, render: eventJson, nowMs: clock.nowMs });
-  const service = createWebhookService({ sql, clock, secrets, check: finder.check, sendTest: attempt });
+  const { quotas } = deps;
+  const service = createWebhookService({ sql, clock, secrets, quotas, check: finder.check, sendTest: attempt });
 
   const settler = createWebhookSettler(sql, { disableAfterMs, onDisabled: () => wake.notify("events") });
   // A separate worker: a loop that loses track of a lease gives up its worker id, which must not end the delivery loop's leases.

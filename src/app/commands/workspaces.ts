@@ -1,8 +1,10 @@
-/** posthorn workspaces: creates and lists workspaces, on a running or a stopped instance. */
+/** posthorn workspaces: creates and lists workspaces, on a running or a stopped instance. workspace-quotas.ts has the other commands. */
 import { makeUuid, toWireId } from "../../postgres/ids.ts";
+import { readUsage } from "../../quotas/store/usage.ts";
 import { createWorkspace, findWorkspaceByName, listWorkspaces } from "../../workspaces/store.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import { withStore } from "./with-store.ts";
+import { stateOf, workspaceQuotas } from "./workspace-quotas.ts";
 
 const workspacesCreate: Command = {
   name: "workspaces create",
@@ -25,26 +27,41 @@ const workspacesCreate: Command = {
 
 const workspacesList: Command = {
   name: "workspaces list",
-  summary: "List all workspaces.",
+  summary: "List all workspaces, with what they sent in the current hour and day.",
   options: { json: { type: "boolean", help: "one JSON object per line" } },
   async run({ options, config }) {
     await withStore(config(), async ({ sql }) => {
-      const rows = await listWorkspaces(sql);
+      const workspaces = await listWorkspaces(sql);
+      const usages = await readUsage(
+        sql,
+        workspaces.map(({ id }) => id),
+      );
+      const usageOf = new Map(usages.map((usage) => [usage.id, usage]));
+      const rows = workspaces.flatMap((workspace) => {
+        const usage = usageOf.get(workspace.id);
+        return usage ? [{ workspace, usage, state: stateOf(usage) }] : [];
+      });
       if (options.json)
-        for (const row of rows)
-          process.stdout.write(`${JSON.stringify({ ...row, id: toWireId("workspace", row.id) })}\n`);
-      else
-        process.stdout.write(
-          table(
-            [
-              ["ID", "CREATED", "NAME"],
-              ...rows.map((w) => [toWireId("workspace", w.id), w.createdAt.toISOString(), w.name]),
-            ],
-            "",
-          ),
-        );
+        for (const { workspace, usage, state } of rows) {
+          const { used, fromSignUp } = usage;
+          const line = { ...workspace, id: toWireId("workspace", workspace.id), state, fromSignUp, used };
+          process.stdout.write(`${JSON.stringify(line)}\n`);
+        }
+      else {
+        const lines = rows.map(({ workspace, usage: { used }, state }) => [
+          toWireId("workspace", workspace.id),
+          workspace.createdAt.toISOString(),
+          state,
+          String(used.emailsPerHour),
+          String(used.emailsPerDay),
+          String(used.storedBytes),
+          workspace.name,
+        ]);
+        const head = ["ID", "CREATED", "STATE", "EMAILS/HOUR", "EMAILS/DAY", "STORED BYTES", "NAME"];
+        process.stdout.write(table([head, ...lines], ""));
+      }
     });
   },
 };
 
-export const workspaces = [workspacesCreate, workspacesList];
+export const workspaces = [workspacesCreate, workspacesList, ...workspaceQuotas];

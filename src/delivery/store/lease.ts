@@ -57,8 +57,8 @@ export async function findLanes(
   sql: Sql,
   limit: number,
   after: Lane = { destination: "", workspaceId: "00000000-0000-0000-0000-000000000000" },
-): Promise<(Lane & { dueInMs: number })[]> {
-  return await sql<(Lane & { dueInMs: number })[]>`
+): Promise<(Lane & { dueInMs: number; isSuspended: boolean })[]> {
+  return await sql<(Lane & { dueInMs: number; isSuspended: boolean })[]>`
     with recursive lane as (
       (select destination, workspace_id, due_at from recipients where status in ('queued', 'delayed')
           and (destination, workspace_id) > (${after.destination}::text, ${after.workspaceId}::uuid)
@@ -69,7 +69,8 @@ export async function findLanes(
         where r.status in ('queued', 'delayed') and (r.destination, r.workspace_id) > (lane.destination, lane.workspace_id)
         order by r.destination, r.workspace_id, r.due_at limit 1) next
     )
-    select destination, workspace_id as "workspaceId", (extract(epoch from due_at - ${serviceTime(sql)}) * 1000)::float8 as "dueInMs"
+    select destination, workspace_id as "workspaceId", (extract(epoch from due_at - ${serviceTime(sql)}) * 1000)::float8 as "dueInMs",
+      workspace_id in (select id from workspaces where suspended_at is not null) as "isSuspended"
     from lane limit ${limit}`;
 }
 
@@ -89,6 +90,7 @@ export async function leaseDue(
         as l(destination, workspace_id, quota)
       -- Always true, like the condition on position below: both make the planner expect few rows, so that later joins use primary keys.
       where l.quota + 0 = l.quota and not exists (select 1 from paused_destinations p where p.workspace_id = l.workspace_id and p.destination = l.destination)
+        and ${maySend(sql, sql`l.workspace_id`)}
     ), picked as materialized (
       select r.* from lane, live, lateral (
         select tableoid as part, ctid as row_location, workspace_id, email_id, position, destination, ${lost(sql)} as lost from recipients
@@ -131,7 +133,7 @@ export async function leaseExpired(
     select case when count(*) = ${limit} then max(r.due_at)::text end as next, coalesce(bool_or(${hasExpired(sql)}), false) as expired
     from (select workspace_id, email_id, due_at from recipients where destination = ${destination} and workspace_id = ${workspaceId}
       and status in ('queued', 'delayed') and due_at > ${after}::timestamptz order by due_at limit ${limit}) r
-    join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id`;
+    join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id where ${maySend(sql, sql`${workspaceId}::uuid`)}`;
   const next = scanned?.next ?? undefined;
   if (!scanned?.expired) return { rows: [], next };
   const rows = await sql<LeasedRow[]>`
@@ -179,7 +181,18 @@ function holders(sql: Sql, lease: string, pending: readonly number[]) {
 
 /** By service time, or by the database's clock if the caller named the time. */
 function hasExpired(sql: Sql) {
-  return sql`coalesce(e.default_expires_at <= ${serviceTime(sql)}, e.expires_at <= wall_time())`;
+  return sql`coalesce(${defaultExpiry(sql)} <= ${serviceTime(sql)}, e.expires_at <= wall_time())`;
+}
+
+/** Mail of a suspended workspace waits, and its default expiry waits as well: it is extended by the suspensions since the email was accepted.
+ * Service time. Primary key of workspace_suspensions. */
+function defaultExpiry(sql: Sql) {
+  return sql`e.default_expires_at + (select coalesce(sum(x.service_to - x.service_from), interval '0') from workspace_suspensions x
+    where x.workspace_id = e.workspace_id and x.began_at >= e.created_at)`;
+}
+
+function maySend(sql: Sql, workspaceId: ReturnType<Sql>) {
+  return sql`not exists (select 1 from workspaces w where w.id = ${workspaceId} and w.suspended_at is not null)`;
 }
 
 /** The worker of the row's lease died, and may have sent the final dot; or the database has lost an attempt. */
@@ -196,7 +209,7 @@ function leasedColumns(sql: Sql) {
     select l.workspace_id as "workspaceId", l.email_id as "emailId", l.position, l.kind, l.address, l.destination, l.attempts, l.reply,
       l.in_doubt as "inDoubt", l.doubts, e.domain_id as "domainId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.test,
       e.content_day::text as "contentDay", e.size_bytes::float8 as "sizeBytes", coalesce(e.scheduled_at, e.created_at) as date, e.expires_at as "expiresAt",
-      e.default_expires_at as "defaultExpiresAt", l.attempts = 0 and coalesce(e.scheduled_at > wall_time(), false) as early,
+      ${defaultExpiry(sql)} as "defaultExpiresAt", l.attempts = 0 and coalesce(e.scheduled_at > wall_time(), false) as early,
       s.reason as "suppressionReason", s.source_event as "sourceEvent"
     from leased l join emails e on e.workspace_id = l.workspace_id and e.id = l.email_id
     left join suppressions s on s.workspace_id = l.workspace_id and s.address = lower(l.address)`;

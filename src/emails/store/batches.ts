@@ -1,8 +1,11 @@
 /** Stores a batch of emails and its idempotency key in one transaction. Called by accept-batch.ts. */
 import type { Sql } from "../../postgres/pool.ts";
+import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
+import { refusalOf, repeatedOnRace } from "../../quotas/store/sending.ts";
 import {
   batchBytes,
   changedMeanwhile,
+  countEmails,
   insertEmails,
   insertPieces,
   type NewEmail,
@@ -16,17 +19,26 @@ export type NewBatch = {
   /** Returned again to later calls with the same key. */
   answer: unknown;
   idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
+  /** The quotas of workspaces without their own. Default: unlimited. */
+  quotas?: QuotaDefaults;
 };
 
 /** Undefined: the batch is stored. Otherwise the earlier use of the key; its `answer` is null if that was a single email. */
-export async function storeBatch(
-  sql: Sql,
-  batch: NewBatch,
-): Promise<{ requestHash: string; answer: unknown } | undefined> {
+export async function storeBatch(sql: Sql, batch: NewBatch): Promise<EarlierBatch | undefined> {
+  return await repeatedOnRace(() => storeOnce(sql, batch));
+}
+
+type EarlierBatch = { requestHash: string; answer: unknown };
+
+async function storeOnce(sql: Sql, batch: NewBatch): Promise<EarlierBatch | undefined> {
+  const { quotas = noDefaults } = batch;
   return await sql.begin(async (tx) => {
     if (batch.idempotency && !(await claimKey(tx, batch))) return await keyOf(tx, batch);
     if (batch.emails.length === 0) return undefined;
-    const leftOut = await insertEmails(tx, batch.emails, []);
+    const leftOut = await insertEmails(tx, batch.emails, { quotas });
+    // A quota that does not suffice for all emails refuses all of them: the caller can send a smaller batch.
+    const refused = leftOut.map(refusalOf).find((one) => one !== undefined);
+    if (refused) throw refused;
     // The domain could send when the batch was checked. The error makes the caller retry, which checks it again.
     if (leftOut.length > 0) throw changedMeanwhile("A sending domain was deleted or blocked");
     let slice: Piece[] = [];
@@ -40,6 +52,8 @@ export async function storeBatch(
       length = 0;
     }
     await insertPieces(tx, slice);
+    // At the end, because it locks the workspace's count until the commit.
+    await countEmails(tx, batch.emails, quotas);
     return undefined;
   });
 }

@@ -3,6 +3,7 @@
  * accept.ts and batches.ts.
  */
 
+import { systemKeyId } from "../../keys/store.ts";
 import type { Address } from "../../mail/address.ts";
 import { Problem } from "../../ops/problem.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
@@ -10,6 +11,16 @@ import { uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
 import { textArray } from "../../postgres/sql.ts";
+import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
+import {
+  counted,
+  countStored,
+  judged,
+  type Refusal,
+  refusalColumns,
+  refusalOf,
+  repeatedOnRace,
+} from "../../quotas/store/sending.ts";
 import type { BlockedDomain } from "../rules/check.ts";
 import type { RecipientKind } from "../rules/request.ts";
 
@@ -50,10 +61,11 @@ export type NewEmail = {
   idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
 };
 
-/** The email is stored, or its idempotency key was already used for `emailId`, or its domain may not send. */
+/** The email is stored, or its idempotency key was already used for `emailId`, or its domain or its workspace may not send. */
 export type Accepted =
   | { stored: true }
   | { stored: false; emailId: string; requestHash: string }
+  | { stored: false; emailId: undefined; refused: Problem }
   | { stored: false; emailId: undefined; domain: BlockedDomain | undefined };
 
 /** Content is stored in pieces of this length. */
@@ -65,13 +77,16 @@ export type EmailStore = { accept(email: NewEmail): Promise<Accepted>; idle(): P
 
 export type EmailStoreOptions = {
   concurrency?: number;
+  /** The quotas of workspaces without their own. Default: unlimited. */
+  quotas?: QuotaDefaults;
   /** Called with emails right after they were committed together. */
   onStored?(emails: readonly NewEmail[]): void;
 };
 
 export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): EmailStore {
+  const { quotas = noDefaults } = options;
   const group = createGroupCommit<NewEmail, Accepted>({
-    run: (emails) => answer(emails, acceptBatch(sql, emails)),
+    run: (emails) => answer(emails, acceptBatch(sql, emails, quotas)),
     maxItems: 200,
     maxBytes: batchBytes,
     // bench/send with 64 concurrent callers: 3,000/s with two statements at any time, 3,450/s if the second one starts only
@@ -87,7 +102,7 @@ export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): Ema
     accept(email) {
       const bytes = email.parts.reduce((sum, part) => sum + part.length, 0);
       if (bytes <= batchBytes) return group.add(email, bytes);
-      return answer([email], acceptLarge(sql, email)).then(([accepted]) => accepted!);
+      return answer([email], acceptLarge(sql, email, quotas)).then(([accepted]) => accepted!);
     },
     idle: group.idle,
   };
@@ -104,35 +119,51 @@ export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): Ema
   }
 }
 
-async function acceptBatch(sql: Sql, emails: NewEmail[]): Promise<LeftOut[]> {
+async function acceptBatch(sql: Sql, emails: NewEmail[], quotas: QuotaDefaults): Promise<LeftOut[]> {
   // Keys are inserted in sorted order, so that two nodes with the same keys cannot deadlock.
   const sorted = [...emails].sort((a, b) => ((a.idempotency?.key ?? "") < (b.idempotency?.key ?? "") ? -1 : 1));
   const pieces = emails.flatMap((email) => [...piecesOf(email)]);
-  return await insertEmails(sql, sorted, pieces);
+  return await repeatedOnRace(() => insertEmails(sql, sorted, { pieces, quotas }));
 }
 
 /** Inserts content that is too large for one statement in pieces within one transaction, so that other calls run in between. */
-async function acceptLarge(sql: Sql, email: NewEmail): Promise<LeftOut[]> {
-  return await sql.begin(async (tx) => {
-    const leftOut = await insertEmails(tx, [email], []);
-    if (leftOut.length > 0) return leftOut;
-    let slice: Piece[] = [];
-    for (const piece of piecesOf(email)) {
-      slice.push(piece);
-      if (slice.length < batchBytes / pieceLength) continue;
+async function acceptLarge(sql: Sql, email: NewEmail, quotas: QuotaDefaults): Promise<LeftOut[]> {
+  return await repeatedOnRace(() =>
+    sql.begin(async (tx) => {
+      const leftOut = await insertEmails(tx, [email], { quotas });
+      if (leftOut.length > 0) return leftOut;
+      let slice: Piece[] = [];
+      for (const piece of piecesOf(email)) {
+        slice.push(piece);
+        if (slice.length < batchBytes / pieceLength) continue;
+        await insertPieces(tx, slice);
+        slice = [];
+      }
       await insertPieces(tx, slice);
-      slice = [];
-    }
-    await insertPieces(tx, slice);
-    return leftOut;
-  });
+      // At the end, because it locks the workspace's count until the commit.
+      await countEmails(tx, [email], quotas);
+      return leftOut;
+    }),
+  );
 }
 
-/** An email that was not stored: its domain may not send, or its idempotency key was already used. */
-export type LeftOut = { id: string; canSend: boolean | null; status: string | null; note: string | null };
+/** An email that was not stored: its domain or its workspace may not send, or its idempotency key was already used. */
+export type LeftOut = { id: string; canSend: boolean | null; status: string | null; note: string | null } & Refusal;
+
+export type InsertOptions = {
+  quotas: QuotaDefaults;
+  /** All content of the emails, which are counted in the same statement. Undefined: content follows, and then a call of countEmails. */
+  pieces?: Piece[];
+};
 
 /** Returns the emails that were not stored, nearly always none. */
-export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]): Promise<LeftOut[]> {
+export async function insertEmails(
+  sql: Sql,
+  emails: NewEmail[],
+  { quotas, pieces: content }: InsertOptions,
+): Promise<LeftOut[]> {
+  const pieces = content ?? [];
+  const countsNow = content !== undefined;
   const rows = JSON.stringify(emails.map(emailRow));
   const recipients = JSON.stringify(emails.flatMap(recipientRows));
   return await sql.write<LeftOut[]>`
@@ -140,11 +171,11 @@ export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]
       select x.*, d.id as domain_id, d.can_send, d.status, d.note
       from json_to_recordset((${rows}::text)::json) as x(
         id uuid, workspace_id uuid, key_id uuid, domain text, from_address text, subject text, message_id text,
-        envelope jsonb, metadata jsonb, test boolean, total integer, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
+        envelope jsonb, metadata jsonb, test boolean, free boolean, total integer, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
         retry_for interval, created_at timestamptz, idempotency_key text, request_hash text, kept_for interval)
       left join domains d on d.workspace_id = x.workspace_id and d.domain = x.domain and d.deleted_at is null
-    ), input as (
-      select * from requested where can_send
+    ), ${judged(sql, quotas)}, input as (
+      select * from judged where can_send and refusal is null
     ), claimed as (
       insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
       select workspace_id, idempotency_key, request_hash, id, ${serviceTime(sql)} + kept_for from input where idempotency_key is not null
@@ -176,8 +207,22 @@ export async function insertEmails(sql: Sql, emails: NewEmail[], pieces: Piece[]
       from unnest(${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[], ${pieces.map((p) => p.piece)}::int[],
         ${textArray(pieces.map((p) => p.data))}::text[]) as p(email_id, part, piece, data)
       join storable s on s.id = p.email_id
-    )
-    select id, can_send as "canSend", status, note from requested where id not in (select id from storable)`;
+    )${countsNow ? sql`, ${counted(sql)}` : sql``}
+    select j.id, j.can_send as "canSend", j.status, j.note, ${refusalColumns(sql)}
+    from judged j join share s using (workspace_id) where j.id not in (select id from storable)`;
+}
+
+/** Counts emails whose content is stored by now, as the last statement of their transaction. Mail of Posthorn itself does not count. */
+export async function countEmails(sql: Sql, emails: readonly NewEmail[], quotas: QuotaDefaults): Promise<void> {
+  await countStored(
+    sql,
+    emails.filter((email) => !isSystemMail(email)),
+    quotas,
+  );
+}
+
+function isSystemMail({ keyId }: NewEmail): boolean {
+  return keyId === systemKeyId;
 }
 
 export type Piece = { workspaceId: string; emailId: string; part: number; piece: number; data: string };
@@ -192,17 +237,19 @@ export async function insertPieces(sql: Sql, pieces: Piece[]): Promise<void> {
 }
 
 /**
- * An email that was left out although its domain may send repeats an earlier one with the same key, which is its answer.
+ * An email that was left out although it may be sent repeats an earlier one with the same key, which is its answer.
  * Only these few wait for the query; if it fails, the other emails are still reported as stored.
  */
 function answersFor(sql: Sql, emails: readonly NewEmail[], leftOut: readonly LeftOut[]) {
   const byId = new Map(leftOut.map((row) => [row.id, row]));
-  const repeated = emails.filter(({ id }) => byId.get(id)?.canSend);
+  const repeated = emails.filter(({ id }) => byId.get(id)?.canSend && byId.get(id)!.refusal === null);
   const firsts = repeated.length === 0 ? undefined : findFirsts(sql, repeated);
   return emails.map((email): Accepted | Promise<Accepted> => {
     const left = byId.get(email.id);
     if (!left) return { stored: true };
     if (!left.canSend) return { stored: false, emailId: undefined, domain: blockedDomain(left) };
+    const refused = refusalOf(left);
+    if (refused) return { stored: false, emailId: undefined, refused };
     return firsts!.then((found) => {
       const first = found.get(keyOf(email)!);
       // The key expired between the two statements, or housekeeping deleted it: the caller can retry.
@@ -260,6 +307,7 @@ function emailRow(email: NewEmail) {
     envelope: email.envelope,
     metadata: email.metadata,
     test: email.test,
+    free: isSystemMail(email),
     total: email.recipients.length,
     size_bytes: email.sizeBytes,
     scheduled_at: email.scheduledAt,

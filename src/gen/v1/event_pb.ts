@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/event.proto.
  */
 export const file_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("Cg52MS9ldmVudC5wcm90bxICdjEi9gUKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZW1haWxfaWQYBCABKAkSEgoKbWVzc2FnZV9pZBgFIAEoCRIpCghtZXRhZGF0YRgGIAMoCzIXLnYxLkV2ZW50Lk1ldGFkYXRhRW50cnkSIgoEc2VudBgKIAEoCzISLnYxLkVtYWlsU2VudEV2ZW50SAASLAoJZGVsaXZlcmVkGAsgASgLMhcudjEuRW1haWxEZWxpdmVyZWRFdmVudEgAEigKB2RlbGF5ZWQYDCABKAsyFS52MS5FbWFpbERlbGF5ZWRFdmVudEgAEigKB2JvdW5jZWQYDSABKAsyFS52MS5FbWFpbEJvdW5jZWRFdmVudEgAEi4KCnN1cHByZXNzZWQYDiABKAsyGC52MS5FbWFpbFN1cHByZXNzZWRFdmVudEgAEiYKBmZhaWxlZBgPIAEoCzIULnYxLkVtYWlsRmFpbGVkRXZlbnRIABIqCghjYW5jZWxlZBgQIAEoCzIWLnYxLkVtYWlsQ2FuY2VsZWRFdmVudEgAEi4KCmNvbXBsYWluZWQYESABKAsyGC52MS5FbWFpbENvbXBsYWluZWRFdmVudEgAEigKB3JlcGxpZWQYEiABKAsyFS52MS5FbWFpbFJlcGxpZWRFdmVudEgAEioKCHJlY2VpdmVkGBMgASgLMhYudjEuRW1haWxSZWNlaXZlZEV2ZW50SAASMAoOZG9tYWluX3VwZGF0ZWQYFCABKAsyFi52MS5Eb21haW5VcGRhdGVkRXZlbnRIABI0ChB3ZWJob29rX2Rpc2FibGVkGBUgASgLMhgudjEuV2ViaG9va0Rpc2FibGVkRXZlbnRIABovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHcGF5bG9hZCI2CgpFdmVudEVudHJ5Eg4KBmN1cnNvchgBIAEoCRIYCgVldmVudBgCIAEoCzIJLnYxLkV2ZW50Ik4KB1Rsc0luZm8SEAoIcHJvdG9jb2wYASABKAkSDgoGY2lwaGVyGAIgASgJEhAKCHZlcmlmaWVkGAMgASgIEg8KB210YV9zdHMYBCABKAkihAEKCFZlcmRpY3RzEhgKA3NwZhgBIAEoDjILLnYxLlZlcmRpY3QSEgoKc3BmX2RvbWFpbhgCIAEoCRIZCgRka2ltGAMgASgOMgsudjEuVmVyZGljdBITCgtka2ltX2RvbWFpbhgEIAEoCRIaCgVkbWFyYxgFIAEoDjILLnYxLlZlcmRpY3QibwoRSW5ib3VuZEF0dGFjaG1lbnQSCgoCaWQYASABKAkSEAoIZmlsZW5hbWUYAiABKAkSFAoMY29udGVudF90eXBlGAMgASgJEhIKCnNpemVfYnl0ZXMYBCABKAUSEgoKY29udGVudF9pZBgFIAEoCSKpAQoORW1haWxTZW50RXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCRIRCglyZW1vdGVfbXgYAiABKAkSGAoDdGxzGAMgASgLMgsudjEuVGxzSW5mbxISCgpzbXRwX3JlcGx5GAQgASgJEhAKCGF0dGVtcHRzGAUgASgFEhoKEnBvc3NpYmxlX2R1cGxpY2F0ZRgGIAEoCBIUCgxyZWxheV9yZWFzb24YByABKAkimAEKE0VtYWlsRGVsaXZlcmVkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCRIRCglyZW1vdGVfbXgYAiABKAkSGAoDdGxzGAMgASgLMgsudjEuVGxzSW5mbxISCgpzbXRwX3JlcGx5GAQgASgJEhAKCGF0dGVtcHRzGAUgASgFEhoKEnBvc3NpYmxlX2R1cGxpY2F0ZRgGIAEoCCLaAQoRRW1haWxEZWxheWVkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCRIzCg9uZXh0X2F0dGVtcHRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNhdGVnb3J5GAMgASgJEhUKDWVuaGFuY2VkX2NvZGUYBCABKAkSEgoKc210cF9yZXBseRgFIAEoCRIRCglyZW1vdGVfbXgYBiABKAkSEAoIYXR0ZW1wdHMYByABKAUSGgoScG9zc2libGVfZHVwbGljYXRlGAggASgIIsoBChFFbWFpbEJvdW5jZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEiMKC2JvdW5jZV90eXBlGAIgASgOMg4udjEuQm91bmNlVHlwZRIQCghjYXRlZ29yeRgDIAEoCRIVCg1lbmhhbmNlZF9jb2RlGAQgASgJEhIKCnNtdHBfcmVwbHkYBSABKAkSEQoJcmVtb3RlX214GAYgASgJEhAKCGF0dGVtcHRzGAcgASgFEhoKEnBvc3NpYmxlX2R1cGxpY2F0ZRgIIAEoCCJqChRFbWFpbFN1cHByZXNzZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEiUKBnJlYXNvbhgCIAEoDjIVLnYxLlN1cHByZXNzaW9uUmVhc29uEhcKD3NvdXJjZV9ldmVudF9pZBgDIAEoCSJaChBFbWFpbEZhaWxlZEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkSEAoIY2F0ZWdvcnkYAiABKAkSDgoGcmVhc29uGAMgASgJEhAKCGF0dGVtcHRzGAQgASgFIigKEkVtYWlsQ2FuY2VsZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJIoUBChRFbWFpbENvbXBsYWluZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEhUKDWZlZWRiYWNrX3R5cGUYAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCRIuCgphcnJpdmVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKOAgoRRW1haWxSZXBsaWVkRXZlbnQSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAMoCRIPCgdzdWJqZWN0GAMgASgJEgwKBGJvZHkYBCABKAkSEAoIbmV3X3RleHQYBSABKAkSDAoEaHRtbBgGIAEoCRISCgptZXNzYWdlX2lkGAcgASgJEhMKC2luX3JlcGx5X3RvGAggASgJEhcKD3BhcmVudF9lbWFpbF9pZBgJIAEoCRISCgppbmJvdW5kX2lkGAogASgJEh4KCHZlcmRpY3RzGAsgASgLMgwudjEuVmVyZGljdHMSKgoLYXR0YWNobWVudHMYDCADKAsyFS52MS5JbmJvdW5kQXR0YWNobWVudCKVAgoSRW1haWxSZWNlaXZlZEV2ZW50EgwKBGZyb20YASABKAkSCgoCdG8YAiADKAkSDwoHc3ViamVjdBgDIAEoCRIMCgRib2R5GAQgASgJEgwKBGh0bWwYBSABKAkSEgoKbWVzc2FnZV9pZBgGIAEoCRITCgtpbl9yZXBseV90bxgHIAEoCRIXCg9wYXJlbnRfZW1haWxfaWQYCCABKAkSEgoKaW5ib3VuZF9pZBgJIAEoCRIWCg5hdXRvX3N1Ym1pdHRlZBgKIAEoCBIeCgh2ZXJkaWN0cxgLIAEoCzIMLnYxLlZlcmRpY3RzEioKC2F0dGFjaG1lbnRzGAwgAygLMhUudjEuSW5ib3VuZEF0dGFjaG1lbnQivAEKEkRvbWFpblVwZGF0ZWRFdmVudBIRCglkb21haW5faWQYASABKAkSDgoGZG9tYWluGAIgASgJEiAKBnN0YXR1cxgDIAEoDjIQLnYxLkRvbWFpblN0YXR1cxIpCg9wcmV2aW91c19zdGF0dXMYBCABKA4yEC52MS5Eb21haW5TdGF0dXMSEAoIY2FuX3NlbmQYBSABKAgSEwoLY2FuX3JlY2VpdmUYBiABKAgSDwoHbWVzc2FnZRgHIAEoCSJ6ChRXZWJob29rRGlzYWJsZWRFdmVudBISCgp3ZWJob29rX2lkGAEgASgJEgsKA3VybBgCIAEoCRIOCgZyZWFzb24YAyABKAkSMQoNZmFpbGluZ19zaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqfQoKQm91bmNlVHlwZRIbChdCT1VOQ0VfVFlQRV9VTlNQRUNJRklFRBAAEhkKFUJPVU5DRV9UWVBFX1BFUk1BTkVOVBABEhkKFUJPVU5DRV9UWVBFX1RSQU5TSUVOVBACEhwKGEJPVU5DRV9UWVBFX1VOREVURVJNSU5FRBADKrEBCgdWZXJkaWN0EhcKE1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIQCgxWRVJESUNUX1BBU1MQARIQCgxWRVJESUNUX0ZBSUwQAhIUChBWRVJESUNUX1NPRlRGQUlMEAMSEwoPVkVSRElDVF9ORVVUUkFMEAQSEAoMVkVSRElDVF9OT05FEAUSFQoRVkVSRElDVF9URU1QRVJST1IQBhIVChFWRVJESUNUX1BFUk1FUlJPUhAHYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_domain, file_v1_suppression]);
+  fileDesc("Cg52MS9ldmVudC5wcm90bxICdjEi1gcKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZW1haWxfaWQYBCABKAkSEgoKbWVzc2FnZV9pZBgFIAEoCRIpCghtZXRhZGF0YRgGIAMoCzIXLnYxLkV2ZW50Lk1ldGFkYXRhRW50cnkSIgoEc2VudBgKIAEoCzISLnYxLkVtYWlsU2VudEV2ZW50SAASLAoJZGVsaXZlcmVkGAsgASgLMhcudjEuRW1haWxEZWxpdmVyZWRFdmVudEgAEigKB2RlbGF5ZWQYDCABKAsyFS52MS5FbWFpbERlbGF5ZWRFdmVudEgAEigKB2JvdW5jZWQYDSABKAsyFS52MS5FbWFpbEJvdW5jZWRFdmVudEgAEi4KCnN1cHByZXNzZWQYDiABKAsyGC52MS5FbWFpbFN1cHByZXNzZWRFdmVudEgAEiYKBmZhaWxlZBgPIAEoCzIULnYxLkVtYWlsRmFpbGVkRXZlbnRIABIqCghjYW5jZWxlZBgQIAEoCzIWLnYxLkVtYWlsQ2FuY2VsZWRFdmVudEgAEi4KCmNvbXBsYWluZWQYESABKAsyGC52MS5FbWFpbENvbXBsYWluZWRFdmVudEgAEigKB3JlcGxpZWQYEiABKAsyFS52MS5FbWFpbFJlcGxpZWRFdmVudEgAEioKCHJlY2VpdmVkGBMgASgLMhYudjEuRW1haWxSZWNlaXZlZEV2ZW50SAASMAoOZG9tYWluX3VwZGF0ZWQYFCABKAsyFi52MS5Eb21haW5VcGRhdGVkRXZlbnRIABI0ChB3ZWJob29rX2Rpc2FibGVkGBUgASgLMhgudjEuV2ViaG9va0Rpc2FibGVkRXZlbnRIABIyCg93b3Jrc3BhY2VfcXVvdGEYFiABKAsyFy52MS5Xb3Jrc3BhY2VRdW90YUV2ZW50SAASNgoRd29ya3NwYWNlX3dhcm5pbmcYFyABKAsyGS52MS5Xb3Jrc3BhY2VXYXJuaW5nRXZlbnRIABI6ChN3b3Jrc3BhY2Vfc3VzcGVuZGVkGBggASgLMhsudjEuV29ya3NwYWNlU3VzcGVuZGVkRXZlbnRIABI2ChF3b3Jrc3BhY2VfcmVzdW1lZBgZIAEoCzIZLnYxLldvcmtzcGFjZVJlc3VtZWRFdmVudEgAGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdwYXlsb2FkIjYKCkV2ZW50RW50cnkSDgoGY3Vyc29yGAEgASgJEhgKBWV2ZW50GAIgASgLMgkudjEuRXZlbnQiTgoHVGxzSW5mbxIQCghwcm90b2NvbBgBIAEoCRIOCgZjaXBoZXIYAiABKAkSEAoIdmVyaWZpZWQYAyABKAgSDwoHbXRhX3N0cxgEIAEoCSKEAQoIVmVyZGljdHMSGAoDc3BmGAEgASgOMgsudjEuVmVyZGljdBISCgpzcGZfZG9tYWluGAIgASgJEhkKBGRraW0YAyABKA4yCy52MS5WZXJkaWN0EhMKC2RraW1fZG9tYWluGAQgASgJEhoKBWRtYXJjGAUgASgOMgsudjEuVmVyZGljdCJvChFJbmJvdW5kQXR0YWNobWVudBIKCgJpZBgBIAEoCRIQCghmaWxlbmFtZRgCIAEoCRIUCgxjb250ZW50X3R5cGUYAyABKAkSEgoKc2l6ZV9ieXRlcxgEIAEoBRISCgpjb250ZW50X2lkGAUgASgJIqkBCg5FbWFpbFNlbnRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEhEKCXJlbW90ZV9teBgCIAEoCRIYCgN0bHMYAyABKAsyCy52MS5UbHNJbmZvEhIKCnNtdHBfcmVwbHkYBCABKAkSEAoIYXR0ZW1wdHMYBSABKAUSGgoScG9zc2libGVfZHVwbGljYXRlGAYgASgIEhQKDHJlbGF5X3JlYXNvbhgHIAEoCSKYAQoTRW1haWxEZWxpdmVyZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEhEKCXJlbW90ZV9teBgCIAEoCRIYCgN0bHMYAyABKAsyCy52MS5UbHNJbmZvEhIKCnNtdHBfcmVwbHkYBCABKAkSEAoIYXR0ZW1wdHMYBSABKAUSGgoScG9zc2libGVfZHVwbGljYXRlGAYgASgIItoBChFFbWFpbERlbGF5ZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEjMKD25leHRfYXR0ZW1wdF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIY2F0ZWdvcnkYAyABKAkSFQoNZW5oYW5jZWRfY29kZRgEIAEoCRISCgpzbXRwX3JlcGx5GAUgASgJEhEKCXJlbW90ZV9teBgGIAEoCRIQCghhdHRlbXB0cxgHIAEoBRIaChJwb3NzaWJsZV9kdXBsaWNhdGUYCCABKAgiygEKEUVtYWlsQm91bmNlZEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkSIwoLYm91bmNlX3R5cGUYAiABKA4yDi52MS5Cb3VuY2VUeXBlEhAKCGNhdGVnb3J5GAMgASgJEhUKDWVuaGFuY2VkX2NvZGUYBCABKAkSEgoKc210cF9yZXBseRgFIAEoCRIRCglyZW1vdGVfbXgYBiABKAkSEAoIYXR0ZW1wdHMYByABKAUSGgoScG9zc2libGVfZHVwbGljYXRlGAggASgIImoKFEVtYWlsU3VwcHJlc3NlZEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkSJQoGcmVhc29uGAIgASgOMhUudjEuU3VwcHJlc3Npb25SZWFzb24SFwoPc291cmNlX2V2ZW50X2lkGAMgASgJIloKEEVtYWlsRmFpbGVkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCRIQCghjYXRlZ29yeRgCIAEoCRIOCgZyZWFzb24YAyABKAkSEAoIYXR0ZW1wdHMYBCABKAUiKAoSRW1haWxDYW5jZWxlZEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkihQEKFEVtYWlsQ29tcGxhaW5lZEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkSFQoNZmVlZGJhY2tfdHlwZRgCIAEoCRISCgp1c2VyX2FnZW50GAMgASgJEi4KCmFycml2ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo4CChFFbWFpbFJlcGxpZWRFdmVudBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgAygJEg8KB3N1YmplY3QYAyABKAkSDAoEYm9keRgEIAEoCRIQCghuZXdfdGV4dBgFIAEoCRIMCgRodG1sGAYgASgJEhIKCm1lc3NhZ2VfaWQYByABKAkSEwoLaW5fcmVwbHlfdG8YCCABKAkSFwoPcGFyZW50X2VtYWlsX2lkGAkgASgJEhIKCmluYm91bmRfaWQYCiABKAkSHgoIdmVyZGljdHMYCyABKAsyDC52MS5WZXJkaWN0cxIqCgthdHRhY2htZW50cxgMIAMoCzIVLnYxLkluYm91bmRBdHRhY2htZW50IpUCChJFbWFpbFJlY2VpdmVkRXZlbnQSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAMoCRIPCgdzdWJqZWN0GAMgASgJEgwKBGJvZHkYBCABKAkSDAoEaHRtbBgFIAEoCRISCgptZXNzYWdlX2lkGAYgASgJEhMKC2luX3JlcGx5X3RvGAcgASgJEhcKD3BhcmVudF9lbWFpbF9pZBgIIAEoCRISCgppbmJvdW5kX2lkGAkgASgJEhYKDmF1dG9fc3VibWl0dGVkGAogASgIEh4KCHZlcmRpY3RzGAsgASgLMgwudjEuVmVyZGljdHMSKgoLYXR0YWNobWVudHMYDCADKAsyFS52MS5JbmJvdW5kQXR0YWNobWVudCK8AQoSRG9tYWluVXBkYXRlZEV2ZW50EhEKCWRvbWFpbl9pZBgBIAEoCRIOCgZkb21haW4YAiABKAkSIAoGc3RhdHVzGAMgASgOMhAudjEuRG9tYWluU3RhdHVzEikKD3ByZXZpb3VzX3N0YXR1cxgEIAEoDjIQLnYxLkRvbWFpblN0YXR1cxIQCghjYW5fc2VuZBgFIAEoCBITCgtjYW5fcmVjZWl2ZRgGIAEoCBIPCgdtZXNzYWdlGAcgASgJInoKFFdlYmhvb2tEaXNhYmxlZEV2ZW50EhIKCndlYmhvb2tfaWQYASABKAkSCwoDdXJsGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIxCg1mYWlsaW5nX3NpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKPAQoTV29ya3NwYWNlUXVvdGFFdmVudBIbCgRraW5kGAEgASgOMg0udjEuUXVvdGFLaW5kEg8KB3BlcmNlbnQYAiABKAUSDQoFbGltaXQYAyABKAMSDAoEdXNlZBgEIAEoAxItCglyZXNldHNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlQKDlNlbmRpbmdXYXJuaW5nEg4KBmZpZ3VyZRgBIAEoCRINCgVjb3VudBgCIAEoBRISCgpyZWNpcGllbnRzGAMgASgFEg8KB21lc3NhZ2UYBCABKAkiPAoVV29ya3NwYWNlV2FybmluZ0V2ZW50EiMKB3dhcm5pbmcYASABKAsyEi52MS5TZW5kaW5nV2FybmluZyJOChdXb3Jrc3BhY2VTdXNwZW5kZWRFdmVudBIOCgZyZWFzb24YASABKAkSIwoHd2FybmluZxgCIAEoCzISLnYxLlNlbmRpbmdXYXJuaW5nIkkKFVdvcmtzcGFjZVJlc3VtZWRFdmVudBIwCgxzdXNwZW5kZWRfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKn0KCkJvdW5jZVR5cGUSGwoXQk9VTkNFX1RZUEVfVU5TUEVDSUZJRUQQABIZChVCT1VOQ0VfVFlQRV9QRVJNQU5FTlQQARIZChVCT1VOQ0VfVFlQRV9UUkFOU0lFTlQQAhIcChhCT1VOQ0VfVFlQRV9VTkRFVEVSTUlORUQQAyqxAQoHVmVyZGljdBIXChNWRVJESUNUX1VOU1BFQ0lGSUVEEAASEAoMVkVSRElDVF9QQVNTEAESEAoMVkVSRElDVF9GQUlMEAISFAoQVkVSRElDVF9TT0ZURkFJTBADEhMKD1ZFUkRJQ1RfTkVVVFJBTBAEEhAKDFZFUkRJQ1RfTk9ORRAFEhUKEVZFUkRJQ1RfVEVNUEVSUk9SEAYSFQoRVkVSRElDVF9QRVJNRVJST1IQByqaAgoJUXVvdGFLaW5kEhoKFlFVT1RBX0tJTkRfVU5TUEVDSUZJRUQQABIeChpRVU9UQV9LSU5EX0VNQUlMU19QRVJfSE9VUhABEh0KGVFVT1RBX0tJTkRfRU1BSUxTX1BFUl9EQVkQAhIbChdRVU9UQV9LSU5EX1NUT1JFRF9CWVRFUxADEh8KG1FVT1RBX0tJTkRfSU5CT1VORF9QRVJfSE9VUhAEEhYKElFVT1RBX0tJTkRfRE9NQUlOUxAFEhMKD1FVT1RBX0tJTkRfS0VZUxAGEhcKE1FVT1RBX0tJTkRfV0VCSE9PS1MQBxIWChJRVU9UQV9LSU5EX01FTUJFUlMQCBIWChJRVU9UQV9LSU5EX1NUUkVBTVMQCWIGcHJvdG8z", [file_google_protobuf_timestamp, file_v1_domain, file_v1_suppression]);
 
 /**
  * One event. `type` determines which payload field is set: `email.delivered` has `delivered`, and so on.
@@ -35,8 +35,8 @@ export type Event = Message<"v1.Event"> & {
 
   /**
    * Type of the event: `email.sent`, `email.delivered`, `email.delayed`, `email.bounced`, `email.suppressed`, `email.failed`,
-   * `email.canceled`, `email.complained`, `email.replied`, `email.received`, `domain.updated` or `webhook.disabled`. Later versions may add
-   * types: ignore types that you do not know.
+   * `email.canceled`, `email.complained`, `email.replied`, `email.received`, `domain.updated`, `webhook.disabled`, `workspace.quota`,
+   * `workspace.warning`, `workspace.suspended` or `workspace.resumed`. Later versions may add types: ignore types that you do not know.
    *
    * @generated from field: string type = 2;
    */
@@ -171,6 +171,38 @@ export type Event = Message<"v1.Event"> & {
      */
     value: WebhookDisabledEvent;
     case: "webhookDisabled";
+  } | {
+    /**
+     * `workspace.quota`: the workspace has used 80 % or all of a quota.
+     *
+     * @generated from field: v1.WorkspaceQuotaEvent workspace_quota = 22;
+     */
+    value: WorkspaceQuotaEvent;
+    case: "workspaceQuota";
+  } | {
+    /**
+     * `workspace.warning`: bounces or complaints exceed a limit.
+     *
+     * @generated from field: v1.WorkspaceWarningEvent workspace_warning = 23;
+     */
+    value: WorkspaceWarningEvent;
+    case: "workspaceWarning";
+  } | {
+    /**
+     * `workspace.suspended`: the workspace cannot send until the operator resumes it.
+     *
+     * @generated from field: v1.WorkspaceSuspendedEvent workspace_suspended = 24;
+     */
+    value: WorkspaceSuspendedEvent;
+    case: "workspaceSuspended";
+  } | {
+    /**
+     * `workspace.resumed`: the workspace can send again.
+     *
+     * @generated from field: v1.WorkspaceResumedEvent workspace_resumed = 25;
+     */
+    value: WorkspaceResumedEvent;
+    case: "workspaceResumed";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1054,6 +1086,167 @@ export const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent> = /*@_
   messageDesc(file_v1_event, 16);
 
 /**
+ * Payload of `workspace.quota`.
+ *
+ * @generated from message v1.WorkspaceQuotaEvent
+ */
+export type WorkspaceQuotaEvent = Message<"v1.WorkspaceQuotaEvent"> & {
+  /**
+   * The quota.
+   *
+   * @generated from field: v1.QuotaKind kind = 1;
+   */
+  kind: QuotaKind;
+
+  /**
+   * 80 or 100: the part of the quota that was reached. At 100, more is refused.
+   *
+   * @generated from field: int32 percent = 2;
+   */
+  percent: number;
+
+  /**
+   * The most that the workspace may use.
+   *
+   * @generated from field: int64 limit = 3;
+   */
+  limit: bigint;
+
+  /**
+   * What the workspace used when this was noticed.
+   *
+   * @generated from field: int64 used = 4;
+   */
+  used: bigint;
+
+  /**
+   * When the current hour or day ends and the count starts again. Absent for a quota that does not count by time.
+   *
+   * @generated from field: google.protobuf.Timestamp resets_at = 5;
+   */
+  resetsAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.WorkspaceQuotaEvent.
+ * Use `create(WorkspaceQuotaEventSchema)` to create a new message.
+ */
+export const WorkspaceQuotaEventSchema: GenMessage<WorkspaceQuotaEvent> = /*@__PURE__*/
+  messageDesc(file_v1_event, 17);
+
+/**
+ * Figures about the last recipients of a workspace that exceed a limit.
+ *
+ * @generated from message v1.SendingWarning
+ */
+export type SendingWarning = Message<"v1.SendingWarning"> & {
+  /**
+   * `bounces` or `complaints`.
+   *
+   * @generated from field: string figure = 1;
+   */
+  figure: string;
+
+  /**
+   * The number of bounces or complaints.
+   *
+   * @generated from field: int32 count = 2;
+   */
+  count: number;
+
+  /**
+   * The number of recipients that they are counted over.
+   *
+   * @generated from field: int32 recipients = 3;
+   */
+  recipients: number;
+
+  /**
+   * The figures and the limit, in a sentence.
+   *
+   * @generated from field: string message = 4;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message v1.SendingWarning.
+ * Use `create(SendingWarningSchema)` to create a new message.
+ */
+export const SendingWarningSchema: GenMessage<SendingWarning> = /*@__PURE__*/
+  messageDesc(file_v1_event, 18);
+
+/**
+ * Payload of `workspace.warning`.
+ *
+ * @generated from message v1.WorkspaceWarningEvent
+ */
+export type WorkspaceWarningEvent = Message<"v1.WorkspaceWarningEvent"> & {
+  /**
+   * The figures.
+   *
+   * @generated from field: v1.SendingWarning warning = 1;
+   */
+  warning?: SendingWarning | undefined;
+};
+
+/**
+ * Describes the message v1.WorkspaceWarningEvent.
+ * Use `create(WorkspaceWarningEventSchema)` to create a new message.
+ */
+export const WorkspaceWarningEventSchema: GenMessage<WorkspaceWarningEvent> = /*@__PURE__*/
+  messageDesc(file_v1_event, 19);
+
+/**
+ * Payload of `workspace.suspended`.
+ *
+ * @generated from message v1.WorkspaceSuspendedEvent
+ */
+export type WorkspaceSuspendedEvent = Message<"v1.WorkspaceSuspendedEvent"> & {
+  /**
+   * Why, in a sentence.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * The figures, if bounces or complaints were the reason. Absent when the operator suspended the workspace.
+   *
+   * @generated from field: v1.SendingWarning warning = 2;
+   */
+  warning?: SendingWarning | undefined;
+};
+
+/**
+ * Describes the message v1.WorkspaceSuspendedEvent.
+ * Use `create(WorkspaceSuspendedEventSchema)` to create a new message.
+ */
+export const WorkspaceSuspendedEventSchema: GenMessage<WorkspaceSuspendedEvent> = /*@__PURE__*/
+  messageDesc(file_v1_event, 20);
+
+/**
+ * Payload of `workspace.resumed`.
+ *
+ * @generated from message v1.WorkspaceResumedEvent
+ */
+export type WorkspaceResumedEvent = Message<"v1.WorkspaceResumedEvent"> & {
+  /**
+   * When the suspension began.
+   *
+   * @generated from field: google.protobuf.Timestamp suspended_at = 1;
+   */
+  suspendedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.WorkspaceResumedEvent.
+ * Use `create(WorkspaceResumedEventSchema)` to create a new message.
+ */
+export const WorkspaceResumedEventSchema: GenMessage<WorkspaceResumedEvent> = /*@__PURE__*/
+  messageDesc(file_v1_event, 21);
+
+/**
  * Whether a new attempt could succeed after a bounce.
  *
  * @generated from enum v1.BounceType
@@ -1176,4 +1369,94 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict] | UnknownEnum;
  */
 export const VerdictSchema: GenEnum<Verdict> = /*@__PURE__*/
   enumDesc(file_v1_event, 1);
+
+/**
+ * What a quota limits.
+ *
+ * @generated from enum v1.QuotaKind
+ */
+export const QuotaKind = {
+  /**
+   * Not set. Never returned.
+   *
+   * @generated from enum value: QUOTA_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Emails accepted in an hour. An email counts once for each recipient.
+   *
+   * @generated from enum value: QUOTA_KIND_EMAILS_PER_HOUR = 1;
+   */
+  EMAILS_PER_HOUR: 1,
+
+  /**
+   * Emails accepted in a day. An email counts once for each recipient.
+   *
+   * @generated from enum value: QUOTA_KIND_EMAILS_PER_DAY = 2;
+   */
+  EMAILS_PER_DAY: 2,
+
+  /**
+   * Bytes of the content of emails and of inbound messages, until it is deleted after its retention period.
+   *
+   * @generated from enum value: QUOTA_KIND_STORED_BYTES = 3;
+   */
+  STORED_BYTES: 3,
+
+  /**
+   * Inbound messages stored in an hour.
+   *
+   * @generated from enum value: QUOTA_KIND_INBOUND_PER_HOUR = 4;
+   */
+  INBOUND_PER_HOUR: 4,
+
+  /**
+   * Registered domains.
+   *
+   * @generated from enum value: QUOTA_KIND_DOMAINS = 5;
+   */
+  DOMAINS: 5,
+
+  /**
+   * API keys that are not revoked.
+   *
+   * @generated from enum value: QUOTA_KIND_KEYS = 6;
+   */
+  KEYS: 6,
+
+  /**
+   * Webhooks.
+   *
+   * @generated from enum value: QUOTA_KIND_WEBHOOKS = 7;
+   */
+  WEBHOOKS: 7,
+
+  /**
+   * Members and open invitations.
+   *
+   * @generated from enum value: QUOTA_KIND_MEMBERS = 8;
+   */
+  MEMBERS: 8,
+
+  /**
+   * Open event streams.
+   *
+   * @generated from enum value: QUOTA_KIND_STREAMS = 9;
+   */
+  STREAMS: 9,
+} as const;
+
+/**
+ * What a quota limits.
+ *
+ * @generated from enum v1.QuotaKind
+ */
+export type QuotaKind = (typeof QuotaKind)[keyof typeof QuotaKind] | UnknownEnum;
+
+/**
+ * Describes the enum v1.QuotaKind.
+ */
+export const QuotaKindSchema: GenEnum<QuotaKind> = /*@__PURE__*/
+  enumDesc(file_v1_event, 2);
 

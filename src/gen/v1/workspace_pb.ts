@@ -8,6 +8,8 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { QuotaKind, SendingWarning } from "./event_pb.ts";
+import { file_v1_event } from "./event_pb.ts";
 import { file_v1_options } from "./options_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -15,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/workspace.proto.
  */
 export const file_v1_workspace: GenFile = /*@__PURE__*/
-  fileDesc("ChJ2MS93b3Jrc3BhY2UucHJvdG8SAnYxIqMBCglXb3Jrc3BhY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKuAQoGTWVtYmVyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEgwKBG5hbWUYAyABKAkSHAoEcm9sZRgEIAEoDjIOLnYxLk1lbWJlclJvbGUSLgoKaW52aXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJam9pbmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImChZDcmVhdGVXb3Jrc3BhY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkiOwoXQ3JlYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIj4KFUxpc3RXb3Jrc3BhY2VzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJOChZMaXN0V29ya3NwYWNlc1Jlc3BvbnNlEhsKBGRhdGEYASADKAsyDS52MS5Xb3Jrc3BhY2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjwKFlVwZGF0ZVdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkiOwoXVXBkYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiSAoTTGlzdE1lbWJlcnNSZXNwb25zZRIYCgRkYXRhGAEgAygLMgoudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJYChNJbnZpdGVNZW1iZXJSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCRINCgVlbWFpbBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSJXChRJbnZpdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXISEgoKaW52aXRlX3VybBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIlwKE1VwZGF0ZU1lbWJlclJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEhEKCW1lbWJlcl9pZBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSIyChRVcGRhdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXIiPgoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJbWVtYmVyX2lkGAIgASgJIicKFFJlbW92ZU1lbWJlclJlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkqcwoKTWVtYmVyUm9sZRIbChdNRU1CRVJfUk9MRV9VTlNQRUNJRklFRBAAEhUKEU1FTUJFUl9ST0xFX09XTkVSEAESGQoVTUVNQkVSX1JPTEVfREVWRUxPUEVSEAISFgoSTUVNQkVSX1JPTEVfVklFV0VSEAMytgQKEFdvcmtzcGFjZVNlcnZpY2USUAoPQ3JlYXRlV29ya3NwYWNlEhoudjEuQ3JlYXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLkNyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlIgTK6BgAElEKDkxpc3RXb3Jrc3BhY2VzEhkudjEuTGlzdFdvcmtzcGFjZXNSZXF1ZXN0GhoudjEuTGlzdFdvcmtzcGFjZXNSZXNwb25zZSIIyugYBAoCAQMSUgoPVXBkYXRlV29ya3NwYWNlEhoudjEuVXBkYXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLlVwZGF0ZVdvcmtzcGFjZVJlc3BvbnNlIgbK6BgCEAESSAoLTGlzdE1lbWJlcnMSFi52MS5MaXN0TWVtYmVyc1JlcXVlc3QaFy52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgjK6BgECgIBAxJJCgxJbnZpdGVNZW1iZXISFy52MS5JbnZpdGVNZW1iZXJSZXF1ZXN0GhgudjEuSW52aXRlTWVtYmVyUmVzcG9uc2UiBsroGAIQARJJCgxVcGRhdGVNZW1iZXISFy52MS5VcGRhdGVNZW1iZXJSZXF1ZXN0GhgudjEuVXBkYXRlTWVtYmVyUmVzcG9uc2UiBsroGAIQARJJCgxSZW1vdmVNZW1iZXISFy52MS5SZW1vdmVNZW1iZXJSZXF1ZXN0GhgudjEuUmVtb3ZlTWVtYmVyUmVzcG9uc2UiBsroGAIQAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_v1_options]);
+  fileDesc("ChJ2MS93b3Jrc3BhY2UucHJvdG8SAnYxIqMBCglXb3Jrc3BhY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKuAQoGTWVtYmVyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEgwKBG5hbWUYAyABKAkSHAoEcm9sZRgEIAEoDjIOLnYxLk1lbWJlclJvbGUSLgoKaW52aXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJam9pbmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImChZDcmVhdGVXb3Jrc3BhY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkiOwoXQ3JlYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIj4KFUxpc3RXb3Jrc3BhY2VzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJOChZMaXN0V29ya3NwYWNlc1Jlc3BvbnNlEhsKBGRhdGEYASADKAsyDS52MS5Xb3Jrc3BhY2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjwKFlVwZGF0ZVdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkiOwoXVXBkYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiSAoTTGlzdE1lbWJlcnNSZXNwb25zZRIYCgRkYXRhGAEgAygLMgoudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJYChNJbnZpdGVNZW1iZXJSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCRINCgVlbWFpbBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSJXChRJbnZpdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXISEgoKaW52aXRlX3VybBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIlwKE1VwZGF0ZU1lbWJlclJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEhEKCW1lbWJlcl9pZBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSIyChRVcGRhdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXIiPgoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJbWVtYmVyX2lkGAIgASgJIicKFFJlbW92ZU1lbWJlclJlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiKAoQR2V0UXVvdGFzUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkidwoRR2V0UXVvdGFzUmVzcG9uc2USGQoGcXVvdGFzGAEgAygLMgkudjEuUXVvdGESIgoKc3VzcGVuc2lvbhgCIAEoCzIOLnYxLlN1c3BlbnNpb24SIwoHd2FybmluZxgDIAEoCzISLnYxLlNlbmRpbmdXYXJuaW5nIn8KBVF1b3RhEhsKBGtpbmQYASABKA4yDS52MS5RdW90YUtpbmQSEgoFbGltaXQYAiABKANIAIgBARIMCgR1c2VkGAMgASgDEi0KCXJlc2V0c19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0Ik4KClN1c3BlbnNpb24SDgoGcmVhc29uGAEgASgJEjAKDHN1c3BlbmRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqcwoKTWVtYmVyUm9sZRIbChdNRU1CRVJfUk9MRV9VTlNQRUNJRklFRBAAEhUKEU1FTUJFUl9ST0xFX09XTkVSEAESGQoVTUVNQkVSX1JPTEVfREVWRUxPUEVSEAISFgoSTUVNQkVSX1JPTEVfVklFV0VSEAMy+gQKEFdvcmtzcGFjZVNlcnZpY2USUAoPQ3JlYXRlV29ya3NwYWNlEhoudjEuQ3JlYXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLkNyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlIgTK6BgAElEKDkxpc3RXb3Jrc3BhY2VzEhkudjEuTGlzdFdvcmtzcGFjZXNSZXF1ZXN0GhoudjEuTGlzdFdvcmtzcGFjZXNSZXNwb25zZSIIyugYBAoCAQMSUgoPVXBkYXRlV29ya3NwYWNlEhoudjEuVXBkYXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLlVwZGF0ZVdvcmtzcGFjZVJlc3BvbnNlIgbK6BgCEAESSAoLTGlzdE1lbWJlcnMSFi52MS5MaXN0TWVtYmVyc1JlcXVlc3QaFy52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgjK6BgECgIBAxJJCgxJbnZpdGVNZW1iZXISFy52MS5JbnZpdGVNZW1iZXJSZXF1ZXN0GhgudjEuSW52aXRlTWVtYmVyUmVzcG9uc2UiBsroGAIQARJJCgxVcGRhdGVNZW1iZXISFy52MS5VcGRhdGVNZW1iZXJSZXF1ZXN0GhgudjEuVXBkYXRlTWVtYmVyUmVzcG9uc2UiBsroGAIQARJJCgxSZW1vdmVNZW1iZXISFy52MS5SZW1vdmVNZW1iZXJSZXF1ZXN0GhgudjEuUmVtb3ZlTWVtYmVyUmVzcG9uc2UiBsroGAIQARJCCglHZXRRdW90YXMSFC52MS5HZXRRdW90YXNSZXF1ZXN0GhUudjEuR2V0UXVvdGFzUmVzcG9uc2UiCMroGAQKAgEDYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_event, file_v1_options]);
 
 /**
  * A workspace.
@@ -508,6 +510,132 @@ export const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse> = /*@_
   messageDesc(file_v1_workspace, 15);
 
 /**
+ * Request of GetQuotas.
+ *
+ * @generated from message v1.GetQuotasRequest
+ */
+export type GetQuotasRequest = Message<"v1.GetQuotasRequest"> & {
+  /**
+   * Id of the workspace. Empty: the workspace that the call is made in.
+   *
+   * @generated from field: string workspace_id = 1;
+   */
+  workspaceId: string;
+};
+
+/**
+ * Describes the message v1.GetQuotasRequest.
+ * Use `create(GetQuotasRequestSchema)` to create a new message.
+ */
+export const GetQuotasRequestSchema: GenMessage<GetQuotasRequest> = /*@__PURE__*/
+  messageDesc(file_v1_workspace, 16);
+
+/**
+ * Response of GetQuotas.
+ *
+ * @generated from message v1.GetQuotasResponse
+ */
+export type GetQuotasResponse = Message<"v1.GetQuotasResponse"> & {
+  /**
+   * Every kind of quota, in the order of QuotaKind.
+   *
+   * @generated from field: repeated v1.Quota quotas = 1;
+   */
+  quotas: Quota[];
+
+  /**
+   * Absent unless the workspace is suspended.
+   *
+   * @generated from field: v1.Suspension suspension = 2;
+   */
+  suspension?: Suspension | undefined;
+
+  /**
+   * Absent unless bounces or complaints exceed a limit.
+   *
+   * @generated from field: v1.SendingWarning warning = 3;
+   */
+  warning?: SendingWarning | undefined;
+};
+
+/**
+ * Describes the message v1.GetQuotasResponse.
+ * Use `create(GetQuotasResponseSchema)` to create a new message.
+ */
+export const GetQuotasResponseSchema: GenMessage<GetQuotasResponse> = /*@__PURE__*/
+  messageDesc(file_v1_workspace, 17);
+
+/**
+ * One quota of a workspace.
+ *
+ * @generated from message v1.Quota
+ */
+export type Quota = Message<"v1.Quota"> & {
+  /**
+   * What is limited.
+   *
+   * @generated from field: v1.QuotaKind kind = 1;
+   */
+  kind: QuotaKind;
+
+  /**
+   * The most that the workspace may use. Absent: unlimited.
+   *
+   * @generated from field: optional int64 limit = 2;
+   */
+  limit?: bigint | undefined;
+
+  /**
+   * What the workspace uses now.
+   *
+   * @generated from field: int64 used = 3;
+   */
+  used: bigint;
+
+  /**
+   * When the current hour or day ends and the count starts again. Absent for a quota that does not count by time.
+   *
+   * @generated from field: google.protobuf.Timestamp resets_at = 4;
+   */
+  resetsAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.Quota.
+ * Use `create(QuotaSchema)` to create a new message.
+ */
+export const QuotaSchema: GenMessage<Quota> = /*@__PURE__*/
+  messageDesc(file_v1_workspace, 18);
+
+/**
+ * A suspension of a workspace: it cannot send, its queued mail waits, and everything else works.
+ *
+ * @generated from message v1.Suspension
+ */
+export type Suspension = Message<"v1.Suspension"> & {
+  /**
+   * Why, in a sentence.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * Since when.
+   *
+   * @generated from field: google.protobuf.Timestamp suspended_at = 2;
+   */
+  suspendedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.Suspension.
+ * Use `create(SuspensionSchema)` to create a new message.
+ */
+export const SuspensionSchema: GenMessage<Suspension> = /*@__PURE__*/
+  messageDesc(file_v1_workspace, 19);
+
+/**
  * What a member may do in a workspace.
  *
  * @generated from enum v1.MemberRole
@@ -567,6 +695,7 @@ export const WorkspaceService: GenService<{
    *
    * Errors:
    * - invalid_argument: `name` is empty or longer than 100 characters.
+   * - resource_exhausted: the person owns as many workspaces as this service allows.
    *
    * @generated from rpc v1.WorkspaceService.CreateWorkspace
    */
@@ -623,6 +752,7 @@ export const WorkspaceService: GenService<{
    * Errors:
    * - invalid_argument: `email` is not an email address or `role` is not set.
    * - already_exists: the person is already a member.
+   * - resource_exhausted: the workspace has reached its quota of members and open invitations.
    * - not_found: the caller has no workspace with this id.
    *
    * @generated from rpc v1.WorkspaceService.InviteMember
@@ -661,6 +791,19 @@ export const WorkspaceService: GenService<{
     methodKind: "unary";
     input: typeof RemoveMemberRequestSchema;
     output: typeof RemoveMemberResponseSchema;
+  },
+  /**
+   * Returns the quotas of a workspace with what is used of them, and whether the workspace is suspended or warned.
+   *
+   * Errors:
+   * - not_found: the caller has no workspace with this id.
+   *
+   * @generated from rpc v1.WorkspaceService.GetQuotas
+   */
+  getQuotas: {
+    methodKind: "unary";
+    input: typeof GetQuotasRequestSchema;
+    output: typeof GetQuotasResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_v1_workspace, 0);

@@ -3,6 +3,7 @@
 import type { AttachmentLabel } from "../../mail/message/digest.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
+import { countedInbound } from "../../quotas/store/receiving.ts";
 
 export type InboundSummary = {
   /** Its References field, which an answer to it continues. */
@@ -123,7 +124,7 @@ async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: rea
       select u.workspace_id, b.base + row_number() over (partition by u.workspace_id order by u.ord), u.event_id, u.event_type,
         u.parent_email_id, u.parent_message_id, coalesce(u.metadata, '{}'), u.payload || jsonb_build_object('to', u.addresses), (select stamp_time())
       from unseen u join bump b using (workspace_id)
-    )
+    ), ${countedInbound(sql)}
     select ord from unseen`;
   const stored = new Set(rows.map((row) => row.ord));
   return items.map((_, ord) => stored.has(ord));

@@ -25,6 +25,13 @@ const inbound = {
   attachments: [],
 };
 
+const warning = {
+  figure: "bounces",
+  count: 131,
+  recipients: 1000,
+  message: "131 of the last 1000 recipients bounced (13.1 %). The limit is 10 %.",
+};
+
 /** Payloads in the form in which events are stored: the JSON of the contract's messages. */
 const payloads: Readonly<Record<string, Record<string, unknown>>> = {
   "email.sent": { ...accepted, remoteMx: "relay.example.com" },
@@ -61,6 +68,10 @@ const payloads: Readonly<Record<string, Record<string, unknown>>> = {
     message: "All records are found.",
   },
   "webhook.disabled": { url: "https://example.org/webhooks", reason: "This is a test: nothing was disabled." },
+  "workspace.quota": { kind: "QUOTA_KIND_EMAILS_PER_HOUR", percent: 80, limit: "1000", used: "812" },
+  "workspace.warning": { warning },
+  "workspace.suspended": { reason: warning.message, warning },
+  "workspace.resumed": {},
 };
 
 /** Undefined for an unknown type. */

@@ -22,9 +22,6 @@ export type Webhook = {
 /** `sealedSecrets`: the valid secrets, newest first. */
 export type WebhookSigner = { workspaceId: string; id: string; url: string; sealedSecrets: string[] };
 
-/** Per workspace. */
-export const maxWebhooks = 50;
-
 const disabledByUpdate = "disabled by UpdateWebhook";
 
 /** 32 random bytes in base64, with a prefix by which secret scanners recognize it. */
@@ -37,7 +34,7 @@ export function secretContext(webhookId: string): string {
   return `webhook ${webhookId}`;
 }
 
-/** The webhook receives the events from now on. Undefined: the workspace has reached `maxWebhooks`. */
+/** The webhook receives the events from now on. Call it in the transaction that checks the quota. */
 export async function insertWebhook(
   sql: Sql,
   webhook: {
@@ -48,18 +45,13 @@ export async function insertWebhook(
     description: string;
     sealedSecret: string;
   },
-): Promise<Webhook | undefined> {
-  return await sql.begin(async (tx) => {
-    // The lock keeps concurrent calls from exceeding the limit.
-    await tx`select 1 from workspaces where id = ${webhook.workspaceId} for no key update`;
-    const [row] = await tx<Webhook[]>`
-      insert into webhooks (workspace_id, id, url, event_types, description, secret_sealed, followed)
-      select ${webhook.workspaceId}, ${webhook.id}, ${webhook.url}, ${webhook.eventTypes}::text[], ${webhook.description},
-        ${webhook.sealedSecret}, last from event_counters where workspace_id = ${webhook.workspaceId}
-        and (select count(*) from webhooks where workspace_id = ${webhook.workspaceId}) < ${maxWebhooks}
-      returning ${columns(tx)}`;
-    return row;
-  });
+): Promise<Webhook> {
+  const [row] = await sql.write<Webhook[]>`
+    insert into webhooks (workspace_id, id, url, event_types, description, secret_sealed, followed)
+    select ${webhook.workspaceId}, ${webhook.id}, ${webhook.url}, ${webhook.eventTypes}::text[], ${webhook.description},
+      ${webhook.sealedSecret}, last from event_counters where workspace_id = ${webhook.workspaceId}
+    returning ${columns(sql)}`;
+  return row!;
 }
 
 export async function getWebhook(sql: Sql, workspaceId: string, id: string): Promise<Webhook | undefined> {

@@ -1,0 +1,115 @@
+/** Counts the outcomes of each workspace's last recipients, and finds workspaces over a limit of the abuse brake. Reads the event log by
+ * number, like the statistics: every event counts once, on whatever node. Called by ../brake-loop.ts. */
+import type { Sql } from "../../postgres/pool.ts";
+import { addSteps, judgeSteps, type Step, type Warning } from "../rules/brake.ts";
+import { type Notice, noticed } from "./notices.ts";
+
+type LockedRecord = {
+  workspaceId: string;
+  eventsTo: string;
+  steps: StoredStep[];
+  warning: Warning | null;
+  handled: boolean;
+  warnedLately: boolean;
+};
+type StoredStep = [recipients: number, bounces: number, complaints: number];
+type NewSteps = Step & { workspaceId: string; upTo: string; rows: number };
+
+export type FoldLimits = { workspaces: number; events: number };
+
+/** True: more events are left to count; call again at once. Records and figures change in one statement under a lock on the record, so a
+ * killed process counts nothing twice. */
+export async function foldOutcomes(sql: Sql, limits: FoldLimits): Promise<boolean> {
+  // A workspace of an earlier version starts with its last events.
+  await sql`
+    insert into sending_records (workspace_id, events_to) select workspace_id, greatest(last - 20000, 0) from event_counters c
+    where not exists (select 1 from sending_records b where b.workspace_id = c.workspace_id) on conflict do nothing`;
+  return await sql.begin(async (tx) => {
+    const locked = await lockRecords(tx, limits.workspaces);
+    if (locked.length === 0) return false;
+    const added = await readSteps(tx, locked, limits.events);
+    const changed = locked.map((record) =>
+      fold(
+        record,
+        added.filter((one) => one.workspaceId === record.workspaceId),
+      ),
+    );
+    await tx`
+      update sending_records b set events_to = n.events_to, steps = n.steps, warning = n.warning, handled = n.handled, folded_at = service_time()
+      from json_populate_recordset(null::sending_records, ${JSON.stringify(changed)}::text::json) n where b.workspace_id = n.workspace_id`;
+    const rowsOf = (id: string) =>
+      added.filter((one) => one.workspaceId === id).reduce((sum, { rows }) => sum + rows, 0);
+    return (
+      locked.length === limits.workspaces || locked.some(({ workspaceId }) => rowsOf(workspaceId) >= limits.events)
+    );
+  });
+}
+
+/** Records with new events, skipping those that another node folds. A log that lost its end continues at its new end. */
+async function lockRecords(tx: Sql, limit: number): Promise<LockedRecord[]> {
+  return await tx<LockedRecord[]>`
+    select b.workspace_id as "workspaceId", greatest(least(b.events_to, c.last), c.oldest - 1) as "eventsTo", b.steps, b.warning, b.handled,
+      coalesce(b.warned_at > (select service_time()) - interval '1 day', false) as "warnedLately"
+    from sending_records b join event_counters c using (workspace_id)
+    where greatest(b.events_to, c.oldest - 1) <> c.last order by b.folded_at limit ${limit} for update of b skip locked`;
+}
+
+/** Outcomes of 100 events at a time, in order. Mail of test keys does not count: it never leaves the machine. Primary keys. */
+async function readSteps(tx: Sql, records: readonly LockedRecord[], limit: number): Promise<NewSteps[]> {
+  return await tx<NewSteps[]>`
+    select k.workspace_id as "workspaceId", max(e.number) as "upTo", count(*)::int as rows,
+      count(*) filter (where e.type <> 'email.complained' and m.test = false)::int as recipients,
+      count(*) filter (where e.type = 'email.bounced' and m.test = false)::int as bounces,
+      count(*) filter (where e.type = 'email.complained' and m.test = false)::int as complaints
+    from unnest(${records.map((r) => r.workspaceId)}::uuid[], ${records.map((r) => r.eventsTo)}::bigint[]) as k(workspace_id, after)
+    cross join lateral (select number, type, email_id from events where workspace_id = k.workspace_id and number > k.after
+      order by number limit ${limit}) e
+    left join lateral (select test from emails where workspace_id = k.workspace_id and id = e.email_id
+      and e.type in ('email.delivered', 'email.sent', 'email.bounced', 'email.complained') limit 1) m on true
+    group by k.workspace_id, (e.number - k.after - 1) / 100 order by k.workspace_id, min(e.number)`;
+}
+
+/** The record after these steps. A new warning is handled, unless the workspace was warned within a day. */
+function fold(record: LockedRecord, added: readonly NewSteps[]) {
+  const before = record.steps.map(([recipients, bounces, complaints]) => ({ recipients, bounces, complaints }));
+  const steps = addSteps(before, added);
+  const warning = judgeSteps(steps) ?? null;
+  const isNew = warning !== null && record.warning === null && !record.warnedLately;
+  return {
+    workspace_id: record.workspaceId,
+    events_to: added.at(-1)?.upTo ?? record.eventsTo,
+    steps: steps.map(({ recipients, bounces, complaints }): StoredStep => [recipients, bounces, complaints]),
+    warning,
+    handled: isNew ? false : warning === null || record.handled,
+  };
+}
+
+export type Offender = {
+  workspaceId: string;
+  name: string;
+  fromSignUp: boolean;
+  isSuspended: boolean;
+  warning: Warning;
+};
+
+/** Workspaces over a limit that were neither warned nor suspended yet. */
+export async function findOffenders(sql: Sql): Promise<Offender[]> {
+  return await sql<Offender[]>`
+    select b.workspace_id as "workspaceId", w.name, w.from_sign_up as "fromSignUp", w.suspended_at is not null as "isSuspended", b.warning
+    from sending_records b join workspaces w on w.id = b.workspace_id where not b.handled and b.warning is not null limit 100`;
+}
+
+/** Warns once, whichever node finds the workspace. */
+export async function warn(sql: Sql, notice: Notice): Promise<boolean> {
+  const rows = await sql<object[]>`
+    with noted as (
+      update sending_records set handled = true, warned_at = service_time()
+      where workspace_id = ${notice.workspaceId} and not handled and warning is not null returning 1
+    ), ${noticed(sql, notice, sql`exists (select 1 from noted)`)}
+    select 1 from event`;
+  return rows.length > 0;
+}
+
+export async function markHandled(sql: Sql, workspaceId: string): Promise<void> {
+  await sql`update sending_records set handled = true where workspace_id = ${workspaceId}`;
+}
