@@ -44,7 +44,7 @@ describe("thresholds", () => {
 
 describe("a refusal", () => {
   it("says when to come back where time helps, and otherwise what to do", () => {
-    const hour = quotaExceeded("emailsPerHour", 100, 60_000);
+    const hour = quotaExceeded("emailsPerHour", 100, 59_999.5);
     assert.deepEqual([hour.code, hour.retryAfterMs, hour.reason], ["resource_exhausted", 60_000, "QUOTA_EXCEEDED"]);
     assert.deepEqual(hour.metadata, { quota: "emailsPerHour", limit: "100" });
     const keys = quotaExceeded("keys", 5);

@@ -88,7 +88,7 @@ const remedies: Record<QuotaKind, string> = {
 export function quotaExceeded(kind: QuotaKind, limit: number, retryAfterMs?: number): Problem {
   const message = `This workspace has reached its quota of ${limit} ${kindNames[kind]}. ${remedies[kind]}`.trim();
   return new Problem("resource_exhausted", message, {
-    retryAfterMs,
+    retryAfterMs: retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs),
     reason: "QUOTA_EXCEEDED",
     metadata: { quota: kind, limit: String(limit) },
   });

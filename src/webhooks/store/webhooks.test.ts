@@ -3,7 +3,6 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
 import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
-import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { followLog } from "./follow.ts";
 import { deleteWebhook, getSigner, getWebhook, listWebhooks, rotateSecret, updateWebhook } from "./webhooks.ts";

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { createEmailStore } from "../emails/store/emails.ts";
+import { insertKey, makeKeySecret } from "../keys/store.ts";
+import { createClock } from "../ops/clock.ts";
+import { silentLog } from "../ops/log.ts";
+import { makeUuid } from "../postgres/ids.ts";
+import { partitionOf } from "../postgres/partitions.ts";
+import { addFirstOwner } from "../workspaces/store.ts";
+import { sendOwnerMails } from "./owner-mail.ts";
+import { createQuotas } from "./quotas.ts";
+import { noDefaults, unlimited } from "./rules/limits.ts";
+import { readOwnerMails } from "./store/notices.ts";
+import { forgetDroppedContent, setQuota } from "./store/standing.ts";
+import { findNearLimits, readUsage } from "./store/usage.ts";
+import { createStreamQuota } from "./streams.ts";
+
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+});
+after(async () => await database.drop());
+
+const quotasOf = (defaults = noDefaults) =>
+  createQuotas({ sql: database.sql, log: silentLog(), clock: createClock(), defaults, onEvent() {} });
+
+async function eventsOf(workspaceId: string) {
+  const rows = await database.sql<{ type: string; payload: Record<string, unknown> }[]>`
+    select type, payload from events where workspace_id = ${workspaceId} order by number`;
+  return rows.map(({ type, payload }) => `${type} ${payload.kind} ${payload.percent}`);
+}
+
+const addKey = (workspaceId: string) => ({
+  id: makeUuid(Date.now()),
+  workspaceId,
+  name: "k",
+  secret: makeKeySecret(false).secret,
+  permission: "full" as const,
+  test: false,
+});
+
+describe("adding", () => {
+  it("never exceeds the limit, also by concurrent calls, and refuses with what to do", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const quotas = quotasOf({ established: { ...unlimited, keys: 5 }, fromSignUp: unlimited });
+    const results = await Promise.allSettled(
+      Array.from({ length: 12 }, () => quotas.adding(workspaceId, "keys", (tx) => insertKey(tx, addKey(workspaceId)))),
+    );
+    assert.equal(results.filter(({ status }) => status === "fulfilled").length, 5);
+    const refused = results.find((result) => result.status === "rejected");
+    assert.match(String(refused!.reason.message), /quota of 5 API keys\. Revoke one/);
+    await assert.rejects(quotas.check(workspaceId, "keys"), /quota of 5/);
+    await quotas.idle();
+  });
+});
+
+describe("notices", () => {
+  it("come once per window and threshold, whichever node notices it", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    await setQuota(database.sql, workspaceId, { emailsPerHour: 10 });
+    const store = createEmailStore(database.sql);
+    const send = (count: number) =>
+      store.accept(
+        newEmail(
+          workspaceId,
+          Array.from({ length: count }, (_, i) => `p${i}@there.test`),
+        ),
+      );
+    const nodes = [quotasOf(), quotasOf(), quotasOf()];
+    const reviewAll = () => Promise.all(nodes.map((node) => node.reviewNow([workspaceId])));
+    await send(7);
+    await reviewAll();
+    assert.deepEqual(await eventsOf(workspaceId), []);
+    assert.ok(!(await findNearLimits(database.sql, noDefaults)).includes(workspaceId));
+    await send(1);
+    assert.ok((await findNearLimits(database.sql, noDefaults)).includes(workspaceId));
+    await reviewAll();
+    await reviewAll();
+    const kind = "QUOTA_KIND_EMAILS_PER_HOUR";
+    assert.deepEqual(await eventsOf(workspaceId), [`workspace.quota ${kind} 80`]);
+    await send(2);
+    await reviewAll();
+    assert.deepEqual(await eventsOf(workspaceId), [`workspace.quota ${kind} 80`, `workspace.quota ${kind} 100`]);
+    await database.sql`update quota_notices set window_start = window_start - interval '1 hour' where workspace_id = ${workspaceId}`;
+    await quotasOf().reviewNow([workspaceId]);
+    assert.deepEqual((await eventsOf(workspaceId)).slice(2), [`workspace.quota ${kind} 100`], "the next window");
+  });
+
+  it("of a quota without a window come again after it was below", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    await setQuota(database.sql, workspaceId, { keys: 1 });
+    const quotas = quotasOf();
+    await insertKey(database.sql, addKey(workspaceId));
+    await quotas.reviewNow([workspaceId]);
+    await quotas.reviewNow([workspaceId]);
+    assert.equal((await eventsOf(workspaceId)).length, 1);
+    await database.sql`update keys set revoked_at = now() where workspace_id = ${workspaceId}`;
+    await quotas.reviewNow([workspaceId]);
+    await insertKey(database.sql, addKey(workspaceId));
+    await quotas.reviewNow([workspaceId]);
+    assert.deepEqual(await eventsOf(workspaceId), Array(2).fill("workspace.quota QUOTA_KIND_KEYS 100"));
+  });
+
+  it("are mailed to each owner with an idempotency key, and wait while mail cannot be sent", async () => {
+    const workspaceId = await makeWorkspace(database.sql, "Shop");
+    await database.sql`delete from owner_mails`;
+    const personId = makeUuid(Date.now());
+    await database.sql`insert into people (id, email, name) values (${personId}, 'ann@there.test', 'Ann')`;
+    await addFirstOwner(database.sql, { workspaceId, id: makeUuid(Date.now()), personId, email: "ann@there.test" });
+    await setQuota(database.sql, workspaceId, { keys: 0 });
+    await quotasOf().reviewNow([workspaceId]);
+    const sent: { to: string; subject: string; idempotencyKey: string }[] = [];
+    let canSend = false;
+    const mail = { canSend: async () => canSend, send: async (one: (typeof sent)[number]) => void sent.push(one) };
+    const deps = { sql: database.sql, log: silentLog(), mail };
+    await sendOwnerMails(deps);
+    assert.equal((await readOwnerMails(database.sql)).length, 1);
+    canSend = true;
+    await sendOwnerMails(deps);
+    await sendOwnerMails(deps);
+    assert.deepEqual(
+      sent.map(({ to, subject }) => [to, subject]),
+      [["ann@there.test", "Shop: the quota of 0 API keys is used up"]],
+    );
+    assert.match(sent[0]!.idempotencyKey, /^owner-mail-[0-9a-f-]{36}-ann@there\.test$/);
+  });
+});
+
+describe("stored bytes", () => {
+  it("are subtracted when the partition of the content is dropped, once", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const store = createEmailStore(database.sql);
+    await store.accept(newEmail(workspaceId, ["a@there.test"], { sizeBytes: 700 }));
+    const scheduledAt = new Date(Date.now() + 20 * 86_400_000);
+    await store.accept(newEmail(workspaceId, ["a@there.test"], { sizeBytes: 300, scheduledAt }));
+    const used = async () => (await readUsage(database.sql, [workspaceId]))[0]!.used.storedBytes;
+    await forgetDroppedContent(database.sql);
+    assert.equal(await used(), 1000);
+    await database.sql.unsafe(`drop table ${partitionOf("email_contents", scheduledAt.getTime()).name}`);
+    await Promise.all([forgetDroppedContent(database.sql), forgetDroppedContent(database.sql)]);
+    assert.equal(await used(), 700);
+  });
+});
+
+describe("event streams", () => {
+  it("are limited on all nodes together", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    await setQuota(database.sql, workspaceId, { streams: 3 });
+    const quotas = quotasOf();
+    const [one, two] = [makeUuid(Date.now()), makeUuid(Date.now())].map((node) =>
+      createStreamQuota({ sql: database.sql, quotas, node }),
+    );
+    const close = await one!.open(workspaceId);
+    await one!.open(workspaceId);
+    await one!.sync();
+    await two!.sync();
+    await two!.open(workspaceId);
+    await assert.rejects(two!.open(workspaceId), /quota of 3 open event streams/);
+    await two!.sync();
+    assert.equal((await readUsage(database.sql, [workspaceId]))[0]!.used.streams, 3);
+    close();
+    close();
+    await one!.sync();
+    await two!.sync();
+    await two!.open(workspaceId);
+    await one!.stop();
+    await two!.sync();
+    assert.equal((await readUsage(database.sql, [workspaceId]))[0]!.used.streams, 2);
+    await quotas.idle();
+  });
+});

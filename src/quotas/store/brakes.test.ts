@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
+import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
+import { createEmailStore } from "../../emails/store/emails.ts";
+import { resumptionNotice, suspensionNotice, warningNotice } from "../notice-text.ts";
+import { findOffenders, foldOutcomes, markHandled, warn } from "./brakes.ts";
+import { resume, suspend } from "./standing.ts";
+
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+});
+after(async () => await database.drop());
+
+const limits = { workspaces: 50, events: 500 };
+
+async function foldAll(): Promise<void> {
+  while (await foldOutcomes(database.sql, limits));
+}
+
+async function makeEmail(workspaceId: string, test = false): Promise<string> {
+  const email = newEmail(workspaceId, ["a@there.test"], { test });
+  await createEmailStore(database.sql).accept(email);
+  return email.id;
+}
+
+/** Appends events of one type about an email. */
+async function addEvents(workspaceId: string, emailId: string, type: string, count: number): Promise<void> {
+  await database.sql`
+    with bump as (update event_counters set last = last + ${count} where workspace_id = ${workspaceId} returning last - ${count} as base)
+    insert into events (workspace_id, number, id, type, email_id, payload, created_at)
+    select ${workspaceId}, base + n, gen_random_uuid(), ${type}, ${emailId}::uuid, '{}', stamp_time() from bump, generate_series(1, ${count}::int) n`;
+}
+
+async function recordOf(workspaceId: string) {
+  const [row] = await database.sql<
+    { steps: number[][]; warning: { figure: string; count: number } | null; handled: boolean }[]
+  >`
+    select steps, warning, handled from sending_records where workspace_id = ${workspaceId}`;
+  return row!;
+}
+
+const offendersOf = async (workspaceId: string) =>
+  (await findOffenders(database.sql)).filter((one) => one.workspaceId === workspaceId);
+
+describe("outcomes", () => {
+  it("are counted once by nodes that fold at the same time, in steps, without test mail", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const emailId = await makeEmail(workspaceId);
+    const testId = await makeEmail(workspaceId, true);
+    for (let i = 0; i < 10; i++) {
+      await addEvents(workspaceId, emailId, "email.delivered", 60);
+      await addEvents(workspaceId, emailId, "email.bounced", 5);
+      await addEvents(workspaceId, testId, "email.bounced", 40);
+      await addEvents(workspaceId, emailId, "email.delayed", 20);
+      await addEvents(workspaceId, emailId, "email.complained", 1);
+    }
+    await Promise.all([foldAll(), foldAll(), foldAll()]);
+    const { steps, warning } = await recordOf(workspaceId);
+    const sum = (i: number) => steps.reduce((total, step) => total + step[i]!, 0);
+    assert.deepEqual([sum(0), sum(1), sum(2)], [650, 50, 10]);
+    assert.ok(steps.length > 3, JSON.stringify(steps));
+    assert.equal(warning?.figure, "complaints");
+  });
+
+  it("over a limit are found until the workspace is warned, once", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const emailId = await makeEmail(workspaceId);
+    await addEvents(workspaceId, emailId, "email.bounced", 99);
+    await foldAll();
+    assert.deepEqual(await offendersOf(workspaceId), []);
+    await addEvents(workspaceId, emailId, "email.bounced", 1);
+    await foldAll();
+    const [offender] = await offendersOf(workspaceId);
+    assert.deepEqual([offender!.warning.figure, offender!.warning.count], ["bounces", 100]);
+    const notice = () => warningNotice(offender!, offender!.warning, Date.now());
+    const warned = await Promise.all([warn(database.sql, notice()), warn(database.sql, notice())]);
+    assert.deepEqual(warned.sort(), [false, true]);
+    await addEvents(workspaceId, emailId, "email.bounced", 50);
+    await foldAll();
+    assert.deepEqual(await offendersOf(workspaceId), []);
+    assert.equal((await recordOf(workspaceId)).warning?.count, 150, "the figures that the dashboard shows go on");
+  });
+
+  it("start anew when the workspace is resumed", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const emailId = await makeEmail(workspaceId);
+    await addEvents(workspaceId, emailId, "email.bounced", 150);
+    await foldAll();
+    const named = { workspaceId, name: "test" };
+    const notice = suspensionNotice(named, "Bounces.", undefined, Date.now());
+    assert.equal(await suspend(database.sql, { notice, reason: "Bounces.", automatic: true }), true);
+    await markHandled(database.sql, workspaceId);
+    assert.equal(await resume(database.sql, resumptionNotice(named, undefined, Date.now())), true);
+    assert.equal(await resume(database.sql, resumptionNotice(named, undefined, Date.now())), false);
+    await foldAll();
+    assert.deepEqual(await offendersOf(workspaceId), []);
+    await addEvents(workspaceId, emailId, "email.bounced", 100);
+    await foldAll();
+    assert.equal((await offendersOf(workspaceId)).length, 1, "the brake works again");
+  });
+
+  it("of a workspace that an earlier version created start with its last 20,000 events", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    await database.sql`update event_counters set last = 25000, oldest = 25001 where workspace_id = ${workspaceId}`;
+    await foldAll();
+    const emailId = await makeEmail(workspaceId);
+    await addEvents(workspaceId, emailId, "email.delivered", 3);
+    await foldAll();
+    assert.deepEqual((await recordOf(workspaceId)).steps, [[3, 0, 0]]);
+  });
+});
