@@ -15,11 +15,12 @@ import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import {
   counted,
   countStored,
-  judged,
   type Refusal,
   refusalColumns,
   refusalOf,
+  refused,
   repeatedOnRace,
+  sumsSoFar,
 } from "../../quotas/store/sending.ts";
 import type { BlockedDomain } from "../rules/check.ts";
 import type { RecipientKind } from "../rules/request.ts";
@@ -164,18 +165,21 @@ export async function insertEmails(
 ): Promise<LeftOut[]> {
   const pieces = content ?? [];
   const countsNow = content !== undefined;
-  const rows = JSON.stringify(emails.map(emailRow));
+  const sums = sumsSoFar(
+    emails.map((email) => ({ ...email, total: email.recipients.length, free: isSystemMail(email) })),
+  );
+  const rows = JSON.stringify(emails.map((email, i) => ({ ...emailRow(email), ...sums[i] })));
   const recipients = JSON.stringify(emails.flatMap(recipientRows));
   return await sql.write<LeftOut[]>`
     with requested as (
       select x.*, d.id as domain_id, d.can_send, d.status, d.note
       from json_to_recordset((${rows}::text)::json) as x(
         id uuid, workspace_id uuid, key_id uuid, domain text, from_address text, subject text, message_id text,
-        envelope jsonb, metadata jsonb, test boolean, free boolean, total integer, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
+        envelope jsonb, metadata jsonb, test boolean, free boolean, total integer, total_so_far bigint, bytes_so_far bigint, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
         retry_for interval, created_at timestamptz, idempotency_key text, request_hash text, kept_for interval)
       left join domains d on d.workspace_id = x.workspace_id and d.domain = x.domain and d.deleted_at is null
-    ), ${judged(sql, quotas)}, input as (
-      select * from judged where can_send and refusal is null
+    ), ${refused(sql, quotas)}, input as (
+      select * from requested where can_send and id not in (select id from refused)
     ), claimed as (
       insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
       select workspace_id, idempotency_key, request_hash, id, ${serviceTime(sql)} + kept_for from input where idempotency_key is not null
@@ -208,8 +212,8 @@ export async function insertEmails(
         ${textArray(pieces.map((p) => p.data))}::text[]) as p(email_id, part, piece, data)
       join storable s on s.id = p.email_id
     )${countsNow ? sql`, ${counted(sql)}` : sql``}
-    select j.id, j.can_send as "canSend", j.status, j.note, ${refusalColumns(sql)}
-    from judged j join share s using (workspace_id) where j.id not in (select id from storable)`;
+    select r.id, r.can_send as "canSend", r.status, r.note, ${refusalColumns(sql)}
+    from requested r join share s using (workspace_id) where r.id not in (select id from storable)`;
 }
 
 /** Counts emails whose content is stored by now, as the last statement of their transaction. Mail of Posthorn itself does not count. */
@@ -248,8 +252,8 @@ function answersFor(sql: Sql, emails: readonly NewEmail[], leftOut: readonly Lef
     const left = byId.get(email.id);
     if (!left) return { stored: true };
     if (!left.canSend) return { stored: false, emailId: undefined, domain: blockedDomain(left) };
-    const refused = refusalOf(left);
-    if (refused) return { stored: false, emailId: undefined, refused };
+    const problem = refusalOf(left);
+    if (problem) return { stored: false, emailId: undefined, refused: problem };
     return firsts!.then((found) => {
       const first = found.get(keyOf(email)!);
       // The key expired between the two statements, or housekeeping deleted it: the caller can retry.

@@ -1,6 +1,6 @@
 /** Parts of the statement that stores new emails (emails/store/emails.ts): they decide what each workspace may send, and count it in the
- * same transaction. They read the CTE `requested` with workspace_id, id, total, size_bytes, can_send and free, and the CTE `storable`, which
- * has first_at as well. */
+ * same transaction. They read the CTE `requested`, one row for each email with the recipients and bytes of its workspace up to it, and the
+ * CTE `storable`, which has first_at as well. bench/send: the parts are written for few rows and plain joins, since each costs CPU time. */
 import type { Problem } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
@@ -15,9 +15,10 @@ export type Refusal = {
   dayLeftMs: number;
 };
 
-/** CTEs `share`, one row for each workspace, and `judged`, the requested emails with their `refusal`. Emails are allowed in the order of
- * their ids until the rest of a quota is used up. Primary keys of workspaces and workspace_usage, row by row: a join would read both tables. */
-export function judged(sql: Sql, defaults: QuotaDefaults) {
+/** CTEs `share`, one row for each workspace, and `refused`, the emails that it must not send, nearly always none. Emails are allowed in
+ * their order until the rest of a quota is used up. Primary keys of workspaces and workspace_usage, row by row: a join would read both
+ * tables. */
+export function refused(sql: Sql, defaults: QuotaDefaults) {
   return sql`
     share as materialized (
       select r.workspace_id, w.*, t.*,
@@ -31,13 +32,12 @@ export function judged(sql: Sql, defaults: QuotaDefaults) {
           ${limit(sql, defaults, "storedBytes")} as bytes_limit
         from workspaces where id = r.workspace_id limit 1) w
       left join lateral (select * from workspace_usage where workspace_id = r.workspace_id limit 1) u on true
-    ), judged as materialized (
-      select r.*, case when r.free then null when s.suspended then 'suspended'
-        when sum(r.total) filter (where r.can_send) over earlier > s.hour_limit - s.hour_used then 'emailsPerHour'
-        when sum(r.total) filter (where r.can_send) over earlier > s.day_limit - s.day_used then 'emailsPerDay'
-        when sum(r.size_bytes) filter (where r.can_send) over earlier > s.bytes_limit - s.stored_bytes then 'storedBytes' end as refusal
+    ), refused as materialized (
+      select r.id, case when s.suspended then 'suspended' when r.total_so_far > s.hour_limit - s.hour_used then 'emailsPerHour'
+        when r.total_so_far > s.day_limit - s.day_used then 'emailsPerDay' else 'storedBytes' end as refusal
       from requested r join share s using (workspace_id)
-      window earlier as (partition by r.workspace_id order by r.id rows unbounded preceding)
+      where not r.free and (s.suspended or r.total_so_far > s.hour_limit - s.hour_used or r.total_so_far > s.day_limit - s.day_used
+        or r.bytes_so_far > s.bytes_limit - s.stored_bytes)
     )`;
 }
 
@@ -47,9 +47,9 @@ export function counted(sql: Sql) {
   return sql`
     counted as (
       insert into workspace_usage as u (workspace_id, hour, hour_recipients, hour_limit, day, day_recipients, day_limit, stored_bytes)
-      select s.workspace_id, s.this_hour, sum(m.total), s.hour_limit, s.this_day, sum(m.total), s.day_limit, sum(m.size_bytes)
-      from storable m join share s using (workspace_id) where not m.free
-      group by s.workspace_id, s.this_hour, s.hour_limit, s.this_day, s.day_limit order by s.workspace_id
+      select s.workspace_id, s.this_hour, m.total, s.hour_limit, s.this_day, m.total, s.day_limit, m.bytes
+      from (select workspace_id, sum(total) as total, sum(size_bytes) as bytes from storable where not free group by workspace_id) m
+      join share s using (workspace_id) order by s.workspace_id
       on conflict (workspace_id) do update set stored_bytes = u.stored_bytes + excluded.stored_bytes,
         hour = greatest(u.hour, excluded.hour), hour_limit = excluded.hour_limit,
         hour_recipients = excluded.hour_recipients + case when u.hour >= excluded.hour then u.hour_recipients else 0 end,
@@ -63,6 +63,21 @@ export function counted(sql: Sql) {
     )`;
 }
 
+/** The recipients and bytes of each email's workspace up to and with this email, as `refused` needs them. Mail of Posthorn itself does not
+ * count. */
+export function sumsSoFar(
+  emails: readonly { workspaceId: string; total: number; sizeBytes: number; free: boolean }[],
+): { total_so_far: number; bytes_so_far: number }[] {
+  const sums = new Map<string, { total: number; bytes: number }>();
+  return emails.map(({ workspaceId, total, sizeBytes, free }) => {
+    const sum = sums.get(workspaceId) ?? { total: 0, bytes: 0 };
+    sums.set(workspaceId, sum);
+    if (!free) sum.total += total;
+    if (!free) sum.bytes += sizeBytes;
+    return { total_so_far: sum.total, bytes_so_far: sum.bytes };
+  });
+}
+
 /** Counts emails that earlier statements of the transaction stored. */
 export async function countStored(
   sql: Sql,
@@ -71,18 +86,18 @@ export async function countStored(
 ): Promise<void> {
   await sql`
     with requested as (
-      select e.workspace_id, e.id, e.total, e.size_bytes, e.content_day, true as can_send, false as free
+      select e.workspace_id, e.id, e.total, e.size_bytes, e.content_day, true as can_send, false as free, e.total as total_so_far, e.size_bytes as bytes_so_far
       from unnest(${emails.map((e) => e.workspaceId)}::uuid[], ${emails.map((e) => e.id)}::uuid[]) as k(workspace_id, id)
       cross join lateral (select * from emails where workspace_id = k.workspace_id and id = k.id limit 1) e
     ), storable as (
       select *, content_day::timestamp at time zone 'UTC' as first_at from requested
-    ), ${judged(sql, defaults)}, ${counted(sql)}
+    ), ${refused(sql, defaults)}, ${counted(sql)}
     select 1`;
 }
 
-/** Columns of `judged` j and `share` s for an email that was left out. */
+/** Columns for an email r of `requested` that was left out. */
 export function refusalColumns(sql: Sql) {
-  return sql`j.refusal, s.suspended_reason as "suspendedReason",
+  return sql`(select f.refusal from refused f where f.id = r.id) as refusal, s.suspended_reason as "suspendedReason",
     jsonb_build_object('emailsPerHour', s.hour_limit, 'emailsPerDay', s.day_limit, 'storedBytes', s.bytes_limit) as limits,
     (extract(epoch from s.this_hour + interval '1 hour' - s.service_at) * 1000)::float8 as "hourLeftMs",
     (extract(epoch from s.this_day + interval '1 day' - s.service_at) * 1000)::float8 as "dayLeftMs"`;
@@ -111,8 +126,16 @@ export async function repeatedOnRace<T>(write: () => Promise<T>): Promise<T> {
 /** Each repeat means that another statement has used a part of the rest of the quota, so there are few. */
 const mostTries = 20;
 
-/** The limit of a workspace's row. Null: unlimited. */
-export function limit(sql: Sql, { established, fromSignUp }: QuotaDefaults, kind: QuotaKind) {
-  return sql`case when quota ? ${kind}::text then (quota ->> ${kind}::text)::bigint
-    when from_sign_up then ${fromSignUp[kind]}::bigint else ${established[kind]}::bigint end`;
+/** The limit of a workspace's row. Null: unlimited. The names are literals, because each parameter of a frequent statement costs time. */
+export function limit(sql: Sql, { established, fromSignUp }: QuotaDefaults, kind: MailKind) {
+  const own = {
+    emailsPerHour: sql`when quota ? 'emailsPerHour' then (quota ->> 'emailsPerHour')::bigint`,
+    emailsPerDay: sql`when quota ? 'emailsPerDay' then (quota ->> 'emailsPerDay')::bigint`,
+    storedBytes: sql`when quota ? 'storedBytes' then (quota ->> 'storedBytes')::bigint`,
+    inboundPerHour: sql`when quota ? 'inboundPerHour' then (quota ->> 'inboundPerHour')::bigint`,
+  }[kind];
+  return sql`case ${own} when from_sign_up then ${fromSignUp[kind]}::bigint else ${established[kind]}::bigint end`;
 }
+
+/** Kinds that mail counts towards. */
+export type MailKind = Extract<QuotaKind, "emailsPerHour" | "emailsPerDay" | "storedBytes" | "inboundPerHour">;

@@ -4,7 +4,7 @@ import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
 import type { Warning } from "../rules/brake.ts";
 import { limitsOf, type QuotaDefaults, type QuotaKind, type QuotaRow, quotaExceeded } from "../rules/limits.ts";
-import { limit } from "./sending.ts";
+import { limit, type MailKind } from "./sending.ts";
 
 /** Kinds that are counted when one more is added. */
 export type AddedKind = Extract<QuotaKind, "domains" | "keys" | "webhooks" | "members">;
@@ -99,7 +99,7 @@ export async function readLimits(sql: Sql, workspaceId: string): Promise<QuotaRo
 
 /** Workspaces that use at least 80 % of a quota that mail counts towards. Reads workspace_usage, which has one row for each workspace. */
 export async function findNearLimits(sql: Sql, defaults: QuotaDefaults): Promise<string[]> {
-  const near = (kind: QuotaKind, used: ReturnType<Sql>) => sql`${used} * 100 >= 80 * (${limit(sql, defaults, kind)})`;
+  const near = (kind: MailKind, used: ReturnType<Sql>) => sql`${used} * 100 >= 80 * (${limit(sql, defaults, kind)})`;
   const rows = await sql<{ id: string }[]>`
     select w.id from workspace_usage u join workspaces w on w.id = u.workspace_id cross join (select ${serviceTime(sql)} as service_at) t
     where u.hour >= date_bin('1 hour', t.service_at, 'epoch') and ${near("emailsPerHour", sql`u.hour_recipients`)}
