@@ -218,6 +218,10 @@ export const cases: Record<string, MethodCase> = {
     built: true,
     ids: { workspaceId: async (workspaces) => ({ workspaceId: await theirWorkspace(workspaces) }) },
   },
+  "WorkspaceService/GetQuotas": {
+    built: true,
+    ids: { workspaceId: async (workspaces) => ({ workspaceId: await theirWorkspace(workspaces) }) },
+  },
   "WorkspaceService/InviteMember": { built: true, ids: { workspaceId: forPeople } },
   "WorkspaceService/UpdateMember": { built: true, ids: { workspaceId: forPeople, memberId: forPeople } },
   "WorkspaceService/RemoveMember": { built: true, ids: { workspaceId: forPeople, memberId: forPeople } },

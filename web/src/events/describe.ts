@@ -5,6 +5,7 @@ import { BounceType, type Event } from "../../../src/gen/v1/event_pb.ts";
 import { SuppressionReason } from "../../../src/gen/v1/suppression_pb.ts";
 import { enumName } from "../parts/enum-name.ts";
 import type { StatusLabel } from "../parts/icons.tsx";
+import { quotaNames } from "../workspaces/quota-text.ts";
 
 export interface EventDescription {
   label: StatusLabel;
@@ -32,6 +33,10 @@ const labels: Record<string, StatusLabel> = {
   "email.received": { text: "Received", color: "indigo" },
   "domain.updated": { text: "Domain", color: "blue" },
   "webhook.disabled": { text: "Webhook", color: "orange" },
+  "workspace.quota": { text: "Quota", color: "orange" },
+  "workspace.warning": { text: "Warning", color: "orange" },
+  "workspace.suspended": { text: "Suspended", color: "red" },
+  "workspace.resumed": { text: "Resumed", color: "green" },
 };
 
 export const eventTypes = Object.keys(labels);
@@ -166,6 +171,23 @@ function describePayload({ payload }: Event): PayloadDescription {
     }
     case "webhookDisabled":
       return { text: `Disabled: ${payload.value.url}`, facts: [["Reason", payload.value.reason]] };
+    case "workspaceQuota": {
+      const { kind, percent, limit, used, resetsAt } = payload.value;
+      const name = quotaNames[kind] ?? "Quota";
+      return {
+        text: percent >= 100 ? `${name}: the quota is used up` : `${name}: ${percent} % of the quota are used`,
+        facts: [
+          ["Used", `${used} of ${limit}`],
+          ["Starts again", resetsAt ? timestampDate(resetsAt).toLocaleString("en-GB") : ""],
+        ],
+      };
+    }
+    case "workspaceWarning":
+      return { text: payload.value.warning?.message ?? "", facts: [] };
+    case "workspaceSuspended":
+      return { text: "The workspace cannot send", facts: [["Reason", payload.value.reason]] };
+    case "workspaceResumed":
+      return { text: "The workspace can send again", facts: [] };
     default:
       return { text: "", facts: [] };
   }

@@ -7,6 +7,7 @@ import { useSession } from "../api/session.ts";
 import { HornIcon } from "../parts/icons.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
 import { CreateWorkspaceForm } from "../workspaces/create-workspace.tsx";
+import { StandingBanner } from "../workspaces/standing-banner.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { ColorSchemeSwitch } from "./color-scheme-switch.tsx";
 import { isWithin, publicPages, sections } from "./sections.tsx";
@@ -90,7 +91,7 @@ function PageOrSignIn({ path }: { path: string }) {
   const { caller, state } = useSession();
   if (publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
-  if (caller.kind === "key") return <Outlet key="key" />;
+  if (caller.kind === "key") return <PageWithBanner key="key" />;
   if (!caller.workspace)
     return (
       <AuthCard title="Create a workspace">
@@ -98,5 +99,14 @@ function PageOrSignIn({ path }: { path: string }) {
       </AuthCard>
     );
   // The key remounts the page when the workspace changes, so that no state of the previous workspace stays.
-  return <Outlet key={caller.workspace.id} />;
+  return <PageWithBanner key={caller.workspace.id} />;
+}
+
+function PageWithBanner() {
+  return (
+    <>
+      <StandingBanner />
+      <Outlet />
+    </>
+  );
 }

@@ -1,4 +1,4 @@
-/** The page of the current workspace: its name and its members. */
+/** The page of the current workspace: its name, its quotas and its members. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Alert, Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -12,6 +12,7 @@ import { Page, Section } from "../parts/page.tsx";
 import { Empty, ProblemAlert } from "../parts/states.tsx";
 import { CreateWorkspace } from "./create-workspace.tsx";
 import { Members } from "./members.tsx";
+import { Quotas } from "./quotas.tsx";
 
 export function WorkspacePage() {
   const { caller } = useSession();
@@ -20,6 +21,7 @@ export function WorkspacePage() {
     return (
       <Page title="Workspace">
         <Empty>You are signed in with an API key. To manage members, sign in with your email address.</Empty>
+        <Quotas />
       </Page>
     );
   const { workspace, person } = caller;
@@ -35,6 +37,7 @@ export function WorkspacePage() {
       }
     >
       <WorkspaceDetails key={workspace.id} workspace={workspace} isOwner={isOwner} />
+      <Quotas />
       <Members isOwner={isOwner} ownEmail={person.email} />
       <CreateWorkspace isOpen={isCreating} onClose={creating.close} />
     </Page>

@@ -1,0 +1,71 @@
+/** The quotas on the workspace page, and the banner of a suspended or warned workspace. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { resumptionNotice, suspensionNotice } from "../../src/quotas/notice-text.ts";
+import { resume, suspend } from "../../src/quotas/store/standing.ts";
+import { follow, inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { limit } from "../harness/quotas.ts";
+import { accepted } from "../harness/sending.ts";
+import { startTestbed, type Testbed } from "../harness/testbed.ts";
+
+let testbed: Testbed;
+let browser: Browser;
+let tab: Tab;
+before(async () => {
+  if (withoutBrowser) return;
+  testbed = await startTestbed({ env: { POSTHORN_DELIVERY: "capture", POSTHORN_QUOTA_WEBHOOKS: "unlimited" } });
+  browser = await openBrowser();
+  tab = await openTab(browser, testbed.program.url, { key: testbed.program.key });
+});
+after(async () => {
+  await browser?.close();
+  await testbed?.stop();
+});
+
+test("the workspace page shows what is used of each quota", { skip: withoutBrowser }, async () => {
+  const { page } = tab;
+  await limit(testbed, "default", { domains: null, keys: null, members: null, streams: null });
+  await page.goto("/workspace");
+  await settled(page, /This workspace has no limits yet[\s\S]*Without a limit:[\s\S]*Webhooks \(0 used\)/);
+  await limit(testbed, "default", {
+    emailsPerHour: 5,
+    emailsPerDay: 1000,
+    storedBytes: 1024 * 1024,
+    domains: 1,
+    keys: 10,
+  });
+  const to = ["a", "b", "c", "d"].map((name) => `${name}@there.test`);
+  await accepted(testbed, { to, async: true });
+  await page.reload();
+  await settled(
+    page,
+    /Emails per hour[\s\S]*4 of 5 \(80 %\)[\s\S]*starts again in[\s\S]*Stored content[\s\S]*of 1 MiB/,
+  );
+  await page.getByRole("progressbar", { name: "Emails per hour: 80 % used" }).waitFor();
+  await page.getByRole("progressbar", { name: "Domains: 100 % used" }).waitFor();
+  await inspect(page, "quotas");
+});
+
+test("a suspended workspace has a banner with the reason on every page, until it is resumed", {
+  skip: withoutBrowser,
+}, async () => {
+  const { page } = tab;
+  const { sql } = testbed.database;
+  const named = { workspaceId: testbed.workspaceId, name: "default" };
+  const reason = "131 of the last 1000 recipients bounced (13.1 %). The limit is 10 %.";
+  await suspend(sql, { notice: suspensionNotice(named, reason, undefined, Date.now()), reason, automatic: true });
+  await page.goto("/emails");
+  await settled(page, /This workspace is suspended and cannot send[\s\S]*131 of the last 1000/);
+  await inspect(page, "suspended");
+  await follow(page, "/events");
+  await settled(page, /is suspended and cannot send[\s\S]*Suspended[\s\S]*The workspace cannot send/);
+  await resume(sql, resumptionNotice(named, new Date(), Date.now()));
+  const warning = JSON.stringify({ figure: "bounces", count: 131, recipients: 1000, message: reason });
+  await sql`insert into sending_records (workspace_id, warning) values (${testbed.workspaceId}, ${warning}::text::jsonb)
+    on conflict (workspace_id) do update set warning = excluded.warning`;
+  await page.goto("/events");
+  await settled(page, /Too many bounces[\s\S]*131 of the last 1000[\s\S]*Resumed/);
+  await inspect(page, "warned");
+  assert.deepEqual(tab.complaints, []);
+});

@@ -1,0 +1,76 @@
+/** The quotas of the workspace as bars: what is used, the limit, and when a window starts again. */
+import { useQuery } from "@connectrpc/connect-query";
+import { Group, Progress, Stack, Text } from "@mantine/core";
+import { QuotaKind } from "../../../src/gen/v1/event_pb.ts";
+import { type Quota, WorkspaceService } from "../../../src/gen/v1/workspace_pb.ts";
+import { Section } from "../parts/page.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
+import { Time } from "../parts/time.tsx";
+import { bytesText, quotaNames, wholeNumber } from "./quota-text.ts";
+
+export function Quotas() {
+  const query = useQuery(WorkspaceService.method.getQuotas, {}, { refetchInterval: 30_000 });
+  return (
+    <Section title="Quotas">
+      {query.isPending && <Loading what="the quotas" rows={3} height={40} />}
+      {query.error && <ProblemAlert error={query.error} onRetry={() => query.refetch()} />}
+      {query.data && <QuotaList quotas={query.data.quotas} />}
+    </Section>
+  );
+}
+
+function QuotaList({ quotas }: { quotas: readonly Quota[] }) {
+  const limited = quotas.filter(({ limit }) => limit !== undefined);
+  const unlimited = quotas.filter(({ limit }) => limit === undefined);
+  return (
+    <Stack gap="md">
+      <Text size="sm" c="dimmed">
+        At 80 % and at 100 % the owners get an email, and the log gets the event workspace.quota. The operator of this
+        service sets the limits. An email counts once for each recipient.
+      </Text>
+      {limited.length === 0 && (
+        <Text>This workspace has no limits yet. When the operator sets one, it appears here.</Text>
+      )}
+      {limited.map((quota) => (
+        <Bar key={quota.kind} quota={quota} />
+      ))}
+      {unlimited.length > 0 && (
+        <Text size="sm" component="div">
+          <Text component="span" size="sm" fw={600}>
+            Without a limit:
+          </Text>{" "}
+          {unlimited.map(({ kind, used }) => `${quotaNames[kind] ?? "other"} (${amount(kind, used)} used)`).join(", ")}
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function Bar({ quota: { kind, limit = 0n, used, resetsAt } }: { quota: Quota }) {
+  const name = quotaNames[kind] ?? "Other";
+  const percent = limit === 0n ? 100 : Math.min(100, Math.floor((Number(used) * 100) / Number(limit)));
+  const color = percent >= 100 ? "red" : percent >= 80 ? "yellow" : "blue";
+  return (
+    <Stack gap={4}>
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" fw={600}>
+          {name}
+        </Text>
+        <Text size="sm">
+          {amount(kind, used)} of {amount(kind, limit)} ({percent} %)
+          {resetsAt && (
+            <>
+              {" "}
+              · starts again <Time at={resetsAt} />
+            </>
+          )}
+        </Text>
+      </Group>
+      <Progress value={percent} color={color} size="md" aria-label={`${name}: ${percent} % used`} />
+    </Stack>
+  );
+}
+
+function amount(kind: QuotaKind, value: bigint): string {
+  return kind === QuotaKind.STORED_BYTES ? bytesText(Number(value)) : wholeNumber(Number(value));
+}
