@@ -67,8 +67,7 @@ function scalarSchema(scalar: ScalarType): JsonObject {
     [ScalarType.STRING]: { type: "string" },
     [ScalarType.BOOL]: { type: "boolean" },
     [ScalarType.INT32]: { type: "integer", format: "int32" },
-    // The JSON form of protobuf writes 64-bit numbers as strings, because JavaScript would round them.
-    [ScalarType.INT64]: { type: "string", format: "int64", pattern: "^-?\\d+$" },
+    [ScalarType.DOUBLE]: { type: "number", format: "double" },
     [ScalarType.BYTES]: { type: "string", contentEncoding: "base64" },
   };
   const schema = schemas[scalar];

@@ -75,7 +75,7 @@ function scalarName(scalar: ScalarType): string {
     [ScalarType.STRING]: "string",
     [ScalarType.BOOL]: "boolean",
     [ScalarType.INT32]: "integer",
-    [ScalarType.INT64]: "string (64-bit integer)",
+    [ScalarType.DOUBLE]: "number",
     [ScalarType.BYTES]: "string (base64)",
   };
   const name = names[scalar];

@@ -102,10 +102,9 @@ function typeName(type: DescMessage | DescEnum, side: Side): string {
 }
 
 function scalarName(scalar: ScalarType): string {
-  // 64-bit numbers are strings in the JSON form of protobuf.
-  if (scalar === ScalarType.STRING || scalar === ScalarType.BYTES || scalar === ScalarType.INT64) return "string";
+  if (scalar === ScalarType.STRING || scalar === ScalarType.BYTES) return "string";
   if (scalar === ScalarType.BOOL) return "boolean";
-  if (scalar === ScalarType.INT32) return "number";
+  if (scalar === ScalarType.INT32 || scalar === ScalarType.DOUBLE) return "number";
   throw new Error(`no JSON type is set for ${ScalarType[scalar]}`);
 }
 

@@ -32,7 +32,7 @@ export function quotaNotice(
     eventId: makeUuid(nowMs),
     workspaceId: usage.id,
     type: "workspace.quota",
-    payload: { kind: kindOnWire[kind], percent, limit: String(limit), used: String(used), resetsAt },
+    payload: { kind: kindOnWire[kind], percent, limit, used, resetsAt },
     mail: {
       subject: oneLine(subject),
       body: [
@@ -49,7 +49,8 @@ export function quotaNotice(
     },
     kind,
     percent,
-    windowStartMs: window?.startMs ?? 0,
+    windowStartMs: window?.startMs ?? usage.serviceMs,
+    hasWindow: window !== undefined,
   };
 }
 

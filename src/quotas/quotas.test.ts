@@ -88,7 +88,7 @@ describe("notices", () => {
     assert.deepEqual((await eventsOf(workspaceId)).slice(2), [`workspace.quota ${kind} 100`], "the next window");
   });
 
-  it("of a quota without a window come again after it was below", async () => {
+  it("of a quota without a window come again after it was below, at most once a day", async () => {
     const workspaceId = await makeWorkspace(database.sql);
     await setQuota(database.sql, workspaceId, { keys: 1 });
     const quotas = quotasOf();
@@ -99,6 +99,9 @@ describe("notices", () => {
     await database.sql`update keys set revoked_at = now() where workspace_id = ${workspaceId}`;
     await quotas.reviewNow([workspaceId]);
     await insertKey(database.sql, addKey(workspaceId));
+    await quotas.reviewNow([workspaceId]);
+    assert.equal((await eventsOf(workspaceId)).length, 1, "at most once a day");
+    await database.sql`update quota_notices set window_start = window_start - interval '2 days' where workspace_id = ${workspaceId}`;
     await quotas.reviewNow([workspaceId]);
     assert.deepEqual(await eventsOf(workspaceId), Array(2).fill("workspace.quota QUOTA_KIND_KEYS 100"));
   });

@@ -15,7 +15,7 @@ import {
   thresholds,
   windowAt,
 } from "./rules/limits.ts";
-import { forgetNotices, noteQuota } from "./store/notices.ts";
+import { noteBelow, noteQuota } from "./store/notices.ts";
 import { type AddedKind, readLimits, readUsage, requireRoom, type WorkspaceUsage } from "./store/usage.ts";
 
 export type Quotas = {
@@ -79,7 +79,7 @@ export function createQuotas(deps: QuotaDeps): Quotas {
           if (other > (percent ?? 0)) below.push({ workspaceId: usage.id, kind, percent: other });
       if (percent !== undefined && limit !== null) await reportOne(usage, { kind, percent, limit });
     }
-    await forgetNotices(sql, below);
+    await noteBelow(sql, below);
   }
 
   async function reportOne(
@@ -89,8 +89,8 @@ export function createQuotas(deps: QuotaDeps): Quotas {
     const notice = quotaNotice(usage, at, deps.clock.nowMs());
     const key = `${usage.id} ${at.kind}`;
     const mark = `${at.percent} ${notice.windowStartMs}`;
-    // A quota without a window may have been below the threshold since, as another node has seen.
-    if (notice.windowStartMs > 0 && reported.get(key) === mark) return;
+    // A quota without a window has no such mark: another node may have seen that it was below the threshold.
+    if (reported.get(key) === mark) return;
     if (await noteQuota(sql, notice)) deps.onEvent();
     if (reported.size > 10_000) reported.clear();
     reported.set(key, mark);
@@ -100,12 +100,14 @@ export function createQuotas(deps: QuotaDeps): Quotas {
     defaults,
     check: (workspaceId, kind) => requireRoom(sql, { workspaceId, kind, defaults, lock: false }),
     async adding(workspaceId, kind, add) {
-      const added = await sql.begin(async (tx) => {
-        await requireRoom(tx, { workspaceId, kind, defaults, lock: true });
-        return await add(tx);
-      });
-      review(workspaceId);
-      return added;
+      try {
+        return await sql.begin(async (tx) => {
+          await requireRoom(tx, { workspaceId, kind, defaults, lock: true });
+          return await add(tx);
+        });
+      } finally {
+        review(workspaceId);
+      }
     },
     async limitOf(workspaceId, kind) {
       const row = await readLimits(sql, workspaceId);

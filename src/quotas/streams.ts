@@ -36,8 +36,8 @@ export function createStreamQuota(deps: { sql: Sql; quotas: Quotas; node: string
       try {
         const most = await quotas.limitOf(workspaceId, "streams");
         const used = (open.get(workspaceId) ?? 0) + (elsewhere.get(workspaceId) ?? 0);
+        if (most !== null && used >= 0.8 * most) quotas.review(workspaceId, used > most ? "streams" : undefined);
         if (most !== null && used > most) throw quotaExceeded("streams", most);
-        if (most !== null && used >= 0.8 * most) quotas.review(workspaceId);
         return close;
       } catch (error) {
         close();

@@ -30,8 +30,8 @@ export function quotasOnWire(
       const window = windowAt(kind, serviceMs);
       return {
         kind: kindOnWire[kind],
-        limit: limit === null ? undefined : BigInt(limit),
-        used: BigInt(usage.used[kind]),
+        limit: limit ?? undefined,
+        used: usage.used[kind],
         resetsAt: window && timestampFromMs(window.endMs + lagMs),
       };
     }),

@@ -16,10 +16,10 @@ export type ShownStanding = {
 export async function getQuotas(testbed: Testbed, key?: string): Promise<ShownStanding> {
   const { status, body } = await testbed.call("WorkspaceService/GetQuotas", {}, key === undefined ? {} : { key });
   if (status !== 200) throw new Error(`GetQuotas: ${JSON.stringify(body)}`);
-  const { quotas, ...rest } = body as { quotas: { kind: string; limit?: string; used?: string; resetsAt?: string }[] };
+  const { quotas, ...rest } = body as { quotas: { kind: string; limit?: number; used?: number; resetsAt?: string }[] };
   const shown = quotas.map(({ kind, limit, used, resetsAt }): [string, ShownQuota] => [
     kind.replace("QUOTA_KIND_", "").toLowerCase(),
-    { limit: limit === undefined ? undefined : Number(limit), used: Number(used ?? 0), resetsAt },
+    { limit, used: used ?? 0, resetsAt },
   ]);
   return { ...rest, quotas: Object.fromEntries(shown) };
 }

@@ -57,8 +57,8 @@ describe("the quota of emails", () => {
     const notices = events
       .filter(({ event }) => event.type === "workspace.quota")
       .map(({ event }) => event.workspaceQuota);
-    const [last] = notices.slice(-1) as { kind: string; percent: number; limit: string; resetsAt: string }[];
-    assert.deepEqual([last!.kind, last!.percent, last!.limit], ["QUOTA_KIND_EMAILS_PER_HOUR", 100, "10"]);
+    const [last] = notices.slice(-1) as { kind: string; percent: number; limit: number; resetsAt: string }[];
+    assert.deepEqual([last!.kind, last!.percent, last!.limit], ["QUOTA_KIND_EMAILS_PER_HOUR", 100, 10]);
     assert.ok(Date.parse(last!.resetsAt) > Date.now());
     const mail = await mailTo(testbed, "owner@there.test", /quota of 10 emails per hour is used up/);
     assert.match(mail.text ?? "", /Workspace: default/);
@@ -195,7 +195,7 @@ describe("people who come by open sign-up", () => {
     assert.match(refusalOf(answers[2]!.body).message, /You own 2 workspaces/);
     const id = (answers[0]!.body.workspace as { id: string }).id;
     const { body } = await browser.rpc("WorkspaceService/GetQuotas", {}, id);
-    const limits = (body.quotas as { kind: string; limit?: string }[]).map(
+    const limits = (body.quotas as { kind: string; limit?: number }[]).map(
       ({ kind, limit }) => `${kind.slice(11)} ${limit}`,
     );
     assert.ok(limits.includes("EMAILS_PER_HOUR 3") && limits.includes("DOMAINS 1"), limits.join());
@@ -211,7 +211,7 @@ describe("people who come by open sign-up", () => {
     const created = await owner.browser.rpc("WorkspaceService/CreateWorkspace", { name: "Second" });
     const id = (created.body.workspace as { id: string }).id;
     const { body } = await owner.browser.rpc("WorkspaceService/GetQuotas", {}, id);
-    const [hour] = body.quotas as { limit?: string }[];
+    const [hour] = body.quotas as { limit?: number }[];
     assert.equal(hour!.limit, undefined);
   });
 });

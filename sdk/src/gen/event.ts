@@ -322,9 +322,9 @@ export interface WorkspaceQuotaEvent {
   /** 80 or 100: the part of the quota that was reached. At 100, more is refused. */
   percent: number;
   /** The most that the workspace may use. */
-  limit: string;
+  limit: number;
   /** What the workspace used when this was noticed. */
-  used: string;
+  used: number;
   /** When the current hour or day ends and the count starts again. Absent for a quota that does not count by time. */
   resetsAt?: string;
 }

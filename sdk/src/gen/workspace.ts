@@ -162,9 +162,9 @@ export interface Quota {
   /** What is limited. */
   kind: QuotaKind;
   /** The most that the workspace may use. Absent: unlimited. */
-  limit?: string;
-  /** What the workspace uses now. */
-  used: string;
+  limit?: number;
+  /** What the workspace uses now, a whole number. */
+  used: number;
   /** When the current hour or day ends and the count starts again. Absent for a quota that does not count by time. */
   resetsAt?: string;
 }

@@ -38,7 +38,8 @@ export async function withStoreClient<T>(
     const catchUp = createCatchUp({ sql, loop: createLoopShare(), heap: { note() {} } });
     const follower = createFollower({ sql, log, wake, catchUp });
     const keyless: Follower = { ...follower, subscribe: (workspaceId) => follower.subscribe(workspaceId, undefined) };
-    const accept = createAccept({ sql, clock, wake, limits: config.limits, retryForMs: config.retry.forMs });
+    const { limits, quotas } = config;
+    const accept = createAccept({ sql, clock, wake, limits, quotas, retryForMs: config.retry.forMs });
     const stopping = new AbortController();
     const service = createEmailService({
       sql,

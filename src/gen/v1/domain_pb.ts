@@ -855,6 +855,7 @@ export const DomainService: GenService<{
    * Errors:
    * - invalid_argument: `domain` is empty, an IP address, a single label, a public suffix such as `co.uk`, or has an invalid label; `mailFromLabel` is not a valid DNS label.
    * - already_exists: this workspace has already registered the domain.
+   * - resource_exhausted: the workspace has reached its quota of domains.
    *
    * @generated from rpc v1.DomainService.AddDomain
    */

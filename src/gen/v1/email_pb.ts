@@ -1268,10 +1268,12 @@ export const EmailService: GenService<{
    * Errors:
    * - invalid_argument: a field is missing, malformed or exceeds its limit. One `google.rpc.BadRequest` detail lists every problem. An email without `body`, `html` and attachments is rejected; if its JSON has an unknown field, such as `text`, the message names that field and the likely right one.
    * - failed_precondition: the domain of `from` is not registered in this workspace or cannot send yet; the message names the next step.
+   * - failed_precondition: the workspace is suspended (reason `WORKSPACE_SUSPENDED`); the message says why.
    * - permission_denied: the key is restricted to another sending domain.
    * - already_exists: the `Idempotency-Key` was already used with a different request.
    * - not_found: this workspace has no email or inbound message with the id `replyToEmailId`.
    * - resource_exhausted: the request is larger than 64 MiB, or the server is accepting too many large emails at the same time; retry later.
+   * - resource_exhausted: a quota of the workspace does not suffice (reason `QUOTA_EXCEEDED`). If time helps, `google.rpc.RetryInfo` says how long to wait.
    *
    * @generated from rpc v1.EmailService.SendEmail
    */
@@ -1300,6 +1302,7 @@ export const EmailService: GenService<{
    * - out_of_range: the database lost the event at `cursor` (reason `LOG_CUT`). Resume from `lastSharedCursor` in the error's details.
    * - not_found: this workspace has no email with the id `emailId`.
    * - resource_exhausted: the client reads too slowly. Resume from the last cursor; no event is lost.
+   * - resource_exhausted: the workspace has reached its quota of open streams (reason `QUOTA_EXCEEDED`).
    * - deadline_exceeded: the deadline that the caller set has passed.
    * - unavailable: the server is shutting down or cannot reach its database. Resume from the last cursor.
    * - unauthenticated: the key was revoked while the stream was open.
@@ -1375,7 +1378,9 @@ export const EmailService: GenService<{
    * Errors:
    * - invalid_argument: `emails` is empty or has more than 500 entries. A problem in one email is reported in its own result.
    * - already_exists: the `Idempotency-Key` was already used with a different request.
+   * - failed_precondition: the workspace is suspended (reason `WORKSPACE_SUSPENDED`). No email is accepted.
    * - resource_exhausted: the request is larger than 64 MiB.
+   * - resource_exhausted: a quota of the workspace does not suffice for all emails (reason `QUOTA_EXCEEDED`). No email is accepted.
    *
    * @generated from rpc v1.EmailService.SendEmailBatch
    */

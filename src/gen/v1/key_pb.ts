@@ -282,6 +282,7 @@ export const KeyService: GenService<{
    * Errors:
    * - invalid_argument: `name` is empty or longer than 100 characters, `permission` is not set, or `domain` is given without `KEY_PERMISSION_SEND`.
    * - failed_precondition: `domain` is not a domain of this workspace.
+   * - resource_exhausted: the workspace has reached its quota of keys.
    *
    * @generated from rpc v1.KeyService.CreateKey
    */

@@ -862,7 +862,7 @@ export const WebhookService: GenService<{
    *
    * Errors:
    * - invalid_argument: `url` is not an https URL, or points to a private, loopback or link-local address; an entry of `eventTypes` is not an event type; `description` is longer than 500 characters.
-   * - resource_exhausted: the workspace already has 50 webhooks.
+   * - resource_exhausted: the workspace has reached its quota of webhooks, by default 50.
    *
    * @generated from rpc v1.WebhookService.CreateWebhook
    */

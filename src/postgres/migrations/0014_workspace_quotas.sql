@@ -41,8 +41,10 @@ create table quota_notices (
   workspace_id uuid not null,
   kind text not null,
   percent smallint not null,
-  -- Start of the window, by service time; epoch for a quota without a window.
+  -- Start of the window, by service time. For a quota without a window, the time of the notice.
   window_start timestamptz not null,
+  -- A quota without a window was below the threshold since the notice.
+  was_below boolean not null default false,
   primary key (workspace_id, kind, percent)
 );
 

@@ -11,7 +11,8 @@ export type Notice = {
   mail: { subject: string; body: string };
 };
 
-export type QuotaNotice = Notice & { kind: QuotaKind; percent: number; windowStartMs: number };
+/** `windowStartMs`: for a quota without a window, the current service time. */
+export type QuotaNotice = Notice & { kind: QuotaKind; percent: number; windowStartMs: number; hasWindow: boolean };
 
 /** CTEs that append the event and store the mail, if the condition holds. The event's counter is locked last, as in delivery/store/settle.ts. */
 export function noticed(sql: Sql, notice: Notice, condition: ReturnType<Sql>) {
@@ -28,30 +29,33 @@ export function noticed(sql: Sql, notice: Notice, condition: ReturnType<Sql>) {
     )`;
 }
 
-/** False: the threshold, or a higher one, was reported in this window before. */
+/** False: the threshold was reported in this window before. A quota without a window is reported again when it was below the threshold, but
+ * at most once a day: a tenant could add and delete things all day. */
 export async function noteQuota(sql: Sql, notice: QuotaNotice): Promise<boolean> {
-  const { workspaceId, kind, percent, windowStartMs } = notice;
+  const { workspaceId, kind, percent, windowStartMs, hasWindow } = notice;
   const rows = await sql<object[]>`
     with noted as (
       insert into quota_notices as n (workspace_id, kind, percent, window_start)
       select ${workspaceId}, ${kind}, p.percent, to_timestamp(${windowStartMs}::float8 / 1000)
       from unnest('{80, 100}'::smallint[]) as p(percent) where p.percent <= ${percent} order by p.percent
-      on conflict (workspace_id, kind, percent) do update set window_start = excluded.window_start where n.window_start < excluded.window_start
+      on conflict (workspace_id, kind, percent) do update set window_start = excluded.window_start, was_below = false
+      where n.window_start < excluded.window_start
+        and (${hasWindow} or n.was_below and n.window_start < excluded.window_start - interval '1 day')
       returning percent
     ), ${noticed(sql, notice, sql`exists (select 1 from noted where percent = ${percent})`)}
     select 1 from event`;
   return rows.length > 0;
 }
 
-/** A quota without a window is below a threshold again, so that it is reported when it is reached the next time. */
-export async function forgetNotices(
+/** Notes that a quota without a window is below a threshold again. */
+export async function noteBelow(
   sql: Sql,
   below: readonly { workspaceId: string; kind: QuotaKind; percent: number }[],
 ): Promise<void> {
   await sql`
-    delete from quota_notices n using unnest(${below.map((b) => b.workspaceId)}::uuid[], ${below.map((b) => b.kind)}::text[],
+    update quota_notices n set was_below = true from unnest(${below.map((b) => b.workspaceId)}::uuid[], ${below.map((b) => b.kind)}::text[],
       ${below.map((b) => b.percent)}::smallint[]) as b(workspace_id, kind, percent)
-    where n.workspace_id = b.workspace_id and n.kind = b.kind and n.percent = b.percent`;
+    where n.workspace_id = b.workspace_id and n.kind = b.kind and n.percent = b.percent and not n.was_below`;
 }
 
 export type OwnerMail = { id: string; workspaceId: string; subject: string; body: string; owners: string[] };

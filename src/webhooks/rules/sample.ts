@@ -68,7 +68,7 @@ const payloads: Readonly<Record<string, Record<string, unknown>>> = {
     message: "All records are found.",
   },
   "webhook.disabled": { url: "https://example.org/webhooks", reason: "This is a test: nothing was disabled." },
-  "workspace.quota": { kind: "QUOTA_KIND_EMAILS_PER_HOUR", percent: 80, limit: "1000", used: "812" },
+  "workspace.quota": { kind: "QUOTA_KIND_EMAILS_PER_HOUR", percent: 80, limit: 1000, used: 812 },
   "workspace.warning": { warning },
   "workspace.suspended": { reason: warning.message, warning },
   "workspace.resumed": {},

@@ -46,9 +46,9 @@ function QuotaList({ quotas }: { quotas: readonly Quota[] }) {
   );
 }
 
-function Bar({ quota: { kind, limit = 0n, used, resetsAt } }: { quota: Quota }) {
+function Bar({ quota: { kind, limit = 0, used, resetsAt } }: { quota: Quota }) {
   const name = quotaNames[kind] ?? "Other";
-  const percent = limit === 0n ? 100 : Math.min(100, Math.floor((Number(used) * 100) / Number(limit)));
+  const percent = limit === 0 ? 100 : Math.min(100, Math.floor((used * 100) / limit));
   const color = percent >= 100 ? "red" : percent >= 80 ? "yellow" : "blue";
   return (
     <Stack gap={4}>
@@ -71,6 +71,6 @@ function Bar({ quota: { kind, limit = 0n, used, resetsAt } }: { quota: Quota }) 
   );
 }
 
-function amount(kind: QuotaKind, value: bigint): string {
-  return kind === QuotaKind.STORED_BYTES ? bytesText(Number(value)) : wholeNumber(Number(value));
+function amount(kind: QuotaKind, value: number): string {
+  return kind === QuotaKind.STORED_BYTES ? bytesText(value) : wholeNumber(value);
 }
