@@ -47,7 +47,7 @@ test("bounces suspend a workspace from open sign-up; queued mail waits; resuming
   const { sql } = testbed.database;
   const tenant = await addTenant(testbed, "Newcomer", "newcomer.test");
   await sql`update workspaces set from_sign_up = true where id = ${tenant.workspaceId}`;
-  const second = await testbed.startNode();
+  await testbed.startNode();
   await sendTo(tenant, "newcomer.test", gone(99));
   await until("99 bounces", async () => {
     const rows = await sql`select 1 from recipients where workspace_id = ${tenant.workspaceId} and status = 'bounced'`;
