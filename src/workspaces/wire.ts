@@ -32,7 +32,7 @@ export function quotasOnWire(
         kind: kindOnWire[kind],
         limit: limit ?? undefined,
         used: usage.used[kind],
-        resetsAt: window && timestampFromMs(window.endMs + lagMs),
+        resetsAt: window && timestampFromMs(Math.round(window.endMs + lagMs)),
       };
     }),
     suspension: suspendedAt
