@@ -15,6 +15,7 @@ import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import {
   counted,
   countStored,
+  createSlots,
   type Refusal,
   refusalColumns,
   refusalOf,
@@ -86,8 +87,9 @@ export type EmailStoreOptions = {
 
 export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): EmailStore {
   const { quotas = noDefaults } = options;
+  const nextSlot = createSlots();
   const group = createGroupCommit<NewEmail, Accepted>({
-    run: (emails) => answer(emails, acceptBatch(sql, emails, quotas)),
+    run: (emails) => answer(emails, acceptBatch(sql, emails, { quotas, slot: nextSlot() })),
     maxItems: 200,
     maxBytes: batchBytes,
     // bench/send with 64 concurrent callers: 3,000/s with two statements at any time, 3,450/s if the second one starts only
@@ -120,11 +122,15 @@ export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): Ema
   }
 }
 
-async function acceptBatch(sql: Sql, emails: NewEmail[], quotas: QuotaDefaults): Promise<LeftOut[]> {
+async function acceptBatch(
+  sql: Sql,
+  emails: NewEmail[],
+  options: Pick<InsertOptions, "quotas" | "slot">,
+): Promise<LeftOut[]> {
   // Keys are inserted in sorted order, so that two nodes with the same keys cannot deadlock.
   const sorted = [...emails].sort((a, b) => ((a.idempotency?.key ?? "") < (b.idempotency?.key ?? "") ? -1 : 1));
   const pieces = emails.flatMap((email) => [...piecesOf(email)]);
-  return await repeatedOnRace(() => insertEmails(sql, sorted, { pieces, quotas }));
+  return await repeatedOnRace(() => insertEmails(sql, sorted, { ...options, pieces }));
 }
 
 /** Inserts content that is too large for one statement in pieces within one transaction, so that other calls run in between. */
@@ -153,6 +159,8 @@ export type LeftOut = { id: string; canSend: boolean | null; status: string | nu
 
 export type InsertOptions = {
   quotas: QuotaDefaults;
+  /** Where unlimited workspaces are counted. */
+  slot?: number;
   /** All content of the emails, which are counted in the same statement. Undefined: content follows, and then a call of countEmails. */
   pieces?: Piece[];
 };
@@ -161,7 +169,7 @@ export type InsertOptions = {
 export async function insertEmails(
   sql: Sql,
   emails: NewEmail[],
-  { quotas, pieces: content }: InsertOptions,
+  { quotas, slot, pieces: content }: InsertOptions,
 ): Promise<LeftOut[]> {
   const pieces = content ?? [];
   const countsNow = content !== undefined;
@@ -178,7 +186,7 @@ export async function insertEmails(
         envelope jsonb, metadata jsonb, test boolean, free boolean, total integer, total_so_far bigint, bytes_so_far bigint, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
         retry_for interval, created_at timestamptz, idempotency_key text, request_hash text, kept_for interval)
       left join domains d on d.workspace_id = x.workspace_id and d.domain = x.domain and d.deleted_at is null
-    ), ${refused(sql, quotas)}, input as (
+    ), ${refused(sql, quotas, slot)}, input as (
       select * from requested where can_send and id not in (select id from refused)
     ), claimed as (
       insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)

@@ -10,8 +10,11 @@ alter table workspaces
 
 -- What each workspace uses. Written by the statements that store mail, in their transaction. A workspace without a row has used nothing.
 create table workspace_usage (
-  workspace_id uuid primary key,
-  -- Start of the hour and of the day in which recipients are counted, by service time, and the limits at the last count.
+  workspace_id uuid not null,
+  -- What a workspace uses is the sum of its rows. Statements of a workspace without limits use different slots, so that none waits for the
+  -- commit of another. Those of a workspace with limits use slot 0.
+  slot smallint not null default 0,
+  -- Start of the hour and of the day in which recipients are counted, by service time, and what this row may reach.
   hour timestamptz not null default 'epoch',
   hour_recipients bigint not null default 0,
   hour_limit bigint,
@@ -21,6 +24,7 @@ create table workspace_usage (
   inbound_hour timestamptz not null default 'epoch',
   inbound_messages bigint not null default 0,
   stored_bytes bigint not null default 0,
+  primary key (workspace_id, slot),
   -- Two statements that run at the same time do not see each other's count: the second one fails here and is repeated.
   constraint quota_hour check (hour_recipients <= hour_limit),
   constraint quota_day check (day_recipients <= day_limit)
@@ -32,8 +36,10 @@ create table content_sizes (
   -- 'emails' or 'inbound'. Without a check, which each statement that stores mail would have to compile.
   content text not null,
   day date not null,
+  -- As in workspace_usage.
+  slot smallint not null default 0,
   bytes bigint not null,
-  primary key (workspace_id, content, day)
+  primary key (workspace_id, content, day, slot)
 ) with (fillfactor = 70);
 
 -- Thresholds that were reported, so that each is reported once per window.

@@ -11,14 +11,14 @@ export function countedInbound(sql: Sql) {
       insert into workspace_usage as u (workspace_id, inbound_hour, inbound_messages, stored_bytes)
       select workspace_id, date_bin('1 hour', (select service_time()), 'epoch'), count(*), sum(size_bytes) from unseen
       group by workspace_id order by workspace_id
-      on conflict (workspace_id) do update set stored_bytes = u.stored_bytes + excluded.stored_bytes,
+      on conflict (workspace_id, slot) do update set stored_bytes = u.stored_bytes + excluded.stored_bytes,
         inbound_hour = greatest(u.inbound_hour, excluded.inbound_hour),
         inbound_messages = excluded.inbound_messages + case when u.inbound_hour >= excluded.inbound_hour then u.inbound_messages else 0 end
     ), sized as (
       insert into content_sizes as c (workspace_id, content, day, bytes)
       select workspace_id, 'inbound', (${timeOf(sql)} at time zone 'UTC')::date as day, sum(size_bytes) from unseen
       group by workspace_id, day order by workspace_id, day
-      on conflict (workspace_id, content, day) do update set bytes = c.bytes + excluded.bytes
+      on conflict (workspace_id, content, day, slot) do update set bytes = c.bytes + excluded.bytes
     )`;
 }
 
@@ -30,9 +30,11 @@ function timeOf(sql: Sql) {
 /** Whether the workspace may get another inbound message now. Primary keys. */
 export async function hasInboundRoom(sql: Sql, workspaceId: string, defaults: QuotaDefaults): Promise<boolean> {
   const [row] = await sql<{ full: boolean | null }[]>`
-    select u.inbound_hour >= date_bin('1 hour', ${serviceTime(sql)}, 'epoch') and u.inbound_messages >= w.most or u.stored_bytes >= w.bytes as full
+    select u.messages >= w.most or u.bytes >= w.bytes as full
     from (select ${limit(sql, defaults, "inboundPerHour")} as most, ${limit(sql, defaults, "storedBytes")} as bytes
       from workspaces where id = ${workspaceId}) w
-    cross join (select * from workspace_usage where workspace_id = ${workspaceId}) u`;
+    cross join (select sum(stored_bytes) as bytes,
+        coalesce(sum(inbound_messages) filter (where inbound_hour >= date_bin('1 hour', ${serviceTime(sql)}, 'epoch')), 0) as messages
+      from workspace_usage where workspace_id = ${workspaceId}) u`;
   return row?.full !== true;
 }

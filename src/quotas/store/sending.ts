@@ -18,12 +18,11 @@ export type Refusal = {
 /** CTEs `share`, one row for each workspace, and `refused`, the emails that it must not send, nearly always none. Emails are allowed in
  * their order until the rest of a quota is used up. Primary keys of workspaces and workspace_usage, row by row: a join would read both
  * tables. */
-export function refused(sql: Sql, defaults: QuotaDefaults) {
+export function refused(sql: Sql, defaults: QuotaDefaults, slot = 0) {
   return sql`
     share as materialized (
-      select r.workspace_id, w.*, t.*,
-        case when u.hour >= t.this_hour then u.hour_recipients else 0 end as hour_used,
-        case when u.day >= t.this_day then u.day_recipients else 0 end as day_used, coalesce(u.stored_bytes, 0) as stored_bytes
+      select r.workspace_id, w.*, t.*, u.*,
+        case when w.hour_limit is null and w.day_limit is null then ${slot}::smallint else 0 end as slot
       from (select distinct workspace_id from requested) r
       cross join (select service_at, date_bin('1 hour', service_at, 'epoch') as this_hour, date_bin('1 day', service_at, 'epoch') as this_day
         from (select ${serviceTime(sql)} as service_at offset 0) s) t
@@ -31,7 +30,12 @@ export function refused(sql: Sql, defaults: QuotaDefaults) {
           ${limit(sql, defaults, "emailsPerHour")} as hour_limit, ${limit(sql, defaults, "emailsPerDay")} as day_limit,
           ${limit(sql, defaults, "storedBytes")} as bytes_limit
         from workspaces where id = r.workspace_id limit 1) w
-      left join lateral (select * from workspace_usage where workspace_id = r.workspace_id limit 1) u on true
+      cross join lateral (select coalesce(sum(hour_recipients) filter (where hour >= t.this_hour), 0)::bigint as hour_used,
+          coalesce(sum(hour_recipients) filter (where hour >= t.this_hour and slot <> 0), 0)::bigint as hour_elsewhere,
+          coalesce(sum(day_recipients) filter (where day >= t.this_day), 0)::bigint as day_used,
+          coalesce(sum(day_recipients) filter (where day >= t.this_day and slot <> 0), 0)::bigint as day_elsewhere,
+          coalesce(sum(stored_bytes), 0)::bigint as stored_bytes
+        from workspace_usage where workspace_id = r.workspace_id) u
     ), refused as materialized (
       select r.id, case when s.suspended then 'suspended' when r.total_so_far > s.hour_limit - s.hour_used then 'emailsPerHour'
         when r.total_so_far > s.day_limit - s.day_used then 'emailsPerDay' else 'storedBytes' end as refusal
@@ -41,25 +45,37 @@ export function refused(sql: Sql, defaults: QuotaDefaults) {
     )`;
 }
 
+/** The slot of the next statement. Statements that run at the same time should have different ones. */
+export function createSlots(): () => number {
+  let last = Math.floor(Math.random() * slots);
+  return () => {
+    last = (last % slots) + 1;
+    return last;
+  };
+}
+
+const slots = 16;
+
 /** CTEs that count the stored emails. They lock the rows of the workspaces, in the order of their ids, until the commit, so they belong
  * into the last statement of a transaction. Service time may fall back by seconds, so a window never goes back. */
 export function counted(sql: Sql) {
   return sql`
     counted as (
-      insert into workspace_usage as u (workspace_id, hour, hour_recipients, hour_limit, day, day_recipients, day_limit, stored_bytes)
-      select s.workspace_id, s.this_hour, m.total, s.hour_limit, s.this_day, m.total, s.day_limit, m.bytes
+      insert into workspace_usage as u (workspace_id, slot, hour, hour_recipients, hour_limit, day, day_recipients, day_limit, stored_bytes)
+      select s.workspace_id, s.slot, s.this_hour, m.total, s.hour_limit - s.hour_elsewhere, s.this_day, m.total, s.day_limit - s.day_elsewhere, m.bytes
       from (select workspace_id, sum(total) as total, sum(size_bytes) as bytes from storable where not free group by workspace_id) m
       join share s using (workspace_id) order by s.workspace_id
-      on conflict (workspace_id) do update set stored_bytes = u.stored_bytes + excluded.stored_bytes,
+      on conflict (workspace_id, slot) do update set stored_bytes = u.stored_bytes + excluded.stored_bytes,
         hour = greatest(u.hour, excluded.hour), hour_limit = excluded.hour_limit,
         hour_recipients = excluded.hour_recipients + case when u.hour >= excluded.hour then u.hour_recipients else 0 end,
         day = greatest(u.day, excluded.day), day_limit = excluded.day_limit,
         day_recipients = excluded.day_recipients + case when u.day >= excluded.day then u.day_recipients else 0 end
     ), sized as (
-      insert into content_sizes as c (workspace_id, content, day, bytes)
-      select workspace_id, 'emails', (first_at at time zone 'UTC')::date as day, sum(size_bytes) from storable where not free
-      group by workspace_id, day order by workspace_id, day
-      on conflict (workspace_id, content, day) do update set bytes = c.bytes + excluded.bytes
+      insert into content_sizes as c (workspace_id, content, day, slot, bytes)
+      select m.workspace_id, 'emails', m.day, s.slot, m.bytes from (
+        select workspace_id, (first_at at time zone 'UTC')::date as day, sum(size_bytes) as bytes from storable where not free group by workspace_id, day) m
+      join share s using (workspace_id) order by m.workspace_id, m.day
+      on conflict (workspace_id, content, day, slot) do update set bytes = c.bytes + excluded.bytes
     )`;
 }
 

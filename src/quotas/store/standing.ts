@@ -63,7 +63,8 @@ export async function forgetDroppedContent(sql: Sql): Promise<void> {
   });
   for (const { content, day } of dropped)
     await sql`
-      with gone as (delete from content_sizes where content = ${content} and day = ${day}::date returning workspace_id, bytes)
+      with gone as (delete from content_sizes where content = ${content} and day = ${day}::date returning workspace_id, slot, bytes)
       update workspace_usage u set stored_bytes = greatest(u.stored_bytes - g.bytes, 0)
-      from (select workspace_id, sum(bytes) as bytes from gone group by workspace_id) g where u.workspace_id = g.workspace_id`;
+      from (select workspace_id, slot, sum(bytes) as bytes from gone group by workspace_id, slot) g
+      where u.workspace_id = g.workspace_id and u.slot = g.slot`;
 }

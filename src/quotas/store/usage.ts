@@ -27,17 +27,15 @@ export async function readUsage(sql: Sql, workspaceIds: readonly string[]): Prom
   const rows = await sql<UsageRow[]>`
     select w.id, w.name, w.quota, w.from_sign_up as "fromSignUp", w.suspended_at as "suspendedAt", w.suspended_reason as "suspendedReason",
       (extract(epoch from t.service_at) * 1000)::float8 as "serviceMs", t.lag_ms as "lagMs", b.warning,
-      case when u.hour >= date_bin('1 hour', t.service_at, 'epoch') then u.hour_recipients else 0 end::float8 as "emailsPerHour",
-      case when u.day >= date_bin('1 day', t.service_at, 'epoch') then u.day_recipients else 0 end::float8 as "emailsPerDay",
-      coalesce(u.stored_bytes, 0)::float8 as "storedBytes",
-      case when u.inbound_hour >= date_bin('1 hour', t.service_at, 'epoch') then u.inbound_messages else 0 end::float8 as "inboundPerHour",
+      u.hour_used::float8 as "emailsPerHour", u.day_used::float8 as "emailsPerDay", u.stored_bytes::float8 as "storedBytes",
+      u.inbound_used::float8 as "inboundPerHour",
       ${countOf(sql, "domains", sql`w.id`)} as domains, ${countOf(sql, "keys", sql`w.id`)} as keys,
       ${countOf(sql, "webhooks", sql`w.id`)} as webhooks, ${countOf(sql, "members", sql`w.id`)} as members,
       (select coalesce(sum((c.counts ->> w.id::text)::int), 0)::int from stream_counts c
         where c.seen_at > t.service_at - ${streamsSeenMs} * interval '1 millisecond') as streams
     from unnest(${workspaceIds as string[]}::uuid[]) as k(id) join workspaces w on w.id = k.id
     cross join (select ${serviceTime(sql)} as service_at, (extract(epoch from wall_at - service_at) * 1000)::float8 as lag_ms from service_clock) t
-    left join workspace_usage u on u.workspace_id = w.id
+    cross join lateral (${sums(sql)} where workspace_id = w.id) u
     left join sending_records b on b.workspace_id = w.id
     order by w.id`;
   return rows.map(
@@ -57,6 +55,15 @@ export async function readUsage(sql: Sql, workspaceIds: readonly string[]): Prom
       used: { emailsPerHour, emailsPerDay, storedBytes, inboundPerHour, domains, keys, webhooks, members, streams },
     }),
   );
+}
+
+/** The sums over the slots of a workspace, in the windows of `t.service_at`. */
+function sums(sql: Sql) {
+  return sql`select coalesce(sum(hour_recipients) filter (where hour >= date_bin('1 hour', t.service_at, 'epoch')), 0) as hour_used,
+      coalesce(sum(day_recipients) filter (where day >= date_bin('1 day', t.service_at, 'epoch')), 0) as day_used,
+      coalesce(sum(inbound_messages) filter (where inbound_hour >= date_bin('1 hour', t.service_at, 'epoch')), 0) as inbound_used,
+      coalesce(sum(stored_bytes), 0) as stored_bytes
+    from workspace_usage`;
 }
 
 /** Counts of streams that a node has not renewed within this time do not count. */
@@ -97,15 +104,15 @@ export async function readLimits(sql: Sql, workspaceId: string): Promise<QuotaRo
   return row;
 }
 
-/** Workspaces that use at least 80 % of a quota that mail counts towards. Reads workspace_usage, which has one row for each workspace. */
+/** Workspaces that use at least 80 % of a quota that mail counts towards. Reads workspace_usage, which has few rows for each workspace. */
 export async function findNearLimits(sql: Sql, defaults: QuotaDefaults): Promise<string[]> {
   const near = (kind: MailKind, used: ReturnType<Sql>) => sql`${used} * 100 >= 80 * (${limit(sql, defaults, kind)})`;
   const rows = await sql<{ id: string }[]>`
-    select w.id from workspace_usage u join workspaces w on w.id = u.workspace_id cross join (select ${serviceTime(sql)} as service_at) t
-    where u.hour >= date_bin('1 hour', t.service_at, 'epoch') and ${near("emailsPerHour", sql`u.hour_recipients`)}
-      or u.day >= date_bin('1 day', t.service_at, 'epoch') and ${near("emailsPerDay", sql`u.day_recipients`)}
-      or u.inbound_hour >= date_bin('1 hour', t.service_at, 'epoch') and ${near("inboundPerHour", sql`u.inbound_messages`)}
-      or ${near("storedBytes", sql`u.stored_bytes`)}
+    select w.id from (select workspace_id, sums.* from (select distinct workspace_id from workspace_usage) k
+      cross join (select ${serviceTime(sql)} as service_at) t cross join lateral (${sums(sql)} where workspace_id = k.workspace_id) sums) u
+    join workspaces w on w.id = u.workspace_id
+    where ${near("emailsPerHour", sql`u.hour_used`)} or ${near("emailsPerDay", sql`u.day_used`)}
+      or ${near("inboundPerHour", sql`u.inbound_used`)} or ${near("storedBytes", sql`u.stored_bytes`)}
     order by w.id limit 1000`;
   return rows.map(({ id }) => id);
 }
