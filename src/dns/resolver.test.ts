@@ -155,11 +155,41 @@ test("a server without EDNS support is queried again without EDNS", async () => 
   assert.equal(found.kind, "found");
 });
 
-test("with mixCase, the name is sent in random case and the answer must repeat it", async () => {
-  dns.set("averylongnamewithmanyletters.test", "A", "192.0.2.1");
-  const found = await resolver({ mixCase: true }).lookup("averylongnamewithmanyletters.test", "A");
+const manyLetters = "averylongnamewithmanyletters.test";
+const transports = () => dns.queries.map(({ transport }) => transport);
+
+test("the name is sent in random case over UDP, and an answer that repeats it is accepted", async () => {
+  dns.set(manyLetters, "A", "192.0.2.1");
+  const found = await resolver().lookup(manyLetters, "A");
   assert.equal(found.kind, "found");
-  assert.match(dns.queries[0]?.name ?? "", /[A-Z].*[a-z]|[a-z].*[A-Z]/);
+  assert.match(dns.queries[0]?.sentName ?? "", /[A-Z].*[a-z]|[a-z].*[A-Z]/);
+  assert.deepEqual(transports(), ["udp"]);
+});
+
+test("a server that lower-cases the question is queried again over TCP, where the case does not matter", async () => {
+  dns.set(manyLetters, "A", "192.0.2.1");
+  dns.behave(manyLetters, "lower-case");
+  const found = await resolver().lookup(manyLetters, "A");
+  dns.behave(manyLetters, undefined);
+  assert.ok(found.kind === "found", JSON.stringify(found));
+  assert.deepEqual(
+    found.records.map(({ address }) => address),
+    ["192.0.2.1"],
+  );
+  assert.deepEqual(transports(), ["udp", "tcp"]);
+});
+
+test("a forger that guesses the id and the port, but not the case, does not get its address accepted", async () => {
+  dns.set(manyLetters, "A", "192.0.2.1");
+  dns.behave(manyLetters, "forged-case");
+  const found = await resolver().lookup(manyLetters, "A");
+  dns.behave(manyLetters, undefined);
+  assert.ok(found.kind === "found", JSON.stringify(found));
+  assert.deepEqual(
+    found.records.map(({ address }) => address),
+    ["192.0.2.1"],
+  );
+  assert.deepEqual(transports(), ["udp", "tcp"]);
 });
 
 test("answers are cached for their TTL, and bypassCache ignores them", async () => {

@@ -22,7 +22,6 @@ export type ResolverOptions = {
   queryTimeoutMs?: number;
   totalTimeoutMs?: number;
   cacheEntries?: number;
-  mixCase?: boolean;
   maxInFlight?: number;
   now?: () => number;
 };
@@ -46,7 +45,7 @@ const rounds = 2;
 const penaltyMs = 30_000;
 
 export function createResolver(options: ResolverOptions = {}): Resolver {
-  const { queryTimeoutMs = 1500, totalTimeoutMs = 4500, now = () => performance.now(), mixCase = false } = options;
+  const { queryTimeoutMs = 1500, totalTimeoutMs = 4500, now = () => performance.now() } = options;
   const cache = createLookupCache({ entries: options.cacheEntries ?? 10_000, now });
   const queryLimit = createBudget({ total: options.maxInFlight ?? 256 });
   const stopped = new AbortController();
@@ -128,7 +127,6 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
             name,
             typeCode: typeCodes[type],
             recursion: true,
-            mixCase,
             timeoutMs: queryTimeoutMs,
             signal,
           }),
