@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { type ScriptedDns, startScriptedDns } from "../../test/harness/dns.ts";
+import { until } from "../../test/harness/wait.ts";
 import { asNodeResolve } from "./node-resolver.ts";
 import { createResolver, type ResolverOptions } from "./resolver.ts";
 import { parseServer, systemServers } from "./servers.ts";
@@ -304,4 +305,31 @@ test("parseServer accepts IP addresses with an optional port and nothing else", 
     assert.equal(parseServer(bad), undefined, bad);
   }
   assert.ok(systemServers().length > 0);
+});
+
+test("slow servers of one domain delay only the lookups of that domain", async () => {
+  const one = resolver({ maxInFlight: 4 });
+  const slow = Array.from({ length: 12 }, (_, i) => `n${i}.tarpit.test`);
+  for (const name of slow) dns.behave(name, "timeout");
+  let waiting = slow.length;
+  const lookups = slow.map((name) => one.lookup(name, "TXT").finally(() => (waiting -= 1)));
+  await until("queries of the slow domain", () => dns.queries.length >= 2);
+  assert.equal((await one.lookup("a.test", "A")).kind, "found");
+  assert.equal(waiting, slow.length, "the slow lookups still wait");
+  one.stop();
+  for (const found of await Promise.all(lookups)) assert.equal(found.kind, "timeout");
+  for (const name of slow) dns.behave(name, undefined);
+});
+
+test("a lookup that waits for its turn ends at its deadline", async () => {
+  const one = resolver({ maxInFlight: 2 });
+  for (const name of ["a.tarpit.test", "b.tarpit.test"]) dns.behave(name, "timeout");
+  const first = one.lookup("a.tarpit.test", "TXT");
+  await until("the query of the first", () => dns.queries.length === 1);
+  const second = await one.lookup("b.tarpit.test", "TXT", { bypassCache: true, timeoutMs: 50 });
+  assert.equal(second.kind, "timeout");
+  assert.equal(dns.queries.length, 1, "the second was not sent, and the first still waits");
+  one.stop();
+  assert.equal((await first).kind, "timeout");
+  for (const name of ["a.tarpit.test", "b.tarpit.test"]) dns.behave(name, undefined);
 });

@@ -44,12 +44,14 @@ export function createInvitations(deps: InvitationDeps): Invitations {
       byWorkspace.take(workspaceId, performance.now());
       const result = await mayMail(email, inviter?.id);
       const token = makeToken();
+      // A person who signed up openly is not trusted with a link that creates an account for another address.
+      const shown = deps.mode === "open" ? shownToken(token) : token;
       const member = await invite(sql, {
         workspaceId,
         id: makeUuid(deps.nowMs()),
         email,
         role,
-        token: shownToken(token),
+        token: shown,
         forMs: linkLifetimeMs.invitation,
       });
       if (!member) throw new Problem("already_exists", `${email} is already a member of this workspace.`);
@@ -60,10 +62,9 @@ export function createInvitations(deps: InvitationDeps): Invitations {
         const names = { inviter: person?.name ?? "", workspace: workspace?.name ?? "" };
         await mail!.send(email, invitationMail({ ...names, role, link }));
       }
-      // A person who signed up openly is not trusted with a link that creates an account for another address.
-      const isTrusted = inviter === undefined || deps.mode !== "open";
-      const url = isTrusted ? link : linkTo(deps.base(), "invitation", shownToken(token));
-      return { member, url, message: messages[result](email) };
+      const forWhom = shown === token ? "" : ` The link below works for a person who signs in as ${email}.`;
+      const url = inviter === undefined ? link : linkTo(deps.base(), "invitation", shown);
+      return { member, url, message: messages[result](email) + forWhom };
     },
   };
 }
