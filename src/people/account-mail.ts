@@ -14,8 +14,8 @@ import { listAccountMail, takeAccountMail } from "./store/account-mail.ts";
 export type AccountMail = {
   canSend: SystemMail["canSend"];
   send(to: string, text: MailText): Promise<void>;
-  /** Counts one mail. Returns the limit that is reached, in which case nothing is counted. */
-  take(cause: AccountMailCause): Promise<AccountMailRefusal | undefined>;
+  /** Counts one invitation. Returns the limit that is reached, in which case nothing is counted. */
+  take(cause: AccountMailCause & { personId: string }): Promise<AccountMailRefusal | undefined>;
   /** Throws with the time to wait when the client has caused as much mail as it may today. Counts nothing. */
   checkClient(address: string): Promise<void>;
   /**
@@ -27,7 +27,7 @@ export type AccountMail = {
   stop(): Promise<void>;
 };
 
-/** Background work uses at most this many connections to the database. */
+/** Counting and background work use at most this many connections to the database. */
 const maxRunning = 2;
 
 export function createAccountMail(deps: { sql: Sql; log: Log; mail: SystemMail; nowMs(): number }): AccountMail {
@@ -49,7 +49,7 @@ export function createAccountMail(deps: { sql: Sql; log: Log; mail: SystemMail; 
   return {
     canSend: mail.canSend,
     send: (to, text) => mail.send({ to, ...text }),
-    take,
+    take: (cause) => turns.run(cause.personId, () => take(cause)),
     async checkClient(address) {
       const cause = { kind: "reset", email: "", personId: undefined, client: networksOf(address).site } as const;
       const refused = judgeAccountMail(cause, await listAccountMail(sql, cause));

@@ -29,8 +29,8 @@ export function createInvitations(deps: InvitationDeps): Invitations {
 
   /** Whether to send the mail: "sent", or why not. Throws when the inviter has used up the day's invitations. */
   async function mayMail(email: string, personId: string | undefined): Promise<"sent" | "no mail" | "enough mail"> {
-    if (!(await mail?.canSend())) return "no mail";
-    const refused = await mail!.take({ kind: "invitation", email, personId, client: undefined });
+    if (!mail || personId === undefined || !(await mail.canSend())) return "no mail";
+    const refused = await mail.take({ kind: "invitation", email, personId, client: undefined });
     if (refused?.by === "inviter")
       throw tooMany("You have sent as many invitations as one person may in a day.", refused.retryAfterMs);
     return refused ? "enough mail" : "sent";

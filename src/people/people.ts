@@ -124,7 +124,7 @@ export function createPeople(deps: PeopleDeps) {
       throw notAMember();
     }
     if (visitor.cookie) await library.api.signOut({ headers: headersOf(visitor) });
-    await endOldSessions(sql, person.id, keptSessions);
+    await endOldSessions(sql, { personId: person.id, keptToken: response.token, others: keptSessions - 1 });
     return { value: await signedIn(person), cookies: headers.getSetCookie() };
   }
 

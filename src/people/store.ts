@@ -174,10 +174,14 @@ export async function endSession(sql: Sql, token: string): Promise<void> {
   await sql`delete from people_sessions where token = ${token}`;
 }
 
-/** Keeps the newest sessions of a person and ends the others (index people_sessions_by_person). Ids grow with time. */
-export async function endOldSessions(sql: Sql, personId: string, kept: number): Promise<void> {
-  await sql`delete from people_sessions where person_id = ${personId} and id in (
-    select id from people_sessions where person_id = ${personId} order by id desc offset ${kept})`;
+/** Keeps one session and the newest others of a person (index people_sessions_by_person). Ids grow with the database's clock, so after a
+ * jump of that clock the kept session need not be among the newest. */
+export async function endOldSessions(
+  sql: Sql,
+  { personId, keptToken, others }: { personId: string; keptToken: string; others: number },
+): Promise<void> {
+  await sql`delete from people_sessions where id in (
+    select id from people_sessions where person_id = ${personId} and token <> ${keptToken} order by id desc offset ${others})`;
 }
 
 /** Sets a new password and ends every session of the person except one. */
