@@ -142,7 +142,7 @@ export const settings = {
   POSTHORN_SIGNUP: {
     shape: choice("first", "open", "closed"),
     value: "first",
-    help: "Who may sign up in the dashboard without an invitation: the first person only (first), everyone (open), or no one (closed).",
+    help: "Who may sign up in the dashboard without an invitation: the first person only (first), everyone who confirms an address by mail (open), or no one (closed).",
   },
   POSTHORN_SYSTEM_FROM: {
     shape: sender,
