@@ -72,7 +72,7 @@ export function fromProblem(problem: Problem): ConnectError {
   if (problem.retryAfterMs !== undefined) {
     error.details.push({
       desc: RetryInfoSchema,
-      value: create(RetryInfoSchema, { retryDelay: durationFromMs(problem.retryAfterMs) }),
+      value: create(RetryInfoSchema, { retryDelay: durationFromMs(Math.ceil(problem.retryAfterMs)) }),
     });
     error.metadata.set("retry-after", String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))));
   }
