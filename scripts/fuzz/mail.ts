@@ -11,7 +11,7 @@ import { parseDkimRecord, samePublicKey } from "../../src/mail/dkim-record.ts";
 import { discoverDmarc } from "../../src/mail/dmarc.ts";
 import { htmlToText } from "../../src/mail/html-text.ts";
 import { digestMessage } from "../../src/mail/message/digest.ts";
-import { shapeProblem } from "../../src/mail/message/limits.ts";
+import { shapeProblem } from "../../src/mail/message/structure.ts";
 import { parseMessageId, parseMessageIds } from "../../src/mail/message-id.ts";
 import { parseContentType } from "../../src/mail/mime/content-type.ts";
 import { newTextOf } from "../../src/mail/reply-text.ts";

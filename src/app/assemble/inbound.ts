@@ -1,10 +1,10 @@
 /** Wires the inbound role, from a connection on POSTHORN_SMTP to committed mail, bounces and complaints. Called by assemble.ts. */
 import type { Resolver } from "../../dns/resolver.ts";
 import { createAddressees } from "../../inbound/addressees.ts";
-import { createParser } from "../../inbound/parser.ts";
+import { createReader, type Reader } from "../../inbound/reader.ts";
 import { createReceive } from "../../inbound/receive.ts";
 import { createReports } from "../../inbound/reports.ts";
-import { createVerdicts } from "../../inbound/verdicts.ts";
+import { createThreads } from "../../inbound/threads.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
@@ -22,8 +22,23 @@ export type InboundDeps = {
   clock: Clock;
   wake: Wake;
   store: Store;
-  resolver: Resolver;
+  reader: Reader;
 };
+
+/** The threads that read inbound mail, for the inbound role and for InboundService. They start with the first message. */
+export function createInboundReader(deps: { config: Config; log: Log; metrics: Metrics; resolver: Resolver }): {
+  reader: Reader;
+  stop(): Promise<void>;
+} {
+  const threads = createThreads({
+    resolver: deps.resolver,
+    onOverrun({ work, owner, reason }) {
+      deps.metrics.inboundOverruns.inc({ work });
+      deps.log.warn({ work, owner, reason }, "stopped reading a message that exceeds its limits");
+    },
+  });
+  return { reader: createReader({ threads, hostname: deps.config.hostname }), stop: threads.stop };
+}
 
 /** Memory for messages that are being received at the same time. */
 const memoryBytes = 128 * 1024 * 1024;
@@ -35,20 +50,14 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
   const { nowMs } = clock;
   const returnPathKey = store.secrets.derive("return path v1");
   const onEvent = () => wake.notify("events");
-  const parser = createParser({ onProblem: (reason) => log.info({ reason }, "a message could not be parsed") });
   const receive = createReceive({
     sql,
     log,
     nowMs,
-    parser,
+    reader: deps.reader,
     onEvent,
     findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey }),
     reports: createReports({ sql, log, nowMs, returnPathKey, onEvent }),
-    verdicts: createVerdicts({
-      resolver: deps.resolver,
-      hostname: config.hostname,
-      onProblem: (error) => log.warn({ err: error }, "a message could not be authenticated"),
-    }),
   });
   const server = createSmtpServer({
     ...config.smtp,
@@ -88,7 +97,6 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     async stop() {
       await server.stop(config.drainMs);
       await receive.idle();
-      await parser.stop();
     },
   };
 }
