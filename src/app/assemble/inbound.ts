@@ -9,8 +9,9 @@ import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Wake } from "../../postgres/wake.ts";
-import { createBudget } from "../../shares/budget.ts";
+import { createConnectionShares } from "../../shares/connections.ts";
 import { createCertificate } from "../../smtp/server/certificate.ts";
+import { createMessageMemory } from "../../smtp/server/message-memory.ts";
 import { createSmtpServer } from "../../smtp/server/server.ts";
 import type { Config } from "../config.ts";
 import type { Store } from "../open-store.ts";
@@ -40,8 +41,14 @@ export function createInboundReader(deps: { config: Config; log: Log; metrics: M
   return { reader: createReader({ threads, hostname: deps.config.hostname }), stop: threads.stop };
 }
 
-/** Memory for messages that are being received at the same time. */
+/** Memory for messages that are being received at the same time, and how often the largest message has to fit: one network gets at most
+ * half of it. */
 const memoryBytes = 128 * 1024 * 1024;
+const largestMessages = 3;
+/** What each session may use without a share: almost all mail is smaller. At most 32 MiB for all sessions. */
+const unsharedBytes = 32 * 1024;
+const maxSessions = 1000;
+const maxSessionsPerAddress = 50;
 const minuteMs = 60_000;
 
 export async function startInbound(deps: InboundDeps): Promise<{ port: number; stop(): Promise<void> }> {
@@ -73,6 +80,9 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
       commandMs: 5 * minuteMs,
       dataMs: 3 * minuteMs,
       dataTotalMs: 30 * minuteMs,
+      minimumRate: { bytesPerSecond: 512, graceMs: minuteMs },
+      messageMs: 10 * minuteMs,
+      sessionMs: 60 * minuteMs,
     },
     secureContext: createCertificate({
       files: config.tls,
@@ -80,9 +90,19 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
       nowMs,
       onProblem: (error) => log.warn({ err: error }, "the new TLS certificate cannot be used; keeping the old one"),
     }),
-    memory: createBudget({ total: memoryBytes }),
-    maxConnections: 500,
-    maxPerAddress: 50,
+    memory: createMessageMemory({
+      bytes: Math.max(memoryBytes, largestMessages * config.limits.messageBytes),
+      unsharedBytes,
+      factor: 1,
+      onGiveWay: () => log.info("dropped a slow message for lack of memory"),
+    }),
+    shares: createConnectionShares({
+      total: maxSessions,
+      factor: 3,
+      perAddress: maxSessionsPerAddress,
+      exempt: config.trustedProxies,
+    }),
+    onGiveUp: (reason) => deps.metrics.inboundGivenUp.inc({ reason }),
     onSessions: (count) => deps.metrics.inboundSessions.set(count),
     onError: (error) => log.error({ err: error }, "an SMTP session failed"),
   });

@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { duplexPair } from "node:stream";
 import { after, test } from "node:test";
-import { createBudget } from "../../shares/budget.ts";
+import { createConnectionShares } from "../../shares/connections.ts";
 import { createCertificate } from "./certificate.ts";
+import { createMessageMemory } from "./message-memory.ts";
 import { createSmtpServer, type SmtpServerDeps } from "./server.ts";
 import { createSession } from "./session.ts";
 
@@ -15,21 +16,22 @@ after(async () => {
 
 type Options = Partial<Omit<SmtpServerDeps, "limits">> & { limits?: Partial<SmtpServerDeps["limits"]> };
 
-/** A budget whose bytes are all in use. */
-function usedBudget() {
-  const budget = createBudget({ total: 1 });
-  budget.tryTake("another", 1);
-  return budget;
+const memoryOf = (bytes: number) => createMessageMemory({ bytes, unsharedBytes: 0, factor: 1 });
+
+/** Memory whose bytes are all in use, by a message that is complete. */
+function usedMemory() {
+  const memory = memoryOf(1);
+  memory.open("another", { rate: () => undefined, giveWay: () => assert.fail("a complete message gave way") }).reserve(1);
+  return memory;
 }
 
 async function start(options: Options = {}) {
-  const memory = createBudget({ total: 1_000_000 });
+  const memory = memoryOf(1_000_000);
   const server = createSmtpServer({
     host: "127.0.0.1",
     port: 0,
     hostname: "mx.test",
-    maxConnections: 5,
-    maxPerAddress: 3,
+    shares: createConnectionShares({ total: 5, factor: 10, perAddress: 3 }),
     secureContext: createCertificate({ files: undefined, hostname: "mx.test", nowMs: Date.now, onProblem() {} }),
     memory,
     policy: {
@@ -47,6 +49,9 @@ async function start(options: Options = {}) {
       commandMs: 60_000,
       dataMs: 60_000,
       dataTotalMs: 60_000,
+      minimumRate: { bytesPerSecond: 512, graceMs: 60_000 },
+      messageMs: 60_000,
+      sessionMs: 60_000,
       ...options.limits,
     },
   });
@@ -114,7 +119,7 @@ test("a message that arrives too slowly ends at the limit for a whole message", 
 });
 
 test("without memory a message is deferred with 452, and the session continues", async () => {
-  const { port } = await start({ memory: usedBudget() });
+  const { port } = await start({ memory: usedMemory() });
   const client = dial(port);
   client.socket.write("EHLO x\r\n");
   await client.received(/250 SMTPUTF8/);
@@ -173,11 +178,13 @@ test("a connection that has sent its limit of messages gets 421", async () => {
 test("the server stops replying to a client that does not read", async () => {
   const [here, there] = duplexPair();
   const limits = { messageBytes: 1000, recipients: 3, errors: 5, messages: 2, idleCommands: 1e9 };
+  const minimumRate = { bytesPerSecond: 1, graceMs: 200 };
+  const times = { commandMs: 200, dataMs: 200, dataTotalMs: 200, minimumRate, messageMs: 60_000, sessionMs: 60_000 };
   const session = createSession(there as never, {
     hostname: "mx.test",
     stopping: new AbortController().signal,
-    memory: createBudget({ total: 1_000_000 }),
-    limits: { ...limits, commandMs: 200, dataMs: 200, dataTotalMs: 200 },
+    memory: memoryOf(1_000_000),
+    limits: { ...limits, ...times },
     secureContext: () => assert.fail("no TLS here"),
     policy: { recipient: async (address) => ({ address }), message: async () => "250 2.0.0 ok" },
   });

@@ -1,0 +1,52 @@
+/** The progress of a message that arrives: whether it keeps the minimum rate, and how fast it was lately. Used by receiving.ts. A fast start
+ * does not count for later, so a client cannot send megabytes and then keep the memory with single octets. */
+
+export type MinimumRate = { bytesPerSecond: number; graceMs: number };
+
+export type Progress = {
+  received(bytes: number): void;
+  /** The time until the message is too slow, unless more arrives. */
+  leftMs(): number;
+  /** How long the message has been behind the minimum rate; 0 if it is not. */
+  lagMs(): number;
+  /** Octets per second, lately. */
+  rate(): number;
+};
+
+/** The rate is an average over about this time. */
+const rateWindowMs = 5000;
+
+export function createProgress({ bytesPerSecond, graceMs }: MinimumRate, nowMs = () => performance.now()): Progress {
+  /** Time that the client has in advance, at most `graceMs`. Each octet adds to it. */
+  let creditMs = graceMs;
+  /** Octets of the last window, which fade with time. */
+  let recent = 0;
+  let atMs = nowMs();
+
+  function settle(): void {
+    const passedMs = nowMs() - atMs;
+    atMs += passedMs;
+    creditMs -= passedMs;
+    recent *= 2 ** (-passedMs / rateWindowMs);
+  }
+
+  return {
+    received(bytes) {
+      settle();
+      creditMs = Math.min(graceMs, creditMs + (bytes * 1000) / bytesPerSecond);
+      recent += bytes;
+    },
+    leftMs() {
+      settle();
+      return creditMs;
+    },
+    lagMs() {
+      settle();
+      return graceMs - creditMs;
+    },
+    rate() {
+      settle();
+      return (recent * 1000) / rateWindowMs;
+    },
+  };
+}
