@@ -1,6 +1,7 @@
 /** Wires the inbound role, from a connection on POSTHORN_SMTP to committed mail, bounces and complaints. Called by assemble.ts. */
 import type { Resolver } from "../../dns/resolver.ts";
 import { createAddressees } from "../../inbound/addressees.ts";
+import { createPostmaster } from "../../inbound/postmaster.ts";
 import { createReader, type Reader } from "../../inbound/reader.ts";
 import { createReceive } from "../../inbound/receive.ts";
 import { createReports } from "../../inbound/reports.ts";
@@ -24,6 +25,8 @@ export type InboundDeps = {
   wake: Wake;
   store: Store;
   reader: Reader;
+  /** The first workspace, which is the operator's. */
+  workspaceId: string;
 };
 
 /** The threads that read inbound mail, for the inbound role and for InboundService. They start with the first message. */
@@ -56,6 +59,8 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
   const { sql } = store;
   const { nowMs } = clock;
   const returnPathKey = store.secrets.derive("return path v1");
+  const { hostname, zone } = config;
+  const postmasterOf = createPostmaster({ workspaceId: deps.workspaceId, hostname, zone });
   const onEvent = () => wake.notify("events");
   const receive = createReceive({
     sql,
@@ -63,7 +68,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     nowMs,
     reader: deps.reader,
     onEvent,
-    findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey }),
+    findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey, postmasterOf }),
     reports: createReports({ sql, log, nowMs, returnPathKey, onEvent }),
   });
   const server = createSmtpServer({

@@ -13,21 +13,27 @@ export type Progress = {
   rate(): number;
 };
 
-/** The rate is an average over about this time. */
-const rateWindowMs = 5000;
+/** The rate is an average over two such periods: a client that stops has the rate 0 after at most that time. */
+const periodMs = 2500;
 
 export function createProgress({ bytesPerSecond, graceMs }: MinimumRate, nowMs = () => performance.now()): Progress {
   /** Time that the client has in advance, at most `graceMs`. Each octet adds to it. */
   let creditMs = graceMs;
-  /** Octets of the last window, which fade with time. */
+  /** Octets of this period and of the one before. */
   let recent = 0;
+  let before = 0;
+  let periodAtMs = nowMs();
   let atMs = nowMs();
 
   function settle(): void {
-    const passedMs = nowMs() - atMs;
-    atMs += passedMs;
-    creditMs -= passedMs;
-    recent *= 2 ** (-passedMs / rateWindowMs);
+    const now = nowMs();
+    creditMs -= now - atMs;
+    atMs = now;
+    const periods = Math.floor((now - periodAtMs) / periodMs);
+    if (periods === 0) return;
+    before = periods === 1 ? recent : 0;
+    recent = 0;
+    periodAtMs += periods * periodMs;
   }
 
   return {
@@ -46,7 +52,7 @@ export function createProgress({ bytesPerSecond, graceMs }: MinimumRate, nowMs =
     },
     rate() {
       settle();
-      return (recent * 1000) / rateWindowMs;
+      return ((before + recent) * 1000) / (periodMs + atMs - periodAtMs);
     },
   };
 }

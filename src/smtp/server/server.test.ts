@@ -26,7 +26,7 @@ function usedMemory() {
 }
 
 async function start(options: Options = {}) {
-  const memory = memoryOf(1_000_000);
+  const memory = options.memory ?? memoryOf(1_000_000);
   const server = createSmtpServer({
     host: "127.0.0.1",
     port: 0,
@@ -193,4 +193,84 @@ test("the server stops replying to a client that does not read", async () => {
   here.write("NOOP\r\n".repeat(100_000));
   await ended;
   assert.ok(there.writableLength < 1_000_000, `${there.writableLength} octets of replies are buffered`);
+});
+
+test("a command that arrives octet by octet gets no more time than another", async () => {
+  const { port } = await start({ limits: { commandMs: 300 } });
+  const client = dial(port);
+  await client.received(/^220 /);
+  const timer = setInterval(() => client.socket.write("x"), 20);
+  await client.received(/421 4\.4\.2/);
+  clearInterval(timer);
+});
+
+test("a session without a message ends, however many commands it sends", async () => {
+  const reasons: string[] = [];
+  const { port } = await start({
+    limits: { messageMs: 300, idleCommands: 1e9 },
+    onGiveUp: (reason) => void reasons.push(reason),
+  });
+  const client = dial(port);
+  const timer = setInterval(() => client.socket.write("NOOP\r\n"), 100);
+  await client.received(/421 4\.4\.2/);
+  clearInterval(timer);
+  assert.deepEqual(reasons, ["idle"]);
+});
+
+/** Starts a message: the client has sent these octets of it. */
+async function startMessage(port: number, text: string): Promise<ReturnType<typeof dial>> {
+  const client = dial(port);
+  client.socket.write("EHLO x\r\n");
+  await client.received(/250 SMTPUTF8/);
+  client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await client.received(/354/);
+  client.socket.write(text);
+  return client;
+}
+
+test("a message below the minimum rate ends, also after a fast start", async () => {
+  const minimumRate = { bytesPerSecond: 1000, graceMs: 400 };
+  const { port, memory } = await start({ limits: { messageBytes: 1_000_000, minimumRate } });
+  const client = await startMessage(port, `${"x".repeat(500_000)}\r\n`);
+  const timer = setInterval(() => client.socket.write("y"), 20);
+  await client.received(/421 4\.4\.2 timeout: the message arrives too slowly/);
+  clearInterval(timer);
+  await client.closed;
+  assert.equal(memory.used(), 0);
+});
+
+test("without a share of memory a message is deferred at once, and holds nothing while it goes on", async () => {
+  const { port, memory } = await start({ memory: memoryOf(1000), limits: { messageBytes: 10_000 } });
+  const client = await startMessage(port, `${"x".repeat(400)}\r\n`);
+  while (memory.used() < 402) await new Promise((resolve) => setImmediate(resolve));
+  client.socket.write("y".repeat(400));
+  while (memory.used() > 0) await new Promise((resolve) => setImmediate(resolve));
+  client.socket.write("\r\n.\r\n");
+  await client.received(/452 4\.3\.1/);
+});
+
+test("a message that gives way is answered with 421", async () => {
+  const { port, memory } = await start({ memory: memoryOf(1000), limits: { messageBytes: 10_000 } });
+  const client = await startMessage(port, `${"x".repeat(400)}\r\n`);
+  while (memory.used() < 402) await new Promise((resolve) => setImmediate(resolve));
+  // Few octets a second are slow from the start.
+  const complete = { rate: () => undefined, giveWay: () => assert.fail("a complete message gave way") };
+  assert.equal(memory.open("third", complete).reserve(290), true);
+  assert.equal(memory.open("another", complete).reserve(350), true);
+  await client.received(/421 4\.3\.1/);
+  await client.closed;
+});
+
+test("a full port takes the place of an idle session, which is told", async () => {
+  const shares = createConnectionShares({ total: 2, factor: Number.POSITIVE_INFINITY, perAddress: 10 });
+  const { port, server } = await start({ shares });
+  const idle = [dial(port), dial(port)];
+  for (const client of idle) await client.received(/^220 /);
+  // The newcomer has another address, because an address does not take its own place.
+  const socket = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
+  await once(socket, "data");
+  await idle[0]!.received(/421 4\.7\.0/);
+  await idle[0]!.closed;
+  socket.destroy();
+  while (server.connections() > 1) await new Promise((resolve) => setImmediate(resolve));
 });
