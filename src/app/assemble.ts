@@ -177,7 +177,16 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   running.push({ name: "inbound threads", stop: inboundReader.stop });
   const { reader } = inboundReader;
   if (config.roles.has("inbound")) {
-    const inbound = await startInbound({ config, log, metrics, clock, wake, store, reader, workspaceId: first.workspaceId });
+    const inbound = await startInbound({
+      config,
+      log,
+      metrics,
+      clock,
+      wake,
+      store,
+      reader,
+      workspaceId: first.workspaceId,
+    });
     running.push({ name: "inbound", stop: inbound.stop });
     ports.smtp = inbound.port;
   }

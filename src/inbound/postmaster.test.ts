@@ -10,6 +10,12 @@ test("postmaster of the server is the operator's, in any case and with or withou
   assert.equal(addressOf("Postmaster@mx.EXAMPLE.com"), "postmaster@mx.example.com");
   assert.equal(addressOf("postmaster@feedback.mail.example.com"), "postmaster@feedback.mail.example.com");
   assert.equal(postmasterOf("postmaster")?.domain.workspaceId, "first");
-  for (const other of ["postmaster@customer.test", "postmasters", "a@mail.example.com", "postmaster@mail.example.com@x", ""])
+  for (const other of [
+    "postmaster@customer.test",
+    "postmasters",
+    "a@mail.example.com",
+    "postmaster@mail.example.com@x",
+    "",
+  ])
     assert.equal(addressOf(other), undefined, other);
 });

@@ -58,7 +58,13 @@ export function createReader({ threads, hostname }: { threads: Threads; hostname
     async verify(mail) {
       const { ip, helo } = mail.client;
       const work = { kind: "verify", sender: mail.sender, client: { ip, helo }, hostname } as const;
-      const task = { work, raw: mail.message, lane: "arrivals", owner: ownerOf(mail), timeoutMs: verifyLimitMs } as const;
+      const task = {
+        work,
+        raw: mail.message,
+        lane: "arrivals",
+        owner: ownerOf(mail),
+        timeoutMs: verifyLimitMs,
+      } as const;
       const outcome = await threads.run(task);
       return outcome.kind === "done" ? outcome.result : unknownVerdicts;
     },
@@ -73,6 +79,7 @@ function ownerOf({ client }: IncomingMail): string {
 }
 
 function tooManyReads(): Problem {
-  const text = "This workspace reads more inbound mail than this node can parse. Retry in 5 seconds, with fewer calls at once.";
+  const text =
+    "This workspace reads more inbound mail than this node can parse. Retry in 5 seconds, with fewer calls at once.";
   return new Problem("resource_exhausted", text, { retryAfterMs: 5000 });
 }

@@ -73,7 +73,16 @@ port.on("message", (message: ToThread) => {
 post({ kind: "ready" });
 
 async function start({ id, work, raw }: ToThread & { kind: "start" }): Promise<void> {
-  const job: Job = { id, lookups: new Map(), usedMs: 0, sinceMs: cpuMs(), steps: 0, state: "running", abandoned: false, raw: undefined };
+  const job: Job = {
+    id,
+    lookups: new Map(),
+    usedMs: 0,
+    sinceMs: cpuMs(),
+    steps: 0,
+    state: "running",
+    abandoned: false,
+    raw: undefined,
+  };
   jobs.set(id, job);
   try {
     const result = await perform(work, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), job);

@@ -1,8 +1,8 @@
 /** Real threads with small limits. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Resolver } from "../dns/resolver.ts";
 import { until } from "../../test/harness/wait.ts";
+import type { Resolver } from "../dns/resolver.ts";
 import { createThreads, type ThreadLimits, type Threads } from "./threads.ts";
 
 const running: Threads[] = [];
@@ -19,7 +19,12 @@ function start(limits: Partial<ThreadLimits> = {}, lookup: Resolver["lookup"] = 
     threads.run({ work: { kind: "digest", sender: "" }, raw, lane, owner });
   const verify = (owner: string, raw: Buffer, timeoutMs?: number) =>
     threads.run({
-      work: { kind: "verify", sender: "a@there.test", client: { ip: "192.0.2.1", helo: "there.test" }, hostname: "mx.test" },
+      work: {
+        kind: "verify",
+        sender: "a@there.test",
+        client: { ip: "192.0.2.1", helo: "there.test" },
+        hostname: "mx.test",
+      },
       raw,
       lane: "arrivals",
       owner,
@@ -100,7 +105,9 @@ test("checks that wait for DNS leave the thread to others, and end at their time
   let asked = 0;
   const { digest, verify } = start({ threads: 1 }, async (_name, _type, options) => {
     asked += 1;
-    return await new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(new Error("gone"))));
+    return await new Promise((_, reject) =>
+      options?.signal?.addEventListener("abort", () => reject(new Error("gone"))),
+    );
   });
   const waiting = [verify("slow", small, 60_000), verify("slow", small, 60_000)];
   const limited = verify("slow", small, 500);
@@ -108,7 +115,10 @@ test("checks that wait for DNS leave the thread to others, and end at their time
   assert.equal((await digest("a", small)).kind, "done");
   assert.equal((await limited).kind, "late");
   await running.at(-1)!.stop();
-  assert.deepEqual((await Promise.all(waiting)).map(({ kind }) => kind), ["late", "late"]);
+  assert.deepEqual(
+    (await Promise.all(waiting)).map(({ kind }) => kind),
+    ["late", "late"],
+  );
 });
 
 test("checks that lost their thread to another message start again", async () => {
@@ -121,7 +131,7 @@ test("checks that lost their thread to another message start again", async () =>
   await until("the first lookup", () => answers.length === 1);
   assert.equal((await digest("attacker", costly)).kind, "overran");
   await until("the lookup of the second start", () => answers.length === 2);
-  const release = setInterval(() => answers.splice(0).forEach((answer) => answer()), 5);
+  const release = setInterval(() => answers.splice(0).map((answer) => answer()), 5);
   const outcome = await checks;
   clearInterval(release);
   assert.equal(outcome.kind, "done");

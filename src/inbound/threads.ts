@@ -54,8 +54,10 @@ export type ThreadLimits = {
 
 const defaults: ThreadLimits = { threads: 2, cpuMs: 5000, turnMs: 60_000, queueMs: 60_000, heapMb: 160 };
 
-/** An owner above this recent cost, in milliseconds of CPU, never has the last thread. */
+/** The last thread is kept for small messages of owners below this recent cost, in milliseconds of CPU. The time that a message takes grows
+ * with its size: at most 20 ms for this one, but seconds for 40 MiB. */
 const heavyCostMs = 5000;
+const largeBytes = 256 * 1024;
 const costHalfLifeMs = 10_000;
 /** What an overrun adds to the recent cost: the owner counts as heavy for 36 seconds. */
 const overrunCostMs = 60_000;
@@ -80,7 +82,7 @@ type Thread = {
   isReady: boolean;
   /** The job that uses the CPU. */
   active: Job | undefined;
-  isHeavy: boolean;
+  isLong: boolean;
   watch: NodeJS.Timeout | undefined;
   /** Jobs that wait for DNS, or for the thread after it. */
   parked: Map<number, Job>;
@@ -110,7 +112,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
       worker,
       isReady: false,
       active: undefined,
-      isHeavy: false,
+      isLong: false,
       watch: undefined,
       parked: new Map(),
       answered: new Set(),
@@ -223,18 +225,23 @@ export function createThreads(deps: ThreadsDeps): Threads {
     return true;
   }
 
-  /** Both lanes take turns. While all threads but one have jobs of heavy owners, the last one is for the others. */
+  /** Both lanes take turns. While all threads but one have long jobs, the last one is for the others. */
   function nextJob(): Job | undefined {
-    const heavy = [...threads].filter(({ active, isHeavy }) => active && isHeavy).length;
-    const maxCost = limits.threads > 1 && heavy >= limits.threads - 1 ? heavyCostMs : Number.POSITIVE_INFINITY;
+    const long = [...threads].filter(({ active, isLong }) => active && isLong).length;
+    const shortOnly = limits.threads > 1 && long >= limits.threads - 1;
+    const mayRun = shortOnly ? (job: Job) => !isLong(job) : undefined;
     const order: Lane[] = nextLane === "arrivals" ? ["arrivals", "reads"] : ["reads", "arrivals"];
     for (const lane of order) {
-      const job = lanes[lane].next(maxCost);
+      const job = lanes[lane].next(mayRun);
       if (!job) continue;
       nextLane = lane === "arrivals" ? "reads" : "arrivals";
       return job;
     }
     return undefined;
+  }
+
+  function isLong({ task }: Job): boolean {
+    return task.raw.length > largeBytes || lanes[task.lane].recentCost(task.owner) > heavyCostMs;
   }
 
   function begin(thread: Thread, job: Job): void {
@@ -248,7 +255,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
 
   function hold(thread: Thread, job: Job): void {
     thread.active = job;
-    thread.isHeavy = lanes[job.task.lane].recentCost(job.task.owner) > heavyCostMs;
+    thread.isLong = isLong(job);
     // An idle thread does not keep the process alive.
     thread.worker.ref();
     thread.watch = setTimeout(() => void check(thread, job, performance.now()), limits.cpuMs);

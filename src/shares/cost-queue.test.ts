@@ -11,16 +11,21 @@ test("the owner whose items cost least lately is served first, and equal owners 
   assert.deepEqual([queue.next(), queue.next(), queue.next(), queue.next()], ["b2", "a2", "a3", undefined]);
 });
 
-test("an owner above the cost limit waits, and its cost halves with time", () => {
+test("items that may not run now wait, and the others of their owner do not", () => {
+  const queue = createCostQueue<string>({ halfLifeMs: 1000, nowMs: () => 0 });
+  for (const item of ["long 1", "short 1"]) queue.add("a", item);
+  queue.add("b", "long 2");
+  const isShort = (item: string) => item.startsWith("short");
+  assert.deepEqual([queue.next(isShort), queue.next(isShort)], ["short 1", undefined]);
+  assert.deepEqual([queue.next(), queue.next(), queue.waiting()], ["long 2", "long 1", 0]);
+});
+
+test("the recent cost halves with time", () => {
   let now = 0;
   const queue = createCostQueue<string>({ halfLifeMs: 1000, nowMs: () => now });
   queue.charge("costly", 800);
-  queue.add("costly", "c1");
-  assert.equal(queue.next(400), undefined);
-  assert.equal(queue.waiting("costly"), 1);
   now = 1000;
   assert.equal(queue.recentCost("costly"), 400);
-  assert.equal(queue.next(400), "c1");
 });
 
 test("an item can leave the queue before its turn", () => {

@@ -3,8 +3,8 @@
 
 export type CostQueue<Item> = {
   add(owner: string, item: Item): void;
-  /** The first item of the owner with the lowest recent cost. With `maxCost`, only of owners whose recent cost is at most this. */
-  next(maxCost?: number): Item | undefined;
+  /** The first item of the owner with the lowest recent cost. With `mayRun`, the first one of each owner for which it is true. */
+  next(mayRun?: (item: Item) => boolean): Item | undefined;
   /** Removes an item that waits; false if it does not. */
   remove(owner: string, item: Item): boolean;
   /** Adds to the owner's recent cost. */
@@ -25,7 +25,7 @@ const negligible = 1;
 /** The cost of idle owners is looked through again after so many charges. */
 const chargesPerSweep = 1000;
 
-export function createCostQueue<Item>(options: CostQueueOptions): CostQueue<Item> {
+export function createCostQueue<Item extends object | string>(options: CostQueueOptions): CostQueue<Item> {
   const { halfLifeMs, nowMs = () => performance.now() } = options;
   /** Owners that waited longer come first, which decides between equal costs. */
   const queues = new Map<string, Item[]>();
@@ -42,13 +42,24 @@ export function createCostQueue<Item>(options: CostQueueOptions): CostQueue<Item
     for (const owner of costs.keys()) if (recentCost(owner) < negligible) costs.delete(owner);
   }
 
-  function cheapest(maxCost: number): string | undefined {
-    let best: { owner: string; cost: number } | undefined;
-    for (const owner of queues.keys()) {
+  function cheapest(mayRun: (item: Item) => boolean): { owner: string; item: Item } | undefined {
+    let best: { owner: string; item: Item; cost: number } | undefined;
+    for (const [owner, queue] of queues) {
       const cost = recentCost(owner);
-      if (cost <= maxCost && (!best || cost < best.cost)) best = { owner, cost };
+      if (best && cost >= best.cost) continue;
+      const item = queue.find(mayRun);
+      if (item !== undefined) best = { owner, item, cost };
     }
-    return best?.owner;
+    return best;
+  }
+
+  function remove(owner: string, item: Item): boolean {
+    const queue = queues.get(owner);
+    const at = queue?.indexOf(item) ?? -1;
+    if (at < 0) return false;
+    queue!.splice(at, 1);
+    if (queue!.length === 0) queues.delete(owner);
+    return true;
   }
 
   return {
@@ -57,23 +68,18 @@ export function createCostQueue<Item>(options: CostQueueOptions): CostQueue<Item
       if (queue) queue.push(item);
       else queues.set(owner, [item]);
     },
-    next(maxCost = Number.POSITIVE_INFINITY) {
-      const owner = cheapest(maxCost);
-      if (owner === undefined) return undefined;
-      const queue = queues.get(owner)!;
-      const item = queue.shift();
+    next(mayRun = () => true) {
+      const found = cheapest(mayRun);
+      if (!found) return undefined;
+      const { owner, item } = found;
+      remove(owner, item);
+      // Behind the others, which decides between equal costs.
+      const rest = queues.get(owner);
       queues.delete(owner);
-      if (queue.length > 0) queues.set(owner, queue);
+      if (rest) queues.set(owner, rest);
       return item;
     },
-    remove(owner, item) {
-      const queue = queues.get(owner);
-      const at = queue?.indexOf(item) ?? -1;
-      if (at < 0) return false;
-      queue!.splice(at, 1);
-      if (queue!.length === 0) queues.delete(owner);
-      return true;
-    },
+    remove,
     charge(owner, cost) {
       costs.set(owner, { cost: recentCost(owner) + cost, atMs: nowMs() });
       charges += 1;

@@ -47,7 +47,10 @@ test("1,000 half-open sessions give way to mail", async () => {
   for (let i = 0; i < 16; i++) assert.match((await dial(`127.0.2.${1 + i}`).reply()) ?? "", /^220 /);
   assert.equal(await sessions(), 1000);
   for (let i = 0; i < 3; i++)
-    assert.match((await dial(`127.0.3.${1 + i}`).sendMessage(address, `Subject: newcomer ${i}\r\n\r\nHello\r\n`)) ?? "", /^250 /);
+    assert.match(
+      (await dial(`127.0.3.${1 + i}`).sendMessage(address, `Subject: newcomer ${i}\r\n\r\nHello\r\n`)) ?? "",
+      /^250 /,
+    );
   const ended = await Promise.race(idle.map((client) => client.reply()));
   assert.match(ended ?? "", /^421 4\.7\.0 /);
 });

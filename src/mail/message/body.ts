@@ -30,9 +30,7 @@ const decoders: Record<BodyEncoding, Decoder> = {
 /** Values of the alphabet, and `skipped` for the rest. */
 const skipped = 64;
 const base64Values = new Uint8Array(256).fill(skipped);
-for (const [value, character] of [
-  ..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
-].entries())
+for (const [value, character] of [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].entries())
   base64Values[character.charCodeAt(0)] = value;
 
 /** A "=" ends a unit, because some programs pad every line. */

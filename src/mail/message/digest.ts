@@ -5,7 +5,15 @@ import { boundReferences, parseMessageIds } from "../message-id.ts";
 import { newTextOf } from "../reply-text.ts";
 import { type BounceReport, readBounce } from "../report/bounce.ts";
 import { type ComplaintReport, readComplaint } from "../report/complaint.ts";
-import { type BodyPosition, displayAddress, type Field, fieldOf, type Part, type ReadMessage, readMessage } from "./read.ts";
+import {
+  type BodyPosition,
+  displayAddress,
+  type Field,
+  fieldOf,
+  type Part,
+  type ReadMessage,
+  readMessage,
+} from "./read.ts";
 
 export type AttachmentLabel = {
   id: string;

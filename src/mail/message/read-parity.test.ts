@@ -64,6 +64,8 @@ test("every message of the corpus is read as postal-mime reads it", async () => 
 });
 
 test("MIME parts in any order are found as postal-mime finds them", async () => {
-  const messages = fc.array(fc.constantFrom(...tokens), { maxLength: 30 }).map((pieces) => Buffer.from(pieces.join("")));
+  const messages = fc
+    .array(fc.constantFrom(...tokens), { maxLength: 30 })
+    .map((pieces) => Buffer.from(pieces.join("")));
   await fc.assert(fc.asyncProperty(messages, compare), { numRuns: 1500, interruptAfterTimeLimit: 8000 });
 });

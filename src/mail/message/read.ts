@@ -46,9 +46,9 @@ export function readMessage(raw: Uint8Array): ReadMessage {
   const attached = leaves.filter((leaf) => !isText(leaf.header));
   return {
     fields: headers.map(({ key, value }) => ({ name: key, value: storable(value) })),
-    from: mailboxOf(addressParser(valueOf(headers, "from"))[0]),
+    from: mailboxOf(addressParser(fieldValue(headers, "from"))[0]),
     to: mailboxes(headers.filter(({ key }) => key === "to").flatMap(({ value }) => addressParser(value))),
-    subject: storable(decodeWords(valueOf(headers, "subject"))).replace(/\s+/g, " "),
+    subject: storable(decodeWords(fieldValue(headers, "subject"))).replace(/\s+/g, " "),
     messageId: firstId(headers, "message-id"),
     inReplyTo: ids(headers, "in-reply-to"),
     references: ids(headers, "references"),
@@ -77,9 +77,7 @@ function partOf(raw: Buffer, { header, start, end }: Leaf, index: number): Part 
     id: String(index + 1),
     filename: oneLine(header.filename).slice(0, 255),
     contentType: oneLine(header.type || "application/octet-stream").slice(0, 255),
-    contentId: oneLine(header.contentId)
-      .replace(/^<|>$/g, "")
-      .slice(0, 255),
+    contentId: oneLine(header.contentId).replace(/^<|>$/g, "").slice(0, 255),
     sizeBytes: isCalendar ? read().length : decodedBytes(body, header.encoding),
     position: isCalendar ? undefined : { start, end, encoding: header.encoding },
     get content() {
@@ -115,7 +113,7 @@ function mailboxes(addresses: readonly Address[] | undefined): string[] {
     .slice(0, 100);
 }
 
-function valueOf(headers: readonly Header[], name: string): string {
+function fieldValue(headers: readonly Header[], name: string): string {
   return headers.find(({ key }) => key === name)?.value ?? "";
 }
 
@@ -125,7 +123,7 @@ function ids(headers: readonly Header[], name: string): string[] {
 
 /** RFC 5322 §3.6.4 requires angle brackets, but a few senders omit them. */
 function firstId(headers: readonly Header[], name: string): string {
-  const value = valueOf(headers, name).trim();
+  const value = fieldValue(headers, name).trim();
   const [id] = parseMessageIds(value);
   if (id) return id;
   return /^[!-;=?-~]{1,898}$/.test(value) ? `<${value}>` : "";

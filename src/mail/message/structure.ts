@@ -158,7 +158,11 @@ function createLineCount(): LineCount {
 type Delimiter = { node: Node; index: number; isLast: boolean; after: number };
 
 /** Whether the line at `at` is a boundary line (RFC 2046 §5.1.1), and of which open multipart. The innermost one wins. */
-function delimiterAt(raw: Buffer, at: number, open: readonly { boundary: Buffer; node: Node }[]): Delimiter | undefined {
+function delimiterAt(
+  raw: Buffer,
+  at: number,
+  open: readonly { boundary: Buffer; node: Node }[],
+): Delimiter | undefined {
   if (open.length === 0) return undefined;
   const after = lineEnd(raw, at);
   const end = textEnd(raw, at, after);

@@ -21,7 +21,9 @@ const memoryOf = (bytes: number) => createMessageMemory({ bytes, unsharedBytes: 
 /** Memory whose bytes are all in use, by a message that is complete. */
 function usedMemory() {
   const memory = memoryOf(1);
-  memory.open("another", { rate: () => undefined, giveWay: () => assert.fail("a complete message gave way") }).reserve(1);
+  memory
+    .open("another", { rate: () => undefined, giveWay: () => assert.fail("a complete message gave way") })
+    .reserve(1);
   return memory;
 }
 
