@@ -157,7 +157,7 @@ type InboundInput = {
 
 function inboundOf({ mail, digest, verdicts, target, parent, nowMs }: InboundInput): NewInbound {
   const id = makeUuid(nowMs);
-  const contentHash = createHash("sha256").update(mail.message).digest("hex");
+  const { contentHash } = digest;
   // RFC 3834 §2: an automatic answer is not a reply, so that programs that act on replies do not act on it.
   const kind = parent && !digest.automatic ? "reply" : "received";
   const { from, subject, body, newText, html, messageId, inReplyTo, attachments } = digest;

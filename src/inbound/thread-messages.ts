@@ -22,8 +22,12 @@ export type Results = {
   decode: Uint8Array;
 };
 
-/** `complete` is false when the texts were cut to the length that an event has, because they are too long to be stored next to it. */
-export type ArrivedDigest = Digest & { complete: boolean };
+export type ArrivedDigest = Digest & {
+  /** False when the texts were cut to the length that an event has, because they are too long to be stored next to the message. */
+  complete: boolean;
+  /** The SHA-256 of the message, in hex. */
+  contentHash: string;
+};
 
 export type ToThread =
   | { kind: "start"; id: number; work: Work; raw: Uint8Array }

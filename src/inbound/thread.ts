@@ -1,9 +1,10 @@
 /** The entry point of a thread that reads inbound messages and checks their sender, so that a malicious message cannot block the event
  * loop. Started by threads.ts, which limits its time and memory. */
+import { createHash } from "node:crypto";
 import { getPriority, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { decodeBody } from "../mail/message/body.ts";
-import { digestMessage, textsOf } from "../mail/message/digest.ts";
+import { type Digest, digestMessage, textsOf } from "../mail/message/digest.ts";
 import { readMessage } from "../mail/message/read.ts";
 import { refusalOf, ShapeProblem } from "../mail/message/structure.ts";
 import { maxEventText, maxStoredText } from "./rules/events.ts";
@@ -12,6 +13,8 @@ import { judge } from "./verdicts.ts";
 
 /** The CPU time that the checks of one message may use: 2 s are 25 signatures of 2 MB. */
 const verifyCpuMs = 4000;
+/** Earlier versions accepted messages with so many lines. */
+const maxStoredLines = 1_000_000;
 /** A thread at nice 5 gets a third of the CPU time of the event loop on a contended core, as signing does (ops/thread-pool.ts). */
 const niceness = 5;
 /** After so many turns of the event loop without progress, a job only waits for DNS. */
@@ -101,7 +104,7 @@ async function start({ id, work, raw }: ToThread & { kind: "start" }): Promise<v
 async function perform(work: Work, raw: Buffer, job: Job): Promise<Results[Work["kind"]]> {
   switch (work.kind) {
     case "digest":
-      return bounded(await digestMessage(raw, { sender: work.sender }));
+      return bounded(await digestMessage(raw, { sender: work.sender }), raw);
     case "verify":
       return await judge(
         { message: raw, sender: work.sender, client: work.client },
@@ -115,20 +118,21 @@ async function perform(work: Work, raw: Buffer, job: Job): Promise<Results[Work[
         },
       );
     case "texts":
-      return textsOf(readMessage(raw));
+      return textsOf(readMessage(raw, maxStoredLines));
     case "attachment":
-      return alone(readMessage(raw).parts.find(({ id }) => id === work.id)?.content);
+      return alone(readMessage(raw, maxStoredLines).parts.find(({ id }) => id === work.id)?.content);
     case "decode":
       return alone(decodeBody(raw, work.encoding))!;
   }
 }
 
 /** Longer texts stay in the stored message, so that the event loop does not have to copy 40 MiB. */
-function bounded(digest: Omit<ArrivedDigest, "complete">): ArrivedDigest {
+function bounded(digest: Digest, raw: Buffer): ArrivedDigest {
   const { body, newText, html } = digest;
-  if (body.length + newText.length + html.length <= maxStoredText) return { ...digest, complete: true };
+  const contentHash = createHash("sha256").update(raw).digest("hex");
+  if (body.length + newText.length + html.length <= maxStoredText) return { ...digest, contentHash, complete: true };
   const cut = (text: string) => text.slice(0, maxEventText).toWellFormed();
-  return { ...digest, body: cut(body), newText: cut(newText), html: cut(html), complete: false };
+  return { ...digest, contentHash, body: cut(body), newText: cut(newText), html: cut(html), complete: false };
 }
 
 /** The bytes in a buffer of their own, which can be transferred. */

@@ -147,6 +147,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
   }
 
   function outcomeOf(job: Job, message: FromThread): Outcome<never> {
+    if (job.ended.signal.aborted) return { kind: "late" };
     if (message.kind === "done") return { kind: "done", result: message.result as never };
     if (message.kind === "refused") return { kind: "refused", reply: message.reply };
     if (message.kind === "overran") return overran(job, "the checks used too much CPU time");

@@ -103,3 +103,14 @@ test("equal reads at the same time are one", async () => {
   const answers = await Promise.all(Array.from({ length: 100 }, () => read(id!)));
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
 });
+
+test("a message with more lines than mail may have today can still be read", async () => {
+  const { ours } = await workspaces();
+  const [id] = await older(1, ours);
+  const long = Buffer.from(`Subject: long\r\n\r\nabove${"\r\n".repeat(150_000)}below`);
+  await testbed.database.sql`delete from inbound_contents where inbound_id = ${id!}`;
+  await testbed.database.sql`
+    insert into inbound_contents (workspace_id, inbound_id, piece, data) values (${ours}, ${id!}, 0, ${long.toString("base64")})`;
+  const answer = await read(id!);
+  assert.match(answer.body.body as string, /^above\n{150000}below$/);
+});

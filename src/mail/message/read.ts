@@ -38,9 +38,9 @@ export type ReadMessage = {
 };
 
 /** Throws a ShapeProblem if the message exceeds a limit on parts or lines. */
-export function readMessage(raw: Uint8Array): ReadMessage {
+export function readMessage(raw: Uint8Array, maxLines?: number): ReadMessage {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
-  const { header, leaves, lines } = structureOf(bytes);
+  const { header, leaves, lines } = structureOf(bytes, maxLines);
   const { headers } = header;
   const { text, html } = textsOf(bytes, leaves, lines);
   const attached = leaves.filter((leaf) => !isText(leaf.header));

@@ -34,8 +34,8 @@ const CR = 0x0d;
 const DASH = 0x2d;
 const lineWithDashes = Buffer.from("\n--");
 
-export function structureOf(raw: Buffer): Structure {
-  const lines = createLineCount();
+export function structureOf(raw: Buffer, maxLines = maxTextLines): Structure {
+  const lines = createLineCount(maxLines);
   const leaves: Leaf[] = [];
   /** Innermost last. */
   const open: { boundary: Buffer; node: Node }[] = [];
@@ -143,13 +143,13 @@ function createNode(parent: Node | undefined): Node {
   };
 }
 
-function createLineCount(): LineCount {
+function createLineCount(maxLines: number): LineCount {
   let count = 0;
   return {
     add(bytes, start, end) {
       for (let at = bytes.indexOf(LF, start); at >= 0 && at < end; at = bytes.indexOf(LF, at + 1)) {
         count += 1;
-        if (count > maxTextLines) throw new ShapeProblem(`more than ${maxTextLines} lines`);
+        if (count > maxLines) throw new ShapeProblem(`more than ${maxLines} lines`);
       }
     },
   };
