@@ -34,7 +34,7 @@ import { createStatsService } from "../stats/service.ts";
 import { createSuppressionService } from "../suppressions/service.ts";
 import { countInHand, startDelivery } from "./assemble/delivery.ts";
 import { createDomains, startDns, usesOwnDns } from "./assemble/domains.ts";
-import { startInbound } from "./assemble/inbound.ts";
+import { createInboundReader, startInbound } from "./assemble/inbound.ts";
 import { startOps } from "./assemble/ops.ts";
 import { createPeopleParts, type FirstSignUp } from "./assemble/people.ts";
 import { createWebhooks } from "./assemble/webhooks.ts";
@@ -173,8 +173,20 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   running.push({ name: "webhooks", stop: webhooks.stop });
   if (config.roles.has("webhooks")) await webhooks.start();
 
+  const inboundReader = createInboundReader({ config, log, metrics, resolver: dns.resolver });
+  running.push({ name: "inbound threads", stop: inboundReader.stop });
+  const { reader } = inboundReader;
   if (config.roles.has("inbound")) {
-    const inbound = await startInbound({ config, log, metrics, clock, wake, store, resolver: dns.resolver });
+    const inbound = await startInbound({
+      config,
+      log,
+      metrics,
+      clock,
+      wake,
+      store,
+      reader,
+      workspaceId: first.workspaceId,
+    });
     running.push({ name: "inbound", stop: inbound.stop });
     ports.smtp = inbound.port;
   }
@@ -227,7 +239,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createKeyService({ sql, clock }),
       webhooks.service,
       createSuppressionService({ sql }),
-      createInboundService({ sql }),
+      createInboundService({ sql, reader }),
       createQueueService({ sql, clock, wake }),
       createStatsService({ sql, clock }),
       people.service,

@@ -9,10 +9,12 @@ import { cutPage, keysetPage } from "../http/paging.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { openInbound } from "./open.ts";
-import { getInbound, type InboundRow, listInbound, readInboundRaw } from "./store/reads.ts";
+import type { Reader } from "./reader.ts";
+import { getInbound, type InboundRow, listInbound } from "./store/reads.ts";
+import { createStoredMail } from "./stored.ts";
 
-export function createInboundService({ sql }: { sql: Sql }) {
+export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader }) {
+  const stored = createStoredMail({ sql, reader });
   return serve(InboundService, {
     async listInbound(request, call) {
       const page = keysetPage(request);
@@ -36,13 +38,16 @@ export function createInboundService({ sql }: { sql: Sql }) {
     },
 
     async getInbound(request, call) {
-      const { row, raw } = await find(request.id, call);
-      const { texts } = await openInbound(raw);
+      const row = await find(request.id, call);
+      const texts = await stored.texts(call.caller.workspaceId, row);
+      if (!texts) throw notFound("inbound message", request.id);
       return { inbound: onWire(row), ...texts };
     },
 
     async getInboundContent(request, call) {
-      const { raw } = await find(request.id, call);
+      const row = await find(request.id, call);
+      const raw = await stored.content(call.caller.workspaceId, row);
+      if (!raw) throw notFound("inbound message", request.id);
       return { raw };
     },
 
@@ -50,23 +55,21 @@ export function createInboundService({ sql }: { sql: Sql }) {
       const { attachmentId } = request;
       const missing = (["id", "attachmentId"] as const).filter((field) => request[field] === "");
       if (missing.length > 0) throw invalid(missing.map((field) => ({ field, description: "is required" })));
-      const { row, raw } = await find(request.id, call);
+      const row = await find(request.id, call);
       const attachment = row.summary.attachments.find(({ id }) => id === attachmentId);
-      const { content } = attachment ? await openInbound(raw, attachmentId) : { content: undefined };
+      const content = attachment && (await stored.attachment(call.caller.workspaceId, row, attachmentId));
       if (!attachment || !content)
         throw new Problem("not_found", `The message ${request.id} has no attachment ${JSON.stringify(attachmentId)}.`);
       return { attachment, content };
     },
   });
 
-  async function find(wireId: string, call: Call): Promise<{ row: InboundRow; raw: Buffer }> {
+  async function find(wireId: string, call: Call): Promise<InboundRow> {
     if (wireId === "") throw invalid([{ field: "id", description: "is required: the id of an inbound message, in_…" }]);
-    const { workspaceId } = call.caller;
     const id = fromWireId("inbound", wireId);
-    const row = id && (await getInbound(sql, workspaceId, id));
-    const raw = row && (await readInboundRaw(sql, workspaceId, row.id));
-    if (!row || !raw) throw notFound("inbound message", wireId);
-    return { row, raw };
+    const row = id && (await getInbound(sql, call.caller.workspaceId, id));
+    if (!row) throw notFound("inbound message", wireId);
+    return row;
   }
 }
 

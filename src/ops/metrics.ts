@@ -112,6 +112,18 @@ export function createMetrics() {
       labelNames: ["address", "result"],
       registers,
     }),
+    inboundOverruns: new Counter({
+      name: "posthorn_inbound_overruns_total",
+      help: "Inbound messages that used up the time or memory for reading them, by the work: digest, verify, texts, attachment or decode.",
+      labelNames: ["work"],
+      registers,
+    }),
+    inboundGivenUp: new Counter({
+      name: "posthorn_inbound_sessions_given_up_total",
+      help: "SMTP sessions that the server refused or ended to protect others, by reason: connections, memory, slow or idle.",
+      labelNames: ["reason"],
+      registers,
+    }),
     inboundSessions: new Gauge({
       name: "posthorn_inbound_sessions",
       help: "Clients currently connected to the SMTP server.",
