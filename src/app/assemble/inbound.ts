@@ -43,7 +43,14 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     parser,
     onEvent,
     findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey }),
-    reports: createReports({ sql, log, nowMs, returnPathKey, onEvent }),
+    reports: createReports({
+      sql,
+      log,
+      nowMs,
+      returnPathKey,
+      onEvent,
+      onUnattributed: (kind, listed) => deps.metrics.unattributedReports.inc({ kind, listed: String(listed) }),
+    }),
     verdicts: createVerdicts({
       resolver: deps.resolver,
       hostname: config.hostname,
