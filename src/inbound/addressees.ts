@@ -11,8 +11,8 @@ import { hasProvedDomain } from "./store/inbound.ts";
 
 export type Addressee =
   | { kind: "domain"; address: string; domain: ReceivingDomain }
-  /** The return path of an email that we sent, for bounces and automatic answers. */
-  | { kind: "return"; address: string; emailId: string }
+  /** The return path of a copy that we sent, for bounces and automatic answers. Without a position, it is a path of an earlier release. */
+  | { kind: "return"; address: string; emailId: string; position: number | undefined }
   | { kind: "feedback"; address: string };
 
 export type AddresseeResult = { addressee: Addressee } | { reply: string };
@@ -53,9 +53,12 @@ export function createAddressees(deps: AddresseesDeps) {
     if (!parsed.ok) return { reply: "553 5.1.3 the address is not valid" };
     const { address, domain } = parsed.address;
     const returned = readReturnPath(address, returnPathKey);
-    const emailId = returned && fromWireId("email", returned);
+    const emailId = returned && fromWireId("email", returned.emailId);
     // The token proves that we made the return path, so the domain does not matter: it may have been renamed or deleted since.
-    if (emailId) return { addressee: { kind: "return", address: address.toLowerCase(), emailId } };
+    if (emailId) {
+      const { position } = returned;
+      return { addressee: { kind: "return", address: address.toLowerCase(), emailId, position } };
+    }
     if (domain === `feedback.${zone}`) return { addressee: { kind: "feedback", address } };
     const receiving = await domainOf(domain);
     if (receiving === "later")

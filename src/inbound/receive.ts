@@ -54,10 +54,10 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     const feedback = addressees.some(({ kind }) => kind === "feedback");
     if (feedback && report?.kind !== "complaint" && addressees.every(({ kind }) => kind === "feedback"))
       return "550 5.7.1 this address accepts only feedback reports (RFC 5965)";
-    if (feedback && report?.kind === "complaint") await deps.reports.complaint(report, { raw: mail.message });
+    if (feedback && report?.kind === "complaint") await deps.reports.complaint(report);
     const targets = targetsOf(addressees);
     for (const addressee of addressees) {
-      if (addressee.kind === "return") await handleReturn(mail, digest, addressee, targets);
+      if (addressee.kind === "return") await handleReturn(digest, addressee, targets);
     }
     if (targets.length === 0) return acceptedReply;
     const verdicts = await deps.reader.verify(mail);
@@ -67,9 +67,8 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
 
   /** Mail to a return path: a bounce, a complaint, or an automatic answer (RFC 3834 §4), which becomes another target. */
   async function handleReturn(
-    mail: IncomingMail,
     { report }: Digest,
-    { emailId, address }: Addressee & { kind: "return" },
+    { emailId, position, address }: Addressee & { kind: "return" },
     targets: Target[],
   ): Promise<void> {
     const email = await findReturned(sql, emailId);
@@ -78,8 +77,8 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
         { emailId: toWireId("email", emailId) },
         "ignored mail to the return path of an email that is no longer stored",
       );
-    if (report?.kind === "bounce") return await deps.reports.bounce(email, report);
-    if (report?.kind === "complaint") return await deps.reports.complaint(report, { raw: mail.message, emailId });
+    if (report?.kind === "bounce") return await deps.reports.bounce(email, position, report);
+    if (report?.kind === "complaint") return await deps.reports.complaint(report, { emailId, position });
     const { workspaceId, domainId, domain } = email;
     targets.push({ workspaceId, domainId, domain, addresses: [address], parent: email });
   }

@@ -2,7 +2,7 @@
 import { fromJson } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { VerdictsSchema } from "../gen/v1/event_pb.ts";
-import { InboundService } from "../gen/v1/inbound_pb.ts";
+import { InboundService, UnattributedReportKind, UnattributedReportReason } from "../gen/v1/inbound_pb.ts";
 import type { Call } from "../http/call.ts";
 import { serve } from "../http/call.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
@@ -10,7 +10,9 @@ import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Reader } from "./reader.ts";
+import { explainUnattributed } from "./rules/attribution.ts";
 import { getInbound, type InboundRow, listInbound } from "./store/reads.ts";
+import { listUnattributed, type UnattributedRow } from "./store/unattributed.ts";
 import { createStoredMail } from "./stored.ts";
 
 export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader }) {
@@ -51,6 +53,14 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
       return { raw };
     },
 
+    async listUnattributedReports(request, call) {
+      const page = keysetPage(request);
+      const { workspaceId } = call.caller;
+      const rows = await listUnattributed(sql, { workspaceId, before: page.before, limit: page.limit + 1 });
+      const cut = cutPage(rows, page.limit);
+      return { data: cut.rows.map(unattributedOnWire), nextPageToken: cut.nextPageToken };
+    },
+
     async getInboundAttachment(request, call) {
       const { attachmentId } = request;
       const missing = (["id", "attachmentId"] as const).filter((field) => request[field] === "");
@@ -71,6 +81,27 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
     if (!row) throw notFound("inbound message", wireId);
     return row;
   }
+}
+
+const kindOnWire = { bounce: UnattributedReportKind.BOUNCE, complaint: UnattributedReportKind.COMPLAINT };
+const reasonOnWire = {
+  shared_path: UnattributedReportReason.SHARED_PATH,
+  expired: UnattributedReportReason.EXPIRED,
+  no_token: UnattributedReportReason.NO_TOKEN,
+  invalid_token: UnattributedReportReason.INVALID_TOKEN,
+};
+
+function unattributedOnWire(row: UnattributedRow) {
+  return {
+    emailId: toWireId("email", row.emailId),
+    kind: kindOnWire[row.kind],
+    reason: reasonOnWire[row.reason],
+    explanation: explainUnattributed(row.reason),
+    namedRecipient: row.namedRecipient,
+    reports: row.reports,
+    firstReceivedAt: timestampFromDate(row.firstAt),
+    lastReceivedAt: timestampFromDate(row.lastAt),
+  };
 }
 
 function onWire(row: InboundRow) {

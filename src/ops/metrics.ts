@@ -39,13 +39,22 @@ export function createMetrics() {
     labelNames: ["answer"],
     registers,
   });
+  const unattributedReports = new Counter({
+    name: "posthorn_unattributed_reports_total",
+    help: "Bounces and complaints that changed nothing because no recipient could be found: listed for a workspace, or only counted.",
+    labelNames: ["kind", "listed"],
+    registers,
+  });
   // Start every series at 0: a ratio needs all of them, and rate() sees the first event only as an increase from 0.
   for (const outcome of ["delivered", "retry", "gone"]) webhookAttempts.inc({ outcome }, 0);
   for (const answer of ["taken", "deferred", "refused"]) inboundMessages.inc({ answer }, 0);
+  for (const kind of ["bounce", "complaint"])
+    for (const listed of ["true", "false"]) unattributedReports.inc({ kind, listed }, 0);
   return {
     registry,
     webhookAttempts,
     inboundMessages,
+    unattributedReports,
     /** Creates the series of all outcomes together, so that a ratio of them has a value from the first attempt on. */
     countSite(name: string, outcome: SiteOutcome, nowMs: number): void {
       const site = sites.labelOf(name, nowMs);

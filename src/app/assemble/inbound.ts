@@ -69,7 +69,14 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     reader: deps.reader,
     onEvent,
     findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey, postmasterOf }),
-    reports: createReports({ sql, log, nowMs, returnPathKey, onEvent }),
+    reports: createReports({
+      sql,
+      log,
+      nowMs,
+      returnPathKey,
+      onEvent,
+      onUnattributed: (kind, listed) => deps.metrics.unattributedReports.inc({ kind, listed: String(listed) }),
+    }),
   });
   const server = createSmtpServer({
     ...config.smtp,
