@@ -43,6 +43,8 @@ export type CheckerDeps = {
   /** The database's wall time, for ids. */
   nowMs: () => number;
   random?: () => number;
+  /** For tests. */
+  checksPerWorkspace?: number;
 };
 
 /** How long to wait for a check on another node. A check takes at most 5 s. */
@@ -57,10 +59,10 @@ const atOnce = 16;
 const forgetEveryMs = 3_600_000;
 /** Checks that callers have started and that run at the same time. A workspace may have an eighth, and as many that wait. */
 const callerChecks = 128;
-const workspaceChecks = callerChecks / 8;
+const defaultWorkspaceChecks = callerChecks / 8;
 
 export function createChecker(deps: CheckerDeps): Checker {
-  const { sql, random = Math.random } = deps;
+  const { sql, random = Math.random, checksPerWorkspace: workspaceChecks = defaultWorkspaceChecks } = deps;
   const stopping = new AbortController();
   /** Running checks by domain id; callers that arrive later share them. */
   const shared = new Map<string, Promise<DomainRow | undefined>>();

@@ -1,6 +1,7 @@
 /** Floods of ordinary calls of one tenant, with several keys: the limits are those of its workspace, and another tenant's calls succeed. */
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { type Neighbours, requireOk, startNeighbours } from "../harness/neighbours.ts";
@@ -26,6 +27,12 @@ function refusalsOf(answers: readonly Answer[]): Answer[] {
   return refused;
 }
 
+async function listening(server: Server): Promise<Server> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return server;
+}
+
 test("56 AddDomain calls at once: some are refused, and another tenant's succeeds", async () => {
   const { program, attacker, other } = all;
   const add = (key: string, domain: string) => program.call("DomainService/AddDomain", { domain }, { key });
@@ -37,15 +44,16 @@ test("56 AddDomain calls at once: some are refused, and another tenant's succeed
 
 test("test events to an endpoint that hangs are limited by workspace", async (t) => {
   const { program, attacker, other } = all;
-  const hanging = createServer(() => {}).listen(0, "127.0.0.1");
-  const healthy = createServer((request, response) => void request.resume().on("end", () => response.end()));
-  healthy.listen(0, "127.0.0.1");
+  const hanging = await listening(createServer(() => {}));
+  const healthy = await listening(
+    createServer((request, response) => void request.resume().on("end", () => response.end())),
+  );
   t.after(() => {
     for (const server of [hanging, healthy]) server.closeAllConnections();
     for (const server of [hanging, healthy]) server.close();
   });
-  const webhook = async (key: string, { address }: { address(): unknown }) => {
-    const url = `http://127.0.0.1:${(address.call(hanging) as AddressInfo).port}/`;
+  const webhook = async (key: string, server: Server) => {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     const { webhook } = requireOk(await program.call("WebhookService/CreateWebhook", { url }, { key }));
     return (webhook as { id: string }).id;
   };
