@@ -205,11 +205,11 @@ export const settings = {
     value: "90",
     help: "Days that finished emails, recipients and events are kept.",
   },
-  POSTHORN_RATE_PER_SECOND: { shape: whole(1, 1_000_000), value: "5000", help: "Requests per second per key." },
+  POSTHORN_RATE_PER_SECOND: { shape: whole(1, 1_000_000), value: "5000", help: "Requests per second per workspace." },
   POSTHORN_RATE_BURST: {
     shape: whole(1, 10_000_000),
     value: "10000",
-    help: "Requests that a key may make in a burst.",
+    help: "Requests that a workspace may make in a burst.",
   },
   POSTHORN_MAX_BODY_BYTES: {
     shape: whole(1024, 256 * 1024 * 1024),

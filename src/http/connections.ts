@@ -1,10 +1,11 @@
 /** The connections of the API port: which ones are idle, and what a client gets whose address has used up its share. Called by server.ts. */
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
-import { Problem } from "../ops/problem.ts";
+import { RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
 import { createConnectionShares } from "../shares/connections.ts";
-import { fromProblem } from "./errors.ts";
 
 /** The use of one connection: it is idle before its first complete header and between two requests. */
 export type ConnectionUse = { begin(): void; end(): void };
@@ -62,19 +63,16 @@ function createUse() {
 
 /** How many refused connections get an answer at the same time. Further ones are closed without one. */
 export const maxRefusals = 64;
-const retryAfterMs = 5_000;
+const retryAfterSeconds = 5;
 
 /** What a client with too many connections or requests gets, in the form of every error of the API. */
 export function tooMany(what: "connections" | "requests"): { retryAfterSeconds: string; body: string } {
-  const problem = new Problem(
-    "resource_exhausted",
-    `Your address has too many ${what} open, and the others are kept for other clients. Reuse connections, and retry in ${retryAfterMs / 1000} seconds.`,
-    { retryAfterMs },
+  const error = new ConnectError(
+    `Your address has too many ${what} open, and the others are kept for other clients. Reuse connections, and retry in ${retryAfterSeconds} seconds.`,
+    Code.ResourceExhausted,
   );
-  return {
-    retryAfterSeconds: String(retryAfterMs / 1000),
-    body: JSON.stringify(errorToJson(fromProblem(problem), undefined)),
-  };
+  error.details.push({ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(1000 * retryAfterSeconds) } });
+  return { retryAfterSeconds: String(retryAfterSeconds), body: JSON.stringify(errorToJson(error, undefined)) };
 }
 
 /** A whole HTTP/1.1 response to a connection over the share. */

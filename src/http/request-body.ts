@@ -5,10 +5,10 @@ import { createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { Problem } from "../ops/problem.ts";
 import { createBudget } from "../shares/budget.ts";
-import { type BodyPace, watchPace } from "./body-pace.ts";
 import { deadlinePassed } from "./call.ts";
 import { fromProblem } from "./errors.ts";
 import { lingerMs, type Request, type Response } from "./server.ts";
+import { type BodyWatch, watchSpeed } from "./slow-body.ts";
 
 /** Bodies up to this size are not counted. */
 const uncountedBytes = 64 * 1024;
@@ -156,7 +156,7 @@ function readInTime(body: AsyncIterable<Uint8Array>, deadlineMs: number, onLate:
 /** Ends the body with an error when it arrives too slowly. */
 function paced(body: AsyncIterable<Uint8Array>, onSlow: () => void): AsyncIterable<Uint8Array> {
   return interruptible(body, (interrupt) =>
-    watchPace((problem) => {
+    watchSpeed((problem) => {
       onSlow();
       interrupt(problem);
     }),
@@ -166,7 +166,7 @@ function paced(body: AsyncIterable<Uint8Array>, onSlow: () => void): AsyncIterab
 /** The body, which ends with an error when the watch interrupts it. */
 async function* interruptible(
   body: AsyncIterable<Uint8Array>,
-  watch: (interrupt: (problem: Problem) => void) => BodyPace,
+  watch: (interrupt: (problem: Problem) => void) => BodyWatch,
 ): AsyncGenerator<Uint8Array> {
   const chunks = body[Symbol.asyncIterator]();
   const interrupted = Promise.withResolvers<never>();

@@ -1,8 +1,8 @@
 /** Reads the body of a request for unary-json.ts. Node enforces its declared length. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { watchPace } from "./body-pace.ts";
 import type { Cancellation } from "./call.ts";
 import type { Request } from "./server.ts";
+import { watchSpeed } from "./slow-body.ts";
 
 /** Reads a small body, whose memory is not counted. */
 export async function readBody(request: Request, cancellation: Cancellation): Promise<Uint8Array> {
@@ -17,13 +17,13 @@ export async function readLargeBody(request: Request, length: number, cancellati
   let at = 0;
   const reading = readChunks(request, cancellation, (chunk) => {
     at += chunk.copy(body, at);
-    pace.received(chunk.length);
+    watch.received(chunk.length);
   });
-  const pace = watchPace(reading.giveUp);
+  const watch = watchSpeed(reading.giveUp);
   try {
     await reading.ended;
   } finally {
-    pace.stop();
+    watch.stop();
   }
   return body.subarray(0, at);
 }

@@ -1,23 +1,23 @@
-/** The least pace of a large request body: a body that arrives byte by byte would hold its memory until the limit of a whole request.
+/** The least speed of a large request body: a body that arrives byte by byte would hold its memory until the limit of a whole request.
  * Used by unary-json.ts and request-body.ts for bodies whose memory is counted. */
 import { Problem } from "../ops/problem.ts";
 
 const limits = {
-  /** The pace is judged after this time, and then regularly. */
+  /** The speed is judged after this time, and then regularly. */
   graceMs: 10_000,
   checkEveryMs: 2_000,
   minBytesPerSecond: 4 * 1024,
 };
 
-export type PaceLimits = typeof limits;
+export type SpeedLimits = typeof limits;
 
-export type BodyPace = {
+export type BodyWatch = {
   received(bytes: number): void;
   stop(): void;
 };
 
 /** Calls `onSlow` once when the body arrives too slowly. */
-export function watchPace(onSlow: (problem: Problem) => void, options: Partial<PaceLimits> = {}): BodyPace {
+export function watchSpeed(onSlow: (problem: Problem) => void, options: Partial<SpeedLimits> = {}): BodyWatch {
   const { graceMs, checkEveryMs, minBytesPerSecond } = { ...limits, ...options };
   const startedMs = performance.now();
   let bytes = 0;

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Problem } from "../ops/problem.ts";
-import { watchPace } from "./body-pace.ts";
+import { watchSpeed } from "./slow-body.ts";
 
 test("a body is judged by its average after the grace time, and reported once", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   let nowMs = 0;
   t.mock.method(performance, "now", () => nowMs);
   const problems: Problem[] = [];
-  const pace = watchPace((problem) => problems.push(problem));
+  const watch = watchSpeed((problem) => problems.push(problem));
   const pass = (ms: number, bytes: number) => {
     nowMs += ms;
-    pace.received(bytes);
+    watch.received(bytes);
     t.mock.timers.tick(ms);
   };
   pass(8_000, 0);
@@ -25,5 +25,5 @@ test("a body is judged by its average after the grace time, and reported once", 
     problems.map(({ code, retryAfterMs }) => [code, retryAfterMs]),
     [["resource_exhausted", 1_000]],
   );
-  pace.stop();
+  watch.stop();
 });
