@@ -1,7 +1,7 @@
 /** Large answers over every protocol: all of them get the same content, and the memory is released. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createClient, type Transport } from "@connectrpc/connect";
+import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace } from "../../test/harness/mail.ts";
@@ -14,7 +14,7 @@ import { createMetrics } from "../ops/metrics.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { createLoopShare } from "../shares/loop-share.ts";
 import { type AnswerMemory, createAnswerMemory } from "./answer-memory.ts";
-import { serve } from "./call.ts";
+import { CallCancellation, serve } from "./call.ts";
 import { createCallShares } from "./call-shares.ts";
 import { createDispatch } from "./dispatch.ts";
 import { createCallLimit } from "./gate.ts";
@@ -27,16 +27,18 @@ import { createUnaryCalls } from "./unary-json.ts";
 const raw = Buffer.from(Array.from({ length: 3_000_000 }, (_, i) => (i * 31) % 251));
 const html = `<p>"Grüße" 😀</p>\n`.repeat(20_000);
 const reserved: number[] = [];
+let listed = Promise.withResolvers<void>();
 let database: TestDatabase;
 let http: ReturnType<typeof createHttp>;
 let answers: AnswerMemory;
 let url: string;
 let authorization: string;
+let workspaceId: string;
 
 before(async () => {
   database = await createTestDatabase();
   const { sql } = database;
-  const workspaceId = await makeWorkspace(sql);
+  workspaceId = await makeWorkspace(sql);
   const { secret } = makeKeySecret(false);
   await insertKey(sql, { id: makeUuid(Date.now()), workspaceId, name: "k", permission: "full", secret, test: false });
   authorization = `Bearer ${secret}`;
@@ -59,6 +61,13 @@ before(async () => {
         await call.reserveAnswer?.(raw.length);
         reserved.push(answers.usedBytes());
         return { raw, body: "short", html };
+      },
+      async listEmails() {
+        listed.resolve();
+        return { data: Array.from({ length: 100 }, () => ({ subject: "s".repeat(10_000) })) };
+      },
+      async sendEmailBatch() {
+        return { data: Array.from({ length: 3_000 }, () => ({ id: makeUuid(0) })), accepted: 3_000 };
       },
     }),
   ];
@@ -131,5 +140,36 @@ for (const encoding of ["identity", "gzip"])
     const content = (await answer.json()) as { raw: string; html: string; body: string };
     assert.equal(Buffer.compare(Buffer.from(content.raw, "base64"), raw), 0);
     assert.deepEqual([content.html, content.body], [html, "short"]);
+    await until("the memory to be released", () => answers.usedBytes() === 0);
+  });
+
+for (const [name, transport] of transports.filter(([name]) => /^(Connect with JSON|gRPC)$/.test(name)))
+  test(`without memory for large answers, a call over ${name} that reads is refused, and one that has stored something is answered`, async () => {
+    const holding = answers.open(workspaceId, new CallCancellation());
+    await holding.hold(Number.MAX_SAFE_INTEGER);
+    const client = createClient(EmailService, transport());
+    const { data } = await client.sendEmailBatch({ emails: [] }, { headers: { authorization } });
+    assert.equal(data.length, 3_000);
+    const options = { headers: { authorization }, timeoutMs: 500 };
+    await assert.rejects(client.getEmailContent({ id: "em_x" }, options), { code: Code.DeadlineExceeded });
+    holding.release();
+    await client.getEmailContent({ id: "em_x" }, { headers: { authorization } });
+    await until("the memory to be released", () => answers.usedBytes() === 0);
+  });
+
+for (const [name, transport] of transports)
+  test(`the memory of a long list is counted over ${name}, too`, async () => {
+    listed = Promise.withResolvers();
+    const holding = answers.open(workspaceId, new CallCancellation());
+    await holding.hold(Number.MAX_SAFE_INTEGER);
+    const client = createClient(EmailService, transport());
+    let done = false;
+    const listing = client.listEmails({}, { headers: { authorization } }).finally(() => (done = true));
+    await listed.promise;
+    // A call that starts later and waits for nothing overtakes the one that waits for memory.
+    await client.sendEmailBatch({ emails: [] }, { headers: { authorization } });
+    assert.equal(done, false);
+    holding.release();
+    assert.equal((await listing).data.length, 100);
     await until("the memory to be released", () => answers.usedBytes() === 0);
   });

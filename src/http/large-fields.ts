@@ -1,10 +1,11 @@
 /** Prepares large answers that Connect encodes: counts their memory, and encodes large fields of a JSON answer in slices before Connect
  * does the rest in one step. Called by router.ts; unary-json.ts writes the slices itself. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { create, type DescMessage } from "@bufbuild/protobuf";
+import { create, type DescMessage, type DescMethod } from "@bufbuild/protobuf";
 import type { LoopShare } from "../shares/loop-share.ts";
 import { createJsonEncoder, encodeSlices, type JsonPiece } from "./answer-json.ts";
-import { type AnswerHold, largeAnswerBytes } from "./answer-memory.ts";
+import type { AnswerHold } from "./answer-memory.ts";
+import { isReadOnly } from "./errors.ts";
 
 export type AnswerContext = { isJson: boolean; hold: AnswerHold; owner: string };
 
@@ -19,22 +20,30 @@ export function withLargeFields<T>(work: () => T): T {
 const copies = { json: 4, binary: 3 };
 
 /** Returns a function that prepares the answer of a handler, and returns the message for Connect to encode. */
-export function createAnswerPreparer(desc: DescMessage, loop: LoopShare) {
+export function createAnswerPreparer(method: DescMethod, loop: LoopShare) {
+  const desc: DescMessage = method.output;
   const encoder = createJsonEncoder(desc);
+  // The answer to a call that has stored something must not be refused.
+  const countsAnswers = isReadOnly(method);
   return async (answer: unknown, { isJson, hold, owner }: AnswerContext): Promise<unknown> => {
     const message = create(desc, answer as never);
     const large = encoder.largeFields(message);
-    if (large.length === 0) {
-      await hold.hold(0);
-      return message;
-    }
-    const bytes = large.reduce((sum, { value }) => sum + value.length, 0);
-    await hold.hold(bytes * (isJson ? copies.json : copies.binary), { isLoaded: true });
+    if (countsAnswers)
+      await hold.hold(approximateBytes(message) * (isJson ? copies.json : copies.binary), { isLoaded: true });
     const note = current.getStore();
-    if (!isJson || !note || bytes <= largeAnswerBytes) return message;
+    if (!isJson || !note || large.length === 0) return message;
     note.encoded = await encode(encoder.pieces(message, large), () => loop.turn(owner));
     return create(desc);
   };
+}
+
+/** What the texts and bytes of a message take, and a little for each other value. */
+function approximateBytes(value: unknown): number {
+  if (typeof value === "string" || value instanceof Uint8Array) return value.length;
+  if (typeof value !== "object" || value === null) return 8;
+  let sum = 0;
+  for (const one of Array.isArray(value) ? value : Object.values(value)) sum += approximateBytes(one);
+  return sum;
 }
 
 async function encode(pieces: readonly JsonPiece[], turn: () => Promise<void>): Promise<Uint8Array> {

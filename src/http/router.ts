@@ -95,7 +95,7 @@ async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<voi
 function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
   if (method.methodKind === "unary") {
     const expectedBytes = expectedBytesOf(method);
-    const prepare = createAnswerPreparer(method.output, deps.loop);
+    const prepare = createAnswerPreparer(method, deps.loop);
     return async (request: unknown, context: HandlerContext) => {
       const hold = context.values.get(answerHoldKey)!;
       try {

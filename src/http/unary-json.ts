@@ -9,7 +9,7 @@ import { type AnswerHold, expectedBytesOf, largeAnswerBytes } from "./answer-mem
 import type { ServiceEntry } from "./call.ts";
 import { type Call, CallCancellation, withinDeadline } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
-import { codeName, toConnectError } from "./errors.ts";
+import { codeName, isReadOnly, toConnectError } from "./errors.ts";
 import { admit } from "./gate.ts";
 import { createRequestReader } from "./read-json.ts";
 import type { BodyMemory } from "./request-body.ts";
@@ -54,6 +54,8 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
   const read = createRequestReader(method.input);
   const encoder = createJsonEncoder(method.output);
   const expectedBytes = expectedBytesOf(method);
+  // The answer to a call that has stored something must not be refused. Such answers are short.
+  const countsAnswers = isReadOnly(method);
   return async (request, response, requestId) => {
     const started = performance.now();
     const header = (name: string) => request.headers[name] as string | undefined;
@@ -98,7 +100,7 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
       const large = encoder.largeFields(answer);
       const text = large.length > 0 ? "" : toJsonString(method.output, answer, jsonWriteOptions);
       const largeBytes = large.reduce((sum, { value }) => sum + value.length, text.length);
-      if (hold || largeBytes > largeAnswerBytes) await holdAnswer(largeBytes, true);
+      if (countsAnswers && (hold || largeBytes > largeAnswerBytes)) await holdAnswer(largeBytes, true);
       deps.metrics.requests.inc({ method: methodName, code: "ok" });
       if (largeBytes <= largeAnswerBytes) return send(response, 200, missingHeaders(), text);
       reservation?.release();
