@@ -24,7 +24,7 @@ export type OpsListenerDeps = {
 
 const defaultLimits = {
   /** A scraper and a few health checks need a handful. On a full port, an idle connection gives way to a client with fewer. */
-  connections: 64,
+  connections: 128,
   /** One address may hold this many times the number of free connections; further ones are closed at once. */
   shareFactor: 3,
   headMs: 5_000,

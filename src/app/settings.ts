@@ -80,7 +80,7 @@ export const settings = {
   POSTHORN_TRUSTED_PROXIES: {
     shape: cidrList,
     value: "",
-    help: "Proxies whose X-Forwarded-For is trusted, comma list of CIDR ranges.",
+    help: "Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted, and whose connections have no limit of their own; comma list of CIDR ranges.",
   },
   POSTHORN_CORS_ORIGINS: {
     shape: commaList,

@@ -46,6 +46,7 @@ export function createForwardedShares(trust: ProxyTrust, limits: Partial<Forward
   const shares = createConnectionShares({ total, factor, perAddress: total });
   return {
     admit(request, response) {
+      if (trust.ranges.length === 0) return true;
       const peer = request.socket?.remoteAddress ?? "";
       if (!trust.isTrusted(peer)) return true;
       const address = behindProxies(peer, String(request.headers["x-forwarded-for"] ?? ""), trust.ranges);
