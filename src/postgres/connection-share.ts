@@ -1,5 +1,6 @@
 /** Shares the pool's connections between the workspaces that call the API: the slow calls of one workspace must not take all of them.
  * sql.ts asks it before each connection. Loops and batches of several calls have no owner and go to the pool directly. */
+import { setMaxListeners } from "node:events";
 import { Problem } from "../ops/problem.ts";
 import { createBudget } from "../shares/budget.ts";
 import { currentCall } from "./call-scope.ts";
@@ -21,19 +22,29 @@ const free = () => {};
 
 export function createConnectionShare(pool: number, waitMs = defaultWaitMs): ConnectionShare {
   const connections = createBudget({ total: Math.max(1, pool - reserved), factor });
-  return {
-    async take() {
-      const call = currentCall();
-      // A call that has stored something must not be refused before its end.
-      if (call?.owner === undefined || call.committed > 0) return free;
-      const { owner } = call;
-      if (!connections.tryTake(owner, 1)) await wait(owner);
-      return () => connections.give(owner, 1);
-    },
-  };
+  /** One signal for all waits that start within a tenth of the limit: a timer for each would cost as much as a short statement. */
+  let late = { signal: AbortSignal.abort(), untilMs: Number.NEGATIVE_INFINITY };
+  return { take };
+
+  async function take(): Promise<() => void> {
+    const call = currentCall();
+    // A call that has stored something must not be refused before its end.
+    if (call?.owner === undefined || call.committed > 0) return free;
+    const { owner } = call;
+    if (!connections.tryTake(owner, 1)) await wait(owner);
+    return () => connections.give(owner, 1);
+  }
+
+  function lateSignal(): AbortSignal {
+    const nowMs = performance.now();
+    if (nowMs < late.untilMs) return late.signal;
+    late = { signal: AbortSignal.timeout(waitMs), untilMs: nowMs + waitMs / 10 };
+    setMaxListeners(0, late.signal);
+    return late.signal;
+  }
 
   async function wait(owner: string): Promise<void> {
-    await connections.take(owner, 1, AbortSignal.timeout(waitMs)).catch(() => {
+    await connections.take(owner, 1, lateSignal()).catch(() => {
       throw new Problem(
         "resource_exhausted",
         "Too many calls of this workspace wait for the database. Make fewer calls at the same time, and retry in a second.",

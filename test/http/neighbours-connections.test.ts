@@ -38,6 +38,9 @@ test("a flood of connections leaves places to other addresses, and its excess is
   for (let i = 0; i < openFiles; i++) {
     const socket = connect(port, "127.0.0.1");
     socket.on("error", () => {});
+    // Kept open after its answer, for longer than a connection without a request.
+    socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    socket.resume();
     flood.push(socket);
   }
   await until("the share to be used", async () => (await all.inUse("connections")) >= share);
