@@ -8,6 +8,8 @@ import { currentCall } from "./call-scope.ts";
 export type ConnectionShare = {
   /** Waits for the share of the call in progress. Resolves to a function that gives the place back. */
   take(): Promise<() => void>;
+  /** How many statements wait for the share of their workspace. */
+  waiting(): number;
 };
 
 /** Connections that calls leave to loops and batches. */
@@ -24,7 +26,7 @@ export function createConnectionShare(pool: number, waitMs = defaultWaitMs): Con
   const connections = createBudget({ total: Math.max(1, pool - reserved), factor });
   /** One signal for all waits that start within a tenth of the limit: a timer for each would cost as much as a short statement. */
   let late = { signal: AbortSignal.abort(), untilMs: Number.NEGATIVE_INFINITY };
-  return { take };
+  return { take, waiting: () => connections.waiting() };
 
   async function take(): Promise<() => void> {
     const call = currentCall();

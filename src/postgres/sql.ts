@@ -75,6 +75,8 @@ export interface Sql {
   /** Resolves when the server answers on the listening connection, so that a pool with only busy connections is not an outage. */
   ping(withinMs: number): Promise<void>;
   end(): Promise<void>;
+  /** How many statements wait for a connection: for a free one, or for the share of their workspace. */
+  waiting(): number;
   /** For a library with its own statements (better-auth). Our code uses the template. */
   readonly pool: Pool;
   /** What is wrong with the database, as seen by the statements of this process. */
@@ -93,6 +95,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
   /** Connections that must not be used again. */
   const lost = new WeakSet<PoolClient>();
   const share = createConnectionShare(pool.options.max);
+  const waiting = () => pool.waitingCount + share.waiting();
   /** Gives the place of a connection in use back to its owner's share. */
   const places = new WeakMap<PoolClient, () => void>();
 
@@ -192,7 +195,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     const run: Run = (text, values) => query(client, text, values, limit);
     try {
       await query(client, "begin", []);
-      result = await work(createTag(run, run, { ...inTransaction, pool, health }), run);
+      result = await work(createTag(run, run, { ...inTransaction, pool, health, waiting }), run);
       committing = true;
       await query(client, commitText(receipt, id), []);
     } catch (error) {
@@ -236,7 +239,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     try {
       // After a power loss the client sends no FIN. Without this timeout the server would keep the session's locks for hours.
       await query(client, "set statement_timeout = 0; set lock_timeout = 0; set idle_session_timeout = '60s'", []);
-      return await work(createTag(run, run, { ...inTransaction, pool, health, begin: beginHere }));
+      return await work(createTag(run, run, { ...inTransaction, pool, health, waiting, begin: beginHere }));
     } finally {
       release(client, true);
     }
@@ -261,6 +264,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     },
     pool,
     health,
+    waiting,
   });
 }
 
