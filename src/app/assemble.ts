@@ -10,12 +10,16 @@ import { createAccept } from "../emails/accept.ts";
 import { createEmailService, createWaitForFirstAttempt } from "../emails/service.ts";
 import { createCatchUp } from "../events/catch-up.ts";
 import { createFollower } from "../events/follower.ts";
+import { createAnswerMemory } from "../http/answer-memory.ts";
+import { createCallShares } from "../http/call-shares.ts";
 import { createDispatch } from "../http/dispatch.ts";
 import { createFiles, openapiPages } from "../http/files.ts";
+import { createForwardedShares, createProxyTrust } from "../http/forwarded.ts";
 import { createCallLimit } from "../http/gate.ts";
 import { healthPages } from "../http/health.ts";
 import { createBodyMemory } from "../http/request-body.ts";
 import { createRouter, type RouterDeps } from "../http/router.ts";
+import { createSafeHeaders } from "../http/safe-headers.ts";
 import { createHttp } from "../http/server.ts";
 import { createUnaryCalls } from "../http/unary-json.ts";
 import { createInboundService } from "../inbound/service.ts";
@@ -25,6 +29,7 @@ import { createClock } from "../ops/clock.ts";
 import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
+import { openFilesLimit } from "../ops/open-files.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createWake } from "../postgres/wake.ts";
 import { createQueueService } from "../queue/service.ts";
@@ -251,11 +256,16 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       sessions: people.sessions,
       callLimit: createCallLimit(config.rate),
       maxBodyBytes: config.limits.bodyBytes,
+      calls: createCallShares(),
+      answers: createAnswerMemory(),
+      loop,
       shutdown: stopping,
     };
     const rpcs = createRouter(router, services);
     const bodies = createBodyMemory(4 * config.limits.bodyBytes);
-    const unaryCalls = createUnaryCalls({ ...router, bodies }, services);
+    const proxies = createProxyTrust(config.trustedProxies);
+    const safeHeaders = createSafeHeaders({ publicUrl: config.publicUrl, proxies });
+    const unaryCalls = createUnaryCalls({ ...router, bodies, safeHeaders }, services);
     ops.beforeScrape(() => metrics.eventStreams.set(follower.size()));
     const pages = healthPages(ops.health);
     const openapi = await openapiPages(fileURLToPath(new URL("../../docs/openapi.json", import.meta.url)));
@@ -264,6 +274,8 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       ...config.http,
       log,
       metrics,
+      limits: { connections: httpConnections() },
+      isTrustedProxy: proxies.isTrusted,
       handle: createDispatch({
         log,
         metrics,
@@ -274,9 +286,17 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         corsOrigins: config.corsOrigins,
         bodies,
         loop,
+        safeHeaders,
+        forwarded: createForwardedShares(proxies),
         maxBodyBytes: config.limits.bodyBytes,
         streamStallMs: config.stream.stallMs,
       }),
+    });
+    ops.beforeScrape(() => {
+      metrics.httpInUse.set({ resource: "connections" }, http.connections());
+      metrics.httpInUse.set({ resource: "calls" }, router.calls.count());
+      metrics.httpInUse.set({ resource: "body_bytes" }, bodies.usedBytes());
+      metrics.httpInUse.set({ resource: "answer_bytes" }, router.answers.usedBytes());
     });
     running.push({
       name: "http",
@@ -293,4 +313,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   await writePorts(config.dataDir, ports);
   log.info({ version, roles: [...config.roles], ports }, "Posthorn is ready");
   return { ports, first, exampleDomain, firstSignUp, stop: stopAll };
+}
+
+/** Half of the open files that the system allows: the other half is for delivery, inbound mail, webhooks and the database. */
+function httpConnections(): number {
+  return Math.min(10_000, Math.floor((openFilesLimit() ?? Number.POSITIVE_INFINITY) / 2));
 }

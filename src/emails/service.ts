@@ -137,6 +137,8 @@ export function createEmailService(deps: EmailServiceDeps) {
     async getEmailContent(request, call) {
       const row = await find(request.id, call);
       if (row.keyId === systemKeyId) throw privateMail();
+      // The stored parts and the composed message, which encodes attachments as base64.
+      await call.reserveAnswer?.(3 * Number(row.sizeBytes));
       const contents = await readContents(sql, [
         { workspaceId: call.caller.workspaceId, emailId: row.id, day: row.contentDay },
       ]);

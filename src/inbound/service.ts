@@ -48,6 +48,7 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
 
     async getInboundContent(request, call) {
       const row = await find(request.id, call);
+      await call.reserveAnswer?.(2 * Number(row.sizeBytes));
       const raw = await stored.content(call.caller.workspaceId, row);
       if (!raw) throw notFound("inbound message", request.id);
       return { raw };
@@ -67,6 +68,8 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
       if (missing.length > 0) throw invalid(missing.map((field) => ({ field, description: "is required" })));
       const row = await find(request.id, call);
       const attachment = row.summary.attachments.find(({ id }) => id === attachmentId);
+      // The encoded part and the decoded content.
+      if (attachment) await call.reserveAnswer?.(3 * attachment.sizeBytes);
       const content = attachment && (await stored.attachment(call.caller.workspaceId, row, attachmentId));
       if (!attachment || !content)
         throw new Problem("not_found", `The message ${request.id} has no attachment ${JSON.stringify(attachmentId)}.`);

@@ -149,6 +149,12 @@ export function createMetrics() {
       help: "Event streams open on this node.",
       registers,
     }),
+    httpInUse: new Gauge({
+      name: "posthorn_http_in_use",
+      help: "What requests to the API port use: connections, calls in progress, bytes of large request bodies and of large answers.",
+      labelNames: ["resource"],
+      registers,
+    }),
   };
 }
 
