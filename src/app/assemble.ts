@@ -4,6 +4,7 @@
  * Next: config.ts lists every setting, and docs/flow.md follows one email through the parts.
  */
 import { fileURLToPath } from "node:url";
+import { createComposer } from "../delivery/compose/pool.ts";
 import { createScheduled } from "../delivery/scheduled.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
 import { createAccept } from "../emails/accept.ts";
@@ -228,6 +229,8 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       workspaceId: first.workspaceId,
     });
     running.push({ name: "people", stop: people.stop });
+    const composer = createComposer({ threads: 1 });
+    running.push({ name: "composer of the API", stop: composer.stop });
     const services = [
       domains.service,
       createEmailService({
@@ -235,6 +238,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         clock,
         wake,
         accept,
+        compose: (email) => composer.compose({ email }),
         waitForFirstAttempt,
         follower,
         catchUp,
