@@ -11,6 +11,7 @@ import { plot } from "./lib/plot.ts";
 import { profilePrograms } from "./lib/profile.ts";
 import { type Bench, printProfiles, printProgress, type Row, table, withRatio } from "./lib/report.ts";
 import { benchQueue } from "./queue.ts";
+import { benchRecipients } from "./recipients.ts";
 import { benchSend } from "./send.ts";
 import { benchStream } from "./stream.ts";
 import { benchWebhooks } from "./webhooks.ts";
@@ -20,6 +21,10 @@ const benches: Record<string, { run: Bench; about: string }> = {
   send: {
     run: benchSend,
     about: "accepting and delivering with DKIM, compared with inserts, signatures, and Postfix with OpenDKIM",
+  },
+  recipients: {
+    run: benchRecipients,
+    about: "delivering to 1, 5 and 50 recipients per email at one site (BENCH_SCALE=0.3: fewer emails)",
   },
   destinations: { run: benchDestinations, about: "delivering to 1,000 domains" },
   queue: {

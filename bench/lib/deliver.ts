@@ -6,13 +6,22 @@ import { type Cost, startCost } from "./cost.ts";
 import { callHeaders, type Environment, longestPauseMs } from "./environment.ts";
 import { runLoad } from "./load.ts";
 
-export type Delivering = { count: number; connections?: number; body: (i: number) => string };
+export type Delivering = {
+  /** Emails. */
+  count: number;
+  /** Recipients of each email; by default one. */
+  recipients?: number;
+  connections?: number;
+  body: (i: number) => string;
+};
+/** `perSecond` counts recipients. */
 export type Delivered = { perSecond: number; peakMiB: number; pauseMs: number; cost: Cost };
 
 /** The time includes accepting the emails. */
 export async function deliverAll(environment: Environment, node: RunningProgram, mail: Delivering): Promise<Delivered> {
   const { sql } = environment;
-  const { count, connections = 64, body } = mail;
+  const { count, recipients = 1, connections = 64, body } = mail;
+  const all = count * recipients;
   const settled = async () =>
     Number((await sql<{ last: string }[]>`select sum(last)::text as last from event_counters`)[0]!.last);
   const before = await settled();
@@ -22,7 +31,7 @@ export async function deliverAll(environment: Environment, node: RunningProgram,
   const load = { url: node.url, path: "/v1.EmailService/SendEmail", headers: callHeaders };
   const { failures } = await runLoad({ ...load, count, connections, body });
   if (failures.length > 0) throw new Error(`${failures.length} emails were not accepted: ${failures[0]}`);
-  await until("every email to be settled", async () => (await settled()) >= before + count, {
+  await until("every email to be settled", async () => (await settled()) >= before + all, {
     withinMs: 60_000,
     everyMs: 20,
   });
@@ -30,8 +39,8 @@ export async function deliverAll(environment: Environment, node: RunningProgram,
   const cost = await costSince();
   const [outcome] = await sql<{ delivered: number }[]>`
     select count(*) filter (where type = 'email.delivered')::int as delivered from events`;
-  if (outcome!.delivered !== before + count)
-    throw new Error(`${outcome!.delivered} of ${before + count} emails were delivered`);
+  if (outcome!.delivered !== before + all)
+    throw new Error(`${outcome!.delivered} of ${before + all} recipients were delivered`);
   const pauseMs = await longestPauseMs(node.opsUrl);
-  return { perSecond: count / seconds, peakMiB: memoryMiB(node.pid).peak, pauseMs, cost };
+  return { perSecond: all / seconds, peakMiB: memoryMiB(node.pid).peak, pauseMs, cost };
 }

@@ -4,11 +4,14 @@ import type { AddressInfo } from "node:net";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { EmailService, SendEmailRequestSchema, SendEmailResponseSchema } from "../../src/gen/v1/email_pb.ts";
+import { createAnswerMemory } from "../../src/http/answer-memory.ts";
 import { serve } from "../../src/http/call.ts";
+import { createCallShares } from "../../src/http/call-shares.ts";
 import { createDispatch } from "../../src/http/dispatch.ts";
 import { createCallLimit } from "../../src/http/gate.ts";
 import { createBodyMemory } from "../../src/http/request-body.ts";
 import { createRouter, type RouterDeps } from "../../src/http/router.ts";
+import { createSafeHeaders } from "../../src/http/safe-headers.ts";
 import { createHttp } from "../../src/http/server.ts";
 import { createUnaryCalls } from "../../src/http/unary-json.ts";
 import { createAuthenticator } from "../../src/keys/authenticate.ts";
@@ -58,11 +61,15 @@ const servers: Record<string, () => Promise<number>> = {
       shutdown: new AbortController().signal,
       authenticator: createAuthenticator({ sql, log }),
       callLimit: createCallLimit({ perSecond: 1e6, burst: 1e6 }),
+      calls: createCallShares(),
+      answers: createAnswerMemory(),
+      loop: createLoopShare(),
     };
     const services = [serve(EmailService, { sendEmail: async () => answer })];
     const rpcs = createRouter(router, services);
+    const safeHeaders = createSafeHeaders();
     const bodies = createBodyMemory(256 * 1024 * 1024);
-    const unaryCalls = createUnaryCalls({ ...router, bodies }, services);
+    const unaryCalls = createUnaryCalls({ ...router, bodies, safeHeaders }, services);
     const handle = createDispatch({
       log,
       metrics,
@@ -73,7 +80,8 @@ const servers: Record<string, () => Promise<number>> = {
       corsOrigins: [],
       streamStallMs: 60_000,
       bodies,
-      loop: createLoopShare(),
+      loop: router.loop,
+      safeHeaders,
       maxBodyBytes: router.maxBodyBytes,
     });
     return (await createHttp({ host: "127.0.0.1", port: 0, log, metrics, handle }).start()).port;

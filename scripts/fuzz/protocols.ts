@@ -80,8 +80,7 @@ const replies = target("smtp-replies", fc.tuple(bytes(replyTokens), cuts), ([tex
       assert.ok(reply.code >= 200 && reply.code < 600);
       assert.ok(reply.line.length <= replyLimits.bytes * 2);
       // Classify only the first failure, since a command gets one reply.
-      if (reply.code >= 400 && !judged)
-        classify({ kind: "refused", phase: "rcpt", reply }, { relay: false, sharedBy: 1 });
+      if (reply.code >= 400 && !judged) classify({ kind: "refused", phase: "rcpt", reply }, { relay: false });
       judged ||= reply.code >= 400;
     });
     if (wrong !== undefined) return;

@@ -120,7 +120,7 @@ const everyMethod: [Code, string][] = [
   [Code.PermissionDenied, "The key's permission does not allow the method."],
   [
     Code.ResourceExhausted,
-    "The key's rate limit is exceeded, or the body is over 64 MiB. A rate limit error has a `google.rpc.RetryInfo` detail and a `Retry-After` header.",
+    "The rate limit of the workspace or its share of a resource is used up: calls in progress, memory for large bodies or answers, database connections, connections of one address. Such an error has a `google.rpc.RetryInfo` detail and a `Retry-After` header. Or the body is over 64 MiB, which a retry does not change.",
   ],
   [
     Code.DeadlineExceeded,

@@ -4,18 +4,23 @@
  * Next: config.ts lists every setting, and docs/flow.md follows one email through the parts.
  */
 import { fileURLToPath } from "node:url";
+import { createComposer } from "../delivery/compose/pool.ts";
 import { createScheduled } from "../delivery/scheduled.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
 import { createAccept } from "../emails/accept.ts";
 import { createEmailService, createWaitForFirstAttempt } from "../emails/service.ts";
 import { createCatchUp } from "../events/catch-up.ts";
 import { createFollower } from "../events/follower.ts";
+import { createAnswerMemory } from "../http/answer-memory.ts";
+import { createCallShares } from "../http/call-shares.ts";
 import { createDispatch } from "../http/dispatch.ts";
 import { createFiles, openapiPages } from "../http/files.ts";
+import { createForwardedShares, createProxyTrust } from "../http/forwarded.ts";
 import { createCallLimit } from "../http/gate.ts";
 import { healthPages } from "../http/health.ts";
 import { createBodyMemory } from "../http/request-body.ts";
 import { createRouter, type RouterDeps } from "../http/router.ts";
+import { createSafeHeaders } from "../http/safe-headers.ts";
 import { createHttp } from "../http/server.ts";
 import { createUnaryCalls } from "../http/unary-json.ts";
 import { createInboundService } from "../inbound/service.ts";
@@ -25,6 +30,7 @@ import { createClock } from "../ops/clock.ts";
 import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
+import { openFilesLimit } from "../ops/open-files.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createWake } from "../postgres/wake.ts";
@@ -39,7 +45,7 @@ import { createStatsService } from "../stats/service.ts";
 import { createSuppressionService } from "../suppressions/service.ts";
 import { countInHand, startDelivery } from "./assemble/delivery.ts";
 import { createDomains, startDns, usesOwnDns } from "./assemble/domains.ts";
-import { startInbound } from "./assemble/inbound.ts";
+import { createInboundReader, startInbound } from "./assemble/inbound.ts";
 import { startOps } from "./assemble/ops.ts";
 import { createPeopleParts, type FirstSignUp } from "./assemble/people.ts";
 import { createWebhooks } from "./assemble/webhooks.ts";
@@ -186,8 +192,20 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   running.push({ name: "webhooks", stop: webhooks.stop });
   if (config.roles.has("webhooks")) await webhooks.start();
 
+  const inboundReader = createInboundReader({ config, log, metrics, resolver: dns.resolver });
+  running.push({ name: "inbound threads", stop: inboundReader.stop });
+  const { reader } = inboundReader;
   if (config.roles.has("inbound")) {
-    const inbound = await startInbound({ config, log, metrics, clock, wake, store, resolver: dns.resolver });
+    const inbound = await startInbound({
+      config,
+      log,
+      metrics,
+      clock,
+      wake,
+      store,
+      reader,
+      workspaceId: first.workspaceId,
+    });
     running.push({ name: "inbound", stop: inbound.stop });
     ports.smtp = inbound.port;
   }
@@ -237,6 +255,8 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const watch = createQuotaWatch({ sql, log, quotas, streams, mail: people.mail });
     running.push({ name: "quota watch", stop: watch.stop });
     watch.start();
+    const composer = createComposer({ threads: 1 });
+    running.push({ name: "composer of the API", stop: composer.stop });
     const services = [
       domains.service,
       createEmailService({
@@ -244,6 +264,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         clock,
         wake,
         accept,
+        compose: (email) => composer.compose({ email }),
         waitForFirstAttempt,
         follower,
         catchUp,
@@ -254,7 +275,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createKeyService({ sql, clock, quotas }),
       webhooks.service,
       createSuppressionService({ sql }),
-      createInboundService({ sql }),
+      createInboundService({ sql, reader }),
       createQueueService({ sql, clock, wake }),
       createStatsService({ sql, clock }),
       people.service,
@@ -266,11 +287,16 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       sessions: people.sessions,
       callLimit: createCallLimit(config.rate),
       maxBodyBytes: config.limits.bodyBytes,
+      calls: createCallShares(),
+      answers: createAnswerMemory(),
+      loop,
       shutdown: stopping,
     };
     const rpcs = createRouter(router, services);
     const bodies = createBodyMemory(4 * config.limits.bodyBytes);
-    const unaryCalls = createUnaryCalls({ ...router, bodies }, services);
+    const proxies = createProxyTrust(config.trustedProxies);
+    const safeHeaders = createSafeHeaders({ publicUrl: config.publicUrl, proxies });
+    const unaryCalls = createUnaryCalls({ ...router, bodies, safeHeaders }, services);
     ops.beforeScrape(() => metrics.eventStreams.set(follower.size()));
     const pages = healthPages(ops.health);
     const openapi = await openapiPages(fileURLToPath(new URL("../../docs/openapi.json", import.meta.url)));
@@ -279,6 +305,8 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       ...config.http,
       log,
       metrics,
+      limits: { connections: httpConnections() },
+      isTrustedProxy: proxies.isTrusted,
       handle: createDispatch({
         log,
         metrics,
@@ -289,9 +317,17 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         corsOrigins: config.corsOrigins,
         bodies,
         loop,
+        safeHeaders,
+        forwarded: createForwardedShares(proxies),
         maxBodyBytes: config.limits.bodyBytes,
         streamStallMs: config.stream.stallMs,
       }),
+    });
+    ops.beforeScrape(() => {
+      metrics.httpInUse.set({ resource: "connections" }, http.connections());
+      metrics.httpInUse.set({ resource: "calls" }, router.calls.count());
+      metrics.httpInUse.set({ resource: "body_bytes" }, bodies.usedBytes());
+      metrics.httpInUse.set({ resource: "answer_bytes" }, router.answers.usedBytes());
     });
     running.push({
       name: "http",
@@ -308,4 +344,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   await writePorts(config.dataDir, ports);
   log.info({ version, roles: [...config.roles], ports }, "Posthorn is ready");
   return { ports, first, exampleDomain, firstSignUp, stop: stopAll };
+}
+
+/** Half of the open files that the system allows: the other half is for delivery, inbound mail, webhooks and the database. */
+function httpConnections(): number {
+  return Math.min(10_000, Math.floor((openFilesLimit() ?? Number.POSITIVE_INFINITY) / 2));
 }

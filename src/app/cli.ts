@@ -1,5 +1,6 @@
 /** The command line: finds the command, runs it, and turns errors into a message and an exit code. bin/posthorn.js calls it, after
  * bin/help.js has answered --help and unknown commands. */
+import { provideToBase64 } from "../ops/base64.ts";
 import { type Command, runCommand, UsageError } from "./command.ts";
 import { ConfigError } from "./config.ts";
 
@@ -44,6 +45,7 @@ export async function main(args: string[], stop: AbortSignal): Promise<void> {
 
 async function dispatch(args: string[], stop: AbortSignal): Promise<void> {
   const [first] = args;
+  provideToBase64();
   const candidates = first !== undefined && Object.hasOwn(commands, first) ? await commands[first]!() : [];
   const command = candidates.find((c) => c.name === args.slice(0, c.name.split(" ").length).join(" "));
   if (!command) throw new UsageError(`posthorn has no command ${JSON.stringify(args.join(" "))}. See: posthorn --help`);

@@ -5,6 +5,7 @@ import { forgetReadJournals } from "../delivery/store/doubts.ts";
 import { forgetStsPolicies } from "../delivery/store/mta-sts.ts";
 import { forgetSites } from "../delivery/store/sites.ts";
 import { forgetSeen } from "../inbound/store/inbound.ts";
+import { forgetUnattributed } from "../inbound/store/unattributed.ts";
 import type { Log } from "../ops/log.ts";
 import { deleteExpired } from "../people/store.ts";
 import { ensurePartitions } from "../postgres/partitions.ts";
@@ -32,6 +33,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetDeadWorkers(deps.sql);
       await dropExpiredKeys(deps.sql);
       await forgetSeen(deps.sql);
+      await forgetUnattributed(deps.sql, deps.retention.historyDays);
       await forgetSites(deps.sql);
       await forgetReadJournals(deps.sql);
       await forgetStsPolicies(deps.sql);

@@ -52,7 +52,7 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
     metrics.databaseUp.set(up ? 1 : 0);
     measureProblems();
     metrics.poolConnections.set({ state: "open" }, sql?.pool.totalCount ?? 0);
-    metrics.poolConnections.set({ state: "waiting" }, sql?.pool.waitingCount ?? 0);
+    metrics.poolConnections.set({ state: "waiting" }, sql?.waiting() ?? 0);
     if (!up) return forgetCluster();
     await Promise.all([measureQueue(), measureNodes()]);
   }

@@ -138,8 +138,8 @@ test("malformed and oversized requests are refused, and slow ones are closed", a
   );
 });
 
-test("connections are limited, and the port accepts new ones after others close", async (t) => {
-  const { port, url } = await start(t, { limits: { connections: 3 } });
+test("an address gets its share of the connections, another one still gets in, and closed ones are given back", async (t) => {
+  const { port, url } = await start(t, { limits: { connections: 4 } });
   const sockets: Socket[] = [];
   for (let i = 0; i < 3; i++) {
     const socket = connect(port, "127.0.0.1");
@@ -150,6 +150,10 @@ test("connections are limited, and the port accepts new ones after others close"
     sockets.push(socket);
   }
   assert.equal(await exchange(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), "", "a fourth one is closed");
+  const other = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
+  other.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  assert.match(String(await once(other, "data")), /^HTTP\/1\.1 200/);
+  other.destroy();
   for (const socket of sockets) socket.destroy();
   await until("an answer again", async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.status === 200);
 });

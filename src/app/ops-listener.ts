@@ -3,6 +3,7 @@
  * separate port. Created by assemble/ops.ts. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIP } from "node:net";
+import { createPortConnections } from "../http/connections.ts";
 import { hasToken, tokenRequired } from "../http/health.ts";
 import type { Log } from "../ops/log.ts";
 import { isLoopback } from "./config.ts";
@@ -22,8 +23,10 @@ export type OpsListenerDeps = {
 };
 
 const defaultLimits = {
-  /** Further connections are closed at once. A scraper and a few health checks need a handful. */
-  connections: 64,
+  /** A scraper and a few health checks need a handful. On a full port, an idle connection gives way to a client with fewer. */
+  connections: 128,
+  /** One address may hold this many times the number of free connections; further ones are closed at once. */
+  shareFactor: 3,
   headMs: 5_000,
   requestMs: 10_000,
   /** A connection without traffic for this long is closed, also while it does not read its response. */
@@ -45,6 +48,9 @@ export function createOpsListener(deps: OpsListenerDeps) {
       connectionsCheckingInterval: Math.min(1_000, limits.headMs),
     },
     (request, response) => {
+      const use = connections.useOf(request.socket);
+      use?.begin();
+      response.once("close", () => use?.end());
       request.on("error", () => {});
       response.on("error", () => {});
       answer(request, response).catch((error: Error) => {
@@ -54,8 +60,11 @@ export function createOpsListener(deps: OpsListenerDeps) {
       });
     },
   );
-  server.maxConnections = limits.connections;
   server.setTimeout(limits.idleMs);
+  const connections = createPortConnections({ ...limits, isTrustedProxy: () => false });
+  server.prependListener("connection", (socket) => {
+    if (!connections.admit(socket)) socket.destroy();
+  });
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // No page reads a body. Close the connection, so that a body is never parsed as the next request.

@@ -81,7 +81,7 @@ export const settings = {
   POSTHORN_TRUSTED_PROXIES: {
     shape: cidrList,
     value: "",
-    help: "Proxies whose X-Forwarded-For is trusted, comma list of CIDR ranges.",
+    help: "Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted, and whose connections have no limit of their own; comma list of CIDR ranges.",
   },
   POSTHORN_CORS_ORIGINS: {
     shape: commaList,
@@ -143,7 +143,7 @@ export const settings = {
   POSTHORN_SIGNUP: {
     shape: choice("first", "open", "closed"),
     value: "first",
-    help: "Who may sign up in the dashboard without an invitation: the first person only (first), everyone (open), or no one (closed).",
+    help: "Who may sign up in the dashboard without an invitation: the first person only (first), everyone who confirms an address by mail (open), or no one (closed).",
   },
   POSTHORN_SYSTEM_FROM: {
     shape: sender,
@@ -206,11 +206,11 @@ export const settings = {
     value: "90",
     help: "Days that finished emails, recipients and events are kept.",
   },
-  POSTHORN_RATE_PER_SECOND: { shape: whole(1, 1_000_000), value: "5000", help: "Requests per second per key." },
+  POSTHORN_RATE_PER_SECOND: { shape: whole(1, 1_000_000), value: "5000", help: "Requests per second per workspace." },
   POSTHORN_RATE_BURST: {
     shape: whole(1, 10_000_000),
     value: "10000",
-    help: "Requests that a key may make in a burst.",
+    help: "Requests that a workspace may make in a burst.",
   },
   POSTHORN_MAX_BODY_BYTES: {
     shape: whole(1024, 256 * 1024 * 1024),

@@ -1,7 +1,8 @@
 /** Turns the evidence of an attempt into settlements: each recipient's new status, the time of its next attempt and its event, in the
  * contract's terms. The attempt and the simulator call it. */
 import type { Evidence } from "../smtp/client/evidence.ts";
-import { classifyAll, expire, type Outcome } from "./rules/outcome.ts";
+import { classify, expire, type Outcome } from "./rules/outcome.ts";
+import { hashOf } from "./rules/pace.ts";
 import { nextAttempt } from "./rules/retry.ts";
 import type { Leased } from "./store/lease.ts";
 import type { Settlement } from "./store/settle.ts";
@@ -23,32 +24,23 @@ export type JudgeDeps = {
   nowMs(): number;
   /** Service time, which decides. */
   serviceMs(): number;
-  random(): number;
   makeEventId(): string;
 };
 
 export function createJudge(deps: JudgeDeps) {
   /** `undefined`: we aborted the attempt before the receiver could have accepted the message, so the lease is released unchanged. */
-  function judgeAll(
-    rows: readonly Leased[],
-    evidence: readonly Evidence[],
-    conversation: Conversation,
-  ): (Settlement | undefined)[] {
-    // The same time and jitter for all: recipients that were deferred together are retried in one transaction.
+  function judge(row: Leased, evidence: Evidence, conversation: Conversation): Settlement | undefined {
+    const outcome = classify(evidence, { relay: conversation.relay });
+    if (evidence.kind === "aborted" && !outcome.inDoubt) return undefined;
+    if (outcome.kind !== "deferred") return finish(row, outcome, conversation);
     const now = times();
-    const random = deps.random();
-    return classifyAll(evidence, { relay: conversation.relay }).map((outcome, i) => {
-      if (evidence[i]!.kind === "aborted" && !outcome.inDoubt) return undefined;
-      const row = rows[i]!;
-      if (outcome.kind !== "deferred") return finish(row, outcome, conversation);
-      const next = nextAttempt({
-        ...waitsAfter(row, outcome.inDoubt),
-        random: () => random,
-        leftMs: leftMs(row, now),
-      });
-      if ("expired" in next) return finish(row, expire(outcome), conversation);
-      return delay({ row, outcome, conversation, waitMs: next.waitMs, wallMs: now.wallMs });
+    const next = nextAttempt({
+      ...waitsAfter(row, outcome.inDoubt),
+      random: () => jitterOf(row),
+      leftMs: leftMs(row, now),
     });
+    if ("expired" in next) return finish(row, expire(outcome), conversation);
+    return delay({ row, outcome, conversation, waitMs: next.waitMs, wallMs: now.wallMs });
   }
 
   function times(): Times {
@@ -158,14 +150,14 @@ export function createJudge(deps: JudgeDeps) {
   }
 
   return {
-    judgeAll,
+    judge,
     simulated,
     fail,
     /** An internal error during the attempt: retried on the usual schedule, failed once the email expires. */
     fault(row: Leased, inDoubt: boolean): Settlement {
       const now = times();
       const attempts = row.attempts + 1;
-      const { random } = deps;
+      const random = () => jitterOf(row);
       const next = nextAttempt({ ...waitsAfter(row, inDoubt), random, leftMs: leftMs(row, now) });
       const failed = fail(row, "internal", faultReason);
       if ("expired" in next) return failed;
@@ -227,6 +219,11 @@ export function createJudge(deps: JudgeDeps) {
       };
     },
   };
+}
+
+/** The same for all recipients of an email, so that those that were deferred together are due together and share the composed message. */
+function jitterOf(row: Leased): number {
+  return hashOf(`${row.emailId} ${row.attempts}`) / 2 ** 32;
 }
 
 type Times = { wallMs: number; serviceMs: number };

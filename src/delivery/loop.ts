@@ -1,5 +1,5 @@
 /** Delivers queued mail to the recipients' servers: the loop leases due rows lane by lane, runs attempts and settles the results.
- * Parts: schedule.ts (whose turn it is), attempt.ts (one email at one destination), pace/ (limits per site), rules/, store/ (SQL).
+ * Parts: schedule.ts (whose turn it is), attempt.ts (one recipient), pace/ (limits per site), rules/, store/ (SQL).
  * Continue with schedule.ts and attempt.ts. No transaction is open while an attempt runs. Started by app/assemble/delivery.ts. */
 import { type Lane, laneFromHint } from "../emails/lane.ts";
 import type { Log } from "../ops/log.ts";
@@ -17,8 +17,8 @@ import { type Leased, leaseDue, releaseLease } from "./store/lease.ts";
 import type { Settlement } from "./store/settle.ts";
 import { createWatch, type Run, type StallPace } from "./watch.ts";
 
-/** Attempts the recipients of one email at one destination. Returns a settlement for each, or `undefined` for one that was not tried. */
-export type DeliveryAttempt = (rows: readonly Leased[], run: Run) => Promise<(Settlement | undefined)[]>;
+/** Attempts one recipient. Returns its settlement, or `undefined` if it was not tried. */
+export type DeliveryAttempt = (row: Leased, run: Run) => Promise<Settlement | undefined>;
 
 export type LoopDeps = {
   sql: Sql;
@@ -104,11 +104,11 @@ export function createLoop(deps: LoopDeps) {
   }
 
   function startAll(rows: readonly Leased[]): void {
-    for (const group of groupByTransaction(rows)) {
-      const watched = watch.start(group, schedule.siteOf(group[0]!));
-      loop.track(deliver(group, watched.run), () => {
+    for (const row of rows) {
+      const watched = watch.start(row, schedule.siteOf(row));
+      loop.track(deliver(row, watched.run), () => {
         watch.end(watched);
-        schedule.finished(group);
+        schedule.finished([row]);
         gather();
       });
     }
@@ -121,15 +121,11 @@ export function createLoop(deps: LoopDeps) {
     }, gatherMs);
   }
 
-  async function deliver(rows: Leased[], run: Run): Promise<void> {
-    const results = await loop.attempt(() => deps.attempt(rows, run), { emailId: rows[0]!.emailId });
-    const untried = rows.filter((_, i) => results?.[i] === undefined);
-    const settlements = (results ?? []).filter((result) => result !== undefined);
-    await Promise.all([
-      ...settlements.map((result) => loop.persist(() => deps.settle(result))),
-      ...(untried.length > 0 ? [loop.persist(() => releaseLease(sql, untried))] : []),
-    ]);
-    if (!loop.cut.aborted) deps.journal.settled(rows);
+  async function deliver(row: Leased, run: Run): Promise<void> {
+    const result = await loop.attempt(() => deps.attempt(row, run), { emailId: row.emailId });
+    if (result) await loop.persist(() => deps.settle(result));
+    else await loop.persist(() => releaseLease(sql, [row]));
+    if (!loop.cut.aborted) deps.journal.settled([row]);
   }
 
   function waitMs(): number {
@@ -158,9 +154,4 @@ export function createLoop(deps: LoopDeps) {
     /** What the recipients in hand do, and the sites that attempts wait for. */
     inHand: () => ({ ...schedule.counts(), sites: watch.waitingSites() }),
   };
-}
-
-/** The recipients of one email at one destination share an SMTP transaction. */
-function groupByTransaction(rows: readonly Leased[]): Leased[][] {
-  return [...Map.groupBy(rows, (row) => `${row.emailId} ${row.destination}`).values()];
 }

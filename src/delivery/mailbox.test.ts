@@ -17,6 +17,7 @@ const message = {
   emailId: "em_1",
   returnPath: "rp-x@bounce.test",
   recipient: "a/../../b@there.test",
+  prefix: "X-Posthorn-Copy: rp-x\r\n",
   raw: Buffer.from("Subject: hi\r\n\r\nhello\r\n"),
 };
 
@@ -28,7 +29,7 @@ test("a message is written to new/ under a safe name for any address, and a seco
   assert.equal((await readdir(join(folder, "new"))).length, 1);
   assert.equal(
     await readFile(path, "utf8"),
-    "Return-Path: <rp-x@bounce.test>\r\nDelivered-To: a/../../b@there.test\r\nSubject: hi\r\n\r\nhello\r\n",
+    "Return-Path: <rp-x@bounce.test>\r\nDelivered-To: a/../../b@there.test\r\nX-Posthorn-Copy: rp-x\r\nSubject: hi\r\n\r\nhello\r\n",
   );
 });
 

@@ -6,22 +6,25 @@ import type { Log } from "../ops/log.ts";
 
 export type Mailbox = {
   /** Writes the file atomically and returns its path. Its name depends only on email and recipient, so a second attempt replaces it. */
-  deliver(message: { emailId: string; returnPath: string; recipient: string; raw: Buffer }): Promise<string>;
+  deliver(message: CapturedMessage): Promise<string>;
   /** Removes messages older than this and returns how many. */
   sweep(keptMs: number): Promise<number>;
 };
+
+/** `prefix`: the header fields of this recipient's copy, in front of the message. */
+export type CapturedMessage = { emailId: string; returnPath: string; recipient: string; prefix: string; raw: Buffer };
 
 /** `serviceMs` dates the files: by this machine's clock, a jump ahead would let the next sweep remove all of them. */
 export async function openMailbox(folder: string, serviceMs: () => number): Promise<Mailbox> {
   for (const one of [folder, ...["tmp", "new", "cur"].map((part) => join(folder, part))]) await openPrivate(one);
   return {
-    async deliver({ emailId, returnPath, recipient, raw }) {
+    async deliver({ emailId, returnPath, recipient, prefix, raw }) {
       const name = `${emailId}.${Buffer.from(recipient).toString("base64url").slice(0, 80)}.eml`;
       const draft = join(folder, "tmp", name);
       const file = await open(draft, "w", 0o600);
       try {
         // RFC 5321 §4.4: final delivery records the return path. The recipient of a blind copy appears in Delivered-To only.
-        await file.writeFile(`Return-Path: <${returnPath}>\r\nDelivered-To: ${recipient}\r\n`);
+        await file.writeFile(`Return-Path: <${returnPath}>\r\nDelivered-To: ${recipient}\r\n${prefix}`);
         await file.writeFile(raw);
       } finally {
         await file.close();

@@ -13,19 +13,17 @@ const siteOutcome: Partial<Record<RecipientStatus, SiteOutcome>> = {
 };
 
 export function measured(attempt: DeliveryAttempt, metrics: Metrics): DeliveryAttempt {
-  return async (rows, run) => {
+  return async (row, run) => {
     const end = metrics.deliverySeconds.startTimer();
-    metrics.deliveriesInHand.inc(rows.length);
+    metrics.deliveriesInHand.inc();
     try {
-      const results = await attempt(rows, run);
-      for (const result of results) {
-        metrics.deliveryAttempts.inc({ outcome: result?.status ?? "released" });
-        const outcome = result && siteOutcome[result.status];
-        if (outcome) metrics.countSite(run.site ?? rows[0]!.destination, outcome, performance.now());
-      }
-      return results;
+      const result = await attempt(row, run);
+      metrics.deliveryAttempts.inc({ outcome: result?.status ?? "released" });
+      const outcome = result && siteOutcome[result.status];
+      if (outcome) metrics.countSite(run.site ?? row.destination, outcome, performance.now());
+      return result;
     } finally {
-      metrics.deliveriesInHand.dec(rows.length);
+      metrics.deliveriesInHand.dec();
       end();
     }
   };

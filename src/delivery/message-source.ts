@@ -1,5 +1,5 @@
-/** The message for the recipients of one attempt: read, composed and signed when it is first needed, and dropped when the receiver does
- * not need it yet or any longer. An attempt creates one per form of the message. */
+/** The messages of the emails in hand: each is read, composed and signed once and shared by the recipients that need it at the same time.
+ * It is dropped when no receiver needs it yet or any longer. An attempt opens the source of its email and closes it at its end. */
 import { toOutgoing } from "../emails/outgoing.ts";
 import type { ContentKey } from "../emails/store/content.ts";
 import type { Turns } from "../shares/turns.ts";
@@ -11,11 +11,13 @@ import type { LeasedEmail } from "./store/lease.ts";
 
 export type MessageSourceDeps = {
   contentOf(key: ContentKey): Promise<string[] | undefined>;
-  signing: ReturnType<typeof createSigning>;
+  signing: Pick<ReturnType<typeof createSigning>, "signerOf">;
   composer: Composer;
   memory: Memory;
   /** Shares composing and signing between workspaces. */
   turns: Turns;
+  /** How long the message of an email with several recipients is kept for those that are leased next. */
+  keepMs?: number;
 };
 
 export type MessageRequest = { email: LeasedEmail; destination: string; smtputf8: boolean; signal: AbortSignal };
@@ -23,8 +25,10 @@ export type MessageRequest = { email: LeasedEmail; destination: string; smtputf8
 export type MessageSource = DataSource & {
   /** The DKIM key, and the domain of the return path. */
   signer(): Promise<Signer>;
-  /** Frees the memory of the message. A later `load` composes it again. */
+  /** This recipient does not need the message now. A later `load` returns it again. */
   drop(): void;
+  /** This recipient does not need the message any longer. */
+  close(): void;
 };
 
 /** The message cannot be composed, now or later. */
@@ -37,26 +41,44 @@ export class Undeliverable extends Error {
   }
 }
 
-export function createMessageSource(deps: MessageSourceDeps, request: MessageRequest): MessageSource {
-  const { email, destination, smtputf8, signal } = request;
-  let loading: Promise<Buffer> | undefined;
-  let composed: { raw: Buffer; memory: Reservation } | undefined;
+/** One form of one email: with or without SMTPUTF8. */
+type Shared = {
+  /** Open sources. */
+  sources: number;
+  /** Sources that need the bytes now. */
+  users: Set<object>;
+  /** Calls of `load` in progress. */
+  waiting: number;
+  composed: { raw: Buffer; memory: Reservation } | undefined;
+  loading: { raw: Promise<Buffer>; abort: AbortController } | undefined;
+  kept: NodeJS.Timeout | undefined;
+};
 
-  async function signer(): Promise<Signer> {
+/** Keeping a large email would hold memory that others wait for, to save a signature. */
+const keepUpToBytes = 1024 * 1024;
+
+export function createMessageSources(deps: MessageSourceDeps) {
+  const { keepMs = 1000 } = deps;
+  const messages = new Map<string, Shared>();
+
+  async function signerOf(email: LeasedEmail): Promise<Signer> {
     const found = await deps.signing.signerOf(email.workspaceId, email.domainId);
     if (!found) throw new Undeliverable("no_dkim_key", noKeyReason(email));
     return found;
   }
 
-  async function load(): Promise<Buffer> {
+  async function load(shared: Shared, request: MessageRequest, signal: AbortSignal): Promise<Buffer> {
+    const { email, destination } = request;
     const { id: emailId, workspaceId, sizeBytes, contentDay: day } = email;
     const memory = await deps.memory.reserve({ sizeBytes, destination, workspaceId }, signal);
     try {
-      const [parts, key] = await Promise.all([deps.contentOf({ workspaceId, emailId, day }), signer()]);
+      const [parts, key] = await Promise.all([deps.contentOf({ workspaceId, emailId, day }), signerOf(email)]);
       if (!parts) throw new Undeliverable("content_lost", contentLostReason);
-      const raw = await compose(parts, key);
+      const raw = await compose(request, parts, key, signal);
+      // Another load may have begun since.
+      signal.throwIfAborted();
       memory.shrink();
-      composed = { raw, memory };
+      shared.composed = { raw, memory };
       return raw;
     } catch (error) {
       memory.release();
@@ -64,7 +86,12 @@ export function createMessageSource(deps: MessageSourceDeps, request: MessageReq
     }
   }
 
-  async function compose(parts: string[], { source }: Signer): Promise<Buffer> {
+  async function compose(
+    { email, smtputf8 }: MessageRequest,
+    parts: string[],
+    { source }: Signer,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
     const endTurn = await deps.turns.take(email.workspaceId, signal);
     const { raw } = await deps.composer
       .compose({ email: toOutgoing(email, parts), signer: source, smtputf8, signal })
@@ -72,23 +99,122 @@ export function createMessageSource(deps: MessageSourceDeps, request: MessageReq
     return raw;
   }
 
+  function loadingOf(shared: Shared, request: MessageRequest): Promise<Buffer> {
+    if (shared.loading) return shared.loading.raw;
+    const abort = new AbortController();
+    const loading = { raw: load(shared, request, abort.signal), abort };
+    shared.loading = loading;
+    const ended = () => {
+      if (shared.loading === loading) shared.loading = undefined;
+      if (shared.users.size + shared.waiting === 0) release(shared, request.email);
+    };
+    loading.raw.then(ended, ended);
+    return loading.raw;
+  }
+
+  /** No recipient needs the bytes now. */
+  function release(shared: Shared, email: LeasedEmail): void {
+    if (!shared.composed) return forgetUnused(shared, email);
+    const keep = keepMs > 0 && recipientsOf(email) > 1 && email.sizeBytes < keepUpToBytes && !deps.memory.contended();
+    if (keep) shared.kept ??= setTimeout(() => free(shared, email), keepMs).unref();
+    else free(shared, email);
+  }
+
+  /** Waits for the message. The work continues for the others when one of them is aborted, and ends when all are. */
+  async function waitFor(shared: Shared, request: MessageRequest): Promise<Buffer> {
+    shared.waiting += 1;
+    try {
+      return await orAborted(loadingOf(shared, request), request.signal);
+    } finally {
+      shared.waiting -= 1;
+      if (shared.waiting === 0) {
+        shared.loading?.abort.abort();
+        shared.loading = undefined;
+      }
+    }
+  }
+
+  function free(shared: Shared, email: LeasedEmail): void {
+    unkeep(shared);
+    shared.composed?.memory.release();
+    shared.composed = undefined;
+    forgetUnused(shared, email);
+  }
+
+  function forgetUnused(shared: Shared, { id }: LeasedEmail): void {
+    if (shared.sources > 0 || shared.composed) return;
+    for (const key of [keyOf(id, false), keyOf(id, true)]) if (messages.get(key) === shared) messages.delete(key);
+  }
+
+  function sharedOf({ email, smtputf8 }: MessageRequest): Shared {
+    const key = keyOf(email.id, smtputf8);
+    const found = messages.get(key);
+    if (found) return found;
+    const none = { composed: undefined, loading: undefined, kept: undefined };
+    const shared = { sources: 0, users: new Set<object>(), waiting: 0, ...none };
+    messages.set(key, shared);
+    return shared;
+  }
+
   return {
-    signer,
-    get length() {
-      return composed?.raw.length;
+    open(request: MessageRequest): MessageSource {
+      const { email, signal } = request;
+      const shared = sharedOf(request);
+      shared.sources += 1;
+      let open = true;
+      const user = {};
+      const drop = () => {
+        if (shared.users.delete(user) && shared.users.size === 0) release(shared, email);
+      };
+      return {
+        signer: () => signerOf(email),
+        get length() {
+          return shared.composed?.raw.length;
+        },
+        async load() {
+          signal.throwIfAborted();
+          unkeep(shared);
+          const raw = shared.composed?.raw ?? (await waitFor(shared, request));
+          if (open) shared.users.add(user);
+          else if (shared.users.size === 0) release(shared, email);
+          return raw;
+        },
+        drop,
+        close() {
+          if (!open) return;
+          open = false;
+          shared.sources -= 1;
+          drop();
+          forgetUnused(shared, email);
+        },
+      };
     },
-    async load() {
-      if (composed) return composed.raw;
-      loading ??= load().finally(() => {
-        loading = undefined;
-      });
-      return await loading;
-    },
-    drop() {
-      composed?.memory.release();
-      composed = undefined;
-    },
+    /** For tests: messages that are in memory or may be. */
+    size: () => messages.size,
   };
+}
+
+export type MessageSources = ReturnType<typeof createMessageSources>;
+
+function unkeep(shared: Shared): void {
+  clearTimeout(shared.kept);
+  shared.kept = undefined;
+}
+
+function keyOf(emailId: string, smtputf8: boolean): string {
+  return `${emailId} ${smtputf8}`;
+}
+
+function recipientsOf({ envelope }: LeasedEmail): number {
+  return envelope.to.length + envelope.cc.length + envelope.bcc.length;
+}
+
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  work.then(resolve, reject);
+  return promise.finally(() => signal.removeEventListener("abort", onAbort));
 }
 
 const contentLostReason = "The content of this email was deleted because its retention period has passed.";

@@ -1,4 +1,4 @@
-/** Provides the DKIM key and the return path of an email. Caches the newest key of each domain whose DNS record is published. The attempt
+/** Provides the DKIM key of an email and the return paths of its recipients. Caches the newest key of each domain whose DNS record is published. The attempt
  * calls it. */
 import { createSecretKey } from "node:crypto";
 import { noteSigned, readSigning } from "../domains/store/sending.ts";
@@ -62,8 +62,9 @@ export function createSigning(deps: SigningDeps) {
       signer.catch(() => signers.delete(key));
       return await signer;
     },
-    returnPath(emailId: string, domain: string): string {
-      return makeReturnPath({ emailId: toWireId("email", emailId), domain, key: returnPathKey });
+    /** The return path of one recipient. */
+    returnPath({ emailId, position }: { emailId: string; position: number }, domain: string): string {
+      return makeReturnPath({ emailId: toWireId("email", emailId), position, domain, key: returnPathKey });
     },
   };
 }

@@ -20,13 +20,15 @@ import type { Settlement } from "./store/settle.ts";
 export type TransportRequest = {
   destination: string;
   returnPath: string;
-  recipients: readonly string[];
+  recipient: string;
   data: DataSource;
+  /** Header fields of this recipient's copy, sent in front of `data`. */
+  prefix: string;
   utf8Headers: boolean;
   requireTls: boolean;
-  /** The site that the recipients were leased for. */
+  /** The site that the recipient was leased for. */
   siteName: string | undefined;
-  /** Earlier attempts for these recipients. */
+  /** Earlier attempts for this recipient. */
   attempts: number;
   /** The site that the message goes to, with its limits; set by pace/paced.ts. */
   site?: {
@@ -40,8 +42,7 @@ export type TransportRequest = {
   signal: AbortSignal;
 };
 
-/** `evidence` is in the order of the request's recipients. */
-export type TransportResult = { evidence: Evidence[]; conversation: Conversation; localAddress: string };
+export type TransportResult = { evidence: Evidence; conversation: Conversation; localAddress: string };
 
 export type Transport = (request: TransportRequest) => Promise<TransportResult>;
 
@@ -130,8 +131,9 @@ function siteLimitsOf({ site }: TransportRequest) {
 function messageOf(request: TransportRequest) {
   return {
     from: request.returnPath,
-    recipients: request.recipients,
+    recipients: [request.recipient],
     data: request.data,
+    prefix: request.prefix,
     utf8Headers: request.utf8Headers,
   };
 }
@@ -147,14 +149,17 @@ function toResult(
     ...(how.mtaSts && { mtaSts: how.mtaSts }),
   };
   return {
-    evidence: result.recipients.map((recipient) => recipient.result),
+    evidence: result.recipients[0]!.result,
     conversation: { relay: how.relay, remoteMx: result.remote?.host, tls: tls ?? undefined },
     localAddress: result.localAddress,
   };
 }
 
 /** Settles one recipient without a server. */
-export type Simulator = (row: Leased, message: { raw: Buffer; returnPath: string }) => Promise<Settlement>;
+export type Simulator = (
+  row: Leased,
+  message: { raw: Buffer; prefix: string; returnPath: string },
+) => Promise<Settlement>;
 
 const simulatedConversation: Conversation = { relay: false, remoteMx: "mailbox.posthorn.test", tls: undefined };
 
@@ -165,13 +170,13 @@ export function createSimulator(deps: {
   mailbox: Mailbox;
   log: Log;
 }): Simulator {
-  return async (row, { raw, returnPath }) => {
+  return async (row, { raw, prefix, returnPath }) => {
     const result = simulate({ address: row.address, attempt: row.attempts + 1 });
     if (result.kind === "suppressed") return deps.judge.suppress(row, { reason: "manual", sourceEvent: null });
     const settlement = deps.judge.simulated(row, result, simulatedConversation);
     if (settlement.status !== "delivered") return settlement;
     const emailId = toWireId("email", row.emailId);
-    const file = await deps.mailbox.deliver({ emailId, returnPath, recipient: row.address, raw });
+    const file = await deps.mailbox.deliver({ emailId, returnPath, recipient: row.address, prefix, raw });
     deps.log.info({ event: "email.delivered", emailId, file }, "email captured in the local mailbox");
     return { ...settlement, ...(result.followUp && { followUp: result.followUp }) };
   };

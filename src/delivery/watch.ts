@@ -6,7 +6,7 @@ import type { Leased } from "./store/lease.ts";
 
 /** What the loop and an attempt share while it runs. */
 export type Run = {
-  /** The site that the rows were leased for. */
+  /** The site that the recipient was leased for. */
   site: string | undefined;
   /** The site has not answered yet: it gets the message only once it is ready to receive it. */
   unproven: boolean;
@@ -38,7 +38,7 @@ export type WatchDeps = {
 };
 
 type Watched = {
-  rows: readonly Leased[];
+  row: Leased;
   run: Run;
   abort: AbortController;
   waiting: boolean;
@@ -79,7 +79,7 @@ export function createWatch(deps: WatchDeps) {
     const waiting = waitedMs(one, nowMs) >= waitingAfterMs;
     if (waiting === one.waiting) return false;
     one.waiting = waiting;
-    deps.schedule.setWaiting(one.rows, waiting);
+    deps.schedule.setWaiting([one.row], waiting);
     return true;
   }
 
@@ -125,12 +125,12 @@ export function createWatch(deps: WatchDeps) {
   }
 
   return {
-    start(rows: readonly Leased[], site: string | undefined): Watched {
+    start(row: Leased, site: string | undefined): Watched {
       const abort = new AbortController();
       if (ended) abort.abort();
       const unproven = site !== undefined && deps.pace.unproven(site);
       const run = { site, unproven, signal: abort.signal, progress: new Progress(), dropContent: undefined };
-      const one = { rows, run, abort, waiting: false, stuck: false };
+      const one = { row, run, abort, waiting: false, stuck: false };
       watched.add(one);
       if (!timer) {
         lastTickMs = performance.now();

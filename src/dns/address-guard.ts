@@ -46,8 +46,14 @@ function readRange(text: string): [IPv4 | IPv6, number] {
   return [address, bits];
 }
 
+/** Services of a cloud's host at addresses outside the special ranges. Only the machine itself reaches them, and they trust it. */
+const hostServices = new Set([
+  // Azure's wire server: extension settings, certificates and DNS of the virtual machine.
+  "168.63.129.16",
+]);
+
 function isPublicV4(address: IPv4): boolean {
-  return address.range() === "unicast";
+  return address.range() === "unicast" && !hostServices.has(address.toString());
 }
 
 function isPublicV6(address: IPv6): boolean {

@@ -67,7 +67,29 @@ test("authoritative servers are queried without recursion", async () => {
   own.set("a.shop.test", "TXT", "hello");
   second.set("a.shop.test", "TXT", "hello");
   assert.equal((await askBoth({ queryTimeoutMs: 20_000 })).kind, "found");
-  assert.deepEqual(own.queries, [{ name: "a.shop.test", type: "TXT", transport: "udp", recursion: false }]);
+  assert.deepEqual(
+    own.queries.map(({ sentName: _, ...query }) => query),
+    [{ name: "a.shop.test", type: "TXT", transport: "udp", recursion: false }],
+  );
+});
+
+test("authoritative servers get the name in random case too, and over TCP when they change it", async () => {
+  const name = "averylongnamewithmanyletters.shop.test";
+  for (const server of [own, second]) {
+    server.set(name, "TXT", "hello");
+    server.behave(name, "lower-case");
+  }
+  const one = authoritative({ queryTimeoutMs: 20_000 });
+  const servers = await one.findServers("shop.test");
+  assert.equal((await one.ask(servers!, name, "TXT")).kind, "found");
+  for (const server of [own, second]) {
+    assert.match(server.queries[0]!.sentName, /[A-Z].*[a-z]|[a-z].*[A-Z]/);
+    assert.deepEqual(
+      server.queries.map(({ transport }) => transport),
+      ["udp", "tcp"],
+    );
+    server.behave(name, undefined);
+  }
 });
 
 test("a record is found if one server has it and absent if none has; a silent server does not count", async () => {

@@ -1,4 +1,4 @@
-/** Serves one TCP client of the authoritative server, with pipelining, an idle timeout and a limit on waiting queries. */
+/** Serves one TCP client of the authoritative server, with pipelining, an idle timeout, a longest lifetime and a limit on waiting queries. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { createFrameReader, frame } from "./transport-tcp.ts";
@@ -12,10 +12,12 @@ export function serveConnection(
   deps: {
     answer: (packet: Buffer) => Promise<Buffer | undefined>;
     idleTimeoutMs: number;
+    /** The connection ends after this time: one question per idle timeout would hold it for ever. */
+    lifetimeMs: number;
     onError: (error: unknown) => void;
     signal: AbortSignal;
   },
-): void {
+): { idleMs(): number | undefined } {
   const reader = createFrameReader(maxQueryBytes);
   const waiting: Buffer[] = [];
   let working = false;
@@ -25,8 +27,11 @@ export function serveConnection(
   };
   // RFC 7766 §6.2.3: the idle time starts at the last whole message, so a client that sends single bytes gains no time.
   let idle = setTimeout(end, deps.idleTimeoutMs);
+  const lifetime = setTimeout(end, deps.lifetimeMs);
+  let idleSinceMs = performance.now();
   const refresh = (): void => {
     clearTimeout(idle);
+    idleSinceMs = performance.now();
     if (!socket.destroyed) idle = setTimeout(end, deps.idleTimeoutMs);
   };
 
@@ -34,6 +39,7 @@ export function serveConnection(
   socket.on("error", () => {});
   socket.on("close", () => {
     clearTimeout(idle);
+    clearTimeout(lifetime);
     deps.signal.removeEventListener("abort", end);
   });
   // RFC 7766 §6.2.4: a client that half-closes the connection still gets its answers.
@@ -51,6 +57,7 @@ export function serveConnection(
     if (!working) void answerWaiting();
   });
   if (deps.signal.aborted) end();
+  return { idleMs: () => (working ? undefined : performance.now() - idleSinceMs) };
 
   async function answerWaiting(): Promise<void> {
     working = true;

@@ -258,6 +258,42 @@ test("one client network gets at most an eighth of the connections", async () =>
   await small.authority.stop();
 });
 
+test("a full port takes the place of an idle connection of the largest holder", async () => {
+  const small = await started({ maxConnections: 16, unlimited: () => false });
+  const from = async (localAddress: string) => {
+    const socket = connect({ port: small.at.port, host: small.at.host, localAddress });
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    return socket;
+  };
+  const crowd: Socket[] = [];
+  for (let i = 0; i < 16; i++) crowd.push(await from(`127.0.0.${2 + Math.floor(i / 2)}`));
+  const one = await from("127.0.0.99");
+  const ended = crowd.map((socket) => once(socket, "close"));
+  for (const socket of crowd) socket.resume();
+  await Promise.race(ended);
+  const packet = Buffer.from(encode({ type: "query", id: 5, questions: [{ name: zoneName, type: "SOA" }] }));
+  one.write(Buffer.concat([Buffer.from([packet.length >> 8, packet.length & 255]), packet]));
+  const [reply] = (await once(one, "data")) as [Buffer];
+  assert.equal(decode(reply.subarray(2)).id, 5);
+  await small.authority.stop();
+});
+
+test("a TCP connection ends after its lifetime, although its client keeps asking", async () => {
+  const short = await started({ maxLifetimeMs: 200 });
+  const socket = await connected(short.at);
+  socket.on("error", () => {});
+  const packet = Buffer.from(encode({ type: "query", id: 5, questions: [{ name: zoneName, type: "SOA" }] }));
+  const asking = setInterval(
+    () => socket.write(Buffer.concat([Buffer.from([packet.length >> 8, packet.length & 255]), packet])),
+    20,
+  );
+  socket.resume();
+  await once(socket, "close");
+  clearInterval(asking);
+  await short.authority.stop();
+});
+
 test("the server stops with open connections and can start again on the same port", async () => {
   const one = await started({});
   const socket = await connected(one.at);

@@ -7,9 +7,10 @@ import { createSocket, type Socket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, isIP, type Server, type Socket as TcpSocket } from "node:net";
+import { createConnectionShares } from "../shares/connections.ts";
 import { answerPacket, failureReply, type Reply, slipReply } from "./authority-answer.ts";
 import { serveConnection } from "./authority-tcp.ts";
-import { type AnswerLimitOptions, createAnswerLimit, isLoopback, networkOf } from "./rate-limit.ts";
+import { type AnswerLimitOptions, createAnswerLimit, isLoopback } from "./rate-limit.ts";
 import type { ServerAddress } from "./servers.ts";
 import type { ZoneFinder } from "./zone.ts";
 
@@ -27,13 +28,15 @@ export type AuthorityOptions = {
   maxInFlight?: number;
   maxConnections?: number;
   idleTimeoutMs?: number;
+  /** A TCP connection ends after this time, whatever its client does. */
+  maxLifetimeMs?: number;
 };
 
 export type Authority = { start(): Promise<ServerAddress>; stop(): Promise<void> };
 
 export function createAuthority(options: AuthorityOptions): Authority {
   const { findZone, onError = () => {}, onAnswer = () => {}, unlimited = isLoopback } = options;
-  const { maxInFlight = 1000, maxConnections = 256, idleTimeoutMs = 10_000 } = options;
+  const { maxInFlight = 1000, maxConnections = 256, idleTimeoutMs = 10_000, maxLifetimeMs = 120_000 } = options;
   const rateLimit = createAnswerLimit({
     answersPerSecond: 100,
     burst: 200,
@@ -45,7 +48,12 @@ export function createAuthority(options: AuthorityOptions): Authority {
   let tcp: Server | undefined;
   let stopping = new AbortController();
   let inFlight = 0;
-  const connections = new Map<string, number>();
+  const connections = createConnectionShares({
+    total: maxConnections,
+    perAddress: maxConnections / 8,
+    factor: 3,
+    exempt: unlimited,
+  });
 
   return { start, stop };
 
@@ -55,7 +63,6 @@ export function createAuthority(options: AuthorityOptions): Authority {
     // A port that is free for TCP may be in use for UDP. In that case, pick another one.
     for (let attempts = options.port === 0 ? 20 : 1; ; attempts--) {
       const server = createServer({ allowHalfOpen: true }, onConnection);
-      server.maxConnections = maxConnections;
       server.listen({ host, port: options.port });
       await once(server, "listening");
       const address = server.address();
@@ -84,20 +91,21 @@ export function createAuthority(options: AuthorityOptions): Authority {
     if (server) await new Promise<void>((resolve) => server.close(() => resolve()));
   }
 
-  /** Limits each client network to an eighth of the connections. */
+  /** An address may have an eighth of the connections. On a full port, an idle connection of the largest holder gives way. */
   function onConnection(socket: TcpSocket): void {
     const address = socket.remoteAddress;
     if (address === undefined) return void socket.destroy();
-    const network = unlimited(address) ? "" : networkOf(address);
-    const open = connections.get(network) ?? 0;
-    if (network !== "" && open >= maxConnections / 8) return void socket.destroy();
-    connections.set(network, open + 1);
-    socket.on("close", () => {
-      const left = (connections.get(network) ?? 1) - 1;
-      if (left > 0) connections.set(network, left);
-      else connections.delete(network);
+    const idle = { idleMs: () => served?.idleMs(), giveWay: () => void socket.destroy() };
+    const release = connections.admit(address, idle);
+    if (!release) return void socket.destroy();
+    socket.on("close", release);
+    const served = serveConnection(socket, {
+      answer,
+      idleTimeoutMs,
+      lifetimeMs: maxLifetimeMs,
+      onError,
+      signal: stopping.signal,
     });
-    serveConnection(socket, { answer, idleTimeoutMs, onError, signal: stopping.signal });
   }
 
   async function onDatagram(packet: Buffer, client: { address: string; port: number }): Promise<void> {

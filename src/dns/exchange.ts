@@ -1,5 +1,5 @@
-/** Sends one query to one server: over UDP first, over TCP if the answer is truncated, and without EDNS if the server does not
- * support it. Called by resolver.ts and authoritative.ts. */
+/** Sends one query to one server: over UDP first, over TCP if the answer is truncated or does not repeat the name's case, and without
+ * EDNS if the server does not support it. Called by resolver.ts and authoritative.ts. */
 import { randomInt } from "node:crypto";
 import { type Message, type Question, queryMessage, rcodes } from "./message.ts";
 import { headerBytes, readMessage } from "./message-read.ts";
@@ -17,8 +17,6 @@ export type ExchangeInput = {
   typeCode: number;
   /** The RD flag: true for a recursive resolver, false for an authoritative server. */
   recursion: boolean;
-  /** Sends the name in random case and requires the same case in the answer. A forger has more to guess; some servers fail. */
-  mixCase?: boolean;
   timeoutMs: number;
   signal: AbortSignal;
 };
@@ -32,28 +30,37 @@ export async function exchange(input: ExchangeInput): Promise<ExchangeResult> {
   return first;
 }
 
+/** What a datagram or a TCP message is. `other case`: it answers the question, but not in the case that was sent. */
+type Judged = Message | "malformed" | "other case";
+
 async function attempt(input: ExchangeInput, edns: boolean): Promise<ExchangeResult> {
-  const name = input.mixCase === true ? randomCase(input.name) : input.name;
-  const ask = async (send: typeof exchangeUdp): Promise<ExchangeResult> => {
-    const id = randomInt(0x10000);
-    const message = queryMessage({ id, name, typeCode: input.typeCode, recursion: input.recursion, edns });
-    const accept = acceptFor(message.questions[0]!, id, input.mixCase === true);
-    const { server, timeoutMs, signal } = input;
-    const result = await send({ server, query: writeMessage(message), accept, timeoutMs, signal });
-    if (result.kind !== "reply") return result;
-    return result.reply === "malformed" ? { kind: "malformed" } : { kind: "reply", reply: result.reply };
-  };
-  const overUdp = await ask(exchangeUdp);
-  return overUdp.kind === "reply" && overUdp.reply.truncated ? ask(exchangeTcp) : overUdp;
+  // Over UDP the name is sent in random case, which a forger must guess in addition to the id and the port.
+  const overUdp = await ask(input, { edns, name: randomCase(input.name), send: exchangeUdp, exactCase: true });
+  const reply = overUdp.kind === "reply" ? overUdp.reply : undefined;
+  const isTruncated = typeof reply === "object" && reply.truncated;
+  if (reply !== "other case" && !isTruncated) return withoutJudgment(overUdp);
+  // Another case is a forgery or a server that changes the case. A forger cannot answer on a TCP connection, so TCP tells them apart.
+  return withoutJudgment(await ask(input, { edns, name: input.name, send: exchangeTcp, exactCase: false }));
+}
+
+async function ask(
+  input: ExchangeInput,
+  query: { edns: boolean; name: string; send: typeof exchangeUdp; exactCase: boolean },
+): Promise<TransportResult<Judged>> {
+  const { server, typeCode, recursion, timeoutMs, signal } = input;
+  const id = randomInt(0x10000);
+  const message = queryMessage({ id, name: query.name, typeCode, recursion, edns: query.edns });
+  const accept = acceptFor(message.questions[0]!, id, query.exactCase);
+  return await query.send({ server, query: writeMessage(message), accept, timeoutMs, signal });
+}
+
+function withoutJudgment(result: TransportResult<Judged>): ExchangeResult {
+  if (result.kind !== "reply") return result;
+  return typeof result.reply === "object" ? { kind: "reply", reply: result.reply } : { kind: "malformed" };
 }
 
 /** RFC 5452 §9.1: an answer must match the id and the question. The socket has already matched the address. */
-function acceptFor(
-  question: Question,
-  id: number,
-  exactCase: boolean,
-): (reply: Buffer) => Message | "malformed" | undefined {
-  const normalize = (name: string): string => (exactCase ? name : name.toLowerCase());
+function acceptFor(question: Question, id: number, exactCase: boolean): (reply: Buffer) => Judged | undefined {
   return (reply) => {
     if (reply.length < headerBytes || reply.readUInt16BE(0) !== id || (reply[2]! & 0x80) === 0) return undefined;
     let message: Message;
@@ -68,10 +75,11 @@ function acceptFor(
     if (echoed === undefined) return message.rcode === rcodes.NOERROR ? undefined : message;
     const matches =
       more.length === 0 &&
-      normalize(echoed.name) === normalize(question.name) &&
+      echoed.name.toLowerCase() === question.name.toLowerCase() &&
       echoed.typeCode === question.typeCode &&
       echoed.classCode === question.classCode;
-    return matches ? message : undefined;
+    if (!matches) return undefined;
+    return exactCase && echoed.name !== question.name ? "other case" : message;
   };
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { type ScriptedDns, startScriptedDns } from "../../test/harness/dns.ts";
+import { until } from "../../test/harness/wait.ts";
 import { asNodeResolve } from "./node-resolver.ts";
 import { createResolver, type ResolverOptions } from "./resolver.ts";
 import { parseServer, systemServers } from "./servers.ts";
@@ -155,11 +156,41 @@ test("a server without EDNS support is queried again without EDNS", async () => 
   assert.equal(found.kind, "found");
 });
 
-test("with mixCase, the name is sent in random case and the answer must repeat it", async () => {
-  dns.set("averylongnamewithmanyletters.test", "A", "192.0.2.1");
-  const found = await resolver({ mixCase: true }).lookup("averylongnamewithmanyletters.test", "A");
+const manyLetters = "averylongnamewithmanyletters.test";
+const transports = () => dns.queries.map(({ transport }) => transport);
+
+test("the name is sent in random case over UDP, and an answer that repeats it is accepted", async () => {
+  dns.set(manyLetters, "A", "192.0.2.1");
+  const found = await resolver().lookup(manyLetters, "A");
   assert.equal(found.kind, "found");
-  assert.match(dns.queries[0]?.name ?? "", /[A-Z].*[a-z]|[a-z].*[A-Z]/);
+  assert.match(dns.queries[0]?.sentName ?? "", /[A-Z].*[a-z]|[a-z].*[A-Z]/);
+  assert.deepEqual(transports(), ["udp"]);
+});
+
+test("a server that lower-cases the question is queried again over TCP, where the case does not matter", async () => {
+  dns.set(manyLetters, "A", "192.0.2.1");
+  dns.behave(manyLetters, "lower-case");
+  const found = await resolver().lookup(manyLetters, "A");
+  dns.behave(manyLetters, undefined);
+  assert.ok(found.kind === "found", JSON.stringify(found));
+  assert.deepEqual(
+    found.records.map(({ address }) => address),
+    ["192.0.2.1"],
+  );
+  assert.deepEqual(transports(), ["udp", "tcp"]);
+});
+
+test("a forger that guesses the id and the port, but not the case, does not get its address accepted", async () => {
+  dns.set(manyLetters, "A", "192.0.2.1");
+  dns.behave(manyLetters, "forged-case");
+  const found = await resolver().lookup(manyLetters, "A");
+  dns.behave(manyLetters, undefined);
+  assert.ok(found.kind === "found", JSON.stringify(found));
+  assert.deepEqual(
+    found.records.map(({ address }) => address),
+    ["192.0.2.1"],
+  );
+  assert.deepEqual(transports(), ["udp", "tcp"]);
 });
 
 test("answers are cached for their TTL, and bypassCache ignores them", async () => {
@@ -274,4 +305,31 @@ test("parseServer accepts IP addresses with an optional port and nothing else", 
     assert.equal(parseServer(bad), undefined, bad);
   }
   assert.ok(systemServers().length > 0);
+});
+
+test("slow servers of one domain delay only the lookups of that domain", async () => {
+  const one = resolver({ maxInFlight: 4 });
+  const slow = Array.from({ length: 12 }, (_, i) => `n${i}.tarpit.test`);
+  for (const name of slow) dns.behave(name, "timeout");
+  let waiting = slow.length;
+  const lookups = slow.map((name) => one.lookup(name, "TXT").finally(() => (waiting -= 1)));
+  await until("queries of the slow domain", () => dns.queries.length >= 2);
+  assert.equal((await one.lookup("a.test", "A")).kind, "found");
+  assert.equal(waiting, slow.length, "the slow lookups still wait");
+  one.stop();
+  for (const found of await Promise.all(lookups)) assert.equal(found.kind, "timeout");
+  for (const name of slow) dns.behave(name, undefined);
+});
+
+test("a lookup that waits for its turn ends at its deadline", async () => {
+  const one = resolver({ maxInFlight: 2 });
+  for (const name of ["a.tarpit.test", "b.tarpit.test"]) dns.behave(name, "timeout");
+  const first = one.lookup("a.tarpit.test", "TXT");
+  await until("the query of the first", () => dns.queries.length === 1);
+  const second = await one.lookup("b.tarpit.test", "TXT", { bypassCache: true, timeoutMs: 50 });
+  assert.equal(second.kind, "timeout");
+  assert.equal(dns.queries.length, 1, "the second was not sent, and the first still waits");
+  one.stop();
+  assert.equal((await first).kind, "timeout");
+  for (const name of ["a.tarpit.test", "b.tarpit.test"]) dns.behave(name, undefined);
 });

@@ -7,7 +7,7 @@
 import { setDeadline } from "../ops/deadline.ts";
 import { createBudget } from "../shares/budget.ts";
 import { createLookupCache } from "./cache.ts";
-import { exchange } from "./exchange.ts";
+import { type ExchangeResult, exchange } from "./exchange.ts";
 import { type Interpretation, interpret, maxChain } from "./interpret.ts";
 import { typeCodes } from "./message.ts";
 import { labelsOf, MalformedMessage } from "./name-codec.ts";
@@ -22,7 +22,6 @@ export type ResolverOptions = {
   queryTimeoutMs?: number;
   totalTimeoutMs?: number;
   cacheEntries?: number;
-  mixCase?: boolean;
   maxInFlight?: number;
   now?: () => number;
 };
@@ -46,9 +45,11 @@ const rounds = 2;
 const penaltyMs = 30_000;
 
 export function createResolver(options: ResolverOptions = {}): Resolver {
-  const { queryTimeoutMs = 1500, totalTimeoutMs = 4500, now = () => performance.now(), mixCase = false } = options;
+  const { queryTimeoutMs = 1500, totalTimeoutMs = 4500, now = () => performance.now() } = options;
   const cache = createLookupCache({ entries: options.cacheEntries ?? 10_000, now });
-  const queryLimit = createBudget({ total: options.maxInFlight ?? 256 });
+  // Strangers choose many of the names: of a sender's domain, of its keys and policies. The names of one domain get at most half, so
+  // that slow servers of one domain do not delay the lookups of others.
+  const queryLimit = createBudget({ total: options.maxInFlight ?? 256, factor: 1 });
   const stopped = new AbortController();
   /** Lookups in flight, shared by concurrent callers of the same name and type. */
   const shared = new Map<string, Promise<Lookup>>();
@@ -122,16 +123,8 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     for (let round = 0; round < rounds; round++) {
       for (const server of inOrder(serversFor(name))) {
         if (signal.aborted) break;
-        const result = await queryLimit.run("", () =>
-          exchange({
-            server,
-            name,
-            typeCode: typeCodes[type],
-            recursion: true,
-            mixCase,
-            timeoutMs: queryTimeoutMs,
-            signal,
-          }),
+        const result = await inTurn(name, signal, () =>
+          exchange({ server, name, typeCode: typeCodes[type], recursion: true, timeoutMs: queryTimeoutMs, signal }),
         );
         if (result.kind === "reply") {
           penalties.delete(keyOf(server));
@@ -150,6 +143,20 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     return reason === undefined ? { kind: "timeout" } : { kind: "servfail", reason };
   }
 
+  /** Runs a query when it is the turn of the name's domain. The deadline of the lookup also ends the wait for the turn. */
+  async function inTurn(
+    name: string,
+    signal: AbortSignal,
+    query: () => Promise<ExchangeResult>,
+  ): Promise<ExchangeResult> {
+    try {
+      return await queryLimit.run(ownerOf(name), query, signal);
+    } catch (error) {
+      if (signal.aborted) return { kind: "timeout" };
+      throw error;
+    }
+  }
+
   function serversFor(name: string): readonly ServerAddress[] {
     const { routes } = options;
     const routed = typeof routes === "function" ? routes(name) : longestRoute(routes ?? [], name);
@@ -160,6 +167,11 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     const penalized = (server: ServerAddress): number => ((penalties.get(keyOf(server)) ?? 0) > now() ? 1 : 0);
     return servers.toSorted((a, b) => penalized(a) - penalized(b));
   }
+}
+
+/** The domain that a name belongs to, as far as can be told without a list of public suffixes. */
+function ownerOf(name: string): string {
+  return name.split(".").slice(-2).join(".");
 }
 
 function keyOf(server: ServerAddress): string {

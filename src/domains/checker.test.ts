@@ -214,3 +214,27 @@ test("two registrations that each have one DKIM record do not trigger each other
   assert.equal(await checker.checkDue(16), 1);
   assert.equal((await receivingDomain(database.sql, "split.test"))?.id, b.id);
 });
+
+test("the slow checks of one workspace are limited: further ones are refused, a stale state is returned, and others are checked", async () => {
+  const go = Promise.withResolvers<void>();
+  const real = check();
+  const slow: DomainCheck = async (records, signal) => {
+    if (/^dead/.test(records[0]!.domain)) await go.promise;
+    return await real(records, signal);
+  };
+  const one = node({ check: slow, checksPerWorkspace: 1 });
+  const workspaceId = await makeBareWorkspace(database.sql);
+  const names = ["dead1.test", "dead2.test", "dead3.test"];
+  const dead = await Promise.all(
+    names.map(async (name) => (await addDomain(database.sql, newDomain(workspaceId, name))) ?? assert.fail()),
+  );
+  const accepted = [one.verify(workspaceId, dead[0]!.id), one.verify(workspaceId, dead[1]!.id)];
+  await assert.rejects(one.verify(workspaceId, dead[2]!.id), { code: "resource_exhausted", retryAfterMs: 5_000 });
+  await makeOld(dead[2]!);
+  assert.equal((await one.get(workspaceId, dead[2]!.id))?.status, "pending");
+  const other = await add("other-checked.test");
+  publish(other);
+  assert.equal((await one.verify(other.workspaceId, other.id))?.wasRefreshed, true);
+  go.resolve();
+  for (const result of await Promise.all(accepted)) assert.equal(result?.wasRefreshed, true);
+});

@@ -4,8 +4,11 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
+import { Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { retrying, type Sql } from "../postgres/pool.ts";
+import { createBudget } from "../shares/budget.ts";
+import { runOrRefuse } from "../shares/run-or-refuse.ts";
 import type { DomainCheck } from "./check.ts";
 import { checkTimes, isStale } from "./rules/check-plan.ts";
 import { expectedRecords } from "./rules/records.ts";
@@ -40,6 +43,8 @@ export type CheckerDeps = {
   /** The database's wall time, for ids. */
   nowMs: () => number;
   random?: () => number;
+  /** For tests. */
+  checksPerWorkspace?: number;
 };
 
 /** How long to wait for a check on another node. A check takes at most 5 s. */
@@ -52,30 +57,39 @@ const everyMs = 2_000;
 /** How many checks the loop runs at once. A check of dead DNS takes 5 s: one node can check 60,000 such domains in 6 hours. */
 const atOnce = 16;
 const forgetEveryMs = 3_600_000;
+/** Checks that callers have started and that run at the same time. A workspace may have an eighth, and as many that wait. */
+const callerChecks = 128;
+const defaultWorkspaceChecks = callerChecks / 8;
 
 export function createChecker(deps: CheckerDeps): Checker {
-  const { sql, random = Math.random } = deps;
+  const { sql, random = Math.random, checksPerWorkspace: workspaceChecks = defaultWorkspaceChecks } = deps;
   const stopping = new AbortController();
   /** Running checks by domain id; callers that arrive later share them. */
   const shared = new Map<string, Promise<DomainRow | undefined>>();
   const running = new Set<Promise<unknown>>();
+  const checks = createBudget({ total: callerChecks, perOwner: workspaceChecks });
 
   return {
     async get(workspaceId, id) {
       const row = await getDomain(sql, workspaceId, id);
       if (!row || !isStale(row, row.readAt)) return row;
-      return await (shared.get(id) ?? share(id, claim(workspaceId, id, "refresh")));
+      const sharing = shared.get(id);
+      if (sharing) return await sharing;
+      // The last known state is better than a wait for the checks of the workspace's other domains.
+      if (!checks.tryTake(workspaceId, 1)) return row;
+      try {
+        return await share(id, claim(workspaceId, id, "refresh"));
+      } finally {
+        checks.give(workspaceId, 1);
+      }
     },
 
     refresh: (workspaceId, id) => share(id, claim(workspaceId, id, "verify")),
 
-    async verify(workspaceId, id) {
-      const lease = makeUuid(deps.nowMs());
-      const claimed = await claimVerify(sql, { workspaceId, id, lease, intervalMs: deps.verifyIntervalMs });
-      if (!claimed) return await tooSoon(workspaceId, id);
-      const row = await share(id, run(claimed, lease, "verify"));
-      return row && { row, wasRefreshed: true, nextRetryAt: undefined };
-    },
+    verify: (workspaceId, id) =>
+      runOrRefuse({ budget: checks, owner: workspaceId, maxWaiting: workspaceChecks, refusal: tooManyChecks }, () =>
+        verify(workspaceId, id),
+      ),
 
     async checkDue(limit) {
       const lease = makeUuid(deps.nowMs());
@@ -95,6 +109,14 @@ export function createChecker(deps: CheckerDeps): Checker {
       await Promise.allSettled(running);
     },
   };
+
+  async function verify(workspaceId: string, id: string): Promise<Verification | undefined> {
+    const lease = makeUuid(deps.nowMs());
+    const claimed = await claimVerify(sql, { workspaceId, id, lease, intervalMs: deps.verifyIntervalMs });
+    if (!claimed) return await tooSoon(workspaceId, id);
+    const row = await share(id, run(claimed, lease, "verify"));
+    return row && { row, wasRefreshed: true, nextRetryAt: undefined };
+  }
 
   function track<T>(work: Promise<T>): Promise<T> {
     running.add(work);
@@ -177,6 +199,14 @@ export function createChecker(deps: CheckerDeps): Checker {
       await delay(pollMs);
     }
   }
+}
+
+function tooManyChecks(): Problem {
+  return new Problem(
+    "resource_exhausted",
+    "This workspace checks too many domains at once. Wait for the checks in progress, and retry in a few seconds.",
+    { retryAfterMs: 5_000 },
+  );
 }
 
 /** The background loop: checks domains that are due and removes domains deleted long ago. Several nodes share the work by lease. */

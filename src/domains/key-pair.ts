@@ -6,6 +6,7 @@ import { createPublicKey } from "node:crypto";
 import { makeRsaKey } from "../mail/rsa-key.ts";
 import { Problem } from "../ops/problem.ts";
 import { createBudget } from "../shares/budget.ts";
+import { runOrRefuse } from "../shares/run-or-refuse.ts";
 
 export type KeyPair = {
   /** Base64 SPKI, as published in DNS. */
@@ -19,15 +20,16 @@ export type KeyMaker = (workspaceId: string) => Promise<[KeyPair, KeyPair]>;
 export function createKeyMaker(options: { maxWaiting?: number } = {}): KeyMaker {
   const { maxWaiting = 10 } = options;
   const gate = createBudget({ total: 1 });
-  return async (workspaceId) => {
-    if (gate.waiting(workspaceId) >= maxWaiting)
-      throw new Problem(
-        "resource_exhausted",
-        "This workspace adds or rotates too many domains at once. Try again in a few seconds.",
-        { retryAfterMs: 5000 },
-      );
-    return await gate.run(workspaceId, () => Promise.all([makePair(), makePair()]));
-  };
+  return (owner) =>
+    runOrRefuse({ budget: gate, owner, maxWaiting, refusal: tooMany }, () => Promise.all([makePair(), makePair()]));
+}
+
+function tooMany(): Problem {
+  return new Problem(
+    "resource_exhausted",
+    "This workspace adds or rotates too many domains at once. Try again in a few seconds.",
+    { retryAfterMs: 5000 },
+  );
 }
 
 async function makePair(): Promise<KeyPair> {

@@ -16,7 +16,7 @@ import { type Call, serve } from "../http/call.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
 import { unknownFields } from "../http/unknown-fields.ts";
 import { systemKeyId } from "../keys/store.ts";
-import { compose } from "../mail/compose.ts";
+import type { OutgoingEmail } from "../mail/compose.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
@@ -43,6 +43,8 @@ export type EmailServiceDeps = {
   clock: Clock;
   wake: Wake;
   accept: Accept;
+  /** Composes a message without a signature, off the event loop if it is large. */
+  compose(email: OutgoingEmail): Promise<{ raw: Uint8Array }>;
   waitForFirstAttempt: WaitForFirstAttempt;
   follower: Follower;
   catchUp: CatchUp;
@@ -140,6 +142,8 @@ export function createEmailService(deps: EmailServiceDeps) {
     async getEmailContent(request, call) {
       const row = await find(request.id, call);
       if (row.keyId === systemKeyId) throw privateMail();
+      // The stored parts and the composed message, which encodes attachments as base64.
+      await call.reserveAnswer?.(3 * Number(row.sizeBytes));
       const contents = await readContents(sql, [
         { workspaceId: call.caller.workspaceId, emailId: row.id, day: row.contentDay },
       ]);
@@ -147,7 +151,9 @@ export function createEmailService(deps: EmailServiceDeps) {
       if (!parts)
         throw new Problem("not_found", `The content of ${request.id} was deleted after its retention period.`);
       const outgoing = toOutgoing({ ...row, date: row.scheduledAt ?? row.createdAt }, parts);
-      return { raw: compose(outgoing), body: outgoing.text, html: outgoing.html };
+      const { text: body, html } = outgoing;
+      const { raw } = await deps.compose(outgoing);
+      return { raw, body, html };
     },
 
     listEvents: (request, call) => listEvents(sql, request, call),

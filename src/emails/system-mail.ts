@@ -13,6 +13,8 @@ import { emptyRequest } from "./rules/request.ts";
 export type SystemMail = {
   /** Whether the sender's domain is registered in the first workspace and can send now. */
   canSend(): Promise<boolean>;
+  /** Why mail cannot be sent and what to do, for the operator; undefined if it can. */
+  problem(): Promise<string | undefined>;
   /** With an idempotency key, repeated calls send one email. */
   send(mail: { to: string; subject: string; body: string; idempotencyKey?: string }): Promise<void>;
 };
@@ -26,13 +28,10 @@ export type SystemMailDeps = {
 };
 
 export function createSystemMail({ sql, accept, workspaceId, from }: SystemMailDeps): SystemMail {
-  const sender = from === undefined ? undefined : parseAddress(from);
+  const problem = () => findSenderProblem(sql, { workspaceId, from });
   return {
-    async canSend() {
-      if (!sender?.ok) return false;
-      const { domain } = sender.address;
-      return (await findSendingDomains(sql, workspaceId, [domain])).get(domain)?.canSend ?? false;
-    },
+    problem,
+    canSend: async () => (await problem()) === undefined,
     async send({ to, subject, body, idempotencyKey }) {
       // RFC 3834 §5: Auto-Submitted keeps vacation responders from answering.
       const headers = { "Auto-Submitted": "auto-generated" };
@@ -41,4 +40,23 @@ export function createSystemMail({ sql, accept, workspaceId, from }: SystemMailD
       await accept.accept(request, system, { idempotencyKey, beginWrite() {} });
     },
   };
+}
+
+/** Why mail from this sender cannot be sent and what to do. Also called by posthorn doctor. */
+export async function findSenderProblem(
+  sql: Sql,
+  sender: { workspaceId: string | undefined; from: string | undefined },
+): Promise<string | undefined> {
+  const { workspaceId, from } = sender;
+  if (from === undefined)
+    return "POSTHORN_SYSTEM_FROM is not set. Set it to a sender of a domain of the first workspace, such as Posthorn <no-reply@example.com>.";
+  const read = parseAddress(from);
+  if (!read.ok) return `POSTHORN_SYSTEM_FROM is not an address: ${JSON.stringify(from)}.`;
+  const { domain } = read.address;
+  const found = workspaceId && (await findSendingDomains(sql, workspaceId, [domain])).get(domain);
+  if (!found)
+    return `The domain ${domain} of POSTHORN_SYSTEM_FROM is not registered in the first workspace. Add it there.`;
+  return found.canSend
+    ? undefined
+    : `The domain ${domain} of POSTHORN_SYSTEM_FROM cannot send yet. Publish its DNS records.`;
 }

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createTail } from "./follower.ts";
+import { createTestDatabase } from "../../test/harness/database.ts";
+import { makeWorkspace } from "../../test/harness/mail.ts";
+import { createHeapRelief } from "../ops/heap-relief.ts";
+import { silentLog } from "../ops/log.ts";
+import { createWake } from "../postgres/wake.ts";
+import { createLoopShare } from "../shares/loop-share.ts";
+import { createCatchUp } from "./catch-up.ts";
+import { createFollower, createTail } from "./follower.ts";
 import type { StoredEvent } from "./store.ts";
 
 const event = (number: number, payload: Record<string, unknown> = {}): StoredEvent => ({
@@ -56,4 +63,25 @@ test("the tail is limited by count and by size", () => {
   assert.equal(large.after(10n), undefined, "an event larger than the limit is read from the store");
   assert.deepEqual(numbersOf(large.after(11n)), []);
   assert.equal(large.head(), 11n);
+});
+
+test("one workspace leaves streams to the others, and closed streams are given back once", async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const { sql } = database;
+  const log = silentLog();
+  const catchUp = createCatchUp({ sql, loop: createLoopShare(), heap: createHeapRelief() });
+  const wake = createWake({ sql, log });
+  const follower = createFollower({ sql, log, wake, catchUp, limits: { total: 4, factor: 1 } });
+  const [flood, calm] = [await makeWorkspace(sql), await makeWorkspace(sql)];
+  const open = await Promise.all([1, 2].map(() => follower.subscribe(flood, undefined)));
+  await assert.rejects(follower.subscribe(flood, undefined), { code: "resource_exhausted", retryAfterMs: 5_000 });
+  const other = await follower.subscribe(calm, undefined);
+  other.close();
+  open[0]!.close();
+  open[0]!.close();
+  const again = await follower.subscribe(flood, undefined);
+  await assert.rejects(follower.subscribe(flood, undefined), { code: "resource_exhausted" });
+  for (const stream of [...open, again]) stream.close();
+  assert.equal(follower.size(), 0);
 });

@@ -3,9 +3,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { revokedAmong } from "../keys/store.ts";
 import type { Log } from "../ops/log.ts";
+import { Problem } from "../ops/problem.ts";
 import { makeCutLetters } from "../postgres/log-origin.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
+import { createBudget } from "../shares/budget.ts";
 import type { CatchUp } from "./catch-up.ts";
 import { sharedBefore } from "./cursor.ts";
 import { type Cuts, isContinued, isSameLog, lastSharedSince } from "./rules.ts";
@@ -58,6 +60,9 @@ const pollMs = 1000;
 /** The most events per log in one query. */
 const maxEvents = 512;
 
+/** Streams open on this node. A workspace may have three times as many as are free: three quarters if it is the only one. */
+const defaultLimits: StreamLimits = { total: 4_000, factor: 3 };
+
 /** A log that has grown within this time counts as busy. */
 const busyMs = 10_000;
 
@@ -73,10 +78,13 @@ type Followed = {
 };
 type Stream = { keyId: string | undefined; revoked: boolean; notify(): void };
 
-export type FollowerDeps = { sql: Sql; log: Log; wake: Wake; catchUp: Pick<CatchUp, "bounds"> };
+export type FollowerDeps = { sql: Sql; log: Log; wake: Wake; catchUp: Pick<CatchUp, "bounds">; limits?: StreamLimits };
+
+export type StreamLimits = { total: number; factor: number };
 
 export function createFollower(deps: FollowerDeps): Follower {
   const followed = new Map<string, Followed>();
+  const streams = createBudget(deps.limits ?? defaultLimits);
   let reads = 0;
   let timer: NodeJS.Timeout | undefined;
   let unsubscribe = () => {};
@@ -184,39 +192,50 @@ export function createFollower(deps: FollowerDeps): Follower {
     };
   }
 
+  async function open(workspaceId: string, keyId: string | undefined): Promise<Subscription> {
+    // The newest number is read before the stream is added. The next poll finds events that are written in between.
+    const bounds = await deps.catchUp.bounds(workspaceId);
+    const log = followed.get(workspaceId) ?? {
+      workspaceId,
+      tail: createTail(bounds.last, bounds.lastId),
+      cuts: bounds.cuts,
+      read: 0,
+      streams: new Set(),
+      grewAt: -busyMs,
+    };
+    followed.set(workspaceId, log);
+    const notifier = createNotifier();
+    const stream: Stream = { keyId, revoked: false, notify: notifier.notify };
+    log.streams.add(stream);
+    return {
+      bounds,
+      head: () => log.tail.head(),
+      headId: () => log.tail.headId(),
+      cuts: () => log.cuts,
+      refresh: () => poll((one) => one === log),
+      recent(after, cuts) {
+        if (!isSameLog(log.cuts, cuts)) throw new LogWasCut("the event log was cut");
+        return log.tail.after(after);
+      },
+      waitForNews: notifier.wait,
+      revoked: () => stream.revoked,
+      close() {
+        if (!log.streams.delete(stream)) return;
+        streams.give(workspaceId, 1);
+        if (log.streams.size === 0 && followed.get(workspaceId) === log) followed.delete(workspaceId);
+      },
+    };
+  }
+
   return {
     async subscribe(workspaceId, keyId) {
-      // The newest number is read before the stream is added. The next poll finds events that are written in between.
-      const bounds = await deps.catchUp.bounds(workspaceId);
-      const log = followed.get(workspaceId) ?? {
-        workspaceId,
-        tail: createTail(bounds.last, bounds.lastId),
-        cuts: bounds.cuts,
-        read: 0,
-        streams: new Set(),
-        grewAt: -busyMs,
-      };
-      followed.set(workspaceId, log);
-      const notifier = createNotifier();
-      const stream: Stream = { keyId, revoked: false, notify: notifier.notify };
-      log.streams.add(stream);
-      return {
-        bounds,
-        head: () => log.tail.head(),
-        headId: () => log.tail.headId(),
-        cuts: () => log.cuts,
-        refresh: () => poll((one) => one === log),
-        recent(after, cuts) {
-          if (!isSameLog(log.cuts, cuts)) throw new LogWasCut("the event log was cut");
-          return log.tail.after(after);
-        },
-        waitForNews: notifier.wait,
-        revoked: () => stream.revoked,
-        close() {
-          log.streams.delete(stream);
-          if (log.streams.size === 0 && followed.get(workspaceId) === log) followed.delete(workspaceId);
-        },
-      };
+      if (!streams.tryTake(workspaceId, 1)) throw tooManyStreams();
+      try {
+        return await open(workspaceId, keyId);
+      } catch (error) {
+        streams.give(workspaceId, 1);
+        throw error;
+      }
     },
     size: () => [...followed.values()].reduce((sum, log) => sum + log.streams.size, 0),
     start() {
@@ -231,6 +250,14 @@ export function createFollower(deps: FollowerDeps): Follower {
       clearInterval(timer);
     },
   };
+}
+
+function tooManyStreams(): Problem {
+  return new Problem(
+    "resource_exhausted",
+    "This workspace has too many event streams open on this node. Close some, or share one stream between your readers.",
+    { retryAfterMs: 5_000 },
+  );
 }
 
 /** A notification without a waiter is kept for the next `wait`. */

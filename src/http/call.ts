@@ -4,6 +4,7 @@ import type { DescService, MessageInitShape, MessageShape } from "@bufbuild/prot
 import { Problem } from "../ops/problem.ts";
 import { type CallScope, inCallScope } from "../postgres/call-scope.ts";
 import { isDatabaseAway, OutcomeUnknown, unavailable } from "../postgres/outage.ts";
+import { ownerOf } from "./call-shares.ts";
 import type { Caller } from "./caller.ts";
 import type { StreamOutput } from "./stream-output.ts";
 
@@ -19,17 +20,23 @@ export type Call = {
    * `deadline_exceeded` and nothing is stored. Afterwards the call waits for the commit and answers with its result.
    */
   beginWrite(): void;
+  /**
+   * Set for a unary call over HTTP. A handler with a large answer calls it before it loads the content, with the memory that this takes.
+   * Waits for the share of the workspace, and throws `resource_exhausted` when that takes too long.
+   */
+  reserveAnswer?(bytes: number): Promise<void>;
   /** Set for a stream over HTTP: takes messages that the handler has encoded itself. */
   output?: StreamOutput;
 };
 
 /** Runs a handler until it answers or the call is canceled. Once its write is sent, cancellation no longer ends the wait. */
 export function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: Call) => Promise<T>): Promise<T> {
-  const { caller, requestId, cancellation, timeLeftMs, header } = call;
+  const { caller, requestId, cancellation, timeLeftMs, header, reserveAnswer } = call;
   requireNotCanceled(cancellation);
   let announced = false;
   let sent = false;
   const scope: CallScope = {
+    owner: ownerOf(caller),
     committed: 0,
     timeLeftMs,
     check() {
@@ -44,7 +51,7 @@ export function withinDeadline<T>(call: Omit<Call, "beginWrite">, work: (call: C
     announced = true;
   };
   const running = inCallScope(scope, () =>
-    work({ caller, requestId, cancellation, timeLeftMs, header, beginWrite }).catch((error) => {
+    work({ caller, requestId, cancellation, timeLeftMs, header, beginWrite, reserveAnswer }).catch((error) => {
       throw announced ? afterWrite(error, scope) : beforeWrite(error);
     }),
   );

@@ -5,12 +5,15 @@
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
-import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { universalRequestFromNodeRequest } from "@connectrpc/connect-node";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import type { LoopShare } from "../shares/loop-share.ts";
+import { writeAnswer } from "./answer-body.ts";
 import { createStreamWriter } from "./answer-stream.ts";
 import { explainBadRequest, refuseUnknownMethod } from "./errors.ts";
+import type { ForwardedShares } from "./forwarded.ts";
+import { withLargeFields } from "./large-fields.ts";
 import { answerPlain, plainForm } from "./plain-stream.ts";
 import {
   type BodyMemory,
@@ -21,8 +24,8 @@ import {
   closeAfterUnreadBody,
   dropRest,
 } from "./request-body.ts";
-import { deadlineKey, requestIdKey } from "./router.ts";
-import { safeHeaders } from "./safe-headers.ts";
+import { deadlineKey, onClosedKey, requestIdKey } from "./router.ts";
+import type { SafeHeaders } from "./safe-headers.ts";
 import type { Listener, Request, Response } from "./server.ts";
 import { streamOutputKey } from "./stream-output.ts";
 import { dropOverlongTimeout, timeoutOf } from "./timeout.ts";
@@ -46,6 +49,9 @@ export type DispatchDeps = {
   bodies: BodyMemory;
   /** Streams open one after the other, behind unary calls. */
   loop: LoopShare;
+  safeHeaders: SafeHeaders;
+  /** Judges requests that come through a proxy by the address that it forwards. */
+  forwarded?: ForwardedShares;
   /** A stream ends when its client reads nothing for this long. */
   streamStallMs: number;
 };
@@ -58,6 +64,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
     request.on("error", ignore);
     response.on("error", ignore);
     try {
+      if (deps.forwarded && !deps.forwarded.admit(request, response)) return void request.resume();
       if (!serveUnaryJson(request, response, requestId)) route(request, response, requestId);
     } catch (error) {
       deps.log.error({ err: error, requestId }, "request failed before it was dispatched");
@@ -88,7 +95,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
   }
 
   function route(request: Request, response: Response, requestId: string): void {
-    const safe = safeHeaders(requestId);
+    const safe = deps.safeHeaders(request, requestId);
     for (let i = 0; i < safe.length; i += 2) response.setHeader(safe[i]!, safe[i + 1]!);
     const problem = brokenHead(request);
     if (problem) {
@@ -116,7 +123,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
     if (!handler) return refuseUnknownMethod(request, response, path);
     const unary = deps.unaryCalls.get(path);
     if (unary && isUnaryJson(request, deps.maxBodyBytes)) return runUnary(unary, request, response, requestId);
-    void withRequestJson(() => callRpc(handler, request, response, requestId));
+    void withRequestJson(() => withLargeFields(() => callRpc(handler, request, response, requestId)));
   }
 
   async function callRpc(
@@ -142,7 +149,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
       const stream = streams && createStreamWriter(response, deps.streamStallMs);
       const deadlineMs = started + (timeoutOf(request.headers) ?? Number.POSITIVE_INFINITY);
       const values = createContextValues().set(requestIdKey, requestId).set(bodyReservationKey, reservation);
-      values.set(deadlineKey, deadlineMs);
+      values.set(deadlineKey, deadlineMs).set(onClosedKey, onClosed(response));
       if (stream) values.set(streamOutputKey, stream.output);
       const received = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
       const onLate = () => deps.metrics.requests.inc({ method, code: "deadline_exceeded" });
@@ -157,7 +164,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
       closeAfterUnreadBody(request, response);
       if (answer.status === 415) return sendText(response, 415, unsupportedType);
       if (stream) await stream.write(answer, () => dropRest(request));
-      else await universalResponseToNodeResponse(answer, response as never);
+      else await writeAnswer(response, answer);
     } catch (error) {
       // The client disconnected or the body ended early, so no answer can reach the client.
       if (ConnectError.from(error).code !== Code.Aborted)
@@ -189,6 +196,18 @@ export function sendText(response: Response, status: number, text: string): void
   response.setHeader("content-type", "text/plain; charset=utf-8");
   response.setHeader("content-length", Buffer.byteLength(text));
   response.end(text);
+}
+
+/** Returns a function that calls its listener when the response is closed, or at once if it is. */
+function onClosed(response: Response): (listener: () => void) => void {
+  let closed = response.destroyed;
+  response.once("close", () => {
+    closed = true;
+  });
+  return (listener) => {
+    if (closed) listener();
+    else response.once("close", listener);
+  };
 }
 
 type Handle = (request: UniversalServerRequest) => Promise<UniversalServerResponse>;

@@ -1,6 +1,6 @@
 /** The error funnel: the only place that turns errors of calls into Connect errors, and rewrites errors that Connect words badly. Called by
  * router.ts, unary-json.ts, dispatch.ts and people/pages.ts. */
-import { create } from "@bufbuild/protobuf";
+import { create, type DescMethod } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
@@ -47,6 +47,11 @@ const takeKeys = /^EmailService\/(SendEmail|SendEmailBatch)$/;
 /** Methods that only read, by the names that the contract uses. */
 const readOnly = /\/(Get|List|Stream|Export)[A-Z]/;
 
+/** Whether a method changes nothing, so that its answer may still be refused after its handler has run. */
+export function isReadOnly(method: DescMethod): boolean {
+  return readOnly.test(`${method.parent.name}/${method.name}`);
+}
+
 function factsOf({ method, header }: FailedCall): CallFacts {
   const takesKey = takeKeys.test(method);
   return { reads: readOnly.test(method), takesKey, hasKey: takesKey && header?.("idempotency-key") !== undefined };
@@ -72,7 +77,7 @@ export function fromProblem(problem: Problem): ConnectError {
   if (problem.retryAfterMs !== undefined) {
     error.details.push({
       desc: RetryInfoSchema,
-      value: create(RetryInfoSchema, { retryDelay: durationFromMs(problem.retryAfterMs) }),
+      value: create(RetryInfoSchema, { retryDelay: durationFromMs(Math.ceil(problem.retryAfterMs)) }),
     });
     error.metadata.set("retry-after", String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))));
   }

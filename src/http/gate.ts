@@ -5,6 +5,7 @@ import { KeyPermission, type MethodPolicy, policy } from "../gen/v1/options_pb.t
 import { Problem } from "../ops/problem.ts";
 import { createTokenBuckets } from "../shares/token-bucket.ts";
 import { type Cancellation, unlessCanceled } from "./call.ts";
+import { ownerOf } from "./call-shares.ts";
 import type { Caller, Role } from "./caller.ts";
 import { requireSaneTimeout } from "./timeout.ts";
 
@@ -16,8 +17,8 @@ export type SessionCallers = {
   identify(header: (name: string) => string | undefined, needsWorkspace: boolean): Promise<Caller | undefined>;
 };
 
-/** Counts one call of a key or a person; throws with the time to wait when the rate limit is reached. */
-export type CallLimit = { take(key: string, nowMs: number): void };
+/** Counts one call of a workspace; throws with the time to wait when the rate limit is reached. */
+export type CallLimit = { take(owner: string, nowMs: number): void };
 export type Rate = { perSecond: number; burst: number };
 
 export type GateDeps = {
@@ -40,7 +41,7 @@ export async function admit(deps: GateDeps, request: GateRequest): Promise<Calle
   requireProtocolHeader(request);
   requireSaneTimeout(request);
   const caller = await unlessCanceled(request.cancellation, identify(deps, request));
-  deps.callLimit.take(caller.person?.id ?? caller.keyId, performance.now());
+  deps.callLimit.take(ownerOf(caller), performance.now());
   if (caller.person) requireRole(request.method, caller.person.role);
   else requirePermission(request.method, caller.permission);
   return caller;
@@ -108,16 +109,16 @@ function policyOf(method: DescMethod): MethodPolicy {
   return found;
 }
 
-/** The rate limit of a key or a person: `burst` calls at once, then `perSecond`. */
+/** The rate limit of a workspace, or of a person who has not named one: `burst` calls at once, then `perSecond`. */
 export function createCallLimit({ perSecond, burst }: Rate): CallLimit {
   const buckets = createTokenBuckets({ burst, periodMs: 1000 / perSecond, maxKeys: 10_000 });
   return {
-    take(key, nowMs) {
-      const { waitMs } = buckets.take(key, nowMs);
+    take(owner, nowMs) {
+      const { waitMs } = buckets.take(owner, nowMs);
       if (waitMs === 0) return;
       throw new Problem(
         "resource_exhausted",
-        `The rate limit of ${perSecond} requests per second (burst ${burst}) is exceeded. Try again in ${waitMs} ms.`,
+        `The rate limit of this workspace, ${perSecond} requests per second (burst ${burst}), is exceeded. Try again in ${waitMs} ms.`,
         { retryAfterMs: waitMs },
       );
     },

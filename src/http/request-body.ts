@@ -8,6 +8,7 @@ import { createBudget } from "../shares/budget.ts";
 import { deadlinePassed } from "./call.ts";
 import { fromProblem } from "./errors.ts";
 import { lingerMs, type Request, type Response } from "./server.ts";
+import { type BodyWatch, watchSpeed } from "./slow-body.ts";
 
 /** Bodies up to this size are not counted. */
 const uncountedBytes = 64 * 1024;
@@ -23,8 +24,8 @@ export type BodySize = { declaredBytes: number | undefined; compressed: boolean 
 /** The memory of one request's body. */
 export type BodyReservation = {
   /** Called when the gate has admitted the caller: reserves the declared size, or throws `resource_exhausted`. */
-  reserve(workspaceId: string): void;
-  /** The body, counted chunk by chunk if its length was not declared. */
+  reserve(owner: string): void;
+  /** The body, counted chunk by chunk if its length was not declared. A body that arrives too slowly ends with an error. */
   metered(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Runs the call so that the decompressed size of its body is counted too. */
   run<T>(call: () => T): T;
@@ -89,12 +90,12 @@ export function createBodyMemory(totalBytes: number): BodyMemory {
     }
 
     return {
-      reserve(workspaceId) {
-        owner = workspaceId;
+      reserve(caller) {
+        owner = caller;
         if (request.declaredBytes !== undefined) grow(request.declaredBytes);
       },
       // The HTTP server enforces a declared length.
-      metered: (body) => (request.declaredBytes === undefined ? counted(body, growOrRefuse) : body),
+      metered: (body) => paced(request.declaredBytes === undefined ? counted(body, growOrRefuse) : body, onRefused),
       run: (call) => (request.compressed ? current.run({ grow: growOrRefuse }, call) : call()),
       release() {
         giveSmall();
@@ -141,28 +142,46 @@ export function bodyInTime(
   return Number.isFinite(deadlineMs) ? readInTime(body, deadlineMs, onLate) : body;
 }
 
-async function* readInTime(
+function readInTime(body: AsyncIterable<Uint8Array>, deadlineMs: number, onLate: () => void) {
+  return interruptible(body, (interrupt) => {
+    const expire = () => {
+      onLate();
+      interrupt(deadlinePassed());
+    };
+    const timer = setTimeout(expire, deadlineMs - performance.now());
+    return { received() {}, stop: () => clearTimeout(timer) };
+  });
+}
+
+/** Ends the body with an error when it arrives too slowly. */
+function paced(body: AsyncIterable<Uint8Array>, onSlow: () => void): AsyncIterable<Uint8Array> {
+  return interruptible(body, (interrupt) =>
+    watchSpeed((problem) => {
+      onSlow();
+      interrupt(problem);
+    }),
+  );
+}
+
+/** The body, which ends with an error when the watch interrupts it. */
+async function* interruptible(
   body: AsyncIterable<Uint8Array>,
-  deadlineMs: number,
-  onLate: () => void,
+  watch: (interrupt: (problem: Problem) => void) => BodyWatch,
 ): AsyncGenerator<Uint8Array> {
   const chunks = body[Symbol.asyncIterator]();
-  const late = Promise.withResolvers<never>();
-  late.promise.catch(() => {});
-  const expire = () => {
-    onLate();
-    late.reject(fromProblem(deadlinePassed()));
-  };
-  const timer = setTimeout(expire, deadlineMs - performance.now());
+  const interrupted = Promise.withResolvers<never>();
+  interrupted.promise.catch(() => {});
+  const watching = watch((problem) => interrupted.reject(fromProblem(problem)));
   try {
     for (;;) {
-      // The iterator is not closed at the deadline: that would close the connection before the error is sent.
-      const chunk = await Promise.race([chunks.next(), late.promise]);
+      // The iterator is not closed at an interruption: that would close the connection before the error is sent.
+      const chunk = await Promise.race([chunks.next(), interrupted.promise]);
       if (chunk.done) return;
+      watching.received(chunk.value.length);
       yield chunk.value;
     }
   } finally {
-    clearTimeout(timer);
+    watching.stop();
   }
 }
 

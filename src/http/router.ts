@@ -6,11 +6,15 @@ import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
+import type { LoopShare } from "../shares/loop-share.ts";
+import { type AnswerHold, type AnswerMemory, expectedBytesOf } from "./answer-memory.ts";
 import type { ServiceEntry } from "./call.ts";
 import { type Call, cancellationOf, withinDeadline } from "./call.ts";
+import { type CallShares, ownerOf } from "./call-shares.ts";
 import type { Caller } from "./caller.ts";
 import { codeName, toConnectError } from "./errors.ts";
 import { admit, type GateDeps } from "./gate.ts";
+import { createAnswerPreparer, largeFieldEncoder } from "./large-fields.ts";
 import { createJsonReader } from "./read-json.ts";
 import { bodyReservationKey, countDecompressed } from "./request-body.ts";
 import { jsonWriteOptions, streamOutputKey } from "./stream-output.ts";
@@ -21,6 +25,10 @@ export type RouterDeps = GateDeps & {
   log: Log;
   metrics: Metrics;
   maxBodyBytes: number;
+  /** The shares of workspaces in the calls in progress, in the memory of large answers, and in the event loop. */
+  calls: CallShares;
+  answers: AnswerMemory;
+  loop: LoopShare;
   /** Ends streams when the node shuts down. Unary calls in progress are finished. */
   shutdown: AbortSignal;
 };
@@ -29,6 +37,9 @@ export const requestIdKey = createContextKey("", { description: "request id" });
 /** When the deadline passes, as a value of performance.now(). Connect's own time left depends on the clock of the day, which may be set. */
 export const deadlineKey = createContextKey(Number.POSITIVE_INFINITY, { description: "deadline" });
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "caller" });
+const answerHoldKey = createContextKey<AnswerHold | undefined>(undefined, { description: "memory for the answer" });
+/** Calls a function when the response is closed, or at once if it is. */
+export const onClosedKey = createContextKey<(listener: () => void) => void>(() => {}, { description: "on closed" });
 
 export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]): Map<string, UniversalHandler> {
   const router = createConnectRouter({
@@ -52,22 +63,30 @@ export function createRouter(deps: RouterDeps, services: readonly ServiceEntry[]
 function jsonOptions(deps: RouterDeps, method: DescMethod) {
   const labels = { method: `${method.parent.name}/${method.name}`, code: "invalid_argument" };
   const textDecoder = createJsonReader(method.input, () => deps.metrics.requests.inc(labels));
-  return { ...jsonWriteOptions, ignoreUnknownFields: true, textDecoder };
+  return { ...jsonWriteOptions, ignoreUnknownFields: true, textDecoder, textEncoder: largeFieldEncoder };
 }
 
 type AnyHandler = (request: unknown, call: Call) => Promise<unknown> | AsyncIterable<unknown>;
 
 async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<void> {
+  const cancellation = cancellationOf(context.signal, context.values.get(deadlineKey));
   try {
     const caller = await admit(deps, {
       method: context.method,
       protocol: context.protocolName,
       header: (name) => context.requestHeader.get(name) ?? undefined,
       timeoutMs: () => context.timeoutMs(),
-      cancellation: cancellationOf(context.signal, context.values.get(deadlineKey)),
+      cancellation,
     });
     context.values.set(callerKey, caller);
-    context.values.get(bodyReservationKey)?.reserve(caller.workspaceId);
+    if (context.method.methodKind === "unary") {
+      const onClosed = context.values.get(onClosedKey);
+      onClosed(deps.calls.begin(caller));
+      const hold = deps.answers.open(ownerOf(caller), cancellation);
+      context.values.set(answerHoldKey, hold);
+      onClosed(hold.release);
+    }
+    context.values.get(bodyReservationKey)?.reserve(ownerOf(caller));
   } catch (error) {
     throw toCountedError(deps, context, error);
   }
@@ -75,16 +94,23 @@ async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<voi
 
 function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
   if (method.methodKind === "unary") {
+    const expectedBytes = expectedBytesOf(method);
+    const prepare = createAnswerPreparer(method, deps.loop);
     return async (request: unknown, context: HandlerContext) => {
+      const hold = context.values.get(answerHoldKey)!;
       try {
         rememberNotedJson(request as object);
-        const answer = await withinDeadline(
-          callFrom(context),
+        if (expectedBytes > 0) await hold.hold(expectedBytes);
+        const handled = await withinDeadline(
+          { ...callFrom(context), reserveAnswer: hold.hold },
           async (call) => await (handler(request, call) as Promise<unknown>),
         );
+        const isJson = context.requestHeader.get("content-type")?.includes("json") === true;
+        const answer = await prepare(handled, { isJson, hold, owner: ownerOf(context.values.get(callerKey)!) });
         deps.metrics.requests.inc({ method: `${method.parent.name}/${method.name}`, code: "ok" });
         return answer;
       } catch (error) {
+        hold.release();
         throw toCountedError(deps, context, error);
       }
     };

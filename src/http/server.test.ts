@@ -4,6 +4,7 @@ import { Agent, request as request1 } from "node:http";
 import { connect as connect2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
+import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
 import { createHttp, type HttpLimits, type Listener } from "./server.ts";
@@ -113,6 +114,61 @@ describe("a peer that stalls", () => {
     while (!lost) await session.request({ ":path": "/" }).toArray();
     assert.equal(session.closed, false);
     session.close();
+  });
+});
+
+describe("more connections than the share of one address", () => {
+  const limits = { connections: 4 };
+
+  async function getFrom(port: number, localAddress: string): Promise<string> {
+    const socket = connect({ port, host: "127.0.0.1", localAddress });
+    socket.on("error", () => {});
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    return Buffer.concat(await socket.toArray()).toString();
+  }
+
+  /** A silent connection that the test destroys. */
+  async function openSilent(port: number): Promise<Socket> {
+    const { socket, received } = await open(port);
+    received.catch(() => {});
+    return socket;
+  }
+
+  it("get an honest 429 or GOAWAY, while other addresses are served", async (t) => {
+    const { port } = await listen(t, { limits });
+    const flood = [await openSilent(port), await openSilent(port), await openSilent(port)];
+    const refusal = await getFrom(port, "127.0.0.1");
+    assert.match(refusal, /^HTTP\/1\.1 429 [\s\S]*Retry-After: 5\r\n[\s\S]*"code":"resource_exhausted"/);
+    assert.match(refusal, /google\.rpc\.RetryInfo/);
+    const goaway = Buffer.from(await (await open(port, preface)).received, "latin1");
+    assert.deepEqual([goaway[3], goaway[12], goaway.readUInt32BE(goaway.length - 4)], [4, 7, 11]);
+    assert.match(await getFrom(port, "127.0.0.2"), /^HTTP\/1\.1 200/);
+    flood[0]!.destroy();
+    await until("a place", async () => (await getFrom(port, "127.0.0.1")).startsWith("HTTP/1.1 200"));
+    for (const socket of flood) socket.destroy();
+  });
+
+  it("on a full port, an idle connection of the largest holder gives way, and one with a request in progress does not", async (t) => {
+    const started = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    const handle: Listener = (request, response) => {
+      if (request.url !== "/slow") return void response.end("ok");
+      started.resolve();
+      void go.promise.then(() => response.end("done"));
+    };
+    const { port, url, connections } = await listen(t, { handle, limits });
+    const busy = fetch(`${url}/slow`);
+    await started.promise;
+    const idle = [await openSilent(port), await openSilent(port)];
+    const last = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
+    last.on("error", () => {});
+    await until("a full port", () => connections() === 4);
+    assert.match(await getFrom(port, "127.0.0.3"), /^HTTP\/1\.1 200/);
+    await until("an idle connection to end", () => idle.some((socket) => socket.closed));
+    go.resolve();
+    assert.equal(await (await busy).text(), "done");
+    for (const socket of idle) socket.destroy();
+    last.destroy();
   });
 });
 

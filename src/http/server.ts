@@ -11,6 +11,7 @@ import {
 import type { AddressInfo, Socket } from "node:net";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
+import { createPortConnections, http2Refusal, maxRefusals, tooManyConnections } from "./connections.ts";
 
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
@@ -23,6 +24,8 @@ export type HttpOptions = {
   metrics: Metrics;
   handle: Listener;
   limits?: Partial<HttpLimits>;
+  /** Whether a peer is a proxy of ours, which forwards the requests of many clients. */
+  isTrustedProxy?(address: string): boolean;
 };
 
 export type HttpLimits = typeof defaultLimits;
@@ -38,6 +41,8 @@ const defaultLimits = {
   headerBytes: 16 * 1024,
   headers: 100,
   connections: 10_000,
+  /** One address may hold this many times the number of free connections: three quarters if it is the only one. */
+  shareFactor: 3,
   streamsPerConnection: 250,
 };
 
@@ -55,7 +60,7 @@ export function createHttp(options: HttpOptions) {
     noDelay: true,
   });
   http1.maxHeadersCount = limits.headers;
-  http1.maxConnections = limits.connections;
+  http1.maxConnections = limits.connections + maxRefusals;
   http1.setTimeout(limits.requestMs);
   const http2 = createHttp2({
     settings: {
@@ -68,19 +73,38 @@ export function createHttp(options: HttpOptions) {
   const sessions = new Set<ServerHttp2Session>();
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
+  const { connections, shareFactor } = limits;
+  const port = createPortConnections({
+    connections,
+    shareFactor,
+    isTrustedProxy: options.isTrustedProxy ?? (() => false),
+  });
+  const refused = new Set<Socket>();
   const answering = new Set<ServerResponse>();
   let stopping = false;
 
   http1.on("request", (request, response) => {
     answering.add(response);
-    response.once("close", () => answering.delete(response));
+    const use = port.useOf(request.socket);
+    use?.begin();
+    response.once("close", () => {
+      answering.delete(response);
+      use?.end();
+    });
     if (stopping) response.shouldKeepAlive = false;
     options.handle(request, response);
   });
   http2.on("request", options.handle);
+  /** The socket that becomes a session: a session shows only a proxy of its socket. */
+  let becoming: Socket | undefined;
   http2.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
+    const use = becoming && port.useOf(becoming);
+    session.on("stream", (stream) => {
+      use?.begin();
+      stream.once("close", () => use?.end());
+    });
     if (stopping) session.close();
   });
   rejectBrokenHttp1(http1, { metrics: options.metrics, answering });
@@ -95,14 +119,35 @@ export function createHttp(options: HttpOptions) {
     // A peer may reset the connection at any time, even before a protocol server has the socket.
     socket.on("error", () => socket.destroy());
     undecided.add(socket);
+    const decided = () => undecided.delete(socket);
+    if (!port.admit(socket)) return refuseConnection(socket, decided);
     detectProtocol(socket, {
-      metrics: options.metrics,
       withinMs: limits.headMs,
       http1: () => serveHttp1.call(http1, socket),
-      http2: () => http2.emit("connection", socket),
-      decided: () => undecided.delete(socket),
+      http2() {
+        becoming = socket;
+        http2.emit("connection", socket);
+        becoming = undefined;
+      },
+      silent: () => options.metrics.brokenRequests.inc({ reason: "silent" }),
+      decided,
     });
   });
+
+  /** Answers a connection over the share in its protocol and closes it. Only so many get an answer, because each one needs a socket. */
+  function refuseConnection(socket: Socket, decided: () => void): void {
+    options.metrics.brokenRequests.inc({ reason: "connections" });
+    if (refused.size >= maxRefusals) return void socket.destroy();
+    refused.add(socket);
+    socket.once("close", () => refused.delete(socket));
+    detectProtocol(socket, {
+      withinMs: lingerMs,
+      http1: () => endAfter(socket, tooManyConnections()),
+      http2: () => endAfter(socket, http2Refusal),
+      silent() {},
+      decided,
+    });
+  }
 
   return {
     async start(): Promise<AddressInfo> {
@@ -131,16 +176,18 @@ export function createHttp(options: HttpOptions) {
       clearInterval(idle);
       clearTimeout(force);
     },
+    /** Open connections, refused ones excepted. */
+    connections: port.count,
   };
 }
 
-type Protocols = { metrics: Metrics; withinMs: number; http1(): void; http2(): void; decided(): void };
+type Protocols = { withinMs: number; http1(): void; http2(): void; silent(): void; decided(): void };
 
 /** Node's h2c server does not speak HTTP/1.1, so the first bytes decide which server gets the connection. */
-function detectProtocol(socket: Socket, { metrics, withinMs, http1, http2, decided }: Protocols): void {
+function detectProtocol(socket: Socket, { withinMs, http1, http2, silent, decided }: Protocols): void {
   let seen: Buffer = Buffer.alloc(0);
   const tooSlow = setTimeout(() => {
-    metrics.brokenRequests.inc({ reason: "silent" });
+    silent();
     socket.destroy();
   }, withinMs);
   const onGone = () => {
@@ -183,11 +230,15 @@ function rejectBrokenHttp1(http1: Server, deps: { metrics: Metrics; answering: S
   http1.on("connect", (_request, socket) => refuse(socket as Socket, "405 Method Not Allowed"));
 }
 
-/** Reads and drops what the peer still sends for `lingerMs`: a reset would make the peer lose the response. */
 function refuse(socket: Socket, status: string): void {
+  endAfter(socket, `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+/** Reads and drops what the peer still sends for `lingerMs`: a reset would make the peer lose the response. */
+function endAfter(socket: Socket, answer: string | Buffer): void {
   socket.on("error", () => socket.destroy());
   socket.resume();
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  socket.end(answer);
   setTimeout(() => socket.destroy(), lingerMs).unref();
 }
 

@@ -13,11 +13,14 @@ import { silentLog } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { createLoopShare } from "../shares/loop-share.ts";
+import { createAnswerMemory } from "./answer-memory.ts";
 import { serve } from "./call.ts";
+import { createCallShares } from "./call-shares.ts";
 import { createDispatch } from "./dispatch.ts";
 import { createCallLimit } from "./gate.ts";
 import { type BodyMemory, createBodyMemory } from "./request-body.ts";
 import { createRouter, type RouterDeps } from "./router.ts";
+import { createSafeHeaders } from "./safe-headers.ts";
 import { createHttp } from "./server.ts";
 import { createUnaryCalls } from "./unary-json.ts";
 
@@ -50,6 +53,9 @@ before(async () => {
     shutdown: new AbortController().signal,
     authenticator: createAuthenticator({ sql, log }),
     callLimit: createCallLimit({ perSecond: 1e6, burst: 1e6 }),
+    calls: createCallShares(),
+    answers: createAnswerMemory(),
+    loop: createLoopShare(),
   };
   const services = [
     serve(EmailService, {
@@ -60,16 +66,18 @@ before(async () => {
     }),
   ];
   bodies = createBodyMemory(2 * large);
+  const safeHeaders = createSafeHeaders();
   const handle = createDispatch({
     log,
     metrics,
     bodies,
-    loop: createLoopShare(),
+    loop: router.loop,
+    safeHeaders,
     maxBodyBytes: router.maxBodyBytes,
     corsOrigins: [allowed],
     streamStallMs: 60_000,
     rpcs: createRouter(router, services),
-    unaryCalls: createUnaryCalls({ ...router, bodies }, services),
+    unaryCalls: createUnaryCalls({ ...router, bodies, safeHeaders }, services),
     pages: new Map(),
     files: () => {},
   });

@@ -2,20 +2,24 @@
  * funnel as router.ts, which serves everything else. docs/decisions/0008-unary-json.md has the measurements. Called by dispatch.ts. */
 import type { ServerResponse } from "node:http";
 import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJson } from "@connectrpc/connect/protocol-connect";
+import { writeBody } from "./answer-body.ts";
+import { createJsonEncoder, encodeSlices } from "./answer-json.ts";
+import { type AnswerHold, expectedBytesOf, largeAnswerBytes } from "./answer-memory.ts";
 import type { ServiceEntry } from "./call.ts";
-import { type Call, CallCancellation, type Cancellation, withinDeadline } from "./call.ts";
-import { codeName, toConnectError } from "./errors.ts";
+import { type Call, CallCancellation, withinDeadline } from "./call.ts";
+import { ownerOf } from "./call-shares.ts";
+import { codeName, isReadOnly, toConnectError } from "./errors.ts";
 import { admit } from "./gate.ts";
 import { createRequestReader } from "./read-json.ts";
 import type { BodyMemory } from "./request-body.ts";
 import { closeAfterUnreadBody } from "./request-body.ts";
 import type { RouterDeps } from "./router.ts";
-import { safeHeaders } from "./safe-headers.ts";
+import type { SafeHeaders } from "./safe-headers.ts";
 import { lingerMs, type Request, type Response } from "./server.ts";
 import { jsonWriteOptions } from "./stream-output.ts";
 import { maxTimeoutMs, timeoutOf } from "./timeout.ts";
+import { readBody, readLargeBody } from "./unary-body.ts";
 
 export type UnaryCall = (request: Request, response: Response, requestId: string) => Promise<void>;
 type UnaryHandler = (request: unknown, call: Call) => Promise<unknown>;
@@ -28,7 +32,10 @@ export function isUnaryJson({ headers }: Request, maxBodyBytes: number): boolean
   return Number(headers["content-length"] ?? Number.NaN) <= maxBodyBytes;
 }
 
-export type UnaryDeps = RouterDeps & { bodies: BodyMemory };
+export type UnaryDeps = RouterDeps & { bodies: BodyMemory; safeHeaders: SafeHeaders };
+
+/** The parsing of a larger body waits for its turn on the event loop, which it blocks for some milliseconds. */
+const longParseBytes = 1024 * 1024;
 
 export function createUnaryCalls(deps: UnaryDeps, services: readonly ServiceEntry[]): Map<string, UnaryCall> {
   const calls = new Map<string, UnaryCall>();
@@ -45,6 +52,10 @@ export function createUnaryCalls(deps: UnaryDeps, services: readonly ServiceEntr
 function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): UnaryCall {
   const methodName = `${method.parent.name}/${method.name}`;
   const read = createRequestReader(method.input);
+  const encoder = createJsonEncoder(method.output);
+  const expectedBytes = expectedBytesOf(method);
+  // The answer to a call that has stored something must not be refused. Such answers are short.
+  const countsAnswers = isReadOnly(method);
   return async (request, response, requestId) => {
     const started = performance.now();
     const header = (name: string) => request.headers[name] as string | undefined;
@@ -53,8 +64,12 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
     const late = () => cancellation.end("deadline passed");
     // The gate rejects a longer timeout.
     const timer = timeoutMs !== undefined && timeoutMs <= maxTimeoutMs ? setTimeout(late, timeoutMs) : undefined;
+    let endCall: (() => void) | undefined;
+    let hold: AnswerHold | undefined;
     response.once("close", () => {
       clearTimeout(timer);
+      endCall?.();
+      hold?.release();
       deps.metrics.requestSeconds.observe({ method: methodName }, (performance.now() - started) / 1000);
       if (!response.writableEnded) cancellation.end("caller left");
     });
@@ -64,68 +79,50 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
     const small = reservation ? undefined : readBody(request, cancellation);
     small?.catch(() => {});
     const timeLeftMs = () => (timeoutMs === undefined ? undefined : started + timeoutMs - performance.now());
+    /** The header fields of every answer, unless dispatch.ts has set them. */
+    const missingHeaders = () => (response.hasHeader("x-request-id") ? [] : deps.safeHeaders(request, requestId));
     try {
       const caller = await admit(deps, { method, protocol: "connect", header, timeoutMs: timeLeftMs, cancellation });
-      reservation?.reserve(caller.workspaceId);
-      const message = read(await (small ?? readLargeBody(request, length, cancellation)));
-      const answer = await withinDeadline({ caller, requestId, cancellation, timeLeftMs, header }, (call) =>
-        handler(message, call),
-      );
-      const text = toJsonString(method.output, create(method.output, answer as never), jsonWriteOptions);
+      endCall = deps.calls.begin(caller);
+      const owner = ownerOf(caller);
+      reservation?.reserve(owner);
+      const body = await (small ?? readLargeBody(request, length, cancellation));
+      if (body.length > longParseBytes) await deps.loop.turn(owner);
+      const message = read(body);
+      const holdAnswer = (bytes: number, isLoaded = false) => {
+        hold ??= deps.answers.open(owner, cancellation);
+        return hold.hold(bytes, { isLoaded });
+      };
+      if (expectedBytes > 0) await holdAnswer(expectedBytes);
+      const reserveAnswer = (bytes: number) => holdAnswer(bytes);
+      const context = { caller, requestId, cancellation, timeLeftMs, header, reserveAnswer };
+      const answer = create(method.output, (await withinDeadline(context, (call) => handler(message, call))) as never);
+      const large = encoder.largeFields(answer);
+      const text = large.length > 0 ? "" : toJsonString(method.output, answer, jsonWriteOptions);
+      const largeBytes = large.reduce((sum, { value }) => sum + value.length, text.length);
+      if (countsAnswers && (hold || largeBytes > largeAnswerBytes)) await holdAnswer(largeBytes, true);
       deps.metrics.requests.inc({ method: methodName, code: "ok" });
-      send(response, 200, missingHeaders(response, requestId), text);
+      if (largeBytes <= largeAnswerBytes) return send(response, 200, missingHeaders(), text);
+      reservation?.release();
+      const pieces = large.length > 0 ? encoder.pieces(answer, large) : [text];
+      await sendSlices(
+        response,
+        missingHeaders(),
+        encodeSlices(pieces, () => deps.loop.turn(owner)),
+      );
     } catch (error) {
       const failure = toConnectError(error, { log: deps.log, requestId, method: methodName, header });
       deps.metrics.requests.inc({ method: methodName, code: codeName(failure) });
+      hold?.release();
+      if (response.headersSent) return void response.destroy();
       if (small) await atMost(lingerMs, small);
       else closeAfterUnreadBody(request, response);
-      const headers = [...missingHeaders(response, requestId), ...[...failure.metadata].flat()];
+      const headers = [...missingHeaders(), ...[...failure.metadata].flat()];
       send(response, codeToHttpStatus(failure.code), headers, JSON.stringify(errorToJson(failure, undefined)));
     } finally {
       reservation?.release();
     }
   };
-}
-
-/** The header fields of every answer, unless dispatch.ts has set them. */
-function missingHeaders(response: Response, requestId: string): string[] {
-  return response.hasHeader("x-request-id") ? [] : safeHeaders(requestId);
-}
-
-/** Reads a small body. Node enforces its declared length. */
-async function readBody(request: Request, cancellation: Cancellation): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  await readChunks(request, cancellation, (chunk) => chunks.push(chunk));
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-}
-
-/** Reads a large body into one buffer, so that it is in memory only once. */
-async function readLargeBody(request: Request, length: number, cancellation: Cancellation): Promise<Uint8Array> {
-  const body = Buffer.allocUnsafeSlow(length);
-  let at = 0;
-  await readChunks(request, cancellation, (chunk) => {
-    at += chunk.copy(body, at);
-  });
-  return body.subarray(0, at);
-}
-
-/** Reads until the body ends or the call is canceled. On cancellation it pauses the request and drops its listeners. */
-function readChunks(request: Request, cancellation: Cancellation, take: (chunk: Buffer) => void): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const finish = (act: () => void) => {
-      unsubscribe();
-      request.off("data", take).off("end", onEnd).off("close", onBroken).off("error", onBroken);
-      act();
-    };
-    const onEnd = () => finish(resolve);
-    const onBroken = () =>
-      finish(() => reject(new ConnectError("the request ended before its body was complete", Code.Canceled)));
-    const unsubscribe = cancellation.onCancel(() => {
-      request.pause();
-      finish(() => reject(cancellation.reason()));
-    });
-    request.on("data", take).on("end", onEnd).on("close", onBroken).on("error", onBroken);
-  });
 }
 
 /** Waits until the work has succeeded or failed, but no longer than `ms`. */
@@ -144,4 +141,12 @@ function send(response: Response, status: number, headers: string[], body: strin
   // One writeHead with all fields: setting each field takes three times as long.
   (response as ServerResponse).writeHead(status, headers);
   response.end(body);
+}
+
+/** Sends a large answer slice by slice, as its client reads. */
+async function sendSlices(response: Response, headers: string[], slices: AsyncIterable<Uint8Array>): Promise<void> {
+  if (response.headersSent || response.destroyed) return;
+  headers.push("content-type", "application/json");
+  (response as ServerResponse).writeHead(200, headers);
+  await writeBody(response, slices);
 }

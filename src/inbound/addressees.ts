@@ -6,18 +6,25 @@ import { parseAddress } from "../mail/address.ts";
 import { type ReturnPathKey, readReturnPath } from "../mail/return-path.ts";
 import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import type { createPostmaster } from "./postmaster.ts";
 import { hasProvedDomain } from "./store/inbound.ts";
 
 export type Addressee =
   | { kind: "domain"; address: string; domain: ReceivingDomain }
-  /** The return path of an email that we sent, for bounces and automatic answers. */
-  | { kind: "return"; address: string; emailId: string }
+  /** The return path of a copy that we sent, for bounces and automatic answers. Without a position, it is a path of an earlier release. */
+  | { kind: "return"; address: string; emailId: string; position: number | undefined }
   | { kind: "feedback"; address: string };
 
 export type AddresseeResult = { addressee: Addressee } | { reply: string };
 
 /** `nowMs` is a monotonic clock. */
-export type AddresseesDeps = { sql: Sql; zone: string; returnPathKey: ReturnPathKey; nowMs?(): number };
+export type AddresseesDeps = {
+  sql: Sql;
+  zone: string;
+  returnPathKey: ReturnPathKey;
+  postmasterOf: ReturnType<typeof createPostmaster>;
+  nowMs?(): number;
+};
 
 /** Long enough for RCPT and the message that follows. A change of the domain takes effect after this time. */
 const cacheMs = 5000;
@@ -40,13 +47,18 @@ export function createAddressees(deps: AddresseesDeps) {
   return async function findAddressee(text: string): Promise<AddresseeResult> {
     // Source routes (RFC 5321 Appendix C) and the percent hack (RFC 1123 §5.2.16) ask for relaying.
     if (/^@|[%!]/.test(text)) return { reply: "550 5.7.1 no relaying: send to the final address" };
+    const postmaster = deps.postmasterOf(text);
+    if (postmaster) return { addressee: { kind: "domain", address: postmaster.address, domain: postmaster.domain } };
     const parsed = parseAddress(text);
     if (!parsed.ok) return { reply: "553 5.1.3 the address is not valid" };
     const { address, domain } = parsed.address;
     const returned = readReturnPath(address, returnPathKey);
-    const emailId = returned && fromWireId("email", returned);
+    const emailId = returned && fromWireId("email", returned.emailId);
     // The token proves that we made the return path, so the domain does not matter: it may have been renamed or deleted since.
-    if (emailId) return { addressee: { kind: "return", address: address.toLowerCase(), emailId } };
+    if (emailId) {
+      const { position } = returned;
+      return { addressee: { kind: "return", address: address.toLowerCase(), emailId, position } };
+    }
     if (domain === `feedback.${zone}`) return { addressee: { kind: "feedback", address } };
     const receiving = await domainOf(domain);
     if (receiving === "later")

@@ -1,29 +1,28 @@
 /** Inbound receives mail for registered domains, and bounces and complaints about mail that we sent.
- * Parts: addressees.ts (recipients), parser.ts (content), verdicts.ts (SPF, DKIM, DMARC), reports.ts (bounces), store/, service.ts (API).
+ * Parts: addressees.ts (recipients), reader.ts and threads.ts (content, and SPF, DKIM, DMARC in threads), reports.ts (bounces), store/, service.ts (API).
  * `createReceive` is the policy of the SMTP server, which calls it at RCPT and after the final dot. Continue with addressees.ts. */
 import { createHash } from "node:crypto";
 import type { Digest } from "../mail/message/digest.ts";
-import { shapeProblem } from "../mail/message/limits.ts";
+import { headerProblem } from "../mail/message/limits.ts";
 import { readMessageId } from "../mail/message-id.ts";
 import type { Log } from "../ops/log.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { IncomingMail, ServerPolicy } from "../smtp/server/session.ts";
 import type { Addressee, createAddressees } from "./addressees.ts";
-import type { Parser } from "./parser.ts";
+import type { Reader } from "./reader.ts";
 import type { createReports } from "./reports.ts";
 import { receivedPayload, repliedPayload, type Verdicts, verdictsOnWire } from "./rules/events.ts";
 import { findParent, findReturned, type ParentEmail } from "./store/emails.ts";
 import { createInboundStore, type NewInbound } from "./store/inbound.ts";
-import type { Authenticator } from "./verdicts.ts";
+import type { ArrivedDigest } from "./thread-messages.ts";
 
 export type ReceiveDeps = {
   sql: Sql;
   log: Log;
   nowMs(): number;
   findAddressee: ReturnType<typeof createAddressees>;
-  parser: Parser;
-  verdicts: Authenticator;
+  reader: Reader;
   reports: ReturnType<typeof createReports>;
   onEvent(): void;
   /** Whether the workspace may get another message now. */
@@ -43,7 +42,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
   const inboundStore = createInboundStore(sql, { onStored: deps.onEvent });
 
   async function receive(mail: IncomingMail): Promise<string> {
-    const problem = shapeProblem(mail.message);
+    const problem = headerProblem(mail.message);
     if (problem) return problem;
     const addressees: Addressee[] = [];
     for (const address of mail.recipients) {
@@ -52,32 +51,28 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       if ("reply" in result) return deferredReply;
       addressees.push(result.addressee);
     }
-    // Starts the checks now, so that they run while the message is parsed.
-    const checking = addressees.some(({ kind }) => kind === "domain") ? deps.verdicts(mail) : undefined;
-    const parsed = await deps.parser.digest(mail.message, mail.sender);
-    if ("problem" in parsed)
-      return parsed.problem === "late" ? deferredReply : "554 5.6.0 the message cannot be parsed";
-    const { digest } = parsed;
+    const read = await deps.reader.digest(mail);
+    if ("reply" in read) return read.reply;
+    const { digest } = read;
     const { report } = digest;
     const feedback = addressees.some(({ kind }) => kind === "feedback");
     if (feedback && report?.kind !== "complaint" && addressees.every(({ kind }) => kind === "feedback"))
       return "550 5.7.1 this address accepts only feedback reports (RFC 5965)";
-    if (feedback && report?.kind === "complaint") await deps.reports.complaint(report, { raw: mail.message });
+    if (feedback && report?.kind === "complaint") await deps.reports.complaint(report);
     const targets = targetsOf(addressees);
     for (const addressee of addressees) {
-      if (addressee.kind === "return") await handleReturn(mail, digest, addressee, targets);
+      if (addressee.kind === "return") await handleReturn(digest, addressee, targets);
     }
     if (targets.length === 0) return acceptedReply;
-    const verdicts = await (checking ?? deps.verdicts(mail));
+    const verdicts = await deps.reader.verify(mail);
     for (const target of targets) await store(mail, digest, verdicts, target);
     return acceptedReply;
   }
 
   /** Mail to a return path: a bounce, a complaint, or an automatic answer (RFC 3834 §4), which becomes another target. */
   async function handleReturn(
-    mail: IncomingMail,
     { report }: Digest,
-    { emailId, address }: Addressee & { kind: "return" },
+    { emailId, position, address }: Addressee & { kind: "return" },
     targets: Target[],
   ): Promise<void> {
     const email = await findReturned(sql, emailId);
@@ -86,13 +81,13 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
         { emailId: toWireId("email", emailId) },
         "ignored mail to the return path of an email that is no longer stored",
       );
-    if (report?.kind === "bounce") return await deps.reports.bounce(email, report);
-    if (report?.kind === "complaint") return await deps.reports.complaint(report, { raw: mail.message, emailId });
+    if (report?.kind === "bounce") return await deps.reports.bounce(email, position, report);
+    if (report?.kind === "complaint") return await deps.reports.complaint(report, { emailId, position });
     const { workspaceId, domainId, domain } = email;
     targets.push({ workspaceId, domainId, domain, addresses: [address], parent: email });
   }
 
-  async function store(mail: IncomingMail, digest: Digest, verdicts: Verdicts, target: Target): Promise<void> {
+  async function store(mail: IncomingMail, digest: ArrivedDigest, verdicts: Verdicts, target: Target): Promise<void> {
     const parent = target.parent ?? (await findParent(sql, target.workspaceId, candidatesOf(digest)));
     const item = inboundOf({ mail, digest, verdicts, target, parent, nowMs: deps.nowMs() });
     const stored = await inboundStore.store(item);
@@ -160,7 +155,7 @@ function candidatesOf({ repliesTo }: Digest): { id: string; messageId: string }[
 
 type InboundInput = {
   mail: IncomingMail;
-  digest: Digest;
+  digest: ArrivedDigest;
   verdicts: Verdicts;
   target: Target;
   parent: ParentEmail | undefined;
@@ -169,7 +164,7 @@ type InboundInput = {
 
 function inboundOf({ mail, digest, verdicts, target, parent, nowMs }: InboundInput): NewInbound {
   const id = makeUuid(nowMs);
-  const contentHash = createHash("sha256").update(mail.message).digest("hex");
+  const { contentHash } = digest;
   // RFC 3834 §2: an automatic answer is not a reply, so that programs that act on replies do not act on it.
   const kind = parent && !digest.automatic ? "reply" : "received";
   const { from, subject, body, newText, html, messageId, inReplyTo, attachments } = digest;
@@ -209,7 +204,8 @@ function inboundOf({ mail, digest, verdicts, target, parent, nowMs }: InboundInp
     kind,
     autoSubmitted: digest.automatic,
     contentHash,
-    summary: { references: digest.references, attachments },
+    summary: { references: digest.references, attachments, positions: digest.positions },
+    texts: digest.complete ? { body, newText, html } : undefined,
     verdicts: verdictsOnWire(verdicts),
     event: { id: makeUuid(nowMs), type: kind === "reply" ? "email.replied" : "email.received", payload },
     parent: parent && { id: parent.id, messageId: parent.messageId, metadata: parent.metadata },

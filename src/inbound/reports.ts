@@ -1,27 +1,99 @@
-/** Handles bounces and complaints: finds their recipients and writes status, suppression and event. Called by receive.ts. */
+/** Handles bounces and complaints: finds the recipient by a token of ours and writes status, suppression and event. Reports without a
+ * valid token change nothing; they are listed for the workspace, or only counted. Called by receive.ts. */
 import { createHash } from "node:crypto";
+import { readMessageId } from "../mail/message-id.ts";
 import type { BounceReport } from "../mail/report/bounce.ts";
 import type { ComplaintReport } from "../mail/report/complaint.ts";
 import { type ReturnPathKey, readReturnPath } from "../mail/return-path.ts";
 import type { Log } from "../ops/log.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { attribute, type ReportKind, type UnattributedReason } from "./rules/attribution.ts";
 import { complainedPayload } from "./rules/events.ts";
 import { judgeReturned } from "./rules/returned.ts";
-import { findReturned, type ReturnedEmail } from "./store/emails.ts";
+import { findByMessageId, findReturned, type ReturnedEmail } from "./store/emails.ts";
 import { settleReturned, storeComplaint } from "./store/returns.ts";
+import { storeUnattributed } from "./store/unattributed.ts";
 
-export type ReportsDeps = { sql: Sql; log: Log; nowMs(): number; returnPathKey: ReturnPathKey; onEvent(): void };
+export type ReportsDeps = {
+  sql: Sql;
+  log: Log;
+  nowMs(): number;
+  returnPathKey: ReturnPathKey;
+  onEvent(): void;
+  /** For metrics. `listed`: the workspace can read it. */
+  onUnattributed(kind: ReportKind, listed: boolean): void;
+};
+
+/** A copy that we sent. Without a position, all recipients of the email share its return path. */
+type SentCopy = { emailId: string; position: number | undefined };
 
 export function createReports(deps: ReportsDeps) {
   const { sql, log } = deps;
+
+  /** The report changes nothing. */
+  async function list(
+    email: { workspaceId: string; id: string },
+    about: { kind: ReportKind; reason: UnattributedReason; named: readonly string[] },
+  ): Promise<void> {
+    const { kind, reason } = about;
+    const namedRecipient = storable(about.named[0] ?? "").slice(0, maxNamedCharacters);
+    const id = makeUuid(deps.nowMs());
+    const { workspaceId } = email;
+    await storeUnattributed(sql, { id, workspaceId, emailId: email.id, kind, reason, namedRecipient });
+    deps.onUnattributed(kind, true);
+    log.info({ emailId: toWireId("email", email.id), kind, reason }, "listed a report that is about no recipient");
+  }
+
+  function ignore(kind: ReportKind): void {
+    deps.onUnattributed(kind, false);
+    log.info({ kind }, "ignored a report that is not about a stored email");
+  }
+
+  /** A complaint without a valid token. Its Message-ID tells the workspace, and proves nothing. */
+  async function complaintWithoutToken(report: ComplaintReport): Promise<void> {
+    const ours = readMessageId(report.originalMessageId);
+    const id = ours && fromWireId("email", ours.emailId);
+    const messageId = report.originalMessageId;
+    const email = id && (await findByMessageId(sql, { emailId: id, domain: ours.domain, messageId }));
+    if (!email) return ignore("complaint");
+    const reason = report.returnPaths.length > 0 ? "invalid_token" : "no_token";
+    await list(email, { kind: "complaint", reason, named: report.recipients });
+  }
+
+  /** The copy that a report contains, or that it was sent to the return path of. */
+  function copyOf(report: ComplaintReport, addressed: SentCopy | undefined): SentCopy | undefined {
+    for (const path of report.returnPaths) {
+      const copy = readReturnPath(path, deps.returnPathKey);
+      const emailId = copy && fromWireId("email", copy.emailId);
+      if (emailId) return { emailId, position: copy.position };
+    }
+    return addressed;
+  }
+
   return {
-    async bounce(email: ReturnedEmail, report: BounceReport): Promise<void> {
-      const returned = judgeReturned(email.recipients, report.recipients);
-      const recipients = returned.map(({ recipient, outcome, remoteMta }) => ({
+    /** A report to the return path of an email. It moves the recipient of that path, whatever addresses it names. */
+    async bounce(email: ReturnedEmail, position: number | undefined, report: BounceReport): Promise<void> {
+      const failed = report.recipients.filter(({ action }) => action === "failed");
+      const emailId = toWireId("email", email.id);
+      if (failed.length === 0) return log.info({ emailId }, "received a delivery report without a failure");
+      const attribution = attribute("bounce", position, email.recipients);
+      if ("reason" in attribution) {
+        const named = failed.flatMap(({ addresses }) => addresses);
+        return await list(email, { kind: "bounce", reason: attribution.reason, named });
+      }
+      const { recipient } = attribution;
+      const returned = judgeReturned(recipient.address, report.recipients);
+      if (!returned) return log.info({ emailId }, "received a delivery report without a failure");
+      const { outcome, remoteMta } = returned;
+      const reply = storable(outcome.reply ?? outcome.reason);
+      const remoteMx = storable(remoteMta);
+      const bounced = await settleReturned(sql, {
+        workspaceId: email.workspaceId,
+        emailId: email.id,
         position: recipient.position,
-        reply: storable(outcome.reply ?? outcome.reason),
-        remoteMx: storable(remoteMta),
+        reply,
+        remoteMx,
         suppress: outcome.suppress ? recipient.address.toLowerCase() : undefined,
         event: {
           id: makeUuid(deps.nowMs()),
@@ -30,51 +102,45 @@ export function createReports(deps: ReportsDeps) {
             bounceType: `BOUNCE_TYPE_${(outcome.bounceType ?? "undetermined").toUpperCase()}`,
             category: outcome.category.replaceAll("-", "_"),
             enhancedCode: outcome.enhancedCode ?? "",
-            smtpReply: storable(outcome.reply ?? outcome.reason),
-            remoteMx: storable(remoteMta),
+            smtpReply: reply,
+            remoteMx,
             attempts: recipient.attempts,
           },
         },
-      }));
-      const bounced =
-        recipients.length === 0
-          ? []
-          : await settleReturned(sql, { workspaceId: email.workspaceId, emailId: email.id, recipients });
-      if (bounced.length > 0) deps.onEvent();
-      log.info(
-        { emailId: toWireId("email", email.id), named: report.recipients.length, bounced: bounced.length },
-        "received a delivery report",
-      );
+      });
+      if (bounced) deps.onEvent();
+      log.info({ emailId, bounced }, "received a delivery report");
     },
 
-    /** Only a report that contains one of our return paths, or was sent to one, counts: the rest of a report can be forged. */
-    async complaint(report: ComplaintReport, about: { raw: Buffer; emailId?: string }): Promise<void> {
-      const ids = report.returnPaths.flatMap((path) => readReturnPath(path, deps.returnPathKey) ?? []);
-      const emailId = ids[0] ? fromWireId("email", ids[0]) : about.emailId;
-      const email = emailId ? await findReturned(sql, emailId) : undefined;
-      if (!email) {
-        log.info({ token: emailId !== undefined }, "ignored a complaint that is not about a stored email");
-        return;
-      }
-      const addresses = complainers(email, report);
+    /** Counts for the recipient whose token the report contains. `addressed`: the return path that the report was sent to. */
+    async complaint(report: ComplaintReport, addressed?: SentCopy): Promise<void> {
+      const copy = copyOf(report, addressed);
+      if (!copy) return await complaintWithoutToken(report);
+      const email = await findReturned(sql, copy.emailId);
+      if (!email) return ignore("complaint");
+      const attribution = attribute("complaint", copy.position, email.recipients);
+      if ("reason" in attribution)
+        return await list(email, { kind: "complaint", reason: attribution.reason, named: report.recipients });
+      const { address, position } = attribution.recipient;
+      const isSpam = report.feedbackType !== "not-spam";
       const event = {
         id: makeUuid(deps.nowMs()),
         payload: complainedPayload({
-          recipients: addresses,
+          recipients: [address],
           feedbackType: report.feedbackType,
           userAgent: storable(report.userAgent),
           arrivedAt: report.arrivedAt,
         }),
       };
-      const fingerprint = createHash("sha256").update(`complaint\0${email.id}\0`).update(about.raw).digest("hex");
-      // A report that a message is not spam becomes an event but suppresses no address.
-      const suppress = report.feedbackType === "not-spam" ? [] : addresses;
+      // One complaint for each copy, and one report that it is not spam: the receiver of a copy could write any number of different reports.
+      const fingerprint = createHash("sha256").update(`complaint\0${email.id}\0${position}\0${isSpam}`).digest("hex");
       const stored = await storeComplaint(sql, {
         workspaceId: email.workspaceId,
         email,
         fingerprint,
         event,
-        addresses: suppress,
+        // A report that a message is not spam becomes an event but suppresses no address.
+        suppress: isSpam ? address : undefined,
       });
       if (stored) deps.onEvent();
       log.info({ emailId: toWireId("email", email.id), again: !stored }, "received a complaint");
@@ -82,19 +148,7 @@ export function createReports(deps: ReportsDeps) {
   };
 }
 
-/** The recipients that the report names in its fields, else the only recipient, else the one that the message's To field names. */
-function complainers(email: ReturnedEmail, report: ComplaintReport): string[] {
-  const all = email.recipients.map(({ address }) => address);
-  const among = (named: readonly string[]) => {
-    const lower = new Set(named.map((address) => address.toLowerCase()));
-    return all.filter((address) => lower.has(address.toLowerCase()));
-  };
-  const named = among(report.recipients);
-  if (named.length > 0) return named;
-  if (all.length === 1) return all;
-  const inHeader = among(report.originalTo);
-  return inHeader.length === 1 ? inHeader : [];
-}
+const maxNamedCharacters = 320;
 
 /** Removes what PostgreSQL cannot store: NUL and lone surrogates. */
 function storable(text: string): string {

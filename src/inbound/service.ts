@@ -2,17 +2,21 @@
 import { fromJson } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { VerdictsSchema } from "../gen/v1/event_pb.ts";
-import { InboundService } from "../gen/v1/inbound_pb.ts";
+import { InboundService, UnattributedReportKind, UnattributedReportReason } from "../gen/v1/inbound_pb.ts";
 import type { Call } from "../http/call.ts";
 import { serve } from "../http/call.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { openInbound } from "./open.ts";
-import { getInbound, type InboundRow, listInbound, readInboundRaw } from "./store/reads.ts";
+import type { Reader } from "./reader.ts";
+import { explainUnattributed } from "./rules/attribution.ts";
+import { getInbound, type InboundRow, listInbound } from "./store/reads.ts";
+import { listUnattributed, type UnattributedRow } from "./store/unattributed.ts";
+import { createStoredMail } from "./stored.ts";
 
-export function createInboundService({ sql }: { sql: Sql }) {
+export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader }) {
+  const stored = createStoredMail({ sql, reader });
   return serve(InboundService, {
     async listInbound(request, call) {
       const page = keysetPage(request);
@@ -36,38 +40,71 @@ export function createInboundService({ sql }: { sql: Sql }) {
     },
 
     async getInbound(request, call) {
-      const { row, raw } = await find(request.id, call);
-      const { texts } = await openInbound(raw);
+      const row = await find(request.id, call);
+      const texts = await stored.texts(call.caller.workspaceId, row);
+      if (!texts) throw notFound("inbound message", request.id);
       return { inbound: onWire(row), ...texts };
     },
 
     async getInboundContent(request, call) {
-      const { raw } = await find(request.id, call);
+      const row = await find(request.id, call);
+      await call.reserveAnswer?.(2 * Number(row.sizeBytes));
+      const raw = await stored.content(call.caller.workspaceId, row);
+      if (!raw) throw notFound("inbound message", request.id);
       return { raw };
+    },
+
+    async listUnattributedReports(request, call) {
+      const page = keysetPage(request);
+      const { workspaceId } = call.caller;
+      const rows = await listUnattributed(sql, { workspaceId, before: page.before, limit: page.limit + 1 });
+      const cut = cutPage(rows, page.limit);
+      return { data: cut.rows.map(unattributedOnWire), nextPageToken: cut.nextPageToken };
     },
 
     async getInboundAttachment(request, call) {
       const { attachmentId } = request;
       const missing = (["id", "attachmentId"] as const).filter((field) => request[field] === "");
       if (missing.length > 0) throw invalid(missing.map((field) => ({ field, description: "is required" })));
-      const { row, raw } = await find(request.id, call);
+      const row = await find(request.id, call);
       const attachment = row.summary.attachments.find(({ id }) => id === attachmentId);
-      const { content } = attachment ? await openInbound(raw, attachmentId) : { content: undefined };
+      // The encoded part and the decoded content.
+      if (attachment) await call.reserveAnswer?.(3 * attachment.sizeBytes);
+      const content = attachment && (await stored.attachment(call.caller.workspaceId, row, attachmentId));
       if (!attachment || !content)
         throw new Problem("not_found", `The message ${request.id} has no attachment ${JSON.stringify(attachmentId)}.`);
       return { attachment, content };
     },
   });
 
-  async function find(wireId: string, call: Call): Promise<{ row: InboundRow; raw: Buffer }> {
+  async function find(wireId: string, call: Call): Promise<InboundRow> {
     if (wireId === "") throw invalid([{ field: "id", description: "is required: the id of an inbound message, in_…" }]);
-    const { workspaceId } = call.caller;
     const id = fromWireId("inbound", wireId);
-    const row = id && (await getInbound(sql, workspaceId, id));
-    const raw = row && (await readInboundRaw(sql, workspaceId, row.id));
-    if (!row || !raw) throw notFound("inbound message", wireId);
-    return { row, raw };
+    const row = id && (await getInbound(sql, call.caller.workspaceId, id));
+    if (!row) throw notFound("inbound message", wireId);
+    return row;
   }
+}
+
+const kindOnWire = { bounce: UnattributedReportKind.BOUNCE, complaint: UnattributedReportKind.COMPLAINT };
+const reasonOnWire = {
+  shared_path: UnattributedReportReason.SHARED_PATH,
+  expired: UnattributedReportReason.EXPIRED,
+  no_token: UnattributedReportReason.NO_TOKEN,
+  invalid_token: UnattributedReportReason.INVALID_TOKEN,
+};
+
+function unattributedOnWire(row: UnattributedRow) {
+  return {
+    emailId: toWireId("email", row.emailId),
+    kind: kindOnWire[row.kind],
+    reason: reasonOnWire[row.reason],
+    explanation: explainUnattributed(row.reason),
+    namedRecipient: row.namedRecipient,
+    reports: row.reports,
+    firstReceivedAt: timestampFromDate(row.firstAt),
+    lastReceivedAt: timestampFromDate(row.lastAt),
+  };
 }
 
 function onWire(row: InboundRow) {

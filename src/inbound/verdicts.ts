@@ -1,71 +1,79 @@
-/** Checks SPF, DKIM and DMARC of an inbound message with mailauth, using our resolver and limits on time and DNS queries. Called by
- * receive.ts. */
+/** Checks SPF, DKIM and DMARC of an inbound message with mailauth, with limits on time and DNS queries. Runs in the threads of threads.ts;
+ * `createVerdicts` is for programs that check a message of their own. */
 import { Readable } from "node:stream";
 import type { AuthenticateResult } from "mailauth";
-import { asNodeResolve } from "../dns/node-resolver.ts";
+import { asNodeResolve, type NodeResolve } from "../dns/node-resolver.ts";
 import type { Resolver } from "../dns/resolver.ts";
-import type { IncomingMail } from "../smtp/server/session.ts";
 import type { Verdicts, VerdictWord } from "./rules/events.ts";
 
-export type Authenticator = (mail: IncomingMail) => Promise<Verdicts>;
+/** What the checks need of an IncomingMail. */
+export type Judged = { message: Buffer; sender: string; client: { ip: string; helo: string } };
+
+export type JudgeOptions = {
+  hostname: string;
+  resolve: NodeResolve;
+  /** Called before each slice of the message, and after the last. What it throws ends the checks. */
+  onSlice?(slice: "next" | "none"): void;
+};
 
 /** The sender waits for the checks, and its DNS records decide how many queries they take. */
-const limitMs = 8000;
+export const verifyLimitMs = 8000;
 const maxQueries = 100;
 const sliceBytes = 64 * 1024;
 
-export function createVerdicts(deps: {
-  resolver: Resolver;
-  hostname: string;
-  onProblem(error: unknown): void;
-}): Authenticator {
-  return async (mail) => {
-    const signal = AbortSignal.timeout(limitMs);
-    const unknown: Verdicts = {
-      spf: "temperror",
-      spfDomain: "",
-      dkim: "temperror",
-      dkimDomain: "",
-      dmarc: "temperror",
-    };
-    try {
-      // Loaded with the first message: mailauth is a third of the code that a start would read, and many nodes receive no mail.
-      const { authenticate } = await import("mailauth");
-      const checks = authenticate(inSlices(mail.message), {
-        ip: mail.client.ip.replace(/^::ffff:/i, ""),
-        helo: mail.client.helo,
-        // RFC 7208 §2.4: with a null reverse-path, SPF checks the HELO name.
-        sender: mail.sender === "" ? `postmaster@${mail.client.helo}` : mail.sender,
-        mta: deps.hostname,
-        disableArc: true,
-        disableBimi: true,
-        resolver: limitQueries(asNodeResolve(deps.resolver, signal)) as never,
-      });
-      const late = new Promise<undefined>((resolve) =>
-        signal.addEventListener("abort", () => resolve(undefined), { once: true }),
-      );
-      checks.catch(() => {});
-      const result = await Promise.race([checks, late]);
-      return result ? verdictsOf(result) : unknown;
-    } catch (error) {
+/** For a message whose checks did not end. */
+export const unknownVerdicts: Verdicts = {
+  spf: "temperror",
+  spfDomain: "",
+  dkim: "temperror",
+  dkimDomain: "",
+  dmarc: "temperror",
+};
+
+export async function judge(mail: Judged, options: JudgeOptions): Promise<Verdicts> {
+  // Loaded with the first message: mailauth is a third of the code that a start would read, and many nodes receive no mail.
+  const { authenticate } = await import("mailauth");
+  const result = await authenticate(inSlices(mail.message, options.onSlice), {
+    ip: mail.client.ip.replace(/^::ffff:/i, ""),
+    helo: mail.client.helo,
+    // RFC 7208 §2.4: with a null reverse-path, SPF checks the HELO name.
+    sender: mail.sender === "" ? `postmaster@${mail.client.helo}` : mail.sender,
+    mta: options.hostname,
+    disableArc: true,
+    disableBimi: true,
+    resolver: limitQueries(options.resolve) as never,
+  });
+  return verdictsOf(result);
+}
+
+export function createVerdicts(deps: { resolver: Resolver; hostname: string; onProblem(error: unknown): void }) {
+  return async (mail: Judged): Promise<Verdicts> => {
+    const signal = AbortSignal.timeout(verifyLimitMs);
+    const checks = judge(mail, { hostname: deps.hostname, resolve: asNodeResolve(deps.resolver, signal) });
+    const late = new Promise<Verdicts>((resolve) =>
+      signal.addEventListener("abort", () => resolve(unknownVerdicts), { once: true }),
+    );
+    return await Promise.race([checks, late]).catch((error) => {
       deps.onProblem(error);
-      return unknown;
-    }
+      return unknownVerdicts;
+    });
   };
 }
 
-/** Hashing 40 MiB at once would block the event loop. With slices, it runs other work in between. */
-function inSlices(message: Buffer): Readable {
+/** The thread serves its messages between two slices, and the checks can be stopped there. */
+function inSlices(message: Buffer, onSlice?: JudgeOptions["onSlice"]): Readable {
   async function* slices() {
     for (let at = 0; at < message.length; at += sliceBytes) {
+      onSlice?.("next");
       yield message.subarray(at, at + sliceBytes);
       if (message.length > sliceBytes) await new Promise((resolve) => setImmediate(resolve));
     }
+    onSlice?.("none");
   }
   return Readable.from(slices(), { objectMode: false });
 }
 
-function limitQueries(resolve: (name: string, type?: string) => Promise<unknown[]>) {
+function limitQueries(resolve: NodeResolve): NodeResolve {
   let queries = 0;
   return (name: string, type?: string) => {
     queries += 1;

@@ -46,6 +46,7 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
           `${JSON.stringify(domain)} is not a domain of this workspace. Add it with AddDomain first.`,
         );
       }
+      if (call.caller.test && !request.test) throw liveKeyByTestKey("create");
       const { secret } = makeKeySecret(request.test);
       call.beginWrite();
       const { workspaceId } = call.caller;
@@ -70,14 +71,25 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
       if (request.id === "") throw invalid([{ field: "id", description: "is required: the id of a key, key_…" }]);
       const id = fromWireId("key", request.id);
       call.beginWrite();
-      const key = id && (await revokeKey(deps.sql, call.caller.workspaceId, id));
+      const key =
+        id && (await revokeKey(deps.sql, { workspaceId: call.caller.workspaceId, id, testOnly: call.caller.test }));
       if (!key) throw notFound("key", request.id);
+      if (key === "live key") throw liveKeyByTestKey("revoke");
       return {
         key: keyOnWire(key),
         message: `Key ${key.prefix}… revoked. Every call with it is rejected from now on.`,
       };
     },
   });
+}
+
+/** A test key sends nothing. If it could create a live key, everyone who has it could send. */
+function liveKeyByTestKey(what: "create" | "revoke"): Problem {
+  const fix =
+    what === "create"
+      ? "Set test to true, or create the key with a live key, in the dashboard or with: posthorn keys create"
+      : "Use a live key with the permission full, the dashboard or: posthorn keys revoke";
+  return new Problem("permission_denied", `A test key can ${what} only test keys. ${fix}`);
 }
 
 function keyOnWire(key: Key) {

@@ -19,7 +19,7 @@ test("a key is found only by its complete secret, and not after it was revoked",
   const [one, two, gone] = [1, 2, 3].map(() => makeKeySecret(false).secret) as [string, string, string];
   const own = "an operator's own choice of a key";
   const rows = [await add(one), await add(two), await add(own)];
-  await revokeKey(sql, workspaceId, (await add(gone)).id);
+  await revokeKey(sql, { workspaceId, id: (await add(gone)).id, testOnly: false });
   const forged = `${one.slice(0, -1)}${one.endsWith("x") ? "y" : "x"}`;
   const found = await findKeys(sql, [one, forged, two, one, gone, own, "an unknown key", `${own}.`]);
   const ids = [rows[0], undefined, rows[1], rows[0], undefined, rows[2], undefined, undefined].map((row) => row?.id);

@@ -103,11 +103,15 @@ export async function listKeys(
     ${page.before ? sql`and id < ${page.before}` : sql``} order by id desc limit ${page.limit}`;
 }
 
-/** Revoking a key twice is not an error. Undefined when the workspace has no such key. */
-export async function revokeKey(sql: Sql, workspaceId: string, id: string): Promise<Key | undefined> {
+/** Revoking a key twice is not an error. Undefined when the workspace has no such key. With `testOnly` a live key stays as it is. */
+export async function revokeKey(
+  sql: Sql,
+  { workspaceId, id, testOnly }: { workspaceId: string; id: string; testOnly: boolean },
+): Promise<Key | "live key" | undefined> {
   const [row] = await sql.write<Key[]>`
-    update keys set revoked_at = coalesce(revoked_at, now()) where workspace_id = ${workspaceId} and id = ${id} returning ${columns(sql)}`;
-  return row;
+    update keys set revoked_at = case when test or not ${testOnly} then coalesce(revoked_at, now()) else revoked_at end
+    where workspace_id = ${workspaceId} and id = ${id} returning ${columns(sql)}`;
+  return row && testOnly && !row.test ? "live key" : row;
 }
 
 /** Updates a key at most once a minute, so that not every API call causes a write. */

@@ -58,6 +58,18 @@ test("the same email is composed into the same octets, with any headroom", () =>
   assert.notDeepEqual(compose({ ...email, id: "em_01932c5e-7b1a-7abc-8def-0123456789ac" }), compose(email));
 });
 
+test("a field that identifies a copy is left out, so that mail accepted by an earlier release can be sent", () => {
+  const raw = compose({
+    ...plain,
+    headers: [
+      ["x-posthorn-copy", "rp-forged"],
+      ["X-Kept", "1"],
+    ],
+  }).toString();
+  assert.doesNotMatch(raw, /x-posthorn-copy/i);
+  assert.match(raw, /^X-Kept: 1\r$/m);
+});
+
 test("the header contains threading, reply and custom fields, and 50 of 1,000 references", () => {
   const references = Array.from({ length: 1000 }, (_, i) => `<${i}@example.com>`);
   const email: OutgoingEmail = {

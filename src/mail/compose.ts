@@ -13,6 +13,7 @@ import { base64LinesSize } from "./mime/base64.ts";
 import { textField, tokensField } from "./mime/header.ts";
 import { type Part, type Piece, writePieces } from "./mime/pieces.ts";
 import { encodeTextBody, textBodySizeAtMost } from "./mime/text-body.ts";
+import { copyField } from "./return-path.ts";
 
 /** The email to compose, without Bcc: only the envelope contains those recipients. Plain data, so that it can be posted to a worker. */
 export type OutgoingEmail = {
@@ -92,7 +93,7 @@ function headerOf(email: OutgoingEmail, utf8: boolean): string {
     ids("Message-ID", [email.messageId]) +
     ids("In-Reply-To", email.inReplyTo === undefined ? [] : [email.inReplyTo]) +
     ids("References", boundReferences(email.references ?? [])) +
-    (email.headers ?? []).map(customField).join("") +
+    (email.headers ?? []).filter(isAllowed).map(customField).join("") +
     "MIME-Version: 1.0\r\n"
   );
 }
@@ -100,6 +101,11 @@ function headerOf(email: OutgoingEmail, utf8: boolean): string {
 function checkedId(id: string): string {
   if (!/^<[!-;=?-~]{1,898}>$/.test(id)) throw new Error("a threading header contains a value that is not a Message-ID");
   return id;
+}
+
+/** Earlier releases accepted the field that identifies a copy. Mail that they accepted is sent without it. */
+function isAllowed([name]: readonly [string, string]): boolean {
+  return name.toLowerCase() !== copyField.toLowerCase();
 }
 
 function customField([name, value]: readonly [string, string]): string {

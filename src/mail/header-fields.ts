@@ -1,5 +1,7 @@
 /** Checks the custom header fields of an email. Called by emails/rules/check.ts for a request, and again by compose.ts. */
 
+import { copyField } from "./return-path.ts";
+
 export type HeaderFieldResult = { ok: true } | { ok: false; reason: string };
 
 const MAX_VALUE_OCTETS = 4096;
@@ -43,6 +45,7 @@ const OWNERS: Readonly<Record<string, string>> = {
   "message-id": BY_SERVICE,
   "mime-version": BY_SERVICE,
   "dkim-signature": BY_SERVICE,
+  [copyField.toLowerCase()]: BY_SERVICE,
   "domainkey-signature": BY_SERVICE,
   "return-path": BY_SERVERS,
   received: BY_SERVERS,

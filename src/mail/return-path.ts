@@ -1,45 +1,105 @@
-/** The return path of an email (VERP): an address that names the email, with a token that proves that we created it.
- * delivery/ writes it, inbound/ reads it. */
+/** The return path of one recipient of an email (VERP): an address that names the recipient, with a token that proves that we created it.
+ * delivery/ writes it, inbound/ reads it. Each copy also carries its local part in a header field, because complaints often omit the
+ * return path. Decision 32 has the reasons. */
 
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import { uuidOf } from "./message-id.ts";
 
 export type ReturnPathKey = KeyObject | Uint8Array;
 
-/** The MAIL FROM of an email, under `domain`. It has 55 lower-case characters before the "@"; RFC 5321 §4.5.3.1.1 allows 64. */
-export function makeReturnPath({
-  emailId,
-  domain,
-  key,
-}: {
+/** The copy of an email that one recipient got. */
+export type Copy = {
+  /** `em_` and a UUID. */
   emailId: string;
+  /** The recipient's position in the email. Undefined for a path of an earlier release, which all recipients of an email shared. */
+  position: number | undefined;
+};
+
+/** The unsigned header field with the local part of the copy's return path. Callers cannot set it (header-fields.ts). */
+export const copyField = "X-Posthorn-Copy";
+
+/** The MAIL FROM of one recipient, under `domain`: 58 lower-case characters before the "@"; RFC 5321 §4.5.3.1.1 allows 64. */
+export function makeReturnPath(input: {
+  emailId: string;
+  position: number;
   domain: string;
   key: ReturnPathKey;
 }): string {
-  const uuid = Buffer.from(uuidOf(emailId).replaceAll("-", ""), "hex");
-  return `${PREFIX}${toBase32(Buffer.concat([uuid, tokenOf(uuid, key)]))}@${domain}`;
+  const { position, domain, key } = input;
+  if (!Number.isInteger(position) || position < 0 || position > MAX_POSITION)
+    throw new RangeError(`position ${position}`);
+  const uuid = uuidBytes(input.emailId);
+  const token = tokenOf(uuid, position, key);
+  return `${PREFIX}${toBase32(Buffer.concat([uuid, token, masked(position, token, key)]))}@${domain}`;
 }
 
-/** The email of one of our return paths; undefined for any other address. Ignores case, because servers may change it. */
-export function readReturnPath(address: string, key: ReturnPathKey): string | undefined {
+/** The copy of one of our return paths, or of its local part; undefined for any other text. Ignores case, because servers may change it. */
+export function readReturnPath(address: string, key: ReturnPathKey): Copy | undefined {
   const [local = ""] = address.toLowerCase().split("@", 1);
-  if (!local.startsWith(PREFIX) || local.length !== PREFIX.length + ENCODED_LENGTH) return undefined;
+  if (!local.startsWith(PREFIX) || !ENCODED_LENGTHS.has(local.length - PREFIX.length)) return undefined;
   const bytes = fromBase32(local.slice(PREFIX.length));
   if (bytes === undefined) return undefined;
   const uuid = bytes.subarray(0, UUID_OCTETS);
-  if (!timingSafeEqual(tokenOf(uuid, key), bytes.subarray(UUID_OCTETS))) return undefined;
-  const hex = uuid.toString("hex");
-  return `em_${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  const token = bytes.subarray(UUID_OCTETS, UUID_OCTETS + TOKEN_OCTETS);
+  const hidden = bytes.subarray(UUID_OCTETS + TOKEN_OCTETS);
+  const position = hidden.length === 0 ? undefined : masked(hidden.readUInt16BE(), token, key).readUInt16BE();
+  if (!timingSafeEqual(tokenOf(uuid, position, key), token)) return undefined;
+  return { emailId: emailIdOf(uuid), position };
+}
+
+/** The form of earlier releases, one path for all recipients of an email. Only read today; tests write it. */
+export function makeSharedReturnPath(input: { emailId: string; domain: string; key: ReturnPathKey }): string {
+  const uuid = uuidBytes(input.emailId);
+  return `${PREFIX}${toBase32(Buffer.concat([uuid, tokenOf(uuid, undefined, input.key)]))}@${input.domain}`;
+}
+
+/** The local parts in a text that have the form of ours, whatever follows them. Receivers may change the case, and some put `=` or `+` in
+ * front. */
+export function findReturnPaths(text: string): string[] {
+  return [...text.matchAll(/rp-(?:[a-z2-7]{55}|[a-z2-7]{52})(?![a-z2-7])/gi)].map(([local]) => local);
 }
 
 const PREFIX = "rp-";
 const UUID_OCTETS = 16;
 const TOKEN_OCTETS = 16;
-const ENCODED_LENGTH = Math.ceil(((UUID_OCTETS + TOKEN_OCTETS) * 8) / 5);
+const POSITION_OCTETS = 2;
+const MAX_POSITION = 0xffff;
+const ENCODED_LENGTHS = new Set(
+  [UUID_OCTETS + TOKEN_OCTETS, UUID_OCTETS + TOKEN_OCTETS + POSITION_OCTETS].map((octets) =>
+    Math.ceil((octets * 8) / 5),
+  ),
+);
 
 // The token does not cover the domain: bounces to bounce.D must stay readable after D moves to the service's own name.
-function tokenOf(uuid: Uint8Array, key: ReturnPathKey): Buffer {
-  return createHmac("sha256", key).update("posthorn return path 1\0").update(uuid).digest().subarray(0, TOKEN_OCTETS);
+function tokenOf(uuid: Uint8Array, position: number | undefined, key: ReturnPathKey): Buffer {
+  const hmac = createHmac("sha256", key);
+  if (position === undefined) hmac.update("posthorn return path 1\0").update(uuid);
+  else hmac.update("posthorn return path 2\0").update(uuid).update(octetsOf(position));
+  return hmac.digest().subarray(0, TOKEN_OCTETS);
+}
+
+/**
+ * Hides or reveals a position: a plain 7 would tell a recipient who sees two addresses in the header that there are blind copies. As in SIV
+ * mode, the mask depends on the token, and the token on the position, so that each recipient keeps one address for all attempts.
+ */
+function masked(position: number, token: Uint8Array, key: ReturnPathKey): Buffer {
+  const mask = createHmac("sha256", key).update("posthorn return path 2 mask\0").update(token).digest();
+  return octetsOf(position ^ mask.readUInt16BE());
+}
+
+function octetsOf(position: number): Buffer {
+  const octets = Buffer.alloc(POSITION_OCTETS);
+  octets.writeUInt16BE(position);
+  return octets;
+}
+
+function uuidBytes(emailId: string): Buffer {
+  return Buffer.from(uuidOf(emailId).replaceAll("-", ""), "hex");
+}
+
+function emailIdOf(uuid: Buffer): string {
+  const hex = uuid.toString("hex");
+  return `em_${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 // RFC 4648 §6 in lower case, without padding. Hex would exceed 64 characters, and base64 would not survive a change of case.
@@ -77,6 +137,6 @@ function fromBase32(text: string): Buffer | undefined {
       buffer &= (1 << bits) - 1;
     }
   }
-  // Refuse unused bits that are not zero: they would give one email several addresses.
+  // Refuse unused bits that are not zero: they would give one recipient several addresses.
   return buffer === 0 ? out : undefined;
 }

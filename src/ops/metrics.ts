@@ -39,13 +39,22 @@ export function createMetrics() {
     labelNames: ["answer"],
     registers,
   });
+  const unattributedReports = new Counter({
+    name: "posthorn_unattributed_reports_total",
+    help: "Bounces and complaints that changed nothing because no recipient could be found: listed for a workspace, or only counted.",
+    labelNames: ["kind", "listed"],
+    registers,
+  });
   // Start every series at 0: a ratio needs all of them, and rate() sees the first event only as an increase from 0.
   for (const outcome of ["delivered", "retry", "gone"]) webhookAttempts.inc({ outcome }, 0);
   for (const answer of ["taken", "deferred", "refused"]) inboundMessages.inc({ answer }, 0);
+  for (const kind of ["bounce", "complaint"])
+    for (const listed of ["true", "false"]) unattributedReports.inc({ kind, listed }, 0);
   return {
     registry,
     webhookAttempts,
     inboundMessages,
+    unattributedReports,
     /** Creates the series of all outcomes together, so that a ratio of them has a value from the first attempt on. */
     countSite(name: string, outcome: SiteOutcome, nowMs: number): void {
       const site = sites.labelOf(name, nowMs);
@@ -112,6 +121,18 @@ export function createMetrics() {
       labelNames: ["address", "result"],
       registers,
     }),
+    inboundOverruns: new Counter({
+      name: "posthorn_inbound_overruns_total",
+      help: "Inbound messages that used up the time or memory for reading them, by the work: digest, verify, texts, attachment or decode.",
+      labelNames: ["work"],
+      registers,
+    }),
+    inboundGivenUp: new Counter({
+      name: "posthorn_inbound_sessions_given_up_total",
+      help: "SMTP sessions that the server refused or ended to protect others, by reason: connections, memory, slow or idle.",
+      labelNames: ["reason"],
+      registers,
+    }),
     inboundSessions: new Gauge({
       name: "posthorn_inbound_sessions",
       help: "Clients currently connected to the SMTP server.",
@@ -126,6 +147,12 @@ export function createMetrics() {
     eventStreams: new Gauge({
       name: "posthorn_event_streams",
       help: "Event streams open on this node.",
+      registers,
+    }),
+    httpInUse: new Gauge({
+      name: "posthorn_http_in_use",
+      help: "What requests to the API port use: connections, calls in progress, bytes of large request bodies and of large answers.",
+      labelNames: ["resource"],
       registers,
     }),
   };

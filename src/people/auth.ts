@@ -3,7 +3,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Pool } from "pg";
 import type { Log } from "../ops/log.ts";
-import { createHasher, type Hasher, passwordLength } from "./password.ts";
+import { hashPassword, passwordLength, verifyPassword } from "./password.ts";
 
 export type AuthOptions = {
   pool: Pool;
@@ -24,13 +24,11 @@ export const sessionMs = sessionDays * daySeconds * 1000;
 export type Auth = Awaited<ReturnType<typeof load>>;
 
 /** Loads better-auth on first use: loading takes a third of a second, which the start of the program does not wait for. */
-export function createAuth(options: AuthOptions): { get(): Promise<Auth>; hasher: Hasher } {
-  const hasher = createHasher();
+export function createAuth(options: AuthOptions): { get(): Promise<Auth> } {
   let loading: Promise<Auth> | undefined;
   return {
-    hasher,
     get() {
-      loading ??= load(options, hasher).catch((error) => {
+      loading ??= load(options).catch((error) => {
         loading = undefined;
         throw error;
       });
@@ -44,7 +42,7 @@ export function sessionCookieName(secure: boolean): string {
   return `${secure ? "__Secure-" : ""}posthorn.session_token`;
 }
 
-async function load({ pool, log, secret, secure, makeId, nowMs }: AuthOptions, hasher: Hasher) {
+async function load({ pool, log, secret, secure, makeId, nowMs }: AuthOptions) {
   const { betterAuth } = await import("better-auth");
   return betterAuth({
     database: pool,
@@ -88,9 +86,10 @@ async function load({ pool, log, secret, secure, makeId, nowMs }: AuthOptions, h
       disableSignUp: true,
       minPasswordLength: passwordLength.min,
       maxPasswordLength: passwordLength.max,
+      // The library also hashes for an unknown address. Its callers wait for their turn before.
       password: {
-        hash: hasher.hash,
-        verify: ({ hash, password }: { hash: string; password: string }) => hasher.verify(hash, password),
+        hash: hashPassword,
+        verify: ({ hash, password }: { hash: string; password: string }) => verifyPassword(hash, password),
       },
     },
     advanced: {

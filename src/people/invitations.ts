@@ -1,6 +1,5 @@
-/** Creates invitations to a workspace. Sends the link by mail if the service can send mail, and always returns it, so that the owner can
+/** Creates invitations to a workspace. Sends the link by mail if the service can send mail, and always returns one, so that the owner can
  * pass it on. Called by WorkspaceService and by the command line. */
-import type { SystemMail } from "../emails/system-mail.ts";
 import { makeToken } from "../ops/one-time-token.ts";
 import { invalid, Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
@@ -9,36 +8,53 @@ import type { Quotas } from "../quotas/quotas.ts";
 import { invalidEmail, readEmail } from "../workspaces/rules.ts";
 import type { Invitations } from "../workspaces/store.ts";
 import { getWorkspace, invite, isMemberOrInvited } from "../workspaces/store.ts";
-import { createAttemptLimit } from "./limits.ts";
-import { invitationMail, linkLifetimeMs, linkTo } from "./links.ts";
+import type { SignUpMode } from "./access.ts";
+import type { AccountMail } from "./account-mail.ts";
+import { createAttemptLimit, tooMany } from "./limits.ts";
+import { invitationMail, linkLifetimeMs, linkTo, shownToken } from "./links.ts";
+import { findPersonById } from "./store.ts";
 
 export type InvitationDeps = {
   sql: Sql;
   base(): string;
   nowMs(): number;
+  mode: SignUpMode;
   /** Undefined on the command line, which prints the link. */
-  mail: SystemMail | undefined;
+  mail: AccountMail | undefined;
   /** Undefined on the command line, which is not limited. */
   quotas?: Quotas;
 };
 
 export function createInvitations(deps: InvitationDeps): Invitations {
   const { sql, mail } = deps;
-  // With open sign-up every person may invite. The limit keeps invitations from becoming a means to send spam.
+  // With open sign-up every person may invite. The limit keeps one person from filling the table of members.
   const byWorkspace = createAttemptLimit({ burst: 30, periodMs: 120_000 });
+
+  /** Whether to send the mail: "sent", or why not. Throws when the inviter has used up the day's invitations. */
+  async function mayMail(email: string, personId: string | undefined): Promise<"sent" | "no mail" | "enough mail"> {
+    if (!mail || personId === undefined || !(await mail.canSend())) return "no mail";
+    const refused = await mail.take({ kind: "invitation", email, personId, client: undefined });
+    if (refused?.by === "inviter")
+      throw tooMany("You have sent as many invitations as one person may in a day.", refused.retryAfterMs);
+    return refused ? "enough mail" : "sent";
+  }
+
   return {
-    async invite({ workspaceId, email: text, role }) {
+    async invite({ workspaceId, email: text, role, inviter }) {
       const email = readEmail(text);
       if (!email) throw invalid([invalidEmail]);
       byWorkspace.check(workspaceId, performance.now());
       byWorkspace.take(workspaceId, performance.now());
+      const result = await mayMail(email, inviter?.id);
       const token = makeToken();
+      // A person who signed up openly is not trusted with a link that creates an account for another address.
+      const shown = deps.mode === "open" ? shownToken(token) : token;
       const invitation = {
         workspaceId,
         id: makeUuid(deps.nowMs()),
         email,
         role,
-        token,
+        token: shown,
         forMs: linkLifetimeMs.invitation,
       };
       const add = (tx: Sql) => invite(tx, invitation);
@@ -46,13 +62,24 @@ export function createInvitations(deps: InvitationDeps): Invitations {
       const isLimited = deps.quotas && !(await isMemberOrInvited(sql, workspaceId, email));
       const member = await (isLimited ? deps.quotas!.adding(workspaceId, "members", add) : add(sql));
       if (!member) throw new Problem("already_exists", `${email} is already a member of this workspace.`);
-      const url = linkTo(deps.base(), "invitation", token);
-      const sent = (await mail?.canSend()) ?? false;
-      if (sent) {
+      const link = linkTo(deps.base(), "invitation", token);
+      if (result === "sent") {
         const workspace = await getWorkspace(sql, workspaceId);
-        await mail?.send({ to: email, ...invitationMail({ workspace: workspace?.name ?? "", role, link: url }) });
+        const person = inviter && (await findPersonById(sql, inviter.id));
+        const names = { inviter: person?.name ?? "", workspace: workspace?.name ?? "" };
+        await mail!.send(email, invitationMail({ ...names, role, link }));
       }
-      return { member, url, sent };
+      const forWhom = shown === token ? "" : ` The link below works for a person who signs in as ${email}.`;
+      const url = inviter === undefined ? link : linkTo(deps.base(), "invitation", shown);
+      return { member, url, message: messages[result](email) + forWhom };
     },
   };
 }
+
+const messages = {
+  sent: (email: string) => `The invitation was sent to ${email}. It is valid for 7 days.`,
+  "no mail": (email: string) =>
+    `This service cannot send mail yet: give the link to ${email} yourself. It is valid for 7 days.`,
+  "enough mail": (email: string) =>
+    `${email} has got several invitations already, so no further mail was sent: give the link to ${email} yourself. It is valid for 7 days.`,
+} as const;

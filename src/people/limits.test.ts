@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Problem } from "../ops/problem.ts";
-import { createAttemptLimit, createSignInGuard } from "./limits.ts";
+import { createAttemptLimit, createClientLimit, createSignInGuard } from "./limits.ts";
 
 const waitOf = (work: () => void): number => {
   try {
@@ -62,6 +62,30 @@ describe("an attempt limit", () => {
       waitOf(() => limit.check("key 20000", 0)),
       0,
     );
+  });
+});
+
+describe("a client limit", () => {
+  const isFull = (limit: ReturnType<typeof createClientLimit>, address: string) =>
+    waitOf(() => limit.check(address, 0)) > 0;
+
+  it("counts an IPv6 address with its /64, and four times as much with its /56", () => {
+    const limit = createClientLimit({ burst: 2, periodMs: 1000 });
+    for (let i = 0; i < 2; i++) limit.take(`2001:db8:0:100::${i}`, 0);
+    assert.ok(isFull(limit, "2001:db8:0:100::9"), "the same /64");
+    assert.ok(!isFull(limit, "2001:db8:0:101::1"), "another /64");
+    for (let i = 1; i < 7; i++) limit.take(`2001:db8:0:10${i}::1`, 0);
+    assert.ok(isFull(limit, "2001:db8:0:1ff::1"), "the same /56");
+    assert.ok(!isFull(limit, "2001:db8:0:200::1"), "another /56");
+  });
+
+  it("counts an IPv4 address alone", () => {
+    const limit = createClientLimit({ burst: 1, periodMs: 1000 });
+    limit.take("192.0.2.1", 0);
+    assert.ok(isFull(limit, "::ffff:192.0.2.1"));
+    assert.ok(!isFull(limit, "192.0.2.2"));
+    limit.giveBack("192.0.2.1", 0);
+    assert.ok(!isFull(limit, "192.0.2.1"));
   });
 });
 

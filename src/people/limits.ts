@@ -1,7 +1,8 @@
-/** Rate limits against guessing: a burst of attempts, then one per period, counted by account and by IP address. Time is an argument,
- * from a monotonic clock: a jump of the wall clock must neither open nor close a limit. Called by people.ts, sign-up.ts, resets.ts and
- * invitations.ts. */
+/** Rate limits against guessing: a burst of attempts, then one per period, counted by account and by the client's networks. Time is an
+ * argument, from a monotonic clock: a jump of the wall clock must neither open nor close a limit. Called by people.ts, sign-up.ts,
+ * resets.ts, invitations.ts and pages.ts. */
 import { Problem } from "../ops/problem.ts";
+import { networksOf } from "../shares/address.ts";
 import { createTokenBuckets } from "../shares/token-bucket.ts";
 
 /** `burst` attempts at once, then one per period. */
@@ -20,14 +21,35 @@ export function createAttemptLimit(rate: AttemptRate): AttemptLimit {
     check(key, nowMs) {
       const retryAfterMs = buckets.waitMs(key, nowMs);
       if (retryAfterMs === 0) return;
-      throw new Problem(
-        "resource_exhausted",
-        `Too many attempts. Try again in ${Math.ceil(retryAfterMs / 1000)} seconds.`,
-        { retryAfterMs },
-      );
+      throw tooMany("Too many attempts.", retryAfterMs);
     },
     take: (key, nowMs) => void buckets.take(key, nowMs),
     giveBack: buckets.giveBack,
+  };
+}
+
+export function tooMany(what: string, retryAfterMs: number): Problem {
+  const seconds = Math.ceil(retryAfterMs / 1000);
+  const wait = seconds < 600 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`;
+  return new Problem("resource_exhausted", `${what} Try again in ${wait}.`, { retryAfterMs });
+}
+
+/** An IPv6 /56 may make this many times the attempts of one /64: one site has several hosts. */
+const hostsPerSite = 4;
+
+/** Limits the clients of an address. The key is an IP address; an IPv6 address counts with its /64 and with its /56. */
+export function createClientLimit(rate: AttemptRate): AttemptLimit {
+  const byAddress = createAttemptLimit(rate);
+  const bySite = createAttemptLimit({ burst: rate.burst * hostsPerSite, periodMs: rate.periodMs / hostsPerSite });
+  const each = (key: string, act: (limit: AttemptLimit, network: string) => void) => {
+    const { address, site } = networksOf(key);
+    act(byAddress, address);
+    if (site !== address) act(bySite, site);
+  };
+  return {
+    check: (key, nowMs) => each(key, (limit, network) => limit.check(network, nowMs)),
+    take: (key, nowMs) => each(key, (limit, network) => limit.take(network, nowMs)),
+    giveBack: (key, nowMs) => each(key, (limit, network) => limit.giveBack(network, nowMs)),
   };
 }
 
@@ -40,11 +62,11 @@ export type SignInAttempt = { email: string; address: string };
  */
 export function createSignInGuard() {
   const byBoth = createAttemptLimit({ burst: 8, periodMs: 60_000 });
-  const byAddress = createAttemptLimit({ burst: 40, periodMs: 10_000 });
+  const byClient = createClientLimit({ burst: 40, periodMs: 10_000 });
   const byAccount = createAttemptLimit({ burst: 60, periodMs: 20_000 });
   const each = (attempt: SignInAttempt, act: (limit: AttemptLimit, key: string) => void) => {
-    act(byBoth, `${attempt.email} ${attempt.address}`);
-    act(byAddress, attempt.address);
+    act(byBoth, `${attempt.email} ${networksOf(attempt.address).site}`);
+    act(byClient, attempt.address);
     act(byAccount, attempt.email);
   };
   return {

@@ -1,7 +1,8 @@
-/** Links for people, and the mail that carries them. The mail is plain text, so that a name cannot inject markup. Called by sign-up.ts,
- * resets.ts, invitations.ts and the commands. */
-import { timingSafeEqual } from "node:crypto";
+/** Links for people, and the mail that carries them. The mail is plain text with a fixed subject, so that a name can inject neither
+ * markup nor a subject. Called by sign-up.ts, resets.ts, invitations.ts and the commands. */
+import { hash, timingSafeEqual } from "node:crypto";
 import type { Secrets } from "../postgres/sealing.ts";
+import { shownName } from "./rules/shown-name.ts";
 
 /** How long a link is valid. The mail below states the same times. */
 export const linkLifetimeMs = { sign_up: 86_400_000, reset: 3_600_000, invitation: 7 * 86_400_000 } as const;
@@ -51,11 +52,19 @@ If you did not request this, ignore this email.
   };
 }
 
-export function invitationMail(invitation: { workspace: string; role: string; link: string }): MailText {
+/** With open sign-up a stranger chooses both names. They are in the body, as data, and only if they cannot be read as a link. */
+export function invitationMail(invitation: {
+  inviter: string;
+  workspace: string;
+  role: string;
+  link: string;
+}): MailText {
+  const inviter = shownName(invitation.inviter) ?? "An owner";
+  const workspace = shownName(invitation.workspace);
   return {
-    subject: `You are invited to ${invitation.workspace} on Posthorn`,
-    body: `You are invited to the workspace ${invitation.workspace} on Posthorn, as ${invitation.role}.
-
+    subject: "You are invited to Posthorn",
+    body: `${inviter} invites you to a workspace on Posthorn, as ${invitation.role}.
+${workspace === undefined ? "" : `Name of the workspace: ${workspace}\n`}
 Join here within 7 days:
 ${invitation.link}
 
@@ -79,6 +88,14 @@ export function isFirstToken(secrets: Pick<Secrets, "mac">, token: string): bool
   const expected = Buffer.from(firstToken(secrets));
   const given = Buffer.from(token);
   return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+/**
+ * The token of an invitation as it may be shown to the inviter, derived from the token in the mail, which cannot be computed from it.
+ * Only the token in the mail proves that the address belongs to the person.
+ */
+export function shownToken(token: string): string {
+  return hash("sha256", `invitation shown to the inviter ${token}`, "base64url");
 }
 
 /** Whether the text has the form of a token. Anything else needs no query. */

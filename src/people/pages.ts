@@ -11,6 +11,7 @@ import type { Request, Response } from "../http/server.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { toWireId } from "../postgres/ids.ts";
+import { createClientLimit } from "./limits.ts";
 import { passwordLength } from "./password.ts";
 import type { People, SignedIn, Visitor } from "./people.ts";
 import { signUpHelp } from "./sign-up.ts";
@@ -26,8 +27,12 @@ type Reply = { status?: number; body: object; cookies?: readonly string[] };
 /** `text` returns "" for a field that is missing or not a string: each action checks the fields that it needs. */
 type Action = (text: (field: string) => string, visitor: Visitor) => Promise<Reply>;
 
+/** Requests of one client to all endpoints: every one of them queries the database before the caller is known. */
+const callRate = { burst: 400, periodMs: 20 };
+
 export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
   const { people } = deps;
+  const calls = createClientLimit(callRate);
   const actions: Record<string, Action> = {
     async link(text) {
       return { body: await people.link(text("token")) };
@@ -53,8 +58,8 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
     async "request-password-reset"(text, visitor) {
       return { body: { message: await people.requestReset(text("email"), visitor) } };
     },
-    async "reset-password"(text) {
-      await people.resetPassword({ token: text("token"), newPassword: text("newPassword") });
+    async "reset-password"(text, visitor) {
+      await people.resetPassword({ token: text("token"), newPassword: text("newPassword") }, visitor);
       return {
         body: { message: "Your password was changed and every session has ended. Sign in with the new password." },
       };
@@ -89,6 +94,9 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
         return reply(response, { status: 405, body: { code: "unimplemented", message: `Use ${method}.` } });
       }
       try {
+        const { address } = visitorOf(request);
+        calls.check(address, performance.now());
+        calls.take(address, performance.now());
         reply(response, await answer(request));
       } catch (error) {
         const requestId = String(response.getHeader("x-request-id"));
@@ -123,7 +131,8 @@ function sessionOnWire({ person, workspaces }: SignedIn) {
 function stateOnWire(state: Awaited<ReturnType<People["state"]>>["value"]) {
   return {
     ...(state.who ? sessionOnWire(state.who) : { person: null, workspaces: [] }),
-    signUp: { by: state.by, first: state.first, message: signUpHelp[state.by] },
+    mayCreateWorkspace: state.mayCreateWorkspace,
+    signUp: { by: state.by === "no mail" ? "closed" : state.by, first: state.first, message: signUpHelp[state.by] },
     passwordReset: state.passwordReset,
     password: { minLength: passwordLength.min, maxLength: passwordLength.max },
   };

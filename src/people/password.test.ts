@@ -1,29 +1,73 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Problem } from "../ops/problem.ts";
-import { createHasher, judgePassword } from "./password.ts";
+import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./password.ts";
 
 it("hashes every password with its own salt, and verifies only the right one", async () => {
-  const hasher = createHasher();
-  const [one, two] = await Promise.all([hasher.hash("a long password"), hasher.hash("a long password")]);
+  const [one, two] = await Promise.all([hashPassword("a long password"), hashPassword("a long password")]);
   assert.notEqual(one, two);
-  assert.equal(await hasher.verify(one, "a long password"), true);
-  assert.equal(await hasher.verify(one, "a long passwore"), false);
+  assert.equal(await verifyPassword(one, "a long password"), true);
+  assert.equal(await verifyPassword(one, "a long passwore"), false);
 });
 
-it("queues a flood of hashes and refuses the ones beyond the queue's limit", async () => {
-  const hasher = createHasher();
-  // Two running and two queued hashes take their time. The rest of the queue verifies invalid hashes, which the library refuses at once.
-  const hashes = Array.from({ length: 4 }, () => hasher.hash("a long password"));
-  const queued = Array.from({ length: 56 }, () => hasher.verify("not a hash", "a long password"));
-  const reasons = (await Promise.allSettled(queued)).map((one) => (one as PromiseRejectedResult).reason as Error);
-  const refused = reasons.filter((reason) => reason instanceof Problem);
-  assert.equal(refused.length, 8, "two run, fifty wait");
-  assert.deepEqual(reasons.slice(-8), refused, "the last ones are refused");
-  assert.ok(refused.every((reason) => reason.code === "resource_exhausted"));
-  for (const served of reasons.slice(0, -8)) assert.match(served.message, /hash/i);
-  assert.equal(new Set(await Promise.all(hashes)).size, 4);
-  assert.ok((await hasher.hash("a long password")).length > 0, "slots are free again afterwards");
+describe("the turns of hashing", () => {
+  /** Hashes that run until `end` is called. `order` has the client of each in the order in which they began. */
+  function startHashes() {
+    const turns = createHashTurns();
+    const order: string[] = [];
+    const running: (() => void)[] = [];
+    const hash = (address: string) =>
+      turns.run(address, () => {
+        order.push(address);
+        return new Promise<void>((resolve) => running.push(resolve));
+      });
+    const end = async () => {
+      do {
+        await new Promise(setImmediate);
+        running.shift()?.();
+        await new Promise(setImmediate);
+      } while (running.length > 0);
+    };
+    return { hash, end, order };
+  }
+  const isRefusal = (error: unknown) =>
+    error instanceof Problem && error.code === "resource_exhausted" && (error.retryAfterMs ?? 0) > 0;
+
+  it("a client that floods is refused beyond its share, and the next client has the next turn", async () => {
+    const { hash, end, order } = startHashes();
+    const flood = Array.from({ length: 40 }, () => hash("192.0.2.1"));
+    const other = hash("198.51.100.7");
+    const results = Promise.allSettled(flood);
+    await end();
+    const refused = (await results).filter((one) => one.status === "rejected");
+    assert.equal(refused.length, 22, "two run, sixteen wait");
+    assert.ok(refused.every((one) => isRefusal(one.reason)));
+    await other;
+    assert.ok(order.indexOf("198.51.100.7") <= 4, order.join());
+  });
+
+  it("the addresses of one IPv6 site are one client", async () => {
+    const { hash, end } = startHashes();
+    const results = Promise.allSettled(Array.from({ length: 40 }, (_, i) => hash(`2001:db8:0:${i.toString(16)}::1`)));
+    await end();
+    assert.equal((await results).filter((one) => one.status === "rejected").length, 22);
+  });
+
+  it("a flood from many clients leaves every new client one place", async () => {
+    const { hash, end, order } = startHashes();
+    const results = Promise.allSettled(
+      Array.from({ length: 20 }, (_, i) => Array.from({ length: 20 }, () => hash(`192.0.2.${i}`))).flat(),
+    );
+    const other = [hash("198.51.100.7"), hash("198.51.100.7")];
+    const mine = Promise.allSettled(other);
+    await end();
+    assert.deepEqual(
+      (await mine).map(({ status }) => status),
+      ["fulfilled", "rejected"],
+    );
+    assert.ok(order.indexOf("198.51.100.7") <= 25, "after one hash of every other client");
+    assert.ok((await results).some(({ status }) => status === "rejected"));
+  });
 });
 
 describe("a password", () => {

@@ -1,47 +1,57 @@
-/** The length of passwords, and their hashing with scrypt. Only a few hashes run at once, so that a flood of sign-ins does not use up the
- * machine. Called by people.ts, sign-up.ts and auth.ts. */
+/** The length of passwords, and their hashing with scrypt. Only a few hashes run at once, and clients take turns, so that a flood of
+ * sign-ins neither uses up the machine nor keeps other people out. Called by people.ts, sign-up.ts and auth.ts. */
 import { Problem, type Violation } from "../ops/problem.ts";
+import { networksOf } from "../shares/address.ts";
+import { createBudget } from "../shares/budget.ts";
 
 export const passwordLength = { min: 10, max: 128 } as const;
 
 /** One hash takes 32 MiB, and a thread of the pool that DKIM signing uses too. */
 const maxRunning = 2;
-const maxWaiting = 50;
+/** Hashes that one client may have waiting: an IPv4 address or an IPv6 /56. */
+const maxWaitingPerClient = 16;
+/** From this many waiting hashes on, a client may have one. */
+const crowded = 100;
+const maxWaiting = 1000;
+const retryAfterMs = 5000;
 
 /** Loaded on first use, as in auth.ts. */
 const library = () => import("better-auth/crypto");
 
-export type Hasher = {
-  hash(password: string): Promise<string>;
-  verify(hash: string, password: string): Promise<boolean>;
+export type HashTurns = {
+  /** Runs work that hashes one password, when it is the turn of the client with this IP address. */
+  run<T>(address: string, work: () => Promise<T>): Promise<T>;
 };
 
-export function createHasher(): Hasher {
-  let running = 0;
-  const waiting: (() => void)[] = [];
+export function createHashTurns(): HashTurns {
+  const turns = createBudget({ total: maxRunning });
 
-  async function withSlot<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= maxRunning) {
-      if (waiting.length >= maxWaiting)
-        throw new Problem("resource_exhausted", "Too many sign-ins are in progress. Try again shortly.", {
-          retryAfterMs: 5000,
-        });
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else running += 1;
-    try {
-      return await work();
-    } finally {
-      // Pass the slot to the next waiter, or free it.
-      const next = waiting.shift();
-      if (next) next();
-      else running -= 1;
-    }
+  /** How many hashes a client may have waiting now. */
+  function share(): number {
+    if (turns.waiting() >= maxWaiting) return 0;
+    return turns.waiting() >= crowded ? 1 : maxWaitingPerClient;
   }
 
   return {
-    hash: (password) => withSlot(async () => (await library()).hashPassword(password)),
-    verify: (hash, password) => withSlot(async () => (await library()).verifyPassword({ hash, password })),
+    async run(address, work) {
+      const { site } = networksOf(address);
+      if (turns.used() >= maxRunning && turns.waiting(site) >= share())
+        throw new Problem("resource_exhausted", "Too many sign-ins are in progress. Try again shortly.", {
+          retryAfterMs,
+        });
+      return await turns.run(site, work);
+    },
   };
+}
+
+/** Called within a turn. */
+export async function hashPassword(password: string): Promise<string> {
+  return (await library()).hashPassword(password);
+}
+
+/** Called within a turn. */
+export async function verifyPassword(hash: string, password: string): Promise<boolean> {
+  return (await library()).verifyPassword({ hash, password });
 }
 
 export function judgePassword(password: string, field: string): Violation[] {

@@ -1,7 +1,7 @@
 /** `people` lets humans sign up and sign in to the dashboard. This file combines sessions, passwords and invitations, without HTTP.
  * Parts: pages.ts (the endpoints under /auth), session-caller.ts (people as callers of the API), sign-up.ts, resets.ts, invitations.ts,
- * limits.ts (against guessing), auth.ts (better-auth), store.ts (SQL). Next: pages.ts, then sign-up.ts; docs/decisions/0009-people.md. */
-import type { SystemMail } from "../emails/system-mail.ts";
+ * account-mail.ts and limits.ts (against abuse), access.ts (people without a workspace), auth.ts (better-auth), store.ts (SQL).
+ * Next: pages.ts, then sign-up.ts; docs/decisions/0009-people.md. */
 import type { Role } from "../http/caller.ts";
 import type { Log } from "../ops/log.ts";
 import { invalid, Problem } from "../ops/problem.ts";
@@ -10,14 +10,19 @@ import { createLoader } from "../postgres/loader.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import { readEmail } from "../workspaces/rules.ts";
-import { findInvite, joinByInvite, listWorkspacesOf } from "../workspaces/store.ts";
+import { joinByInvite, listWorkspacesOf } from "../workspaces/store.ts";
+import { type Access, notAMember, type SignUpMode } from "./access.ts";
+import type { AccountMail } from "./account-mail.ts";
 import { createAuth, readSessionToken, renewedCookie, sessionCookieName, sessionMs } from "./auth.ts";
+import { findInvitation } from "./invitation-links.ts";
 import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
-import { judgePassword } from "./password.ts";
+import { createHashTurns, hashPassword, judgePassword } from "./password.ts";
 import { createResets } from "./resets.ts";
-import { createSignUp, invalidLink, type SignUpInput, type SignUpMode } from "./sign-up.ts";
+import { createSignUp, invalidLink, type SignUpInput } from "./sign-up.ts";
 import {
+  endOldSessions,
+  endSession,
   findLink,
   findPerson,
   findSessions,
@@ -40,7 +45,8 @@ export type PeopleDeps = {
   log: Log;
   secrets: Secrets;
   mode: SignUpMode;
-  mail: SystemMail;
+  mail: AccountMail;
+  access: Access;
   /** Served over https, so that cookies get the Secure attribute. */
   secure: boolean;
   /** The base URL of links. */
@@ -54,6 +60,8 @@ export type People = ReturnType<typeof createPeople>;
 
 /** The dashboard shows this many workspaces; ListWorkspaces returns all. */
 const shownWorkspaces = 100;
+/** More sessions of one person end the oldest ones. */
+const keptSessions = 50;
 const dayMs = 86_400_000;
 
 export function createPeople(deps: PeopleDeps) {
@@ -68,20 +76,18 @@ export function createPeople(deps: PeopleDeps) {
     makeId: () => makeUuid(nowMs()),
     nowMs,
   });
-  const running = new Set<Promise<void>>();
-  const runInBackground = (work: Promise<void>) => {
-    const watched: Promise<void> = work
-      .catch((error) => deps.log.warn({ err: error }, "could not send an account email"))
-      .finally(() => running.delete(watched));
-    running.add(watched);
-  };
-  const signUps = createSignUp({ ...deps, hasher: auth.hasher, runInBackground });
-  const resets = createResets({ ...deps, runInBackground });
+  const hashTurns = createHashTurns();
+  const signUps = createSignUp({ ...deps, hashTurns });
+  const resets = createResets(deps);
   const guard = createSignInGuard();
   const passwordChanges = createAttemptLimit({ burst: 8, periodMs: 60_000 });
+  /** Limits correct passwords, which the guard does not count: each costs a hash and a row. */
+  const signIns = createAttemptLimit({ burst: 100, periodMs: 10_000 });
   const sessionOf = createLoader((keys: { token: string; workspaceId: string | undefined }[]) =>
     findSessions(sql, keys),
   );
+
+  const hash = (password: string, { address }: Visitor) => hashTurns.run(address, () => hashPassword(password));
 
   /** The live session of a Cookie header, with the person's role in a workspace. */
   async function session(cookie: string | undefined, workspaceId?: string): Promise<LiveSession | undefined> {
@@ -92,6 +98,7 @@ export function createPeople(deps: PeopleDeps) {
   async function requireSession(visitor: Visitor): Promise<LiveSession> {
     const live = await session(visitor.cookie);
     if (!live) throw signedOut();
+    if (!(await deps.access.maySignIn({ id: live.personId, email: live.email }))) throw notAMember();
     return live;
   }
 
@@ -103,14 +110,21 @@ export function createPeople(deps: PeopleDeps) {
   /** Opens a new session, and ends the session of the cookie that came with the request. */
   async function openSession(email: string, password: string, visitor: Visitor): Promise<Answer<SignedIn>> {
     const library = await auth.get();
-    const { headers } = await library.api.signInEmail({
-      body: { email, password },
-      headers: headersOf(visitor, { cookie: false }),
-      returnHeaders: true,
-    });
-    if (visitor.cookie) await library.api.signOut({ headers: headersOf(visitor) });
+    const { headers, response } = await hashTurns.run(visitor.address, () =>
+      library.api.signInEmail({
+        body: { email, password },
+        headers: headersOf(visitor, { cookie: false }),
+        returnHeaders: true,
+      }),
+    );
     const person = await findPerson(sql, email);
     if (!person) throw signedOut();
+    if (!(await deps.access.maySignIn(person))) {
+      await endSession(sql, response.token);
+      throw notAMember();
+    }
+    if (visitor.cookie) await library.api.signOut({ headers: headersOf(visitor) });
+    await endOldSessions(sql, { personId: person.id, keptToken: response.token, others: keptSessions - 1 });
     return { value: await signedIn(person), cookies: headers.getSetCookie() };
   }
 
@@ -130,8 +144,13 @@ export function createPeople(deps: PeopleDeps) {
       const live = await session(visitor.cookie);
       const { by, first } = await signUps.signUpOptions();
       const passwordReset = (await deps.mail.canSend()) ? ("mail" as const) : ("command" as const);
-      const who = live && (await signedIn({ id: live.personId, email: live.email, name: live.name }));
-      return { value: { who, by, first, passwordReset }, cookies: live ? await renew(live, visitor) : [] };
+      const person = live && { id: live.personId, email: live.email, name: live.name };
+      const mayCreateWorkspace = person ? await deps.access.mayUse(person) : deps.mode === "open";
+      const who = person && (await signedIn(person));
+      return {
+        value: { who, mayCreateWorkspace, by, first, passwordReset },
+        cookies: live ? await renew(live, visitor) : [],
+      };
     },
 
     /** What a link is for, so that the dashboard can show the right form. */
@@ -141,14 +160,16 @@ export function createPeople(deps: PeopleDeps) {
         if (deps.mode === "closed" || (await hasPeople(sql))) throw invalidLink();
         return { kind: "first" as const };
       }
-      const invitation = await findInvite(sql, token);
+      const invitation = await findInvitation(sql, token, deps.mode);
       if (invitation) {
-        const { email, role, workspaceName } = invitation;
-        const hasAccount = (await findPerson(sql, email)) !== undefined;
-        return { kind: "invitation" as const, email, role, workspace: { name: workspaceName }, hasAccount };
+        const { email, role, workspaceName, mayCreateAccount } = invitation;
+        // Who may not create an account with this link must not learn whether there is one.
+        const hasAccount = !mayCreateAccount || (await findPerson(sql, email)) !== undefined;
+        const workspace = { name: workspaceName };
+        return { kind: "invitation" as const, email, role, workspace, hasAccount, mayCreateAccount };
       }
       const found = await findLink(sql, token);
-      if (!found) throw invalidLink();
+      if (!found || (found.kind === "sign_up" && deps.mode !== "open")) throw invalidLink();
       return found;
     },
 
@@ -166,7 +187,9 @@ export function createPeople(deps: PeopleDeps) {
       guard.take(attempt, performance.now());
       try {
         if (!email || cannotBePassword(input.password)) throw wrongCredentials();
+        signIns.check(email, performance.now());
         const answer = await openSession(email, input.password, visitor);
+        signIns.take(email, performance.now());
         guard.giveBack(attempt, performance.now());
         return answer;
       } catch (error) {
@@ -192,16 +215,18 @@ export function createPeople(deps: PeopleDeps) {
       const wrongPassword = invalid([{ field: "currentPassword", description: "is not your password" }]);
       if (cannotBePassword(input.currentPassword)) throw wrongPassword;
       const library = await auth.get();
-      const { headers, response } = await library.api
-        .signInEmail({
-          body: { email: live.email, password: input.currentPassword },
-          headers: headersOf(visitor, { cookie: false }),
-          returnHeaders: true,
-        })
+      const { headers, response } = await hashTurns
+        .run(visitor.address, () =>
+          library.api.signInEmail({
+            body: { email: live.email, password: input.currentPassword },
+            headers: headersOf(visitor, { cookie: false }),
+            returnHeaders: true,
+          }),
+        )
         .catch((error) => {
           throw isRefusal(error) ? wrongPassword : error;
         });
-      const passwordHash = await auth.hasher.hash(input.newPassword);
+      const passwordHash = await hash(input.newPassword, visitor);
       await replacePassword(sql, { personId: live.personId, passwordHash, keptToken: response.token });
       const person = { id: live.personId, email: live.email, name: live.name };
       return { value: await signedIn(person), cookies: headers.getSetCookie() };
@@ -209,31 +234,27 @@ export function createPeople(deps: PeopleDeps) {
 
     requestReset: (email: string, visitor: Visitor) => resets.request(email, visitor.address),
 
-    async resetPassword(input: { token: string; newPassword: string }): Promise<void> {
+    async resetPassword(input: { token: string; newPassword: string }, visitor: Visitor): Promise<void> {
       if (!looksLikeToken(input.token) || (await findLink(sql, input.token))?.kind !== "reset") throw invalidLink();
       const problems = judgePassword(input.newPassword, "newPassword");
       if (problems.length > 0) throw invalid(problems);
-      const passwordHash = await auth.hasher.hash(input.newPassword);
+      const passwordHash = await hash(input.newPassword, visitor);
       if (!(await resetPassword(sql, { token: input.token, passwordHash }))) throw invalidLink();
     },
 
     async acceptInvitation(token: string, visitor: Visitor): Promise<{ id: string; name: string; role: Role }> {
       const live = await requireSession(visitor);
-      const invitation = looksLikeToken(token) ? await findInvite(sql, token) : undefined;
+      const invitation = looksLikeToken(token) ? await findInvitation(sql, token, deps.mode) : undefined;
       if (!invitation) throw invalidLink();
       if (invitation.email !== live.email)
         throw new Problem(
           "permission_denied",
           `This invitation is for ${invitation.email}, but you are signed in as ${live.email}. Sign out, then open the link again.`,
         );
-      const joined = await joinByInvite(sql, { token, person: { id: live.personId, email: live.email } });
+      const person = { id: live.personId, email: live.email };
+      const joined = await joinByInvite(sql, { token: invitation.token, person });
       if (!joined) throw invalidLink();
       return { id: joined.workspaceId, name: invitation.workspaceName, role: joined.role };
-    },
-
-    /** Waits for mail that is being sent in the background. */
-    async stop(): Promise<void> {
-      await Promise.allSettled(running);
     },
   };
 }

@@ -5,6 +5,7 @@ import { requireSameOrigin } from "../http/same-origin.ts";
 import { invalid, type Problem } from "../ops/problem.ts";
 import { fromWireId } from "../postgres/ids.ts";
 import { noSuchWorkspace } from "../workspaces/rules.ts";
+import { type Access, notAMember } from "./access.ts";
 import { type People, signedOut } from "./people.ts";
 
 export const workspaceHeader = "posthorn-workspace";
@@ -14,9 +15,10 @@ const noWorkspace = "00000000-0000-0000-0000-000000000000";
 
 export function createSessionCallers(deps: {
   people: Pick<People, "session" | "cookieName">;
+  access: Access;
   publicUrl: string | undefined;
 }): SessionCallers {
-  const { people, publicUrl } = deps;
+  const { people, access, publicUrl } = deps;
   return {
     async identify(header, needsWorkspace) {
       const cookie = header("cookie");
@@ -28,6 +30,8 @@ export function createSessionCallers(deps: {
       if (!session) throw signedOut();
       if (named === undefined && needsWorkspace) throw workspaceRequired();
       if (named !== undefined && !session.role) throw noSuchWorkspace(named);
+      // A person who was removed from every workspace has a session, but no rights.
+      if (!session.role && !(await access.mayUse({ id: session.personId, email: session.email }))) throw notAMember();
       return {
         workspaceId: workspaceId ?? noWorkspace,
         // Streams and emails store one id for the caller: that of a key or of a session.

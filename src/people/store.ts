@@ -19,6 +19,12 @@ export async function findPerson(sql: Sql, email: string): Promise<Person | unde
   return row;
 }
 
+/** Primary key of people. */
+export async function findPersonById(sql: Sql, id: string): Promise<Person | undefined> {
+  const [row] = await sql<Person[]>`select id, email, name from people where id = ${id}`;
+  return row;
+}
+
 export async function listPeople(
   sql: Sql,
 ): Promise<(Person & { createdAt: Date; lastSeenAt: Date | null; workspaces: string | null })[]> {
@@ -34,17 +40,12 @@ export async function listPeople(
 export async function addFirstPerson(sql: Sql, person: NewPerson): Promise<Person | undefined> {
   return await onlyOneNode(sql, async (tx) => {
     if (await hasPeople(tx)) return undefined;
-    const added = await insertPerson(tx, person);
+    const added = await addPerson(tx, person);
     const workspaceId = await firstWorkspace(tx);
     if (added && workspaceId)
       await addFirstOwner(tx, { workspaceId, id: makeUuid(person.nowMs), personId: added.id, email: added.email });
     return added;
   });
-}
-
-/** Undefined when the address already has an account. */
-export async function addPerson(sql: Sql, person: NewPerson): Promise<Person | undefined> {
-  return await sql.begin((tx) => insertPerson(tx, person));
 }
 
 /** Consumes the link and adds the person, both or neither. */
@@ -56,7 +57,7 @@ export async function addPersonByLink(
   return await withRollback(sql, async (tx) => {
     const email = await takeLink(tx, "sign_up", token);
     if (email === undefined) throw new Rollback("no link" as const);
-    const added = await insertPerson(tx, { ...person, email });
+    const added = await addPerson(tx, { ...person, email });
     if (!added) throw new Rollback("has account" as const);
     return added;
   });
@@ -69,7 +70,7 @@ export async function addPersonByInvite(
   invite: { token: string; email: string },
 ): Promise<Person | "no link" | "has account"> {
   return await withRollback(sql, async (tx) => {
-    const added = await insertPerson(tx, { ...person, email: invite.email });
+    const added = await addPerson(tx, { ...person, email: invite.email });
     if (!added) throw new Rollback("has account" as const);
     if (!(await joinByInvite(tx, { token: invite.token, person: added }))) throw new Rollback("no link" as const);
     return added;
@@ -95,8 +96,9 @@ async function withRollback<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promis
   }
 }
 
-/** The account is what better-auth calls `credential`: its `account_id` is the person's id. */
-async function insertPerson(sql: Sql, person: NewPerson): Promise<Person | undefined> {
+/** Undefined when the address already has an account. The account is what better-auth calls `credential`: its `account_id` is the
+ * person's id. */
+export async function addPerson(sql: Sql, person: NewPerson): Promise<Person | undefined> {
   const id = makeUuid(person.nowMs);
   const [row] = await sql<Person[]>`
     with added as (
@@ -167,6 +169,21 @@ export async function renewSession(sql: Sql, id: string, forMs: number): Promise
   return rows.length > 0;
 }
 
+/** Ends one session, for a person who may not sign in. */
+export async function endSession(sql: Sql, token: string): Promise<void> {
+  await sql`delete from people_sessions where token = ${token}`;
+}
+
+/** Keeps one session and the newest others of a person (index people_sessions_by_person). Ids grow with the database's clock, so after a
+ * jump of that clock the kept session need not be among the newest. */
+export async function endOldSessions(
+  sql: Sql,
+  { personId, keptToken, others }: { personId: string; keptToken: string; others: number },
+): Promise<void> {
+  await sql`delete from people_sessions where id in (
+    select id from people_sessions where person_id = ${personId} and token <> ${keptToken} order by id desc offset ${others})`;
+}
+
 /** Sets a new password and ends every session of the person except one. */
 export async function replacePassword(
   sql: Sql,
@@ -186,7 +203,9 @@ function isLive(sql: Sql) {
 /** Deletes sessions and links that have ended by both clocks: wall time alone may be ahead and come back. Called by housekeeping. */
 export async function deleteExpired(sql: Sql): Promise<void> {
   const ended = sql`expires_at < wall_time() and coalesce(service_expires_at, expires_at) < (select service_time())`;
-  await sql`with old as (delete from people_sessions where ${ended}) delete from people_links where ${ended}`;
+  await sql`with old as (delete from people_sessions where ${ended}),
+      counted as (delete from account_mail where counted_at < (select service_time()) - interval '1 day')
+    delete from people_links where ${ended}`;
 }
 
 /** Links to sign up or to set a new password. Each works once and for a limited time; only its hash is stored. */

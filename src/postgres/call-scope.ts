@@ -6,6 +6,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export type CallScope = {
+  /** Whose share of the database connections the call uses: its workspace. Undefined for a batch of several calls. */
+  owner?: string;
   /** Committed writes of this call. */
   committed: number;
   /** Milliseconds until the caller's own deadline; undefined if it set none. */
@@ -20,6 +22,11 @@ const scopes = new AsyncLocalStorage<CallScope>();
 
 export function inCallScope<T>(scope: CallScope, work: () => T): T {
   return scopes.run(scope, work);
+}
+
+/** Runs work that serves several calls, such as a batch of reads: it uses no call's share and ends with no call's deadline. */
+export function outsideCalls<T>(work: () => T): T {
+  return scopes.run(undefined as never, work);
 }
 
 export function currentCall(): CallScope | undefined {

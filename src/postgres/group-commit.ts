@@ -193,6 +193,7 @@ class LateItems extends Error {
 /** A batch works for all its callers: it has as long as the most patient of them, and is sent only if none of them is late. */
 function scopeOf(batch: readonly { call: CallScope | undefined }[]): CallScope {
   return {
+    owner: undefined,
     committed: 0,
     /** Undefined: one of the callers has no deadline. */
     timeLeftMs() {

@@ -2,6 +2,7 @@
  * Batches reads: callers of the same turn of the event loop, or that arrive during a query, share the next query.
  * Used by services and by delivery for lookups by key.
  */
+import { outsideCalls } from "./call-scope.ts";
 
 export type Loader<Key, Value> = (key: Key) => Promise<Value>;
 
@@ -28,6 +29,6 @@ export function createLoader<Key, Value>(load: (keys: Key[]) => Promise<Value[]>
       queue.push({ key, resolve, reject });
       if (loading) return;
       loading = true;
-      setImmediate(loadBatches);
+      outsideCalls(() => setImmediate(loadBatches));
     });
 }

@@ -4,7 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Client, Pool, PoolClient } from "pg";
-import { currentCall, noteCommitted, passWriteCheck } from "./call-scope.ts";
+import { currentCall, noteCommitted, outsideCalls, passWriteCheck } from "./call-scope.ts";
+import { createConnectionShare } from "./connection-share.ts";
 import type { DatabaseHealth } from "./health.ts";
 import { createListening, type NotificationListener } from "./listening.ts";
 import { ConnectionLost, endsConnection, mayWrite, withCode } from "./lost-connection.ts";
@@ -74,6 +75,8 @@ export interface Sql {
   /** Resolves when the server answers on the listening connection, so that a pool with only busy connections is not an outage. */
   ping(withinMs: number): Promise<void>;
   end(): Promise<void>;
+  /** How many statements wait for a connection: for a free one, or for the share of their workspace. */
+  waiting(): number;
   /** For a library with its own statements (better-auth). Our code uses the template. */
   readonly pool: Pool;
   /** What is wrong with the database, as seen by the statements of this process. */
@@ -91,6 +94,17 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
   const names = createNames();
   /** Connections that must not be used again. */
   const lost = new WeakSet<PoolClient>();
+  const share = createConnectionShare(pool.options.max);
+  const waiting = () => pool.waitingCount + share.waiting();
+  /** Gives the place of a connection in use back to its owner's share. */
+  const places = new WeakMap<PoolClient, () => void>();
+
+  /** `isLost`: the connection must not be used again. */
+  function release(client: PoolClient, isLost = lost.has(client)): void {
+    client.release(isLost);
+    places.get(client)?.();
+    places.delete(client);
+  }
 
   const query = async (client: PoolClient, text: string, values: unknown[], limit?: object): Promise<Row[]> => {
     try {
@@ -110,17 +124,20 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
 
   /** Throws without sending anything if the call for which this code runs may no longer write. */
   async function acquire(): Promise<PoolClient> {
+    const giveBack = await share.take();
     const client = await pool.connect().catch((error: Error) => {
+      giveBack();
       // The pool has one message for two causes. When all its connections are open, it waited for one of them.
       const exhausted = /timeout exceeded/.test(error.message) && pool.totalCount >= pool.options.max;
       const coded = exhausted ? new ConnectionLost(error, "POOL_EXHAUSTED") : withCode(error);
       health.note(coded);
       throw coded;
     });
+    places.set(client, giveBack);
     try {
       passWriteCheck();
     } catch (error) {
-      client.release();
+      release(client);
       throw error;
     }
     return client;
@@ -134,7 +151,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     } catch (error) {
       throw lost.has(client) && mayWrite(text) ? new OutcomeUnknown(error) : error;
     } finally {
-      client.release(lost.has(client));
+      release(client);
     }
   }
 
@@ -178,7 +195,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     const run: Run = (text, values) => query(client, text, values, limit);
     try {
       await query(client, "begin", []);
-      result = await work(createTag(run, run, { ...inTransaction, pool, health }), run);
+      result = await work(createTag(run, run, { ...inTransaction, pool, health, waiting }), run);
       committing = true;
       await query(client, commitText(receipt, id), []);
     } catch (error) {
@@ -186,7 +203,9 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
       if (!lost.has(client)) await query(client, "rollback", []).catch(() => lost.add(client));
       if (!committing || receipt === "never" || !endsConnection(error)) throw idleTimeout ?? error;
       finish();
-      const stored = await lookUpReceipt({ id, acquire, withinMs: currentCall()?.timeLeftMs() });
+      // The look-up must not wait for the share of its workspace: its caller has to hear the truth.
+      const acquireFree = () => outsideCalls(acquire);
+      const stored = await lookUpReceipt({ id, acquire: acquireFree, withinMs: currentCall()?.timeLeftMs() });
       if (stored === undefined) throw new OutcomeUnknown(error);
       if (!stored) throw error;
       // The receipt was found, so the transaction committed with this result.
@@ -199,7 +218,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
 
     function finish(): void {
       client.off("error", noteIdleTimeout);
-      if (!keepClient) client.release(lost.has(client));
+      if (!keepClient) release(client);
       keepClient = true;
     }
   }
@@ -220,9 +239,9 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     try {
       // After a power loss the client sends no FIN. Without this timeout the server would keep the session's locks for hours.
       await query(client, "set statement_timeout = 0; set lock_timeout = 0; set idle_session_timeout = '60s'", []);
-      return await work(createTag(run, run, { ...inTransaction, pool, health, begin: beginHere }));
+      return await work(createTag(run, run, { ...inTransaction, pool, health, waiting, begin: beginHere }));
     } finally {
-      client.release(true);
+      release(client, true);
     }
   }
 
@@ -245,6 +264,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     },
     pool,
     health,
+    waiting,
   });
 }
 

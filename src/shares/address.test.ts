@@ -16,6 +16,7 @@ test("an IPv6 address counts with its /64 and its /56", () => {
   assert.equal(networksOf("2001:db8:1:2201::1").site, networksOf("2001:db8:1:22ff::1").site);
   assert.notEqual(networksOf("2001:db8:1:2301::1").site, networksOf("2001:db8:1:22ff::1").site);
   assert.equal(networksOf("fe80::1%eth0").address, "fe80::/64");
+  assert.deepEqual(networksOf("2001:db8:1:22ff::/64"), networksOf("2001:db8:1:22ff:1::9"), "a /64 has the same site");
 });
 
 test("text that is no address counts as itself", () => {

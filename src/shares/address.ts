@@ -9,8 +9,9 @@ export type Networks = {
   site: string;
 };
 
+/** Also accepts a network that this function returned, such as `2001:db8::/64`. */
 export function networksOf(text: string): Networks {
-  const plain = text.replace(/%.*$/, "");
+  const plain = text.replace(/[%/].*$/, "");
   if (!ipaddr.isValid(plain)) return { address: plain, site: plain };
   const parsed = ipaddr.process(plain);
   if (parsed.kind() === "ipv4") return { address: parsed.toString(), site: parsed.toString() };

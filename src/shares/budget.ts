@@ -55,6 +55,7 @@ export function createBudget({ total, factor = Number.POSITIVE_INFINITY, perOwne
 
   /** One grant per owner and round. */
   function serve(): void {
+    if (queues.size === 0) return;
     for (let served = true; served; ) {
       served = false;
       for (const [owner, queue] of [...queues]) {

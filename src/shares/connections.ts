@@ -10,8 +10,8 @@ export type ConnectionLimits = {
   factor: number;
   /** The most for one IPv4 address or one IPv6 /64. An IPv6 /56 may hold four times as many. */
   perAddress: number;
-  /** Ranges of our own proxies, in CIDR notation. They count toward the total only. */
-  exempt?: readonly string[];
+  /** Ranges of our own proxies, in CIDR notation, or a function that recognizes them. They count toward the total only. */
+  exempt?: readonly string[] | ((address: string) => boolean);
 };
 
 export type Connection = {
@@ -38,6 +38,8 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
   const byAddress = new Map<string, Holder>();
   const bySite = new Map<string, number>();
   let total = 0;
+  const { exempt = [] } = limits;
+  const isExempt = typeof exempt === "function" ? exempt : (address: string) => isWithin(address, exempt);
 
   function mayHold(held: number, most: number): boolean {
     // A full port is judged as if one place were free, which makeRoom then provides.
@@ -91,11 +93,11 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
 
   return {
     admit(text, connection) {
-      const isExempt = isWithin(text, limits.exempt ?? []);
+      const ours = isExempt(text);
       const { address, site } = networksOf(text);
-      if (!isExempt && !hasShare(address, site)) return undefined;
+      if (!ours && !hasShare(address, site)) return undefined;
       if (total >= limits.total && !makeRoom()) return undefined;
-      return isExempt ? holdExempt() : hold(address, site, connection);
+      return ours ? holdExempt() : hold(address, site, connection);
     },
     count: () => total,
   };

@@ -5,11 +5,13 @@
  */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { SuppressionReason as Reason, SuppressionService } from "../gen/v1/suppression_pb.ts";
-import { serve } from "../http/call.ts";
+import { type Call, serve } from "../http/call.ts";
 import { pageSizeOf } from "../http/paging.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { createBudget } from "../shares/budget.ts";
+import { runOrRefuse } from "../shares/run-or-refuse.ts";
 import {
   normalizeAddress,
   noteProblem,
@@ -30,9 +32,18 @@ import {
 
 const exportPage = 100_000;
 const importBatch = 5000;
+/** Lines that are parsed without a pause. */
+const linesPerStep = 500;
 const maxProblems = 100;
 
+/** Imports that run at the same time. A workspace has one of them, and a few that wait. */
+const maxImports = 4;
+const maxWaitingImports = 4;
+/** The rows of an export page and its text. */
+const exportPageBytes = 32 * 1024 * 1024;
+
 export function createSuppressionService({ sql }: { sql: Sql }) {
+  const imports = createBudget({ total: maxImports, perOwner: 1 });
   return serve(SuppressionService, {
     async listSuppressions(request, call) {
       const problems: Violation[] = [];
@@ -82,41 +93,16 @@ export function createSuppressionService({ sql }: { sql: Sql }) {
     },
 
     async importSuppressions(request, call) {
-      const { workspaceId } = call.caller;
-      const counts = { added: 0, alreadyPresent: 0, refused: 0 };
-      const problems: { line: number; message: string }[] = [];
-      let batch = new Map<string, SuppressionEntry>();
-      let writing = false;
-      const flush = async () => {
-        const entries = [...batch.values()];
-        batch = new Map();
-        if (entries.length === 0) return;
-        // Only before the first batch: after it the import runs to its end, even past the deadline, and reports true counts.
-        if (!writing) call.beginWrite();
-        writing = true;
-        const added = await addSuppressions(sql, { workspaceId, reason: "import", entries });
-        counts.added += added;
-        counts.alreadyPresent += entries.length - added;
-      };
-      let lines = 0;
-      for (const read of readSuppressions(request.csv)) {
-        if ("problem" in read) {
-          counts.refused += 1;
-          if (problems.length < maxProblems) problems.push({ line: read.line, message: read.problem });
-        } else if (batch.has(read.entry.address)) counts.alreadyPresent += 1;
-        else batch.set(read.entry.address, read.entry);
-        if (batch.size >= importBatch) await flush();
-        lines += 1;
-        // Yields to the event loop, since a file with only invalid lines never awaits a flush.
-        if (lines % importBatch === 0) await new Promise((resolve) => setImmediate(resolve));
-      }
-      await flush();
-      return { ...counts, problems };
+      const { workspaceId: owner } = call.caller;
+      const { signal } = call.cancellation;
+      const options = { budget: imports, owner, maxWaiting: maxWaitingImports, refusal: tooManyImports, signal };
+      return await runOrRefuse(options, () => importCsv(sql, request.csv, call));
     },
 
     async exportSuppressions(request, call) {
       const after = request.pageToken === "" ? "" : readToken(request.pageToken);
       if (after === null) throw invalid([badToken]);
+      await call.reserveAnswer?.(exportPageBytes);
       const rows = await exportSuppressions(sql, {
         workspaceId: call.caller.workspaceId,
         after,
@@ -129,6 +115,48 @@ export function createSuppressionService({ sql }: { sql: Sql }) {
       };
     },
   });
+}
+
+/** Stores the addresses batch by batch. */
+async function importCsv(sql: Sql, csv: string, call: Call) {
+  const { workspaceId } = call.caller;
+  const counts = { added: 0, alreadyPresent: 0, refused: 0 };
+  const problems: { line: number; message: string }[] = [];
+  let batch = new Map<string, SuppressionEntry>();
+  let writing = false;
+  const flush = async () => {
+    const entries = [...batch.values()];
+    batch = new Map();
+    if (entries.length === 0) return;
+    // Only before the first batch: after it the import runs to its end, even past the deadline, and reports true counts.
+    if (!writing) call.beginWrite();
+    writing = true;
+    const added = await addSuppressions(sql, { workspaceId, reason: "import", entries });
+    counts.added += added;
+    counts.alreadyPresent += entries.length - added;
+  };
+  let lines = 0;
+  for (const read of readSuppressions(csv)) {
+    if ("problem" in read) {
+      counts.refused += 1;
+      if (problems.length < maxProblems) problems.push({ line: read.line, message: read.problem });
+    } else if (batch.has(read.entry.address)) counts.alreadyPresent += 1;
+    else batch.set(read.entry.address, read.entry);
+    if (batch.size >= importBatch) await flush();
+    lines += 1;
+    // Yields to the event loop, since a file with only invalid lines never awaits a flush.
+    if (lines % linesPerStep === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  await flush();
+  return { ...counts, problems };
+}
+
+function tooManyImports(): Problem {
+  return new Problem(
+    "resource_exhausted",
+    "This workspace has an import in progress, and others wait for it. Wait for their end, then retry.",
+    { retryAfterMs: 10_000 },
+  );
 }
 
 const badToken: Violation = {

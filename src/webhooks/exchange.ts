@@ -81,7 +81,7 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
       finish(explain(error, target), stale ? "stale" : connected ? undefined : "unreached");
     };
     const giveUp = () => {
-      if (!connected) finish(`${options.address} did not accept the connection in time`, "unreached");
+      if (!connected) finish(`${target.host} did not accept the connection in time`, "unreached");
     };
     const timer = options.connectMs === undefined ? undefined : setTimeout(giveUp, options.connectMs);
 
@@ -133,6 +133,8 @@ function explain(error: NodeJS.ErrnoException, target: WebhookTarget): string {
     return `the certificate of ${target.host} is not accepted: ${message}`;
   if (code.startsWith("ERR_SSL") || code === "EPROTO")
     return `TLS with ${target.host} failed: ${message.split("\n")[0]}`;
+  // The message of a system error contains the address that the host resolves to, and ours.
+  if (error.syscall !== undefined) return `the connection to ${target.host} failed (${code})`;
   return message;
 }
 

@@ -26,7 +26,13 @@ export type WebhookLoopDeps = {
   limits?: Partial<WebhookLimits>;
 };
 
-const defaultLimits: WebhookLimits = { perEndpoint: 10, total: 512, failingTotal: 256, perTurn: 5 };
+const defaultLimits: WebhookLimits = {
+  perEndpoint: 10,
+  total: 512,
+  failingTotal: 256,
+  perTurn: 5,
+  shareFactor: 3,
+};
 /** The store is searched at least this often, with or without a wake-up. */
 const pollMs = 1000;
 const webhooksPerLease = 20;

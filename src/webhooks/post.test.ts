@@ -12,6 +12,8 @@ let dns: ScriptedDns;
 let resolver: Resolver;
 let receiver: Receiver;
 const posters: Poster[] = [];
+/** The hosts that were refused, each with its addresses. */
+const refusals: string[][] = [];
 const never = new AbortController().signal;
 
 before(async () => {
@@ -33,7 +35,8 @@ afterEach(() => {
 
 function startPoster(options: { allow?: string[]; timeoutMs?: number } = {}) {
   const guard = createWebhookGuard({ allowCidrs: options.allow ?? ["127.0.0.1/32"] });
-  const finder = createTargetFinder({ resolver, guard });
+  const onRefused = (host: string, addresses: readonly string[]) => void refusals.push([host, ...addresses]);
+  const finder = createTargetFinder({ resolver, guard, onRefused });
   const poster = createPoster({
     guard,
     finder,
@@ -146,8 +149,12 @@ test("the address of a host is checked at every request, also when it changes af
     dns.set("rebind.test", "A", "127.0.0.2");
     const result = await send(url);
     assert.equal(result.outcome, "retry");
-    assert.match(result.error, /points to rebind\.test, which is at 127\.0\.0\.2/);
-    assert.match(((await check(url)) as { problem: string }).problem, /127\.0\.0\.2/);
+    const { problem } = (await check(url)) as { problem: string };
+    for (const text of [result.error, problem]) {
+      assert.match(text, /points to rebind\.test; http is allowed only for ranges/);
+      assert.doesNotMatch(text, /127\.0\.0/, "the address stays with the operator");
+    }
+    assert.deepEqual(refusals.at(-1), ["rebind.test", "127.0.0.2"]);
     assert.equal(internal.requests.length, 0);
     assert.equal(internal.connections.opened, 0, "no connection is made");
   } finally {
@@ -178,8 +185,14 @@ test("a host that DNS does not know fails at the request, but may be saved", asy
 test("localhost is this host, whatever DNS returns", async () => {
   dns.set("localhost", "A", "8.8.8.8");
   const { check } = startPoster({ allow: [] });
-  assert.match(((await check("https://localhost/")) as { problem: string }).problem, /at 127\.0\.0\.1, a private/);
-  assert.match(((await check("https://a.localhost/")) as { problem: string }).problem, /at 127\.0\.0\.1, a private/);
+  assert.match(
+    ((await check("https://localhost/")) as { problem: string }).problem,
+    /localhost, which resolves to an address that is not public/,
+  );
+  assert.match(
+    ((await check("https://a.localhost/")) as { problem: string }).problem,
+    /localhost, which resolves to an address that is not public/,
+  );
 });
 
 test("an untrusted certificate is rejected before the request is sent", async () => {

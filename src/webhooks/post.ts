@@ -110,7 +110,12 @@ function failed(error: string): ExchangeResult {
 
 /** Finds the IP addresses that a webhook may be posted to. The poster connects to one of them without another lookup, so that DNS cannot
  * return a different address after the check (DNS rebinding). */
-export function createTargetFinder(deps: { resolver: AddressResolver; guard: WebhookGuard }): TargetFinder {
+export function createTargetFinder(deps: {
+  resolver: AddressResolver;
+  guard: WebhookGuard;
+  /** For the operator's log: the error for the tenant does not contain the addresses. */
+  onRefused?(host: string, addresses: readonly string[]): void;
+}): TargetFinder {
   const { resolver, guard } = deps;
 
   async function addressesOf(target: WebhookTarget, signal?: AbortSignal): Promise<FoundAddresses> {
@@ -118,7 +123,8 @@ export function createTargetFinder(deps: { resolver: AddressResolver; guard: Web
     if ("error" in found) return { kind: "unknown", error: found.error };
     const addresses = found.addresses.filter((ip) => guard.allows(target, ip));
     if (addresses.length > 0) return { kind: "found", addresses };
-    return { kind: "refused", error: refusedAddress(target, found.addresses[0]!) };
+    deps.onRefused?.(target.host, found.addresses);
+    return { kind: "refused", error: refusedAddress(target) };
   }
 
   return {

@@ -3,7 +3,13 @@ import { test } from "node:test";
 import { createWebhookSchedule, type WebhookLimits } from "./schedule.ts";
 import type { WaitingWebhook } from "./store/lease.ts";
 
-const limits: WebhookLimits = { perEndpoint: 6, total: 20, failingTotal: 3, perTurn: 5 };
+const limits: WebhookLimits = {
+  perEndpoint: 6,
+  total: 20,
+  failingTotal: 3,
+  perTurn: 5,
+  shareFactor: Number.POSITIVE_INFINITY,
+};
 const webhook = (webhookId: string, extra: Partial<WaitingWebhook> = {}): WaitingWebhook => ({
   workspaceId: "w",
   webhookId,
@@ -98,5 +104,23 @@ test("a webhook with fewer deliveries than its quota is skipped until a recheck 
   assert.deepEqual(quotas(schedule.pick(1500, 9)), [
     ["b", 4],
     ["a", 4],
+  ]);
+});
+
+test("a workspace with many hanging endpoints leaves slots to another workspace, also at failing endpoints", () => {
+  const schedule = createWebhookSchedule({ ...limits, total: 40, failingTotal: 20, shareFactor: 1 });
+  const hanging = Array.from({ length: 20 }, (_, i) => webhook(`hanging ${i}`, { workspaceId: "flood" }));
+  const failing = Array.from({ length: 20 }, (_, i) => webhook(`dead ${i}`, { workspaceId: "dead", failing: true }));
+  schedule.replace([...hanging, ...failing], 0);
+  const picked = schedule.pick(0, 100);
+  schedule.leased(picked, rowsOf(picked));
+  const held = (workspaceId: string) =>
+    picked.filter((one) => one.workspaceId === workspaceId).reduce((sum, { quota }) => sum + quota, 0);
+  assert.deepEqual([held("flood"), held("dead")], [20, 10]);
+  const calm = { workspaceId: "calm" };
+  schedule.replace([webhook("fine", calm), webhook("broken", { ...calm, failing: true }), ...hanging, ...failing], 0);
+  assert.deepEqual(quotas(schedule.pick(0, 100)), [
+    ["fine", 4],
+    ["broken", 1],
   ]);
 });

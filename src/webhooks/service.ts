@@ -18,6 +18,8 @@ import { fromWireId, makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import type { Quotas } from "../quotas/quotas.ts";
+import { type Budget, createBudget } from "../shares/budget.ts";
+import { runOrRefuse } from "../shares/run-or-refuse.ts";
 import { previousSecretMs } from "./rules/retry.ts";
 import { sampleMetadata, samplePayload } from "./rules/sample.ts";
 import {
@@ -78,9 +80,12 @@ type CursorRange = Range & { cursors: readonly Cursor[] };
 
 /** Events in one RedeliverWebhook call. */
 const maxRange = 10_000n;
+/** Test events that wait for the answer of an endpoint. One workspace may have an eighth. */
+const maxTestPosts = 64;
 
 export function createWebhookService(deps: WebhookServiceDeps) {
   const { sql } = deps;
+  const testPosts = createBudget({ total: maxTestPosts, perOwner: maxTestPosts / 8 });
 
   return serve(WebhookService, {
     async createWebhook(request, call) {
@@ -152,7 +157,7 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       await redeliverWebhook(deps, await findWebhook(sql, request.webhookId, call, "webhookId"), request, call),
 
     sendTestWebhook: async (request, call) =>
-      await sendTestWebhook(deps, await findWebhook(sql, request.id, call), request, call),
+      await sendTestWebhook({ ...deps, testPosts }, await findWebhook(sql, request.id, call), request, call),
   });
 
   async function checkUrl(text: string, call: Call, problems: Violation[]): Promise<string> {
@@ -295,9 +300,19 @@ async function rangeOfDelivery(sql: Sql, workspaceId: string, webhookId: string,
   return { from: number, to: number };
 }
 
+const tooManyTests = {
+  maxWaiting: 0,
+  refusal: () =>
+    new Problem(
+      "resource_exhausted",
+      "Too many test events of this workspace wait for the answers of their endpoints. Try again in a few seconds.",
+      { retryAfterMs: 5_000 },
+    ),
+};
+
 /** Posts a sample event to the endpoint and records the attempt in the delivery log. */
 async function sendTestWebhook(
-  deps: { sql: Sql; clock: Clock; sendTest: SendTest },
+  deps: { sql: Sql; clock: Clock; sendTest: SendTest; testPosts: Budget },
   webhook: Webhook,
   request: SendTestWebhookRequest,
   call: Call,
@@ -315,7 +330,10 @@ async function sendTestWebhook(
     eventAt: new Date(nowMs),
     emailId: type.startsWith("email.") ? makeUuid(nowMs) : null,
   });
-  const result = await deps.sendTest(signer, event, call.cancellation.signal);
+  const { signal } = call.cancellation;
+  const result = await runOrRefuse({ ...tooManyTests, budget: deps.testPosts, owner: workspaceId }, () =>
+    deps.sendTest(signer, event, signal),
+  );
   // The caller does not see this error: it has disconnected, or the deadline has already answered the call.
   if (!result) throw new Problem("canceled", "The call ended before the endpoint answered.");
   const { outcome, error, responseStatus, responseHead, durationMs } = result;

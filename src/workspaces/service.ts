@@ -110,10 +110,13 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       if (!role) problems.push(roleRequired);
       if (!role || problems.length > 0) throw invalid(problems);
       call.beginWrite();
-      const { member, url, sent } = await deps.invitations.invite({ workspaceId, email: request.email, role });
-      const message = sent
-        ? `The invitation was sent to ${member.email}. It is valid for 7 days.`
-        : `This service cannot send mail yet: give the link to ${member.email} yourself. It is valid for 7 days.`;
+      const inviter = { id: personOf(call).id };
+      const { member, url, message } = await deps.invitations.invite({
+        workspaceId,
+        email: request.email,
+        role,
+        inviter,
+      });
       return { member: memberOnWire(member), inviteUrl: url, message };
     },
 

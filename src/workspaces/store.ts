@@ -106,11 +106,17 @@ export async function invite(
   return row;
 }
 
-/** Implemented by people/invitations.ts. `sent`: the link was sent by mail. */
+/** Implemented by people/invitations.ts. `inviter` is the person; undefined for the operator's command line. */
 export type Invitations = {
-  invite(input: { workspaceId: string; email: string; role: Role }): Promise<Invited>;
+  invite(input: {
+    workspaceId: string;
+    email: string;
+    role: Role;
+    inviter: { id: string } | undefined;
+  }): Promise<Invited>;
 };
-export type Invited = { member: MemberRow; url: string; sent: boolean };
+/** `message` says whether the link was sent by mail, for the person who invites. */
+export type Invited = { member: MemberRow; url: string; message: string };
 
 export type Invitation = { workspaceId: string; workspaceName: string; email: string; role: Role };
 

@@ -29,7 +29,7 @@ test("421 on a reused connection: the message is sent immediately on a new one, 
   assert.equal(testbed.sink.received("second@there.test").length, 1);
 });
 
-test("421 between two recipients: both are deferred, retried together, and get one copy each", async () => {
+test("421 to one of two recipients: only this one is deferred, and both get one copy", async () => {
   testbed.sink.script = ({ verb, recipient, seen }) =>
     verb === "rcpt" && recipient === "b@other.test" && seen === 1 ? shutDown : undefined;
   const id = await accepted(testbed, { to: ["a@other.test", "b@other.test"] });
@@ -38,17 +38,12 @@ test("421 between two recipients: both are deferred, retried together, and get o
   const events = await untilEvent(testbed, id, "email.delivered");
   assert.deepEqual(
     events.map(({ type, payload }) => `${type} ${payload.recipients} ${payload.possibleDuplicate ?? ""}`).sort(),
-    [
-      "email.delayed a@other.test false",
-      "email.delayed b@other.test false",
-      "email.delivered a@other.test false",
-      "email.delivered b@other.test false",
-    ],
+    ["email.delayed b@other.test false", "email.delivered a@other.test false", "email.delivered b@other.test false"],
   );
   for (const { payload } of events.filter(({ type }) => type === "email.delayed"))
     assert.match(payload.smtpReply as string, /^421 4\.3\.2/);
-  const [copy, ...more] = testbed.sink.deliveries.filter(({ recipients }) => recipients.includes("a@other.test"));
-  assert.deepEqual([copy!.recipients, more], [["a@other.test", "b@other.test"], []]);
+  for (const address of ["a@other.test", "b@other.test"])
+    assert.equal(testbed.sink.received(address).length, 1, address);
 });
 
 test("421 to the final dot is a definite refusal: deferred, then delivered, and not in doubt", async () => {

@@ -14,7 +14,7 @@ test("an email is accepted, delivered to the recipient's server, and reported as
   assert.equal(body.status, "EMAIL_STATUS_SENT");
   const [delivery] = testbed.sink.received("ann@there.test");
   assert.ok(delivery);
-  assert.match(delivery.from, /^rp-[a-z2-7]{52}@bounce\.mail\.posthorn\.test$/);
+  assert.match(delivery.from, /^rp-[a-z2-7]{55}@bounce\.mail\.posthorn\.test$/);
   assert.match(delivery.data.toString(), new RegExp(`^Message-ID: ${body.messageId}\\r$`, "m"));
   const events = await testbed.events();
   assert.equal(events.length, 1);

@@ -24,7 +24,7 @@ for (const [name, extensions] of [
   ["with pipelining", undefined],
   ["without extensions", []],
 ] as const) {
-  test(`each recipient of one transaction is settled by its own reply, ${name}`, async () => {
+  test(`each recipient of an email has its own transaction and is settled by its own reply, ${name}`, async () => {
     if (extensions) Object.assign(testbed.sink.options, { extensions });
     await testbed.database.sql`delete from suppressions`;
     const before = testbed.sink.deliveries.length;
@@ -44,8 +44,12 @@ for (const [name, extensions] of [
     );
     assert.equal(email.status, "EMAIL_STATUS_QUEUED");
     const transactions = testbed.sink.deliveries.slice(before);
-    assert.equal(transactions.length, 1);
-    assert.deepEqual(transactions[0]!.recipients, ["first@there.test", "forwarded@there.test", "last@there.test"]);
+    assert.deepEqual(transactions.map(({ recipients }) => recipients.join()).sort(), [
+      "first@there.test",
+      "forwarded@there.test",
+      "last@there.test",
+    ]);
+    assert.equal(new Set(transactions.map(({ from }) => from)).size, 3, "each has a return path of its own");
     const events = await eventsOf(testbed, id);
     assert.deepEqual(events.map(({ type, payload }) => `${(payload.recipients as string[]).join()} ${type}`).sort(), [
       "first@there.test email.delivered",
@@ -59,7 +63,7 @@ for (const [name, extensions] of [
   });
 }
 
-test("a transaction in which every recipient is rejected sends no message", async () => {
+test("an email of which every recipient is rejected sends no message", async () => {
   const before = testbed.sink.deliveries.length;
   await testbed.database.sql`delete from suppressions`;
   const id = await accepted(testbed, { to: ["gone@there.test", "spam@there.test"] });

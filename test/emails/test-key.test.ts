@@ -40,7 +40,10 @@ test("any other mailbox name is delivered, only to the local mailbox", async () 
   const folder = join(testbed.program.dataDir, "mailbox", "new");
   const [name] = readdirSync(folder).filter((file) => file.startsWith(id as string));
   const message = readFileSync(join(folder, name!), "latin1");
-  assert.match(message, /^Return-Path: <.+>\r\nDelivered-To: anybody@there\.test\r\nDKIM-Signature: /);
+  assert.match(
+    message,
+    /^Return-Path: <.+>\r\nDelivered-To: anybody@there\.test\r\nX-Posthorn-Copy: rp-.+\r\nDKIM-Signature: /,
+  );
 });
 
 test("bounced@ simulates an unknown mailbox, and is not added to the suppression list", async () => {

@@ -8,6 +8,7 @@ import type { Fault } from "./fault.ts";
 import { kills } from "./kills.ts";
 import { listeners } from "./listeners.ts";
 import { lostCommits } from "./lost-commits.ts";
+import { neighbours } from "./neighbours.ts";
 import { nodes } from "./nodes.ts";
 import { receivers } from "./receivers.ts";
 import { slowReceivers } from "./slow.ts";
@@ -24,4 +25,5 @@ export const allFaults: readonly Fault[] = [
   ...listeners,
   ...catchUps,
   ...clocks,
+  ...neighbours,
 ];

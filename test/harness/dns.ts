@@ -16,12 +16,23 @@ export type ScriptedBehavior =
   | "wrong-question"
   /** Sends a forged answer, then the real one. */
   | "forged-first"
+  /** Repeats the question in lower case, over both transports. */
+  | "lower-case"
+  /** A forger that knows the id and the port, but not the case, answers first over UDP: with 203.0.113.66. Then the server answers. */
+  | "forged-case"
   | "malformed"
   /** Answers FORMERR to every query with EDNS. */
   | "no-edns"
   | { delayMs: number };
 
-export type ScriptedQuery = { name: string; type: string; transport: "udp" | "tcp"; recursion: boolean };
+/** `name` is in lower case, `sentName` as it was sent. */
+export type ScriptedQuery = {
+  name: string;
+  sentName: string;
+  type: string;
+  transport: "udp" | "tcp";
+  recursion: boolean;
+};
 
 export type ScriptedDns = {
   host: string;
@@ -143,7 +154,7 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
     const question = query.questions?.[0];
     if (!question) return;
     const { name, type } = question;
-    dns.queries.push({ name, type, transport, recursion: query.flag_rd });
+    dns.queries.push({ name: name.toLowerCase(), sentName: name, type, transport, recursion: query.flag_rd });
     const behavior = behaviors.get(name.toLowerCase());
     if (typeof behavior !== "object") return misbehave(behavior, query, transport, send);
     const timer = setTimeout(() => {
@@ -177,6 +188,15 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
       case "forged-first":
         send(encode(forged()));
         break;
+      case "lower-case":
+        return send(encode(inOtherCase(answer(query), (name) => name.toLowerCase())));
+      case "forged-case": {
+        if (transport === "tcp") break;
+        const { name } = query.questions![0]!;
+        const answers: Answer[] = [{ name, type: "A", ttl: dns.ttl, data: "203.0.113.66" }];
+        send(encode(inOtherCase({ ...answer(query), answers }, swapCase)));
+        break;
+      }
       case "malformed": {
         const reply = encode(answer(query));
         return send(reply.subarray(0, reply.length - 3));
@@ -222,6 +242,16 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
   function failure(query: DecodedPacket, flags: number): Packet {
     return { type: "response", id: query.id, flags, questions: query.questions };
   }
+}
+
+function inOtherCase(reply: Packet, change: (name: string) => string): Packet {
+  return { ...reply, questions: reply.questions!.map((one) => ({ ...one, name: change(one.name) })) };
+}
+
+function swapCase(name: string): string {
+  return name.replace(/[a-z]/gi, (letter) =>
+    letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+  );
 }
 
 function enclosing<V>(map: Map<string, V>, name: string): [string, V] | undefined {

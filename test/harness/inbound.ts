@@ -1,6 +1,6 @@
 /** Helpers for tests of inbound mail: a testbed whose domain receives, an SMTP client, and return paths with valid tokens. */
 import { createTransport } from "nodemailer";
-import { makeReturnPath } from "../../src/mail/return-path.ts";
+import { makeReturnPath, makeSharedReturnPath } from "../../src/mail/return-path.ts";
 import { createSecrets } from "../../src/postgres/sealing.ts";
 import { testSecret } from "./program.ts";
 import { senderDomain, startTestbed, type Testbed, type TestbedOptions, type WireEvent } from "./testbed.ts";
@@ -43,9 +43,17 @@ export async function deliverInbound(
   }
 }
 
-/** The return path of an email, as delivery generates it. */
-export function returnPathOf(emailId: string, domain = `bounce.${zone}`): string {
-  return makeReturnPath({ emailId, domain, key: createSecrets(testSecret).derive("return path v1") });
+const domain = `bounce.${zone}`;
+const key = createSecrets(testSecret).derive("return path v1");
+
+/** The return path of a recipient of an email, as delivery generates it; by default of the first one. */
+export function returnPathOf(emailId: string, position = 0): string {
+  return makeReturnPath({ emailId, position, domain, key });
+}
+
+/** The return path of an email as earlier releases generated it, the same for all of its recipients. */
+export function sharedReturnPathOf(emailId: string): string {
+  return makeSharedReturnPath({ emailId, domain, key });
 }
 
 /** The payloads of all events of one type, each with its event. */

@@ -16,6 +16,8 @@ export type ProgramOptions = {
   databaseUrl?: string;
   dataDir?: string;
   env?: Record<string, string>;
+  /** The number of files and sockets that the program may have open; by default that of the test. */
+  openFiles?: number;
   /** The program of another commit and the settings that it supports; by default the program of this checkout. */
   checkout?: { bin: string; settings: ReadonlySet<string> };
 };
@@ -56,7 +58,11 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => 
 
 export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
   const dataDir = options.dataDir ?? (await newDataDir());
-  const child = spawn(process.execPath, [...nodeFlags, options.checkout?.bin ?? bin, "start"], {
+  const command = [process.execPath, ...nodeFlags, options.checkout?.bin ?? bin, "start"];
+  // `exec` keeps the process id, by which the test recognizes its program.
+  const limited = ["sh", "-c", `ulimit -n ${options.openFiles} && exec "$@"`, "sh", ...command];
+  const [file, ...args] = options.openFiles === undefined ? command : limited;
+  const child = spawn(file!, args, {
     env: onlyKnownSettings(options.checkout, programEnv(dataDir, options)),
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -1,5 +1,5 @@
 /** Fills a workspace with data for every page of the dashboard, for the tests in test/web. */
-import { deliverInbound, enableReceiving } from "./inbound.ts";
+import { deliverInbound, enableReceiving, feedbackAddress } from "./inbound.ts";
 import { accepted, getEmail, untilEvent } from "./sending.ts";
 import { senderDomain } from "./testbed.ts";
 import { until } from "./wait.ts";
@@ -52,6 +52,7 @@ export async function fill(testbed: WebhookTestbed): Promise<WebData> {
     all.some(({ status }) => status.endsWith("_DELIVERED")),
   );
   await deliverReply(testbed, emailId);
+  await deliverComplaint(testbed, emailId);
   const inboundId = await until("an inbound message", async () => {
     const { body } = await testbed.call("InboundService/ListInbound", {});
     return (body.data as { id: string }[])[0]?.id;
@@ -99,6 +100,28 @@ async function deliverReply(testbed: WebhookTestbed, emailId: string): Promise<v
     to: "orders@sender.test",
     raw,
   });
+}
+
+/** Delivers a complaint that does not prove which recipient it is about. */
+async function deliverComplaint(testbed: WebhookTestbed, emailId: string): Promise<void> {
+  const { messageId } = await getEmail(testbed, emailId);
+  const raw = [
+    "From: reports@there.test",
+    'Content-Type: multipart/report; report-type=feedback-report; boundary="b"',
+    "",
+    "--b",
+    "Content-Type: message/feedback-report",
+    "",
+    "Feedback-Type: abuse",
+    "Original-Rcpt-To: delivered@there.test",
+    "--b",
+    "Content-Type: text/rfc822-headers",
+    "",
+    `Message-ID: ${messageId}`,
+    "--b--",
+    "",
+  ].join("\r\n");
+  await deliverInbound(Object.assign(testbed, { smtpPort: testbed.program.ports.smtp! }), { to: feedbackAddress, raw });
 }
 
 const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";

@@ -9,8 +9,7 @@ import { createRequestReader } from "../../src/http/read-json.ts";
 import { parseAddress } from "../../src/mail/address.ts";
 import { parseDkimRecord } from "../../src/mail/dkim-record.ts";
 import { parseDmarc } from "../../src/mail/dmarc.ts";
-import { digestMessage } from "../../src/mail/message/digest.ts";
-import { shapeProblem } from "../../src/mail/message/limits.ts";
+import { shapeProblem } from "../../src/mail/message/structure.ts";
 import { Problem, type Violation } from "../../src/ops/problem.ts";
 import { eventTypesFrom } from "../../src/webhooks/wire.ts";
 
@@ -98,6 +97,10 @@ const shapes: [name: string, raw: Buffer][] = [
   ["1,000 signatures", crlf(`${"DKIM-Signature: v=1\n".repeat(1000)}\nx`)],
   ["a signature of 60 KB of blanks", crlf(`DKIM-Signature: v=1; b=${"\n ".repeat(20_000)}A\n\nx`)],
   ["a header of 15,000 lines", crlf(`Subject: x\n${" y\n".repeat(15_000)}\nx`)],
+  [
+    "1,000 levels of MIME",
+    crlf(Array.from({ length: 1000 }, (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\n\n--b${i}\n`).join("")),
+  ],
   ["20,000,000 empty lines", Buffer.alloc(40_000_000, "\r\n")],
 ];
 for (const [name, raw] of shapes)
@@ -106,13 +109,6 @@ for (const [name, raw] of shapes)
     const ms = cpuMs(() => shapeProblem(raw));
     assert.ok(ms < 100, `${ms} ms`);
   });
-
-test("1,000 levels of MIME are rejected by the parser", async () => {
-  const levels = Array.from({ length: 1000 }, (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\n\n--b${i}\n`);
-  const raw = crlf(`${levels.join("")}\nx`);
-  assert.equal(shapeProblem(raw), undefined);
-  await assert.rejects(digestMessage(raw, { sender: "" }));
-});
 
 test("a huge list causes a short error", () => {
   const many = Array.from({ length: 1_000_000 }, () => "x");

@@ -193,6 +193,7 @@ export const cases: Record<string, MethodCase> = {
     built: true,
     ids: { parentEmailId: "a filter: emails of other workspaces have no replies here" },
   },
+  "InboundService/ListUnattributedReports": noIds,
   "InboundService/GetInbound": byInboundId,
   "InboundService/GetInboundContent": byInboundId,
   "InboundService/GetInboundAttachment": {

@@ -8,7 +8,7 @@ import {
   returnPathOf,
   startInboundTestbed,
 } from "../harness/inbound.ts";
-import { accepted, eventsOf, getEmail, untilEvent } from "../harness/sending.ts";
+import { accepted, eventsOf, getEmail, untilEvent, untilFinished } from "../harness/sending.ts";
 
 let testbed: InboundTestbed;
 before(async () => {
@@ -24,7 +24,7 @@ const corpus = (name: string) =>
 
 async function delivered(to: string[]): Promise<string> {
   const id = await accepted(testbed, { to, metadata: { order: "9" } });
-  await untilEvent(testbed, id, "email.delivered");
+  await untilFinished(testbed, id);
   return id;
 }
 
@@ -50,23 +50,28 @@ test("a bounce report after delivery sets its recipient to bounced once, and sup
   assert.equal(suppressed[0]!.payload.reason, "SUPPRESSION_REASON_BOUNCE");
 });
 
-test("a report about an unknown recipient, a delay or a success changes nothing", async () => {
+test("a report of a delay or a success changes nothing, and one about another address moves the recipient of the path", async () => {
   const id = await delivered(["c@there.test", "d@there.test"]);
-  for (const name of ["dsn-for-unknown-recipient", "dsn-postfix-delayed", "dsn-success"])
-    await deliverInbound(testbed, { from: "", to: returnPathOf(id), raw: corpus(name) });
-  assert.deepEqual(
-    (await eventsOf(testbed, id)).map(({ type }) => type),
-    ["email.delivered", "email.delivered"],
-  );
+  const typesAfter = async (name: string) => {
+    await deliverInbound(testbed, { from: "", to: returnPathOf(id, 1), raw: corpus(name) });
+    return (await eventsOf(testbed, id)).map(({ type }) => type);
+  };
+  for (const name of ["dsn-postfix-delayed", "dsn-success"])
+    assert.deepEqual(await typesAfter(name), ["email.delivered", "email.delivered"], name);
+  // The recipient forwards its mail to the address that the report names.
+  assert.deepEqual((await typesAfter("dsn-for-unknown-recipient")).at(-1), "email.bounced");
+  assert.deepEqual((await eventsOf(testbed, id)).at(-1)!.payload.recipients, ["d@there.test"]);
 });
 
 test("a report without a valid return path token is rejected or treated as ordinary mail", async () => {
   const id = await delivered(["e@there.test"]);
-  const forged = `rp-${"b".repeat(52)}@bounce.mail.posthorn.test`;
-  await assert.rejects(
-    deliverInbound(testbed, { from: "", to: forged, raw: corpus("dsn-postfix-unknown") }),
-    /550 5\.1\.1/,
-  );
+  for (const length of [52, 55]) {
+    const forged = `rp-${"b".repeat(length)}@bounce.mail.posthorn.test`;
+    await assert.rejects(
+      deliverInbound(testbed, { from: "", to: forged, raw: corpus("dsn-postfix-unknown") }),
+      /550 5\.1\.1/,
+    );
+  }
   // A report sent to a receiving domain is ordinary mail, however genuine it looks.
   const raw = corpus("dsn-postfix-unknown").replaceAll("a@there.test", "e@there.test");
   await deliverInbound(testbed, { from: "", to: "us@sender.test", raw });

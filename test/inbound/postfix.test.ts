@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { freePort } from "../harness/free-port.ts";
-import { type InboundTestbed, startInboundTestbed, zone } from "../harness/inbound.ts";
+import { type InboundTestbed, returnPathOf, startInboundTestbed, zone } from "../harness/inbound.ts";
 import { type Postfix, startPostfix, withoutPostfix } from "../harness/postfix.ts";
 import { accepted, getEmail, untilEvent } from "../harness/sending.ts";
 import { byRecipient } from "../harness/sink-script.ts";
@@ -27,8 +27,10 @@ after(async () => {
   await postfix?.stop();
 });
 
-test("a DSN from a real Postfix changes a recipient from delivered to bounced", { skip: withoutPostfix }, async () => {
-  const id = await accepted(testbed, { to: ["gone@there.test", "ok@there.test"], metadata: { order: "7" } });
+test("a DSN from a real Postfix arrives at the return path of its recipient, a blind copy, and moves only this one", {
+  skip: withoutPostfix,
+}, async () => {
+  const id = await accepted(testbed, { to: ["ok@there.test"], bcc: ["gone@there.test"], metadata: { order: "7" } });
   const events = await untilEvent(testbed, id, "email.bounced");
   assert.deepEqual(events.map(({ type }) => type).sort(), ["email.bounced", "email.delivered", "email.delivered"]);
   const { payload } = events.at(-1)!;
@@ -42,9 +44,11 @@ test("a DSN from a real Postfix changes a recipient from delivered to bounced", 
   assert.deepEqual(
     email.recipients.map(({ address, status }) => [address, status]),
     [
-      ["gone@there.test", "RECIPIENT_STATUS_BOUNCED"],
       ["ok@there.test", "RECIPIENT_STATUS_DELIVERED"],
+      ["gone@there.test", "RECIPIENT_STATUS_BOUNCED"],
     ],
   );
   assert.match(postfix.output(), /status=bounced/);
+  assert.match(postfix.output(), new RegExp(`to=<${returnPathOf(id, 1)}>.*status=sent`));
+  assert.doesNotMatch(postfix.output(), new RegExp(`to=<${returnPathOf(id, 0)}>`));
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type Browser, joinAs, openBrowser, password, signUpFirst } from "../harness/people.ts";
-import { type RunningProgram, startProgram } from "../harness/program.ts";
+import { type Answer, type RunningProgram, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
 describe("sessions and sign-in", () => {
@@ -210,5 +210,70 @@ describe("sessions and sign-in", () => {
     const tried = answers.filter(({ status }) => status === 401).length;
     assert.ok(tried > 0 && tried <= 10, `${tried} of 12 guesses were checked`);
     assert.ok(answers.every(({ status }) => status === 401 || status === 429));
+  });
+
+  it("a site that changes its IPv6 address for every guess is limited like one client", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, i) =>
+        openBrowser(program).post(
+          "/auth/sign-in",
+          { email: "hopper@there.test", password: "a guess" },
+          { "x-forwarded-for": `2001:db8:0:${(0x300 + i).toString(16)}::${i + 1}` },
+        ),
+      ),
+    );
+    const tried = answers.filter(({ status }) => status === 401).length;
+    assert.ok(tried > 0 && tried <= 10, `${tried} of 30 guesses were checked`);
+    assert.ok(answers.every(({ status }) => status === 401 || status === 429));
+  });
+
+  it("clients that flood the sign-in are refused beyond their share, and another person signs in", async () => {
+    const answers: Answer[] = [];
+    const flood = Array.from({ length: 120 }, async (_, i) => {
+      const from = { "x-forwarded-for": `198.51.100.${200 + (i % 3)}` };
+      const guess = { email: `guess${i}@there.test`, password: "a guess" };
+      answers.push(await openBrowser(program).post("/auth/sign-in", guess, from));
+    });
+    await until("a refusal", () => answers.some(({ status }) => status === 429));
+    const owner = { email: "owner@there.test", password };
+    const right = await openBrowser(program).post("/auth/sign-in", owner, { "x-forwarded-for": "192.0.2.77" });
+    assert.equal(right.status, 200, JSON.stringify(right.body));
+    await Promise.all(flood);
+    for (const { status, headers } of answers) {
+      assert.ok(status === 401 || status === 429, String(status));
+      if (status === 429) assert.ok(Number(headers.get("retry-after")) > 0);
+    }
+  });
+
+  it("a person keeps the newest fifty sessions", async () => {
+    const { sql } = database;
+    await sql`insert into people_sessions (id, person_id, token, expires_at, service_expires_at)
+      select ('ffff0000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, p.id, 'old' || n, now() + interval '1 day',
+        service_time() + interval '1 day' from generate_series(1, 60) n, people p where p.email = 'owner@there.test'`;
+    // Their ids are from a time when the database's clock was ahead.
+    const browser = openBrowser(program);
+    const from = { "x-forwarded-for": "192.0.2.78" };
+    await browser.post("/auth/sign-in", { email: "owner@there.test", password }, from);
+    const rows = await sql<
+      { token: string }[]
+    >`select s.token from people_sessions s join people p on p.id = s.person_id
+      where p.email = 'owner@there.test'`;
+    assert.equal(rows.length, 50);
+    assert.ok(!rows.some(({ token }) => token === "old1"), "the oldest ended");
+    assert.notEqual((await browser.get("/auth/state")).body.person, null);
+  });
+
+  it("a client that asks without end is refused, and others are served", async () => {
+    const ask = async (address: string) => {
+      const response = await fetch(`${program.url}/auth/state`, { headers: { "x-forwarded-for": address } });
+      await response.text();
+      return response;
+    };
+    const refused = await until("a refusal", async () => {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => ask("203.0.113.150")));
+      return answers.find(({ status }) => status === 429);
+    });
+    assert.ok(Number(refused.headers.get("retry-after")) > 0);
+    assert.equal((await ask("203.0.113.151")).status, 200);
   });
 });

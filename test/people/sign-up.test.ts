@@ -47,7 +47,7 @@ function shared(settings: Settings): () => Awaited<ReturnType<typeof start>> {
 const newcomer = { email: "olga@there.test", name: "Olga", password };
 
 const signUpState = async (program: RunningProgram) =>
-  (await openBrowser(program).get("/auth/state")).body.signUp as { by: string; first: boolean };
+  (await openBrowser(program).get("/auth/state")).body.signUp as { by: string; first: boolean; message: string };
 
 describe("the first person", () => {
   it("off loopback needs the link, which is not in the output and works once", async (t) => {
@@ -249,12 +249,31 @@ describe("on loopback", () => {
 describe("where no mail can be sent", () => {
   const instance = shared({ env: { POSTHORN_SIGNUP: "open", POSTHORN_DELIVERY: "direct" } });
 
-  it("POSTHORN_SIGNUP=open accepts sign-up without verifying the address", async () => {
-    const { program } = instance();
+  it("POSTHORN_SIGNUP=open stays closed after the first person, and says why", async () => {
+    const { program, database, run } = instance();
+    await until("the log line", () =>
+      program.output().includes("sign-up stays closed: POSTHORN_SYSTEM_FROM is not set"),
+    );
     await signUpFirst(program);
-    assert.equal((await signUpState(program)).by, "form");
-    assert.equal((await openBrowser(program).post("/auth/sign-up", newcomer)).status, 200);
-    assert.equal((await openBrowser(program).post("/auth/sign-up", newcomer)).body.code, "already_exists");
+    const { by, message } = await signUpState(program);
+    assert.equal(by, "closed");
+    assert.match(message, /cannot send mail.*sets POSTHORN_SYSTEM_FROM.*posthorn doctor/);
+    const answers: unknown[] = [];
+    for (const email of ["olga@there.test", "owner@there.test"]) {
+      const refused = await openBrowser(program).post("/auth/sign-up", { ...newcomer, email });
+      answers.push([refused.status, refused.body]);
+    }
+    assert.deepEqual(answers[0], answers[1], "the same for an address with an account");
+    assert.deepEqual(answers[0], [403, { code: "permission_denied", message }]);
+    assert.equal((await database.sql`select 1 from people`).length, 1);
+    const { stdout } = await run("doctor", "--json", "--probe", "nowhere.invalid");
+    const findings = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const finding = findings.find(({ check }) => check === "sign-up");
+    assert.equal(finding.result, "warn");
+    assert.match(finding.fix, /POSTHORN_SYSTEM_FROM is not set/);
   });
 
   it("a password is reset with the operator's command", async () => {

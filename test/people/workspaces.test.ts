@@ -167,7 +167,7 @@ describe("workspaces", () => {
     it("are sent by mail with the link that the response contains", async () => {
       const { body } = await invite("Ida@There.test");
       assert.match(body.message as string, /was sent to ida@there\.test/);
-      const text = await capturedMail(program, "ida@there.test", /^You are invited to Main/);
+      const text = await capturedMail(program, "ida@there.test", /^You are invited to Posthorn$/);
       assert.ok(text.includes(body.inviteUrl as string), text);
       const token = tokenIn(text);
       const ida = openBrowser(program);
@@ -178,7 +178,12 @@ describe("workspaces", () => {
         role: "developer",
         workspace: { name: "Main" },
         hasAccount: false,
+        mayCreateAccount: true,
       });
+      assert.match(
+        text,
+        /^Olga Owner invites you to a workspace on Posthorn, as developer\.\nName of the workspace: Main\n/,
+      );
       assert.equal((await members()).find(({ email }) => email === "ida@there.test")?.joinedAt, undefined);
       // The address of the invitation is used, not the one in the form.
       const joined = await ida.post("/auth/sign-up", { token, email: "else@there.test", name: "Ida", password });

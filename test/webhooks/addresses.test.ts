@@ -9,6 +9,7 @@ before(async () => {
   testbed.dns.set("inside.test", "A", "10.1.2.3");
   testbed.dns.set("inside6.test", "AAAA", "fd00::1");
   testbed.dns.set("mapped.test", "AAAA", "::ffff:192.168.1.1");
+  testbed.dns.set("wire.test", "A", "168.63.129.16");
   testbed.dns.set("outside.test", "A", "93.184.215.14");
 });
 after(async () => await testbed.stop());
@@ -32,9 +33,13 @@ const rejected: [string, RegExp][] = [
   ["https://0x7f.2/", /private or reserved/],
   ["https://2130706434/", /private or reserved/],
   ["https://0.0.0.0/", /private or reserved/],
-  ["https://inside.test/", /inside\.test, which is at 10\.1\.2\.3/],
-  ["https://inside6.test/", /fd00::1/],
-  ["https://mapped.test/", /192\.168\.1\.1|c0a8/],
+  ["https://168.63.129.16/", /private or reserved/],
+  ["https://[::ffff:168.63.129.16]/", /private or reserved/],
+  ["https://[64:ff9b::a83f:8110]/", /private or reserved/],
+  ["https://inside.test/", /inside\.test, which resolves to an address that is not public/],
+  ["https://inside6.test/", /inside6\.test, which resolves to an address that is not public/],
+  ["https://mapped.test/", /mapped\.test, which resolves to an address that is not public/],
+  ["https://wire.test/", /wire\.test, which resolves to an address that is not public/],
 ];
 
 for (const [url, reason] of rejected) {
@@ -45,6 +50,8 @@ for (const [url, reason] of rejected) {
     const [violation] = violationsOf(body);
     assert.equal(violation!.field, "url");
     assert.match(violation!.description, reason);
+    if (/inside|mapped|wire/.test(url))
+      assert.doesNotMatch(JSON.stringify(body), /10\.1\.2\.3|fd00|192\.168|c0a8|168\.63/i, "no address in the answer");
   });
 }
 

@@ -104,3 +104,53 @@ export interface GetInboundAttachmentResponse {
   /** Its content, base64 in JSON. */
   content: string;
 }
+
+/** Reports about one email that changed nothing. */
+export interface UnattributedReport {
+  /** Id of the email. */
+  emailId: string;
+  /** What the reports are. */
+  kind: UnattributedReportKind;
+  /** Why they changed nothing. */
+  reason: UnattributedReportReason;
+  /** The reason in a sentence. */
+  explanation: string;
+  /** The address that the newest report names. It may be forged. Empty when the report names none. */
+  namedRecipient: string;
+  /** Number of reports. */
+  reports: number;
+  /** When the first of them arrived. */
+  firstReceivedAt: string;
+  /** When the newest of them arrived. */
+  lastReceivedAt: string;
+}
+
+/** Request of ListUnattributedReports. */
+export interface ListUnattributedReportsRequest {
+  /** Maximum number of entries per page. 0 or unset means 20; values above 100 are reduced to 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
+  pageToken?: string;
+}
+
+/** Response of ListUnattributedReports. */
+export interface ListUnattributedReportsResponse {
+  /** The entries of this page, newest first. */
+  data: UnattributedReport[];
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
+}
+
+/** What a report is. */
+export type UnattributedReportKind =
+  | "UNATTRIBUTED_REPORT_KIND_UNSPECIFIED"
+  | "UNATTRIBUTED_REPORT_KIND_BOUNCE"
+  | "UNATTRIBUTED_REPORT_KIND_COMPLAINT";
+
+/** Why a report is about no recipient. */
+export type UnattributedReportReason =
+  | "UNATTRIBUTED_REPORT_REASON_UNSPECIFIED"
+  | "UNATTRIBUTED_REPORT_REASON_SHARED_PATH"
+  | "UNATTRIBUTED_REPORT_REASON_EXPIRED"
+  | "UNATTRIBUTED_REPORT_REASON_NO_TOKEN"
+  | "UNATTRIBUTED_REPORT_REASON_INVALID_TOKEN";

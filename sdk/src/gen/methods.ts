@@ -42,6 +42,8 @@ import type {
   GetInboundContentResponse,
   GetInboundAttachmentRequest,
   GetInboundAttachmentResponse,
+  ListUnattributedReportsRequest,
+  ListUnattributedReportsResponse,
 } from "./inbound.ts";
 import type {
   CreateKeyRequest,
@@ -172,6 +174,12 @@ export interface UnaryMethods {
   "InboundService/GetInboundContent": { request: GetInboundContentRequest; response: GetInboundContentResponse };
   /** Returns one attachment of an inbound message. */
   "InboundService/GetInboundAttachment": { request: GetInboundAttachmentRequest; response: GetInboundAttachmentResponse };
+  /**
+   * Lists bounces and complaints about emails of this workspace that changed nothing, because they do not prove which
+   * recipient they are about, newest first. Repeated reports about one email are counted in one entry. The newest 1,000
+   * entries are kept.
+   */
+  "InboundService/ListUnattributedReports": { request: ListUnattributedReportsRequest; response: ListUnattributedReportsResponse };
   /** Creates a key. Only this response contains its secret. */
   "KeyService/CreateKey": { request: CreateKeyRequest; response: CreateKeyResponse };
   /** Lists the workspace's keys, newest first, including revoked ones. Secrets are not included. */

@@ -114,7 +114,6 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     doubtScheduleMs: config.retry.doubtScheduleMs,
     nowMs: clock.nowMs,
     serviceMs: clock.serviceMs,
-    random: Math.random,
     makeEventId: () => makeUuid(clock.nowMs()),
   });
   const mailbox = await openMailbox(mailboxFolder(config.dataDir), clock.serviceMs);
@@ -198,7 +197,6 @@ export function countInHand(metrics: Metrics, { sites, ...counts }: InHand): voi
 
 function countSource(metrics: Metrics, { localAddress, evidence }: TransportResult): void {
   if (localAddress === "") return;
-  const accepted = evidence.some(({ kind }) => kind === "accepted");
-  const result = accepted ? "accepted" : evidence.some(({ kind }) => kind === "refused") ? "refused" : "failed";
+  const result = evidence.kind === "accepted" || evidence.kind === "refused" ? evidence.kind : "failed";
   metrics.sourceMessages.inc({ address: localAddress, result });
 }

@@ -1,17 +1,19 @@
 /** Wires the inbound role, from a connection on POSTHORN_SMTP to committed mail, bounces and complaints. Called by assemble.ts. */
 import type { Resolver } from "../../dns/resolver.ts";
 import { createAddressees } from "../../inbound/addressees.ts";
-import { createParser } from "../../inbound/parser.ts";
+import { createPostmaster } from "../../inbound/postmaster.ts";
+import { createReader, type Reader } from "../../inbound/reader.ts";
 import { createReceive } from "../../inbound/receive.ts";
 import { createReports } from "../../inbound/reports.ts";
-import { createVerdicts } from "../../inbound/verdicts.ts";
+import { createThreads } from "../../inbound/threads.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Wake } from "../../postgres/wake.ts";
 import { createInboundQuota } from "../../quotas/inbound-quota.ts";
-import { createBudget } from "../../shares/budget.ts";
+import { createConnectionShares } from "../../shares/connections.ts";
 import { createCertificate } from "../../smtp/server/certificate.ts";
+import { createMessageMemory } from "../../smtp/server/message-memory.ts";
 import { createSmtpServer } from "../../smtp/server/server.ts";
 import type { Config } from "../config.ts";
 import type { Store } from "../open-store.ts";
@@ -23,11 +25,34 @@ export type InboundDeps = {
   clock: Clock;
   wake: Wake;
   store: Store;
-  resolver: Resolver;
+  reader: Reader;
+  /** The first workspace, which is the operator's. */
+  workspaceId: string;
 };
 
-/** Memory for messages that are being received at the same time. */
+/** The threads that read inbound mail, for the inbound role and for InboundService. They start with the first message. */
+export function createInboundReader(deps: { config: Config; log: Log; metrics: Metrics; resolver: Resolver }): {
+  reader: Reader;
+  stop(): Promise<void>;
+} {
+  const threads = createThreads({
+    resolver: deps.resolver,
+    onOverrun({ work, owner, reason }) {
+      deps.metrics.inboundOverruns.inc({ work });
+      deps.log.warn({ work, owner, reason }, "stopped reading a message that exceeds its limits");
+    },
+  });
+  return { reader: createReader({ threads, hostname: deps.config.hostname }), stop: threads.stop };
+}
+
+/** Memory for messages that are being received at the same time, and how often the largest message has to fit: one network gets at most
+ * half of it. */
 const memoryBytes = 128 * 1024 * 1024;
+const largestMessages = 3;
+/** What each session may use without a share: almost all mail is smaller. At most 32 MiB for all sessions. */
+const unsharedBytes = 32 * 1024;
+const maxSessions = 1000;
+const maxSessionsPerAddress = 50;
 const minuteMs = 60_000;
 
 export async function startInbound(deps: InboundDeps): Promise<{ port: number; stop(): Promise<void> }> {
@@ -35,21 +60,24 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
   const { sql } = store;
   const { nowMs } = clock;
   const returnPathKey = store.secrets.derive("return path v1");
+  const { hostname, zone } = config;
+  const postmasterOf = createPostmaster({ workspaceId: deps.workspaceId, hostname, zone });
   const onEvent = () => wake.notify("events");
-  const parser = createParser({ onProblem: (reason) => log.info({ reason }, "a message could not be parsed") });
   const receive = createReceive({
     sql,
     log,
     nowMs,
-    parser,
+    reader: deps.reader,
     onEvent,
     hasRoom: createInboundQuota({ sql, defaults: config.quotas }),
-    findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey }),
-    reports: createReports({ sql, log, nowMs, returnPathKey, onEvent }),
-    verdicts: createVerdicts({
-      resolver: deps.resolver,
-      hostname: config.hostname,
-      onProblem: (error) => log.warn({ err: error }, "a message could not be authenticated"),
+    findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey, postmasterOf }),
+    reports: createReports({
+      sql,
+      log,
+      nowMs,
+      returnPathKey,
+      onEvent,
+      onUnattributed: (kind, listed) => deps.metrics.unattributedReports.inc({ kind, listed: String(listed) }),
     }),
   });
   const server = createSmtpServer({
@@ -66,6 +94,9 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
       commandMs: 5 * minuteMs,
       dataMs: 3 * minuteMs,
       dataTotalMs: 30 * minuteMs,
+      minimumRate: { bytesPerSecond: 512, graceMs: minuteMs },
+      messageMs: 10 * minuteMs,
+      sessionMs: 60 * minuteMs,
     },
     secureContext: createCertificate({
       files: config.tls,
@@ -73,9 +104,19 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
       nowMs,
       onProblem: (error) => log.warn({ err: error }, "the new TLS certificate cannot be used; keeping the old one"),
     }),
-    memory: createBudget({ total: memoryBytes }),
-    maxConnections: 500,
-    maxPerAddress: 50,
+    memory: createMessageMemory({
+      bytes: Math.max(memoryBytes, largestMessages * config.limits.messageBytes),
+      unsharedBytes,
+      factor: 1,
+      onGiveWay: () => log.info("dropped a slow message for lack of memory"),
+    }),
+    shares: createConnectionShares({
+      total: maxSessions,
+      factor: 3,
+      perAddress: maxSessionsPerAddress,
+      exempt: config.trustedProxies,
+    }),
+    onGiveUp: (reason) => deps.metrics.inboundGivenUp.inc({ reason }),
     onSessions: (count) => deps.metrics.inboundSessions.set(count),
     onError: (error) => log.error({ err: error }, "an SMTP session failed"),
   });
@@ -90,7 +131,6 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     async stop() {
       await server.stop(config.drainMs);
       await receive.idle();
-      await parser.stop();
     },
   };
 }

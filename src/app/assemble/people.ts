@@ -7,6 +7,8 @@ import type { Page } from "../../http/dispatch.ts";
 import type { SessionCallers } from "../../http/gate.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
+import { createAccess } from "../../people/access.ts";
+import { createAccountMail } from "../../people/account-mail.ts";
 import { createInvitations } from "../../people/invitations.ts";
 import { firstToken, linkTo } from "../../people/links.ts";
 import { peoplePages } from "../../people/pages.ts";
@@ -52,7 +54,9 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
   let port = config.http.port;
   const base = () => baseUrl(config, port);
   const from = config.systemFrom ?? (wiring.exampleDomain && `Posthorn <posthorn@${wiring.exampleDomain}>`);
-  const mail = createSystemMail({ sql, accept: wiring.accept, workspaceId: wiring.workspaceId, from });
+  const system = createSystemMail({ sql, accept: wiring.accept, workspaceId: wiring.workspaceId, from });
+  const mail = createAccountMail({ sql, log, mail: system, nowMs: clock.nowMs });
+  const access = createAccess({ sql, mode: config.signup });
   const secure = publicUrl?.startsWith("https:") ?? false;
   const linkFile = firstSignUpFile(config.dataDir);
   const removeLink = () =>
@@ -63,27 +67,32 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     secrets,
     mode: config.signup,
     mail,
+    access,
     secure,
     base,
     nowMs: clock.nowMs,
     onPerson: removeLink,
   });
   const { quotas } = wiring;
-  const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mail, quotas });
+  const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mode: config.signup, mail, quotas });
   const signUpIsOpen = config.signup === "open";
   const { mostOwned } = config;
   return {
-    mail,
+    mail: system,
     service: createWorkspaceService({ sql, clock, invitations, quotas, signUpIsOpen, mostOwned }),
-    sessions: createSessionCallers({ people, publicUrl }),
+    sessions: createSessionCallers({ people, access, publicUrl }),
     pages: peoplePages({ people, log, publicUrl, trustedProxies }),
     async onListening(httpPort) {
       port = httpPort;
+      if (config.signup === "open") {
+        const problem = await system.problem();
+        if (problem) log.warn(`POSTHORN_SIGNUP is open, but sign-up stays closed: ${problem}`);
+      }
       if (config.signup === "closed" || (await people.hasPeople())) return void (await removeLink());
       const link = linkTo(base(), "first", firstToken(secrets));
       await writePrivate(linkFile, `${link}\n`);
       return { link, file: linkFile };
     },
-    stop: people.stop,
+    stop: mail.stop,
   };
 }

@@ -43,7 +43,12 @@ export function createWebhooks(deps: WebhookDeps): Webhooks {
   const { sql, secrets, schemaVersion } = deps.store;
   const { scheduleMs, timeoutMs, disableAfterMs } = config.webhooks;
   const guard = createWebhookGuard({ allowCidrs: allowedRanges(config) });
-  const finder = createTargetFinder({ resolver: deps.resolver, guard });
+  const finder = createTargetFinder({
+    resolver: deps.resolver,
+    guard,
+    // Debug, because a tenant causes these lines at will.
+    onRefused: (host, addresses) => log.debug({ host, addresses }, "a webhook's host has no allowed address"),
+  });
   const poster = createPoster({ guard, finder, userAgent: `Posthorn-Webhooks/${version}`, timeoutMs });
   const attempt = createAttempt({ poster, secrets, render: eventJson, nowMs: clock.nowMs });
   const { quotas } = deps;

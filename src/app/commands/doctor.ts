@@ -7,6 +7,7 @@ import { certificateChecks, delegationChecks, outboundCheck, ptrChecks } from ".
 import { portChecks } from "./doctor/ports.ts";
 import { receiverChecks } from "./doctor/receivers.ts";
 import { settingsChecks } from "./doctor/settings.ts";
+import { signUpChecks } from "./doctor/sign-up.ts";
 
 export const doctor: Command = {
   name: "doctor",
@@ -37,6 +38,7 @@ export const doctor: Command = {
         ["settings", async () => settingsChecks(config)],
         ["disk", () => diskChecks(config)],
         ["database", () => databaseChecks(config)],
+        ["sign-up", () => signUpChecks(config)],
         ["clock", () => clockCheck()],
         ["ports", () => portChecks(config)],
         ["TLS", async () => certificateChecks(config, Date.now())],

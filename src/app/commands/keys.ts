@@ -93,8 +93,10 @@ const keysRevoke: Command = {
     const id = fromWireId("key", words[0] ?? "");
     if (!id) throw new UsageError(`${JSON.stringify(words[0] ?? "")} is not a key id (key_…). See: posthorn keys list`);
     await withStore(config(), async ({ sql, nowMs }) => {
-      const key = await revokeKey(sql, await workspaceFrom(sql, options.workspace, nowMs()), id);
-      if (!key) throw new Problem("not_found", `No key ${words[0]} in this workspace. See: posthorn keys list`);
+      const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
+      const key = await revokeKey(sql, { workspaceId, id, testOnly: false });
+      if (!key || key === "live key")
+        throw new Problem("not_found", `No key ${words[0]} in this workspace. See: posthorn keys list`);
       const line = options.json ? JSON.stringify({ id: words[0], prefix: key.prefix }) : `Key ${key.prefix}… revoked.`;
       process.stdout.write(`${line}\n`);
     });

@@ -72,9 +72,9 @@ const peopleInvite: Command = {
     const config = read();
     const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql, nowMs }) => {
-      const invitations = createInvitations({ sql, base: () => base, nowMs, mail: undefined });
+      const invitations = createInvitations({ sql, base: () => base, nowMs, mode: config.signup, mail: undefined });
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
-      const { url } = await invitations.invite({ workspaceId, email, role: role as Role });
+      const { url } = await invitations.invite({ workspaceId, email, role: role as Role, inviter: undefined });
       process.stdout.write(`${url}\n`);
     });
   },

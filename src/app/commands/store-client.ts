@@ -13,6 +13,7 @@ import {
   StreamEventsResponseSchema,
 } from "../../gen/v1/email_pb.ts";
 import { type Call, cancellationOf, type Handlers } from "../../http/call.ts";
+import { compose } from "../../mail/compose.ts";
 import type { Clock } from "../../ops/clock.ts";
 import { silentLog } from "../../ops/log.ts";
 import { createWake } from "../../postgres/wake.ts";
@@ -46,6 +47,7 @@ export async function withStoreClient<T>(
       clock,
       wake,
       accept,
+      compose: async (email) => ({ raw: compose(email) }),
       follower: keyless,
       catchUp,
       waitForFirstAttempt: createWaitForFirstAttempt({ sql, wake }),

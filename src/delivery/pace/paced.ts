@@ -2,7 +2,7 @@
  * pace. `createEvenPace` is the pace of capture mode. Wired by app/assemble/delivery.ts. */
 import { sessionOpened } from "../../smtp/client/evidence.ts";
 import type { LoopDeps } from "../loop.ts";
-import { classifyAll } from "../rules/outcome.ts";
+import { classify } from "../rules/outcome.ts";
 import { signalOf } from "../rules/pace.ts";
 import { openingTimeouts } from "../rules/stall.ts";
 import type { Transport, TransportResult } from "../transport.ts";
@@ -30,10 +30,10 @@ export function createPacedTransport({ sites, transport, fallback, onResult }: P
     const opening = openingTimeouts(sites.pace.usualOf(name), request.attempts);
     const result = await send({ ...request, site: { name, opening, ...sites.pace.limitOf(name) } });
     onResult(result);
-    const outcomes = classifyAll(result.evidence, { relay: result.conversation.relay });
-    const signal = signalOf(outcomes, result.evidence.some(sessionOpened));
+    const outcome = classify(result.evidence, { relay: result.conversation.relay });
+    const signal = signalOf(outcome, sessionOpened(result.evidence));
     const trouble = signal === "slow" || signal === "down";
-    sites.observe(name, signal, { startedMs, ...(trouble && { reply: outcomes[0]!.reply ?? outcomes[0]!.reason }) });
+    sites.observe(name, signal, { startedMs, ...(trouble && { reply: outcome.reply ?? outcome.reason }) });
     if (!usesFallback) return result;
     return {
       ...result,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Evidence, Phase, Reply } from "../../smtp/client/evidence.ts";
-import { classify, classifyAll, expire, type Outcome, readReply, type Scope } from "./outcome.ts";
+import { classify, expire, type Outcome, readReply, type Scope } from "./outcome.ts";
 import { type BounceType, type Category, categories, wordingRules } from "./outcome-rules.ts";
 
 interface Case {
@@ -29,7 +29,7 @@ function read(lines: string): Reply {
   return { code: Number(lines.slice(0, 3)), enhanced, text, line: lines.replace(/\n/g, " ") };
 }
 
-const direct = { relay: false, sharedBy: 1 };
+const direct = { relay: false };
 
 function refused(phase: Phase, reply: string): Evidence {
   return { kind: "refused", phase, reply: read(reply) };
@@ -88,12 +88,12 @@ test("a message accepted by the receiver is delivered, one accepted by the relay
     [outcome.kind, outcome.reply, outcome.enhancedCode],
     ["delivered", "250 2.0.0 Queued as 4XyZ", "2.0.0"],
   );
-  assert.equal(classify(evidence, { relay: true, sharedBy: 1 }).kind, "sent");
+  assert.equal(classify(evidence, { relay: true }).kind, "sent");
 });
 
 test("a login that the relay rejects defers the mail; a receiver that requires a login bounces it", () => {
   const evidence = refused("mail", "530 5.7.0 Authentication required");
-  const relay = classify(evidence, { relay: true, sharedBy: 1 });
+  const relay = classify(evidence, { relay: true });
   assert.deepEqual([relay.kind, relay.category, relay.scope], ["deferred", "relay-login", "destination"]);
   assert.equal(classify(evidence, direct).kind, "bounced");
 });
@@ -134,19 +134,11 @@ test("an attempt is in doubt only without a reply after the final dot", () => {
   assert.equal(classify(refused("dot", "451 4.3.0 no"), direct).inDoubt, false);
 });
 
-test("a reply to a message with several recipients does not suppress any of them", () => {
-  const shared = refused("dot", "554 5.1.1 User unknown");
-  const own = refused("rcpt", "550 5.1.1 User unknown");
-  const outcomes = classifyAll([shared, own, shared], { relay: false });
-  assert.deepEqual(
-    outcomes.map((outcome) => [outcome.kind, outcome.suppress]),
-    [
-      ["bounced", false],
-      ["bounced", true],
-      ["bounced", false],
-    ],
-  );
-  assert.equal(classifyAll([shared, own], { relay: false })[0]?.suppress, true);
+test("an unknown mailbox is suppressed at RCPT and at the final dot, because a message has one recipient", () => {
+  for (const phase of ["rcpt", "dot"] as const) {
+    const { kind, suppress } = classify(refused(phase, "554 5.1.1 User unknown"), direct);
+    assert.deepEqual([kind, suppress], ["bounced", true], phase);
+  }
 });
 
 test("an unknown user at MAIL is the sender, and no recipient is suppressed", () => {

@@ -37,8 +37,6 @@ export interface Outcome {
 export interface Context {
   /** The server was our relay, not the recipient's own server. */
   relay: boolean;
-  /** The number of recipients that one reply was for. */
-  sharedBy: number;
 }
 
 type Verdict = { kind: OutcomeKind; category: Category; scope: Scope };
@@ -77,14 +75,6 @@ const unsendable = {
   "bad-address": { kind: "failed", category: "invalid-address", scope: "recipient", code: "5.1.3" },
   "bad-message": { kind: "failed", category: "protocol", scope: "message", code: "5.6.0" },
 } as const;
-
-/** One outcome per recipient of a transaction, in the same order. */
-export function classifyAll(results: readonly Evidence[], { relay }: { relay: boolean }): Outcome[] {
-  return results.map((evidence) => {
-    const sharedBy = results.filter((other) => other === evidence).length;
-    return classify(evidence, { relay, sharedBy });
-  });
-}
 
 export function classify(evidence: Evidence, context: Context): Outcome {
   switch (evidence.kind) {
@@ -152,11 +142,11 @@ function judgeRefusal(phase: Phase, reply: Reply, context: Context): Outcome {
     },
     reply,
   );
-  return { ...outcome, suppress: isMailboxGone(outcome) && (phase === "rcpt" || context.sharedBy === 1) };
+  return { ...outcome, suppress: isMailboxGone(outcome) };
 }
 
 /** 5.1.1, 5.1.10, 5.2.1 and their wordings. Refusals by policy (5.7.x) concern the sender, whatever their wording, and never suppress an
- * address. The caller also excludes replies to a message with several recipients, which do not identify the unknown one. */
+ * address. */
 function isMailboxGone({ kind, category, enhancedCode }: Outcome): boolean {
   const gone = category === "unknown-mailbox" || category === "mailbox-disabled";
   return kind === "bounced" && gone && !/^\d\.7\./.test(enhancedCode ?? "");

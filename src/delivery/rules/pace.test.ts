@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Evidence, type Phase, sessionOpened } from "../../smtp/client/evidence.ts";
-import { classifyAll } from "./outcome.ts";
+import { classify } from "./outcome.ts";
 import { backOffMs, shareOf, signalOf } from "./pace.ts";
 
 const reply = (line: string) => {
@@ -9,28 +9,26 @@ const reply = (line: string) => {
   return { code: Number(code), enhanced: enhanced ?? null, text, line };
 };
 const refused = (phase: Phase, line: string): Evidence => ({ kind: "refused", phase, reply: reply(line) });
-const signal = (...evidence: Evidence[]) =>
-  signalOf(classifyAll(evidence, { relay: false }), evidence.some(sessionOpened));
+const signal = (evidence: Evidence) => signalOf(classify(evidence, { relay: false }), sessionOpened(evidence));
 
-test("the outcomes of a transaction give a signal about the site", () => {
+test("the outcome of a transaction gives a signal about the site", () => {
   const accepted: Evidence = { kind: "accepted", reply: reply("250 2.0.0 ok") };
-  const cases: [string, Evidence[]][] = [
-    ["ok", [accepted]],
-    ["ok", [refused("rcpt", "550 5.1.1 no such user")]],
-    ["ok", [refused("rcpt", "451 4.7.1 Greylisted, please try again later")]],
-    ["ok", [refused("rcpt", "452 4.2.2 mailbox full")]],
-    ["ok", [accepted, refused("rcpt", "450 4.7.1 too many messages, slow down")]],
-    ["ok", [{ kind: "unroutable", reason: "nxdomain", message: "" }]],
-    ["slow", [refused("mail", "421 4.7.0 Try again later")]],
-    ["slow", [refused("dot", "451 4.7.0 too many messages, slow down")]],
-    ["down", [refused("banner", "421 4.3.2 Too many connections")]],
-    ["down", [{ kind: "lost", phase: "connect", code: "ECONNREFUSED", message: "" }]],
-    ["down", [{ kind: "timeout", phase: "banner", message: "" }]],
-    ["down", [{ kind: "unroutable", reason: "dns-timeout", message: "" }]],
-    ["none", [{ kind: "aborted", phase: "connect", message: "" }]],
-    ["none", [{ kind: "tls", phase: "tls", reply: null, message: "" }]],
+  const cases: [string, Evidence][] = [
+    ["ok", accepted],
+    ["ok", refused("rcpt", "550 5.1.1 no such user")],
+    ["ok", refused("rcpt", "451 4.7.1 Greylisted, please try again later")],
+    ["ok", refused("rcpt", "452 4.2.2 mailbox full")],
+    ["ok", { kind: "unroutable", reason: "nxdomain", message: "" }],
+    ["slow", refused("mail", "421 4.7.0 Try again later")],
+    ["slow", refused("dot", "451 4.7.0 too many messages, slow down")],
+    ["down", refused("banner", "421 4.3.2 Too many connections")],
+    ["down", { kind: "lost", phase: "connect", code: "ECONNREFUSED", message: "" }],
+    ["down", { kind: "timeout", phase: "banner", message: "" }],
+    ["down", { kind: "unroutable", reason: "dns-timeout", message: "" }],
+    ["none", { kind: "aborted", phase: "connect", message: "" }],
+    ["none", { kind: "tls", phase: "tls", reply: null, message: "" }],
   ];
-  for (const [expected, evidence] of cases) assert.equal(signal(...evidence), expected, JSON.stringify(evidence));
+  for (const [expected, evidence] of cases) assert.equal(signal(evidence), expected, JSON.stringify(evidence));
 });
 
 test("shares of a limit add up to it, for every number of nodes", () => {

@@ -10,14 +10,12 @@ const longestBackOffMs = 15 * 60_000;
  */
 export type SiteSignal = "ok" | "slow" | "down" | "none";
 
-/** From the outcomes of one transaction. `opened`: an SMTP session was opened. */
-export function signalOf(outcomes: readonly Outcome[], opened: boolean): SiteSignal {
-  if (outcomes.some(({ category }) => category === "interrupted")) return "none";
+/** From the outcome of one transaction. `opened`: an SMTP session was opened. */
+export function signalOf({ kind, category, scope }: Outcome, opened: boolean): SiteSignal {
+  if (category === "interrupted") return "none";
   // This message required TLS that the site does not offer. Messages without that requirement may still get through.
-  if (outcomes.every(({ category }) => category === "tls")) return "none";
-  if (outcomes.some(({ kind }) => kind === "delivered" || kind === "sent")) return "ok";
-  const asksForLess = outcomes.some(({ kind, scope }) => kind === "deferred" && scope === "destination");
-  if (!asksForLess) return "ok";
+  if (category === "tls") return "none";
+  if (kind !== "deferred" || scope !== "destination") return "ok";
   return opened ? "slow" : "down";
 }
 

@@ -58,7 +58,7 @@ function refuse(code: number, enhanced: string, text: string): Simulated {
 
 /** Judged like a real reply, except that a simulation never puts an address on the suppression list. */
 function judge(evidence: Evidence): Outcome {
-  return { ...classify(evidence, { relay: false, sharedBy: 1 }), suppress: false };
+  return { ...classify(evidence, { relay: false }), suppress: false };
 }
 
 function makeReply(code: number, enhanced: string, text: string): Reply {

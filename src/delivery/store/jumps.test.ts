@@ -79,7 +79,6 @@ async function judgeNow() {
     doubtScheduleMs: [60_000],
     nowMs: () => wallMs,
     serviceMs: () => serviceMs,
-    random: () => 0.5,
     makeEventId: () => makeUuid(wallMs),
   });
 }

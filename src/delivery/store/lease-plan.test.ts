@@ -55,10 +55,10 @@ test("a plan made for an empty queue reads few rows of a long one, with and with
         assert.deepEqual([...scans], []);
         return rows;
       });
-      assert.equal(leased.result.length, 12, "five of each lane, and the second recipient of each lane's last email");
+      assert.equal(leased.result.length, 10, "five of each lane, also if its last email has another recipient there");
       assert.ok(
         leased.rows < 500,
-        `a lease of 12 and its settlement read ${leased.rows} rows${analyzed ? ", analyzed" : ""}`,
+        `a lease of 10 and its settlement read ${leased.rows} rows${analyzed ? ", analyzed" : ""}`,
       );
     } finally {
       await session.end();

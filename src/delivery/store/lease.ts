@@ -98,21 +98,10 @@ export async function leaseDue(
           and due_at <= ${serviceTime(sql)} and (lease is null or lease >> 32 <> all (live.ids))
         order by due_at limit lane.quota for update skip locked) r
       where r.position + 0 = r.position
-    ), sibling as materialized (
-      -- The other recipients of a picked email at the same destination, beyond the quota, so that they share its transaction. The query
-      -- forces the primary key: with the statistics of an empty table a join read the whole queue.
-      select r.* from (select distinct workspace_id, email_id, destination from picked) p cross join live cross join lateral (
-        select tableoid as part, ctid as row_location, email_id, position, ${lost(sql)} as lost from recipients
-        where workspace_id = p.workspace_id and email_id = p.email_id and destination || '' = p.destination
-          and status || '' in ('queued', 'delayed') and due_at + interval '0' <= ${serviceTime(sql)} and (lease is null or lease >> 32 <> all (live.ids))
-        limit 1000 for update skip locked) r
-      where not exists (select 1 from picked q where q.email_id = r.email_id and q.position = r.position)
-    ), chosen as materialized (
-      select part, row_location, lost from picked union all select part, row_location, lost from sibling
     ), leased as (
       -- By ctid, the physical location of the locked row. A row that another transaction changed since this statement began has a new ctid,
       -- and is left for the next lease.
-      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or c.lost from chosen c where r.ctid = c.row_location and r.tableoid = c.part
+      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or p.lost from picked p where r.ctid = p.row_location and r.tableoid = p.part
       returning ${recipientColumns(sql)}
     )
     ${leasedColumns(sql)}`;

@@ -101,7 +101,8 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       returning c.workspace_id, c.last - n.events as base
     ), recipient as (
       update recipients r set status = l.status, lease = null, attempts = l.attempts, in_doubt = l.in_doubt, doubts = l.doubts, reply = l.reply,
-        remote_mx = l.remote_mx, due_at = coalesce(${serviceTime(sql)} + l.due_in, r.due_at), last_attempt_at = now(),
+        -- After the last attempt, due_at is its service time, from which inbound/store/emails.ts counts how long bounces are accepted.
+        remote_mx = l.remote_mx, due_at = ${serviceTime(sql)} + coalesce(l.due_in, interval '0'), last_attempt_at = now(),
         settled_at = case when l.status = 'delayed' then null else now() end
       from leased l where r.workspace_id = l.workspace_id and r.email_id = l.email_id and r.position = l.position
     ), email as (

@@ -53,7 +53,11 @@ const statements: Record<RecipientEvent | "purged", (target: Target) => Promise<
     settleReturned(sql, {
       workspaceId,
       emailId,
-      recipients: [{ position: 0, reply: "550", remoteMx: "", suppress: undefined, event: newEvent() }],
+      position: 0,
+      reply: "550",
+      remoteMx: "",
+      suppress: undefined,
+      event: newEvent(),
     }),
   purged: ({ emailId }) =>
     purgeSome(sql, {

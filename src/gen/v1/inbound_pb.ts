@@ -4,20 +4,20 @@
 // @generated from file v1/inbound.proto (package v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { InboundAttachment, Verdicts } from "./event_pb.ts";
 import { file_v1_event } from "./event_pb.ts";
 import { file_v1_options } from "./options_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file v1/inbound.proto.
  */
 export const file_v1_inbound: GenFile = /*@__PURE__*/
-  fileDesc("ChB2MS9pbmJvdW5kLnByb3RvEgJ2MSLCAgoOSW5ib3VuZE1lc3NhZ2USCgoCaWQYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAMoCRIPCgdzdWJqZWN0GAQgASgJEhIKCm1lc3NhZ2VfaWQYBSABKAkSEwoLaW5fcmVwbHlfdG8YBiABKAkSFwoPcGFyZW50X2VtYWlsX2lkGAcgASgJEhYKDmF1dG9fc3VibWl0dGVkGAggASgIEh4KCHZlcmRpY3RzGAkgASgLMgwudjEuVmVyZGljdHMSKgoLYXR0YWNobWVudHMYCiADKAsyFS52MS5JbmJvdW5kQXR0YWNobWVudBISCgpzaXplX2J5dGVzGAsgASgFEi8KC3JlY2VpdmVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZkb21haW4YDSABKAki8AEKEkxpc3RJbmJvdW5kUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIOCgZkb21haW4YAyABKAkSEQoJcmVjaXBpZW50GAQgASgJEhcKD3BhcmVudF9lbWFpbF9pZBgFIAEoCRIyCg5yZWNlaXZlZF9hZnRlchgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPcmVjZWl2ZWRfYmVmb3JlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzZWFyY2gYCCABKAkiUAoTTGlzdEluYm91bmRSZXNwb25zZRIgCgRkYXRhGAEgAygLMhIudjEuSW5ib3VuZE1lc3NhZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KEUdldEluYm91bmRSZXF1ZXN0EgoKAmlkGAEgASgJImcKEkdldEluYm91bmRSZXNwb25zZRIjCgdpbmJvdW5kGAEgASgLMhIudjEuSW5ib3VuZE1lc3NhZ2USDAoEYm9keRgCIAEoCRIQCghuZXdfdGV4dBgDIAEoCRIMCgRodG1sGAQgASgJIiYKGEdldEluYm91bmRDb250ZW50UmVxdWVzdBIKCgJpZBgBIAEoCSIoChlHZXRJbmJvdW5kQ29udGVudFJlc3BvbnNlEgsKA3JhdxgBIAEoDCJAChtHZXRJbmJvdW5kQXR0YWNobWVudFJlcXVlc3QSCgoCaWQYASABKAkSFQoNYXR0YWNobWVudF9pZBgCIAEoCSJaChxHZXRJbmJvdW5kQXR0YWNobWVudFJlc3BvbnNlEikKCmF0dGFjaG1lbnQYASABKAsyFS52MS5JbmJvdW5kQXR0YWNobWVudBIPCgdjb250ZW50GAIgASgMMt8CCg5JbmJvdW5kU2VydmljZRJICgtMaXN0SW5ib3VuZBIWLnYxLkxpc3RJbmJvdW5kUmVxdWVzdBoXLnYxLkxpc3RJbmJvdW5kUmVzcG9uc2UiCMroGAQKAgEDEkQKCkdldEluYm91bmQSFS52MS5HZXRJbmJvdW5kUmVxdWVzdBoWLnYxLkdldEluYm91bmRSZXNwb25zZSIHyugYAwoBARJZChFHZXRJbmJvdW5kQ29udGVudBIcLnYxLkdldEluYm91bmRDb250ZW50UmVxdWVzdBodLnYxLkdldEluYm91bmRDb250ZW50UmVzcG9uc2UiB8roGAMKAQESYgoUR2V0SW5ib3VuZEF0dGFjaG1lbnQSHy52MS5HZXRJbmJvdW5kQXR0YWNobWVudFJlcXVlc3QaIC52MS5HZXRJbmJvdW5kQXR0YWNobWVudFJlc3BvbnNlIgfK6BgDCgEBYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_event, file_v1_options]);
+  fileDesc("ChB2MS9pbmJvdW5kLnByb3RvEgJ2MSLCAgoOSW5ib3VuZE1lc3NhZ2USCgoCaWQYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAMoCRIPCgdzdWJqZWN0GAQgASgJEhIKCm1lc3NhZ2VfaWQYBSABKAkSEwoLaW5fcmVwbHlfdG8YBiABKAkSFwoPcGFyZW50X2VtYWlsX2lkGAcgASgJEhYKDmF1dG9fc3VibWl0dGVkGAggASgIEh4KCHZlcmRpY3RzGAkgASgLMgwudjEuVmVyZGljdHMSKgoLYXR0YWNobWVudHMYCiADKAsyFS52MS5JbmJvdW5kQXR0YWNobWVudBISCgpzaXplX2J5dGVzGAsgASgFEi8KC3JlY2VpdmVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZkb21haW4YDSABKAki8AEKEkxpc3RJbmJvdW5kUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIOCgZkb21haW4YAyABKAkSEQoJcmVjaXBpZW50GAQgASgJEhcKD3BhcmVudF9lbWFpbF9pZBgFIAEoCRIyCg5yZWNlaXZlZF9hZnRlchgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPcmVjZWl2ZWRfYmVmb3JlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzZWFyY2gYCCABKAkiUAoTTGlzdEluYm91bmRSZXNwb25zZRIgCgRkYXRhGAEgAygLMhIudjEuSW5ib3VuZE1lc3NhZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KEUdldEluYm91bmRSZXF1ZXN0EgoKAmlkGAEgASgJImcKEkdldEluYm91bmRSZXNwb25zZRIjCgdpbmJvdW5kGAEgASgLMhIudjEuSW5ib3VuZE1lc3NhZ2USDAoEYm9keRgCIAEoCRIQCghuZXdfdGV4dBgDIAEoCRIMCgRodG1sGAQgASgJIiYKGEdldEluYm91bmRDb250ZW50UmVxdWVzdBIKCgJpZBgBIAEoCSIoChlHZXRJbmJvdW5kQ29udGVudFJlc3BvbnNlEgsKA3JhdxgBIAEoDCJAChtHZXRJbmJvdW5kQXR0YWNobWVudFJlcXVlc3QSCgoCaWQYASABKAkSFQoNYXR0YWNobWVudF9pZBgCIAEoCSJaChxHZXRJbmJvdW5kQXR0YWNobWVudFJlc3BvbnNlEikKCmF0dGFjaG1lbnQYASABKAsyFS52MS5JbmJvdW5kQXR0YWNobWVudBIPCgdjb250ZW50GAIgASgMIqoCChJVbmF0dHJpYnV0ZWRSZXBvcnQSEAoIZW1haWxfaWQYASABKAkSKAoEa2luZBgCIAEoDjIaLnYxLlVuYXR0cmlidXRlZFJlcG9ydEtpbmQSLAoGcmVhc29uGAMgASgOMhwudjEuVW5hdHRyaWJ1dGVkUmVwb3J0UmVhc29uEhMKC2V4cGxhbmF0aW9uGAQgASgJEhcKD25hbWVkX3JlY2lwaWVudBgFIAEoCRIPCgdyZXBvcnRzGAYgASgFEjUKEWZpcnN0X3JlY2VpdmVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0ChBsYXN0X3JlY2VpdmVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJHCh5MaXN0VW5hdHRyaWJ1dGVkUmVwb3J0c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiYAofTGlzdFVuYXR0cmlidXRlZFJlcG9ydHNSZXNwb25zZRIkCgRkYXRhGAEgAygLMhYudjEuVW5hdHRyaWJ1dGVkUmVwb3J0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSqPAQoWVW5hdHRyaWJ1dGVkUmVwb3J0S2luZBIoCiRVTkFUVFJJQlVURURfUkVQT1JUX0tJTkRfVU5TUEVDSUZJRUQQABIjCh9VTkFUVFJJQlVURURfUkVQT1JUX0tJTkRfQk9VTkNFEAESJgoiVU5BVFRSSUJVVEVEX1JFUE9SVF9LSU5EX0NPTVBMQUlOVBACKvEBChhVbmF0dHJpYnV0ZWRSZXBvcnRSZWFzb24SKgomVU5BVFRSSUJVVEVEX1JFUE9SVF9SRUFTT05fVU5TUEVDSUZJRUQQABIqCiZVTkFUVFJJQlVURURfUkVQT1JUX1JFQVNPTl9TSEFSRURfUEFUSBABEiYKIlVOQVRUUklCVVRFRF9SRVBPUlRfUkVBU09OX0VYUElSRUQQAhInCiNVTkFUVFJJQlVURURfUkVQT1JUX1JFQVNPTl9OT19UT0tFThADEiwKKFVOQVRUUklCVVRFRF9SRVBPUlRfUkVBU09OX0lOVkFMSURfVE9LRU4QBDLNAwoOSW5ib3VuZFNlcnZpY2USSAoLTGlzdEluYm91bmQSFi52MS5MaXN0SW5ib3VuZFJlcXVlc3QaFy52MS5MaXN0SW5ib3VuZFJlc3BvbnNlIgjK6BgECgIBAxJECgpHZXRJbmJvdW5kEhUudjEuR2V0SW5ib3VuZFJlcXVlc3QaFi52MS5HZXRJbmJvdW5kUmVzcG9uc2UiB8roGAMKAQESWQoRR2V0SW5ib3VuZENvbnRlbnQSHC52MS5HZXRJbmJvdW5kQ29udGVudFJlcXVlc3QaHS52MS5HZXRJbmJvdW5kQ29udGVudFJlc3BvbnNlIgfK6BgDCgEBEmIKFEdldEluYm91bmRBdHRhY2htZW50Eh8udjEuR2V0SW5ib3VuZEF0dGFjaG1lbnRSZXF1ZXN0GiAudjEuR2V0SW5ib3VuZEF0dGFjaG1lbnRSZXNwb25zZSIHyugYAwoBARJsChdMaXN0VW5hdHRyaWJ1dGVkUmVwb3J0cxIiLnYxLkxpc3RVbmF0dHJpYnV0ZWRSZXBvcnRzUmVxdWVzdBojLnYxLkxpc3RVbmF0dHJpYnV0ZWRSZXBvcnRzUmVzcG9uc2UiCMroGAQKAgEDYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_event, file_v1_options]);
 
 /**
  * An inbound message, without its text and HTML.
@@ -384,6 +384,228 @@ export const GetInboundAttachmentResponseSchema: GenMessage<GetInboundAttachment
   messageDesc(file_v1_inbound, 8);
 
 /**
+ * Reports about one email that changed nothing.
+ *
+ * @generated from message v1.UnattributedReport
+ */
+export type UnattributedReport = Message<"v1.UnattributedReport"> & {
+  /**
+   * Id of the email.
+   *
+   * @generated from field: string email_id = 1;
+   */
+  emailId: string;
+
+  /**
+   * What the reports are.
+   *
+   * @generated from field: v1.UnattributedReportKind kind = 2;
+   */
+  kind: UnattributedReportKind;
+
+  /**
+   * Why they changed nothing.
+   *
+   * @generated from field: v1.UnattributedReportReason reason = 3;
+   */
+  reason: UnattributedReportReason;
+
+  /**
+   * The reason in a sentence.
+   *
+   * @generated from field: string explanation = 4;
+   */
+  explanation: string;
+
+  /**
+   * The address that the newest report names. It may be forged. Empty when the report names none.
+   *
+   * @generated from field: string named_recipient = 5;
+   */
+  namedRecipient: string;
+
+  /**
+   * Number of reports.
+   *
+   * @generated from field: int32 reports = 6;
+   */
+  reports: number;
+
+  /**
+   * When the first of them arrived.
+   *
+   * @generated from field: google.protobuf.Timestamp first_received_at = 7;
+   */
+  firstReceivedAt?: Timestamp | undefined;
+
+  /**
+   * When the newest of them arrived.
+   *
+   * @generated from field: google.protobuf.Timestamp last_received_at = 8;
+   */
+  lastReceivedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.UnattributedReport.
+ * Use `create(UnattributedReportSchema)` to create a new message.
+ */
+export const UnattributedReportSchema: GenMessage<UnattributedReport> = /*@__PURE__*/
+  messageDesc(file_v1_inbound, 9);
+
+/**
+ * Request of ListUnattributedReports.
+ *
+ * @generated from message v1.ListUnattributedReportsRequest
+ */
+export type ListUnattributedReportsRequest = Message<"v1.ListUnattributedReportsRequest"> & {
+  /**
+   * Maximum number of entries per page. 0 or unset means 20; values above 100 are reduced to 100.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * `nextPageToken` of the previous page. Leave it empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message v1.ListUnattributedReportsRequest.
+ * Use `create(ListUnattributedReportsRequestSchema)` to create a new message.
+ */
+export const ListUnattributedReportsRequestSchema: GenMessage<ListUnattributedReportsRequest> = /*@__PURE__*/
+  messageDesc(file_v1_inbound, 10);
+
+/**
+ * Response of ListUnattributedReports.
+ *
+ * @generated from message v1.ListUnattributedReportsResponse
+ */
+export type ListUnattributedReportsResponse = Message<"v1.ListUnattributedReportsResponse"> & {
+  /**
+   * The entries of this page, newest first.
+   *
+   * @generated from field: repeated v1.UnattributedReport data = 1;
+   */
+  data: UnattributedReport[];
+
+  /**
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message v1.ListUnattributedReportsResponse.
+ * Use `create(ListUnattributedReportsResponseSchema)` to create a new message.
+ */
+export const ListUnattributedReportsResponseSchema: GenMessage<ListUnattributedReportsResponse> = /*@__PURE__*/
+  messageDesc(file_v1_inbound, 11);
+
+/**
+ * What a report is.
+ *
+ * @generated from enum v1.UnattributedReportKind
+ */
+export const UnattributedReportKind = {
+  /**
+   * Not set.
+   *
+   * @generated from enum value: UNATTRIBUTED_REPORT_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A server could not deliver the email.
+   *
+   * @generated from enum value: UNATTRIBUTED_REPORT_KIND_BOUNCE = 1;
+   */
+  BOUNCE: 1,
+
+  /**
+   * A recipient marked the email as spam.
+   *
+   * @generated from enum value: UNATTRIBUTED_REPORT_KIND_COMPLAINT = 2;
+   */
+  COMPLAINT: 2,
+} as const;
+
+/**
+ * What a report is.
+ *
+ * @generated from enum v1.UnattributedReportKind
+ */
+export type UnattributedReportKind = (typeof UnattributedReportKind)[keyof typeof UnattributedReportKind] | UnknownEnum;
+
+/**
+ * Describes the enum v1.UnattributedReportKind.
+ */
+export const UnattributedReportKindSchema: GenEnum<UnattributedReportKind> = /*@__PURE__*/
+  enumDesc(file_v1_inbound, 0);
+
+/**
+ * Why a report is about no recipient.
+ *
+ * @generated from enum v1.UnattributedReportReason
+ */
+export const UnattributedReportReason = {
+  /**
+   * Not set.
+   *
+   * @generated from enum value: UNATTRIBUTED_REPORT_REASON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * An earlier release sent the email, with one return path for all of its recipients.
+   *
+   * @generated from enum value: UNATTRIBUTED_REPORT_REASON_SHARED_PATH = 1;
+   */
+  SHARED_PATH: 1,
+
+  /**
+   * The bounce arrived more than 30 days after the last attempt.
+   *
+   * @generated from enum value: UNATTRIBUTED_REPORT_REASON_EXPIRED = 2;
+   */
+  EXPIRED: 2,
+
+  /**
+   * The report contains no token, only the email's Message-ID, which others can know.
+   *
+   * @generated from enum value: UNATTRIBUTED_REPORT_REASON_NO_TOKEN = 3;
+   */
+  NO_TOKEN: 3,
+
+  /**
+   * The report contains a token that Posthorn did not issue.
+   *
+   * @generated from enum value: UNATTRIBUTED_REPORT_REASON_INVALID_TOKEN = 4;
+   */
+  INVALID_TOKEN: 4,
+} as const;
+
+/**
+ * Why a report is about no recipient.
+ *
+ * @generated from enum v1.UnattributedReportReason
+ */
+export type UnattributedReportReason = (typeof UnattributedReportReason)[keyof typeof UnattributedReportReason] | UnknownEnum;
+
+/**
+ * Describes the enum v1.UnattributedReportReason.
+ */
+export const UnattributedReportReasonSchema: GenEnum<UnattributedReportReason> = /*@__PURE__*/
+  enumDesc(file_v1_inbound, 1);
+
+/**
  * Reads the mail that arrived at the workspace's receiving domains. Each message also creates an event,
  * `email.replied` or `email.received`. Messages are stored for 30 days by default.
  *
@@ -444,6 +666,21 @@ export const InboundService: GenService<{
     methodKind: "unary";
     input: typeof GetInboundAttachmentRequestSchema;
     output: typeof GetInboundAttachmentResponseSchema;
+  },
+  /**
+   * Lists bounces and complaints about emails of this workspace that changed nothing, because they do not prove which
+   * recipient they are about, newest first. Repeated reports about one email are counted in one entry. The newest 1,000
+   * entries are kept.
+   *
+   * Errors:
+   * - invalid_argument: `pageSize` is negative or `pageToken` was not returned by this method.
+   *
+   * @generated from rpc v1.InboundService.ListUnattributedReports
+   */
+  listUnattributedReports: {
+    methodKind: "unary";
+    input: typeof ListUnattributedReportsRequestSchema;
+    output: typeof ListUnattributedReportsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_v1_inbound, 0);

@@ -282,6 +282,7 @@ export const KeyService: GenService<{
    * Errors:
    * - invalid_argument: `name` is empty or longer than 100 characters, `permission` is not set, or `domain` is given without `KEY_PERMISSION_SEND`.
    * - failed_precondition: `domain` is not a domain of this workspace.
+   * - permission_denied: the caller's key is a test key and `test` is false. A test key creates only test keys.
    * - resource_exhausted: the workspace has reached its quota of keys.
    *
    * @generated from rpc v1.KeyService.CreateKey
@@ -310,6 +311,7 @@ export const KeyService: GenService<{
    * Errors:
    * - invalid_argument: `id` is empty.
    * - not_found: this workspace has no key with this id.
+   * - permission_denied: the caller's key is a test key and this key is not. A test key revokes only test keys.
    *
    * @generated from rpc v1.KeyService.RevokeKey
    */

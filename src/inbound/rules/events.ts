@@ -35,6 +35,9 @@ export type Reply = {
   attachments?: readonly InboundAttachmentLabel[];
 };
 
+/** Texts of a message up to this many characters in all are stored next to it, so that reading the message needs no parsing. */
+export const maxStoredText = 1024 * 1024;
+
 /** Longer texts are truncated in events, which are sent to every stream and webhook; InboundService returns the whole text. */
 export const maxEventText = 256 * 1024;
 

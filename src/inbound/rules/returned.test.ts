@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { BouncedRecipient } from "../../mail/report/fields.ts";
 import { judgeReturned } from "./returned.ts";
 
-const recipients = ["anna@there.test", "bob@there.test"].map((address, position) => ({ position, address }));
+const anna = "anna@there.test";
 const entry = (extra: Partial<BouncedRecipient>): BouncedRecipient => ({
   addresses: [],
   action: "failed",
@@ -13,37 +13,39 @@ const entry = (extra: Partial<BouncedRecipient>): BouncedRecipient => ({
   ...extra,
 });
 
-test("recipients that the report marks as failed bounce once, matched by address in any case", () => {
+test("the entry with the recipient's address decides, matched in any case", () => {
   const report = [
-    entry({ addresses: ["forwarded@else.test", " BOB@There.Test "] }),
-    entry({ addresses: ["bob@there.test"], diagnostic: "552 full" }),
-    entry({ addresses: ["anna@there.test"], action: "delayed" }),
+    entry({ addresses: ["bob@there.test"], diagnostic: "552 5.2.2 full" }),
+    entry({ addresses: ["forwarded@else.test", " ANNA@There.Test "], remoteMta: "mx2.there.test" }),
+    entry({ addresses: [anna], diagnostic: "552 5.2.2 full" }),
   ];
-  const found = judgeReturned(recipients, report);
+  const found = judgeReturned(anna, report)!;
   assert.deepEqual(
-    found.map(({ recipient, outcome, remoteMta }) => [recipient.position, outcome.kind, outcome.category, remoteMta]),
-    [[1, "bounced", "unknown-mailbox", "mx.there.test"]],
+    [found.outcome.kind, found.outcome.category, found.remoteMta],
+    ["bounced", "unknown-mailbox", "mx2.there.test"],
   );
 });
 
-test("a report about another address applies to the only recipient, and to none of several", () => {
-  const report = [entry({ addresses: ["elsewhere@else.test"] })];
-  assert.equal(judgeReturned(recipients.slice(0, 1), report).length, 1);
-  assert.deepEqual(judgeReturned(recipients, report), []);
-  assert.deepEqual(judgeReturned(recipients.slice(0, 1), [entry({ action: "relayed" })]), []);
-  assert.deepEqual(judgeReturned([], report), []);
+test("a report about another address applies to the recipient of the path, which may have forwarded the email", () => {
+  const found = judgeReturned(anna, [entry({ addresses: ["x@else.test"], action: "relayed" }), entry({})]);
+  assert.equal(found?.outcome.kind, "bounced");
+});
+
+test("without a failure of the recipient nothing has bounced", () => {
+  assert.equal(judgeReturned(anna, [entry({ action: "relayed" }), entry({ action: "delayed" })]), undefined);
+  const others = [entry({ addresses: ["bob@there.test"] }), entry({ addresses: [anna], action: "delivered" })];
+  assert.equal(judgeReturned(anna, others), undefined, "its own entry says that it was delivered");
+  assert.equal(judgeReturned(anna, []), undefined);
 });
 
 test("a temporary failure in a report is final, because the reporting server has stopped retrying", () => {
-  const report = [entry({ status: "4.4.1", diagnostic: "connection timed out" })];
-  const [only] = judgeReturned(recipients.slice(0, 1), report);
+  const only = judgeReturned(anna, [entry({ status: "4.4.1", diagnostic: "connection timed out" })]);
   assert.notEqual(only!.outcome.kind, "deferred");
   assert.notEqual(only!.outcome.kind, "delivered");
 });
 
 test("the diagnostic text overrides a vague status, and a report without either is a bounce", () => {
-  const judged = (extra: Partial<BouncedRecipient>) =>
-    judgeReturned(recipients.slice(0, 1), [entry(extra)])[0]!.outcome;
+  const judged = (extra: Partial<BouncedRecipient>) => judgeReturned(anna, [entry(extra)])!.outcome;
   assert.equal(judged({ status: "5.0.0", diagnostic: "550 5.1.1 xyz" }).category, "unknown-mailbox");
   assert.equal(judged({ status: "", diagnostic: "" }).kind, "bounced");
 });

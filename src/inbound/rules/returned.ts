@@ -1,39 +1,19 @@
-/** Judges a delivery report: which recipients of its email bounced, why, and whether to suppress them. Called by ../reports.ts. */
+/** Judges a delivery report about one recipient: whether it bounced, why, and whether to suppress it. Called by ../reports.ts. */
 
 import { classify, expire, type Outcome } from "../../delivery/rules/outcome.ts";
 import type { BouncedRecipient } from "../../mail/report/fields.ts";
 import type { Reply } from "../../smtp/client/evidence.ts";
 
-export type KnownRecipient = { position: number; address: string };
-
-export type Returned<R extends KnownRecipient> = { recipient: R; outcome: Outcome; remoteMta: string };
+export type Returned = { outcome: Outcome; remoteMta: string };
 
 /**
- * One entry per recipient that the report marks as failed. Recipients are matched by address. If the email has only one recipient, a report
- * about another address applies to it too, because the email may have been forwarded.
+ * The return path names the recipient. The addresses in the report only choose among its entries: they can be forged, and they differ from
+ * ours when the recipient forwards its mail. Undefined: the recipient has not failed.
  */
-export function judgeReturned<R extends KnownRecipient>(
-  recipients: readonly R[],
-  report: readonly BouncedRecipient[],
-): Returned<R>[] {
-  const found = new Map<number, Returned<R>>();
-  const failures = report.filter(({ action }) => action === "failed");
-  const add = (recipient: R | undefined, entry: BouncedRecipient) => {
-    if (!recipient || found.has(recipient.position)) return;
-    found.set(recipient.position, { recipient, outcome: outcomeOf(entry), remoteMta: entry.remoteMta });
-  };
-  for (const entry of failures) add(recipientOf(recipients, entry), entry);
-  // Only without a match: a report written for humans contains other addresses too.
-  if (found.size === 0 && recipients.length === 1 && failures[0]) add(recipients[0], failures[0]);
-  return [...found.values()];
-}
-
-function recipientOf<R extends KnownRecipient>(recipients: readonly R[], entry: BouncedRecipient): R | undefined {
-  for (const address of entry.addresses) {
-    const same = recipients.find((recipient) => sameMailbox(recipient.address, address));
-    if (same) return same;
-  }
-  return undefined;
+export function judgeReturned(address: string, report: readonly BouncedRecipient[]): Returned | undefined {
+  const own = report.filter(({ addresses }) => addresses.some((theirs) => sameMailbox(address, theirs)));
+  const failure = (own.length > 0 ? own : report).find(({ action }) => action === "failed");
+  return failure && { outcome: outcomeOf(failure), remoteMta: failure.remoteMta };
 }
 
 /** Some servers change the case of addresses in reports, and by RFC 5321 §2.4 a sender must not rely on case. */
@@ -42,7 +22,7 @@ function sameMailbox(ours: string, theirs: string): boolean {
 }
 
 function outcomeOf(entry: BouncedRecipient): Outcome {
-  const outcome = classify({ kind: "refused", phase: "rcpt", reply: replyOf(entry) }, { relay: false, sharedBy: 1 });
+  const outcome = classify({ kind: "refused", phase: "rcpt", reply: replyOf(entry) }, { relay: false });
   // The reporting server has stopped retrying, so a temporary failure is final.
   return outcome.kind === "deferred" ? expire(outcome) : outcome;
 }

@@ -23,8 +23,19 @@ export type ReturnedEmail = ParentEmail & {
   workspaceId: string;
   domainId: string;
   domain: string;
-  recipients: { position: number; address: string; status: string; attempts: number }[];
+  recipients: ReturnedRecipient[];
 };
+
+export type ReturnedRecipient = {
+  position: number;
+  address: string;
+  attempts: number;
+  /** The last attempt was made too long ago for a bounce: by service time, of which settled recipients have the last attempt in due_at. */
+  expired: boolean;
+};
+
+/** A report about mail that was accepted longer ago is not a bounce: servers retry for days, not for weeks. */
+const bouncesWithinDays = 30;
 
 /**
  * The email of a return path; undefined once it has been deleted. A return path does not contain the workspace, so the statement tries the
@@ -37,7 +48,21 @@ export async function findReturned(sql: Sql, emailId: string): Promise<ReturnedE
       select * from emails where workspace_id = w.id and id = ${emailId} offset 0) e limit 1`;
   if (!email) return undefined;
   const recipients = await sql<ReturnedEmail["recipients"]>`
-    select position, address, status, attempts from recipients
+    select position, address, attempts, due_at < (select service_time()) - ${`${bouncesWithinDays} days`}::interval as expired from recipients
     where workspace_id = ${email.workspaceId} and email_id = ${emailId} order by position`;
   return { ...email, recipients };
+}
+
+/** The email with this Message-ID, among the workspaces that have registered the id's domain: a stranger chooses the id, so the statement must
+ * not try each workspace. Index domains_proved and the primary key. */
+export async function findByMessageId(
+  sql: Sql,
+  copy: { emailId: string; domain: string; messageId: string },
+): Promise<{ workspaceId: string; id: string } | undefined> {
+  const [row] = await sql<{ workspaceId: string; id: string }[]>`
+    select e.workspace_id as "workspaceId", e.id from (select distinct workspace_id from domains
+      where domain = ${copy.domain} and deleted_at is null and control_proved_at is not null limit 100) d
+    cross join lateral (select workspace_id, id, message_id from emails where workspace_id = d.workspace_id and id = ${copy.emailId} offset 0) e
+    where lower(e.message_id) = ${copy.messageId.toLowerCase()} limit 1`;
+  return row;
 }

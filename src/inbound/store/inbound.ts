@@ -1,6 +1,7 @@
 /** Stores inbound messages: message, content and event in one commit. A message that was stored before changes nothing. Called by
  * receive.ts; addressees.ts uses `hasProvedDomain`, housekeeping `forgetSeen`. */
-import type { AttachmentLabel } from "../../mail/message/digest.ts";
+import type { AttachmentLabel, Texts } from "../../mail/message/digest.ts";
+import type { BodyPosition } from "../../mail/message/read.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
 import { countedInbound } from "../../quotas/store/receiving.ts";
@@ -9,6 +10,8 @@ export type InboundSummary = {
   /** Its References field, which an answer to it continues. */
   references: readonly string[];
   attachments: readonly AttachmentLabel[];
+  /** Where the body of each attachment is in the content. Messages of earlier versions have none. */
+  positions?: readonly (BodyPosition | null | undefined)[];
 };
 
 export type NewInbound = {
@@ -27,6 +30,8 @@ export type NewInbound = {
   autoSubmitted: boolean;
   contentHash: string;
   summary: InboundSummary;
+  /** Undefined if they are too long to be stored apart from the content. */
+  texts: Texts | undefined;
   verdicts: Record<string, unknown>;
   event: { id: string; type: string; payload: Record<string, unknown> };
   /** The email that it replies to. */
@@ -39,7 +44,8 @@ export type Stored = boolean;
 
 /** A larger message gets its own transaction, in which its content is inserted piece by piece. */
 const aloneAboveBytes = 512 * 1024;
-const pieceBytes = 192 * 1024;
+/** reads.ts finds the pieces of an attachment by this length, so it must stay the same. */
+export const pieceBytes = 192 * 1024;
 
 export function createInboundStore(sql: Sql, options: { onStored(): void }) {
   const commits = createGroupCommit<NewInbound, Stored>({
@@ -61,7 +67,7 @@ export function createInboundStore(sql: Sql, options: { onStored(): void }) {
   });
   return {
     async store(item: NewInbound): Promise<Stored> {
-      if (item.raw.length <= aloneAboveBytes) return await commits.add(item, item.raw.length * 2);
+      if (item.raw.length <= aloneAboveBytes) return await commits.add(item, item.raw.length * 2 + textBytes(item));
       const stored = await retrying(() =>
         sql.begin(async (tx) => {
           const [isNew] = await insertInbound(tx, [item], []);
@@ -90,7 +96,7 @@ async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: rea
       select * from json_to_recordset((${input}::text)::json) as x(ord integer, id uuid, workspace_id uuid, domain_id uuid, domain text,
         sender text, from_address text, subject text, message_id text, in_reply_to text, parent_email_id uuid, parent_message_id text,
         metadata jsonb, kind text, auto_submitted boolean, content_hash text, size_bytes bigint, summary jsonb, verdicts jsonb,
-        event_id uuid, event_type text, payload jsonb)
+        body text, new_text text, html text, event_id uuid, event_type text, payload jsonb)
     ), recipient as (
       select r.*, i.workspace_id, i.id from json_to_recordset((${recipients}::text)::json)
         as r(ord integer, position integer, address text, fingerprint text) join input i using (ord)
@@ -111,9 +117,9 @@ async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: rea
       returning c.workspace_id, c.last - n.events as base
     ), message as (
       insert into inbound_messages (workspace_id, id, domain_id, domain, recipients, sender, from_address, subject, message_id, in_reply_to,
-        parent_email_id, kind, auto_submitted, content_hash, size_bytes, summary, verdicts)
+        parent_email_id, kind, auto_submitted, content_hash, size_bytes, summary, verdicts, body, new_text, html)
       select workspace_id, id, domain_id, domain, addresses, sender, from_address, subject, message_id, in_reply_to,
-        parent_email_id, kind, auto_submitted, content_hash, size_bytes, summary, verdicts from unseen
+        parent_email_id, kind, auto_submitted, content_hash, size_bytes, summary, verdicts, body, new_text, html from unseen
     ), content as (
       insert into inbound_contents (workspace_id, inbound_id, piece, data)
       select u.workspace_id, u.id, p.piece, p.data
@@ -151,10 +157,17 @@ function rowOf(item: NewInbound, ord: number) {
     size_bytes: item.raw.length,
     summary: item.summary,
     verdicts: item.verdicts,
+    body: item.texts?.body,
+    new_text: item.texts?.newText,
+    html: item.texts?.html,
     event_id: item.event.id,
     event_type: item.event.type,
     payload: item.event.payload,
   };
+}
+
+function textBytes({ texts }: NewInbound): number {
+  return texts ? texts.body.length + texts.newText.length + texts.html.length : 0;
 }
 
 type Piece = { workspaceId: string; inboundId: string; piece: number; data: string };

@@ -1,8 +1,9 @@
-/** Reads stored inbound messages: lists, single messages and their raw content. Called by InboundService. */
+/** Reads stored inbound messages: lists, single messages, their texts and their raw content. Called by InboundService and stored.ts. */
 
+import type { Texts } from "../../mail/message/digest.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import type { InboundSummary } from "./inbound.ts";
+import { type InboundSummary, pieceBytes } from "./inbound.ts";
 
 export type InboundRow = {
   id: string;
@@ -69,6 +70,38 @@ export async function readInboundRaw(sql: Sql, workspaceId: string, id: string):
   const rows = await sql<{ data: string }[]>`
     select data from inbound_contents where workspace_id = ${workspaceId} and inbound_id = ${id} order by piece`;
   return rows.length === 0 ? undefined : Buffer.concat(rows.map(({ data }) => Buffer.from(data, "base64")));
+}
+
+/** The octets from `start` to `end` of the message. Reads only the pieces that contain them. Index: the primary key. */
+export async function readInboundBody(
+  sql: Sql,
+  { workspaceId, id, start, end }: { workspaceId: string; id: string; start: number; end: number },
+): Promise<Buffer | undefined> {
+  const first = Math.floor(start / pieceBytes);
+  const rows = await sql<{ data: string }[]>`
+    select data from inbound_contents where workspace_id = ${workspaceId} and inbound_id = ${id}
+      and piece between ${first} and ${Math.floor(Math.max(start, end - 1) / pieceBytes)} order by piece`;
+  if (rows.length === 0) return undefined;
+  const bytes = Buffer.concat(rows.map(({ data }) => Buffer.from(data, "base64")));
+  return bytes.subarray(start - first * pieceBytes, end - first * pieceBytes);
+}
+
+/** Undefined if the texts are not stored apart from the content. */
+export async function readTexts(sql: Sql, workspaceId: string, id: string): Promise<Texts | undefined> {
+  const [row] = await sql<Texts[]>`
+    select body, new_text as "newText", html from inbound_messages
+    where workspace_id = ${workspaceId} and id = ${id} and body is not null`;
+  return row;
+}
+
+/** For a message of an earlier version, which was stored without its texts. */
+export async function storeTexts(
+  sql: Sql,
+  { workspaceId, id, texts }: { workspaceId: string; id: string; texts: Texts },
+): Promise<void> {
+  await sql`
+    update inbound_messages set body = ${texts.body}, new_text = ${texts.newText}, html = ${texts.html}
+    where workspace_id = ${workspaceId} and id = ${id} and body is null`;
 }
 
 function columns(sql: Sql) {

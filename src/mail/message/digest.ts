@@ -5,7 +5,15 @@ import { boundReferences, parseMessageIds } from "../message-id.ts";
 import { newTextOf } from "../reply-text.ts";
 import { type BounceReport, readBounce } from "../report/bounce.ts";
 import { type ComplaintReport, readComplaint } from "../report/complaint.ts";
-import { displayAddress, type Field, fieldOf, type ReadMessage, readMessage } from "./read.ts";
+import {
+  type BodyPosition,
+  displayAddress,
+  type Field,
+  fieldOf,
+  type Part,
+  type ReadMessage,
+  readMessage,
+} from "./read.ts";
 
 export type AttachmentLabel = {
   id: string;
@@ -37,11 +45,13 @@ export type Digest = Texts & {
   repliesTo: string[];
   automatic: boolean;
   attachments: AttachmentLabel[];
+  /** Where the body of each attachment is in the message. */
+  positions: (BodyPosition | undefined)[];
   report: BounceReport | ComplaintReport | undefined;
 };
 
 export async function digestMessage(raw: Uint8Array, { sender }: { sender: string }): Promise<Digest> {
-  const message = await readMessage(raw);
+  const message = readMessage(raw);
   const { inReplyTo, references } = message;
   return {
     ...textsOf(message),
@@ -53,9 +63,14 @@ export async function digestMessage(raw: Uint8Array, { sender }: { sender: strin
     references: boundReferences(references.length > 0 ? references : inReplyTo.slice(0, 1)),
     repliesTo: [...new Set([...inReplyTo, ...originalIds(message.fields), ...references.toReversed()])].slice(0, 60),
     automatic: isAutomatic({ fields: message.fields, sender, subject: message.subject }),
-    attachments: message.parts.map(({ content, ...label }) => ({ ...label, sizeBytes: content.length })),
+    attachments: message.parts.map(labelOf),
+    positions: message.parts.map(({ position }) => position),
     report: readComplaint(message) ?? readBounce(message, sender),
   };
+}
+
+function labelOf({ id, filename, contentType, sizeBytes, contentId }: Part): AttachmentLabel {
+  return { id, filename, contentType, sizeBytes, contentId };
 }
 
 /** Only the texts, for inbound/open.ts, which reads a stored message. */

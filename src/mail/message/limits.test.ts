@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fieldNames, headOf, maxHeaderBytes, maxParts, shapeProblem } from "./limits.ts";
+import { fieldNames, headOf, maxHeaderBytes, maxParts } from "./limits.ts";
+import { shapeProblem } from "./structure.ts";
 
 const problemOf = (text: string) => shapeProblem(Buffer.from(text, "latin1"));
 const fields = (count: number, field: string) => `${field}\r\n`.repeat(count);
@@ -24,12 +25,7 @@ test("a message within every limit passes, and the reply names the limit that a 
     ["hops", `${fields(50, "Received: a")}\r\n`, `${fields(51, "received : a")}\r\n`, /^554 5\.4\.6/],
     ["signatures", `${fields(25, "DKIM-Signature: a")}\r\n`, `${fields(26, "DKIM-Signature: a")}\r\n`, /25 signatures/],
     ["blanks", `X: a${" ".repeat(500)}b\r\n\r\n`, `X: a${" ".repeat(501)}b\r\n\r\n`, /500 blanks/],
-    [
-      "empty lines",
-      `X: a\r\n\r\n${"\r\n".repeat(900_000)}`,
-      `X: a\r\n\r\n${"\r\n".repeat(1_000_001)}`,
-      /1000000 lines/,
-    ],
+    ["empty lines", `X: a\r\n\r\n${"\r\n".repeat(99_000)}`, `X: a\r\n\r\n${"\r\n".repeat(100_001)}`, /100000 lines/],
   ] as const) {
     assert.equal(problemOf(within), undefined, name);
     assert.match(problemOf(beyond) ?? "", reply, name);

@@ -1,7 +1,8 @@
-/** Limits on the structure of a received message. inbound/receive.ts checks them before parsing; each check is one pass over the bytes. */
+/** Limits on the shape of a received message. inbound/receive.ts checks its header before the message is parsed, in a few passes over at
+ * most 64 KiB. structure.ts checks the limits on parts and lines while it looks for the parts. */
 
-/** The SMTP reply that refuses the message, or undefined if the message may be parsed. */
-export function shapeProblem(raw: Buffer): string | undefined {
+/** The SMTP reply that refuses the message because of its header, or undefined. */
+export function headerProblem(raw: Buffer): string | undefined {
   const head = headOf(raw);
   if (head.length > maxHeaderBytes) return `554 5.6.0 the header has more than ${maxHeaderBytes} octets`;
   if (linesIn(head, maxHeaderLines) > maxHeaderLines)
@@ -14,8 +15,6 @@ export function shapeProblem(raw: Buffer): string | undefined {
   if (count("dkim-signature") > maxSignatures || count("arc-seal") > maxSignatures)
     return `554 5.6.0 more than ${maxSignatures} signatures`;
   if (hasLongGap(head)) return `554 5.6.0 the header has more than ${maxGap} blanks in a row`;
-  if (raw.length > maxLines && linesIn(raw, maxLines) > maxLines) return `554 5.6.0 more than ${maxLines} lines`;
-  if (hasTooManyParts(raw)) return `554 5.6.0 more than ${maxParts} parts`;
   return undefined;
 }
 
@@ -28,10 +27,12 @@ const maxSignatures = 25;
 export const maxParts = 1000;
 /** DKIM verification takes quadratic time on a run of blanks: 9 seconds for 60 KB, 1 ms for this many. */
 const maxGap = 500;
-/** The parser needs 13 µs per line. 40 MiB of base64 have half as many lines as this, 40 MiB of empty lines twenty times as many. */
-const maxLines = 1_000_000;
-/** The parser refuses deeper nesting. */
+/** The headers of the message and of all its parts. */
+export const maxHeadersBytes = maxHeaderBytes + maxParts * 2048;
 export const maxNesting = 50;
+/** Lines that are read one by one: headers, preambles, epilogues, and the texts that are shown as body and html, before and after decoding.
+ * Other bodies count by octets only, because nothing looks at their lines: 40 MiB of base64 have 700,000. */
+export const maxTextLines = 100_000;
 
 /** The header up to the empty line. A header over the limit is cut at one octet above it. */
 export function headOf(raw: Buffer): Buffer {
@@ -65,36 +66,4 @@ function linesIn(raw: Buffer, limit: number): number {
   let lines = 0;
   for (let at = raw.indexOf(0x0a); at >= 0 && lines <= limit; at = raw.indexOf(0x0a, at + 1)) lines += 1;
   return lines;
-}
-
-/** Counts lines that start with "--" and a declared boundary. Other lines that start with "--" are text. */
-function hasTooManyParts(raw: Buffer): boolean {
-  const dashed = textsAt(raw, "\r\n--", 4);
-  if (dashed.length <= maxParts) return false;
-  const declared = new Set<string>();
-  for (const text of ["oundary", "OUNDARY"].flatMap((word) => textsAt(raw, word, word.length))) {
-    const match = /^[ \t]*=[ \t]*"?([^"\r\n;]{1,20})/.exec(text);
-    if (match) declared.add(match[1]!);
-  }
-  const lengths = new Set([...declared].map(({ length }) => length));
-  const isDelimiter = (line: string) =>
-    [...lengths].some(
-      (length) =>
-        declared.has(line.slice(0, length)) &&
-        (length === comparedCharacters || /^(?:--)?[ \t]*(?:\r|$)/.test(line.slice(length))),
-    );
-  return dashed.filter(isDelimiter).length > maxParts;
-}
-
-/** RFC 2046 §5.1.1 allows boundaries of 70 characters. The first 20 are enough to compare. */
-const comparedCharacters = 20;
-/** Limits the work of one search. */
-const maxMatches = 20_000;
-
-/** The first characters after each occurrence of a word. */
-function textsAt(raw: Buffer, word: string, skip: number): string[] {
-  const texts: string[] = [];
-  for (let at = raw.indexOf(word); at >= 0 && texts.length < maxMatches; at = raw.indexOf(word, at + word.length))
-    texts.push(raw.toString("latin1", at + skip, at + skip + comparedCharacters + 6));
-  return texts;
 }

@@ -4,8 +4,8 @@ import { displayAddress, fieldOf, readMessage } from "./read.ts";
 
 const read = (...lines: string[]) => readMessage(Buffer.from(lines.join("\r\n")));
 
-test("parsing decodes names, reads Message-IDs and numbers the parts", async () => {
-  const message = await read(
+test("parsing decodes names, reads Message-IDs and numbers the parts", () => {
+  const message = read(
     "From: =?utf-8?q?J=C3=BCrgen?= <j@there.test>",
     "To: a@here.test, Team: b@here.test, c@here.test;",
     "Subject: Re:",
@@ -42,15 +42,15 @@ test("parsing decodes names, reads Message-IDs and numbers the parts", async () 
   assert.ok(!/\p{Cc}/u.test(part!.filename), "no control character reaches a file name");
 });
 
-test("an empty message, a header without a body and a NUL do not fail", async () => {
-  assert.equal((await read("")).subject, "");
-  assert.equal((await read("Subject: a\0b")).subject, "ab");
-  assert.equal(fieldOf((await read("X-One:  a ")).fields, "x-one"), "a");
+test("an empty message, a header without a body and a NUL do not fail", () => {
+  assert.equal(read("").subject, "");
+  assert.equal(read("Subject: a\0b").subject, "ab");
+  assert.equal(fieldOf(read("X-One:  a ").fields, "x-one"), "a");
 });
 
-test("a message that is nested too deeply is refused", async () => {
+test("a message that is nested too deeply is refused", () => {
   const nested = Array.from({ length: 60 }, (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}`);
-  await assert.rejects(read(...nested, "", "x"));
+  assert.throws(() => read(...nested, "", "x"), /nested/);
 });
 
 test("an address is displayed with quotes only where its name needs them", () => {

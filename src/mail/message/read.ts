@@ -1,7 +1,10 @@
-/** Parses a received message with postal-mime, within limits, into plain data. Called by digest.ts and inbound/open.ts. */
-import PostalMime, { type Address, type Attachment, type Email } from "postal-mime";
+/** Parses a received message into plain data, in time and memory that depend on its octets only. Called by digest.ts and inbound/. */
+import { type Address, addressParser, decodeWords } from "postal-mime";
 import { parseMessageIds } from "../message-id.ts";
-import { maxHeaderBytes, maxNesting, maxParts } from "./limits.ts";
+import { type BodyEncoding, decodeBody, decodedBytes } from "./body.ts";
+import type { Header, PartHeader } from "./part-header.ts";
+import { isText, type Leaf, structureOf } from "./structure.ts";
+import { textsOf } from "./texts.ts";
 
 export type Field = { name: string; value: string };
 
@@ -12,8 +15,14 @@ export type Part = {
   contentType: string;
   /** Without angle brackets; empty if the part has none. */
   contentId: string;
-  content: Buffer;
+  sizeBytes: number;
+  /** Where its body is in the message; undefined if decoding it needs more than the transfer encoding. */
+  position: BodyPosition | undefined;
+  /** Decoded at each access, so that only the parts that are needed take memory. */
+  readonly content: Buffer;
 };
+
+export type BodyPosition = { start: number; end: number; encoding: BodyEncoding };
 
 export type ReadMessage = {
   fields: Field[];
@@ -28,24 +37,24 @@ export type ReadMessage = {
   parts: Part[];
 };
 
-/** Throws if the message is nested too deeply or its parts have too many headers. */
-export async function readMessage(raw: Uint8Array): Promise<ReadMessage> {
-  const email = await PostalMime.parse(raw, {
-    forceRfc822Attachments: true,
-    maxNestingDepth: maxNesting,
-    maxHeadersSize: maxHeaderBytes + maxParts * 2048,
-  });
+/** Throws a ShapeProblem if the message exceeds a limit on parts or lines. */
+export function readMessage(raw: Uint8Array, maxLines?: number): ReadMessage {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+  const { header, leaves, lines } = structureOf(bytes, maxLines);
+  const { headers } = header;
+  const { text, html } = textsOf(bytes, leaves, lines);
+  const attached = leaves.filter((leaf) => !isText(leaf.header));
   return {
-    fields: email.headers.map(({ key, value }) => ({ name: key, value: storable(value) })),
-    from: mailboxOf(email.from),
-    to: mailboxes(email.to),
-    subject: storable(email.subject ?? "").replace(/\s+/g, " "),
-    messageId: firstId(email, "message-id"),
-    inReplyTo: ids(email, "in-reply-to"),
-    references: ids(email, "references"),
-    text: storable(email.text ?? "").replaceAll("\r\n", "\n"),
-    html: storable(email.html ?? ""),
-    parts: email.attachments.map(partOf),
+    fields: headers.map(({ key, value }) => ({ name: key, value: storable(value) })),
+    from: mailboxOf(addressParser(fieldValue(headers, "from"))[0]),
+    to: mailboxes(headers.filter(({ key }) => key === "to").flatMap(({ value }) => addressParser(value))),
+    subject: storable(decodeWords(fieldValue(headers, "subject"))).replace(/\s+/g, " "),
+    messageId: firstId(headers, "message-id"),
+    inReplyTo: ids(headers, "in-reply-to"),
+    references: ids(headers, "references"),
+    text: storable(text).replaceAll("\r\n", "\n"),
+    html: storable(html),
+    parts: attached.map((leaf, index) => partOf(bytes, leaf, index)),
   };
 }
 
@@ -60,22 +69,32 @@ export function displayAddress({ name, address }: { name: string; address: strin
   return `${plain ? name : `"${name.replace(/["\\]/g, "\\$&")}"`} <${address}>`;
 }
 
-function partOf(attachment: Attachment, index: number): Part {
-  const { content } = attachment;
+function partOf(raw: Buffer, { header, start, end }: Leaf, index: number): Part {
+  const body = raw.subarray(start, end);
+  const isCalendar = calendarTypes.has(header.type);
+  const read = () => (isCalendar ? calendarOf(header, body) : decodeBody(body, header.encoding));
   return {
     id: String(index + 1),
-    filename: oneLine(attachment.filename ?? "").slice(0, 255),
-    contentType: oneLine(attachment.mimeType || "application/octet-stream").slice(0, 255),
-    contentId: oneLine(attachment.contentId ?? "")
-      .replace(/^<|>$/g, "")
-      .slice(0, 255),
-    content:
-      typeof content === "string"
-        ? Buffer.from(content)
-        : content instanceof Uint8Array
-          ? Buffer.from(content.buffer, content.byteOffset, content.byteLength)
-          : Buffer.from(content),
+    filename: oneLine(header.filename).slice(0, 255),
+    contentType: oneLine(header.type || "application/octet-stream").slice(0, 255),
+    contentId: oneLine(header.contentId).replace(/^<|>$/g, "").slice(0, 255),
+    sizeBytes: isCalendar ? read().length : decodedBytes(body, header.encoding),
+    position: isCalendar ? undefined : { start, end, encoding: header.encoding },
+    get content() {
+      return read();
+    },
   };
+}
+
+const calendarTypes = new Set(["text/calendar", "application/ics"]);
+
+/** An invitation becomes UTF-8 with LF line ends and exactly one at the end, so that programs that import it need no charset. */
+function calendarOf(header: PartHeader, body: Buffer): Buffer {
+  const text = Buffer.from(header.textOf(decodeBody(body, header.encoding)));
+  const content = decodeBody(text, "identity");
+  let end = content.length;
+  while (end > 0 && content[end - 1] === 0x0a) end -= 1;
+  return Buffer.concat([content.subarray(0, end), Buffer.from("\n")]);
 }
 
 function mailboxOf(address: Address | undefined): { name: string; address: string } {
@@ -94,13 +113,17 @@ function mailboxes(addresses: readonly Address[] | undefined): string[] {
     .slice(0, 100);
 }
 
-function ids(email: Email, name: string): string[] {
-  return email.headers.filter(({ key }) => key === name).flatMap(({ value }) => parseMessageIds(value));
+function fieldValue(headers: readonly Header[], name: string): string {
+  return headers.find(({ key }) => key === name)?.value ?? "";
+}
+
+function ids(headers: readonly Header[], name: string): string[] {
+  return headers.filter(({ key }) => key === name).flatMap(({ value }) => parseMessageIds(value));
 }
 
 /** RFC 5322 §3.6.4 requires angle brackets, but a few senders omit them. */
-function firstId(email: Email, name: string): string {
-  const value = email.headers.find(({ key }) => key === name)?.value.trim() ?? "";
+function firstId(headers: readonly Header[], name: string): string {
+  const value = fieldValue(headers, name).trim();
   const [id] = parseMessageIds(value);
   if (id) return id;
   return /^[!-;=?-~]{1,898}$/.test(value) ? `<${value}>` : "";

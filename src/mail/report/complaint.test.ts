@@ -33,7 +33,7 @@ test("an abuse report yields its type, the recipients, the arrival time and the 
         "Arrival-Date: Mon, 16 Nov 2026 06:00:00 +0000",
       ],
     ],
-    [`Return-Path: <RP-${token.toUpperCase()}@bounce.here.test>`, "To: Anna <anna@there.test>, bob@there.test"],
+    [`Return-Path: <RP-${token.toUpperCase()}@bounce.here.test>`, "Message-ID: <1@here.test>"],
   );
   assert.deepEqual(found, {
     kind: "complaint",
@@ -41,9 +41,22 @@ test("an abuse report yields its type, the recipients, the arrival time and the 
     userAgent: "fbl/1.0",
     arrivedAt: "2026-11-16T06:00:00.000Z",
     recipients: ["anna@there.test", "anna@there.test"],
-    originalTo: ["anna@there.test", "bob@there.test"],
-    returnPaths: [`rp-${token}@bounce.here.test`, `RP-${token.toUpperCase()}@bounce.here.test`],
+    originalMessageId: "<1@here.test>",
+    returnPaths: [`rp-${token}`],
   });
+});
+
+test("the token in the field of the copy comes first, then the return path of the copy, then those of other fields", async () => {
+  const [copy, path, received, sender] = ["b", "c", "d", "e"].map((letter) => `rp-${letter.repeat(55)}`);
+  const found = await report(
+    ["Feedback-Type: abuse", `Original-Mail-From: <${sender}@bounce.here.test>`],
+    [
+      `Received: from x (envelope-from <srs0=${received}@bounce.here.test>)`,
+      `Return-Path: <${path!.toUpperCase()}@bounce.here.test>`,
+      `x-posthorn-copy: ${copy}`,
+    ],
+  );
+  assert.deepEqual(found?.returnPaths, [copy, path, sender, received]);
 });
 
 test("a report with nearly no fields is still a complaint, and other mail is not", async () => {
@@ -54,7 +67,7 @@ test("a report with nearly no fields is still a complaint, and other mail is not
     userAgent: "",
     arrivedAt: undefined,
     recipients: [],
-    originalTo: [],
+    originalMessageId: "",
     returnPaths: [],
   });
   assert.equal(readComplaint(await readMessage(Buffer.from("From: a@b.test\r\n\r\nHi\r\n"))), undefined);

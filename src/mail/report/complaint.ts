@@ -1,5 +1,7 @@
 /** Reads abuse reports (ARF, RFC 5965), which receivers send when a recipient marks a message as spam. Called by message/digest.ts. */
-import { fieldOf, type ReadMessage } from "../message/read.ts";
+import { type Field, fieldOf, type ReadMessage } from "../message/read.ts";
+import { parseMessageIds } from "../message-id.ts";
+import { copyField, findReturnPaths } from "../return-path.ts";
 import { fieldGroups, headerFields, typedAddress } from "./fields.ts";
 
 export type ComplaintReport = {
@@ -8,11 +10,12 @@ export type ComplaintReport = {
   userAgent: string;
   /** When the message arrived, according to the receiver. */
   arrivedAt: string | undefined;
-  /** The recipients who complained. Many reports omit them. */
+  /** The recipients who complained, according to the report. They can be forged, and many reports omit them. */
   recipients: string[];
-  /** The To header of the original message. */
-  originalTo: string[];
-  /** All addresses in the report with the form of our return paths. A valid token in one of them proves that we sent the message. */
+  /** The Message-ID of the reported copy; empty if the report has none. Only a hint: it can be forged. */
+  originalMessageId: string;
+  /** The local parts in the report with the form of our return paths, the likeliest first. A valid token in one of them proves which
+   * recipient got the reported copy. */
   returnPaths: string[];
 };
 
@@ -30,8 +33,8 @@ export function readComplaint(message: ReadMessage): ComplaintReport | undefined
     userAgent: fieldOf(fields, "user-agent").slice(0, 200),
     arrivedAt: Number.isNaN(arrived.getTime()) || !isPlausible(arrived) ? undefined : arrived.toISOString(),
     recipients: [...all("original-rcpt-to"), ...all("removal-recipient")].filter((address) => address !== ""),
-    originalTo: addressesIn(fieldOf(header, "to")),
-    returnPaths: returnPathsIn([...fields, ...header].map(({ value }) => value).join("\n")),
+    originalMessageId: parseMessageIds(fieldOf(header, "message-id"), 1)[0] ?? "",
+    returnPaths: returnPathsIn(fields, header),
   };
 }
 
@@ -46,14 +49,9 @@ function word(text: string): string {
   return /^[\w-]{1,50}/.exec(text.toLowerCase())?.[0] ?? "";
 }
 
-function addressesIn(text: string): string[] {
-  return [...text.slice(0, 10_000).matchAll(/[^\s<>,;:"']{1,64}@[^\s<>,;:"']{1,253}/g)].map(([a]) => a).slice(0, 100);
-}
-
-/** See return-path.ts: `rp-` and 52 characters of base32. Receivers may change the case, and some put `=` or `+` in front. */
-function returnPathsIn(text: string): string[] {
-  return [...new Set([...text.matchAll(/rp-[a-z2-7]{52}@[a-z0-9.-]{1,253}/gi)].map(([address]) => address))].slice(
-    0,
-    20,
-  );
+/** First the fields of the copy that name it: a copy that was forwarded may have other return paths in its Received fields. */
+function returnPathsIn(fields: readonly Field[], header: readonly Field[]): string[] {
+  const named = [copyField.toLowerCase(), "return-path"].map((name) => fieldOf(header, name));
+  const others = [...fields, ...header].map(({ value }) => value);
+  return [...new Set(findReturnPaths([...named, ...others].join("\n").toLowerCase()))].slice(0, 20);
 }

@@ -23,6 +23,18 @@ for (const message of ["a\nb", "a\rb", "\n", "\r", "a\r", "a\r\n\n.\r\n", "\r\r\
     assert.throws(() => encode(message), BareLineEnd));
 }
 
+test("the header fields of a copy come in front of the message, whose memory stays as it is", () => {
+  const shared = Buffer.concat([Buffer.from(".a: b\r\n\r\n"), Buffer.alloc(pieceBytes, "x"), Buffer.from("\r\n.\r\n")]);
+  const before = Buffer.from(shared);
+  for (const prefix of ["X-Copy: one\r\n", "X-Copy: two\r\nX-More: 3\r\n", ""]) {
+    const sent = Buffer.concat([...bodyPieces(shared, prefix)].map((piece) => piece.bytes)).toString();
+    assert.equal(sent, prefix + encode(shared).toString());
+  }
+  assert.deepEqual(shared, before);
+  for (const prefix of ["X: 1", "X: 1\n", ".X: 1\r\n", "X: 1\r\n.\r\n", "\r\n", "X: 1\r\r\n", "X: é\r\n"])
+    assert.throws(() => [...bodyPieces(shared, prefix)], BareLineEnd, JSON.stringify(prefix));
+});
+
 test("a bare LF is found at every piece boundary", () => {
   for (const offset of [pieceBytes - 1, pieceBytes, pieceBytes + 1]) {
     const message = Buffer.alloc(pieceBytes * 2, "x");

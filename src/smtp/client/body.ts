@@ -8,21 +8,30 @@ export type Piece = { bytes: Buffer; last: boolean };
 /**
  * RFC 5321 §4.5.2. Throws BareLineEnd instead of returning a piece with a bare CR or LF. Receivers disagree on their
  * meaning: a receiver that reads them as line ends could see the end of the message inside it ("SMTP smuggling").
+ * `prefix`: header fields in front of the message, so that copies with different ones share the message's memory.
  */
-export function* bodyPieces(message: Buffer): Generator<Piece, void, undefined> {
+export function* bodyPieces(message: Buffer, prefix = ""): Generator<Piece, void, undefined> {
+  checkPrefix(prefix);
   let start = 0;
+  let head = prefix;
   do {
     const end = Math.min(start + pieceBytes, message.length);
     const dots = stuffedDots(message, start, end);
     const last = end === message.length;
     const tail = last ? (endsWithCrlf(message) ? ".\r\n" : "\r\n.\r\n") : "";
-    yield { bytes: stuff(message, start, end, dots, tail), last };
+    yield { bytes: stuff(message, { start, end, dots, head, tail }), last };
     start = end;
+    head = "";
   } while (start < message.length);
 }
 
 export class BareLineEnd extends Error {
   override readonly name = "BareLineEnd";
+}
+
+/** Fields of our own, so that anything else is a bug: whole lines of printable ASCII, none of which begins with a dot. */
+function checkPrefix(prefix: string): void {
+  if (!/^(?:[!-\-/-~][ -~]*\r\n)*$/.test(prefix)) throw new BareLineEnd("the header fields of the copy are not valid");
 }
 
 /** The offsets in [start, end) of dots that begin a line. */
@@ -43,10 +52,12 @@ function stuffedDots(message: Buffer, start: number, end: number): number[] {
   return dots;
 }
 
-function stuff(message: Buffer, start: number, end: number, dots: readonly number[], tail: string): Buffer {
-  const bytes = Buffer.allocUnsafe(end - start + dots.length + tail.length);
+type Range = { start: number; end: number; dots: readonly number[]; head: string; tail: string };
+
+function stuff(message: Buffer, { start, end, dots, head, tail }: Range): Buffer {
+  const bytes = Buffer.allocUnsafe(head.length + end - start + dots.length + tail.length);
   let from = start;
-  let to = 0;
+  let to = bytes.write(head, "latin1");
   for (const dot of dots) {
     to += message.copy(bytes, to, from, dot);
     bytes[to++] = DOT;

@@ -163,7 +163,7 @@ export class SmtpConnection {
     socket.on("data", data).on("drain", drain).on("end", end);
     socket.on("close", () => this.fail({ kind: "lost", code: "CLOSED", message: "the connection closed" }));
     socket.on("error", (error: NodeJS.ErrnoException) => {
-      this.fail({ kind: "lost", code: error.code ?? "ERROR", message: error.message });
+      this.fail({ kind: "lost", code: error.code ?? "ERROR", message: withoutAddress(error) });
     });
     return () => socket.off("data", data).off("drain", drain).off("end", end);
   }
@@ -204,4 +204,9 @@ export class SmtpConnection {
     clearTimeout(this.#timer);
     return waiter;
   }
+}
+
+/** The message of a system error contains the address of the server and ours. Tenants read this text, and a relay's address is private. */
+function withoutAddress(error: NodeJS.ErrnoException): string {
+  return error.syscall === undefined ? error.message : `${error.syscall} ${error.code ?? "ERROR"}`;
 }

@@ -8,6 +8,8 @@ export interface Message {
   recipients: readonly string[];
   /** The composed message with CRLF line ends, before dot stuffing; or its source, if the message is not in memory yet. */
   data: Buffer | DataSource;
+  /** Header fields of this copy alone, sent in front of `data`, which all copies share. ASCII lines with CRLF line ends. */
+  prefix?: string;
   /** Header fields contain UTF-8 (RFC 6532): the message needs SMTPUTF8 even when all addresses are ASCII. */
   utf8Headers?: boolean;
   /** The body contains octets above 127. */
@@ -29,8 +31,8 @@ export function screen(message: Message, extensions: Extensions): (Evidence | un
 
 export function envelopeCommands(message: Message, recipients: readonly string[], extensions: Extensions): string[] {
   const parameters: string[] = [];
-  const { length } = message.data;
-  if (extensions.has("SIZE") && length !== undefined) parameters.push(`SIZE=${length}`); // RFC 1870 §6
+  const bytes = messageBytes(message, message.data.length);
+  if (extensions.has("SIZE") && bytes !== undefined) parameters.push(`SIZE=${bytes}`); // RFC 1870 §6
   if (message.eightBit) parameters.push("BODY=8BITMIME"); // RFC 6152 §2
   if (message.utf8Headers || [message.from, ...recipients].some(needsUtf8)) parameters.push("SMTPUTF8"); // RFC 6531 §3.4
   return [
@@ -49,7 +51,12 @@ function screenMessage(message: Message, extensions: Extensions): Evidence | und
   if (message.eightBit && !extensions.has("8BITMIME")) {
     return unsendable("eight-bit", "the message needs 8BITMIME, which the receiving server does not offer");
   }
-  return screenSize(message.data.length ?? 0, extensions);
+  return screenSize(messageBytes(message, message.data.length) ?? 0, extensions);
+}
+
+/** The size of the copy that is sent, before dot stuffing; undefined while `data` is not composed. */
+export function messageBytes({ prefix = "" }: Message, dataBytes: number | undefined): number | undefined {
+  return dataBytes === undefined ? undefined : prefix.length + dataBytes;
 }
 
 export function screenSize(bytes: number, extensions: Extensions): Evidence | undefined {

@@ -77,10 +77,9 @@ export async function findAddresses(
   const all = interleave(shuffle(found.v6, deps.random), shuffle(found.v4, deps.random));
   const allowed = all.filter(deps.allowAddress);
   if (allowed.length === 0) {
-    return unroutable(
-      "address-refused",
-      `${host} is at ${all[0]}, a private or reserved address that mail is not sent to`,
-    );
+    // The tenant reads this text, so it does not contain the address: it may come from the operator's internal DNS.
+    const what = fixed ? "is" : "resolves to";
+    return unroutable("address-refused", `${host} ${what} an address that is not public; mail is not sent there`);
   }
   return { addresses: allowed.slice(0, routeLimits.addresses) };
 }

@@ -183,7 +183,7 @@ test("an MX host with a private address is skipped, and is a permanent failure w
   assert.deepEqual(refused.recipients[0]?.result, {
     kind: "unroutable",
     reason: "address-refused",
-    message: "mx1.x.test is at 127.0.0.2, a private or reserved address that mail is not sent to",
+    message: "mx1.x.test resolves to an address that is not public; mail is not sent there",
   });
   assert.equal(only.sinks[0]?.connections.opened, 0);
   const hosts = { "mx1.x.test": ["127.0.0.2"], "mx2.x.test": ["127.0.0.3"] };

@@ -111,11 +111,12 @@ test("a port without a listener is a lost connection at connect", async () => {
     tls: "none",
   } as const;
   const opened = await openSession(target);
-  assert.deepEqual("failure" in opened && { ...opened.failure, message: "" }, {
+  // The message goes to the tenant, so it does not contain the address of the server, which may be a relay in a private network.
+  assert.deepEqual("failure" in opened && opened.failure, {
     kind: "lost",
     phase: "connect",
     code: "ECONNREFUSED",
-    message: "",
+    message: "connect ECONNREFUSED",
   });
 });
 

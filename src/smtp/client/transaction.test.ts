@@ -42,6 +42,16 @@ function results(result: TransactionResult): string[] {
   });
 }
 
+test("the header fields of a copy are sent in front of the message and count in SIZE", async (t) => {
+  const { sink, session } = await start(t, { extensions: ["SIZE 200", "PIPELINING"] });
+  const prefix = "X-Posthorn-Copy: rp-x\r\n";
+  assert.deepEqual(results(await session.transact(message({ prefix }))), ["accepted"]);
+  assert.equal(sink.deliveries[0]?.data.toString(), prefix + crlf);
+  assert.ok(sink.deliveries[0]!.parameters.includes(`SIZE=${prefix.length + crlf.length}`));
+  const tooLong = `X-Posthorn-Copy: ${"x".repeat(180)}\r\n`;
+  assert.deepEqual(results(await session.transact(message({ prefix: tooLong }))), ["unsendable:too-large"]);
+});
+
 const noPipelining = usualExtensions.filter((word) => word !== "PIPELINING");
 
 for (const [mode, extensions] of [

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { BareLineEnd, bodyPieces } from "./body.ts";
 import { type SmtpConnection, SmtpConnectionError } from "./connection.ts";
-import { envelopeCommands, type Message, screen, screenSize } from "./envelope.ts";
+import { envelopeCommands, type Message, messageBytes, screen, screenSize } from "./envelope.ts";
 import type { Evidence, Phase, Reply } from "./evidence.ts";
 import { type Extensions, refusal } from "./greet.ts";
 import type { Progress } from "./progress.ts";
@@ -146,7 +146,7 @@ class Transaction {
     const data = await this.#loadData();
     connection.startBody();
     if (progress) progress.step = "body";
-    for (const piece of bodyPieces(data)) {
+    for (const piece of bodyPieces(data, this.#context.message.prefix)) {
       if (connection.hasUnreadReply) return await this.#reply(timeouts.dotMs);
       if (connection.failure) throw new SmtpConnectionError(connection.failure);
       if (piece.last) {
@@ -171,7 +171,7 @@ class Transaction {
       connection.fail({ kind: "aborted", message: "the message could not be composed" });
       throw error;
     });
-    const tooLarge = screenSize(data.length, extensions);
+    const tooLarge = screenSize(messageBytes(message, data.length) ?? 0, extensions);
     if (!tooLarge) return data;
     connection.fail({ kind: "aborted", message: "the message is too large" });
     throw new Ended(tooLarge);

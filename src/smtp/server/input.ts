@@ -3,6 +3,8 @@
  * is a fault. Used by session.ts.
  */
 import type { Socket } from "node:net";
+import { createCollector } from "./collector.ts";
+import type { Progress } from "./progress.ts";
 
 /**
  * A fault ends the session. When two servers disagree about line ends, a sender can make one of them see a second message
@@ -23,6 +25,7 @@ export type DataRead =
   | { kind: "too large"; ended: boolean }
   | { kind: "fault"; fault: LineFault }
   | { kind: "timeout" }
+  | { kind: "stopped" }
   | { kind: "end" };
 
 export type DataOptions = {
@@ -31,8 +34,14 @@ export type DataOptions = {
   pauseMs: number;
   /** The longest time for the whole message. */
   totalMs: number;
+  /** Ends the message when it is too slow. */
+  progress: Progress;
+  /** Ends the message when it is aborted. */
+  signal: AbortSignal;
   /** Reserves memory before the reader keeps more bytes. When it returns false, the reader discards the message. */
   reserve(bytes: number): boolean;
+  /** Called when the reader discards the message, for lack of memory or because it is too large. */
+  onDiscard?(): void;
 };
 
 /** RFC 5321 §4.5.3.1.4 requires 512 octets, and extensions add some. Real clients send less than this. */
@@ -45,6 +54,7 @@ const CR = 0x0d;
 const DOT = 0x2e;
 
 export type ServerInput = {
+  /** The whole line has to arrive within `waitMs`. */
   command(options: { waitMs: number; signal: AbortSignal }): Promise<CommandRead>;
   data(options: DataOptions): Promise<DataRead>;
   /** True when bytes have arrived that no call has read. */
@@ -113,8 +123,10 @@ export function createServerInput(socket: Socket): ServerInput {
   return {
     async command({ waitMs, signal }) {
       let line: Buffer = Buffer.alloc(0);
+      // One deadline for the line: a client that sends it octet by octet gets no more time.
+      const end = performance.now() + waitMs;
       for (;;) {
-        const chunk = await next(waitMs, signal);
+        const chunk = await next(Math.max(0, end - performance.now()), signal);
         if (typeof chunk === "string") return { kind: chunk };
         line = line.length === 0 ? chunk : Buffer.concat([line, chunk]);
         const found = findLine(line);
@@ -126,9 +138,10 @@ export function createServerInput(socket: Socket): ServerInput {
       const reader = createDataReader(options);
       const end = performance.now() + options.totalMs;
       for (;;) {
-        const left = Math.min(options.pauseMs, end - performance.now());
-        const chunk = left > 0 ? await next(left) : "timeout";
-        if (typeof chunk === "string") return { kind: chunk === "stopped" ? "end" : chunk };
+        const left = Math.min(options.pauseMs, end - performance.now(), options.progress.leftMs());
+        const chunk = left > 0 ? await next(left, options.signal) : "timeout";
+        if (typeof chunk === "string") return { kind: chunk };
+        options.progress.received(chunk.length);
         const read = reader(chunk);
         if (read === undefined) continue;
         if (read.rest) unread(read.rest);
@@ -165,9 +178,10 @@ type DataStep = { result: DataRead; rest?: Buffer } | undefined;
 export function createDataReader({
   maxBytes,
   reserve,
-}: Pick<DataOptions, "maxBytes" | "reserve">): (chunk: Buffer) => DataStep {
+  onDiscard,
+}: Pick<DataOptions, "maxBytes" | "reserve" | "onDiscard">): (chunk: Buffer) => DataStep {
   let state: "line start" | "in line" | "after CR" | "after dot" | "after dot CR" = "line start";
-  const kept: Buffer[] = [];
+  const kept = createCollector();
   let size = 0;
   let received = 0;
   let discarding = false;
@@ -177,11 +191,11 @@ export function createDataReader({
     size += piece.length;
     if (size > maxBytes || !reserve(piece.length)) {
       discarding = true;
-      kept.length = 0;
+      kept.drop();
+      onDiscard?.();
       return;
     }
-    // Copied, because a small piece would otherwise keep the whole 64 KiB chunk in memory.
-    kept.push(Buffer.from(piece));
+    kept.add(piece);
   };
 
   return (chunk) => {
@@ -211,7 +225,7 @@ export function createDataReader({
         if (byte !== LF) return fault("bare CR");
         const rest = chunk.subarray(i + 1);
         if (discarding) return { result: { kind: "too large", ended: true }, rest };
-        return { result: { kind: "message", message: Buffer.concat(kept) }, rest };
+        return { result: { kind: "message", message: kept.take() }, rest };
       }
     }
     keep(chunk.subarray(from));

@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { duplexPair } from "node:stream";
 import { after, test } from "node:test";
-import { createBudget } from "../../shares/budget.ts";
+import { createConnectionShares } from "../../shares/connections.ts";
 import { createCertificate } from "./certificate.ts";
+import { createMessageMemory } from "./message-memory.ts";
 import { createSmtpServer, type SmtpServerDeps } from "./server.ts";
 import { createSession } from "./session.ts";
 
@@ -15,21 +16,24 @@ after(async () => {
 
 type Options = Partial<Omit<SmtpServerDeps, "limits">> & { limits?: Partial<SmtpServerDeps["limits"]> };
 
-/** A budget whose bytes are all in use. */
-function usedBudget() {
-  const budget = createBudget({ total: 1 });
-  budget.tryTake("another", 1);
-  return budget;
+const memoryOf = (bytes: number) => createMessageMemory({ bytes, unsharedBytes: 0, factor: 1 });
+
+/** Memory whose bytes are all in use, by a message that is complete. */
+function usedMemory() {
+  const memory = memoryOf(1);
+  memory
+    .open("another", { rate: () => undefined, giveWay: () => assert.fail("a complete message gave way") })
+    .reserve(1);
+  return memory;
 }
 
 async function start(options: Options = {}) {
-  const memory = createBudget({ total: 1_000_000 });
+  const memory = options.memory ?? memoryOf(1_000_000);
   const server = createSmtpServer({
     host: "127.0.0.1",
     port: 0,
     hostname: "mx.test",
-    maxConnections: 5,
-    maxPerAddress: 3,
+    shares: createConnectionShares({ total: 5, factor: 10, perAddress: 3 }),
     secureContext: createCertificate({ files: undefined, hostname: "mx.test", nowMs: Date.now, onProblem() {} }),
     memory,
     policy: {
@@ -47,6 +51,9 @@ async function start(options: Options = {}) {
       commandMs: 60_000,
       dataMs: 60_000,
       dataTotalMs: 60_000,
+      minimumRate: { bytesPerSecond: 512, graceMs: 60_000 },
+      messageMs: 60_000,
+      sessionMs: 60_000,
       ...options.limits,
     },
   });
@@ -114,7 +121,7 @@ test("a message that arrives too slowly ends at the limit for a whole message", 
 });
 
 test("without memory a message is deferred with 452, and the session continues", async () => {
-  const { port } = await start({ memory: usedBudget() });
+  const { port } = await start({ memory: usedMemory() });
   const client = dial(port);
   client.socket.write("EHLO x\r\n");
   await client.received(/250 SMTPUTF8/);
@@ -173,11 +180,13 @@ test("a connection that has sent its limit of messages gets 421", async () => {
 test("the server stops replying to a client that does not read", async () => {
   const [here, there] = duplexPair();
   const limits = { messageBytes: 1000, recipients: 3, errors: 5, messages: 2, idleCommands: 1e9 };
+  const minimumRate = { bytesPerSecond: 1, graceMs: 200 };
+  const times = { commandMs: 200, dataMs: 200, dataTotalMs: 200, minimumRate, messageMs: 60_000, sessionMs: 60_000 };
   const session = createSession(there as never, {
     hostname: "mx.test",
     stopping: new AbortController().signal,
-    memory: createBudget({ total: 1_000_000 }),
-    limits: { ...limits, commandMs: 200, dataMs: 200, dataTotalMs: 200 },
+    memory: memoryOf(1_000_000),
+    limits: { ...limits, ...times },
     secureContext: () => assert.fail("no TLS here"),
     policy: { recipient: async (address) => ({ address }), message: async () => "250 2.0.0 ok" },
   });
@@ -186,4 +195,84 @@ test("the server stops replying to a client that does not read", async () => {
   here.write("NOOP\r\n".repeat(100_000));
   await ended;
   assert.ok(there.writableLength < 1_000_000, `${there.writableLength} octets of replies are buffered`);
+});
+
+test("a command that arrives octet by octet gets no more time than another", async () => {
+  const { port } = await start({ limits: { commandMs: 300 } });
+  const client = dial(port);
+  await client.received(/^220 /);
+  const timer = setInterval(() => client.socket.write("x"), 20);
+  await client.received(/421 4\.4\.2/);
+  clearInterval(timer);
+});
+
+test("a session without a message ends, however many commands it sends", async () => {
+  const reasons: string[] = [];
+  const { port } = await start({
+    limits: { messageMs: 300, idleCommands: 1e9 },
+    onGiveUp: (reason) => void reasons.push(reason),
+  });
+  const client = dial(port);
+  const timer = setInterval(() => client.socket.write("NOOP\r\n"), 100);
+  await client.received(/421 4\.4\.2/);
+  clearInterval(timer);
+  assert.deepEqual(reasons, ["idle"]);
+});
+
+/** Starts a message: the client has sent these octets of it. */
+async function startMessage(port: number, text: string): Promise<ReturnType<typeof dial>> {
+  const client = dial(port);
+  client.socket.write("EHLO x\r\n");
+  await client.received(/250 SMTPUTF8/);
+  client.socket.write("MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n");
+  await client.received(/354/);
+  client.socket.write(text);
+  return client;
+}
+
+test("a message below the minimum rate ends, also after a fast start", async () => {
+  const minimumRate = { bytesPerSecond: 1000, graceMs: 400 };
+  const { port, memory } = await start({ limits: { messageBytes: 1_000_000, minimumRate } });
+  const client = await startMessage(port, `${"x".repeat(500_000)}\r\n`);
+  const timer = setInterval(() => client.socket.write("y"), 20);
+  await client.received(/421 4\.4\.2 timeout: the message arrives too slowly/);
+  clearInterval(timer);
+  await client.closed;
+  assert.equal(memory.used(), 0);
+});
+
+test("without a share of memory a message is deferred at once, and holds nothing while it goes on", async () => {
+  const { port, memory } = await start({ memory: memoryOf(1000), limits: { messageBytes: 10_000 } });
+  const client = await startMessage(port, `${"x".repeat(400)}\r\n`);
+  while (memory.used() < 402) await new Promise((resolve) => setImmediate(resolve));
+  client.socket.write("y".repeat(400));
+  while (memory.used() > 0) await new Promise((resolve) => setImmediate(resolve));
+  client.socket.write("\r\n.\r\n");
+  await client.received(/452 4\.3\.1/);
+});
+
+test("a message that gives way is answered with 421", async () => {
+  const { port, memory } = await start({ memory: memoryOf(1000), limits: { messageBytes: 10_000 } });
+  const client = await startMessage(port, `${"x".repeat(400)}\r\n`);
+  while (memory.used() < 402) await new Promise((resolve) => setImmediate(resolve));
+  // Few octets a second are slow from the start.
+  const complete = { rate: () => undefined, giveWay: () => assert.fail("a complete message gave way") };
+  assert.equal(memory.open("third", complete).reserve(290), true);
+  assert.equal(memory.open("another", complete).reserve(350), true);
+  await client.received(/421 4\.3\.1/);
+  await client.closed;
+});
+
+test("a full port takes the place of an idle session, which is told", async () => {
+  const shares = createConnectionShares({ total: 2, factor: Number.POSITIVE_INFINITY, perAddress: 10 });
+  const { port, server } = await start({ shares });
+  const idle = [dial(port), dial(port)];
+  for (const client of idle) await client.received(/^220 /);
+  // The newcomer has another address, because an address does not take its own place.
+  const socket = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
+  await once(socket, "data");
+  await idle[0]!.received(/421 4\.7\.0/);
+  await idle[0]!.closed;
+  socket.destroy();
+  while (server.connections() > 1) await new Promise((resolve) => setImmediate(resolve));
 });

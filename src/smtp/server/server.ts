@@ -4,16 +4,17 @@
  * Read session.ts next. inbound/receive.ts decides which recipients and messages are accepted.
  */
 import { createServer, type Server, type Socket } from "node:net";
-import { networksOf } from "../../shares/address.ts";
-import { createSession, type SessionDeps } from "./session.ts";
+import type { ConnectionShares } from "../../shares/connections.ts";
+import { createSession, type GiveUpReason, type Session, type SessionDeps } from "./session.ts";
 
-export type SmtpServerDeps = Omit<SessionDeps, "stopping"> & {
+export type SmtpServerDeps = Omit<SessionDeps, "stopping" | "onGiveUp"> & {
   host: string;
   port: number;
-  maxConnections: number;
-  maxPerAddress: number;
+  shares: ConnectionShares;
   /** Called with the number of sessions each time it changes. */
   onSessions?(count: number): void;
+  /** Called when a connection is refused or ended to protect others. */
+  onGiveUp?(reason: GiveUpReason | "connections"): void;
   onError(error: unknown): void;
 };
 
@@ -27,33 +28,42 @@ export type SmtpServer = {
 export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
   const stopping = new AbortController();
   const sessions = new Map<Socket, Promise<void>>();
-  const perAddress = new Map<string, number>();
   // Half-open, so that the server can still reply after the client has closed its side.
   const server: Server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection);
+  const tooMany = `421 4.7.0 ${deps.hostname} too many connections, try again later`;
 
   function onConnection(socket: Socket): void {
     socket.on("error", () => {});
-    const address = networksOf(socket.remoteAddress ?? "").address;
-    const count = (perAddress.get(address) ?? 0) + 1;
-    if (stopping.signal.aborted || sessions.size >= deps.maxConnections || count > deps.maxPerAddress) {
-      socket.end(`421 4.7.0 ${deps.hostname} too many connections, try again later\r\n`);
+    const session = createSession(socket, { ...deps, stopping: stopping.signal });
+    const release = stopping.signal.aborted ? undefined : admit(socket, session);
+    if (!release) {
+      deps.onGiveUp?.("connections");
+      socket.end(`${tooMany}\r\n`);
       socket.destroySoon();
       return;
     }
-    perAddress.set(address, count);
-    const running = createSession(socket, { ...deps, stopping: stopping.signal })
+    const running = session
       .run()
       .catch(deps.onError)
       .finally(() => {
         socket.destroy();
+        release();
         sessions.delete(socket);
         deps.onSessions?.(sessions.size);
-        const left = (perAddress.get(address) ?? 1) - 1;
-        if (left > 0) perAddress.set(address, left);
-        else perAddress.delete(address);
       });
     sessions.set(socket, running);
     deps.onSessions?.(sessions.size);
+  }
+
+  /** A full port takes the place of a connection that leads to no message. */
+  function admit(socket: Socket, session: Session): (() => void) | undefined {
+    return deps.shares.admit(socket.remoteAddress ?? "", {
+      idleMs: session.idleMs,
+      giveWay() {
+        deps.onGiveUp?.("connections");
+        session.end(tooMany);
+      },
+    });
   }
 
   return {

@@ -2,8 +2,9 @@
 import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
 import { networksOf } from "../../shares/address.ts";
-import type { Budget } from "../../shares/budget.ts";
 import { type Command, createServerInput, readCommand, readGreetingName, readPath, type ServerInput } from "./input.ts";
+import type { MessageMemory } from "./message-memory.ts";
+import { createReceiving, type Receiving, type ReceivingLimits } from "./receiving.ts";
 import { drained, faultReply, finish, handshake } from "./socket.ts";
 
 export type Client = { ip: string; helo: string; tls: { protocol: string; cipher: string } | undefined };
@@ -28,8 +29,7 @@ export type ServerPolicy = {
   message(mail: IncomingMail): Promise<string>;
 };
 
-export type SessionLimits = {
-  messageBytes: number;
+export type SessionLimits = ReceivingLimits & {
   recipients: number;
   /** Refused or unknown commands before the server disconnects. */
   errors: number;
@@ -37,8 +37,10 @@ export type SessionLimits = {
   idleCommands: number;
   messages: number;
   commandMs: number;
-  dataMs: number;
-  dataTotalMs: number;
+  /** The longest time between two messages, and from the start to the first. */
+  messageMs: number;
+  /** The longest session. A message that has begun may end. */
+  sessionMs: number;
 };
 
 export type SessionDeps = {
@@ -47,9 +49,21 @@ export type SessionDeps = {
   limits: SessionLimits;
   secureContext: () => SecureContext;
   /** The memory for messages, which all sessions share. */
-  memory: Budget;
+  memory: MessageMemory;
   /** Aborts when the program shuts down: a session then ends instead of reading its next command. */
   stopping: AbortSignal;
+  /** Called when the session ends because its client is slow or idle, or for lack of memory. */
+  onGiveUp?(reason: GiveUpReason): void;
+};
+
+export type GiveUpReason = "memory" | "slow" | "idle";
+
+export type Session = {
+  run(): Promise<void>;
+  /** How long the client has sent nothing that leads to a message; undefined while a message arrives fast enough or is processed. */
+  idleMs(): number | undefined;
+  /** Ends the session with this reply. */
+  end(reply: string): void;
 };
 
 /** `accepted` counts the accepted RCPT commands, duplicates included. */
@@ -57,8 +71,10 @@ type Envelope = { sender: string; recipients: string[]; accepted: number; utf8: 
 
 /** Replies to recipients beyond the limit before the server disconnects. */
 const maxRefusedRecipients = 1000;
+/** No client needs longer for a handshake. */
+const maxHandshakeMs = 60_000;
 
-export function createSession(plain: Socket, deps: SessionDeps): { run(): Promise<void> } {
+export function createSession(plain: Socket, deps: SessionDeps): Session {
   const { limits, policy } = deps;
   const tooLarge = `552 5.3.4 message too large, the limit is ${limits.messageBytes} octets`;
   const owner = networksOf(plain.remoteAddress ?? "").site;
@@ -71,6 +87,12 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
   let idleCommands = 0;
   let messages = 0;
   let open = true;
+  const startedAtMs = performance.now();
+  /** When the last message was complete, or the session started. */
+  let messageAtMs = startedAtMs;
+  let receiving: Receiving | undefined;
+  /** While the policy decides on a message. */
+  let deciding = false;
 
   const send = (reply: string) => {
     if (!socket.writable) return;
@@ -98,16 +120,27 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
   async function run(): Promise<void> {
     send(`220 ${deps.hostname} ESMTP Posthorn`);
     while (open) {
-      const read = await input.command({ waitMs: limits.commandMs, signal: deps.stopping });
+      const read = await input.command({ waitMs: commandWaitMs(), signal: deps.stopping });
       if (read.kind === "line") await handle(readCommand(read.line));
       else if (read.kind === "fault") disconnect(faultReply(read.fault));
-      else if (read.kind === "timeout") disconnect("421 4.4.2 timeout waiting for a command");
+      else if (read.kind === "timeout") giveUp("idle", "421 4.4.2 timeout waiting for a command or a message");
       else if (read.kind === "stopped") disconnect("421 4.3.2 server is shutting down, try again later");
       else return;
       // A client that does not read its replies gets no more of them.
       if (socket.writableNeedDrain && !(await drained(socket, limits.commandMs))) return;
     }
     await finish(socket);
+  }
+
+  function commandWaitMs(): number {
+    const nowMs = performance.now();
+    const left = Math.min(messageAtMs + limits.messageMs, startedAtMs + limits.sessionMs) - nowMs;
+    return Math.max(0, Math.min(limits.commandMs, left));
+  }
+
+  function giveUp(reason: GiveUpReason, reply: string): void {
+    deps.onGiveUp?.(reason);
+    disconnect(reply);
   }
 
   async function handle(command: Command | undefined): Promise<void> {
@@ -183,7 +216,7 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
     const secure = new TLSSocket(plain, { isServer: true, secureContext: deps.secureContext() });
     socket = secure;
     input = createServerInput(secure);
-    if (!(await handshake(secure, limits.commandMs))) {
+    if (!(await handshake(secure, Math.min(limits.commandMs, maxHandshakeMs)))) {
       open = false;
       secure.destroy();
       return;
@@ -251,40 +284,44 @@ export function createSession(plain: Socket, deps: SessionDeps): { run(): Promis
     if (input.hasMore()) return disconnect("503 5.5.0 wait for the reply to DATA before sending the message");
     const { sender, recipients } = envelope;
     send("354 end with a dot on a line of its own");
-    let reservedBytes = 0;
-    let outOfMemory = false;
-    const reserve = (bytes: number) => {
-      if (!deps.memory.tryTake(owner, bytes)) {
-        outOfMemory = true;
-        return false;
-      }
-      reservedBytes += bytes;
-      return true;
-    };
+    receiving = createReceiving({ owner, limits, memory: deps.memory, input });
     try {
-      const read = await input.data({
-        maxBytes: limits.messageBytes,
-        pauseMs: limits.dataMs,
-        totalMs: limits.dataTotalMs,
-        reserve,
-      });
+      const read = await receiving.read();
       envelope = undefined;
+      messageAtMs = performance.now();
       if (read.kind === "fault") return disconnect(faultReply(read.fault));
-      if (read.kind === "timeout") return disconnect("421 4.4.2 timeout while receiving the message");
+      if (read.kind === "timeout") return giveUp("slow", "421 4.4.2 timeout: the message arrives too slowly");
+      if (read.kind === "stopped") return giveUp("memory", "421 4.3.1 insufficient memory, try again later");
       if (read.kind === "end") return disconnect();
       if (read.kind === "too large") {
-        const reply = outOfMemory ? "452 4.3.1 insufficient memory, try again later" : tooLarge;
+        const reply = receiving.shortage() ? "452 4.3.1 insufficient memory, try again later" : tooLarge;
+        if (receiving.shortage()) deps.onGiveUp?.("memory");
         return read.ended ? send(reply) : disconnect(reply);
       }
       messages += 1;
       idleCommands = 0;
+      deciding = true;
       const reply = await policy.message({ client: { ...client }, sender, recipients, message: read.message });
       if (reply.startsWith("5")) sendError(reply);
       else send(reply);
     } finally {
-      deps.memory.give(owner, reservedBytes);
+      receiving.release();
+      receiving = undefined;
+      deciding = false;
+      messageAtMs = performance.now();
     }
   }
 
-  return { run };
+  return {
+    run,
+    idleMs() {
+      if (deciding) return undefined;
+      if (receiving) return receiving.isSlow() ? receiving.progress.lagMs() : undefined;
+      return performance.now() - messageAtMs;
+    },
+    end(reply) {
+      disconnect(reply);
+      socket.destroySoon();
+    },
+  };
 }

@@ -29,17 +29,20 @@ export function createWebhookGuard(options: { allowCidrs: readonly string[] }): 
     read(text) {
       const target = readTarget(text, options.allowCidrs.length > 0);
       if ("problem" in target || isIP(target.host) === 0 || allows(target, target.host)) return target;
-      return { problem: refusedAddress(target, target.host) };
+      return { problem: refusedAddress(target) };
     },
   };
 }
 
-/** Why an address is refused, for the owner of the webhook. */
-export function refusedAddress(target: WebhookTarget, ip: string): string {
-  const where = target.host === ip ? `points to ${ip}` : `points to ${target.host}, which is at ${ip}`;
+/** Why a target is refused, for the owner of the webhook. The text does not contain the address that a name resolves to: a tenant could
+ * otherwise read the operator's internal DNS. */
+export function refusedAddress(target: WebhookTarget): string {
+  const where = `points to ${target.host}`;
   if (target.protocol === "http:")
     return `${where}; http is allowed only for ranges that the operator lists in POSTHORN_ALLOW_PRIVATE_WEBHOOKS: use https`;
-  return `${where}, a private or reserved address: use a public one, or ask the operator to list its range in POSTHORN_ALLOW_PRIVATE_WEBHOOKS`;
+  const what =
+    isIP(target.host) === 0 ? "which resolves to an address that is not public" : "a private or reserved address";
+  return `${where}, ${what}: use a public one, or ask the operator to list its range in POSTHORN_ALLOW_PRIVATE_WEBHOOKS`;
 }
 
 function readTarget(text: string, allowHttp: boolean): WebhookTarget | { problem: string } {

@@ -10,8 +10,10 @@ export type Session = { person: Person; workspaces: WorkspaceOfPerson[] };
 export interface AuthState {
   person: Person | null;
   workspaces: WorkspaceOfPerson[];
-  /** How people create an account: with a form, a link by email, the one-time link for the first person, or only an invitation. */
-  signUp: { by: "form" | "mail" | "link" | "closed"; first: boolean; message: string };
+  /** False for a person who was removed from every workspace: only an invitation helps. */
+  mayCreateWorkspace: boolean;
+  /** How people create an account: with a link by email, the one-time link for the first person, or only an invitation. */
+  signUp: { by: "mail" | "link" | "closed"; first: boolean; message: string };
   passwordReset: "mail" | "command";
   password: { minLength: number; maxLength: number };
 }
@@ -22,6 +24,8 @@ export interface LinkKind {
   workspace?: { name: string };
   role?: Role;
   hasAccount?: boolean;
+  /** False for a link that the inviter passed on: it does not prove the address. */
+  mayCreateAccount?: boolean;
 }
 
 /** An error response of an /auth endpoint, with the invalid fields. */

@@ -54,6 +54,11 @@ function Join({ token, link }: { token: string; link: LinkKind }) {
       <>
         <Text size="sm">You were invited as {link.role}. Sign in to accept.</Text>
         <SignInForm email={link.email} />
+        {link.mayCreateAccount === false && (
+          <Text size="sm">
+            No account yet? Open the link in the invitation email: it proves that the address is yours.
+          </Text>
+        )}
       </>
     );
   return <Accept token={token} />;

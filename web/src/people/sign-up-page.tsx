@@ -44,7 +44,6 @@ function WithoutLink() {
     <AuthCard title={title} intro={intro}>
       {state.isPending && <Loading what="the sign-up options" rows={3} />}
       {state.error && <ProblemAlert error={state.error} onRetry={() => void state.refetch()} />}
-      {signUp?.by === "form" && <SignUpForm />}
       {signUp?.by === "mail" && <SignUpByMail />}
       {(signUp?.by === "link" || signUp?.by === "closed") && <Alert color="blue">{signUp.message}</Alert>}
       <SignInLink />

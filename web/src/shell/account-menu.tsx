@@ -28,7 +28,7 @@ export function AccountMenu({ caller }: { caller: Caller }) {
         <Button
           variant="default"
           size="xs"
-          maw={{ base: 150, xs: 240 }}
+          maw={{ base: 120, xs: 240 }}
           aria-label={`Account and workspaces: ${workspace?.name ?? person.email}`}
         >
           <span className="cut">{workspace?.name ?? person.email}</span>

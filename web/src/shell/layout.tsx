@@ -92,6 +92,14 @@ function PageOrSignIn({ path }: { path: string }) {
   if (publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
   if (caller.kind === "key") return <PageWithBanner key="key" />;
+  if (!caller.workspace && state.data?.mayCreateWorkspace === false)
+    return (
+      <AuthCard title="No workspace">
+        <Text size="sm">
+          You are not a member of any workspace. Ask an owner to invite you, then open the link in the invitation.
+        </Text>
+      </AuthCard>
+    );
   if (!caller.workspace)
     return (
       <AuthCard title="Create a workspace">

@@ -5,6 +5,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import { type Suppression, type SuppressionReason, SuppressionService } from "../../../src/gen/v1/suppression_pb.ts";
 import { invalidate } from "../api/query-client.ts";
+import { UnattributedReports } from "../inbound/unattributed-reports.tsx";
 import { Confirm } from "../parts/confirm.tsx";
 import { StatusBadge } from "../parts/icons.tsx";
 import { Page } from "../parts/page.tsx";
@@ -41,6 +42,7 @@ export function SuppressionsPage() {
       }
     >
       <Listed onRemove={setRemoving} />
+      <UnattributedReports />
       <AddSuppression isOpen={open === "add"} onClose={close} />
       <ImportSuppressions isOpen={open === "import"} onClose={close} />
       <Remove subject={removing} onClose={() => setRemoving(undefined)} />

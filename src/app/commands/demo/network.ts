@@ -5,8 +5,9 @@ import { createResolver, type Resolver } from "../../../dns/resolver.ts";
 import { recordsZone, textRecord, type Zone } from "../../../dns/zone.ts";
 import type { Verdicts } from "../../../inbound/rules/events.ts";
 import { createVerdicts } from "../../../inbound/verdicts.ts";
-import { createBudget } from "../../../shares/budget.ts";
+import { createConnectionShares } from "../../../shares/connections.ts";
 import { createCertificate } from "../../../smtp/server/certificate.ts";
+import { createMessageMemory } from "../../../smtp/server/message-memory.ts";
 import { createSmtpServer } from "../../../smtp/server/server.ts";
 import type { IncomingMail, ServerPolicy } from "../../../smtp/server/session.ts";
 
@@ -54,8 +55,7 @@ export async function startDemoNetwork(): Promise<DemoNetwork> {
     host: loopback,
     port: 0,
     hostname: `mx.${receiverDomain}`,
-    maxConnections: 50,
-    maxPerAddress: 50,
+    shares: createConnectionShares({ total: 50, factor: 100, perAddress: 50 }),
     policy: receiverPolicy(received, resolver),
     limits: {
       messageBytes: 50 * 1024 * 1024,
@@ -66,6 +66,9 @@ export async function startDemoNetwork(): Promise<DemoNetwork> {
       commandMs: 60_000,
       dataMs: 60_000,
       dataTotalMs: 60_000,
+      minimumRate: { bytesPerSecond: 512, graceMs: 60_000 },
+      messageMs: 600_000,
+      sessionMs: 3_600_000,
     },
     secureContext: createCertificate({
       files: undefined,
@@ -73,7 +76,7 @@ export async function startDemoNetwork(): Promise<DemoNetwork> {
       nowMs: Date.now,
       onProblem() {},
     }),
-    memory: createBudget({ total: 100 * 1024 * 1024 }),
+    memory: createMessageMemory({ bytes: 150 * 1024 * 1024, unsharedBytes: 0, factor: 100 }),
     onError() {},
   });
   const { port: mailPort } = await smtp.start();

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { address } from "../../test/harness/mail.ts";
+import { until } from "../../test/harness/wait.ts";
+import { createTurns } from "../shares/turns.ts";
+import { createComposer } from "./compose/pool.ts";
+import { createMemory } from "./memory.ts";
+import { createMessageSources, type MessageRequest, Undeliverable } from "./message-source.ts";
+import type { LeasedEmail } from "./store/lease.ts";
+
+const pool = createComposer();
+
+/** Sources whose composer counts its messages and waits for `release` before each. */
+function setUp(extra: { keepMs?: number; parts?: string[] | undefined } = {}) {
+  const gate = Promise.withResolvers<void>();
+  const state = { composed: 0, contended: false, reserved: 0 };
+  const memory = createMemory({ small: 1e6, large: 1e6 });
+  const sources = createMessageSources({
+    keepMs: extra.keepMs ?? 0,
+    contentOf: async () => ("parts" in extra ? extra.parts : [JSON.stringify({ text: "Hello", html: "" })]),
+    signing: { signerOf: async () => ({ source: undefined as never, returnPathDomain: "bounce.test" }) },
+    composer: {
+      async compose(request) {
+        await gate.promise;
+        state.composed += 1;
+        return await pool.compose({ email: request.email, smtputf8: request.smtputf8, signal: request.signal });
+      },
+      stop: async () => {},
+    },
+    memory: {
+      async reserve(owner, signal) {
+        const reservation = await memory.reserve(owner, signal);
+        state.reserved += 1;
+        return {
+          shrink: reservation.shrink,
+          release() {
+            state.reserved -= 1;
+            reservation.release();
+          },
+        };
+      },
+      contended: () => state.contended,
+    },
+    turns: createTurns(2),
+  });
+  return { sources, state, release: gate.resolve };
+}
+
+function requestFor(recipients: number, extra: Partial<MessageRequest> = {}): MessageRequest {
+  const to = Array.from({ length: recipients }, (_, i) => address(`r${i}@there.test`));
+  const envelope = { from: address("news@sender.test"), to, cc: [], bcc: [], replyTo: [], headers: [], references: [] };
+  const email = {
+    id: "01932c5e-7b1a-7abc-8def-0123456789ab",
+    workspaceId: "w",
+    messageId: "<1@sender.test>",
+    subject: "Hello",
+    date: new Date(0),
+    sizeBytes: 5,
+    envelope: { ...envelope, requireTls: false, attachments: [] },
+  } as unknown as LeasedEmail;
+  return { email, destination: "there.test", smtputf8: false, signal: new AbortController().signal, ...extra };
+}
+
+test("recipients that need the message at the same time share one buffer, which is freed after the last", async () => {
+  const { sources, state, release } = setUp();
+  release();
+  const handles = Array.from({ length: 50 }, () => sources.open(requestFor(50)));
+  const raws = await Promise.all(handles.map((handle) => handle.load()));
+  assert.ok(raws.every((raw) => raw === raws[0]));
+  assert.equal(handles[7]!.length, raws[0]!.length);
+  for (const handle of handles.slice(1)) handle.close();
+  assert.equal(state.reserved, 1);
+  handles[0]!.close();
+  handles[0]!.close();
+  assert.deepEqual([state.composed, state.reserved, sources.size()], [1, 0, 0]);
+});
+
+test("the message for recipients that need SMTPUTF8 is another one", async () => {
+  const { sources, state, release } = setUp();
+  release();
+  const handles = [false, true].map((smtputf8) => sources.open(requestFor(2, { smtputf8 })));
+  const [plain, utf8] = await Promise.all(handles.map((handle) => handle.load()));
+  assert.notEqual(plain, utf8);
+  for (const handle of handles) handle.close();
+  assert.deepEqual([state.composed, state.reserved, sources.size()], [2, 0, 0]);
+});
+
+test("a recipient that is aborted leaves the message to the others; the work ends with the last of them", async () => {
+  const { sources, state, release } = setUp();
+  const aborts = [new AbortController(), new AbortController()];
+  const handles = aborts.map(({ signal }) => sources.open(requestFor(2, { signal })));
+  const [first, second] = handles.map((handle) => handle.load());
+  aborts[0]!.abort(new Error("stopped by the test"));
+  await assert.rejects(first!, /stopped by the test/);
+  handles[0]!.close();
+  const third = sources.open(requestFor(2));
+  const joined = third.load();
+  aborts[1]!.abort(new Error("stopped by the test"));
+  await assert.rejects(second!, /stopped by the test/);
+  release();
+  assert.ok((await joined).length > 0);
+  for (const handle of [...handles, third]) handle.close();
+  assert.deepEqual([state.composed, state.reserved, sources.size()], [1, 0, 0]);
+});
+
+test("after all recipients of a load are aborted, the next one composes the message anew", async () => {
+  const { sources, state, release } = setUp();
+  const abort = new AbortController();
+  const aborted = sources.open(requestFor(2, { signal: abort.signal }));
+  const loading = aborted.load();
+  abort.abort(new Error("stopped by the test"));
+  await assert.rejects(loading, /stopped by the test/);
+  const next = sources.open(requestFor(2));
+  const raw = next.load();
+  release();
+  assert.ok((await raw).length > 0);
+  aborted.close();
+  next.close();
+  await until("no reserved memory", () => state.reserved === 0);
+  assert.equal(sources.size(), 0);
+});
+
+test("a dropped message is composed again; one that is dropped while it is loaded still arrives", async () => {
+  const { sources, state, release } = setUp();
+  const handle = sources.open(requestFor(1));
+  const loading = handle.load();
+  handle.drop();
+  release();
+  assert.ok((await loading).length > 0);
+  assert.equal(state.reserved, 1);
+  handle.drop();
+  assert.deepEqual([handle.length, state.reserved], [undefined, 0]);
+  assert.ok((await handle.load()).length > 0);
+  handle.close();
+  assert.deepEqual([state.composed, state.reserved, sources.size()], [2, 0, 0]);
+});
+
+test("the message of an email with several recipients is kept for those that are leased next, not under pressure", async () => {
+  const { sources, state, release } = setUp({ keepMs: 100_000 });
+  release();
+  const once = async (recipients: number) => {
+    const handle = sources.open(requestFor(recipients));
+    await handle.load();
+    handle.close();
+  };
+  await once(2);
+  assert.equal(state.reserved, 1);
+  await once(2);
+  assert.equal(state.composed, 1);
+  state.contended = true;
+  await once(2);
+  assert.deepEqual([state.reserved, sources.size()], [0, 0]);
+  state.contended = false;
+  await once(1);
+  assert.deepEqual([state.reserved, sources.size()], [0, 0], "no other recipient follows");
+});
+
+test("a kept message is freed after its time", async () => {
+  const { sources, state, release } = setUp({ keepMs: 1 });
+  release();
+  const handle = sources.open(requestFor(2));
+  await handle.load();
+  handle.close();
+  await until("no reserved memory", () => state.reserved === 0 && sources.size() === 0);
+});
+
+test("every recipient hears that the content is lost, and nothing is kept", async () => {
+  const { sources, state, release } = setUp({ parts: undefined });
+  release();
+  const handles = [sources.open(requestFor(2)), sources.open(requestFor(2))];
+  const results = await Promise.allSettled(handles.map((handle) => handle.load()));
+  assert.ok(results.every((result) => result.status === "rejected" && result.reason instanceof Undeliverable));
+  for (const handle of handles) handle.close();
+  assert.deepEqual([state.reserved, sources.size()], [0, 0]);
+});

@@ -1,0 +1,100 @@
+/** The memory of large answers, shared by workspace: counted from before a handler loads the content until the client has taken the answer.
+ * Without it, a client that requests large content and does not read it fills the memory. Called by unary-json.ts and router.ts. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Problem } from "../ops/problem.ts";
+import { createBudget } from "../shares/budget.ts";
+import type { Cancellation } from "./call.ts";
+
+export type AnswerMemory = {
+  open(owner: string, cancellation: Cancellation): AnswerHold;
+  usedBytes(): number;
+};
+
+/** The memory of one call's answer. */
+export type AnswerHold = {
+  /**
+   * Holds this many bytes instead of what was held before. Waits in turn for the owner's share, and throws `resource_exhausted` when
+   * that takes too long. `isLoaded`: the bytes are in memory already, so only a few may wait.
+   */
+  hold(bytes: number, options?: { isLoaded: boolean }): Promise<void>;
+  /** Called when the client has taken the answer or is gone. */
+  release(): void;
+};
+
+/** Smaller answers are not counted. */
+export const largeAnswerBytes = 64 * 1024;
+
+const limits = {
+  totalBytes: 128 * 1024 * 1024,
+  /** One workspace may hold half. A larger answer counts as a half, and is granted when the workspace holds nothing. */
+  factor: 1,
+  waitMs: 10_000,
+  /** Calls of one workspace that wait with their answer in memory, and without. */
+  loadedWaiters: 4,
+  waiters: 100,
+  retryAfterMs: 2_000,
+};
+
+export type AnswerLimits = typeof limits;
+
+export function createAnswerMemory(options: Partial<AnswerLimits> = {}): AnswerMemory {
+  const { totalBytes, factor, waitMs, loadedWaiters, waiters, retryAfterMs } = { ...limits, ...options };
+  const share = Math.floor((totalBytes * factor) / (1 + factor));
+  const memory = createBudget({ total: totalBytes, factor });
+
+  async function take(owner: string, bytes: number, isLoaded: boolean, cancellation: Cancellation): Promise<void> {
+    if (memory.tryTake(owner, bytes)) return;
+    if (memory.waiting(owner) >= (isLoaded ? loadedWaiters : waiters)) throw exhausted(retryAfterMs);
+    const late = AbortSignal.timeout(waitMs);
+    await memory.take(owner, bytes, AbortSignal.any([late, cancellation.signal])).catch(() => {
+      throw cancellation.reason() ?? exhausted(retryAfterMs);
+    });
+  }
+
+  return {
+    open(owner, cancellation) {
+      let held = 0;
+      let released = false;
+
+      function give(bytes: number): void {
+        if (bytes > 0) memory.give(owner, bytes);
+        held -= bytes;
+      }
+
+      return {
+        async hold(bytes, { isLoaded } = { isLoaded: false }) {
+          const wanted = bytes > largeAnswerBytes ? Math.min(Math.ceil(bytes), share) : 0;
+          if (wanted <= held) return give(held - wanted);
+          // Two calls that each hold a part and wait for more would wait for each other.
+          give(held);
+          await take(owner, wanted, isLoaded, cancellation);
+          held = wanted;
+          // The client left during the wait.
+          if (released) give(held);
+        },
+        release() {
+          released = true;
+          give(held);
+        },
+      };
+    },
+    usedBytes: memory.used,
+  };
+}
+
+function exhausted(retryAfterMs: number): Problem {
+  return new Problem(
+    "resource_exhausted",
+    "Large answers of this workspace have not been read yet, and the memory for them is used up. Read them, then retry.",
+    { retryAfterMs },
+  );
+}
+
+/** Methods whose handler does not announce the size of its answer, with the memory that loading it usually takes. */
+const expectedBytes: readonly [RegExp, number][] = [[/^InboundService\/GetInbound/, 16 * 1024 * 1024]];
+
+/** The memory to hold before the handler of a method runs. */
+export function expectedBytesOf(method: DescMethod): number {
+  const name = `${method.parent.name}/${method.name}`;
+  return expectedBytes.find(([pattern]) => pattern.test(name))?.[1] ?? 0;
+}

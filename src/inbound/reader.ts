@@ -1,0 +1,85 @@
+/** What inbound/ asks the threads for: the digest and the verdicts of mail that arrives, and the texts and attachments of stored mail.
+ * receive.ts and service.ts use it. */
+import type { BodyEncoding } from "../mail/message/body.ts";
+import type { Texts } from "../mail/message/digest.ts";
+import { Problem } from "../ops/problem.ts";
+import { networksOf } from "../shares/address.ts";
+import type { IncomingMail } from "../smtp/server/session.ts";
+import type { Verdicts } from "./rules/events.ts";
+import type { ArrivedDigest, Results, Work } from "./thread-messages.ts";
+import type { Threads } from "./threads.ts";
+import { unknownVerdicts, verifyLimitMs } from "./verdicts.ts";
+
+export type Reader = {
+  /** The digest, or the SMTP reply that refuses or defers the message. */
+  digest(mail: IncomingMail): Promise<{ digest: ArrivedDigest } | { reply: string }>;
+  /** Checks that do not end within their limits are a temporary error. */
+  verify(mail: IncomingMail): Promise<Verdicts>;
+  texts(workspaceId: string, raw: Buffer): Promise<Texts>;
+  attachment(workspaceId: string, raw: Buffer, id: string): Promise<Uint8Array | undefined>;
+  decode(workspaceId: string, body: Buffer, encoding: BodyEncoding): Promise<Uint8Array>;
+};
+
+/** Reads of one workspace that may wait for a thread. */
+const maxWaitingReads = 50;
+
+export function createReader({ threads, hostname }: { threads: Threads; hostname: string }): Reader {
+  async function read<Kind extends Work["kind"]>(
+    owner: string,
+    raw: Buffer,
+    work: Extract<Work, { kind: Kind }>,
+  ): Promise<Results[Kind]> {
+    if (threads.waiting("reads", owner) >= maxWaitingReads) throw tooManyReads();
+    const outcome = await threads.run<Kind>({ work, raw, lane: "reads", owner });
+    if (outcome.kind === "done") return outcome.result;
+    if (outcome.kind === "late") throw tooManyReads();
+    // Mail of an earlier version, which had other limits.
+    throw new Problem(
+      "failed_precondition",
+      "The message exceeds the limits on inbound mail and cannot be shown in parts. Read it with GetInboundContent.",
+    );
+  }
+
+  return {
+    async digest(mail) {
+      const work = { kind: "digest", sender: mail.sender } as const;
+      const outcome = await threads.run({ work, raw: mail.message, lane: "arrivals", owner: ownerOf(mail) });
+      switch (outcome.kind) {
+        case "done":
+          return { digest: outcome.result };
+        case "refused":
+          return { reply: outcome.reply };
+        case "overran":
+          return { reply: "554 5.6.0 reading the message takes too much time or memory" };
+        case "late":
+          return { reply: "451 4.3.2 too busy to read the message now, try again later" };
+      }
+    },
+    async verify(mail) {
+      const { ip, helo } = mail.client;
+      const work = { kind: "verify", sender: mail.sender, client: { ip, helo }, hostname } as const;
+      const task = {
+        work,
+        raw: mail.message,
+        lane: "arrivals",
+        owner: ownerOf(mail),
+        timeoutMs: verifyLimitMs,
+      } as const;
+      const outcome = await threads.run(task);
+      return outcome.kind === "done" ? outcome.result : unknownVerdicts;
+    },
+    texts: (workspaceId, raw) => read(workspaceId, raw, { kind: "texts" }),
+    attachment: (workspaceId, raw, id) => read(workspaceId, raw, { kind: "attachment", id }),
+    decode: (workspaceId, body, encoding) => read(workspaceId, body, { kind: "decode", encoding }),
+  };
+}
+
+function ownerOf({ client }: IncomingMail): string {
+  return networksOf(client.ip).site;
+}
+
+function tooManyReads(): Problem {
+  const text =
+    "This workspace reads more inbound mail than this node can parse. Retry in 5 seconds, with fewer calls at once.";
+  return new Problem("resource_exhausted", text, { retryAfterMs: 5000 });
+}

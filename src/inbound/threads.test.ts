@@ -1,0 +1,139 @@
+/** Real threads with small limits. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { until } from "../../test/harness/wait.ts";
+import type { Resolver } from "../dns/resolver.ts";
+import { createThreads, type ThreadLimits, type Threads } from "./threads.ts";
+
+const running: Threads[] = [];
+after(async () => {
+  for (const threads of running) await threads.stop();
+});
+
+function start(limits: Partial<ThreadLimits> = {}, lookup: Resolver["lookup"] = async () => noData) {
+  const overruns: string[] = [];
+  const resolver = { lookup, stop() {} } as unknown as Resolver;
+  const threads = createThreads({ resolver, limits, onOverrun: ({ owner }) => void overruns.push(owner) });
+  running.push(threads);
+  const digest = (owner: string, raw: Buffer, lane: "arrivals" | "reads" = "arrivals") =>
+    threads.run({ work: { kind: "digest", sender: "" }, raw, lane, owner });
+  const verify = (owner: string, raw: Buffer, timeoutMs?: number) =>
+    threads.run({
+      work: {
+        kind: "verify",
+        sender: "a@there.test",
+        client: { ip: "192.0.2.1", helo: "there.test" },
+        hostname: "mx.test",
+      },
+      raw,
+      lane: "arrivals",
+      owner,
+      timeoutMs,
+    });
+  return { threads, overruns, digest, verify };
+}
+
+const noData: Awaited<ReturnType<Resolver["lookup"]>> = { kind: "nodata", chain: [], ttlSeconds: 60 } as never;
+const small = Buffer.from("From: a@there.test\r\nSubject: small\r\n\r\nHello\r\n");
+/** Takes a second. */
+const costly = Buffer.from(`Content-Type: text/html\r\n\r\n${"<p>".repeat(4_000_000)}`);
+/** Becomes a list of lines that is larger than the heap of the test. */
+const wasteful = Buffer.from(`Content-Type: text/html\r\n\r\n${"<br>".repeat(8_000_000)}`);
+
+test("a message that uses too much CPU time ends its thread, and the messages of others are read", async () => {
+  const { digest, overruns } = start({ cpuMs: 300 });
+  const bad = digest("attacker", costly);
+  const good = await Promise.all([digest("a", small), digest("b", small), digest("c", small, "reads")]);
+  assert.deepEqual(
+    good.map((outcome) => outcome.kind),
+    ["done", "done", "done"],
+  );
+  assert.equal((await bad).kind, "overran");
+  assert.deepEqual(overruns, ["attacker"]);
+  assert.equal((await digest("a", small)).kind, "done");
+});
+
+test("a message that needs too much memory ends its thread only", async () => {
+  const { digest, overruns } = start({ threads: 1, heapMb: 24 });
+  assert.equal((await digest("attacker", wasteful)).kind, "overran");
+  assert.equal((await digest("a", small)).kind, "done");
+  assert.deepEqual(overruns, ["attacker"]);
+});
+
+test("a message over a limit is refused with the reply", async () => {
+  const { digest, overruns } = start();
+  const outcome = await digest("a", Buffer.from(`X: y\r\n\r\n${"\r\n".repeat(990_000)}`));
+  assert.deepEqual(outcome, { kind: "refused", reply: "554 5.6.0 more than 100000 lines" });
+  assert.deepEqual(overruns, []);
+});
+
+test("owners take turns, and so do mail that arrives and mail that is read", async () => {
+  const { digest } = start({ threads: 1 });
+  const order: string[] = [];
+  const note = (name: string) => () => void order.push(name);
+  const all = [
+    ...Array.from({ length: 50 }, () => digest("flood", small).then(note("flood"))),
+    digest("calm", small).then(note("calm")),
+    digest("reader", small, "reads").then(note("reader")),
+  ];
+  await Promise.all(all);
+  assert.ok(order.indexOf("calm") < 10, order.join());
+  assert.ok(order.indexOf("reader") < 10, order.join());
+});
+
+test("an owner whose messages overran does not get the last thread", async () => {
+  const { digest } = start({ cpuMs: 300 });
+  assert.equal((await digest("attacker", costly)).kind, "overran");
+  const bad = Array.from({ length: 4 }, () => digest("attacker", costly));
+  const order: string[] = [];
+  for (const [i, one] of bad.entries()) void one.then(() => order.push(`bad ${i}`));
+  for (let i = 0; i < 5; i++) assert.equal((await digest(`calm ${i}`, small)).kind, "done");
+  assert.deepEqual(order.includes("bad 3"), false, "the attacker's messages run one after the other");
+  await Promise.all(bad);
+});
+
+test("a message that waits too long for a thread is late, which is not its fault", async () => {
+  const { digest, overruns } = start({ threads: 1, cpuMs: 60_000, queueMs: 200 });
+  await until("the thread has started", async () => (await digest("a", small)).kind === "done");
+  const bad = digest("attacker", costly);
+  assert.equal((await digest("a", small)).kind, "late");
+  assert.deepEqual(overruns, []);
+  await bad;
+});
+
+test("checks that wait for DNS leave the thread to others, and end at their time limit", async () => {
+  let asked = 0;
+  const { digest, verify } = start({ threads: 1 }, async (_name, _type, options) => {
+    asked += 1;
+    return await new Promise((_, reject) =>
+      options?.signal?.addEventListener("abort", () => reject(new Error("gone"))),
+    );
+  });
+  const waiting = [verify("slow", small, 60_000), verify("slow", small, 60_000)];
+  const limited = verify("slow", small, 500);
+  await until("three lookups", () => asked >= 3);
+  assert.equal((await digest("a", small)).kind, "done");
+  assert.equal((await limited).kind, "late");
+  await running.at(-1)!.stop();
+  assert.deepEqual(
+    (await Promise.all(waiting)).map(({ kind }) => kind),
+    ["late", "late"],
+  );
+});
+
+test("checks that lost their thread to another message start again", async () => {
+  const answers: (() => void)[] = [];
+  const { digest, verify } = start({ threads: 1, cpuMs: 500 }, async () => {
+    await new Promise<void>((resolve) => answers.push(resolve));
+    return noData;
+  });
+  const checks = verify("calm", small, 60_000);
+  await until("the first lookup", () => answers.length === 1);
+  assert.equal((await digest("attacker", costly)).kind, "overran");
+  await until("the lookup of the second start", () => answers.length === 2);
+  const release = setInterval(() => answers.splice(0).map((answer) => answer()), 5);
+  const outcome = await checks;
+  clearInterval(release);
+  assert.equal(outcome.kind, "done");
+  assert.equal(outcome.kind === "done" && outcome.result.spf, "none");
+});

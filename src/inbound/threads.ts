@@ -1,0 +1,344 @@
+/** A few threads that read inbound messages and check their senders. Mail that arrives and mail that is read later wait in turns of their
+ * own, each by owner: a stranger's network or a workspace. A message that uses too much time or memory ends its thread, and nothing else.
+ * reader.ts is the interface for the rest of inbound/. */
+import { Worker } from "node:worker_threads";
+import { asNodeResolve } from "../dns/node-resolver.ts";
+import type { Resolver } from "../dns/resolver.ts";
+import { type CostQueue, createCostQueue } from "../shares/cost-queue.ts";
+import type { FromThread, Results, ToThread, Work } from "./thread-messages.ts";
+
+export type Outcome<Result> =
+  | { kind: "done"; result: Result }
+  /** The SMTP reply for a message that exceeds a limit. */
+  | { kind: "refused"; reply: string }
+  /** The message used up its time or memory, and would do so again. */
+  | { kind: "overran" }
+  /** It waited too long for its turn, or for the CPU. Perhaps not the message's fault. */
+  | { kind: "late" };
+
+export type Threads = {
+  run<Kind extends Work["kind"]>(task: Task<Kind>): Promise<Outcome<Results[Kind]>>;
+  /** How many tasks of the owner wait for a thread. */
+  waiting(lane: Lane, owner: string): number;
+  stop(): Promise<void>;
+};
+
+export type Lane = "arrivals" | "reads";
+
+export type Task<Kind extends Work["kind"] = Work["kind"]> = {
+  work: Extract<Work, { kind: Kind }>;
+  raw: Uint8Array;
+  lane: Lane;
+  owner: string;
+  /** The longest time from the start of the work to its end, waits for DNS included. */
+  timeoutMs?: number;
+};
+
+export type ThreadsDeps = {
+  resolver: Resolver;
+  limits?: Partial<ThreadLimits>;
+  onOverrun(about: { work: Work["kind"]; owner: string; reason: string }): void;
+};
+
+export type ThreadLimits = {
+  threads: number;
+  /** CPU time of one task. 40 MiB of base64 take 0.4 s, 40 MiB of HTML tags 3.3 s. */
+  cpuMs: number;
+  /** The longest turn of a task on a machine that is too busy to give it its CPU time. */
+  turnMs: number;
+  /** The longest wait for a thread. */
+  queueMs: number;
+  /** The heap of one thread. */
+  heapMb: number;
+};
+
+const defaults: ThreadLimits = { threads: 2, cpuMs: 5000, turnMs: 60_000, queueMs: 60_000, heapMb: 160 };
+
+/** The last thread is kept for small messages of owners below this recent cost, in milliseconds of CPU. The time that a message takes grows
+ * with its size: at most 20 ms for this one, but seconds for 40 MiB. */
+const heavyCostMs = 5000;
+const largeBytes = 256 * 1024;
+const costHalfLifeMs = 10_000;
+/** What an overrun adds to the recent cost: the owner counts as heavy for 36 seconds. */
+const overrunCostMs = 60_000;
+/** A thread that cannot start is started again after this time. */
+const restartMs = 1000;
+
+type Job = {
+  id: number;
+  task: Task;
+  thread: Thread | undefined;
+  /** Started again because another message ended the thread. */
+  restarted: boolean;
+  /** Answers that arrived while another job had the thread. */
+  answers: (ToThread & { kind: "answer" })[];
+  ended: AbortController;
+  timer: NodeJS.Timeout | undefined;
+  resolve(outcome: Outcome<never>): void;
+};
+
+type Thread = {
+  worker: Worker;
+  isReady: boolean;
+  /** The job that uses the CPU. */
+  active: Job | undefined;
+  isLong: boolean;
+  watch: NodeJS.Timeout | undefined;
+  /** Jobs that wait for DNS, or for the thread after it. */
+  parked: Map<number, Job>;
+  /** Those of them that have an answer. */
+  answered: Set<Job>;
+  /** CPU time of the thread when the active job got it. */
+  cpuMs: number;
+};
+
+export function createThreads(deps: ThreadsDeps): Threads {
+  const limits = { ...defaults, ...deps.limits };
+  const lanes: Record<Lane, CostQueue<Job>> = {
+    arrivals: createCostQueue({ halfLifeMs: costHalfLifeMs }),
+    reads: createCostQueue({ halfLifeMs: costHalfLifeMs }),
+  };
+  let nextLane: Lane = "arrivals";
+  const threads = new Set<Thread>();
+  let lastId = 0;
+  let stopped = false;
+
+  function startThread(): Thread {
+    const worker = new Worker(new URL("./thread.ts", import.meta.url), {
+      name: "inbound",
+      resourceLimits: { maxOldGenerationSizeMb: limits.heapMb, maxYoungGenerationSizeMb: 16 },
+    });
+    const thread: Thread = {
+      worker,
+      isReady: false,
+      active: undefined,
+      isLong: false,
+      watch: undefined,
+      parked: new Map(),
+      answered: new Set(),
+      cpuMs: 0,
+    };
+    threads.add(thread);
+    worker.on("message", (message: FromThread) => onMessage(thread, message));
+    worker.on("error", (error) => replace(thread, { kind: "overran" }, (error as Error).message));
+    worker.on("exit", () => replace(thread, { kind: "late" }, "the thread exited"));
+    worker.unref();
+    return thread;
+  }
+
+  function onMessage(thread: Thread, message: FromThread): void {
+    if (message.kind === "ready") {
+      thread.isReady = true;
+      thread.cpuMs = message.cpuMs;
+      return advance();
+    }
+    const job = thread.active?.id === message.id ? thread.active : thread.parked.get(message.id);
+    if (!job) return;
+    if (message.kind === "lookup") return void lookUp(thread, job, message);
+    leave(thread, job, message.cpuMs);
+    if (message.kind === "parked") park(thread, job);
+    else finish(job, outcomeOf(job, message));
+    advance();
+  }
+
+  function park(thread: Thread, job: Job): void {
+    thread.parked.set(job.id, job);
+    if (job.answers.length > 0) thread.answered.add(job);
+  }
+
+  function outcomeOf(job: Job, message: FromThread): Outcome<never> {
+    if (job.ended.signal.aborted) return { kind: "late" };
+    if (message.kind === "done") return { kind: "done", result: message.result as never };
+    if (message.kind === "refused") return { kind: "refused", reply: message.reply };
+    if (message.kind === "overran") return overran(job, "the checks used too much CPU time");
+    const reason = message.kind === "failed" ? message.reason : message.kind;
+    deps.onOverrun({ work: job.task.work.kind, owner: job.task.owner, reason });
+    return { kind: "overran" };
+  }
+
+  function overran({ task }: Job, reason: string): Outcome<never> {
+    lanes[task.lane].charge(task.owner, overrunCostMs);
+    deps.onOverrun({ work: task.work.kind, owner: task.owner, reason });
+    return { kind: "overran" };
+  }
+
+  /** The job no longer uses the thread. */
+  function leave(thread: Thread, job: Job, cpuMs: number): void {
+    forgetParked(thread, job);
+    if (thread.active === job) {
+      clearTimeout(thread.watch);
+      thread.active = undefined;
+      thread.worker.unref();
+    }
+    lanes[job.task.lane].charge(job.task.owner, Math.max(0, cpuMs - thread.cpuMs));
+    thread.cpuMs = cpuMs;
+  }
+
+  function forgetParked(thread: Thread, job: Job): void {
+    thread.parked.delete(job.id);
+    thread.answered.delete(job);
+  }
+
+  function finish(job: Job, outcome: Outcome<never>): void {
+    clearTimeout(job.timer);
+    job.ended.abort();
+    job.resolve(outcome);
+  }
+
+  async function lookUp(thread: Thread, job: Job, query: FromThread & { kind: "lookup" }): Promise<void> {
+    const { id, lookup, name, type } = query;
+    const answer = await asNodeResolve(deps.resolver, job.ended.signal)(name, type).then(
+      (records) => ({ kind: "answer" as const, id, lookup, records }),
+      (error) => ({ kind: "answer" as const, id, lookup, code: String(error?.code ?? "ESERVFAIL") }),
+    );
+    if (job.ended.signal.aborted || job.thread !== thread) return;
+    if (thread.active === job) return post(thread, answer);
+    job.answers.push(answer);
+    thread.answered.add(job);
+    advance();
+  }
+
+  function post(thread: Thread, message: ToThread): void {
+    thread.worker.postMessage(message);
+  }
+
+  /** Gives every free thread its next job. */
+  function advance(): void {
+    if (stopped) return;
+    const free = () => [...threads].find(({ isReady, active }) => isReady && !active);
+    for (let thread = free(); thread; thread = free()) {
+      if (resumeParked(thread)) continue;
+      const job = nextJob();
+      if (!job) break;
+      begin(thread, job);
+    }
+    const waiting = lanes.arrivals.waiting() + lanes.reads.waiting();
+    const starting = [...threads].filter(({ isReady }) => !isReady).length;
+    if (waiting > starting && threads.size < limits.threads) startThread();
+  }
+
+  function resumeParked(thread: Thread): boolean {
+    const [job] = thread.answered;
+    if (!job) return false;
+    forgetParked(thread, job);
+    hold(thread, job);
+    for (const answer of job.answers.splice(0)) post(thread, answer);
+    return true;
+  }
+
+  /** Both lanes take turns. While all threads but one have long jobs, the last one is for the others. */
+  function nextJob(): Job | undefined {
+    const long = [...threads].filter(({ active, isLong }) => active && isLong).length;
+    const shortOnly = limits.threads > 1 && long >= limits.threads - 1;
+    const mayRun = shortOnly ? (job: Job) => !isLong(job) : undefined;
+    const order: Lane[] = nextLane === "arrivals" ? ["arrivals", "reads"] : ["reads", "arrivals"];
+    for (const lane of order) {
+      const job = lanes[lane].next(mayRun);
+      if (!job) continue;
+      nextLane = lane === "arrivals" ? "reads" : "arrivals";
+      return job;
+    }
+    return undefined;
+  }
+
+  function isLong({ task }: Job): boolean {
+    return task.raw.length > largeBytes || lanes[task.lane].recentCost(task.owner) > heavyCostMs;
+  }
+
+  function begin(thread: Thread, job: Job): void {
+    clearTimeout(job.timer);
+    const { work, raw, timeoutMs } = job.task;
+    if (timeoutMs !== undefined) job.timer = setTimeout(() => abandon(job), timeoutMs);
+    job.thread = thread;
+    hold(thread, job);
+    post(thread, { kind: "start", id: job.id, work, raw });
+  }
+
+  function hold(thread: Thread, job: Job): void {
+    thread.active = job;
+    thread.isLong = isLong(job);
+    // An idle thread does not keep the process alive.
+    thread.worker.ref();
+    thread.watch = setTimeout(() => void check(thread, job, performance.now()), limits.cpuMs);
+  }
+
+  /** The result is no longer waited for. A thread that works on it goes on until it notices, or until `check` ends it. */
+  function abandon(job: Job): void {
+    const { thread } = job;
+    if (!thread) return;
+    post(thread, { kind: "abandon", id: job.id });
+    finish(job, { kind: "late" });
+    forgetParked(thread, job);
+  }
+
+  /** The job has had the thread for as long as its CPU time may be. It goes on if it waited for the CPU. */
+  async function check(thread: Thread, job: Job, sinceMs: number): Promise<void> {
+    const usage = await thread.worker.cpuUsage().catch(() => undefined);
+    if (thread.active !== job || !usage) return;
+    const usedMs = (usage.user + usage.system) / 1000 - thread.cpuMs;
+    if (usedMs >= limits.cpuMs) {
+      lanes[job.task.lane].charge(job.task.owner, usedMs);
+      return replace(thread, { kind: "overran" }, "it used too much CPU time");
+    }
+    if (performance.now() - sinceMs > limits.turnMs) return replace(thread, { kind: "late" }, "the CPU is too busy");
+    thread.watch = setTimeout(() => void check(thread, job, sinceMs), Math.max(100, limits.cpuMs - usedMs));
+  }
+
+  /** Ends the thread with its active job. Jobs that waited for DNS start again in another thread, once. */
+  function replace(thread: Thread, outcome: { kind: "overran" | "late" }, reason: string): void {
+    if (!threads.delete(thread)) return;
+    const { active, parked } = thread;
+    clearTimeout(thread.watch);
+    thread.active = undefined;
+    void thread.worker.terminate();
+    for (const job of parked.values()) {
+      if (job.restarted) finish(job, { kind: "late" });
+      else enqueue(Object.assign(job, { restarted: true, thread: undefined, answers: [] }));
+    }
+    if (active) finish(active, outcome.kind === "overran" ? overran(active, reason) : outcome);
+    if (thread.isReady) advance();
+    else setTimeout(advance, restartMs).unref();
+  }
+
+  function enqueue(job: Job): void {
+    const { lane, owner } = job.task;
+    clearTimeout(job.timer);
+    job.timer = setTimeout(() => {
+      if (lanes[lane].remove(owner, job)) finish(job, { kind: "late" });
+    }, limits.queueMs);
+    lanes[lane].add(owner, job);
+  }
+
+  return {
+    run(task) {
+      return new Promise((resolve) => {
+        if (stopped) return resolve({ kind: "late" });
+        lastId += 1;
+        enqueue({
+          id: lastId,
+          task: task as unknown as Task,
+          thread: undefined,
+          restarted: false,
+          answers: [],
+          ended: new AbortController(),
+          timer: undefined,
+          resolve,
+        });
+        advance();
+      });
+    },
+    waiting: (lane, owner) => lanes[lane].waiting(owner),
+    async stop() {
+      stopped = true;
+      for (const lane of Object.values(lanes))
+        for (let job = lane.next(); job; job = lane.next()) finish(job, { kind: "late" });
+      const all = [...threads];
+      for (const thread of all) {
+        for (const job of thread.parked.values()) finish(job, { kind: "late" });
+        thread.parked.clear();
+        replace(thread, { kind: "late" }, "the program stops");
+      }
+      await Promise.all(all.map(({ worker }) => worker.terminate()));
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/** Sign-up and sign-in pages of people who cannot proceed: they say why, and what helps. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { createTestDatabase } from "../harness/database.ts";
+import { joinAs, password, signUpFirst } from "../harness/people.ts";
+import { type RunningProgram, startProgram } from "../harness/program.ts";
+
+let browser: Browser;
+const ends: (() => Promise<unknown>)[] = [];
+before(async () => {
+  if (withoutBrowser) return;
+  browser = await openBrowser();
+  ends.push(() => browser.close());
+});
+after(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+async function start(env: Record<string, string>, example = false): Promise<{ program: RunningProgram; tab: Tab }> {
+  const database = await createTestDatabase({ example });
+  ends.push(database.drop);
+  const program = await startProgram({ databaseUrl: database.url, env });
+  ends.push(program.remove);
+  return { program, tab: await openTab(browser, program.url) };
+}
+
+test("open sign-up without mail says why it is closed", { skip: withoutBrowser }, async () => {
+  const { program, tab } = await start({ POSTHORN_SIGNUP: "open", POSTHORN_DELIVERY: "direct" });
+  await signUpFirst(program);
+  await tab.page.goto("/sign-up");
+  await settled(tab.page, /cannot send mail[\s\S]*POSTHORN_SYSTEM_FROM[\s\S]*posthorn doctor/);
+  assert.equal(await tab.page.getByRole("textbox").count(), 0, "no form");
+  await inspect(tab.page, "sign-up-without-mail");
+  assert.deepEqual(tab.complaints, []);
+});
+
+test("a removed member is asked to get an invitation", { skip: withoutBrowser }, async () => {
+  const { program, tab } = await start({});
+  const owner = await signUpFirst(program);
+  const email = "vera@there.test";
+  await joinAs(owner, program, { email, role: "viewer" });
+  const { page } = tab;
+  const signIn = async () => {
+    await page.getByLabel("Email address").fill(email);
+    await page.getByRole("textbox", { name: "Password" }).fill(password);
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  };
+  await page.goto("/emails");
+  await signIn();
+  await settled(page, /No emails yet/);
+  const { body } = await owner.browser.rpc("WorkspaceService/ListMembers", {}, owner.workspace);
+  const { id } = (body.data as { id: string; email: string }[]).find((member) => member.email === email)!;
+  await owner.browser.rpc("WorkspaceService/RemoveMember", { memberId: id }, owner.workspace);
+
+  await page.goto("/emails");
+  await settled(page, /No workspace[\s\S]*Ask an owner to invite you/);
+  assert.equal(await page.getByRole("button", { name: "Create workspace" }).count(), 0);
+  await inspect(page, "no-workspace");
+  await page.getByRole("button", { name: /Account and workspaces/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await signIn();
+  await page.getByRole("alert").filter({ hasText: "Ask an owner to invite you" }).waitFor();
+  assert.deepEqual(tab.complaints, []);
+});
+
+test("with open sign-up, a link from the inviter asks to sign in", { skip: withoutBrowser }, async () => {
+  const { program, tab } = await start({ POSTHORN_SIGNUP: "open" }, true);
+  const owner = await signUpFirst(program);
+  const request = { email: "new@there.test", role: "MEMBER_ROLE_VIEWER" };
+  const invited = await owner.browser.rpc("WorkspaceService/InviteMember", request, owner.workspace);
+  const link = new URL(invited.body.inviteUrl as string);
+  await tab.page.goto(link.pathname + link.hash);
+  await settled(tab.page, /Sign in to accept[\s\S]*No account yet\? Open the link in the invitation email/);
+  await inspect(tab.page, "invitation-from-inviter");
+  assert.deepEqual(tab.complaints, []);
+});
