@@ -233,7 +233,8 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     });
     const authenticator = createAuthenticator({ sql, log });
     const loop = createLoopShare();
-    const catchUp = createCatchUp({ sql, loop, heap: createHeapRelief(), metrics });
+    const heap = createHeapRelief();
+    const catchUp = createCatchUp({ sql, loop, heap, metrics });
     const follower = createFollower({ sql, log, wake, catchUp });
     running.push({ name: "event streams", stop: async () => follower.stop() });
     follower.start();
@@ -307,6 +308,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       metrics,
       limits: { connections: httpConnections() },
       isTrustedProxy: proxies.isTrusted,
+      heap,
       handle: createDispatch({
         log,
         metrics,

@@ -9,6 +9,7 @@ import {
   type ServerHttp2Session,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import type { HeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import { createPortConnections, http2Refusal, maxRefusals, tooManyConnections } from "./connections.ts";
@@ -26,6 +27,8 @@ export type HttpOptions = {
   limits?: Partial<HttpLimits>;
   /** Whether a peer is a proxy of ours, which forwards the requests of many clients. */
   isTrustedProxy?(address: string): boolean;
+  /** Collects what a burst of connections leaves in the heap. */
+  heap?: HeapRelief;
 };
 
 export type HttpLimits = typeof defaultLimits;
@@ -45,6 +48,9 @@ const defaultLimits = {
   shareFactor: 3,
   streamsPerConnection: 250,
 };
+
+/** Measured with 10,050 silent connections: what a closed connection leaves in the heap. */
+const connectionGarbageBytes = 16 * 1024;
 
 /** RFC 9113 §3.4: the first bytes of an HTTP/2 client. */
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -115,7 +121,10 @@ export function createHttp(options: HttpOptions) {
   http1.removeAllListeners("connection");
   http1.on("connection", (socket: Socket) => {
     sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
+    socket.on("close", () => {
+      sockets.delete(socket);
+      options.heap?.note(connectionGarbageBytes);
+    });
     // A peer may reset the connection at any time, even before a protocol server has the socket.
     socket.on("error", () => socket.destroy());
     undecided.add(socket);

@@ -1,5 +1,5 @@
 /** Collects garbage after a burst. V8 collects when the heap grows, so an idle process keeps the garbage of its last burst for hours. Event
- * streams use it (events/catch-up.ts): a thousand readers leave hundreds of MiB behind. */
+ * streams use it (events/catch-up.ts), and the HTTP port for connections: a thousand readers leave hundreds of MiB behind. */
 import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
