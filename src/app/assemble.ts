@@ -101,6 +101,7 @@ export async function assemble(config: Config, log: Log, stop?: AbortSignal): Pr
 async function startAll({ config, log, running, node, stopAll, stop }: Start): Promise<Program> {
   const metrics = createMetrics();
   const clock = createClock();
+  const heap = createHeapRelief();
   const shutdown = new AbortController();
 
   const ops = await startOps({ config, log, metrics, node });
@@ -200,6 +201,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       config,
       log,
       metrics,
+      heap,
       clock,
       wake,
       store,
@@ -233,7 +235,6 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     });
     const authenticator = createAuthenticator({ sql, log });
     const loop = createLoopShare();
-    const heap = createHeapRelief();
     const catchUp = createCatchUp({ sql, loop, heap, metrics });
     const follower = createFollower({ sql, log, wake, catchUp });
     running.push({ name: "event streams", stop: async () => follower.stop() });

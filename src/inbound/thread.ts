@@ -2,7 +2,7 @@
  * loop. Started by threads.ts, which limits its time and memory. */
 import { createHash } from "node:crypto";
 import { getPriority, setPriority } from "node:os";
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { decodeBody } from "../mail/message/body.ts";
 import { type Digest, digestMessage, textsOf } from "../mail/message/digest.ts";
 import { readMessage } from "../mail/message/read.ts";
@@ -15,8 +15,6 @@ import { judge } from "./verdicts.ts";
 const verifyCpuMs = 4000;
 /** Earlier versions accepted messages with so many lines. */
 const maxStoredLines = 1_000_000;
-/** A thread at nice 5 gets a third of the CPU time of the event loop on a contended core, as signing does (ops/thread-pool.ts). */
-const niceness = 5;
 /** After so many turns of the event loop without progress, a job only waits for DNS. */
 const idleTurns = 3;
 
@@ -54,7 +52,7 @@ function cpuMs(): number {
 // On Linux, the priority of process 0 is that of the calling thread. Elsewhere it is that of the whole process.
 if (process.platform === "linux") {
   try {
-    setPriority(0, Math.max(niceness, getPriority(0)));
+    setPriority(0, Math.max((workerData as { niceness: number }).niceness, getPriority(0)));
   } catch {
     // The system forbids it.
   }

@@ -54,13 +54,20 @@ export type ThreadLimits = {
 
 const defaults: ThreadLimits = { threads: 2, cpuMs: 5000, turnMs: 60_000, queueMs: 60_000, heapMb: 160 };
 
-/** The last thread is kept for small messages of owners below this recent cost, in milliseconds of CPU. The time that a message takes grows
+/** One thread is kept for small messages of owners below this recent cost, in milliseconds of CPU. The time that a message takes grows
  * with its size: at most 20 ms for this one, but seconds for 40 MiB. */
-const heavyCostMs = 5000;
+const heavyCostMs = 2000;
 const largeBytes = 256 * 1024;
+/** The thread for small messages has the priority of the event loop. The others get a third of its CPU time on a contended core, as signing
+ * does (ops/thread-pool.ts). */
+const niceness = { small: 0, any: 5 };
 const costHalfLifeMs = 10_000;
 /** What an overrun adds to the recent cost: the owner counts as heavy for 36 seconds. */
 const overrunCostMs = 60_000;
+/** Large messages of an owner above this recent cost rest for as long as they took, at most a second, so that a flood of them takes at most
+ * half of one core. */
+const restingCostMs = 1000;
+const longestRestMs = 1000;
 /** A thread that cannot start is started again after this time. */
 const restartMs = 1000;
 
@@ -79,6 +86,8 @@ type Job = {
 
 type Thread = {
   worker: Worker;
+  /** Whether it runs small messages only. */
+  isForSmall: boolean;
   isReady: boolean;
   /** The job that uses the CPU. */
   active: Job | undefined;
@@ -100,16 +109,21 @@ export function createThreads(deps: ThreadsDeps): Threads {
   };
   let nextLane: Lane = "arrivals";
   const threads = new Set<Thread>();
+  /** Owners whose large messages rest. */
+  const resting = new Set<string>();
   let lastId = 0;
   let stopped = false;
 
   function startThread(): Thread {
+    const isForSmall = limits.threads > 1 && ![...threads].some((thread) => thread.isForSmall);
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
       name: "inbound",
+      workerData: { niceness: isForSmall ? niceness.small : niceness.any },
       resourceLimits: { maxOldGenerationSizeMb: limits.heapMb, maxYoungGenerationSizeMb: 16 },
     });
     const thread: Thread = {
       worker,
+      isForSmall,
       isReady: false,
       active: undefined,
       isLong: false,
@@ -170,8 +184,20 @@ export function createThreads(deps: ThreadsDeps): Threads {
       thread.active = undefined;
       thread.worker.unref();
     }
-    lanes[job.task.lane].charge(job.task.owner, Math.max(0, cpuMs - thread.cpuMs));
+    const usedMs = Math.max(0, cpuMs - thread.cpuMs);
     thread.cpuMs = cpuMs;
+    lanes[job.task.lane].charge(job.task.owner, usedMs);
+    if (thread.isLong) rest(job.task, usedMs);
+  }
+
+  function rest({ lane, owner }: Task, usedMs: number): void {
+    if (resting.has(owner) || lanes[lane].recentCost(owner) < restingCostMs) return;
+    resting.add(owner);
+    const end = () => {
+      resting.delete(owner);
+      advance();
+    };
+    setTimeout(end, Math.min(usedMs, longestRestMs)).unref();
   }
 
   function forgetParked(thread: Thread, job: Job): void {
@@ -205,12 +231,12 @@ export function createThreads(deps: ThreadsDeps): Threads {
   /** Gives every free thread its next job. */
   function advance(): void {
     if (stopped) return;
-    const free = () => [...threads].find(({ isReady, active }) => isReady && !active);
-    for (let thread = free(); thread; thread = free()) {
-      if (resumeParked(thread)) continue;
-      const job = nextJob();
-      if (!job) break;
-      begin(thread, job);
+    // A small message takes a thread for any message only if the other one is busy.
+    const inOrder = [...threads].sort((a, b) => Number(b.isForSmall) - Number(a.isForSmall));
+    for (const thread of inOrder) {
+      if (!thread.isReady || thread.active || resumeParked(thread)) continue;
+      const job = nextJob(thread);
+      if (job) begin(thread, job);
     }
     const waiting = lanes.arrivals.waiting() + lanes.reads.waiting();
     const starting = [...threads].filter(({ isReady }) => !isReady).length;
@@ -218,7 +244,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
   }
 
   function resumeParked(thread: Thread): boolean {
-    const [job] = thread.answered;
+    const job = [...thread.answered].find((one) => !isResting(one));
     if (!job) return false;
     forgetParked(thread, job);
     hold(thread, job);
@@ -226,11 +252,9 @@ export function createThreads(deps: ThreadsDeps): Threads {
     return true;
   }
 
-  /** Both lanes take turns. While all threads but one have long jobs, the last one is for the others. */
-  function nextJob(): Job | undefined {
-    const long = [...threads].filter(({ active, isLong }) => active && isLong).length;
-    const shortOnly = limits.threads > 1 && long >= limits.threads - 1;
-    const mayRun = shortOnly ? (job: Job) => !isLong(job) : undefined;
+  /** Both lanes take turns. */
+  function nextJob({ isForSmall }: Thread): Job | undefined {
+    const mayRun = (job: Job) => !isResting(job) && !(isForSmall && isLong(job));
     const order: Lane[] = nextLane === "arrivals" ? ["arrivals", "reads"] : ["reads", "arrivals"];
     for (const lane of order) {
       const job = lanes[lane].next(mayRun);
@@ -244,6 +268,8 @@ export function createThreads(deps: ThreadsDeps): Threads {
   function isLong({ task }: Job): boolean {
     return task.raw.length > largeBytes || lanes[task.lane].recentCost(task.owner) > heavyCostMs;
   }
+
+  const isResting = (job: Job) => resting.has(job.task.owner) && isLong(job);
 
   function begin(thread: Thread, job: Job): void {
     clearTimeout(job.timer);

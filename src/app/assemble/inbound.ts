@@ -7,6 +7,7 @@ import { createReceive } from "../../inbound/receive.ts";
 import { createReports } from "../../inbound/reports.ts";
 import { createThreads } from "../../inbound/threads.ts";
 import type { Clock } from "../../ops/clock.ts";
+import type { HeapRelief } from "../../ops/heap-relief.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Wake } from "../../postgres/wake.ts";
@@ -22,6 +23,7 @@ export type InboundDeps = {
   config: Config;
   log: Log;
   metrics: Metrics;
+  heap: HeapRelief;
   clock: Clock;
   wake: Wake;
   store: Store;
@@ -109,6 +111,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
       unsharedBytes,
       factor: 1,
       onGiveWay: () => log.info("dropped a slow message for lack of memory"),
+      onRelease: deps.heap.note,
     }),
     shares: createConnectionShares({
       total: maxSessions,

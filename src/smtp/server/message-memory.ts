@@ -10,6 +10,8 @@ export type MessageMemoryOptions = {
   factor: number;
   /** Called when a message gives way. */
   onGiveWay?(): void;
+  /** Called when a message gives memory back. */
+  onRelease?(bytes: number): void;
 };
 
 /** A message that arrives. */
@@ -74,7 +76,9 @@ export function createMessageMemory(options: MessageMemoryOptions): MessageMemor
         arriving,
         shared: 0,
         release() {
-          if (holdings.delete(holding) && holding.shared > 0) budget.give(owner, holding.shared);
+          if (!holdings.delete(holding) || holding.shared === 0) return;
+          budget.give(owner, holding.shared);
+          options.onRelease?.(holding.shared);
           holding.shared = 0;
         },
       };
