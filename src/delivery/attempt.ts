@@ -81,12 +81,12 @@ export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
     }
   }
 
-  /** What this recipient's copy has of its own. Complaints often omit the return path, so a header field has it too. The field is not
+  /** What this recipient's copy has of its own. Complaints often omit the return path, so a header field has a token too. The field is not
    * signed, so that one signature serves all copies. */
   async function copyOf(row: Leased, source: MessageSource): Promise<{ returnPath: string; prefix: string }> {
     const { returnPathDomain } = await source.signer();
     const returnPath = deps.signing.returnPath(row, returnPathDomain);
-    return { returnPath, prefix: `${copyField}: ${returnPath.split("@")[0]}\r\n` };
+    return { returnPath, prefix: `${copyField}: ${deps.signing.copyToken(row)}\r\n` };
   }
 
   async function simulate(row: Leased, source: MessageSource): Promise<Result> {

@@ -14,7 +14,7 @@ const pool = createComposer();
 function setUp(extra: { keepMs?: number; parts?: string[] | undefined } = {}) {
   const gate = Promise.withResolvers<void>();
   const state = { composed: 0, contended: false, reserved: 0 };
-  const memory = createMemory({ small: 1e6, large: 1e6 });
+  const memory = createMemory({ small: 1e6, large: 1e8 });
   const sources = createMessageSources({
     keepMs: extra.keepMs ?? 0,
     contentOf: async () => ("parts" in extra ? extra.parts : [JSON.stringify({ text: "Hello", html: "" })]),
@@ -73,6 +73,41 @@ test("recipients that need the message at the same time share one buffer, which 
   handles[0]!.close();
   handles[0]!.close();
   assert.deepEqual([state.composed, state.reserved, sources.size()], [1, 0, 0]);
+});
+
+test("recipients at different destinations share a small message, but not a large one, whose memory is the destination's", async () => {
+  for (const [sizeBytes, composed] of [
+    [5, 1],
+    [1024 * 1024, 2],
+  ] as const) {
+    const { sources, state, release } = setUp();
+    release();
+    const handles = ["there.test", "slow.test"].map((destination) => {
+      const request = requestFor(2, { destination });
+      return sources.open({ ...request, email: { ...request.email, sizeBytes } as LeasedEmail });
+    });
+    await Promise.all(handles.map((handle) => handle.load()));
+    assert.equal(state.composed, composed);
+    for (const handle of handles) handle.close();
+    assert.deepEqual([state.reserved, sources.size()], [0, 0]);
+  }
+});
+
+test("a recipient that is aborted just as the message is composed leaves nothing behind", async () => {
+  for (let turns = 0; turns < 12; turns++) {
+    const { sources, state, release } = setUp();
+    const abort = new AbortController();
+    const handle = sources.open(requestFor(1, { signal: abort.signal }));
+    const loading = handle.load().catch(() => {});
+    release();
+    await until("the message", () => state.composed === 1);
+    for (let i = 0; i < turns; i++) await Promise.resolve();
+    abort.abort();
+    await loading;
+    handle.close();
+    await until("the memory", () => state.reserved === 0);
+    assert.equal(sources.size(), 0);
+  }
 });
 
 test("the message for recipients that need SMTPUTF8 is another one", async () => {

@@ -25,8 +25,8 @@ export type MessageRequest = { email: LeasedEmail; destination: string; smtputf8
 export type MessageSource = DataSource & {
   /** The DKIM key, and the domain of the return path. */
   signer(): Promise<Signer>;
-  /** This recipient does not need the message now. A later `load` returns it again. */
-  drop(): void;
+  /** This recipient does not need the message now. A later `load` returns it again. False: it did not have it. */
+  drop(): boolean;
   /** This recipient does not need the message any longer. */
   close(): void;
 };
@@ -43,6 +43,7 @@ export class Undeliverable extends Error {
 
 /** One form of one email: with or without SMTPUTF8. */
 type Shared = {
+  key: string;
   /** Open sources. */
   sources: number;
   /** Sources that need the bytes now. */
@@ -54,8 +55,9 @@ type Shared = {
   kept: NodeJS.Timeout | undefined;
 };
 
-/** Keeping a large email would hold memory that others wait for, to save a signature. */
-const keepUpToBytes = 1024 * 1024;
+/** Keeping a large email would hold memory that others wait for, to save a signature. Its memory is counted for the destination
+ * (memory.ts), so recipients at different destinations do not share it: one of them may be slow. */
+const largeFromBytes = 1024 * 1024;
 
 export function createMessageSources(deps: MessageSourceDeps) {
   const { keepMs = 1000 } = deps;
@@ -92,10 +94,9 @@ export function createMessageSources(deps: MessageSourceDeps) {
     { source }: Signer,
     signal: AbortSignal,
   ): Promise<Buffer> {
+    const outgoing = toOutgoing(email, parts);
     const endTurn = await deps.turns.take(email.workspaceId, signal);
-    const { raw } = await deps.composer
-      .compose({ email: toOutgoing(email, parts), signer: source, smtputf8, signal })
-      .finally(endTurn);
+    const { raw } = await deps.composer.compose({ email: outgoing, signer: source, smtputf8, signal }).finally(endTurn);
     return raw;
   }
 
@@ -106,18 +107,22 @@ export function createMessageSources(deps: MessageSourceDeps) {
     shared.loading = loading;
     const ended = () => {
       if (shared.loading === loading) shared.loading = undefined;
-      if (shared.users.size + shared.waiting === 0) release(shared, request.email);
+      releaseUnused(shared, request.email);
     };
     loading.raw.then(ended, ended);
     return loading.raw;
   }
 
+  function releaseUnused(shared: Shared, email: LeasedEmail): void {
+    if (shared.users.size + shared.waiting === 0) release(shared, email);
+  }
+
   /** No recipient needs the bytes now. */
   function release(shared: Shared, email: LeasedEmail): void {
-    if (!shared.composed) return forgetUnused(shared, email);
-    const keep = keepMs > 0 && recipientsOf(email) > 1 && email.sizeBytes < keepUpToBytes && !deps.memory.contended();
-    if (keep) shared.kept ??= setTimeout(() => free(shared, email), keepMs).unref();
-    else free(shared, email);
+    if (!shared.composed) return forgetUnused(shared);
+    const keep = keepMs > 0 && recipientsOf(email) > 1 && email.sizeBytes < largeFromBytes && !deps.memory.contended();
+    if (keep) shared.kept ??= setTimeout(() => free(shared), keepMs).unref();
+    else free(shared);
   }
 
   /** Waits for the message. The work continues for the others when one of them is aborted, and ends when all are. */
@@ -131,27 +136,29 @@ export function createMessageSources(deps: MessageSourceDeps) {
         shared.loading?.abort.abort();
         shared.loading = undefined;
       }
+      // The message may have been composed after the abort.
+      if (request.signal.aborted) releaseUnused(shared, request.email);
     }
   }
 
-  function free(shared: Shared, email: LeasedEmail): void {
+  function free(shared: Shared): void {
     unkeep(shared);
     shared.composed?.memory.release();
     shared.composed = undefined;
-    forgetUnused(shared, email);
+    forgetUnused(shared);
   }
 
-  function forgetUnused(shared: Shared, { id }: LeasedEmail): void {
+  function forgetUnused(shared: Shared): void {
     if (shared.sources > 0 || shared.composed) return;
-    for (const key of [keyOf(id, false), keyOf(id, true)]) if (messages.get(key) === shared) messages.delete(key);
+    if (messages.get(shared.key) === shared) messages.delete(shared.key);
   }
 
-  function sharedOf({ email, smtputf8 }: MessageRequest): Shared {
-    const key = keyOf(email.id, smtputf8);
+  function sharedOf(request: MessageRequest): Shared {
+    const key = keyOf(request);
     const found = messages.get(key);
     if (found) return found;
     const none = { composed: undefined, loading: undefined, kept: undefined };
-    const shared = { sources: 0, users: new Set<object>(), waiting: 0, ...none };
+    const shared = { key, sources: 0, users: new Set<object>(), waiting: 0, ...none };
     messages.set(key, shared);
     return shared;
   }
@@ -164,7 +171,9 @@ export function createMessageSources(deps: MessageSourceDeps) {
       let open = true;
       const user = {};
       const drop = () => {
-        if (shared.users.delete(user) && shared.users.size === 0) release(shared, email);
+        const held = shared.users.delete(user);
+        if (held && shared.users.size === 0) release(shared, email);
+        return held;
       };
       return {
         signer: () => signerOf(email),
@@ -185,7 +194,7 @@ export function createMessageSources(deps: MessageSourceDeps) {
           open = false;
           shared.sources -= 1;
           drop();
-          forgetUnused(shared, email);
+          forgetUnused(shared);
         },
       };
     },
@@ -201,8 +210,8 @@ function unkeep(shared: Shared): void {
   shared.kept = undefined;
 }
 
-function keyOf(emailId: string, smtputf8: boolean): string {
-  return `${emailId} ${smtputf8}`;
+function keyOf({ email, smtputf8, destination }: MessageRequest): string {
+  return `${email.id} ${smtputf8} ${email.sizeBytes < largeFromBytes ? "" : destination}`;
 }
 
 function recipientsOf({ envelope }: LeasedEmail): number {

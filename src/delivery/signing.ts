@@ -2,7 +2,7 @@
  * calls it. */
 import { createSecretKey } from "node:crypto";
 import { noteSigned, readSigning } from "../domains/store/sending.ts";
-import { makeReturnPath } from "../mail/return-path.ts";
+import { makeCopyToken, makeReturnPath } from "../mail/return-path.ts";
 import type { Log } from "../ops/log.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -66,5 +66,8 @@ export function createSigning(deps: SigningDeps) {
     returnPath({ emailId, position }: { emailId: string; position: number }, domain: string): string {
       return makeReturnPath({ emailId: toWireId("email", emailId), position, domain, key: returnPathKey });
     },
+    /** The token of one recipient's copy. */
+    copyToken: ({ emailId, position }: { emailId: string; position: number }): string =>
+      makeCopyToken({ emailId: toWireId("email", emailId), position, key: returnPathKey }),
   };
 }

@@ -13,7 +13,7 @@ export type Run = {
   signal: AbortSignal;
   progress: Progress;
   /** Frees the memory of the composed message, which is composed again when the receiver is ready. Set by the attempt. */
-  dropContent: (() => void) | undefined;
+  dropContent: (() => boolean) | undefined;
 };
 
 /** The parts of the pace that the watch uses. */
@@ -114,14 +114,16 @@ export function createWatch(deps: WatchDeps) {
     else if (step === "open" || step === "envelope") one.run.dropContent?.();
   }
 
-  /** One attempt per tick, the one that has waited longest. */
+  /** Drops the content of all attempts that wait for a reply before their message, because they may share one message. Aborts one attempt
+   * per tick, the one that has sent its message for longest. */
   function relieveMemory(nowMs: number): void {
     const holders = [...watched].filter(({ run }) => run.dropContent && run.progress.step !== "dot");
-    const [longest] = holders.sort((a, b) => waitedMs(b, nowMs) - waitedMs(a, nowMs));
-    if (!longest) return;
-    const forMs = waitedMs(longest, nowMs);
-    if (longest.run.progress.step !== "body" && forMs >= pressureMs.drop) longest.run.dropContent?.();
-    else if (forMs >= pressureMs.abort) longest.abort.abort();
+    const isSending = ({ run }: Watched) => run.progress.step === "body";
+    const before = holders.filter((one) => !isSending(one) && waitedMs(one, nowMs) >= pressureMs.drop);
+    if (before.filter(({ run }) => run.dropContent?.()).length > 0) return;
+    const slow = holders.filter((one) => isSending(one) && waitedMs(one, nowMs) >= pressureMs.abort);
+    const [longest] = slow.sort((a, b) => waitedMs(b, nowMs) - waitedMs(a, nowMs));
+    longest?.abort.abort();
   }
 
   return {

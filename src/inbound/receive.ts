@@ -11,7 +11,7 @@ import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { IncomingMail, ServerPolicy } from "../smtp/server/session.ts";
 import type { Addressee, createAddressees } from "./addressees.ts";
 import type { Reader } from "./reader.ts";
-import type { createReports } from "./reports.ts";
+import { type createReports, TooEarly } from "./reports.ts";
 import { receivedPayload, repliedPayload, type Verdicts, verdictsOnWire } from "./rules/events.ts";
 import { findParent, findReturned, type ParentEmail } from "./store/emails.ts";
 import { createInboundStore, type NewInbound } from "./store/inbound.ts";
@@ -60,10 +60,11 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       return "550 5.7.1 this address accepts only feedback reports (RFC 5965)";
     if (feedback && report?.kind === "complaint") await deps.reports.complaint(report);
     const targets = targetsOf(addressees);
+    let isFull = false;
     for (const addressee of addressees) {
-      if (addressee.kind === "return") await handleReturn(digest, addressee, targets);
+      if (addressee.kind === "return" && (await handleReturn(digest, addressee, targets)) === "full") isFull = true;
     }
-    if (targets.length === 0) return acceptedReply;
+    if (targets.length === 0) return isFull ? fullReply : acceptedReply;
     const verdicts = await deps.reader.verify(mail);
     for (const target of targets) await store(mail, digest, verdicts, target);
     return acceptedReply;
@@ -74,7 +75,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     { report }: Digest,
     { emailId, position, address }: Addressee & { kind: "return" },
     targets: Target[],
-  ): Promise<void> {
+  ): Promise<"full" | void> {
     const email = await findReturned(sql, emailId);
     if (!email)
       return void log.info(
@@ -84,6 +85,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     if (report?.kind === "bounce") return await deps.reports.bounce(email, position, report);
     if (report?.kind === "complaint") return await deps.reports.complaint(report, { emailId, position });
     const { workspaceId, domainId, domain } = email;
+    if (!(await deps.hasRoom(workspaceId))) return "full";
     targets.push({ workspaceId, domainId, domain, addresses: [address], parent: email });
   }
 
@@ -115,6 +117,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       try {
         return await receive(mail);
       } catch (error) {
+        if (error instanceof TooEarly) return "451 4.3.0 the delivery is not finished yet, try again later";
         logFailure(error);
         // RFC 3463 §3.4: 4.3.1 is "mail system full". 53100 is PostgreSQL's disk_full.
         const diskFull = (error as { code?: string }).code === "53100";

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { readMessageId } from "../mail/message-id.ts";
 import type { BounceReport } from "../mail/report/bounce.ts";
 import type { ComplaintReport } from "../mail/report/complaint.ts";
-import { type ReturnPathKey, readReturnPath } from "../mail/return-path.ts";
+import { type ReturnPathKey, readCopyToken, readReturnPath } from "../mail/return-path.ts";
 import type { Log } from "../ops/log.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -24,6 +24,9 @@ export type ReportsDeps = {
   /** For metrics. `listed`: the workspace can read it. */
   onUnattributed(kind: ReportKind, listed: boolean): void;
 };
+
+/** A report about an attempt whose outcome is not stored yet. */
+export class TooEarly extends Error {}
 
 /** A copy that we sent. Without a position, all recipients of the email share its return path. */
 type SentCopy = { emailId: string; position: number | undefined };
@@ -64,7 +67,7 @@ export function createReports(deps: ReportsDeps) {
   /** The copy that a report contains, or that it was sent to the return path of. */
   function copyOf(report: ComplaintReport, addressed: SentCopy | undefined): SentCopy | undefined {
     for (const path of report.returnPaths) {
-      const copy = readReturnPath(path, deps.returnPathKey);
+      const copy = readCopyToken(path, deps.returnPathKey) ?? readReturnPath(path, deps.returnPathKey);
       const emailId = copy && fromWireId("email", copy.emailId);
       if (emailId) return { emailId, position: copy.position };
     }
@@ -108,6 +111,8 @@ export function createReports(deps: ReportsDeps) {
           },
         },
       });
+      // The attempt that this report is about has not been recorded yet. The sender repeats the report.
+      if (!bounced && recipient.open) throw new TooEarly();
       if (bounced) deps.onEvent();
       log.info({ emailId, bounced }, "received a delivery report");
     },

@@ -3,7 +3,14 @@ import { createSecretKey } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { parseAddress } from "./address.ts";
-import { findReturnPaths, makeReturnPath, makeSharedReturnPath, readReturnPath } from "./return-path.ts";
+import {
+  findTokens,
+  makeCopyToken,
+  makeReturnPath,
+  makeSharedReturnPath,
+  readCopyToken,
+  readReturnPath,
+} from "./return-path.ts";
 
 const key = Buffer.alloc(32, 7);
 const domain = "bounce.example.com";
@@ -86,12 +93,28 @@ test("a different key and any other address yield nothing", () => {
   assert.throws(() => makeReturnPath({ emailId, position: 65_536, domain, key }), RangeError);
 });
 
+test("the token of a copy is no return path, and a return path no token of a copy", () => {
+  fc.assert(
+    fc.property(fc.nat({ max: 65_535 }), (position) => {
+      const token = makeCopyToken({ emailId, position, key });
+      const [local] = makeReturnPath({ emailId, position, domain, key }).split("@");
+      assert.deepEqual(readCopyToken(token.toUpperCase(), key), { emailId, position });
+      for (const other of [token, token.replace("cp-", "rp-")])
+        assert.equal(readReturnPath(`${other}@${domain}`, key), undefined);
+      for (const other of [local!, local!.replace("rp-", "cp-")]) assert.equal(readCopyToken(other, key), undefined);
+      assert.deepEqual(findTokens(`x ${token}, ${local}@b`), [token, local]);
+    }),
+  );
+  const [shared] = makeSharedReturnPath({ emailId, domain, key }).split("@");
+  assert.equal(readCopyToken(shared!.replace("rp-", "cp-"), key), undefined);
+});
+
 test("return paths are found in any text, with and without their domain", () => {
   const path = makeReturnPath({ emailId, position: 1, domain, key });
   const shared = makeSharedReturnPath({ emailId, domain, key });
   const text = `SRS0=${path.toUpperCase()} (envelope-from <${shared}>); ${path.split("@")[0]}\n rp-${"a".repeat(56)}`;
   assert.deepEqual(
-    findReturnPaths(text).map((local) => readReturnPath(local, key)),
+    findTokens(text).map((local) => readReturnPath(local, key)),
     [1, undefined, 1].map((position) => ({ emailId, position })),
   );
 });

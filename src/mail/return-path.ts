@@ -15,8 +15,27 @@ export type Copy = {
   position: number | undefined;
 };
 
-/** The unsigned header field with the local part of the copy's return path. Callers cannot set it (header-fields.ts). */
+/** The unsigned header field with the token of the copy. Callers cannot set it (header-fields.ts). */
 export const copyField = "X-Posthorn-Copy";
+
+/** The token in the field of one recipient's copy. Forwarders and lists pass the field on, so it is not the return path: whoever sees the
+ * field can complain about this copy, but not bounce it. */
+export function makeCopyToken({
+  emailId,
+  position,
+  key,
+}: {
+  emailId: string;
+  position: number;
+  key: ReturnPathKey;
+}): string {
+  return makeToken(COPY, { emailId, position, key });
+}
+
+/** The copy of a token in `copyField`; undefined for any other text. */
+export function readCopyToken(text: string, key: ReturnPathKey): Copy | undefined {
+  return readToken(COPY, text.toLowerCase(), key);
+}
 
 /** The MAIL FROM of one recipient, under `domain`: 58 lower-case characters before the "@"; RFC 5321 §4.5.3.1.1 allows 64. */
 export function makeReturnPath(input: {
@@ -25,41 +44,57 @@ export function makeReturnPath(input: {
   domain: string;
   key: ReturnPathKey;
 }): string {
-  const { position, domain, key } = input;
-  if (!Number.isInteger(position) || position < 0 || position > MAX_POSITION)
-    throw new RangeError(`position ${position}`);
-  const uuid = uuidBytes(input.emailId);
-  const token = tokenOf(uuid, position, key);
-  return `${PREFIX}${toBase32(Buffer.concat([uuid, token, masked(position, token, key)]))}@${domain}`;
+  return `${makeToken(PATH, input)}@${input.domain}`;
 }
 
 /** The copy of one of our return paths, or of its local part; undefined for any other text. Ignores case, because servers may change it. */
 export function readReturnPath(address: string, key: ReturnPathKey): Copy | undefined {
   const [local = ""] = address.toLowerCase().split("@", 1);
-  if (!local.startsWith(PREFIX) || !ENCODED_LENGTHS.has(local.length - PREFIX.length)) return undefined;
-  const bytes = fromBase32(local.slice(PREFIX.length));
-  if (bytes === undefined) return undefined;
-  const uuid = bytes.subarray(0, UUID_OCTETS);
-  const token = bytes.subarray(UUID_OCTETS, UUID_OCTETS + TOKEN_OCTETS);
-  const hidden = bytes.subarray(UUID_OCTETS + TOKEN_OCTETS);
-  const position = hidden.length === 0 ? undefined : masked(hidden.readUInt16BE(), token, key).readUInt16BE();
-  if (!timingSafeEqual(tokenOf(uuid, position, key), token)) return undefined;
-  return { emailId: emailIdOf(uuid), position };
+  return readToken(PATH, local, key);
 }
 
 /** The form of earlier releases, one path for all recipients of an email. Only read today; tests write it. */
 export function makeSharedReturnPath(input: { emailId: string; domain: string; key: ReturnPathKey }): string {
   const uuid = uuidBytes(input.emailId);
-  return `${PREFIX}${toBase32(Buffer.concat([uuid, tokenOf(uuid, undefined, input.key)]))}@${input.domain}`;
+  return `${PATH.prefix}${toBase32(Buffer.concat([uuid, tokenOf(PATH, uuid, undefined, input.key)]))}@${input.domain}`;
 }
 
-/** The local parts in a text that have the form of ours, whatever follows them. Receivers may change the case, and some put `=` or `+` in
- * front. */
-export function findReturnPaths(text: string): string[] {
-  return [...text.matchAll(/rp-(?:[a-z2-7]{55}|[a-z2-7]{52})(?![a-z2-7])/gi)].map(([local]) => local);
+/** The tokens in a text that have the form of ours, of copies and of return paths, whatever follows them. Receivers may change the case, and
+ * some put `=` or `+` in front. */
+export function findTokens(text: string): string[] {
+  return [...text.matchAll(/[rc]p-(?:[a-z2-7]{55}|[a-z2-7]{52})(?![a-z2-7])/gi)].map(([local]) => local);
 }
 
-const PREFIX = "rp-";
+/** One kind of token, with a label of its own, so that one cannot be used as the other. */
+type Form = { prefix: string; label: string; sharedLabel?: string };
+const PATH: Form = { prefix: "rp-", label: "posthorn return path 2", sharedLabel: "posthorn return path 1" };
+const COPY: Form = { prefix: "cp-", label: "posthorn copy 1" };
+
+function makeToken(
+  form: Form,
+  { emailId, position, key }: { emailId: string; position: number; key: ReturnPathKey },
+): string {
+  if (!Number.isInteger(position) || position < 0 || position > MAX_POSITION)
+    throw new RangeError(`position ${position}`);
+  const uuid = uuidBytes(emailId);
+  const token = tokenOf(form, uuid, position, key);
+  return `${form.prefix}${toBase32(Buffer.concat([uuid, token, masked(form, position, token, key)]))}`;
+}
+
+function readToken(form: Form, text: string, key: ReturnPathKey): Copy | undefined {
+  const { prefix } = form;
+  if (!text.startsWith(prefix) || !ENCODED_LENGTHS.has(text.length - prefix.length)) return undefined;
+  const bytes = fromBase32(text.slice(prefix.length));
+  if (bytes === undefined) return undefined;
+  const uuid = bytes.subarray(0, UUID_OCTETS);
+  const token = bytes.subarray(UUID_OCTETS, UUID_OCTETS + TOKEN_OCTETS);
+  const hidden = bytes.subarray(UUID_OCTETS + TOKEN_OCTETS);
+  if (hidden.length === 0 && form.sharedLabel === undefined) return undefined;
+  const position = hidden.length === 0 ? undefined : masked(form, hidden.readUInt16BE(), token, key).readUInt16BE();
+  if (!timingSafeEqual(tokenOf(form, uuid, position, key), token)) return undefined;
+  return { emailId: emailIdOf(uuid), position };
+}
+
 const UUID_OCTETS = 16;
 const TOKEN_OCTETS = 16;
 const POSITION_OCTETS = 2;
@@ -71,10 +106,10 @@ const ENCODED_LENGTHS = new Set(
 );
 
 // The token does not cover the domain: bounces to bounce.D must stay readable after D moves to the service's own name.
-function tokenOf(uuid: Uint8Array, position: number | undefined, key: ReturnPathKey): Buffer {
+function tokenOf(form: Form, uuid: Uint8Array, position: number | undefined, key: ReturnPathKey): Buffer {
   const hmac = createHmac("sha256", key);
-  if (position === undefined) hmac.update("posthorn return path 1\0").update(uuid);
-  else hmac.update("posthorn return path 2\0").update(uuid).update(octetsOf(position));
+  if (position === undefined) hmac.update(`${form.sharedLabel}\0`).update(uuid);
+  else hmac.update(`${form.label}\0`).update(uuid).update(octetsOf(position));
   return hmac.digest().subarray(0, TOKEN_OCTETS);
 }
 
@@ -82,8 +117,8 @@ function tokenOf(uuid: Uint8Array, position: number | undefined, key: ReturnPath
  * Hides or reveals a position: a plain 7 would tell a recipient who sees two addresses in the header that there are blind copies. As in SIV
  * mode, the mask depends on the token, and the token on the position, so that each recipient keeps one address for all attempts.
  */
-function masked(position: number, token: Uint8Array, key: ReturnPathKey): Buffer {
-  const mask = createHmac("sha256", key).update("posthorn return path 2 mask\0").update(token).digest();
+function masked(form: Form, position: number, token: Uint8Array, key: ReturnPathKey): Buffer {
+  const mask = createHmac("sha256", key).update(`${form.label} mask\0`).update(token).digest();
   return octetsOf(position ^ mask.readUInt16BE());
 }
 

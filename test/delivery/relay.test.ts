@@ -72,7 +72,7 @@ test("the relay gets mail over TLS after AUTH, and the email is reported as sent
   assert.deepEqual(relayed.map(({ to }) => to.sort().join()).sort(), ["a@far.test", "b@away.test", "c@far.test"]);
   for (const { user, secure, raw } of relayed) {
     assert.deepEqual([user, secure], ["post horn", true]);
-    assert.match(raw, /^X-Posthorn-Copy: rp-[a-z2-7]{55}\r\nDKIM-Signature: /);
+    assert.match(raw, /^X-Posthorn-Copy: cp-[a-z2-7]{55}\r\nDKIM-Signature: /);
   }
   assert.ok(logins.every(({ secure }) => secure));
   const email = await getEmail(testbed, id);

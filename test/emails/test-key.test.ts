@@ -42,7 +42,7 @@ test("any other mailbox name is delivered, only to the local mailbox", async () 
   const message = readFileSync(join(folder, name!), "latin1");
   assert.match(
     message,
-    /^Return-Path: <.+>\r\nDelivered-To: anybody@there\.test\r\nX-Posthorn-Copy: rp-.+\r\nDKIM-Signature: /,
+    /^Return-Path: <.+>\r\nDelivered-To: anybody@there\.test\r\nX-Posthorn-Copy: cp-.+\r\nDKIM-Signature: /,
   );
 });
 

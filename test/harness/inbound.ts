@@ -1,6 +1,6 @@
 /** Helpers for tests of inbound mail: a testbed whose domain receives, an SMTP client, and return paths with valid tokens. */
 import { createTransport } from "nodemailer";
-import { makeReturnPath, makeSharedReturnPath } from "../../src/mail/return-path.ts";
+import { makeCopyToken, makeReturnPath, makeSharedReturnPath } from "../../src/mail/return-path.ts";
 import { createSecrets } from "../../src/postgres/sealing.ts";
 import { testSecret } from "./program.ts";
 import { senderDomain, startTestbed, type Testbed, type TestbedOptions, type WireEvent } from "./testbed.ts";
@@ -49,6 +49,11 @@ const key = createSecrets(testSecret).derive("return path v1");
 /** The return path of a recipient of an email, as delivery generates it; by default of the first one. */
 export function returnPathOf(emailId: string, position = 0): string {
   return makeReturnPath({ emailId, position, domain, key });
+}
+
+/** The token in the header field of a recipient's copy. */
+export function copyTokenOf(emailId: string, position = 0): string {
+  return makeCopyToken({ emailId, position, key });
 }
 
 /** The return path of an email as earlier releases generated it, the same for all of its recipients. */

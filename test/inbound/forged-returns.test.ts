@@ -1,7 +1,9 @@
 /** A recipient of an email cannot report on another one: each copy has a return path and a token of its own. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
+import { fromWireId } from "../../src/postgres/ids.ts";
 import {
+  copyTokenOf,
   deliverInbound,
   feedbackAddress,
   type InboundTestbed,
@@ -98,10 +100,10 @@ test("each recipient has a transaction and a return path of its own, and copies 
   const texts = copies.map(({ data }) => data.toString("latin1"));
   for (const [i, text] of texts.entries()) {
     const [first, second] = text.split("\r\n");
-    assert.equal(first, `X-Posthorn-Copy: ${returnPathOf(id, i).split("@")[0]}`);
+    assert.equal(first, `X-Posthorn-Copy: ${copyTokenOf(id, i)}`);
     assert.match(second!, /^DKIM-Signature: /);
     assert.doesNotMatch(/h=[^;]*;/s.exec(text)![0], /posthorn/i, "the field of the copy is not signed");
-    assert.doesNotMatch(text, /hidden|bcc/i);
+    assert.doesNotMatch(text, /hidden@|^bcc:/im);
   }
   const rest = texts.map((text) => text.slice(text.indexOf("\r\n")));
   assert.deepEqual(rest, [rest[0], rest[0], rest[0]]);
@@ -127,6 +129,26 @@ test("a bounce that a recipient forges about the others moves only the recipient
     await assert.rejects(deliverInbound(testbed, { from: "", to, raw: dsn({ named: victim }) }), /550 5\.1\.1/);
 });
 
+test("the token in a copy that a recipient forwards is not an address for bounces", async () => {
+  const { id } = await sent();
+  for (const local of [copyTokenOf(id, 1), copyTokenOf(id, 1).replace("cp-", "rp-")]) {
+    const to = `${local}@${returnPathOf(id).split("@")[1]}`;
+    await assert.rejects(deliverInbound(testbed, { from: "", to, raw: dsn({ named: victim }) }), /550 5\.1\.1/);
+  }
+});
+
+test("a bounce that arrives before the outcome of its attempt is stored is asked for again", async () => {
+  const { id } = await sent();
+  const { sql } = testbed.database;
+  const emailId = fromWireId("email", id)!;
+  await sql`update recipients set status = 'delayed' where email_id = ${emailId} and position = 1`;
+  const report = { from: "", to: returnPathOf(id, 1), raw: dsn({ named: victim }) };
+  await assert.rejects(deliverInbound(testbed, report), /451 4\.3\.0/);
+  await sql`update recipients set status = 'delivered' where email_id = ${emailId} and position = 1`;
+  await deliverInbound(testbed, report);
+  assert.equal((await statuses(id))[victim], "BOUNCED");
+});
+
 test("a complaint that a recipient forges about the others moves only the recipient itself", async () => {
   const { id, copyOf } = await sent();
   const own = copyOf(attacker).data.toString();
@@ -149,7 +171,7 @@ test("a complaint without a valid token changes nothing and is listed for the wo
   const bare = copyOf(attacker)
     .data.toString()
     .replace(/^X-Posthorn-Copy.*\r\n/, "");
-  const forged = bare.replace(/^/, `X-Posthorn-Copy: rp-${"b".repeat(55)}\r\n`);
+  const forged = bare.replace(/^/, `X-Posthorn-Copy: cp-${"b".repeat(55)}\r\n`);
   for (const named of [victim, hidden])
     await deliverInbound(testbed, { to: feedbackAddress, raw: arf({ named, copy: bare }) });
   await deliverInbound(testbed, { to: feedbackAddress, raw: arf({ named: victim, copy: forged }) });

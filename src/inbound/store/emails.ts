@@ -29,6 +29,8 @@ export type ReturnedEmail = ParentEmail & {
 export type ReturnedRecipient = {
   position: number;
   address: string;
+  /** It has no final outcome yet. */
+  open: boolean;
   attempts: number;
   /** The last attempt was made too long ago for a bounce: by service time, of which settled recipients have the last attempt in due_at. */
   expired: boolean;
@@ -48,7 +50,7 @@ export async function findReturned(sql: Sql, emailId: string): Promise<ReturnedE
       select * from emails where workspace_id = w.id and id = ${emailId} offset 0) e limit 1`;
   if (!email) return undefined;
   const recipients = await sql<ReturnedEmail["recipients"]>`
-    select position, address, attempts, due_at < (select service_time()) - ${`${bouncesWithinDays} days`}::interval as expired from recipients
+    select position, address, attempts, status in ('queued', 'delayed') as open, due_at < (select service_time()) - ${`${bouncesWithinDays} days`}::interval as expired from recipients
     where workspace_id = ${email.workspaceId} and email_id = ${emailId} order by position`;
   return { ...email, recipients };
 }

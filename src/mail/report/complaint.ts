@@ -1,7 +1,7 @@
 /** Reads abuse reports (ARF, RFC 5965), which receivers send when a recipient marks a message as spam. Called by message/digest.ts. */
 import { type Field, fieldOf, type ReadMessage } from "../message/read.ts";
 import { parseMessageIds } from "../message-id.ts";
-import { copyField, findReturnPaths } from "../return-path.ts";
+import { copyField, findTokens } from "../return-path.ts";
 import { fieldGroups, headerFields, typedAddress } from "./fields.ts";
 
 export type ComplaintReport = {
@@ -53,5 +53,5 @@ function word(text: string): string {
 function returnPathsIn(fields: readonly Field[], header: readonly Field[]): string[] {
   const named = [copyField.toLowerCase(), "return-path"].map((name) => fieldOf(header, name));
   const others = [...fields, ...header].map(({ value }) => value);
-  return [...new Set(findReturnPaths([...named, ...others].join("\n").toLowerCase()))].slice(0, 20);
+  return [...new Set(findTokens([...named, ...others].join("\n").toLowerCase()))].slice(0, 20);
 }
