@@ -92,6 +92,19 @@ test("an owner whose messages overran does not get the last thread", async () =>
   await Promise.all(bad);
 });
 
+test("the large messages of a heavy owner rest after each other, and those of others run meanwhile", async () => {
+  const { digest } = start({ threads: 1, cpuMs: 60_000 });
+  const order: string[] = [];
+  const read = (owner: string, raw: Buffer) => digest(owner, raw).then(() => order.push(owner));
+  const first = read("heavy", costly);
+  const second = read("heavy", costly);
+  await first;
+  // Without the rest, the second message would have the thread by now.
+  const large = Buffer.concat([small, Buffer.alloc(300_000, "Hello\r\n")]);
+  await Promise.all([second, read("calm", large)]);
+  assert.deepEqual(order, ["heavy", "calm", "heavy"]);
+});
+
 test("a message that waits too long for a thread is late, which is not its fault", async () => {
   const { digest, overruns } = start({ threads: 1, cpuMs: 60_000, queueMs: 200 });
   await until("the thread has started", async () => (await digest("a", small)).kind === "done");
