@@ -16,13 +16,15 @@ export type KeyPair = {
   privateKeyPem: string;
 };
 
-export type KeyMaker = (workspaceId: string) => Promise<[KeyPair, KeyPair]>;
+/** `check` runs before the keys are made and may throw. A refused request costs not even that. */
+export type KeyMaker = (workspaceId: string, check?: () => Promise<void>) => Promise<[KeyPair, KeyPair]>;
 
 export function createKeyMaker(options: { maxWaiting?: number } = {}): KeyMaker {
   const { maxWaiting = 10 } = options;
   const gate = createBudget({ total: 1 });
-  return (owner) =>
+  return (owner, check = async () => {}) =>
     runOrRefuse({ budget: gate, owner, maxWaiting, refusal: tooMany }, async () => {
+      await check();
       if (gate.waiting() === 0) return await Promise.all([makePair(), makePair()]);
       const startedAtMs = performance.now();
       const pairs: [KeyPair, KeyPair] = [await makePair(), await makePair()];

@@ -42,10 +42,11 @@ export function createRegistrar(deps: RegistrarDeps): Registrar {
   async function prepare(request: RegisterRequest): Promise<NewDomain> {
     const { workspaceId } = request;
     const { domain, mailFromLabel } = readNames(request, deps.zone);
-    // Checked before the keys are made: a duplicate request must not cost the CPU time of two RSA keys.
-    if (await findDomain(deps.sql, workspaceId, domain)) throw alreadyRegistered(domain);
-    await deps.quotas?.check(workspaceId, "domains");
-    const pairs = await deps.makeKeys(workspaceId);
+    const pairs = await deps.makeKeys(workspaceId, async () => {
+      // Such a request must not cost the CPU time of two RSA keys.
+      if (await findDomain(deps.sql, workspaceId, domain)) throw alreadyRegistered(domain);
+      await deps.quotas?.check(workspaceId, "domains");
+    });
     const token = makeToken();
     return {
       id: makeUuid(deps.nowMs()),
