@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
-import { createEmailStore } from "../../emails/store/emails.ts";
+import { createEmailStore, type NewEmail } from "../../emails/store/emails.ts";
+import { systemKeyId } from "../../keys/store.ts";
 import { resumptionNotice, suspensionNotice, warningNotice } from "../notice-text.ts";
 import { findOffenders, foldOutcomes, markHandled, warn } from "./brakes.ts";
 import { resume, suspend } from "./standing.ts";
@@ -19,8 +20,8 @@ async function foldAll(): Promise<void> {
   while (await foldOutcomes(database.sql, limits));
 }
 
-async function makeEmail(workspaceId: string, test = false): Promise<string> {
-  const email = newEmail(workspaceId, ["a@there.test"], { test });
+async function makeEmail(workspaceId: string, extra: Partial<NewEmail> = {}): Promise<string> {
+  const email = newEmail(workspaceId, ["a@there.test"], extra);
   await createEmailStore(database.sql).accept(email);
   return email.id;
 }
@@ -48,7 +49,7 @@ describe("outcomes", () => {
   it("are counted once by nodes that fold at the same time, in steps, without test mail", async () => {
     const workspaceId = await makeWorkspace(database.sql);
     const emailId = await makeEmail(workspaceId);
-    const testId = await makeEmail(workspaceId, true);
+    const testId = await makeEmail(workspaceId, { test: true });
     for (let i = 0; i < 10; i++) {
       await addEvents(workspaceId, emailId, "email.delivered", 60);
       await addEvents(workspaceId, emailId, "email.bounced", 5);
@@ -62,6 +63,16 @@ describe("outcomes", () => {
     assert.deepEqual([sum(0), sum(1), sum(2)], [650, 50, 10]);
     assert.ok(steps.length > 3, JSON.stringify(steps));
     assert.equal(warning?.figure, "complaints");
+  });
+
+  it("of mail that Posthorn itself sends do not count", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const systemMail = await makeEmail(workspaceId, { keyId: systemKeyId });
+    await addEvents(workspaceId, systemMail, "email.bounced", 150);
+    await addEvents(workspaceId, systemMail, "email.complained", 20);
+    await addEvents(workspaceId, await makeEmail(workspaceId), "email.delivered", 3);
+    await foldAll();
+    assert.deepEqual((await recordOf(workspaceId)).steps, [[3, 0, 0]]);
   });
 
   it("over a limit are found until the workspace is warned, once", async () => {

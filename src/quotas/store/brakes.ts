@@ -1,5 +1,6 @@
 /** Counts the outcomes of each workspace's last recipients, and finds workspaces over a limit of the abuse brake. Reads the event log by
  * number, like the statistics: every event counts once, on whatever node. Called by ../brake-loop.ts. */
+import { systemKeyId } from "../../keys/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { addSteps, judgeSteps, type Step, type Warning } from "../rules/brake.ts";
 import { type Notice, noticed } from "./notices.ts";
@@ -54,17 +55,18 @@ async function lockRecords(tx: Sql, limit: number): Promise<LockedRecord[]> {
     where greatest(b.events_to, c.oldest - 1) <> c.last order by b.folded_at limit ${limit} for update of b skip locked`;
 }
 
-/** Outcomes of 100 events at a time, in order. Mail of test keys does not count: it never leaves the machine. Primary keys. */
+/** Outcomes of 100 events at a time, in order. Mail of test keys does not count: it never leaves the machine. Neither does mail of Posthorn
+ * itself: the tenants that cause it are not the workspace that sends it. Primary keys. */
 async function readSteps(tx: Sql, records: readonly LockedRecord[], limit: number): Promise<NewSteps[]> {
   return await tx<NewSteps[]>`
     select k.workspace_id as "workspaceId", max(e.number) as "upTo", count(*)::int as rows,
-      count(*) filter (where e.type <> 'email.complained' and m.test = false)::int as recipients,
-      count(*) filter (where e.type = 'email.bounced' and m.test = false)::int as bounces,
-      count(*) filter (where e.type = 'email.complained' and m.test = false)::int as complaints
+      count(*) filter (where e.type <> 'email.complained' and m.counts)::int as recipients,
+      count(*) filter (where e.type = 'email.bounced' and m.counts)::int as bounces,
+      count(*) filter (where e.type = 'email.complained' and m.counts)::int as complaints
     from unnest(${records.map((r) => r.workspaceId)}::uuid[], ${records.map((r) => r.eventsTo)}::bigint[]) as k(workspace_id, after)
     cross join lateral (select number, type, email_id from events where workspace_id = k.workspace_id and number > k.after
       order by number limit ${limit}) e
-    left join lateral (select test from emails where workspace_id = k.workspace_id and id = e.email_id
+    left join lateral (select not test and key_id is distinct from ${systemKeyId}::uuid as counts from emails where workspace_id = k.workspace_id and id = e.email_id
       and e.type in ('email.delivered', 'email.sent', 'email.bounced', 'email.complained') limit 1) m on true
     group by k.workspace_id, (e.number - k.after - 1) / 100 order by k.workspace_id, min(e.number)`;
 }
