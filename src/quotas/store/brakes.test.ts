@@ -27,11 +27,17 @@ async function makeEmail(workspaceId: string, extra: Partial<NewEmail> = {}): Pr
 }
 
 /** Appends events of one type about an email. */
-async function addEvents(workspaceId: string, emailId: string, type: string, count: number): Promise<void> {
+async function addEvents(
+  workspaceId: string,
+  emailId: string,
+  type: string,
+  count: number,
+  payload: object = {},
+): Promise<void> {
   await database.sql`
     with bump as (update event_counters set last = last + ${count} where workspace_id = ${workspaceId} returning last - ${count} as base)
     insert into events (workspace_id, number, id, type, email_id, payload, created_at)
-    select ${workspaceId}, base + n, gen_random_uuid(), ${type}, ${emailId}::uuid, '{}', stamp_time() from bump, generate_series(1, ${count}::int) n`;
+    select ${workspaceId}, base + n, gen_random_uuid(), ${type}, ${emailId}::uuid, ${JSON.stringify(payload)}::text::jsonb, stamp_time() from bump, generate_series(1, ${count}::int) n`;
 }
 
 async function recordOf(workspaceId: string) {
@@ -73,6 +79,16 @@ describe("outcomes", () => {
     await addEvents(workspaceId, await makeEmail(workspaceId), "email.delivered", 3);
     await foldAll();
     assert.deepEqual((await recordOf(workspaceId)).steps, [[3, 0, 0]]);
+  });
+
+  it("count reports of abuse, not reports that mail is not spam or fails authentication", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const emailId = await makeEmail(workspaceId);
+    for (const feedbackType of ["abuse", "fraud", "virus", "other", "not-spam", "auth-failure"])
+      await addEvents(workspaceId, emailId, "email.complained", 2, { feedbackType });
+    await addEvents(workspaceId, emailId, "email.complained", 1);
+    await foldAll();
+    assert.deepEqual((await recordOf(workspaceId)).steps, [[0, 0, 9]]);
   });
 
   it("over a limit are found until the workspace is warned, once", async () => {

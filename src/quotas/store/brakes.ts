@@ -62,13 +62,19 @@ async function readSteps(tx: Sql, records: readonly LockedRecord[], limit: numbe
     select k.workspace_id as "workspaceId", max(e.number) as "upTo", count(*)::int as rows,
       count(*) filter (where e.type <> 'email.complained' and m.counts)::int as recipients,
       count(*) filter (where e.type = 'email.bounced' and m.counts)::int as bounces,
-      count(*) filter (where e.type = 'email.complained' and m.counts)::int as complaints
+      count(*) filter (where e.type = 'email.complained' and m.counts and ${isComplaint(tx)})::int as complaints
     from unnest(${records.map((r) => r.workspaceId)}::uuid[], ${records.map((r) => r.eventsTo)}::bigint[]) as k(workspace_id, after)
-    cross join lateral (select number, type, email_id from events where workspace_id = k.workspace_id and number > k.after
+    cross join lateral (select number, type, email_id, payload from events where workspace_id = k.workspace_id and number > k.after
       order by number limit ${limit}) e
     left join lateral (select not test and key_id is distinct from ${systemKeyId}::uuid as counts from emails where workspace_id = k.workspace_id and id = e.email_id
       and e.type in ('email.delivered', 'email.sent', 'email.bounced', 'email.complained') limit 1) m on true
     group by k.workspace_id, (e.number - k.after - 1) / 100 order by k.workspace_id, min(e.number)`;
+}
+
+/** Feedback types (RFC 5965) by which a recipient complains. Others report, for example, that mail is not spam, or that a DKIM signature is
+ * broken. Events of earlier versions may have no type. */
+function isComplaint(tx: Sql) {
+  return tx`coalesce(e.payload ->> 'feedbackType', '') in ('', 'abuse', 'fraud', 'virus', 'other')`;
 }
 
 /** The record after these steps. A new warning is handled, unless the workspace was warned within a day. */
