@@ -42,7 +42,11 @@ async function addEvents(
 
 async function recordOf(workspaceId: string) {
   const [row] = await database.sql<
-    { steps: number[][]; warning: { figure: string; count: number } | null; handled: boolean }[]
+    {
+      steps: [number, number, number, object?][];
+      warning: { figure: string; count: number } | null;
+      handled: boolean;
+    }[]
   >`
     select steps, warning, handled from sending_records where workspace_id = ${workspaceId}`;
   return row!;
@@ -65,7 +69,7 @@ describe("outcomes", () => {
     }
     await Promise.all([foldAll(), foldAll(), foldAll()]);
     const { steps, warning } = await recordOf(workspaceId);
-    const sum = (i: number) => steps.reduce((total, step) => total + step[i]!, 0);
+    const sum = (i: number) => steps.reduce((total, step) => total + Number(step[i]), 0);
     assert.deepEqual([sum(0), sum(1), sum(2)], [650, 50, 10]);
     assert.ok(steps.length > 3, JSON.stringify(steps));
     assert.equal(warning?.figure, "complaints");
@@ -89,6 +93,26 @@ describe("outcomes", () => {
     await addEvents(workspaceId, emailId, "email.complained", 1);
     await foldAll();
     assert.deepEqual((await recordOf(workspaceId)).steps, [[0, 0, 9]]);
+  });
+
+  it("of one recipient domain and its subdomains suffice for no warning", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const emailId = await makeEmail(workspaceId);
+    const complain = (domain: string, count: number) =>
+      addEvents(workspaceId, emailId, "email.complained", count, {
+        recipients: [`a@${domain}`],
+        feedbackType: "abuse",
+      });
+    await complain("rival.test", 10);
+    for (const label of ["a", "b", "c", "d"]) await complain(`${label}.Rival.test`, 3);
+    await addEvents(workspaceId, emailId, "email.bounced", 120, { recipients: ["x@rival.test"] });
+    await foldAll();
+    const { steps, warning } = await recordOf(workspaceId);
+    assert.equal(warning, null);
+    assert.deepEqual([steps[0]![2], Object.values(steps[0]![3]!).length], [22, 1]);
+    for (const domain of ["one.test", "two.test", "three.test"]) await complain(domain, 3);
+    await foldAll();
+    assert.deepEqual((await recordOf(workspaceId)).warning?.count, 9 + 4, "half as many as the others");
   });
 
   it("over a limit are found until the workspace is warned, once", async () => {

@@ -1,8 +1,10 @@
 /** Counts the outcomes of each workspace's last recipients, and finds workspaces over a limit of the abuse brake. Reads the event log by
  * number, like the statistics: every event counts once, on whatever node. Called by ../brake-loop.ts. */
+import { createHash } from "node:crypto";
+import { organizationalDomain } from "../../dns/name.ts";
 import { systemKeyId } from "../../keys/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { addSteps, judgeSteps, type Step, type Warning } from "../rules/brake.ts";
+import { addSteps, type DomainCounts, judgeSteps, type Step, type Warning } from "../rules/brake.ts";
 import { type Notice, noticed } from "./notices.ts";
 
 type LockedRecord = {
@@ -13,8 +15,14 @@ type LockedRecord = {
   handled: boolean;
   warnedLately: boolean;
 };
-type StoredStep = [recipients: number, bounces: number, complaints: number];
-type NewSteps = Step & { workspaceId: string; upTo: string; rows: number };
+type StoredStep = [recipients: number, bounces: number, complaints: number, domains?: DomainCounts];
+/** `from`: the recipient domain of each bounce and complaint. */
+type NewSteps = Step & {
+  workspaceId: string;
+  upTo: string;
+  rows: number;
+  from: [isComplaint: boolean, domain: string][];
+};
 
 export type FoldLimits = { workspaces: number; events: number };
 
@@ -58,11 +66,15 @@ async function lockRecords(tx: Sql, limit: number): Promise<LockedRecord[]> {
 /** Outcomes of 100 events at a time, in order. Mail of test keys does not count: it never leaves the machine. Neither does mail of Posthorn
  * itself: the tenants that cause it are not the workspace that sends it. Primary keys. */
 async function readSteps(tx: Sql, records: readonly LockedRecord[], limit: number): Promise<NewSteps[]> {
+  const isBounce = tx`(e.type = 'email.bounced' and m.counts)`;
+  const isComplaint = tx`(e.type = 'email.complained' and m.counts and ${complains(tx)})`;
+  const domain = tx`lower(substring(e.payload #>> '{recipients,0}' from '@([^@]*)$'))`;
   return await tx<NewSteps[]>`
     select k.workspace_id as "workspaceId", max(e.number) as "upTo", count(*)::int as rows,
       count(*) filter (where e.type <> 'email.complained' and m.counts)::int as recipients,
-      count(*) filter (where e.type = 'email.bounced' and m.counts)::int as bounces,
-      count(*) filter (where e.type = 'email.complained' and m.counts and ${isComplaint(tx)})::int as complaints
+      count(*) filter (where ${isBounce})::int as bounces, count(*) filter (where ${isComplaint})::int as complaints,
+      coalesce(jsonb_agg(jsonb_build_array(e.type = 'email.complained', ${domain}))
+        filter (where (${isBounce} or ${isComplaint}) and ${domain} <> ''), '[]') as "from"
     from unnest(${records.map((r) => r.workspaceId)}::uuid[], ${records.map((r) => r.eventsTo)}::bigint[]) as k(workspace_id, after)
     cross join lateral (select number, type, email_id, payload from events where workspace_id = k.workspace_id and number > k.after
       order by number limit ${limit}) e
@@ -73,23 +85,50 @@ async function readSteps(tx: Sql, records: readonly LockedRecord[], limit: numbe
 
 /** Feedback types (RFC 5965) by which a recipient complains. Others report, for example, that mail is not spam, or that a DKIM signature is
  * broken. Events of earlier versions may have no type. */
-function isComplaint(tx: Sql) {
+function complains(tx: Sql) {
   return tx`coalesce(e.payload ->> 'feedbackType', '') in ('', 'abuse', 'fraud', 'virus', 'other')`;
 }
 
 /** The record after these steps. A new warning is handled, unless the workspace was warned within a day. */
 function fold(record: LockedRecord, added: readonly NewSteps[]) {
-  const before = record.steps.map(([recipients, bounces, complaints]) => ({ recipients, bounces, complaints }));
-  const steps = addSteps(before, added);
+  const steps = addSteps(
+    record.steps.map(fromStored),
+    added.map(({ recipients, bounces, complaints, from }) => ({
+      recipients,
+      bounces,
+      complaints,
+      domains: byDomain(from),
+    })),
+  );
   const warning = judgeSteps(steps) ?? null;
   const isNew = warning !== null && record.warning === null && !record.warnedLately;
   return {
     workspace_id: record.workspaceId,
     events_to: added.at(-1)?.upTo ?? record.eventsTo,
-    steps: steps.map(({ recipients, bounces, complaints }): StoredStep => [recipients, bounces, complaints]),
+    steps: steps.map(toStored),
     warning,
     handled: isNew ? false : warning === null || record.handled,
   };
+}
+
+function fromStored([recipients, bounces, complaints, domains]: StoredStep): Step {
+  return { recipients, bounces, complaints, domains };
+}
+
+function toStored({ recipients, bounces, complaints, domains }: Step): StoredStep {
+  const hasDomains = Object.keys(domains ?? {}).length > 0;
+  return hasDomains ? [recipients, bounces, complaints, domains] : [recipients, bounces, complaints];
+}
+
+/** By organizational domain, because its owner can use any subdomain. Short hashes keep the stored steps small. */
+function byDomain(from: NewSteps["from"]): DomainCounts {
+  const counts: DomainCounts = {};
+  for (const [isComplaint, domain] of from) {
+    const key = createHash("sha256").update(organizationalDomain(domain)).digest("base64url").slice(0, 6);
+    const [bounces, complaints] = counts[key] ?? [0, 0];
+    counts[key] = isComplaint ? [bounces, complaints + 1] : [bounces + 1, complaints];
+  }
+  return counts;
 }
 
 export type Offender = {
