@@ -21,7 +21,7 @@ export function createBrakeLoop(deps: { sql: Sql; log: Log; clock: Clock; mode: 
     name: "counting bounces and complaints",
     async round() {
       const isBehind = await foldOutcomes(sql, atOnce);
-      for (const offender of await findOffenders(sql)) await brake(offender);
+      for (const offender of await findOffenders(sql, mode)) await brake(offender);
       return isBehind;
     },
   });

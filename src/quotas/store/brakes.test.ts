@@ -5,6 +5,7 @@ import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
 import { createEmailStore, type NewEmail } from "../../emails/store/emails.ts";
 import { systemKeyId } from "../../keys/store.ts";
 import { resumptionNotice, suspensionNotice, warningNotice } from "../notice-text.ts";
+import type { BrakeMode } from "../rules/brake.ts";
 import { findOffenders, foldOutcomes, markHandled, warn } from "./brakes.ts";
 import { resume, suspend } from "./standing.ts";
 
@@ -52,8 +53,8 @@ async function recordOf(workspaceId: string) {
   return row!;
 }
 
-const offendersOf = async (workspaceId: string) =>
-  (await findOffenders(database.sql)).filter((one) => one.workspaceId === workspaceId);
+const offendersOf = async (workspaceId: string, mode: BrakeMode = "new") =>
+  (await findOffenders(database.sql, mode)).filter((one) => one.workspaceId === workspaceId);
 
 describe("outcomes", () => {
   it("are counted once by nodes that fold at the same time, in steps, without test mail", async () => {
@@ -132,6 +133,48 @@ describe("outcomes", () => {
     await foldAll();
     assert.deepEqual(await offendersOf(workspaceId), []);
     assert.equal((await recordOf(workspaceId)).warning?.count, 150, "the figures that the dashboard shows go on");
+  });
+
+  it("of a warned workspace suspend it when the operator changes the mode, until it is suspended", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    await addEvents(workspaceId, await makeEmail(workspaceId), "email.bounced", 100);
+    await foldAll();
+    const [offender] = await offendersOf(workspaceId);
+    assert.equal(await warn(database.sql, warningNotice(offender!, offender!.warning, Date.now())), true);
+    assert.deepEqual(await offendersOf(workspaceId), []);
+    assert.equal((await offendersOf(workspaceId, "all")).length, 1);
+    const notice = suspensionNotice(offender!, "Bounces.", offender!.warning, Date.now());
+    await suspend(database.sql, { notice, reason: "Bounces.", automatic: true });
+    assert.deepEqual(await offendersOf(workspaceId, "all"), []);
+  });
+
+  it("over a limit again are reported when a day has passed since the last warning", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const emailId = await makeEmail(workspaceId);
+    const add = async (type: string, count: number) => {
+      await addEvents(workspaceId, emailId, type, count);
+      await foldAll();
+    };
+    const warnNow = async () => {
+      const [offender] = await offendersOf(workspaceId);
+      return offender ? await warn(database.sql, warningNotice(offender, offender.warning, Date.now())) : false;
+    };
+    const passDay = () =>
+      database.sql`update sending_records set warned_at = warned_at - interval '25 hours' where workspace_id = ${workspaceId}`;
+    await add("email.bounced", 100);
+    assert.equal(await warnNow(), true);
+    await add("email.delivered", 1200);
+    assert.equal((await recordOf(workspaceId)).warning, null);
+    await add("email.bounced", 150);
+    assert.equal(await warnNow(), false, "within a day");
+    await passDay();
+    assert.equal(await warnNow(), true, "without another bounce");
+    await passDay();
+    await add("email.delayed", 5);
+    assert.equal(await warnNow(), false, "no new outcome");
+    await add("email.bounced", 10);
+    assert.equal(await warnNow(), true, "still over the limit a day later");
+    assert.equal(await warnNow(), false);
   });
 
   it("start anew when the workspace is resumed", async () => {

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { organizationalDomain } from "../../dns/name.ts";
 import { systemKeyId } from "../../keys/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { addSteps, type DomainCounts, judgeSteps, type Step, type Warning } from "../rules/brake.ts";
+import { addSteps, type BrakeMode, type DomainCounts, judgeSteps, type Step, type Warning } from "../rules/brake.ts";
 import { type Notice, noticed } from "./notices.ts";
 
 type LockedRecord = {
@@ -58,7 +58,7 @@ export async function foldOutcomes(sql: Sql, limits: FoldLimits): Promise<boolea
 async function lockRecords(tx: Sql, limit: number): Promise<LockedRecord[]> {
   return await tx<LockedRecord[]>`
     select b.workspace_id as "workspaceId", greatest(least(b.events_to, c.last), c.oldest - 1) as "eventsTo", b.steps, b.warning, b.handled,
-      coalesce(b.warned_at > (select service_time()) - interval '1 day', false) as "warnedLately"
+      not ${notWarnedLately(tx)} as "warnedLately"
     from sending_records b join event_counters c using (workspace_id)
     where greatest(b.events_to, c.oldest - 1) <> c.last order by b.folded_at limit ${limit} for update of b skip locked`;
 }
@@ -89,7 +89,7 @@ function complains(tx: Sql) {
   return tx`coalesce(e.payload ->> 'feedbackType', '') in ('', 'abuse', 'fraud', 'virus', 'other')`;
 }
 
-/** The record after these steps. A new warning is handled, unless the workspace was warned within a day. */
+/** The record after these steps. A warning that is new, or that new outcomes confirm a day after the last one, is to be handled. */
 function fold(record: LockedRecord, added: readonly NewSteps[]) {
   const steps = addSteps(
     record.steps.map(fromStored),
@@ -101,7 +101,8 @@ function fold(record: LockedRecord, added: readonly NewSteps[]) {
     })),
   );
   const warning = judgeSteps(steps) ?? null;
-  const isNew = warning !== null && record.warning === null && !record.warnedLately;
+  const isConfirmed = !record.warnedLately && added.some(({ recipients, complaints }) => recipients + complaints > 0);
+  const isNew = warning !== null && (record.warning === null || isConfirmed);
   return {
     workspace_id: record.workspaceId,
     events_to: added.at(-1)?.upTo ?? record.eventsTo,
@@ -139,11 +140,15 @@ export type Offender = {
   warning: Warning;
 };
 
-/** Workspaces over a limit that were neither warned nor suspended yet. */
-export async function findOffenders(sql: Sql): Promise<Offender[]> {
+/** Workspaces over a limit that are to be suspended, or to be warned: a warning waits until a day after the last one. A workspace that was
+ * only warned is suspended when the mode changes. */
+export async function findOffenders(sql: Sql, mode: BrakeMode): Promise<Offender[]> {
+  const suspends = { all: sql`true`, new: sql`w.from_sign_up`, none: sql`false` }[mode];
   return await sql<Offender[]>`
     select b.workspace_id as "workspaceId", w.name, w.from_sign_up as "fromSignUp", w.suspended_at is not null as "isSuspended", b.warning
-    from sending_records b join workspaces w on w.id = b.workspace_id where not b.handled and b.warning is not null limit 100`;
+    from sending_records b join workspaces w on w.id = b.workspace_id
+    where b.warning is not null and case when ${suspends} then w.suspended_at is null or not b.handled
+      else not b.handled and ${notWarnedLately(sql)} end limit 100`;
 }
 
 /** Warns once, whichever node finds the workspace. */
@@ -151,10 +156,14 @@ export async function warn(sql: Sql, notice: Notice): Promise<boolean> {
   const rows = await sql<object[]>`
     with noted as (
       update sending_records set handled = true, warned_at = service_time()
-      where workspace_id = ${notice.workspaceId} and not handled and warning is not null returning 1
+      where workspace_id = ${notice.workspaceId} and not handled and warning is not null and ${notWarnedLately(sql)} returning 1
     ), ${noticed(sql, notice, sql`exists (select 1 from noted)`)}
     select 1 from event`;
   return rows.length > 0;
+}
+
+function notWarnedLately(sql: Sql) {
+  return sql`coalesce(warned_at <= (select service_time()) - interval '1 day', true)`;
 }
 
 export async function markHandled(sql: Sql, workspaceId: string): Promise<void> {
