@@ -11,7 +11,7 @@ import { suspend } from "./store/standing.ts";
 
 const everyMs = 2000;
 /** The size of one fold, small enough to keep its locks short. */
-const atOnce = { workspaces: 100, events: 5000 };
+const atOnce = { workspaces: 100, events: 5000, restMs: everyMs };
 
 export function createBrakeLoop(deps: { sql: Sql; log: Log; clock: Clock; mode: BrakeMode; onEvent(): void }) {
   const { sql, log, clock, mode } = deps;

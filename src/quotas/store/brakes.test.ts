@@ -15,7 +15,7 @@ before(async () => {
 });
 after(async () => await database.drop());
 
-const limits = { workspaces: 50, events: 500 };
+const limits = { workspaces: 50, events: 500, restMs: 0 };
 
 async function foldAll(): Promise<void> {
   while (await foldOutcomes(database.sql, limits));
@@ -193,6 +193,28 @@ describe("outcomes", () => {
     await addEvents(workspaceId, emailId, "email.bounced", 100);
     await foldAll();
     assert.equal((await offendersOf(workspaceId)).length, 1, "the brake works again");
+  });
+
+  it("are folded in turns with a pause, so that active workspaces do not keep the loop busy", async () => {
+    await foldAll();
+    const workspaceIds = await Promise.all(Array.from({ length: 3 }, () => makeWorkspace(database.sql)));
+    const emailIds = await Promise.all(workspaceIds.map((id) => makeEmail(id)));
+    const addAll = (count: number) =>
+      Promise.all(workspaceIds.map((id, i) => addEvents(id, emailIds[i]!, "email.delivered", count)));
+    const resting = { workspaces: 2, events: 50, restMs: 3_600_000 };
+    const deliveredTo = async () =>
+      (await Promise.all(workspaceIds.map(recordOf))).map(({ steps }) => steps[0]?.[0] ?? 0);
+    await addAll(1);
+    assert.equal(await foldOutcomes(database.sql, resting), true);
+    await addAll(1);
+    assert.equal(await foldOutcomes(database.sql, resting), false, "only the third workspace is left");
+    assert.deepEqual((await deliveredTo()).toSorted(), [1, 1, 2]);
+    await addAll(50);
+    while (await foldOutcomes(database.sql, resting));
+    assert.ok(
+      (await deliveredTo()).every((count) => count >= 50),
+      "many events do not wait",
+    );
   });
 
   it("of a workspace that an earlier version created start with its last 20,000 events", async () => {

@@ -24,7 +24,9 @@ type NewSteps = Step & {
   from: [isComplaint: boolean, domain: string][];
 };
 
-export type FoldLimits = { workspaces: number; events: number };
+/** `restMs`: a workspace is folded again after this time, or when `events` wait. Otherwise, with many active workspaces, each fold would
+ * find new events, and the loop would never pause. */
+export type FoldLimits = { workspaces: number; events: number; restMs: number };
 
 /** True: more events are left to count; call again at once. Records and figures change in one statement under a lock on the record, so a
  * killed process counts nothing twice. */
@@ -34,7 +36,7 @@ export async function foldOutcomes(sql: Sql, limits: FoldLimits): Promise<boolea
     insert into sending_records (workspace_id, events_to) select workspace_id, greatest(last - 20000, 0) from event_counters c
     where not exists (select 1 from sending_records b where b.workspace_id = c.workspace_id) on conflict do nothing`;
   return await sql.begin(async (tx) => {
-    const locked = await lockRecords(tx, limits.workspaces);
+    const locked = await lockRecords(tx, limits);
     if (locked.length === 0) return false;
     const added = await readSteps(tx, locked, limits.events);
     const changed = locked.map((record) =>
@@ -55,12 +57,14 @@ export async function foldOutcomes(sql: Sql, limits: FoldLimits): Promise<boolea
 }
 
 /** Records with new events, skipping those that another node folds. A log that lost its end continues at its new end. */
-async function lockRecords(tx: Sql, limit: number): Promise<LockedRecord[]> {
+async function lockRecords(tx: Sql, limits: FoldLimits): Promise<LockedRecord[]> {
   return await tx<LockedRecord[]>`
     select b.workspace_id as "workspaceId", greatest(least(b.events_to, c.last), c.oldest - 1) as "eventsTo", b.steps, b.warning, b.handled,
       not ${notWarnedLately(tx)} as "warnedLately"
     from sending_records b join event_counters c using (workspace_id)
-    where greatest(b.events_to, c.oldest - 1) <> c.last order by b.folded_at limit ${limit} for update of b skip locked`;
+    where greatest(b.events_to, c.oldest - 1) <> c.last
+      and (b.folded_at <= (select service_time()) - ${limits.restMs} * interval '1 millisecond' or c.last - b.events_to >= ${limits.events})
+    order by b.folded_at limit ${limits.workspaces} for update of b skip locked`;
 }
 
 /** Outcomes of 100 events at a time, in order. Mail of test keys does not count: it never leaves the machine. Neither does mail of Posthorn
