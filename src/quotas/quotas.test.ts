@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { until } from "../../test/harness/wait.ts";
 import { createEmailStore } from "../emails/store/emails.ts";
 import { insertKey, makeKeySecret } from "../keys/store.ts";
 import { createClock } from "../ops/clock.ts";
@@ -144,6 +145,31 @@ describe("stored bytes", () => {
     await database.sql.unsafe(`drop table ${partitionOf("email_contents", scheduledAt.getTime()).name}`);
     await Promise.all([forgetDroppedContent(database.sql), forgetDroppedContent(database.sql)]);
     assert.equal(await used(), 700);
+  });
+});
+
+describe("dropped content", () => {
+  it("of a workspace whose count is in use does not hold the counts of others", async () => {
+    const { sql } = database;
+    const ids = await Promise.all(Array.from({ length: 12 }, () => makeWorkspace(sql)));
+    const store = createEmailStore(sql);
+    const scheduledAt = new Date(Date.now() + 25 * 86_400_000);
+    for (const id of ids) await store.accept(newEmail(id, ["a@there.test"], { sizeBytes: 300, scheduledAt }));
+    await sql.unsafe(`drop table ${partitionOf("email_contents", scheduledAt.getTime()).name}`);
+    let forgetting: Promise<void> | undefined;
+    await sql.begin(async (tx) => {
+      await tx`select 1 from workspace_usage where workspace_id = ${ids[6]!} for update`;
+      forgetting = forgetDroppedContent(sql);
+      await until("housekeeping to wait for the workspace", async () => {
+        const rows = await sql`
+          select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+        return rows.length > 0;
+      });
+      await tx`select 1 from workspace_usage where workspace_id = any(${ids}::uuid[]) for update nowait`;
+    });
+    await forgetting;
+    const used = await readUsage(sql, ids);
+    assert.deepEqual(new Set(used.map((one) => one.used.storedBytes)), new Set([0]));
   });
 });
 

@@ -136,6 +136,33 @@ describe("the quota of emails per hour", () => {
   });
 });
 
+describe("a deadlock", () => {
+  it("with another transaction does not fail the call: it is repeated", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const quotas = withHour(100);
+    await acceptAll([newEmail(workspaceId, people(1))], quotas);
+    const idempotency = { key: "order-9", requestHash: "h", keptForMs: 3_600_000 };
+    let refusals: Promise<unknown[]> | undefined;
+    await database.sql.begin(async (tx) => {
+      // PostgreSQL ends the transaction that looks for a deadlock first.
+      await tx`set local deadlock_timeout = '60s'`;
+      await tx`select 1 from workspace_usage where workspace_id = ${workspaceId} for update`;
+      refusals = acceptAll([newEmail(workspaceId, people(1), { idempotency })], quotas);
+      refusals.catch(() => {});
+      // Waits for the key of the call while the call waits for the count.
+      await tx.unsafe(`do $$ begin
+        while not exists (select 1 from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))) loop
+          perform pg_sleep(0.01);
+        end loop;
+        insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
+          values ('${workspaceId}', 'order-9', 'other', '${workspaceId}', service_time() - interval '1 hour');
+      end $$`);
+    });
+    assert.deepEqual(await refusals, [undefined]);
+    assert.equal((await usedBy(workspaceId)).emailsPerHour, 2);
+  });
+});
+
 describe("the quota of stored bytes", () => {
   it("refuses without a time to come back", async () => {
     const workspaceId = await makeWorkspace(database.sql);

@@ -127,17 +127,21 @@ export function refusalOf({ refusal, suspendedReason, limits, hourLeftMs, dayLef
   return quotaExceeded(refusal, limits[refusal] ?? 0, retryAfterMs);
 }
 
-/** Repeats a write that failed because another one was counted at the same time. The repeat sees that count. */
+/** Repeats a write that failed because another one was counted at the same time. The repeat sees that count. Also repeats one that
+ * PostgreSQL ended to resolve a deadlock. */
 export async function repeatedOnRace<T>(write: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await write();
     } catch (error) {
-      const { constraint } = error as { constraint?: string };
-      if (!(constraint === "quota_hour" || constraint === "quota_day") || tries === mostTries) throw error;
+      const { code, constraint } = error as { code?: string; constraint?: string };
+      const isRace = code === deadlock || constraint === "quota_hour" || constraint === "quota_day";
+      if (!isRace || tries === mostTries) throw error;
     }
   }
 }
+
+const deadlock = "40P01";
 
 /** Each repeat means that another statement has used a part of the rest of the quota, so there are few. */
 const mostTries = 20;
