@@ -107,13 +107,32 @@ describe("notices", () => {
     assert.deepEqual(await eventsOf(workspaceId), Array(2).fill("workspace.quota QUOTA_KIND_KEYS 100"));
   });
 
+  it("of a limit of 0 come when it refuses a call, not before", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    await setQuota(database.sql, workspaceId, { keys: 0, webhooks: 0, inboundPerHour: 0 });
+    await createEmailStore(database.sql).accept(newEmail(workspaceId, ["a@there.test"]));
+    const quotas = quotasOf();
+    await quotas.reviewNow([workspaceId]);
+    assert.deepEqual(await eventsOf(workspaceId), []);
+    assert.ok(!(await findNearLimits(database.sql, noDefaults)).includes(workspaceId));
+    await assert.rejects(quotas.check(workspaceId, "keys"), /quota of 0/);
+    await assert.rejects(
+      quotas.adding(workspaceId, "webhooks", async () => {}),
+      /quota of 0/,
+    );
+    const expected = ["workspace.quota QUOTA_KIND_KEYS 100", "workspace.quota QUOTA_KIND_WEBHOOKS 100"];
+    await until("the notices", async () => (await eventsOf(workspaceId)).length === 2);
+    assert.deepEqual((await eventsOf(workspaceId)).toSorted(), expected);
+  });
+
   it("are mailed to each owner with an idempotency key, and wait while mail cannot be sent", async () => {
     const workspaceId = await makeWorkspace(database.sql, "Shop");
     await database.sql`delete from owner_mails`;
     const personId = makeUuid(Date.now());
     await database.sql`insert into people (id, email, name) values (${personId}, 'ann@there.test', 'Ann')`;
     await addFirstOwner(database.sql, { workspaceId, id: makeUuid(Date.now()), personId, email: "ann@there.test" });
-    await setQuota(database.sql, workspaceId, { keys: 0 });
+    await setQuota(database.sql, workspaceId, { keys: 1 });
+    await insertKey(database.sql, addKey(workspaceId));
     await quotasOf().reviewNow([workspaceId]);
     const sent: { to: string; subject: string; idempotencyKey: string }[] = [];
     let canSend = false;
@@ -126,7 +145,7 @@ describe("notices", () => {
     await sendOwnerMails(deps);
     assert.deepEqual(
       sent.map(({ to, subject }) => [to, subject]),
-      [["ann@there.test", "Shop: the quota of 0 API keys is used up"]],
+      [["ann@there.test", "Shop: the quota of 1 API keys is used up"]],
     );
     assert.match(sent[0]!.idempotencyKey, /^owner-mail-[0-9a-f-]{36}-ann@there\.test$/);
   });
