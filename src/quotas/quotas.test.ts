@@ -151,6 +151,26 @@ describe("notices", () => {
   });
 });
 
+describe("mail to owners", () => {
+  it("that waits for more than a day is deleted and not sent", async () => {
+    const { sql } = database;
+    await sql`delete from owner_mails`;
+    const workspaceId = await makeWorkspace(sql);
+    await setQuota(sql, workspaceId, { keys: 1 });
+    await insertKey(sql, addKey(workspaceId));
+    await quotasOf().reviewNow([workspaceId]);
+    await sql`update owner_mails set created_at = created_at - interval '25 hours'`;
+    await sql`insert into owner_mails (id, workspace_id, subject, body, created_at)
+      values (${makeUuid(Date.now())}, ${workspaceId}, 'Recent', '', service_time() - interval '23 hours')`;
+    const mail = { canSend: async () => false, send: async () => {} };
+    await sendOwnerMails({ sql, log: silentLog(), mail });
+    assert.deepEqual(
+      (await readOwnerMails(sql)).map(({ subject }) => subject),
+      ["Recent"],
+    );
+  });
+});
+
 describe("stored bytes", () => {
   it("are subtracted when the partition of the content is dropped, once", async () => {
     const workspaceId = await makeWorkspace(database.sql);
