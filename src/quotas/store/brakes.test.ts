@@ -15,7 +15,7 @@ before(async () => {
 });
 after(async () => await database.drop());
 
-const limits = { workspaces: 50, events: 500, restMs: 0 };
+const limits = { workspaces: 50, events: 500, restMs: 0, systemKeyId };
 
 async function foldAll(): Promise<void> {
   while (await foldOutcomes(database.sql, limits));
@@ -201,7 +201,7 @@ describe("outcomes", () => {
     const emailIds = await Promise.all(workspaceIds.map((id) => makeEmail(id)));
     const addAll = (count: number) =>
       Promise.all(workspaceIds.map((id, i) => addEvents(id, emailIds[i]!, "email.delivered", count)));
-    const resting = { workspaces: 2, events: 50, restMs: 3_600_000 };
+    const resting = { workspaces: 2, events: 50, restMs: 3_600_000, systemKeyId };
     const deliveredTo = async () =>
       (await Promise.all(workspaceIds.map(recordOf))).map(({ steps }) => steps[0]?.[0] ?? 0);
     await addAll(1);

@@ -2,7 +2,6 @@
  * number, like the statistics: every event counts once, on whatever node. Called by ../brake-loop.ts. */
 import { createHash } from "node:crypto";
 import { organizationalDomain } from "../../dns/name.ts";
-import { systemKeyId } from "../../keys/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { addSteps, type BrakeMode, type DomainCounts, judgeSteps, type Step, type Warning } from "../rules/brake.ts";
 import { type Notice, noticed } from "./notices.ts";
@@ -25,8 +24,8 @@ type NewSteps = Step & {
 };
 
 /** `restMs`: a workspace is folded again after this time, or when `events` wait. Otherwise, with many active workspaces, each fold would
- * find new events, and the loop would never pause. */
-export type FoldLimits = { workspaces: number; events: number; restMs: number };
+ * find new events, and the loop would never pause. `systemKeyId`: the key of mail that Posthorn itself sends, which does not count. */
+export type FoldLimits = { workspaces: number; events: number; restMs: number; systemKeyId: string };
 
 /** True: more events are left to count; call again at once. Records and figures change in one statement under a lock on the record, so a
  * killed process counts nothing twice. */
@@ -38,7 +37,7 @@ export async function foldOutcomes(sql: Sql, limits: FoldLimits): Promise<boolea
   return await sql.begin(async (tx) => {
     const locked = await lockRecords(tx, limits);
     if (locked.length === 0) return false;
-    const added = await readSteps(tx, locked, limits.events);
+    const added = await readSteps(tx, locked, limits);
     const changed = locked.map((record) =>
       fold(
         record,
@@ -69,7 +68,7 @@ async function lockRecords(tx: Sql, limits: FoldLimits): Promise<LockedRecord[]>
 
 /** Outcomes of 100 events at a time, in order. Mail of test keys does not count: it never leaves the machine. Neither does mail of Posthorn
  * itself: the tenants that cause it are not the workspace that sends it. Primary keys. */
-async function readSteps(tx: Sql, records: readonly LockedRecord[], limit: number): Promise<NewSteps[]> {
+async function readSteps(tx: Sql, records: readonly LockedRecord[], limits: FoldLimits): Promise<NewSteps[]> {
   const isBounce = tx`(e.type = 'email.bounced' and m.counts)`;
   const isComplaint = tx`(e.type = 'email.complained' and m.counts and ${complains(tx)})`;
   const domain = tx`lower(substring(e.payload #>> '{recipients,0}' from '@([^@]*)$'))`;
@@ -81,8 +80,8 @@ async function readSteps(tx: Sql, records: readonly LockedRecord[], limit: numbe
         filter (where (${isBounce} or ${isComplaint}) and ${domain} <> ''), '[]') as "from"
     from unnest(${records.map((r) => r.workspaceId)}::uuid[], ${records.map((r) => r.eventsTo)}::bigint[]) as k(workspace_id, after)
     cross join lateral (select number, type, email_id, payload from events where workspace_id = k.workspace_id and number > k.after
-      order by number limit ${limit}) e
-    left join lateral (select not test and key_id is distinct from ${systemKeyId}::uuid as counts from emails where workspace_id = k.workspace_id and id = e.email_id
+      order by number limit ${limits.events}) e
+    left join lateral (select not test and key_id is distinct from ${limits.systemKeyId}::uuid as counts from emails where workspace_id = k.workspace_id and id = e.email_id
       and e.type in ('email.delivered', 'email.sent', 'email.bounced', 'email.complained') limit 1) m on true
     group by k.workspace_id, (e.number - k.after - 1) / 100 order by k.workspace_id, min(e.number)`;
 }
