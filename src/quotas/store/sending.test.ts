@@ -112,6 +112,34 @@ describe("the quota of emails per hour", () => {
     assert.equal((await usedBy(full)).emailsPerHour, 0);
   });
 
+  it("is not used up by emails of the same statement that are not stored", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const quotas = withHour(10);
+    // Keys decide the order in the statement.
+    const withKey = (key: string, count: number, extra: Partial<NewEmail> = {}) => {
+      const idempotency = { key, requestHash: "h", keptForMs: 60_000 };
+      return newEmail(workspaceId, people(count), { idempotency, ...extra });
+    };
+    await acceptAll([withKey("a", 2)], quotas);
+    // The first email is alone in its statement. The others share the next one.
+    const emails = [
+      newEmail(workspaceId, people(1)),
+      withKey("a", 2),
+      withKey("b", 9),
+      withKey("c", 6, { domain: "unknown.test" }),
+      withKey("d", 3),
+      withKey("e", 5),
+      withKey("f", 4),
+    ];
+    const store = createEmailStore(database.sql, { quotas, concurrency: 1 });
+    const answers = await Promise.all(emails.map((email) => store.accept(email)));
+    assert.deepEqual(
+      answers.map((answer) => ("refused" in answer ? answer.refused.code : answer.stored)),
+      [true, false, "resource_exhausted", false, true, "resource_exhausted", true],
+    );
+    assert.equal((await usedBy(workspaceId)).emailsPerHour, 10);
+  });
+
   it("counts a repeated call once, also when two nodes get it at the same time", async () => {
     const workspaceId = await makeWorkspace(database.sql);
     const idempotency = { key: "once", requestHash: "h", keptForMs: 60_000 };
