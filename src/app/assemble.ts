@@ -26,6 +26,7 @@ import { createUnaryCalls } from "../http/unary-json.ts";
 import { createInboundService } from "../inbound/service.ts";
 import { createAuthenticator } from "../keys/authenticate.ts";
 import { createKeyService } from "../keys/service.ts";
+import { systemKeyId } from "../keys/store.ts";
 import { createClock } from "../ops/clock.ts";
 import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
@@ -166,7 +167,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const counter = createCountLoop({ sql, log, clock });
     running.push({ name: "counter", stop: counter.stop });
     counter.start();
-    const brake = createBrakeLoop({ sql, log, clock, mode: config.abuseBrake, onEvent });
+    const brake = createBrakeLoop({ sql, log, clock, mode: config.abuseBrake, systemKeyId, onEvent });
     running.push({ name: "abuse brake", stop: brake.stop });
     brake.start();
   }

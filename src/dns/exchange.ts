@@ -71,8 +71,7 @@ function acceptFor(question: Question, id: number, exactCase: boolean): (reply: 
       return "malformed";
     }
     const [echoed, ...more] = message.questions;
-    // A server that cannot parse the question may omit it from its error.
-    if (echoed === undefined) return message.rcode === rcodes.NOERROR ? undefined : message;
+    if (echoed === undefined) return mayOmitQuestion.has(message.rcode) ? message : undefined;
     const matches =
       more.length === 0 &&
       echoed.name.toLowerCase() === question.name.toLowerCase() &&
@@ -82,6 +81,10 @@ function acceptFor(question: Question, id: number, exactCase: boolean): (reply: 
     return exactCase && echoed.name !== question.name ? "other case" : message;
   };
 }
+
+/** A server that cannot parse or does not answer the question may omit it from its error. NXDOMAIN is an answer: without the question, a
+ * forger would not have to guess its case. */
+const mayOmitQuestion: ReadonlySet<number> = new Set([rcodes.FORMERR, rcodes.NOTIMP, rcodes.SERVFAIL, rcodes.REFUSED]);
 
 function randomCase(name: string): string {
   return name.replace(/[a-z]/gi, (letter) => (randomInt(2) === 0 ? letter.toLowerCase() : letter.toUpperCase()));

@@ -193,6 +193,16 @@ test("a forger that guesses the id and the port, but not the case, does not get 
   assert.deepEqual(transports(), ["udp", "tcp"]);
 });
 
+test("a forger that omits the question does not get its NXDOMAIN accepted, and a server may omit it from an error", async () => {
+  dns.set(manyLetters, "A", "192.0.2.1");
+  dns.behave(manyLetters, "forged-nxdomain");
+  const found = await resolver().lookup(manyLetters, "A");
+  dns.behave(manyLetters, "refused-without-question");
+  const refused = await resolver().lookup(manyLetters, "A");
+  dns.behave(manyLetters, undefined);
+  assert.deepEqual([found.kind, refused.kind], ["found", "servfail"], JSON.stringify(refused));
+});
+
 test("answers are cached for their TTL, and bypassCache ignores them", async () => {
   let now = 1_000_000;
   const one = resolver({ now: () => now });

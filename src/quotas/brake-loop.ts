@@ -1,5 +1,5 @@
 /** The abuse brake: counts outcomes every few seconds, suspends workspaces of people who came by open sign-up when too much of their mail
- * bounces or is reported as spam, and warns all others. Runs on every housekeeping node. Started by app/assemble/quotas.ts. */
+ * bounces or is reported as spam, and warns all others. Runs on every housekeeping node. Started by app/assemble.ts. */
 import type { Clock } from "../ops/clock.ts";
 import type { Log } from "../ops/log.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -11,17 +11,27 @@ import { suspend } from "./store/standing.ts";
 
 const everyMs = 2000;
 /** The size of one fold, small enough to keep its locks short. */
-const atOnce = { workspaces: 100, events: 5000 };
+const atOnce = { workspaces: 100, events: 5000, restMs: everyMs };
 
-export function createBrakeLoop(deps: { sql: Sql; log: Log; clock: Clock; mode: BrakeMode; onEvent(): void }) {
-  const { sql, log, clock, mode } = deps;
+export type BrakeDeps = {
+  sql: Sql;
+  log: Log;
+  clock: Clock;
+  mode: BrakeMode;
+  /** The key of mail that Posthorn itself sends, which does not count. */
+  systemKeyId: string;
+  onEvent(): void;
+};
+
+export function createBrakeLoop(deps: BrakeDeps) {
+  const { sql, log, clock, mode, systemKeyId } = deps;
   return createPeriodic({
     log,
     everyMs,
     name: "counting bounces and complaints",
     async round() {
-      const isBehind = await foldOutcomes(sql, atOnce);
-      for (const offender of await findOffenders(sql)) await brake(offender);
+      const isBehind = await foldOutcomes(sql, { ...atOnce, systemKeyId });
+      for (const offender of await findOffenders(sql, mode)) await brake(offender);
       return isBehind;
     },
   });

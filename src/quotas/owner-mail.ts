@@ -3,7 +3,7 @@
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { forgetOwnerMail, type OwnerMail, readOwnerMails } from "./store/notices.ts";
+import { forgetOldOwnerMails, forgetOwnerMail, type OwnerMail, readOwnerMails } from "./store/notices.ts";
 
 /** The system sender: emails/system-mail.ts. */
 export type OwnerMailer = {
@@ -12,6 +12,7 @@ export type OwnerMailer = {
 };
 
 export async function sendOwnerMails(deps: { sql: Sql; log: Log; mail: OwnerMailer }): Promise<void> {
+  await forgetOldOwnerMails(deps.sql);
   const waiting = await readOwnerMails(deps.sql);
   if (waiting.length === 0 || !(await deps.mail.canSend())) return;
   for (const mail of waiting) {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { until } from "../../test/harness/wait.ts";
 import { createEmailStore } from "../emails/store/emails.ts";
 import { insertKey, makeKeySecret } from "../keys/store.ts";
 import { createClock } from "../ops/clock.ts";
@@ -106,13 +107,32 @@ describe("notices", () => {
     assert.deepEqual(await eventsOf(workspaceId), Array(2).fill("workspace.quota QUOTA_KIND_KEYS 100"));
   });
 
+  it("of a limit of 0 come when it refuses a call, not before", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    await setQuota(database.sql, workspaceId, { keys: 0, webhooks: 0, inboundPerHour: 0 });
+    await createEmailStore(database.sql).accept(newEmail(workspaceId, ["a@there.test"]));
+    const quotas = quotasOf();
+    await quotas.reviewNow([workspaceId]);
+    assert.deepEqual(await eventsOf(workspaceId), []);
+    assert.ok(!(await findNearLimits(database.sql, noDefaults)).includes(workspaceId));
+    await assert.rejects(quotas.check(workspaceId, "keys"), /quota of 0/);
+    await assert.rejects(
+      quotas.adding(workspaceId, "webhooks", async () => {}),
+      /quota of 0/,
+    );
+    const expected = ["workspace.quota QUOTA_KIND_KEYS 100", "workspace.quota QUOTA_KIND_WEBHOOKS 100"];
+    await until("the notices", async () => (await eventsOf(workspaceId)).length === 2);
+    assert.deepEqual((await eventsOf(workspaceId)).toSorted(), expected);
+  });
+
   it("are mailed to each owner with an idempotency key, and wait while mail cannot be sent", async () => {
     const workspaceId = await makeWorkspace(database.sql, "Shop");
     await database.sql`delete from owner_mails`;
     const personId = makeUuid(Date.now());
     await database.sql`insert into people (id, email, name) values (${personId}, 'ann@there.test', 'Ann')`;
     await addFirstOwner(database.sql, { workspaceId, id: makeUuid(Date.now()), personId, email: "ann@there.test" });
-    await setQuota(database.sql, workspaceId, { keys: 0 });
+    await setQuota(database.sql, workspaceId, { keys: 1 });
+    await insertKey(database.sql, addKey(workspaceId));
     await quotasOf().reviewNow([workspaceId]);
     const sent: { to: string; subject: string; idempotencyKey: string }[] = [];
     let canSend = false;
@@ -125,9 +145,29 @@ describe("notices", () => {
     await sendOwnerMails(deps);
     assert.deepEqual(
       sent.map(({ to, subject }) => [to, subject]),
-      [["ann@there.test", "Shop: the quota of 0 API keys is used up"]],
+      [["ann@there.test", "Shop: the quota of 1 API keys is used up"]],
     );
     assert.match(sent[0]!.idempotencyKey, /^owner-mail-[0-9a-f-]{36}-ann@there\.test$/);
+  });
+});
+
+describe("mail to owners", () => {
+  it("that waits for more than a day is deleted and not sent", async () => {
+    const { sql } = database;
+    await sql`delete from owner_mails`;
+    const workspaceId = await makeWorkspace(sql);
+    await setQuota(sql, workspaceId, { keys: 1 });
+    await insertKey(sql, addKey(workspaceId));
+    await quotasOf().reviewNow([workspaceId]);
+    await sql`update owner_mails set created_at = created_at - interval '25 hours'`;
+    await sql`insert into owner_mails (id, workspace_id, subject, body, created_at)
+      values (${makeUuid(Date.now())}, ${workspaceId}, 'Recent', '', service_time() - interval '23 hours')`;
+    const mail = { canSend: async () => false, send: async () => {} };
+    await sendOwnerMails({ sql, log: silentLog(), mail });
+    assert.deepEqual(
+      (await readOwnerMails(sql)).map(({ subject }) => subject),
+      ["Recent"],
+    );
   });
 });
 
@@ -144,6 +184,31 @@ describe("stored bytes", () => {
     await database.sql.unsafe(`drop table ${partitionOf("email_contents", scheduledAt.getTime()).name}`);
     await Promise.all([forgetDroppedContent(database.sql), forgetDroppedContent(database.sql)]);
     assert.equal(await used(), 700);
+  });
+});
+
+describe("dropped content", () => {
+  it("of a workspace whose count is in use does not hold the counts of others", async () => {
+    const { sql } = database;
+    const ids = await Promise.all(Array.from({ length: 12 }, () => makeWorkspace(sql)));
+    const store = createEmailStore(sql);
+    const scheduledAt = new Date(Date.now() + 25 * 86_400_000);
+    for (const id of ids) await store.accept(newEmail(id, ["a@there.test"], { sizeBytes: 300, scheduledAt }));
+    await sql.unsafe(`drop table ${partitionOf("email_contents", scheduledAt.getTime()).name}`);
+    let forgetting: Promise<void> | undefined;
+    await sql.begin(async (tx) => {
+      await tx`select 1 from workspace_usage where workspace_id = ${ids[6]!} for update`;
+      forgetting = forgetDroppedContent(sql);
+      await until("housekeeping to wait for the workspace", async () => {
+        const rows = await sql`
+          select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+        return rows.length > 0;
+      });
+      await tx`select 1 from workspace_usage where workspace_id = any(${ids}::uuid[]) for update nowait`;
+    });
+    await forgetting;
+    const used = await readUsage(sql, ids);
+    assert.deepEqual(new Set(used.map((one) => one.used.storedBytes)), new Set([0]));
   });
 });
 

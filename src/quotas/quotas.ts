@@ -3,6 +3,7 @@
  * Next: rules/limits.ts, then store/sending.ts, which is part of the statement that stores emails. */
 import type { Clock } from "../ops/clock.ts";
 import type { Log } from "../ops/log.ts";
+import { Problem } from "../ops/problem.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import { quotaNotice } from "./notice-text.ts";
 import {
@@ -96,18 +97,29 @@ export function createQuotas(deps: QuotaDeps): Quotas {
     reported.set(key, mark);
   }
 
+  /** Reviews the workspace if its quota refuses the work. */
+  async function reviewing<T>(workspaceId: string, kind: QuotaKind, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Problem && error.reason === "QUOTA_EXCEEDED") review(workspaceId, kind);
+      throw error;
+    }
+  }
+
   return {
     defaults,
-    check: (workspaceId, kind) => requireRoom(sql, { workspaceId, kind, defaults, lock: false }),
+    check: (workspaceId, kind) =>
+      reviewing(workspaceId, kind, () => requireRoom(sql, { workspaceId, kind, defaults, lock: false })),
     async adding(workspaceId, kind, add) {
-      try {
-        return await sql.begin(async (tx) => {
+      const added = await reviewing(workspaceId, kind, () =>
+        sql.begin(async (tx) => {
           await requireRoom(tx, { workspaceId, kind, defaults, lock: true });
-          return await add(tx);
-        });
-      } finally {
-        review(workspaceId);
-      }
+          return { value: await add(tx) };
+        }),
+      );
+      review(workspaceId);
+      return added.value;
     },
     async limitOf(workspaceId, kind) {
       const row = await readLimits(sql, workspaceId);

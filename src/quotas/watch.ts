@@ -1,5 +1,5 @@
 /** Looks every few seconds for workspaces that come close to a quota, shares the counts of open streams between nodes, and sends the mail
- * to owners. Runs on every node with the role api. Started by app/assemble/quotas.ts. */
+ * to owners. Runs on every node with the role api. Started by app/assemble.ts. */
 import type { Log } from "../ops/log.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type OwnerMailer, sendOwnerMails } from "./owner-mail.ts";

@@ -56,17 +56,21 @@ export type OwnedWorkspace = {
   most: { established: number | null; fromSignUp: number | null };
 };
 
-/** Creates a workspace with the person as its owner. The person came by open sign-up if they own no workspace of another origin. Locks the
- * person's row, so that concurrent calls cannot exceed the limit together. The number: the limit that the person has reached. */
+/** Creates a workspace with the person as its owner. The workspace is new if the person owns no established one, and sign-up is open or
+ * they are a member of a workspace that came by it: closing sign-up establishes no person who is already here. Locks the person's row, so
+ * that concurrent calls cannot exceed the limit together. The number: the limit that the person has reached. */
 export async function createOwnedWorkspace(sql: Sql, input: OwnedWorkspace): Promise<Workspace | number> {
   return await sql.begin(async (tx) => {
     await tx`select 1 from people where id = ${input.member.personId} for no key update`;
-    const [owned] = await tx<{ owned: number; isEstablished: boolean }[]>`
-      select count(*)::int as owned, coalesce(bool_or(not w.from_sign_up), false) as "isEstablished"
-      from members m join workspaces w on w.id = m.workspace_id where m.person_id = ${input.member.personId} and m.role = 'owner'`;
-    const fromSignUp = input.signUpIsOpen && !owned!.isEstablished;
+    const [row] = await tx<{ owned: number; isEstablished: boolean; cameBySignUp: boolean }[]>`
+      select count(*) filter (where m.role = 'owner')::int as owned,
+        coalesce(bool_or(m.role = 'owner' and not w.from_sign_up), false) as "isEstablished",
+        coalesce(bool_or(w.from_sign_up), false) as "cameBySignUp"
+      from members m join workspaces w on w.id = m.workspace_id where m.person_id = ${input.member.personId}`;
+    const { owned, isEstablished, cameBySignUp } = row!;
+    const fromSignUp = !isEstablished && (input.signUpIsOpen || cameBySignUp);
     const most = fromSignUp ? input.most.fromSignUp : input.most.established;
-    if (most !== null && owned!.owned >= most) return most;
+    if (most !== null && owned >= most) return most;
     const workspace = await createWorkspace(tx, { ...input.workspace, fromSignUp });
     await addFirstOwner(tx, { ...input.member, workspaceId: workspace.id });
     return workspace;

@@ -20,6 +20,10 @@ export type ScriptedBehavior =
   | "lower-case"
   /** A forger that knows the id and the port, but not the case, answers first over UDP: with 203.0.113.66. Then the server answers. */
   | "forged-case"
+  /** The same forger answers NXDOMAIN without a question. Then the server answers. */
+  | "forged-nxdomain"
+  /** Answers REFUSED without a question. */
+  | "refused-without-question"
   | "malformed"
   /** Answers FORMERR to every query with EDNS. */
   | "no-edns"
@@ -197,6 +201,11 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
         send(encode(inOtherCase({ ...answer(query), answers }, swapCase)));
         break;
       }
+      case "forged-nxdomain":
+        if (transport === "udp") send(encode({ ...failure(query, 3), questions: [] }));
+        break;
+      case "refused-without-question":
+        return send(encode({ ...failure(query, 5), questions: [] }));
       case "malformed": {
         const reply = encode(answer(query));
         return send(reply.subarray(0, reply.length - 3));

@@ -6,9 +6,13 @@ import { addTenant, getQuotas, mailTo, operate, refusalOf } from "../harness/quo
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
 import { until } from "../harness/wait.ts";
 
+/** Several domains, because bounces of a single one do not suffice. */
+const domains = ["there.test", "other.test", "third.test", "fourth.test"];
+
 let testbed: Testbed;
 before(async () => {
   testbed = await startTestbed({
+    domains,
     env: {
       POSTHORN_SYSTEM_FROM: "Posthorn <no-reply@sender.test>",
       POSTHORN_ROLES: "api,delivery,housekeeping",
@@ -35,7 +39,8 @@ async function sendTo(tenant: { key: string }, domain: string, addresses: readon
   assert.equal(body.refused ?? 0, 0, JSON.stringify(body));
 }
 
-const gone = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `gone${from + i}@there.test`);
+const gone = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, i) => `gone${from + i}@${domains[i % domains.length]}`);
 
 async function eventTypes(key: string): Promise<string[]> {
   const types = ["workspace.warning", "workspace.suspended", "workspace.resumed"];

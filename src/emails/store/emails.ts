@@ -16,6 +16,7 @@ import {
   counted,
   countStored,
   createSlots,
+  fittingRest,
   type Refusal,
   refusalColumns,
   refusalOf,
@@ -89,7 +90,7 @@ export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): Ema
   const { quotas = noDefaults } = options;
   const nextSlot = createSlots();
   const group = createGroupCommit<NewEmail, Accepted>({
-    run: (emails) => answer(emails, acceptBatch(sql, emails, { quotas, slot: nextSlot() })),
+    run: acceptTogether,
     maxItems: 200,
     maxBytes: batchBytes,
     // bench/send with 64 concurrent callers: 3,000/s with two statements at any time, 3,450/s if the second one starts only
@@ -105,13 +106,28 @@ export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): Ema
     accept(email) {
       const bytes = email.parts.reduce((sum, part) => sum + part.length, 0);
       if (bytes <= batchBytes) return group.add(email, bytes);
-      return answer([email], acceptLarge(sql, email, quotas)).then(([accepted]) => accepted!);
+      return acceptLarge(sql, email, quotas).then((leftOut) => answer([email], leftOut)[0]!);
     },
     idle: group.idle,
   };
 
-  async function answer(emails: readonly NewEmail[], storing: Promise<LeftOut[]>) {
-    const leftOut = await storing;
+  /** Emails that a quota refused only because of others that were not stored get a second statement. Its errors concern only them. */
+  async function acceptTogether(emails: NewEmail[]) {
+    const accept = (some: NewEmail[]) => acceptBatch(sql, some, { quotas, slot: nextSlot() });
+    const leftOut = await accept(emails);
+    const fitting = leftOut.length === 0 ? undefined : fittingRest(sorted(emails).map(countedAs), leftOut);
+    if (!fitting?.size) return answer(emails, leftOut);
+    const again = emails.filter(({ id }) => fitting.has(id));
+    const second = accept(again).then((left) => answer(again, left));
+    const others = emails.filter(({ id }) => !fitting.has(id));
+    const answers = answer(others, leftOut);
+    await Promise.allSettled([second]);
+    return emails.map((email) =>
+      fitting.has(email.id) ? second.then((all) => all[again.indexOf(email)]!) : answers[others.indexOf(email)]!,
+    );
+  }
+
+  function answer(emails: readonly NewEmail[], leftOut: readonly LeftOut[]): (Accepted | Promise<Accepted>)[] {
     if (leftOut.length === 0) {
       options.onStored?.(emails);
       return emails.map(() => ({ stored: true as const }));
@@ -127,10 +143,13 @@ async function acceptBatch(
   emails: NewEmail[],
   options: Pick<InsertOptions, "quotas" | "slot">,
 ): Promise<LeftOut[]> {
-  // Keys are inserted in sorted order, so that two nodes with the same keys cannot deadlock.
-  const sorted = [...emails].sort((a, b) => ((a.idempotency?.key ?? "") < (b.idempotency?.key ?? "") ? -1 : 1));
   const pieces = emails.flatMap((email) => [...piecesOf(email)]);
-  return await repeatedOnRace(() => insertEmails(sql, sorted, { ...options, pieces }));
+  return await repeatedOnRace(() => insertEmails(sql, sorted(emails), { ...options, pieces }));
+}
+
+/** Keys are inserted in sorted order, so that two nodes with the same keys cannot deadlock. */
+function sorted(emails: readonly NewEmail[]): NewEmail[] {
+  return [...emails].sort((a, b) => ((a.idempotency?.key ?? "") < (b.idempotency?.key ?? "") ? -1 : 1));
 }
 
 /** Inserts content that is too large for one statement in pieces within one transaction, so that other calls run in between. */
@@ -173,9 +192,7 @@ export async function insertEmails(
 ): Promise<LeftOut[]> {
   const pieces = content ?? [];
   const countsNow = content !== undefined;
-  const sums = sumsSoFar(
-    emails.map((email) => ({ ...email, total: email.recipients.length, free: isSystemMail(email) })),
-  );
+  const sums = sumsSoFar(emails.map(countedAs));
   const rows = JSON.stringify(emails.map((email, i) => ({ ...emailRow(email), ...sums[i] })));
   const recipients = JSON.stringify(emails.flatMap(recipientRows));
   return await sql.write<LeftOut[]>`
@@ -231,6 +248,12 @@ export async function countEmails(sql: Sql, emails: readonly NewEmail[], quotas:
     emails.filter((email) => !isSystemMail(email)),
     quotas,
   );
+}
+
+/** What an email counts towards the quotas of its workspace. */
+function countedAs(email: NewEmail) {
+  const { id, workspaceId, sizeBytes } = email;
+  return { id, workspaceId, sizeBytes, total: email.recipients.length, free: isSystemMail(email) };
 }
 
 function isSystemMail({ keyId }: NewEmail): boolean {

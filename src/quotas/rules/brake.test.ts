@@ -42,6 +42,34 @@ describe("the brake for complaints", () => {
   });
 });
 
+describe("one recipient domain", () => {
+  const from = (domains: NonNullable<Step["domains"]>): Step => {
+    const total = (i: 0 | 1) => Object.values(domains).reduce((all, counts) => all + counts[i], 0);
+    return { recipients: 200, bounces: total(0), complaints: total(1), domains };
+  };
+
+  it("counts with at most 3 complaints and 30 bounces", () => {
+    assert.equal(judgeSteps([from({ evil: [0, 50] })]), undefined);
+    assert.equal(judgeSteps([from({ evil: [0, 50], a: [0, 2], b: [0, 2], c: [0, 2] })]), undefined);
+    assert.equal(judgeSteps([from({ evil: [150, 0] })]), undefined);
+    assert.equal(judgeSteps([from({ a: [30, 0], b: [30, 0], c: [30, 0], d: [10, 0] })])?.count, 100);
+  });
+
+  it("is found over all steps", () => {
+    assert.equal(judgeSteps(many(10, from({ evil: [0, 2] }))), undefined);
+    assert.equal(judgeSteps(many(10, from({ evil: [15, 0] }))), undefined);
+  });
+
+  it("counts with half as many as all others together, so that a large provider's complaints count", () => {
+    assert.equal(judgeSteps([from({ large: [0, 60], b: [0, 20], c: [0, 8] })])?.count, 14 + 20 + 8);
+  });
+
+  it("is forgotten with the bounces that no brake looks at any more", () => {
+    const steps = addSteps([from({ a: [9, 0], b: [3, 2] })], many(10, good(100)));
+    assert.deepEqual(steps[0]!.domains, { b: [0, 2] });
+  });
+});
+
 describe("steps", () => {
   it("have about 100 recipients, and those of the last 10,000 are kept", () => {
     const small = addSteps([], many(1000, good(7)));

@@ -2,7 +2,14 @@
  * recipients, so that the last 10,000 need 100 numbers. Pure. Called by store/brakes.ts. */
 
 /** Outcomes of recipients in a row. */
-export type Step = { recipients: number; bounces: number; complaints: number };
+export type Step = {
+  recipients: number;
+  bounces: number;
+  complaints: number;
+  /** The bounces and complaints of each recipient domain. Outcomes that are missing here count in full. */
+  domains?: DomainCounts;
+};
+export type DomainCounts = Record<string, [bounces: number, complaints: number]>;
 
 export type Figure = "bounces" | "complaints";
 export type Warning = { figure: Figure; count: number; recipients: number; message: string };
@@ -12,10 +19,12 @@ export type BrakeMode = "new" | "all" | "none";
 
 const stepRecipients = 100;
 
-/** The figure must exceed `share` of the last `recipients`, and have at least `least` cases. */
-const brakes: Record<Figure, { recipients: number; share: number; least: number }> = {
-  complaints: { recipients: 10_000, share: 0.003, least: 10 },
-  bounces: { recipients: 1000, share: 0.1, least: 100 },
+/** The figure must exceed `share` of the last `recipients`, and have at least `least` cases. A recipient domain counts with at most `alone`
+ * cases, or half as many as all others together: the owner of a domain can enter any number of its addresses in a tenant's form, and
+ * complain from each. */
+const brakes: Record<Figure, { recipients: number; share: number; least: number; alone: number }> = {
+  complaints: { recipients: 10_000, share: 0.003, least: 10, alone: 3 },
+  bounces: { recipients: 1000, share: 0.1, least: 100, alone: 30 },
 };
 
 /** Adds outcomes in their order, and forgets steps that no brake looks at any more. */
@@ -26,7 +35,9 @@ export function addSteps(steps: readonly Step[], added: readonly Step[]): Step[]
     if (!last || last.recipients >= stepRecipients) all.push(step);
     else all[all.length - 1] = sum(last, step);
   }
-  return lastSteps(all, Math.max(...Object.values(brakes).map(({ recipients }) => recipients)));
+  const kept = lastSteps(all, brakes.complaints.recipients);
+  const withBounces = lastSteps(kept, brakes.bounces.recipients).length;
+  return kept.map((step, i) => (i < kept.length - withBounces ? withoutBounceDomains(step) : step));
 }
 
 /** Why the workspace must stop or be warned. Undefined: it is within the limits. */
@@ -35,11 +46,23 @@ export function judgeSteps(steps: readonly Step[]): Warning | undefined {
     const { share, least, recipients: window } = brakes[figure];
     const total = lastSteps(steps, window).reduce(sum, { recipients: 0, bounces: 0, complaints: 0 });
     const { recipients } = total;
-    const count = total[figure];
+    const count = countOf(total, figure);
     if (count >= least && count > share * recipients)
       return { figure, count, recipients, message: sentence(figure, count, recipients) };
   }
   return undefined;
+}
+
+/** The cases of a figure, in which no domain counts with more than its most. */
+function countOf(total: Step, figure: Figure): number {
+  const all = total[figure];
+  let over = 0;
+  for (const counts of Object.values(total.domains ?? {})) {
+    const own = counts[figure === "bounces" ? 0 : 1];
+    const most = Math.max(brakes[figure].alone, Math.floor((all - own) / 2));
+    over += Math.max(own - most, 0);
+  }
+  return all - over;
 }
 
 export function isSuspended(mode: BrakeMode, workspace: { fromSignUp: boolean }): boolean {
@@ -54,10 +77,27 @@ function lastSteps(steps: readonly Step[], recipients: number): Step[] {
 }
 
 function sum(a: Step, b: Step): Step {
-  return {
+  const total: Step = {
     recipients: a.recipients + b.recipients,
     bounces: a.bounces + b.bounces,
     complaints: a.complaints + b.complaints,
+  };
+  if (!a.domains && !b.domains) return total;
+  total.domains = { ...a.domains };
+  for (const [domain, [bounces, complaints]] of Object.entries(b.domains ?? {})) {
+    const before = total.domains[domain] ?? [0, 0];
+    total.domains[domain] = [before[0] + bounces, before[1] + complaints];
+  }
+  return total;
+}
+
+/** No brake looks at bounces this old. Their domains would make the stored record ten times as large. */
+function withoutBounceDomains(step: Step): Step {
+  if (!step.domains) return step;
+  const complaining = Object.entries(step.domains).filter(([, [, complaints]]) => complaints > 0);
+  return {
+    ...step,
+    domains: Object.fromEntries(complaining.map(([domain, [, complaints]]) => [domain, [0, complaints]])),
   };
 }
 

@@ -38,7 +38,7 @@ describe("thresholds", () => {
       [undefined, 80, 80, 100, 100],
     );
     assert.equal(reached(1_000_000, null), undefined);
-    assert.equal(reached(0, 0), 100);
+    assert.deepEqual([reached(0, 0), reached(1, 0)], [undefined, 100]);
   });
 });
 

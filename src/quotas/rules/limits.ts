@@ -52,9 +52,10 @@ export function windowAt(kind: QuotaKind, serviceMs: number): { startMs: number;
 
 export const thresholds = [80, 100] as const;
 
-/** The highest threshold that is reached, in percent. Undefined below the first one, and without a limit. */
+/** The highest threshold that is reached, in percent. Undefined below the first one, without a limit, and when nothing is used: a limit
+ * of 0 is worth a report only when a call was refused. */
 export function reached(used: number, limit: Limit): number | undefined {
-  if (limit === null) return undefined;
+  if (limit === null || used === 0) return undefined;
   return thresholds.findLast((percent) => used * 100 >= limit * percent);
 }
 

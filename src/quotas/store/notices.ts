@@ -20,8 +20,8 @@ export function noticed(sql: Sql, notice: Notice, condition: ReturnType<Sql>) {
   return sql`
     bump as (update event_counters set last = last + 1 where workspace_id = ${workspaceId} and ${condition} returning last),
     mailed as (
-      insert into owner_mails (id, workspace_id, subject, body)
-      select ${eventId}::uuid, ${workspaceId}::uuid, ${mail.subject}::text, ${mail.body}::text from bump
+      insert into owner_mails (id, workspace_id, subject, body, created_at)
+      select ${eventId}::uuid, ${workspaceId}::uuid, ${mail.subject}::text, ${mail.body}::text, (select service_time()) from bump
     ), event as (
       insert into events (workspace_id, number, id, type, payload, created_at)
       select ${workspaceId}::uuid, last, ${eventId}::uuid, ${type}::text, ${JSON.stringify(payload)}::text::jsonb, (select stamp_time()) from bump
@@ -59,6 +59,11 @@ export async function noteBelow(
 }
 
 export type OwnerMail = { id: string; workspaceId: string; subject: string; body: string; owners: string[] };
+
+/** Deletes mail that could not be sent for a day, for example because no sender is set: it would report what has long changed. */
+export async function forgetOldOwnerMails(sql: Sql): Promise<void> {
+  await sql`delete from owner_mails where created_at < (select service_time()) - interval '1 day'`;
+}
 
 /** Mail that is not in the queue yet, oldest first. */
 export async function readOwnerMails(sql: Sql): Promise<OwnerMail[]> {

@@ -112,6 +112,34 @@ describe("the quota of emails per hour", () => {
     assert.equal((await usedBy(full)).emailsPerHour, 0);
   });
 
+  it("is not used up by emails of the same statement that are not stored", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const quotas = withHour(10);
+    // Keys decide the order in the statement.
+    const withKey = (key: string, count: number, extra: Partial<NewEmail> = {}) => {
+      const idempotency = { key, requestHash: "h", keptForMs: 60_000 };
+      return newEmail(workspaceId, people(count), { idempotency, ...extra });
+    };
+    await acceptAll([withKey("a", 2)], quotas);
+    // The first email is alone in its statement. The others share the next one.
+    const emails = [
+      newEmail(workspaceId, people(1)),
+      withKey("a", 2),
+      withKey("b", 9),
+      withKey("c", 6, { domain: "unknown.test" }),
+      withKey("d", 3),
+      withKey("e", 5),
+      withKey("f", 4),
+    ];
+    const store = createEmailStore(database.sql, { quotas, concurrency: 1 });
+    const answers = await Promise.all(emails.map((email) => store.accept(email)));
+    assert.deepEqual(
+      answers.map((answer) => ("refused" in answer ? answer.refused.code : answer.stored)),
+      [true, false, "resource_exhausted", false, true, "resource_exhausted", true],
+    );
+    assert.equal((await usedBy(workspaceId)).emailsPerHour, 10);
+  });
+
   it("counts a repeated call once, also when two nodes get it at the same time", async () => {
     const workspaceId = await makeWorkspace(database.sql);
     const idempotency = { key: "once", requestHash: "h", keptForMs: 60_000 };
@@ -133,6 +161,33 @@ describe("the quota of emails per hour", () => {
     assert.equal((await acceptAll([newEmail(workspaceId, people(1))], noDefaults))[0]?.code, "resource_exhausted");
     await setQuota(database.sql, workspaceId, { emailsPerHour: undefined });
     assert.equal((await acceptAll([newEmail(workspaceId, people(1))], noDefaults))[0], undefined);
+  });
+});
+
+describe("a deadlock", () => {
+  it("with another transaction does not fail the call: it is repeated", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const quotas = withHour(100);
+    await acceptAll([newEmail(workspaceId, people(1))], quotas);
+    const idempotency = { key: "order-9", requestHash: "h", keptForMs: 3_600_000 };
+    let refusals: Promise<unknown[]> | undefined;
+    await database.sql.begin(async (tx) => {
+      // PostgreSQL ends the transaction that looks for a deadlock first.
+      await tx`set local deadlock_timeout = '60s'`;
+      await tx`select 1 from workspace_usage where workspace_id = ${workspaceId} for update`;
+      refusals = acceptAll([newEmail(workspaceId, people(1), { idempotency })], quotas);
+      refusals.catch(() => {});
+      // Waits for the key of the call while the call waits for the count.
+      await tx.unsafe(`do $$ begin
+        while not exists (select 1 from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))) loop
+          perform pg_sleep(0.01);
+        end loop;
+        insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
+          values ('${workspaceId}', 'order-9', 'other', '${workspaceId}', service_time() - interval '1 hour');
+      end $$`);
+    });
+    assert.deepEqual(await refusals, [undefined]);
+    assert.equal((await usedBy(workspaceId)).emailsPerHour, 2);
   });
 });
 

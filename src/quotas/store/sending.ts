@@ -11,6 +11,8 @@ export type Refusal = {
   refusal: QuotaKind | "suspended" | null;
   suspendedReason: string | null;
   limits: Partial<Record<QuotaKind, number>>;
+  /** What was left before the statement. Null: unlimited. */
+  rest: { recipients: number | null; bytes: number | null };
   hourLeftMs: number;
   dayLeftMs: number;
 };
@@ -115,6 +117,7 @@ export async function countStored(
 export function refusalColumns(sql: Sql) {
   return sql`(select f.refusal from refused f where f.id = r.id) as refusal, s.suspended_reason as "suspendedReason",
     jsonb_build_object('emailsPerHour', s.hour_limit, 'emailsPerDay', s.day_limit, 'storedBytes', s.bytes_limit) as limits,
+    jsonb_build_object('recipients', least(s.hour_limit - s.hour_used, s.day_limit - s.day_used), 'bytes', s.bytes_limit - s.stored_bytes) as rest,
     (extract(epoch from s.this_hour + interval '1 hour' - s.service_at) * 1000)::float8 as "hourLeftMs",
     (extract(epoch from s.this_day + interval '1 day' - s.service_at) * 1000)::float8 as "dayLeftMs"`;
 }
@@ -127,17 +130,49 @@ export function refusalOf({ refusal, suspendedReason, limits, hourLeftMs, dayLef
   return quotaExceeded(refusal, limits[refusal] ?? 0, retryAfterMs);
 }
 
-/** Repeats a write that failed because another one was counted at the same time. The repeat sees that count. */
+type Counted = { id: string; workspaceId: string; total: number; sizeBytes: number; free: boolean };
+type NotStored = Refusal & { id: string; canSend: boolean | null };
+
+/** The ids of refused emails that still fit, in the order of the statement: it also counted emails before them that it did not store. None
+ * when the quota is used up, so that a caller who repeats refused calls costs no second statement. */
+export function fittingRest(emails: readonly Counted[], leftOut: readonly NotStored[]): Set<string> {
+  const fitting = new Set<string>();
+  const leftById = new Map(leftOut.map((one) => [one.id, one]));
+  const isRefused = ({ id }: Counted) => {
+    const left = leftById.get(id);
+    return left?.canSend === true && left.refusal !== null && left.refusal !== "suspended";
+  };
+  const refusedOf = new Map(emails.filter(isRefused).map(({ id, workspaceId }) => [workspaceId, id]));
+  for (const [workspaceId, id] of refusedOf) {
+    const own = emails.filter((email) => email.workspaceId === workspaceId && !email.free);
+    const { rest } = leftById.get(id)!;
+    let recipients = rest.recipients ?? Infinity;
+    let bytes = rest.bytes ?? Infinity;
+    for (const email of [...own.filter((one) => !leftById.has(one.id)), ...own.filter(isRefused)]) {
+      if (email.total > recipients || email.sizeBytes > bytes) continue;
+      recipients -= email.total;
+      bytes -= email.sizeBytes;
+      if (leftById.has(email.id)) fitting.add(email.id);
+    }
+  }
+  return fitting;
+}
+
+/** Repeats a write that failed because another one was counted at the same time. The repeat sees that count. Also repeats one that
+ * PostgreSQL ended to resolve a deadlock. */
 export async function repeatedOnRace<T>(write: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await write();
     } catch (error) {
-      const { constraint } = error as { constraint?: string };
-      if (!(constraint === "quota_hour" || constraint === "quota_day") || tries === mostTries) throw error;
+      const { code, constraint } = error as { code?: string; constraint?: string };
+      const isRace = code === deadlock || constraint === "quota_hour" || constraint === "quota_day";
+      if (!isRace || tries === mostTries) throw error;
     }
   }
 }
+
+const deadlock = "40P01";
 
 /** Each repeat means that another statement has used a part of the rest of the quota, so there are few. */
 const mostTries = 20;

@@ -61,10 +61,19 @@ export async function forgetDroppedContent(sql: Sql): Promise<void> {
     const table = content === "emails" ? "email_contents" : "inbound_contents";
     return !existing.has(partitionOf(table, Date.parse(`${day}T00:00:00Z`)).name);
   });
-  for (const { content, day } of dropped)
+  for (const one of dropped) await subtractDay(sql, one);
+}
+
+/** One workspace at a time: a statement that changes the rows of several ones locks them in any order, and statements that accept mail
+ * hold some of them while they wait for others. */
+async function subtractDay(sql: Sql, { content, day }: { content: string; day: string }): Promise<void> {
+  const workspaces = await sql<{ id: string }[]>`
+    select distinct workspace_id as id from content_sizes where content = ${content} and day = ${day}::date order by id`;
+  for (const { id } of workspaces)
     await sql`
-      with gone as (delete from content_sizes where content = ${content} and day = ${day}::date returning workspace_id, slot, bytes)
+      with gone as (
+        delete from content_sizes where workspace_id = ${id} and content = ${content} and day = ${day}::date returning slot, bytes
+      )
       update workspace_usage u set stored_bytes = greatest(u.stored_bytes - g.bytes, 0)
-      from (select workspace_id, slot, sum(bytes) as bytes from gone group by workspace_id, slot) g
-      where u.workspace_id = g.workspace_id and u.slot = g.slot`;
+      from (select slot, sum(bytes) as bytes from gone group by slot) g where u.workspace_id = ${id} and u.slot = g.slot`;
 }

@@ -106,7 +106,8 @@ export async function readLimits(sql: Sql, workspaceId: string): Promise<QuotaRo
 
 /** Workspaces that use at least 80 % of a quota that mail counts towards. Reads workspace_usage, which has few rows for each workspace. */
 export async function findNearLimits(sql: Sql, defaults: QuotaDefaults): Promise<string[]> {
-  const near = (kind: MailKind, used: ReturnType<Sql>) => sql`${used} * 100 >= 80 * (${limit(sql, defaults, kind)})`;
+  const near = (kind: MailKind, used: ReturnType<Sql>) =>
+    sql`(${used} > 0 and ${used} * 100 >= 80 * (${limit(sql, defaults, kind)}))`;
   const rows = await sql<{ id: string }[]>`
     select w.id from (select workspace_id, sums.* from (select distinct workspace_id from workspace_usage) k
       cross join (select ${serviceTime(sql)} as service_at) t cross join lateral (${sums(sql)} where workspace_id = k.workspace_id) sums) u
