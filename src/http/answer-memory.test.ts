@@ -68,7 +68,17 @@ test("memory that is granted after the client has left is given back", async () 
   const waiting = late.hold(10 * mib);
   late.release();
   first.release();
-  await waiting;
+  await assert.rejects(waiting, { code: "aborted" });
+  assert.equal(memory.usedBytes(), 0);
+});
+
+test("a call that has ended gets no more memory, and its handler learns why", async () => {
+  const memory = createAnswerMemory(limits);
+  const cancellation = new CallCancellation();
+  const hold = memory.open("a", cancellation);
+  cancellation.end("deadline passed");
+  hold.release();
+  await assert.rejects(hold.hold(10 * mib), { code: "deadline_exceeded" });
   assert.equal(memory.usedBytes(), 0);
 });
 

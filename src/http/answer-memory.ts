@@ -14,9 +14,11 @@ export type AnswerMemory = {
 export type AnswerHold = {
   /**
    * Holds this many bytes instead of what was held before. Waits in turn for the owner's share, and throws `resource_exhausted` when
-   * that takes too long. `isLoaded`: the bytes are in memory already, so only a few may wait.
+   * that takes too long. `isLoaded`: the bytes are in memory already, so only a few may wait. After `release` it throws, so that a
+   * handler whose call has ended does not load content that is not counted.
    */
   hold(bytes: number, options?: { isLoaded: boolean }): Promise<void>;
+  heldBytes(): number;
   /** Called when the client has taken the answer or is gone. */
   release(): void;
 };
@@ -61,8 +63,13 @@ export function createAnswerMemory(options: Partial<AnswerLimits> = {}): AnswerM
         held -= bytes;
       }
 
+      function requireOpen(): void {
+        if (released) throw cancellation.reason() ?? new Problem("aborted", "The call has ended before its answer.");
+      }
+
       return {
         async hold(bytes, { isLoaded } = { isLoaded: false }) {
+          requireOpen();
           const wanted = bytes > largeAnswerBytes ? Math.min(Math.ceil(bytes), share) : 0;
           if (wanted <= held) return give(held - wanted);
           // Two calls that each hold a part and wait for more would wait for each other.
@@ -71,7 +78,9 @@ export function createAnswerMemory(options: Partial<AnswerLimits> = {}): AnswerM
           held = wanted;
           // The client left during the wait.
           if (released) give(held);
+          requireOpen();
         },
+        heldBytes: () => held,
         release() {
           released = true;
           give(held);
