@@ -61,8 +61,8 @@ export function createBudget({ total, factor = Number.POSITIVE_INFINITY, perOwne
       for (const [owner, queue] of [...queues]) {
         const { amount } = queue[0]!;
         if (!fits(owner, amount)) {
-          // Smaller amounts of others must not overtake for ever.
-          if ((held.get(owner) ?? 0) + amount <= largestShare) return;
+          // Smaller amounts of others must not overtake an owner that has nothing. An owner that holds its share waits for itself only.
+          if (!held.has(owner) && amount <= largestShare) return;
           continue;
         }
         const next = queue.shift()!;
