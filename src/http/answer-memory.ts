@@ -1,6 +1,5 @@
 /** The memory of large answers, shared by workspace: counted from before a handler loads the content until the client has taken the answer.
  * Without it, a client that requests large content and does not read it fills the memory. Called by unary-json.ts and router.ts. */
-import type { DescMethod } from "@bufbuild/protobuf";
 import { Problem } from "../ops/problem.ts";
 import { createBudget } from "../shares/budget.ts";
 import type { Cancellation } from "./call.ts";
@@ -97,13 +96,4 @@ function exhausted(retryAfterMs: number): Problem {
     "Large answers of this workspace have not been read yet, and the memory for them is used up. Read them, then retry.",
     { retryAfterMs },
   );
-}
-
-/** Methods whose handler does not announce the size of its answer, with the memory that loading it usually takes. */
-const expectedBytes: readonly [RegExp, number][] = [[/^InboundService\/GetInbound/, 16 * 1024 * 1024]];
-
-/** The memory to hold before the handler of a method runs. */
-export function expectedBytesOf(method: DescMethod): number {
-  const name = `${method.parent.name}/${method.name}`;
-  return expectedBytes.find(([pattern]) => pattern.test(name))?.[1] ?? 0;
 }

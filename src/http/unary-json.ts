@@ -5,7 +5,7 @@ import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { codeToHttpStatus, errorToJson } from "@connectrpc/connect/protocol-connect";
 import { writeBody } from "./answer-body.ts";
 import { createJsonEncoder, encodeSlices } from "./answer-json.ts";
-import { type AnswerHold, expectedBytesOf, largeAnswerBytes } from "./answer-memory.ts";
+import { type AnswerHold, largeAnswerBytes } from "./answer-memory.ts";
 import type { ServiceEntry } from "./call.ts";
 import { type Call, CallCancellation, withinDeadline } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
@@ -53,7 +53,6 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
   const methodName = `${method.parent.name}/${method.name}`;
   const read = createRequestReader(method.input);
   const encoder = createJsonEncoder(method.output);
-  const expectedBytes = expectedBytesOf(method);
   // The answer to a call that has stored something must not be refused. Such answers are short.
   const countsAnswers = isReadOnly(method);
   return async (request, response, requestId) => {
@@ -93,7 +92,6 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
       if (body.length > longParseBytes) await deps.loop.turn(owner);
       const message = read(body);
       const reserveAnswer = (bytes: number) => answerHold.hold(bytes);
-      if (expectedBytes > 0) await reserveAnswer(expectedBytes);
       const context = { caller, requestId, cancellation, timeLeftMs, header, reserveAnswer };
       const answer = create(method.output, (await withinDeadline(context, (call) => handler(message, call))) as never);
       const large = encoder.largeFields(answer);

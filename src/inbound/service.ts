@@ -41,6 +41,7 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
 
     async getInbound(request, call) {
       const row = await find(request.id, call);
+      await call.reserveAnswer?.(textBytes(row));
       const texts = await stored.texts(call.caller.workspaceId, row);
       if (!texts) throw notFound("inbound message", request.id);
       return { inbound: onWire(row), ...texts };
@@ -84,6 +85,12 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
     if (!row) throw notFound("inbound message", wireId);
     return row;
   }
+}
+
+/** The most memory that the texts of a message take: the text, its new part and the HTML are each at most the message without attachments. */
+function textBytes({ sizeBytes, summary }: InboundRow): number {
+  const attached = summary.attachments.reduce((sum, attachment) => sum + attachment.sizeBytes, 0);
+  return 3 * Math.max(0, Number(sizeBytes) - attached);
 }
 
 const kindOnWire = { bounce: UnattributedReportKind.BOUNCE, complaint: UnattributedReportKind.COMPLAINT };

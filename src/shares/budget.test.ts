@@ -29,6 +29,18 @@ test("no owner holds more than its cap", () => {
   assert.equal(budget.tryTake("calm", 1), true);
 });
 
+test("large first amounts of a few owners leave an eighth to small amounts of others", () => {
+  const budget = createBudget({ total: 128, factor: 1 });
+  assert.deepEqual(
+    ["a", "b", "c", "d"].map((owner) => budget.tryTake(owner, 48)),
+    [true, true, false, false],
+  );
+  assert.equal(budget.tryTake("c", 16), true);
+  assert.equal(budget.tryTake("d", 16), false);
+  assert.equal(budget.tryTake("d", 8), true);
+  assert.equal(budget.tryTake("e", 4), true);
+});
+
 test("owners that wait are served in turn", async () => {
   const budget = createBudget({ total: 2, factor: 1 });
   const granted: string[] = [];
