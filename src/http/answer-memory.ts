@@ -13,7 +13,8 @@ export type AnswerMemory = {
 export type AnswerHold = {
   /**
    * Holds this many bytes instead of what was held before. Waits in turn for the owner's share, and throws `resource_exhausted` when
-   * that takes too long. `isLoaded`: the bytes are in memory already, so only a few may wait. After `release` it throws, so that a
+   * that takes too long. `isLoaded`: the bytes are in memory already, so only a few may wait, and none that has
+   * reserved memory before: it keeps that when there is no more. After `release` it throws, so that a
    * handler whose call has ended does not load content that is not counted.
    */
   hold(bytes: number, options?: { isLoaded: boolean }): Promise<void>;
@@ -42,14 +43,29 @@ export function createAnswerMemory(options: Partial<AnswerLimits> = {}): AnswerM
   const { totalBytes, factor, waitMs, loadedWaiters, waiters, retryAfterMs } = { ...limits, ...options };
   const share = Math.floor((totalBytes * factor) / (1 + factor));
   const memory = createBudget({ total: totalBytes, factor });
+  /** How many calls of an owner wait with their answer in memory. */
+  const loadedWaiting = new Map<string, number>();
 
   async function take(owner: string, bytes: number, isLoaded: boolean, cancellation: Cancellation): Promise<void> {
     if (memory.tryTake(owner, bytes)) return;
-    if (memory.waiting(owner) >= (isLoaded ? loadedWaiters : waiters)) throw exhausted(retryAfterMs);
+    const loaded = loadedWaiting.get(owner) ?? 0;
+    const isFull = isLoaded ? loaded >= loadedWaiters : memory.waiting(owner) - loaded >= waiters;
+    if (isFull) throw exhausted(retryAfterMs);
+    if (isLoaded) loadedWaiting.set(owner, loaded + 1);
     const late = AbortSignal.timeout(waitMs);
-    await memory.take(owner, bytes, AbortSignal.any([late, cancellation.signal])).catch(() => {
+    try {
+      await memory.take(owner, bytes, AbortSignal.any([late, cancellation.signal]));
+    } catch {
       throw cancellation.reason() ?? exhausted(retryAfterMs);
-    });
+    } finally {
+      if (isLoaded) endLoadedWait(owner);
+    }
+  }
+
+  function endLoadedWait(owner: string): void {
+    const left = loadedWaiting.get(owner)! - 1;
+    if (left > 0) loadedWaiting.set(owner, left);
+    else loadedWaiting.delete(owner);
   }
 
   return {
@@ -71,6 +87,11 @@ export function createAnswerMemory(options: Partial<AnswerLimits> = {}): AnswerM
           requireOpen();
           const wanted = bytes > largeAnswerBytes ? Math.min(Math.ceil(bytes), share) : 0;
           if (wanted <= held) return give(held - wanted);
+          if (isLoaded && held > 0) {
+            // The content is in memory already. A refusal now would only make the client load it again.
+            if (memory.tryTake(owner, wanted - held)) held = wanted;
+            return;
+          }
           // Two calls that each hold a part and wait for more would wait for each other.
           give(held);
           await take(owner, wanted, isLoaded, cancellation);
