@@ -3,11 +3,14 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace } from "../../test/harness/mail.ts";
+import { until } from "../../test/harness/wait.ts";
 import type { Resolver } from "../dns/resolver.ts";
 import { type Call, CallCancellation } from "../http/call.ts";
 import { makeUuid, toWireId } from "../postgres/ids.ts";
 import { createReader, type Reader } from "./reader.ts";
 import { createInboundService } from "./service.ts";
+import type { InboundRow } from "./store/reads.ts";
+import { createStoredMail } from "./stored.ts";
 import { createThreads, type Threads } from "./threads.ts";
 
 const mib = 1024 * 1024;
@@ -60,4 +63,53 @@ test("GetInbound reserves memory for the texts of the message, not for its attac
   const id = await storeMessage(10 * mib, 8 * mib);
   assert.equal((await getInbound({ id: toWireId("inbound", id) }, callOf(reserved))).body, "Hello");
   assert.deepEqual(reserved, [6 * mib]);
+});
+
+/** A reader with memory for one message of 1 MiB, which a first read holds until `free` is called. */
+async function readWithoutMemory(waitMs: number) {
+  const { sql } = database;
+  const id = await storeMessage(mib, 0);
+  const [row] = await sql<InboundRow[]>`select id, size_bytes as "sizeBytes", summary from inbound_messages where id = ${id}`;
+  const stored = createStoredMail({ sql, reader, limits: { memoryBytes: 3 * mib, waitMs, waiters: 2 } });
+  let free = () => {};
+  const blocked = new Promise<void>((resolve) => (free = resolve));
+  let isLocked = false;
+  const lock = sql.begin(async (tx) => {
+    await tx`lock table inbound_contents in access exclusive mode`;
+    isLocked = true;
+    await blocked;
+  });
+  await until("the content to be locked", () => isLocked);
+  const read = (cancellation = new CallCancellation()) => stored.content({ workspaceId, cancellation }, row!);
+  const attachment = (cancellation: CallCancellation) => stored.attachment({ workspaceId, cancellation }, row!, "1");
+  const first = read();
+  const end = async () => {
+    free();
+    await lock;
+    assert.equal(await first, undefined);
+  };
+  return { read, attachment, end };
+}
+const refused = { code: "resource_exhausted", retryAfterMs: 5_000 };
+
+test("a read that waits for memory for too long is refused with a retry delay", async () => {
+  const { read, end } = await readWithoutMemory(20);
+  await assert.rejects(read(), refused);
+  await end();
+});
+
+test("a few reads of a workspace wait for memory, until their callers leave", async () => {
+  const { read, attachment, end } = await readWithoutMemory(60_000);
+  const [one, two, three] = [new CallCancellation(), new CallCancellation(), new CallCancellation()];
+  const waits = [one, two].map((caller) => assert.rejects(attachment(caller), { code: "canceled" }));
+  waits.push(assert.rejects(read(three), { code: "canceled" }));
+  await assert.rejects(read(), refused);
+  three.end("caller left");
+  // The other caller of the same attachment still waits for it.
+  one.end("caller left");
+  const next = assert.rejects(read(two), { code: "canceled" });
+  await assert.rejects(read(), refused);
+  two.end("caller left");
+  await Promise.all([...waits, next]);
+  await end();
 });
