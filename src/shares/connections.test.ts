@@ -44,6 +44,20 @@ test("a full port takes the place of the most idle connection of the largest hol
   assert.equal(shares.admit("192.0.2.1", busy), undefined, "the largest holder itself gets no place");
 });
 
+test("a full port whose largest holder is busy takes an idle connection of the next largest", () => {
+  const shares = createConnectionShares({ total: 11, factor: 100, perAddress: 100 });
+  const gone: string[] = [];
+  const idle = (name: string) => ({ idleMs: () => 1, giveWay: () => gone.push(name) });
+  openMany(shares, "192.0.2.1", 5);
+  for (const address of ["192.0.2.2", "192.0.2.2", "192.0.2.3", "192.0.2.3", "192.0.2.3"])
+    shares.admit(address, idle(address));
+  // The last place goes only to an address that has none.
+  shares.admit("192.0.2.4", busy);
+  assert.equal(shares.count(), 11);
+  assert.ok(shares.admit("192.0.2.9", busy));
+  assert.deepEqual(gone, ["192.0.2.3"]);
+});
+
 test("on a port full of single connections, only one that was idle for long gives way", () => {
   let idleMs = 5_000;
   const gone: string[] = [];
