@@ -76,3 +76,19 @@ test("a trusted proxy is exempt from the share and never gives way", () => {
   assert.equal(openMany(shares, "192.0.2.1", 2).length, 1);
   assert.equal(shares.admit("10.0.0.1", busy), undefined);
 });
+
+test("where proxies keep idle connections, these give way on a full port", () => {
+  const shares = createConnectionShares({
+    total: 4,
+    factor: 1,
+    perAddress: 2,
+    exempt: ["10.0.0.0/8"],
+    exemptGiveWay: true,
+  });
+  const gone: number[] = [];
+  for (let i = 0; i < 4; i++) shares.admit("10.0.0.1", { idleMs: () => i, giveWay: () => gone.push(i) });
+  assert.equal(shares.count(), 4, "the share does not apply to the proxy");
+  assert.ok(shares.admit("192.0.2.1", busy));
+  assert.deepEqual(gone, [3]);
+  assert.equal(shares.count(), 4);
+});

@@ -12,6 +12,8 @@ export type ConnectionLimits = {
   perAddress: number;
   /** Ranges of our own proxies, in CIDR notation, or a function that recognizes them. They count toward the total only. */
   exempt?: readonly string[] | ((address: string) => boolean);
+  /** Whether an idle connection of our own proxies gives way too. For doors whose proxies keep idle connections in reserve. */
+  exemptGiveWay?: boolean;
 };
 
 export type Connection = {
@@ -38,7 +40,7 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
   const byAddress = new Map<string, Holder>();
   const bySite = new Map<string, number>();
   let total = 0;
-  const { exempt = [] } = limits;
+  const { exempt = [], exemptGiveWay = false } = limits;
   const isExempt = typeof exempt === "function" ? exempt : (address: string) => isWithin(address, exempt);
 
   function mayHold(held: number, most: number): boolean {
@@ -106,7 +108,7 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
       const { address, site } = networksOf(text);
       if (!ours && !hasShare(address, site)) return undefined;
       if (total >= limits.total && !makeRoom()) return undefined;
-      return ours ? holdExempt() : hold(address, site, connection);
+      return ours && !exemptGiveWay ? holdExempt() : hold(address, site, connection);
     },
     count: () => total,
   };
