@@ -34,6 +34,8 @@ let bodies: BodyMemory;
 let headers: Record<string, string>;
 const seen: SendEmailRequest[] = [];
 const answers = createAnswerMemory();
+/** The owners that asked for a turn before the gate. */
+const turns: string[] = [];
 /** Ends the wait of getEmailContent, with the outcome of its reservation. */
 const abandoned = { reserve: () => {}, outcome: "" };
 
@@ -82,8 +84,15 @@ before(async () => {
     log,
     metrics,
     bodies,
-    loop: router.loop,
+    loop: {
+      ...router.loop,
+      turn(owner) {
+        turns.push(owner);
+        return router.loop.turn(owner);
+      },
+    },
     safeHeaders,
+    trustedProxies: ["127.0.0.0/8"],
     maxBodyBytes: router.maxBodyBytes,
     corsOrigins: [allowed],
     streamStallMs: 60_000,
@@ -197,3 +206,20 @@ for (const [path, type] of [
     assert.equal(abandoned.outcome, "deadline_exceeded");
     assert.equal(answers.usedBytes(), 0);
   });
+
+test("streams take turns by the network of their client, not by the key that they name", async () => {
+  for (const key of ["one", "two"]) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1.EmailService/StreamEvents`, {
+      method: "POST",
+      headers: {
+        ...headers,
+        authorization: `Bearer ${key}`,
+        "content-type": "application/connect+json",
+        "x-forwarded-for": "192.0.2.1:5678",
+      },
+      body: new Uint8Array(5),
+    });
+    assert.match(await answer.text(), /unauthenticated/);
+  }
+  assert.deepEqual(turns, ["192.0.2.1", "192.0.2.1"]);
+});
