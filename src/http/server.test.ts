@@ -133,7 +133,10 @@ describe("a client that does not read a small answer", () => {
   });
 
   it("loses its HTTP/1.1 connection, even if it keeps sending", async (t) => {
-    const { port, connections } = await listen(t, { limits, handle: (_, response) => response.end("x".repeat(60_000)) });
+    const { port, connections } = await listen(t, {
+      limits,
+      handle: (_, response) => response.end("x".repeat(60_000)),
+    });
     const socket = connect(port, "127.0.0.1");
     socket.on("error", () => {});
     socket.pause();

@@ -265,7 +265,10 @@ function endAfter(socket: Socket, answer: string | Buffer): void {
 
 export const lingerMs = 500;
 
-function rejectBrokenHttp2(http2: Http2Server, deps: { metrics: Metrics; requestMs: number; unread: UnreadAnswers }): void {
+function rejectBrokenHttp2(
+  http2: Http2Server,
+  deps: { metrics: Metrics; requestMs: number; unread: UnreadAnswers },
+): void {
   http2.on("sessionError", (_error, session) => {
     deps.metrics.brokenRequests.inc({ reason: "http2" });
     session.destroy();

@@ -9,7 +9,7 @@ import { type Call, CallCancellation } from "../http/call.ts";
 import { makeUuid, toWireId } from "../postgres/ids.ts";
 import { createReader, type Reader } from "./reader.ts";
 import { createInboundService } from "./service.ts";
-import type { InboundRow } from "./store/reads.ts";
+import { getInbound } from "./store/reads.ts";
 import { createStoredMail } from "./stored.ts";
 import { createThreads, type Threads } from "./threads.ts";
 
@@ -69,7 +69,7 @@ test("GetInbound reserves memory for the texts of the message, not for its attac
 async function readWithoutMemory(waitMs: number) {
   const { sql } = database;
   const id = await storeMessage(mib, 0);
-  const [row] = await sql<InboundRow[]>`select id, size_bytes as "sizeBytes", summary from inbound_messages where id = ${id}`;
+  const row = await getInbound(sql, workspaceId, id);
   const stored = createStoredMail({ sql, reader, limits: { memoryBytes: 3 * mib, waitMs, waiters: 2 } });
   let free = () => {};
   const blocked = new Promise<void>((resolve) => (free = resolve));
