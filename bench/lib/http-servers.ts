@@ -82,6 +82,7 @@ const servers: Record<string, () => Promise<number>> = {
       bodies,
       loop: router.loop,
       safeHeaders,
+      trustedProxies: [],
       maxBodyBytes: router.maxBodyBytes,
     });
     return (await createHttp({ host: "127.0.0.1", port: 0, log, metrics, handle }).start()).port;

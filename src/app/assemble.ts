@@ -323,6 +323,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         loop,
         safeHeaders,
         forwarded: createForwardedShares(proxies),
+        trustedProxies: config.trustedProxies,
         maxBodyBytes: config.limits.bodyBytes,
         streamStallMs: config.stream.stallMs,
       }),

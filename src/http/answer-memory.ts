@@ -1,6 +1,5 @@
 /** The memory of large answers, shared by workspace: counted from before a handler loads the content until the client has taken the answer.
  * Without it, a client that requests large content and does not read it fills the memory. Called by unary-json.ts and router.ts. */
-import type { DescMethod } from "@bufbuild/protobuf";
 import { Problem } from "../ops/problem.ts";
 import { createBudget } from "../shares/budget.ts";
 import type { Cancellation } from "./call.ts";
@@ -14,9 +13,12 @@ export type AnswerMemory = {
 export type AnswerHold = {
   /**
    * Holds this many bytes instead of what was held before. Waits in turn for the owner's share, and throws `resource_exhausted` when
-   * that takes too long. `isLoaded`: the bytes are in memory already, so only a few may wait.
+   * that takes too long. `isLoaded`: the bytes are in memory already, so only a few may wait, and none that has
+   * reserved memory before: it keeps that when there is no more. After `release` it throws, so that a
+   * handler whose call has ended does not load content that is not counted.
    */
   hold(bytes: number, options?: { isLoaded: boolean }): Promise<void>;
+  heldBytes(): number;
   /** Called when the client has taken the answer or is gone. */
   release(): void;
 };
@@ -41,14 +43,29 @@ export function createAnswerMemory(options: Partial<AnswerLimits> = {}): AnswerM
   const { totalBytes, factor, waitMs, loadedWaiters, waiters, retryAfterMs } = { ...limits, ...options };
   const share = Math.floor((totalBytes * factor) / (1 + factor));
   const memory = createBudget({ total: totalBytes, factor });
+  /** How many calls of an owner wait with their answer in memory. */
+  const loadedWaiting = new Map<string, number>();
 
   async function take(owner: string, bytes: number, isLoaded: boolean, cancellation: Cancellation): Promise<void> {
     if (memory.tryTake(owner, bytes)) return;
-    if (memory.waiting(owner) >= (isLoaded ? loadedWaiters : waiters)) throw exhausted(retryAfterMs);
+    const loaded = loadedWaiting.get(owner) ?? 0;
+    const isFull = isLoaded ? loaded >= loadedWaiters : memory.waiting(owner) - loaded >= waiters;
+    if (isFull) throw exhausted(retryAfterMs);
+    if (isLoaded) loadedWaiting.set(owner, loaded + 1);
     const late = AbortSignal.timeout(waitMs);
-    await memory.take(owner, bytes, AbortSignal.any([late, cancellation.signal])).catch(() => {
+    try {
+      await memory.take(owner, bytes, AbortSignal.any([late, cancellation.signal]));
+    } catch {
       throw cancellation.reason() ?? exhausted(retryAfterMs);
-    });
+    } finally {
+      if (isLoaded) endLoadedWait(owner);
+    }
+  }
+
+  function endLoadedWait(owner: string): void {
+    const left = loadedWaiting.get(owner)! - 1;
+    if (left > 0) loadedWaiting.set(owner, left);
+    else loadedWaiting.delete(owner);
   }
 
   return {
@@ -61,17 +78,29 @@ export function createAnswerMemory(options: Partial<AnswerLimits> = {}): AnswerM
         held -= bytes;
       }
 
+      function requireOpen(): void {
+        if (released) throw cancellation.reason() ?? new Problem("aborted", "The call has ended before its answer.");
+      }
+
       return {
         async hold(bytes, { isLoaded } = { isLoaded: false }) {
+          requireOpen();
           const wanted = bytes > largeAnswerBytes ? Math.min(Math.ceil(bytes), share) : 0;
           if (wanted <= held) return give(held - wanted);
+          if (isLoaded && held > 0) {
+            // The content is in memory already. A refusal now would only make the client load it again.
+            if (memory.tryTake(owner, wanted - held)) held = wanted;
+            return;
+          }
           // Two calls that each hold a part and wait for more would wait for each other.
           give(held);
           await take(owner, wanted, isLoaded, cancellation);
           held = wanted;
           // The client left during the wait.
           if (released) give(held);
+          requireOpen();
         },
+        heldBytes: () => held,
         release() {
           released = true;
           give(held);
@@ -88,13 +117,4 @@ function exhausted(retryAfterMs: number): Problem {
     "Large answers of this workspace have not been read yet, and the memory for them is used up. Read them, then retry.",
     { retryAfterMs },
   );
-}
-
-/** Methods whose handler does not announce the size of its answer, with the memory that loading it usually takes. */
-const expectedBytes: readonly [RegExp, number][] = [[/^InboundService\/GetInbound/, 16 * 1024 * 1024]];
-
-/** The memory to hold before the handler of a method runs. */
-export function expectedBytesOf(method: DescMethod): number {
-  const name = `${method.parent.name}/${method.name}`;
-  return expectedBytes.find(([pattern]) => pattern.test(name))?.[1] ?? 0;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { behindProxies, clientAddress } from "./client-address.ts";
+import { behindProxies, clientAddress, clientSite } from "./client-address.ts";
 import type { Request } from "./server.ts";
 
 const request = (remoteAddress: string, headers: Record<string, string> = {}) =>
@@ -21,8 +21,22 @@ describe("the client's address", () => {
     assert.equal(behindProxies("127.0.0.1", "", trusted), "127.0.0.1");
   });
 
+  it("is found in entries with a port", () => {
+    const trusted = ["127.0.0.0/8", "2001:db8:1::/48"];
+    assert.equal(behindProxies("127.0.0.1", "192.0.2.1, 203.0.113.1:5678", trusted), "203.0.113.1");
+    assert.equal(behindProxies("127.0.0.1", "[2001:db8::1]:443", trusted), "2001:db8::1");
+    assert.equal(behindProxies("127.0.0.1", "[2001:db8::1], [2001:db8:1::2]:80", trusted), "2001:db8::1");
+    assert.equal(behindProxies("127.0.0.1", "2001:db8::1:443", trusted), "2001:db8::1:443");
+  });
+
   it("is the /64 network for IPv6", () => {
     assert.equal(clientAddress(request("2001:db8:1:2:3:4:5:6"), []), "2001:db8:1:2::/64");
     assert.equal(clientAddress(request("::ffff:192.0.2.1"), []), "192.0.2.1");
+  });
+
+  it("has a /56 network for turns", () => {
+    const forwarded = { "x-forwarded-for": "2001:db8:1:2ff::1" };
+    assert.equal(clientSite(request("127.0.0.1", forwarded), ["127.0.0.0/8"]), "2001:db8:1:200::/56");
+    assert.equal(clientSite(request("192.0.2.1", forwarded), ["127.0.0.0/8"]), "192.0.2.1");
   });
 });

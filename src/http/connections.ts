@@ -29,7 +29,7 @@ export type PortLimits = {
 export function createPortConnections({ connections, shareFactor, isTrustedProxy }: PortLimits): PortConnections {
   // Without a smaller cap: a proxy that the operator has not declared has one address for all its clients.
   const limits = { total: connections, perAddress: connections, factor: shareFactor };
-  const shares = createConnectionShares({ ...limits, exempt: isTrustedProxy });
+  const shares = createConnectionShares({ ...limits, exempt: isTrustedProxy, exemptGiveWay: true });
   const uses = new WeakMap<object, ConnectionUse>();
   return {
     admit(socket) {

@@ -11,6 +11,7 @@ import type { Metrics } from "../ops/metrics.ts";
 import type { LoopShare } from "../shares/loop-share.ts";
 import { writeAnswer } from "./answer-body.ts";
 import { createStreamWriter } from "./answer-stream.ts";
+import { clientSite } from "./client-address.ts";
 import { explainBadRequest, refuseUnknownMethod } from "./errors.ts";
 import type { ForwardedShares } from "./forwarded.ts";
 import { withLargeFields } from "./large-fields.ts";
@@ -52,6 +53,8 @@ export type DispatchDeps = {
   safeHeaders: SafeHeaders;
   /** Judges requests that come through a proxy by the address that it forwards. */
   forwarded?: ForwardedShares;
+  /** Ranges of our own proxies, in CIDR notation. */
+  trustedProxies: readonly string[];
   /** A stream ends when its client reads nothing for this long. */
   streamStallMs: number;
 };
@@ -136,7 +139,8 @@ export function createDispatch(deps: DispatchDeps): Listener {
     const method = `${handler.service.name}/${handler.method.name}`;
     const streams = handler.method.methodKind === "server_streaming";
     // Clients of a node that went away come back at once, and opening a thousand streams takes half a second.
-    if (streams) await deps.loop.turn(request.headers.authorization ?? "");
+    // Turns go by the client's network: the gate has not checked the key yet, and a stranger could name a new one for each stream.
+    if (streams) await deps.loop.turn(clientSite(request, deps.trustedProxies));
     else response.once("close", deps.loop.beginShortCall());
     if (response.destroyed) return;
     response.once("close", () => deps.metrics.requestSeconds.observe({ method }, (performance.now() - started) / 1000));

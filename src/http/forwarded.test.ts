@@ -61,3 +61,18 @@ test("a peer that is no trusted proxy cannot choose the address that it is count
   go();
   assert.equal((await answer).status, 200);
 });
+
+test("a forwarded address with a port counts, and one that cannot be read counts as the proxy's", async (t) => {
+  const { shares, waiting, get, go } = await serve(t, ["127.0.0.0/8"]);
+  const stop = new AbortController();
+  const held = ["192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3", "192.0.2.1:4"].map((client) =>
+    get(client, stop.signal).catch(() => undefined),
+  );
+  await until("requests in progress", () => shares.count() === 4);
+  assert.equal((await get("192.0.2.1:5")).status, 429);
+  const unreadable = get("unknown");
+  await until("the request with an unreadable address", () => waiting.length === 5);
+  assert.equal(shares.count(), 5);
+  go();
+  await Promise.all([...held, unreadable]);
+});

@@ -49,9 +49,10 @@ export function createForwardedShares(trust: ProxyTrust, limits: Partial<Forward
       if (trust.ranges.length === 0) return true;
       const peer = request.socket?.remoteAddress ?? "";
       if (!trust.isTrusted(peer)) return true;
-      const address = behindProxies(peer, String(request.headers["x-forwarded-for"] ?? ""), trust.ranges);
-      // A health check of the proxy itself forwards no address.
-      if (address === peer) return true;
+      const forwardedFor = request.headers["x-forwarded-for"];
+      // A health check of the proxy itself forwards no address. An address that cannot be read counts as the proxy's.
+      if (forwardedFor === undefined) return true;
+      const address = behindProxies(peer, String(forwardedFor), trust.ranges);
       const release = shares.admit(address, { ...neverIdle });
       if (!release) {
         refuse(response);

@@ -81,6 +81,7 @@ before(async () => {
     corsOrigins: [],
     streamStallMs: 60_000,
     safeHeaders,
+    trustedProxies: [],
     rpcs: createRouter(router, services),
     unaryCalls: createUnaryCalls({ ...router, bodies, safeHeaders }, services),
     pages: new Map(),

@@ -26,22 +26,22 @@ test("small requests are not counted", () => {
 test("large bodies are refused with a retry delay when the memory is used up; ordinary ones are not", () => {
   const memory = createBodyMemory(100 * mib);
   const reservations = ["one", "two"].map((workspace) => {
-    const reservation = memory.track(declared(45 * mib), notRefused)!;
+    const reservation = memory.track(declared(40 * mib), notRefused)!;
     reservation.reserve(workspace);
     return reservation;
   });
-  const third = memory.track(declared(45 * mib), notRefused)!;
+  const third = memory.track(declared(40 * mib), notRefused)!;
   assert.throws(() => third.reserve("three"), { code: "resource_exhausted", retryAfterMs: 2_000 });
   third.release();
   memory.track(declared(mib), notRefused)!.reserve("three");
   reservations[0]!.release();
-  memory.track(declared(45 * mib), notRefused)!.reserve("three");
+  memory.track(declared(40 * mib), notRefused)!.reserve("three");
 });
 
 test("one workspace may use half of the memory, or have one body of any size", () => {
   const memory = createBodyMemory(100 * mib);
-  memory.track(declared(45 * mib), notRefused)!.reserve("greedy");
-  assert.throws(() => memory.track(declared(10 * mib), notRefused)!.reserve("greedy"), { code: "resource_exhausted" });
+  memory.track(declared(30 * mib), notRefused)!.reserve("greedy");
+  assert.throws(() => memory.track(declared(25 * mib), notRefused)!.reserve("greedy"), { code: "resource_exhausted" });
   memory.track(declared(55 * mib), notRefused)!.reserve("modest");
 });
 

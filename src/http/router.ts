@@ -7,7 +7,7 @@ import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import type { LoopShare } from "../shares/loop-share.ts";
-import { type AnswerHold, type AnswerMemory, expectedBytesOf } from "./answer-memory.ts";
+import type { AnswerHold, AnswerMemory } from "./answer-memory.ts";
 import type { ServiceEntry } from "./call.ts";
 import { type Call, cancellationOf, withinDeadline } from "./call.ts";
 import { type CallShares, ownerOf } from "./call-shares.ts";
@@ -94,13 +94,11 @@ async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<voi
 
 function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
   if (method.methodKind === "unary") {
-    const expectedBytes = expectedBytesOf(method);
     const prepare = createAnswerPreparer(method, deps.loop);
     return async (request: unknown, context: HandlerContext) => {
       const hold = context.values.get(answerHoldKey)!;
       try {
         rememberNotedJson(request as object);
-        if (expectedBytes > 0) await hold.hold(expectedBytes);
         const handled = await withinDeadline(
           { ...callFrom(context), reserveAnswer: hold.hold },
           async (call) => await (handler(request, call) as Promise<unknown>),

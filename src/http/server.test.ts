@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, request as request1 } from "node:http";
-import { connect as connect2 } from "node:http2";
+import { connect as connect2, constants } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { until } from "../../test/harness/wait.ts";
@@ -114,6 +114,40 @@ describe("a peer that stalls", () => {
     while (!lost) await session.request({ ":path": "/" }).toArray();
     assert.equal(session.closed, false);
     session.close();
+  });
+});
+
+describe("a client that does not read a small answer", () => {
+  const limits = { unreadMs: 200, checkEveryMs: 20 };
+
+  it("loses its HTTP/2 stream, while its session stays open", async (t) => {
+    const { url } = await listen(t, { limits });
+    const session = connect2(url, { settings: { initialWindowSize: 0 } });
+    t.after(() => session.destroy());
+    const stream = session.request({ ":path": "/", ":method": "POST" });
+    stream.on("error", () => {});
+    stream.end("x");
+    await until("the stream to be closed", () => stream.closed);
+    assert.equal(stream.rstCode, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    assert.equal(session.closed, false);
+  });
+
+  it("loses its HTTP/1.1 connection, even if it keeps sending", async (t) => {
+    const { port, connections } = await listen(t, {
+      limits,
+      handle: (_, response) => response.end("x".repeat(60_000)),
+    });
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.pause();
+    const send = () => socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(100));
+    const sending = setInterval(send, 20);
+    t.after(() => {
+      clearInterval(sending);
+      socket.destroy();
+    });
+    await until("a connection", () => connections() === 1);
+    await until("the connection to be closed", () => connections() === 0);
   });
 });
 

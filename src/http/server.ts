@@ -13,6 +13,7 @@ import type { HeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import { createPortConnections, http2Refusal, maxRefusals, tooManyConnections } from "./connections.ts";
+import { createUnreadAnswers, type UnreadAnswers } from "./unread-answers.ts";
 
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
@@ -39,6 +40,8 @@ const defaultLimits = {
   /** For a whole request with its body: 64 MiB at 5 Mbit/s. Also the idle timeout of a connection in use. */
   requestMs: 120_000,
   keepAliveMs: 65_000,
+  /** For the rest of a complete response of which the client reads nothing. */
+  unreadMs: 30_000,
   /** How often Node checks HTTP/1.1 requests against these limits. */
   checkEveryMs: 2_000,
   headerBytes: 16 * 1024,
@@ -87,13 +90,21 @@ export function createHttp(options: HttpOptions) {
   });
   const refused = new Set<Socket>();
   const answering = new Set<ServerResponse>();
+  const unread = createUnreadAnswers({ unreadMs: limits.unreadMs, everyMs: limits.checkEveryMs });
   let stopping = false;
 
   http1.on("request", (request, response) => {
     answering.add(response);
     const use = port.useOf(request.socket);
     use?.begin();
+    const unwatch = unread.watch({
+      // A pipelined response gets the socket when those before it are sent.
+      ended: () => response.writableEnded && response.socket !== null,
+      pendingBytes: () => response.socket?.writableLength ?? 0,
+      close: () => response.destroy(),
+    });
     response.once("close", () => {
+      unwatch();
       answering.delete(response);
       use?.end();
     });
@@ -114,7 +125,7 @@ export function createHttp(options: HttpOptions) {
     if (stopping) session.close();
   });
   rejectBrokenHttp1(http1, { metrics: options.metrics, answering });
-  rejectBrokenHttp2(http2, { metrics: options.metrics, requestMs: limits.requestMs });
+  rejectBrokenHttp2(http2, { metrics: options.metrics, requestMs: limits.requestMs, unread });
 
   // The HTTP/1.1 server must be the one that listens: only then does it enforce its time limits and track idle connections.
   const serveHttp1 = http1.listeners("connection")[0] as (this: Server, socket: Socket) => void;
@@ -184,6 +195,7 @@ export function createHttp(options: HttpOptions) {
       await closed;
       clearInterval(idle);
       clearTimeout(force);
+      unread.stop();
     },
     /** Open connections, refused ones excepted. */
     connections: port.count,
@@ -253,7 +265,10 @@ function endAfter(socket: Socket, answer: string | Buffer): void {
 
 export const lingerMs = 500;
 
-function rejectBrokenHttp2(http2: Http2Server, deps: { metrics: Metrics; requestMs: number }): void {
+function rejectBrokenHttp2(
+  http2: Http2Server,
+  deps: { metrics: Metrics; requestMs: number; unread: UnreadAnswers },
+): void {
   http2.on("sessionError", (_error, session) => {
     deps.metrics.brokenRequests.inc({ reason: "http2" });
     session.destroy();
@@ -262,7 +277,15 @@ function rejectBrokenHttp2(http2: Http2Server, deps: { metrics: Metrics; request
     stream.on("error", () => stream.destroy());
     const late = setTimeout(() => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM), deps.requestMs);
     stream.once("end", () => clearTimeout(late));
-    stream.once("close", () => clearTimeout(late));
+    const unwatch = deps.unread.watch({
+      ended: () => stream.writableEnded,
+      pendingBytes: () => stream.writableLength,
+      close: () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
+    });
+    stream.once("close", () => {
+      clearTimeout(late);
+      unwatch();
+    });
   });
 }
 

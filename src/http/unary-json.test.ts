@@ -33,6 +33,11 @@ let port: number;
 let bodies: BodyMemory;
 let headers: Record<string, string>;
 const seen: SendEmailRequest[] = [];
+const answers = createAnswerMemory();
+/** The owners that asked for a turn before the gate. */
+const turns: string[] = [];
+/** Ends the wait of getEmailContent, with the outcome of its reservation. */
+const abandoned = { reserve: () => {}, outcome: "" };
 
 before(async () => {
   database = await createTestDatabase();
@@ -54,7 +59,7 @@ before(async () => {
     authenticator: createAuthenticator({ sql, log }),
     callLimit: createCallLimit({ perSecond: 1e6, burst: 1e6 }),
     calls: createCallShares(),
-    answers: createAnswerMemory(),
+    answers,
     loop: createLoopShare(),
   };
   const services = [
@@ -62,6 +67,14 @@ before(async () => {
       sendEmail: async (request) => {
         seen.push(request);
         return { id: "em_x" };
+      },
+      async getEmailContent(_request, call) {
+        await new Promise<void>((resolve) => (abandoned.reserve = resolve));
+        abandoned.outcome = await call.reserveAnswer!(large).then(
+          () => "granted",
+          ({ code }) => code,
+        );
+        return {};
       },
     }),
   ];
@@ -71,8 +84,15 @@ before(async () => {
     log,
     metrics,
     bodies,
-    loop: router.loop,
+    loop: {
+      ...router.loop,
+      turn(owner) {
+        turns.push(owner);
+        return router.loop.turn(owner);
+      },
+    },
     safeHeaders,
+    trustedProxies: ["127.0.0.0/8"],
     maxBodyBytes: router.maxBodyBytes,
     corsOrigins: [allowed],
     streamStallMs: 60_000,
@@ -166,4 +186,40 @@ test("responses have the security headers, and an allowed origin may read them",
   const policy = "cross-origin-resource-policy";
   assert.deepEqual([own.headers.get(policy), other.headers.get(policy)], ["same-origin", "cross-origin"]);
   assert.equal(other.headers.get("access-control-allow-origin"), allowed);
+});
+
+for (const [path, type] of [
+  ["the fast path", "application/json"],
+  ["Connect", "application/proto"],
+] as const)
+  test(`a handler that reserves memory after the deadline of its call gets none (${path})`, async () => {
+    abandoned.outcome = "";
+    const answer = await fetch(`http://127.0.0.1:${port}/v1.EmailService/GetEmailContent`, {
+      method: "POST",
+      headers: { ...headers, "content-type": type, "connect-timeout-ms": "100" },
+      body: type === "application/json" ? "{}" : new Uint8Array(),
+    });
+    assert.equal(answer.status, 504);
+    await answer.text();
+    abandoned.reserve();
+    await until("the reservation to end", () => abandoned.outcome !== "");
+    assert.equal(abandoned.outcome, "deadline_exceeded");
+    assert.equal(answers.usedBytes(), 0);
+  });
+
+test("streams take turns by the network of their client, not by the key that they name", async () => {
+  for (const key of ["one", "two"]) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1.EmailService/StreamEvents`, {
+      method: "POST",
+      headers: {
+        ...headers,
+        authorization: `Bearer ${key}`,
+        "content-type": "application/connect+json",
+        "x-forwarded-for": "192.0.2.1:5678",
+      },
+      body: new Uint8Array(5),
+    });
+    assert.match(await answer.text(), /unauthenticated/);
+  }
+  assert.deepEqual(turns, ["192.0.2.1", "192.0.2.1"]);
 });

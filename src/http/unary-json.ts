@@ -5,7 +5,7 @@ import { create, type DescMethod, toJsonString } from "@bufbuild/protobuf";
 import { codeToHttpStatus, errorToJson } from "@connectrpc/connect/protocol-connect";
 import { writeBody } from "./answer-body.ts";
 import { createJsonEncoder, encodeSlices } from "./answer-json.ts";
-import { type AnswerHold, expectedBytesOf, largeAnswerBytes } from "./answer-memory.ts";
+import { type AnswerHold, largeAnswerBytes } from "./answer-memory.ts";
 import type { ServiceEntry } from "./call.ts";
 import { type Call, CallCancellation, withinDeadline } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
@@ -53,7 +53,6 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
   const methodName = `${method.parent.name}/${method.name}`;
   const read = createRequestReader(method.input);
   const encoder = createJsonEncoder(method.output);
-  const expectedBytes = expectedBytesOf(method);
   // The answer to a call that has stored something must not be refused. Such answers are short.
   const countsAnswers = isReadOnly(method);
   return async (request, response, requestId) => {
@@ -85,22 +84,21 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
       const caller = await admit(deps, { method, protocol: "connect", header, timeoutMs: timeLeftMs, cancellation });
       endCall = deps.calls.begin(caller);
       const owner = ownerOf(caller);
+      // Opened before the handler runs, so that an abandoned handler finds it released.
+      const answerHold = deps.answers.open(owner, cancellation);
+      hold = answerHold;
       reservation?.reserve(owner);
       const body = await (small ?? readLargeBody(request, length, cancellation));
       if (body.length > longParseBytes) await deps.loop.turn(owner);
       const message = read(body);
-      const holdAnswer = (bytes: number, isLoaded = false) => {
-        hold ??= deps.answers.open(owner, cancellation);
-        return hold.hold(bytes, { isLoaded });
-      };
-      if (expectedBytes > 0) await holdAnswer(expectedBytes);
-      const reserveAnswer = (bytes: number) => holdAnswer(bytes);
+      const reserveAnswer = (bytes: number) => answerHold.hold(bytes);
       const context = { caller, requestId, cancellation, timeLeftMs, header, reserveAnswer };
       const answer = create(method.output, (await withinDeadline(context, (call) => handler(message, call))) as never);
       const large = encoder.largeFields(answer);
       const text = large.length > 0 ? "" : toJsonString(method.output, answer, jsonWriteOptions);
       const largeBytes = large.reduce((sum, { value }) => sum + value.length, text.length);
-      if (countsAnswers && (hold || largeBytes > largeAnswerBytes)) await holdAnswer(largeBytes, true);
+      if (countsAnswers && (answerHold.heldBytes() > 0 || largeBytes > largeAnswerBytes))
+        await answerHold.hold(largeBytes, { isLoaded: true });
       deps.metrics.requests.inc({ method: methodName, code: "ok" });
       if (largeBytes <= largeAnswerBytes) return send(response, 200, missingHeaders(), text);
       reservation?.release();

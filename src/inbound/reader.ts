@@ -78,7 +78,7 @@ function ownerOf({ client }: IncomingMail): string {
   return networksOf(client.ip).site;
 }
 
-function tooManyReads(): Problem {
+export function tooManyReads(): Problem {
   const text =
     "This workspace reads more inbound mail than this node can parse. Retry in 5 seconds, with fewer calls at once.";
   return new Problem("resource_exhausted", text, { retryAfterMs: 5000 });

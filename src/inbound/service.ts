@@ -13,7 +13,7 @@ import type { Reader } from "./reader.ts";
 import { explainUnattributed } from "./rules/attribution.ts";
 import { getInbound, type InboundRow, listInbound } from "./store/reads.ts";
 import { listUnattributed, type UnattributedRow } from "./store/unattributed.ts";
-import { createStoredMail } from "./stored.ts";
+import { createStoredMail, type StoredRead } from "./stored.ts";
 
 export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader }) {
   const stored = createStoredMail({ sql, reader });
@@ -41,7 +41,8 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
 
     async getInbound(request, call) {
       const row = await find(request.id, call);
-      const texts = await stored.texts(call.caller.workspaceId, row);
+      await call.reserveAnswer?.(textBytes(row));
+      const texts = await stored.texts(readOf(call), row);
       if (!texts) throw notFound("inbound message", request.id);
       return { inbound: onWire(row), ...texts };
     },
@@ -49,7 +50,7 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
     async getInboundContent(request, call) {
       const row = await find(request.id, call);
       await call.reserveAnswer?.(2 * Number(row.sizeBytes));
-      const raw = await stored.content(call.caller.workspaceId, row);
+      const raw = await stored.content(readOf(call), row);
       if (!raw) throw notFound("inbound message", request.id);
       return { raw };
     },
@@ -70,7 +71,7 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
       const attachment = row.summary.attachments.find(({ id }) => id === attachmentId);
       // The encoded part and the decoded content.
       if (attachment) await call.reserveAnswer?.(3 * attachment.sizeBytes);
-      const content = attachment && (await stored.attachment(call.caller.workspaceId, row, attachmentId));
+      const content = attachment && (await stored.attachment(readOf(call), row, attachmentId));
       if (!attachment || !content)
         throw new Problem("not_found", `The message ${request.id} has no attachment ${JSON.stringify(attachmentId)}.`);
       return { attachment, content };
@@ -84,6 +85,16 @@ export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader
     if (!row) throw notFound("inbound message", wireId);
     return row;
   }
+}
+
+function readOf({ caller, cancellation }: Call): StoredRead {
+  return { workspaceId: caller.workspaceId, cancellation };
+}
+
+/** The most memory that the texts of a message take: the text, its new part and the HTML are each at most the message without attachments. */
+function textBytes({ sizeBytes, summary }: InboundRow): number {
+  const attached = summary.attachments.reduce((sum, attachment) => sum + attachment.sizeBytes, 0);
+  return 3 * Math.max(0, Number(sizeBytes) - attached);
 }
 
 const kindOnWire = { bounce: UnattributedReportKind.BOUNCE, complaint: UnattributedReportKind.COMPLAINT };

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { type Budget, createBudget } from "./budget.ts";
+import { leftFor } from "./share.ts";
 
 /** Starts to take and records the owner once the budget grants it. */
 function taking(budget: Budget, granted: string[], owner: string, amount = 1) {
@@ -25,6 +27,18 @@ test("no owner holds more than its cap", () => {
   );
   assert.equal(budget.heldBy("flood"), 2);
   assert.equal(budget.tryTake("calm", 1), true);
+});
+
+test("large first amounts of a few owners leave an eighth to small amounts of others", () => {
+  const budget = createBudget({ total: 128, factor: 1 });
+  assert.deepEqual(
+    ["a", "b", "c", "d"].map((owner) => budget.tryTake(owner, 48)),
+    [true, true, false, false],
+  );
+  assert.equal(budget.tryTake("c", 16), true);
+  assert.equal(budget.tryTake("d", 16), false);
+  assert.equal(budget.tryTake("d", 8), true);
+  assert.equal(budget.tryTake("e", 4), true);
 });
 
 test("owners that wait are served in turn", async () => {
@@ -98,4 +112,46 @@ test("no more tasks run than the budget allows, waiting owners take turns, and a
     /its own/,
   );
   assert.equal(budget.used(), 0);
+});
+
+test("a waiter that is over its own share does not block the owners behind it", async () => {
+  const budget = createBudget({ total: 100, factor: 1 });
+  for (const owner of ["flood", "calm"]) await budget.take(owner, 30);
+  const granted: string[] = [];
+  void taking(budget, granted, "flood", 20);
+  void taking(budget, granted, "calm", 11);
+  budget.give("calm", 20);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(granted, ["calm"]);
+});
+
+test("after a give, no waiter that fits is left waiting, unless an owner that holds nothing waits", async () => {
+  type Step = { owner: string; amount: number; gives: number };
+  const total = 64;
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  const property = async (factor: number, steps: Step[]) => {
+    const budget = createBudget({ total, factor });
+    const holds: Step[] = [];
+    const waits: Step[] = [];
+    for (const one of steps) {
+      waits.push(one);
+      void budget.take(one.owner, one.amount).then(() => holds.push(...waits.splice(waits.indexOf(one), 1)));
+      await settled();
+      const [back] = holds.splice(one.gives % (holds.length + 2), 1);
+      if (!back) continue;
+      budget.give(back.owner, back.amount);
+      await settled();
+      assert.equal(budget.waiting(), waits.length);
+      if (waits.some(({ owner }) => budget.heldBy(owner) === 0)) continue;
+      for (const { owner, amount } of waits.filter((wait, i) => waits.findIndex((w) => w.owner === wait.owner) === i))
+        assert.ok(amount > leftFor({ limit: total, used: budget.used(), held: budget.heldBy(owner), factor }), owner);
+    }
+  };
+  const step = fc.record({
+    owner: fc.constantFrom("a", "b", "c"),
+    amount: fc.integer({ min: 1, max: 20 }),
+    gives: fc.nat(20),
+  });
+  const steps = fc.array(step, { minLength: 10, maxLength: 40 });
+  await fc.assert(fc.asyncProperty(fc.constantFrom(1, 3), steps, property), { numRuns: 200 });
 });

@@ -33,12 +33,14 @@ export function createBudget({ total, factor = Number.POSITIVE_INFINITY, perOwne
   /** In serving order: an owner that was served moves to the end. */
   const queues = new Map<string, Waiter[]>();
   const largestShare = Math.min(perOwner, Number.isFinite(factor) ? (total * factor) / (1 + factor) : total);
+  /** Until this much is used, an owner that holds nothing gets its amount whole. The last eighth is for small amounts of newcomers. */
+  const wholeUntil = Number.isFinite(factor) ? (total * 7) / 8 : total;
   let used = 0;
 
   function fits(owner: string, amount: number): boolean {
     const holds = held.get(owner) ?? 0;
     if (used === 0) return true;
-    if (holds === 0 && used + amount <= total) return true;
+    if (holds === 0 && used + amount <= wholeUntil) return true;
     return holds + amount <= perOwner && amount <= leftFor({ limit: total, used, held: holds, factor });
   }
 
@@ -61,8 +63,8 @@ export function createBudget({ total, factor = Number.POSITIVE_INFINITY, perOwne
       for (const [owner, queue] of [...queues]) {
         const { amount } = queue[0]!;
         if (!fits(owner, amount)) {
-          // Smaller amounts of others must not overtake for ever.
-          if ((held.get(owner) ?? 0) + amount <= largestShare) return;
+          // Smaller amounts of others must not overtake an owner that has nothing. An owner that holds its share waits for itself only.
+          if (!held.has(owner) && amount <= largestShare) return;
           continue;
         }
         const next = queue.shift()!;

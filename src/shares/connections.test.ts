@@ -44,6 +44,20 @@ test("a full port takes the place of the most idle connection of the largest hol
   assert.equal(shares.admit("192.0.2.1", busy), undefined, "the largest holder itself gets no place");
 });
 
+test("a full port whose largest holder is busy takes an idle connection of the next largest", () => {
+  const shares = createConnectionShares({ total: 11, factor: 100, perAddress: 100 });
+  const gone: string[] = [];
+  const idle = (name: string) => ({ idleMs: () => 1, giveWay: () => gone.push(name) });
+  openMany(shares, "192.0.2.1", 5);
+  for (const address of ["192.0.2.2", "192.0.2.2", "192.0.2.3", "192.0.2.3", "192.0.2.3"])
+    shares.admit(address, idle(address));
+  // The last place goes only to an address that has none.
+  shares.admit("192.0.2.4", busy);
+  assert.equal(shares.count(), 11);
+  assert.ok(shares.admit("192.0.2.9", busy));
+  assert.deepEqual(gone, ["192.0.2.3"]);
+});
+
 test("on a port full of single connections, only one that was idle for long gives way", () => {
   let idleMs = 5_000;
   const gone: string[] = [];
@@ -61,4 +75,20 @@ test("a trusted proxy is exempt from the share and never gives way", () => {
   assert.equal(openMany(shares, "10.0.0.1", 9).length, 9);
   assert.equal(openMany(shares, "192.0.2.1", 2).length, 1);
   assert.equal(shares.admit("10.0.0.1", busy), undefined);
+});
+
+test("where proxies keep idle connections, these give way on a full port", () => {
+  const shares = createConnectionShares({
+    total: 4,
+    factor: 1,
+    perAddress: 2,
+    exempt: ["10.0.0.0/8"],
+    exemptGiveWay: true,
+  });
+  const gone: number[] = [];
+  for (let i = 0; i < 4; i++) shares.admit("10.0.0.1", { idleMs: () => i, giveWay: () => gone.push(i) });
+  assert.equal(shares.count(), 4, "the share does not apply to the proxy");
+  assert.ok(shares.admit("192.0.2.1", busy));
+  assert.deepEqual(gone, [3]);
+  assert.equal(shares.count(), 4);
 });

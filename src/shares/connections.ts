@@ -12,6 +12,8 @@ export type ConnectionLimits = {
   perAddress: number;
   /** Ranges of our own proxies, in CIDR notation, or a function that recognizes them. They count toward the total only. */
   exempt?: readonly string[] | ((address: string) => boolean);
+  /** Whether an idle connection of our own proxies gives way too. For doors whose proxies keep idle connections in reserve. */
+  exemptGiveWay?: boolean;
 };
 
 export type Connection = {
@@ -38,7 +40,7 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
   const byAddress = new Map<string, Holder>();
   const bySite = new Map<string, number>();
   let total = 0;
-  const { exempt = [] } = limits;
+  const { exempt = [], exemptGiveWay = false } = limits;
   const isExempt = typeof exempt === "function" ? exempt : (address: string) => isWithin(address, exempt);
 
   function mayHold(held: number, most: number): boolean {
@@ -54,15 +56,24 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
 
   /** Frees a place on a full port, at the expense of the address that holds most. False when no connection has to give way. */
   function makeRoom(): boolean {
-    let largest: Holder | undefined;
-    for (const holder of byAddress.values()) if (!largest || holder.size > largest.size) largest = holder;
-    if (!largest) return false;
-    const isCrowd = largest.size > 1;
-    const idlest = idlestOf(isCrowd ? [largest] : byAddress.values());
-    if (!idlest || (!isCrowd && idlest.idleMs < lonelyIdleMs)) return false;
+    const idlest = crowdedIdlest() ?? idlestOf(byAddress.values());
+    if (!idlest || (!idlest.isCrowd && idlest.idleMs < lonelyIdleMs)) return false;
     idlest.release();
     idlest.connection.giveWay();
     return true;
+  }
+
+  /** Of the address with most connections among those that have an idle one: busy connections must not protect the idle ones of others. */
+  function crowdedIdlest(): Idle | undefined {
+    let size = 1;
+    let found: Idle | undefined;
+    for (const holder of byAddress.values()) {
+      const idlest = holder.size > size ? idlestOf([holder]) : undefined;
+      if (!idlest) continue;
+      size = holder.size;
+      found = idlest;
+    }
+    return found;
   }
 
   function hold(address: string, site: string, connection: Connection): () => void {
@@ -97,20 +108,21 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
       const { address, site } = networksOf(text);
       if (!ours && !hasShare(address, site)) return undefined;
       if (total >= limits.total && !makeRoom()) return undefined;
-      return ours ? holdExempt() : hold(address, site, connection);
+      return ours && !exemptGiveWay ? holdExempt() : hold(address, site, connection);
     },
     count: () => total,
   };
 }
 
-type Idle = { connection: Connection; idleMs: number; release(): void };
+type Idle = { connection: Connection; idleMs: number; isCrowd: boolean; release(): void };
 
 function idlestOf(holders: Iterable<Holder>): Idle | undefined {
   let idlest: Idle | undefined;
   for (const holder of holders)
     for (const [connection, release] of holder) {
       const idleMs = connection.idleMs();
-      if (idleMs !== undefined && (!idlest || idleMs > idlest.idleMs)) idlest = { connection, idleMs, release };
+      if (idleMs !== undefined && (!idlest || idleMs > idlest.idleMs))
+        idlest = { connection, idleMs, isCrowd: holder.size > 1, release };
     }
   return idlest;
 }
