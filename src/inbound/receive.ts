@@ -70,23 +70,25 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     return acceptedReply;
   }
 
-  /** Mail to a return path: a bounce, a complaint, or an automatic answer (RFC 3834 §4), which becomes another target. */
+  /** Mail to a return path: a bounce, a complaint, or an automatic answer (RFC 3834 §4), which becomes another target unless the workspace
+   * has no room for it. */
   async function handleReturn(
     { report }: Digest,
     { emailId, position, address }: Addressee & { kind: "return" },
     targets: Target[],
-  ): Promise<"full" | void> {
+  ): Promise<"handled" | "full"> {
     const email = await findReturned(sql, emailId);
-    if (!email)
-      return void log.info(
-        { emailId: toWireId("email", emailId) },
-        "ignored mail to the return path of an email that is no longer stored",
-      );
-    if (report?.kind === "bounce") return await deps.reports.bounce(email, position, report);
-    if (report?.kind === "complaint") return await deps.reports.complaint(report, { emailId, position });
-    const { workspaceId, domainId, domain } = email;
-    if (!(await deps.hasRoom(workspaceId))) return "full";
-    targets.push({ workspaceId, domainId, domain, addresses: [address], parent: email });
+    if (!email) {
+      const about = { emailId: toWireId("email", emailId) };
+      log.info(about, "ignored mail to the return path of an email that is no longer stored");
+    } else if (report?.kind === "bounce") await deps.reports.bounce(email, position, report);
+    else if (report?.kind === "complaint") await deps.reports.complaint(report, { emailId, position });
+    else {
+      const { workspaceId, domainId, domain } = email;
+      if (!(await deps.hasRoom(workspaceId))) return "full";
+      targets.push({ workspaceId, domainId, domain, addresses: [address], parent: email });
+    }
+    return "handled";
   }
 
   async function store(mail: IncomingMail, digest: ArrivedDigest, verdicts: Verdicts, target: Target): Promise<void> {
