@@ -1,14 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  createDataReader,
-  createServerInput,
-  type DataRead,
-  readCommand,
-  readGreetingName,
-  readPath,
-} from "./input.ts";
+import { createDataReader, type DataRead, readCommand, readGreetingName, readPath } from "./input.ts";
 
 const enoughMemory = { maxBytes: 1_000_000, reserve: () => true };
 
