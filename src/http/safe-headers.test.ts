@@ -19,12 +19,12 @@ test("every response isolates its window and has the request id", () => {
   assert.equal(found.has(hsts), false);
 });
 
-test("browsers are told to use TLS when the public URL is https", () => {
+test("a header makes browsers use TLS when the public URL is https", () => {
   assert.equal(fields({ publicUrl: "https://mail.example.com" }).get(hsts), "max-age=31536000");
   assert.equal(fields({ publicUrl: "http://mail.example.com" }).has(hsts), false);
 });
 
-test("browsers are told to use TLS when a trusted proxy says that the client did", () => {
+test("a header makes browsers use TLS when a trusted proxy says that the client did", () => {
   assert.equal(fields({ proxies }, "https").get(hsts), "max-age=31536000");
   assert.equal(fields({ proxies }, "https, http").has(hsts), true);
   assert.equal(fields({ proxies }, "http").has(hsts), false);

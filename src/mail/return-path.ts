@@ -18,7 +18,7 @@ export type Copy = {
 /** The unsigned header field with the token of the copy. Callers cannot set it (header-fields.ts). */
 export const copyField = "X-Posthorn-Copy";
 
-/** The token in the field of one recipient's copy. Forwarders and lists pass the field on, so it is not the return path: whoever sees the
+/** The token in the field of one recipient's copy. Forwarders and lists pass the field on, so it is not the return path: a person who sees the
  * field can complain about this copy, but not bounce it. */
 export function makeCopyToken({
   emailId,

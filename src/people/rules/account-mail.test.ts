@@ -13,7 +13,7 @@ const past = (ageHours: number, more: Partial<PastMail> = {}): PastMail => ({
 });
 const invitation = { kind: "invitation", email: "a@there.test", personId: "inviter", client: undefined } as const;
 
-test("one address gets three an hour and five invitations a day, whoever invites", () => {
+test("one address gets three an hour and five invitations a day, from all inviters together", () => {
   const recent = [0.1, 0.2, 0.5].map((age) => past(age, { personId: String(age) }));
   assert.equal(judgeAccountMail(invitation, recent.slice(1)), undefined);
   assert.deepEqual(judgeAccountMail(invitation, recent), { by: "address", retryAfterMs: 0.5 * hourMs });

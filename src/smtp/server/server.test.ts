@@ -263,7 +263,7 @@ test("a message that gives way is answered with 421", async () => {
   await client.closed;
 });
 
-test("a full port takes the place of an idle session, which is told", async () => {
+test("a full port takes the place of an idle session, which gets a reply", async () => {
   const shares = createConnectionShares({ total: 2, factor: Number.POSITIVE_INFINITY, perAddress: 10 });
   const { port, server } = await start({ shares });
   const idle = [dial(port), dial(port)];
