@@ -49,6 +49,9 @@ const maxCommandBytes = 2048;
 /** The reader pauses the socket while more bytes than this are buffered. */
 const highWater = 128 * 1024;
 
+/** Texts from this length on are faster to search and to move by the functions of Buffer than by a loop. */
+const shortText = 32;
+
 const LF = 0x0a;
 const CR = 0x0d;
 const DOT = 0x2e;
@@ -180,7 +183,7 @@ export function createDataReader({
   reserve,
   onDiscard,
 }: Pick<DataOptions, "maxBytes" | "reserve" | "onDiscard">): (chunk: Buffer) => DataStep {
-  let state: "line start" | "in line" | "after CR" | "after dot" | "after dot CR" = "line start";
+  let stateBefore: "line start" | "in line" | "after CR" | "after dot" | "after dot CR" = "line start";
   const kept = createCollector();
   let size = 0;
   let received = 0;
@@ -199,19 +202,24 @@ export function createDataReader({
   };
 
   return (chunk) => {
+    let state = stateBefore;
+    // Dots are removed within the chunk, so that a message of dots costs as little as any other: the octets from `from` on belong at `end`.
     let from = 0;
+    let end = 0;
     for (let i = 0; i < chunk.length; i++) {
       const byte = chunk[i];
       if (state === "in line") {
-        if (byte === CR) state = "after CR";
-        else if (byte === LF) return fault("bare LF");
+        i = textEnd(chunk, i);
+        if (i === chunk.length) break;
+        if (chunk[i] === LF) return fault("bare LF");
+        state = "after CR";
       } else if (state === "after CR") {
         if (byte !== LF) return fault("bare CR");
         state = "line start";
       } else if (state === "line start") {
         if (byte === LF) return fault("bare LF");
         if (byte === DOT) {
-          keep(chunk.subarray(from, i));
+          end = move(chunk, end, from, i);
           from = i + 1;
           state = "after dot";
         } else state = byte === CR ? "after CR" : "in line";
@@ -224,16 +232,37 @@ export function createDataReader({
       } else {
         if (byte !== LF) return fault("bare CR");
         const rest = chunk.subarray(i + 1);
+        keep(chunk.subarray(0, end));
         if (discarding) return { result: { kind: "too large", ended: true }, rest };
         return { result: { kind: "message", message: kept.take() }, rest };
       }
     }
-    keep(chunk.subarray(from));
+    stateBefore = state;
+    keep(chunk.subarray(0, move(chunk, end, from, chunk.length)));
     received += chunk.length;
     // Stop reading from a client that sends far more than the SIZE limit of our EHLO reply.
     if (received > maxBytes * 2 + highWater) return { result: { kind: "too large", ended: false } };
     return undefined;
   };
+}
+
+/** Moves the octets between `from` and `to` forward to `at`, and returns where they end. */
+function move(chunk: Buffer, at: number, from: number, to: number): number {
+  const end = at + to - from;
+  if (at === from) return end;
+  if (end - at < shortText) for (let i = at; i < end; i++) chunk[i] = chunk[from + i - at]!;
+  else chunk.copyWithin(at, from, to);
+  return end;
+}
+
+/** The position of the next CR or LF from `at` on, or the end of the chunk. */
+function textEnd(chunk: Buffer, at: number): number {
+  const near = Math.min(at + shortText, chunk.length);
+  for (let i = at; i < near; i++) if (chunk[i] === CR || chunk[i] === LF) return i;
+  const cr = chunk.indexOf(CR, near);
+  const lf = chunk.indexOf(LF, near);
+  if (cr < 0 || lf < 0) return Math.max(cr, lf) < 0 ? chunk.length : Math.max(cr, lf);
+  return Math.min(cr, lf);
 }
 
 function fault(name: LineFault): DataStep {
