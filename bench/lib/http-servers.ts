@@ -9,6 +9,7 @@ import { serve } from "../../src/http/call.ts";
 import { createCallShares } from "../../src/http/call-shares.ts";
 import { createDispatch } from "../../src/http/dispatch.ts";
 import { createCallLimit } from "../../src/http/gate.ts";
+import { createRefusals } from "../../src/http/refusals.ts";
 import { createBodyMemory } from "../../src/http/request-body.ts";
 import { createRouter, type RouterDeps } from "../../src/http/router.ts";
 import { createSafeHeaders } from "../../src/http/safe-headers.ts";
@@ -64,12 +65,13 @@ const servers: Record<string, () => Promise<number>> = {
       calls: createCallShares(),
       answers: createAnswerMemory(),
       loop: createLoopShare(),
+      refusals: createRefusals(() => metrics.slowedRefusals.inc()),
     };
     const services = [serve(EmailService, { sendEmail: async () => answer })];
     const rpcs = createRouter(router, services);
     const safeHeaders = createSafeHeaders();
     const bodies = createBodyMemory(256 * 1024 * 1024);
-    const unaryCalls = createUnaryCalls({ ...router, bodies, safeHeaders }, services);
+    const unaryCalls = createUnaryCalls({ ...router, bodies, safeHeaders, trustedProxies: [] }, services);
     const handle = createDispatch({
       log,
       metrics,

@@ -18,6 +18,7 @@ import { createFiles, openapiPages } from "../http/files.ts";
 import { createForwardedShares, createProxyTrust } from "../http/forwarded.ts";
 import { createCallLimit } from "../http/gate.ts";
 import { healthPages } from "../http/health.ts";
+import { createRefusals } from "../http/refusals.ts";
 import { createBodyMemory } from "../http/request-body.ts";
 import { createRouter, type RouterDeps } from "../http/router.ts";
 import { createSafeHeaders } from "../http/safe-headers.ts";
@@ -293,13 +294,17 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       calls: createCallShares(),
       answers: createAnswerMemory(),
       loop,
+      refusals: createRefusals(() => metrics.slowedRefusals.inc()),
       shutdown: stopping,
     };
     const rpcs = createRouter(router, services);
     const bodies = createBodyMemory(4 * config.limits.bodyBytes);
     const proxies = createProxyTrust(config.trustedProxies);
     const safeHeaders = createSafeHeaders({ publicUrl: config.publicUrl, proxies });
-    const unaryCalls = createUnaryCalls({ ...router, bodies, safeHeaders }, services);
+    const unaryCalls = createUnaryCalls(
+      { ...router, bodies, safeHeaders, trustedProxies: config.trustedProxies },
+      services,
+    );
     ops.beforeScrape(() => metrics.eventStreams.set(follower.size()));
     const pages = healthPages(ops.health);
     const openapi = await openapiPages(fileURLToPath(new URL("../../docs/openapi.json", import.meta.url)));

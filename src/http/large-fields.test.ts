@@ -18,6 +18,7 @@ import { CallCancellation, serve } from "./call.ts";
 import { createCallShares } from "./call-shares.ts";
 import { createDispatch } from "./dispatch.ts";
 import { createCallLimit } from "./gate.ts";
+import { createRefusals } from "./refusals.ts";
 import { createBodyMemory } from "./request-body.ts";
 import { createRouter, type RouterDeps } from "./router.ts";
 import { createSafeHeaders } from "./safe-headers.ts";
@@ -54,6 +55,7 @@ before(async () => {
     calls: createCallShares(),
     answers,
     loop: createLoopShare(),
+    refusals: createRefusals(() => {}),
   };
   const services = [
     serve(EmailService, {
@@ -83,7 +85,7 @@ before(async () => {
     safeHeaders,
     trustedProxies: [],
     rpcs: createRouter(router, services),
-    unaryCalls: createUnaryCalls({ ...router, bodies, safeHeaders }, services),
+    unaryCalls: createUnaryCalls({ ...router, bodies, safeHeaders, trustedProxies: [] }, services),
     pages: new Map(),
     files: () => {},
   });

@@ -16,6 +16,7 @@ import { codeName, toConnectError } from "./errors.ts";
 import { admit, type GateDeps } from "./gate.ts";
 import { createAnswerPreparer, largeFieldEncoder } from "./large-fields.ts";
 import { createJsonReader } from "./read-json.ts";
+import type { Refusals } from "./refusals.ts";
 import { bodyReservationKey, countDecompressed } from "./request-body.ts";
 import { jsonWriteOptions, streamOutputKey } from "./stream-output.ts";
 import { maxTimeoutMs } from "./timeout.ts";
@@ -29,6 +30,7 @@ export type RouterDeps = GateDeps & {
   calls: CallShares;
   answers: AnswerMemory;
   loop: LoopShare;
+  refusals: Refusals;
   /** Ends streams when the node shuts down. Unary calls in progress are finished. */
   shutdown: AbortSignal;
 };
@@ -36,6 +38,8 @@ export type RouterDeps = GateDeps & {
 export const requestIdKey = createContextKey("", { description: "request id" });
 /** When the deadline passes, as a value of performance.now(). Connect's own time left depends on the clock of the day, which may be set. */
 export const deadlineKey = createContextKey(Number.POSITIVE_INFINITY, { description: "deadline" });
+/** The client's network. */
+export const siteKey = createContextKey<() => string>(() => "", { description: "client site" });
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "caller" });
 const answerHoldKey = createContextKey<AnswerHold | undefined>(undefined, { description: "memory for the answer" });
 /** Calls a function when the response is closed, or at once if it is. */
@@ -88,7 +92,7 @@ async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<voi
     }
     context.values.get(bodyReservationKey)?.reserve(ownerOf(caller));
   } catch (error) {
-    throw toCountedError(deps, context, error);
+    throw await toCountedError(deps, context, error);
   }
 }
 
@@ -109,7 +113,7 @@ function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
         return answer;
       } catch (error) {
         hold.release();
-        throw toCountedError(deps, context, error);
+        throw await toCountedError(deps, context, error);
       }
     };
   }
@@ -121,7 +125,7 @@ function wrap(deps: RouterDeps, method: DescMethod, handler: AnyHandler) {
       yield* handler(request, { ...call, cancellation, output, beginWrite() {} }) as AsyncIterable<unknown>;
       deps.metrics.requests.inc({ method: `${method.parent.name}/${method.name}`, code: "ok" });
     } catch (error) {
-      throw toCountedError(deps, context, error);
+      throw await toCountedError(deps, context, error);
     }
   };
 }
@@ -136,13 +140,15 @@ function callFrom(context: HandlerContext): Omit<Call, "beginWrite"> {
   };
 }
 
-/** The Connect error for a failed call, counted in the metrics. */
-function toCountedError(deps: RouterDeps, context: HandlerContext, error: unknown): ConnectError {
+/** The Connect error for a failed call, counted in the metrics, when it may be sent. */
+async function toCountedError(deps: RouterDeps, context: HandlerContext, error: unknown): Promise<ConnectError> {
   const method = `${context.service.name}/${context.method.name}`;
   const requestId = context.values.get(requestIdKey);
   const header = (name: string) => context.requestHeader.get(name) ?? undefined;
   const connectError = toConnectError(error, { log: deps.log, requestId, method, header });
   deps.metrics.requests.inc({ method, code: codeName(connectError) });
+  const caller = context.values.get(callerKey);
+  await deps.refusals.pace(caller ? ownerOf(caller) : context.values.get(siteKey)(), connectError, context);
   return connectError;
 }
 

@@ -18,6 +18,7 @@ import { serve } from "./call.ts";
 import { createCallShares } from "./call-shares.ts";
 import { createDispatch } from "./dispatch.ts";
 import { createCallLimit } from "./gate.ts";
+import { createRefusals } from "./refusals.ts";
 import { type BodyMemory, createBodyMemory } from "./request-body.ts";
 import { createRouter, type RouterDeps } from "./router.ts";
 import { createSafeHeaders } from "./safe-headers.ts";
@@ -61,6 +62,7 @@ before(async () => {
     calls: createCallShares(),
     answers,
     loop: createLoopShare(),
+    refusals: createRefusals(() => {}),
   };
   const services = [
     serve(EmailService, {
@@ -97,7 +99,7 @@ before(async () => {
     corsOrigins: [allowed],
     streamStallMs: 60_000,
     rpcs: createRouter(router, services),
-    unaryCalls: createUnaryCalls({ ...router, bodies, safeHeaders }, services),
+    unaryCalls: createUnaryCalls({ ...router, bodies, safeHeaders, trustedProxies: [] }, services),
     pages: new Map(),
     files: () => {},
   });

@@ -9,6 +9,7 @@ import { type AnswerHold, largeAnswerBytes } from "./answer-memory.ts";
 import type { ServiceEntry } from "./call.ts";
 import { type Call, CallCancellation, withinDeadline } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
+import { clientSite } from "./client-address.ts";
 import { codeName, isReadOnly, toConnectError } from "./errors.ts";
 import { admit } from "./gate.ts";
 import { createRequestReader } from "./read-json.ts";
@@ -32,7 +33,12 @@ export function isUnaryJson({ headers }: Request, maxBodyBytes: number): boolean
   return Number(headers["content-length"] ?? Number.NaN) <= maxBodyBytes;
 }
 
-export type UnaryDeps = RouterDeps & { bodies: BodyMemory; safeHeaders: SafeHeaders };
+export type UnaryDeps = RouterDeps & {
+  bodies: BodyMemory;
+  safeHeaders: SafeHeaders;
+  /** Ranges of our own proxies, in CIDR notation. */
+  trustedProxies: readonly string[];
+};
 
 /** The parsing of a larger body waits for its turn on the event loop, which it blocks for some milliseconds. */
 const longParseBytes = 1024 * 1024;
@@ -63,6 +69,7 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
     const late = () => cancellation.end("deadline passed");
     // The gate rejects a longer timeout.
     const timer = timeoutMs !== undefined && timeoutMs <= maxTimeoutMs ? setTimeout(late, timeoutMs) : undefined;
+    let owner: string | undefined;
     let endCall: (() => void) | undefined;
     let hold: AnswerHold | undefined;
     response.once("close", () => {
@@ -82,14 +89,15 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
     const missingHeaders = () => (response.hasHeader("x-request-id") ? [] : deps.safeHeaders(request, requestId));
     try {
       const caller = await admit(deps, { method, protocol: "connect", header, timeoutMs: timeLeftMs, cancellation });
+      const workspace = ownerOf(caller);
+      owner = workspace;
       endCall = deps.calls.begin(caller);
-      const owner = ownerOf(caller);
       // Opened before the handler runs, so that an abandoned handler finds it released.
-      const answerHold = deps.answers.open(owner, cancellation);
+      const answerHold = deps.answers.open(workspace, cancellation);
       hold = answerHold;
-      reservation?.reserve(owner);
+      reservation?.reserve(workspace);
       const body = await (small ?? readLargeBody(request, length, cancellation));
-      if (body.length > longParseBytes) await deps.loop.turn(owner);
+      if (body.length > longParseBytes) await deps.loop.turn(workspace);
       const message = read(body);
       const reserveAnswer = (bytes: number) => answerHold.hold(bytes);
       const context = { caller, requestId, cancellation, timeLeftMs, header, reserveAnswer };
@@ -106,13 +114,15 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
       await sendSlices(
         response,
         missingHeaders(),
-        encodeSlices(pieces, () => deps.loop.turn(owner)),
+        encodeSlices(pieces, () => deps.loop.turn(workspace)),
       );
     } catch (error) {
       const failure = toConnectError(error, { log: deps.log, requestId, method: methodName, header });
       deps.metrics.requests.inc({ method: methodName, code: codeName(failure) });
       hold?.release();
       if (response.headersSent) return void response.destroy();
+      reservation?.release();
+      await deps.refusals.pace(owner ?? clientSite(request, deps.trustedProxies), failure, cancellation);
       if (small) await atMost(lingerMs, small);
       else closeAfterUnreadBody(request, response);
       const headers = [...missingHeaders(), ...[...failure.metadata].flat()];

@@ -81,6 +81,11 @@ export function createMetrics() {
       labelNames: ["reason"],
       registers,
     }),
+    slowedRefusals: new Counter({
+      name: "posthorn_slowed_refusals_total",
+      help: "Refused calls that were answered after a pause, because their workspace or network was refused very often.",
+      registers,
+    }),
     deliveryAttempts: new Counter({
       name: "posthorn_delivery_attempts_total",
       help: "Attempts to deliver to one recipient, by outcome: a recipient status, or released when no delivery was attempted.",

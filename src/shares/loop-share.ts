@@ -1,5 +1,6 @@
 /** Shares the event loop between short calls and long background work of many owners: the work asks for a turn before each step, steps run
- * in short slices, and sockets and timers are served between two slices. Event streams use it (http/dispatch.ts, events/catch-up.ts). */
+ * in short slices, and sockets and timers are served between two slices. Used for event streams (http/dispatch.ts, events/catch-up.ts), large
+ * bodies and answers (http/), and large messages that arrive (smtp/server/input.ts). */
 import { createRoundRobin } from "./round-robin.ts";
 
 export type LoopShare = {

@@ -92,3 +92,22 @@ test("the rate limit is the limit of a workspace, whatever the number of its key
   assert.match(String(refused[0]!.body.message), /rate limit of this workspace/);
   requireOk(await program.call("KeyService/ListKeys", {}, { key: other.key }));
 });
+
+test("a flood of refused calls is slowed down, and another tenant's calls are answered", async () => {
+  const { program, attacker, other } = all;
+  const slowed = async () => {
+    const text = await (await fetch(`${program.opsUrl}/metrics`)).text();
+    return Number(/^posthorn_slowed_refusals_total (\d+)/m.exec(text)?.[1]);
+  };
+  const flood = async (key: string, code: string) => {
+    const before = await slowed();
+    const call = async () => assert.equal((await program.call("KeyService/ListKeys", {}, { key })).body.code, code);
+    await until(`slower answers with ${code}`, async () => {
+      await Promise.all(Array.from({ length: 100 }, call));
+      return (await slowed()) > before;
+    });
+    requireOk(await program.call("KeyService/ListKeys", {}, { key: other.key }));
+  };
+  await flood(attacker.key, "resource_exhausted");
+  await flood("a wrong key", "unauthenticated");
+});

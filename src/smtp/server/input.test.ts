@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
+import { duplexPair } from "node:stream";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createDataReader, type DataRead, readCommand, readGreetingName, readPath } from "./input.ts";
+import {
+  createDataReader,
+  createServerInput,
+  type DataRead,
+  readCommand,
+  readGreetingName,
+  readPath,
+} from "./input.ts";
+import { createProgress } from "./progress.ts";
 
 const enoughMemory = { maxBytes: 1_000_000, reserve: () => true };
 
@@ -70,6 +79,28 @@ test("a message over the limit is read and discarded, and reading stops far beyo
   assert.deepEqual(endless.result, { kind: "too large", ended: false });
   const noMemory = read([Buffer.from("hello\r\n.\r\n")], { ...enoughMemory, reserve: () => false });
   assert.deepEqual(noMemory.result, { kind: "too large", ended: true });
+});
+
+test("a large message is read in turns, and a small one as it arrives", async () => {
+  const turnsFor = async (bytes: number) => {
+    const [here, there] = duplexPair();
+    const input = createServerInput(there as never);
+    let turns = 0;
+    const reading = input.data({
+      ...enoughMemory,
+      pauseMs: 60_000,
+      totalMs: 60_000,
+      progress: createProgress({ bytesPerSecond: 1, graceMs: 60_000 }),
+      signal: new AbortController().signal,
+      turn: async () => void turns++,
+    });
+    for (let sent = 0; sent < bytes; sent += 64_000) here.write(`${"x".repeat(63_998)}\r\n`);
+    here.write(".\r\n");
+    assert.equal((await reading).kind, "message");
+    return turns;
+  };
+  assert.equal(await turnsFor(64_000), 0);
+  assert.ok((await turnsFor(640_000)) >= 8);
 });
 
 test("a command is split into verb and rest, and bytes that are not UTF-8 are not a command", () => {

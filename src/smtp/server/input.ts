@@ -42,10 +42,14 @@ export type DataOptions = {
   reserve(bytes: number): boolean;
   /** Called when the reader discards the message, for lack of memory or because it is too large. */
   onDiscard?(): void;
+  /** Resolves when the next bytes of a large message may be read. */
+  turn(): Promise<void>;
 };
 
 /** RFC 5321 §4.5.3.1.4 requires 512 octets, and extensions add some. Real clients send less than this. */
 const maxCommandBytes = 2048;
+/** Messages up to this size are read as they arrive; larger ones in turns. */
+const smallBytes = 128 * 1024;
 /** The reader pauses the socket while more bytes than this are buffered. */
 const highWater = 128 * 1024;
 
@@ -140,11 +144,14 @@ export function createServerInput(socket: Socket): ServerInput {
     async data(options) {
       const reader = createDataReader(options);
       const end = performance.now() + options.totalMs;
+      let received = 0;
       for (;;) {
         const left = Math.min(options.pauseMs, end - performance.now(), options.progress.leftMs());
         const chunk = left > 0 ? await next(left, options.signal) : "timeout";
         if (typeof chunk === "string") return { kind: chunk };
         options.progress.received(chunk.length);
+        received += chunk.length;
+        if (received > smallBytes) await options.turn();
         const read = reader(chunk);
         if (read === undefined) continue;
         if (read.rest) unread(read.rest);

@@ -1,4 +1,5 @@
 /** Receives the text of one message after DATA, within its time, its rate and its share of memory. Used by session.ts. */
+import type { LoopShare } from "../../shares/loop-share.ts";
 import type { DataRead, ServerInput } from "./input.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { createProgress, type MinimumRate, type Progress } from "./progress.ts";
@@ -29,6 +30,7 @@ export function createReceiving(deps: {
   limits: ReceivingLimits;
   memory: MessageMemory;
   input: ServerInput;
+  loop: LoopShare;
 }): Receiving {
   const { limits, owner } = deps;
   const progress = createProgress(limits.minimumRate);
@@ -53,6 +55,7 @@ export function createReceiving(deps: {
         totalMs: limits.dataTotalMs,
         progress,
         signal: dropped.signal,
+        turn: () => deps.loop.turn(owner),
         reserve(bytes) {
           if (memory.reserve(bytes)) return true;
           shortage ??= "own share";

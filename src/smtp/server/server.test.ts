@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net";
 import { duplexPair } from "node:stream";
 import { after, test } from "node:test";
 import { createConnectionShares } from "../../shares/connections.ts";
+import { createLoopShare } from "../../shares/loop-share.ts";
 import { createCertificate } from "./certificate.ts";
 import { createMessageMemory } from "./message-memory.ts";
 import { createSmtpServer, type SmtpServerDeps } from "./server.ts";
@@ -186,6 +187,7 @@ test("the server stops replying to a client that does not read", async () => {
     hostname: "mx.test",
     stopping: new AbortController().signal,
     memory: memoryOf(1_000_000),
+    loop: createLoopShare(),
     limits: { ...limits, ...times },
     secureContext: () => assert.fail("no TLS here"),
     policy: { recipient: async (address) => ({ address }), message: async () => "250 2.0.0 ok" },

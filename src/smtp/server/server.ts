@@ -5,9 +5,10 @@
  */
 import { createServer, type Server, type Socket } from "node:net";
 import type { ConnectionShares } from "../../shares/connections.ts";
+import { createLoopShare } from "../../shares/loop-share.ts";
 import { createSession, type GiveUpReason, type Session, type SessionDeps } from "./session.ts";
 
-export type SmtpServerDeps = Omit<SessionDeps, "stopping" | "onGiveUp"> & {
+export type SmtpServerDeps = Omit<SessionDeps, "stopping" | "onGiveUp" | "loop"> & {
   host: string;
   port: number;
   shares: ConnectionShares;
@@ -28,13 +29,16 @@ export type SmtpServer = {
 export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
   const stopping = new AbortController();
   const sessions = new Map<Socket, Promise<void>>();
+  const loop = createLoopShare();
+  // Counts the calls and small messages of others as one short call that never ends: reading large messages takes at most half of the event loop.
+  loop.beginShortCall();
   // Half-open, so that the server can still reply after the client has closed its side.
   const server: Server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection);
   const tooMany = `421 4.7.0 ${deps.hostname} too many connections, try again later`;
 
   function onConnection(socket: Socket): void {
     socket.on("error", () => {});
-    const session = createSession(socket, { ...deps, stopping: stopping.signal });
+    const session = createSession(socket, { ...deps, loop, stopping: stopping.signal });
     const release = stopping.signal.aborted ? undefined : admit(socket, session);
     if (!release) {
       deps.onGiveUp?.("connections");

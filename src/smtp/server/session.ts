@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
 import { networksOf } from "../../shares/address.ts";
+import type { LoopShare } from "../../shares/loop-share.ts";
 import { type Command, createServerInput, readCommand, readGreetingName, readPath, type ServerInput } from "./input.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { createReceiving, type Receiving, type ReceivingLimits } from "./receiving.ts";
@@ -50,6 +51,8 @@ export type SessionDeps = {
   secureContext: () => SecureContext;
   /** The memory for messages, which all sessions share. */
   memory: MessageMemory;
+  /** Large messages are read in turns by network, so that a flood of them leaves the event loop to others. */
+  loop: LoopShare;
   /** Aborts when the program shuts down: a session then ends instead of reading its next command. */
   stopping: AbortSignal;
   /** Called when the session ends because its client is slow or idle, or for lack of memory. */
@@ -284,7 +287,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     if (input.hasMore()) return disconnect("503 5.5.0 wait for the reply to DATA before sending the message");
     const { sender, recipients } = envelope;
     send("354 end with a dot on a line of its own");
-    receiving = createReceiving({ owner, limits, memory: deps.memory, input });
+    receiving = createReceiving({ owner, limits, memory: deps.memory, loop: deps.loop, input });
     try {
       const read = await receiving.read();
       envelope = undefined;
