@@ -46,7 +46,7 @@ const data = target("smtp-data", fc.tuple(bytes(dataTokens), cuts), ([text, posi
   const reader = createDataReader({ maxBytes: 64 * 1024, reserve: () => true });
   let rest = text.length;
   for (const piece of cut(text, positions)) {
-    const step = reader(piece);
+    const step = reader(Buffer.from(piece));
     rest -= piece.length;
     if (!step) continue;
     if (step.result.kind !== "message") return;

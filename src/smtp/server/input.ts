@@ -184,7 +184,8 @@ function findLine(
 
 type DataStep = { result: DataRead; rest?: Buffer } | undefined;
 
-/** Reads message text up to the final dot and removes stuffed dots (RFC 5321 §4.5.2). Returns undefined until the message is complete. */
+/** Reads message text up to the final dot and removes stuffed dots (RFC 5321 §4.5.2), within the chunks that it is given. Returns undefined until
+ * the message is complete. */
 export function createDataReader({
   maxBytes,
   reserve,
