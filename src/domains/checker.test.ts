@@ -144,6 +144,19 @@ test("each due domain is checked by one node and reports one event", async () =>
   assert.equal(await nodes[0]!.checkDue(16), 0, "no domain is due twice");
 });
 
+test("a workspace with many due domains leaves background checks to others, and gets the rest", async () => {
+  await database.sql`update domains set next_check_at = service_time() + interval '1 day'`;
+  const workspaceId = await makeBareWorkspace(database.sql);
+  for (let i = 0; i < 30; i++)
+    await addDomain(database.sql, newDomain(workspaceId, `many${i}.test`, { firstCheckMs: 0 }));
+  const others = [await add("few1.test", { firstCheckMs: 0 }), await add("few2.test", { firstCheckMs: 0 })];
+  const checker = node();
+  assert.equal(await checker.checkDue(16), 16);
+  for (const row of others) assert.equal(checksOf(row), 1, row.domain);
+  assert.equal(await checker.checkDue(16), 16);
+  assert.equal(await checker.checkDue(16), 0);
+});
+
 test("an error in one check does not affect others, and that domain is not retried at once", async () => {
   await database.sql`update domains set next_check_at = service_time() + interval '1 day'`;
   const [good, bad] = [await add("good.test", { firstCheckMs: 0 }), await add("bad.test", { firstCheckMs: 0 })];

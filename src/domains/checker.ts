@@ -56,6 +56,8 @@ const afterFaultMs = 5 * 60_000;
 const everyMs = 2_000;
 /** How many checks the loop runs at once. A check of dead DNS takes 5 s: one node can check 60,000 such domains in 6 hours. */
 const atOnce = 16;
+/** How many of them belong to one workspace while other workspaces have domains that are due. */
+const dueShare = 4;
 const forgetEveryMs = 3_600_000;
 /** Checks that callers have started and that run at the same time. A workspace may have an eighth, and as many that wait. */
 const callerChecks = 128;
@@ -93,15 +95,10 @@ export function createChecker(deps: CheckerDeps): Checker {
 
     async checkDue(limit) {
       const lease = makeUuid(deps.nowMs());
-      const due = await claimDue(sql, { lease, limit });
-      await Promise.all(
-        due.map((row) =>
-          track(run(row, lease, "background")).catch((error) => {
-            if (!stopping.signal.aborted) deps.log.error({ err: error, domain: row.domain }, "a domain check failed");
-          }),
-        ),
-      );
-      return due.length;
+      const started: Promise<unknown>[] = [];
+      for await (const row of claimFairly(lease, limit)) started.push(checkInBackground(row, lease));
+      await Promise.all(started);
+      return started.length;
     },
 
     async stop() {
@@ -109,6 +106,31 @@ export function createChecker(deps: CheckerDeps): Checker {
       await Promise.allSettled(running);
     },
   };
+
+  /** Leases due domains in small steps. A workspace that has its share is skipped until no other one has a due domain. */
+  async function* claimFairly(lease: string, limit: number): AsyncGenerator<DomainRow> {
+    const claimed = new Map<string, number>();
+    let left = limit;
+    let othersDue = true;
+    while (left > 0) {
+      const full = [...claimed].filter(([, count]) => count >= dueShare).map(([workspaceId]) => workspaceId);
+      const except = othersDue ? full : [];
+      const step = othersDue ? Math.min(left, dueShare) : left;
+      const due = await claimDue(sql, { lease, limit: step, except });
+      for (const { workspaceId } of due) claimed.set(workspaceId, (claimed.get(workspaceId) ?? 0) + 1);
+      yield* due;
+      left -= due.length;
+      if (due.length === step) continue;
+      if (except.length === 0) return;
+      othersDue = false;
+    }
+  }
+
+  function checkInBackground(row: DomainRow, lease: string): Promise<unknown> {
+    return track(run(row, lease, "background")).catch((error) => {
+      if (!stopping.signal.aborted) deps.log.error({ err: error, domain: row.domain }, "a domain check failed");
+    });
+  }
 
   async function verify(workspaceId: string, id: string): Promise<Verification | undefined> {
     const lease = makeUuid(deps.nowMs());

@@ -45,12 +45,16 @@ export async function claimVerify(
   return row;
 }
 
-/** Leases domains that are due for a background check, the longest overdue first. Index domains_due. */
-export async function claimDue(sql: Sql, claim: { lease: string; limit: number }): Promise<DomainRow[]> {
+/** Leases domains that are due for a background check, the longest overdue first, without those of some workspaces. Index domains_due. */
+export async function claimDue(
+  sql: Sql,
+  claim: { lease: string; limit: number; except?: readonly string[] },
+): Promise<DomainRow[]> {
   // Materialized: if inlined, the planner may run the locking query again and lease more than `limit`.
   return await sql<DomainRow[]>`
     with due as materialized (
       select workspace_id, id from domains where next_check_at <= (select service_time()) and ${isUnleased(sql)}
+        and workspace_id <> all(${[...(claim.except ?? [])]}::uuid[])
       order by next_check_at limit ${claim.limit} for update skip locked
     )
     update domains set ${leaseColumns(sql, claim.lease)}
