@@ -167,31 +167,22 @@ test("the name is sent in random case over UDP, and an answer that repeats it is
   assert.deepEqual(transports(), ["udp"]);
 });
 
-test("a server that lower-cases the question is queried again over TCP, where the case does not matter", async () => {
-  dns.set(manyLetters, "A", "192.0.2.1");
-  dns.behave(manyLetters, "lower-case");
-  const found = await resolver().lookup(manyLetters, "A");
-  dns.behave(manyLetters, undefined);
-  assert.ok(found.kind === "found", JSON.stringify(found));
-  assert.deepEqual(
-    found.records.map(({ address }) => address),
-    ["192.0.2.1"],
-  );
-  assert.deepEqual(transports(), ["udp", "tcp"]);
-});
-
-test("a forger that guesses the id and the port, but not the case, does not get its address accepted", async () => {
-  dns.set(manyLetters, "A", "192.0.2.1");
-  dns.behave(manyLetters, "forged-case");
-  const found = await resolver().lookup(manyLetters, "A");
-  dns.behave(manyLetters, undefined);
-  assert.ok(found.kind === "found", JSON.stringify(found));
-  assert.deepEqual(
-    found.records.map(({ address }) => address),
-    ["192.0.2.1"],
-  );
-  assert.deepEqual(transports(), ["udp", "tcp"]);
-});
+for (const [what, behavior] of [
+  ["a server that lower-cases the question is queried again over TCP, where the case does not matter", "lower-case"],
+  ["a forger that guesses the id and the port, but not the case, does not get its address accepted", "forged-case"],
+] as const)
+  test(what, async () => {
+    dns.set(manyLetters, "A", "192.0.2.1");
+    dns.behave(manyLetters, behavior);
+    const found = await resolver().lookup(manyLetters, "A");
+    dns.behave(manyLetters, undefined);
+    assert.ok(found.kind === "found", JSON.stringify(found));
+    assert.deepEqual(
+      found.records.map(({ address }) => address),
+      ["192.0.2.1"],
+    );
+    assert.deepEqual(transports(), ["udp", "tcp"]);
+  });
 
 test("a forger that omits the question does not get its NXDOMAIN accepted, and a server may omit it from an error", async () => {
   dns.set(manyLetters, "A", "192.0.2.1");

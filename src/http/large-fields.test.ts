@@ -3,99 +3,41 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
-import { makeWorkspace } from "../../test/harness/mail.ts";
+import { type RpcServer, startRpcServer } from "../../test/harness/rpc-server.ts";
 import { until } from "../../test/harness/wait.ts";
 import { EmailService } from "../gen/v1/email_pb.ts";
-import { createAuthenticator } from "../keys/authenticate.ts";
-import { insertKey, makeKeySecret } from "../keys/store.ts";
-import { silentLog } from "../ops/log.ts";
-import { createMetrics } from "../ops/metrics.ts";
 import { makeUuid } from "../postgres/ids.ts";
-import { createLoopShare } from "../shares/loop-share.ts";
-import { type AnswerMemory, createAnswerMemory } from "./answer-memory.ts";
+import { createAnswerMemory } from "./answer-memory.ts";
 import { CallCancellation, serve } from "./call.ts";
-import { createCallShares } from "./call-shares.ts";
-import { createDispatch } from "./dispatch.ts";
-import { createCallLimit } from "./gate.ts";
-import { createRefusals } from "./refusals.ts";
-import { createBodyMemory } from "./request-body.ts";
-import { createRouter, type RouterDeps } from "./router.ts";
-import { createSafeHeaders } from "./safe-headers.ts";
-import { createHttp } from "./server.ts";
-import { createUnaryCalls } from "./unary-json.ts";
 
 const raw = Buffer.from(Array.from({ length: 3_000_000 }, (_, i) => (i * 31) % 251));
 const html = `<p>"Grüße" 😀</p>\n`.repeat(20_000);
 const reserved: number[] = [];
 let listed = Promise.withResolvers<void>();
-let database: TestDatabase;
-let http: ReturnType<typeof createHttp>;
-let answers: AnswerMemory;
+const answers = createAnswerMemory();
+let server: RpcServer;
 let url: string;
 let authorization: string;
-let workspaceId: string;
 
 before(async () => {
-  database = await createTestDatabase();
-  const { sql } = database;
-  workspaceId = await makeWorkspace(sql);
-  const { secret } = makeKeySecret(false);
-  await insertKey(sql, { id: makeUuid(Date.now()), workspaceId, name: "k", permission: "full", secret, test: false });
-  authorization = `Bearer ${secret}`;
-  const [log, metrics, safeHeaders] = [silentLog(), createMetrics(), createSafeHeaders()];
-  answers = createAnswerMemory();
-  const router: RouterDeps = {
-    log,
-    metrics,
-    maxBodyBytes: 1024 * 1024,
-    shutdown: new AbortController().signal,
-    authenticator: createAuthenticator({ sql, log }),
-    callLimit: createCallLimit({ perSecond: 1e6, burst: 1e6 }),
-    calls: createCallShares(),
-    answers,
-    loop: createLoopShare(),
-    refusals: createRefusals(() => {}),
-  };
-  const services = [
-    serve(EmailService, {
-      async getEmailContent(_request, call) {
-        await call.reserveAnswer?.(raw.length);
-        reserved.push(answers.usedBytes());
-        return { raw, body: "short", html };
-      },
-      async listEmails() {
-        listed.resolve();
-        return { data: Array.from({ length: 100 }, () => ({ subject: "s".repeat(10_000) })) };
-      },
-      async sendEmailBatch() {
-        return { data: Array.from({ length: 3_000 }, () => ({ id: makeUuid(0) })), accepted: 3_000 };
-      },
-    }),
-  ];
-  const bodies = createBodyMemory(router.maxBodyBytes);
-  const handle = createDispatch({
-    log,
-    metrics,
-    bodies,
-    loop: router.loop,
-    maxBodyBytes: router.maxBodyBytes,
-    corsOrigins: [],
-    streamStallMs: 60_000,
-    safeHeaders,
-    trustedProxies: [],
-    rpcs: createRouter(router, services),
-    unaryCalls: createUnaryCalls({ ...router, bodies, safeHeaders, trustedProxies: [] }, services),
-    pages: new Map(),
-    files: () => {},
+  const service = serve(EmailService, {
+    async getEmailContent(_request, call) {
+      await call.reserveAnswer?.(raw.length);
+      reserved.push(answers.usedBytes());
+      return { raw, body: "short", html };
+    },
+    async listEmails() {
+      listed.resolve();
+      return { data: Array.from({ length: 100 }, () => ({ subject: "s".repeat(10_000) })) };
+    },
+    async sendEmailBatch() {
+      return { data: Array.from({ length: 3_000 }, () => ({ id: makeUuid(0) })), accepted: 3_000 };
+    },
   });
-  http = createHttp({ host: "127.0.0.1", port: 0, log, metrics, handle });
-  url = `http://127.0.0.1:${(await http.start()).port}`;
+  server = await startRpcServer({ services: [service], maxBodyBytes: 1024 * 1024, answers });
+  ({ url, authorization } = server);
 });
-after(async () => {
-  await http.stop(0);
-  await database.drop();
-});
+after(async () => await server.stop());
 
 const on1 = { httpVersion: "1.1" } as const;
 const on2 = { httpVersion: "2" } as const;
@@ -148,7 +90,7 @@ for (const encoding of ["identity", "gzip"])
 
 for (const [name, transport] of transports.filter(([name]) => /^(Connect with JSON|gRPC)$/.test(name)))
   test(`without memory for large answers, a call over ${name} that reads is refused, and one that has stored something is answered`, async () => {
-    const holding = answers.open(workspaceId, new CallCancellation());
+    const holding = answers.open(server.workspaceId, new CallCancellation());
     await holding.hold(Number.MAX_SAFE_INTEGER);
     const client = createClient(EmailService, transport());
     const { data } = await client.sendEmailBatch({ emails: [] }, { headers: { authorization } });
@@ -163,7 +105,7 @@ for (const [name, transport] of transports.filter(([name]) => /^(Connect with JS
 for (const [name, transport] of transports)
   test(`the memory of a long list is counted over ${name}, too`, async () => {
     listed = Promise.withResolvers();
-    const holding = answers.open(workspaceId, new CallCancellation());
+    const holding = answers.open(server.workspaceId, new CallCancellation());
     await holding.hold(Number.MAX_SAFE_INTEGER);
     const client = createClient(EmailService, transport());
     let done = false;

@@ -3,33 +3,18 @@ import { once } from "node:events";
 import { connect as connect2 } from "node:http2";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
-import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
-import { makeWorkspace } from "../../test/harness/mail.ts";
+import { type RpcServer, startRpcServer } from "../../test/harness/rpc-server.ts";
 import { until } from "../../test/harness/wait.ts";
 import { EmailService, type SendEmailRequest } from "../gen/v1/email_pb.ts";
-import { createAuthenticator } from "../keys/authenticate.ts";
-import { insertKey, makeKeySecret } from "../keys/store.ts";
-import { silentLog } from "../ops/log.ts";
-import { createMetrics } from "../ops/metrics.ts";
-import { makeUuid } from "../postgres/ids.ts";
 import { createLoopShare } from "../shares/loop-share.ts";
 import { createAnswerMemory } from "./answer-memory.ts";
 import { serve } from "./call.ts";
-import { createCallShares } from "./call-shares.ts";
-import { createDispatch } from "./dispatch.ts";
-import { createCallLimit } from "./gate.ts";
-import { createRefusals } from "./refusals.ts";
-import { type BodyMemory, createBodyMemory } from "./request-body.ts";
-import { createRouter, type RouterDeps } from "./router.ts";
-import { createSafeHeaders } from "./safe-headers.ts";
-import { createHttp } from "./server.ts";
-import { createUnaryCalls } from "./unary-json.ts";
+import type { BodyMemory } from "./request-body.ts";
 
 const path = "/v1.EmailService/SendEmail";
 const allowed = "https://app.example";
 const large = 2 * 1024 * 1024;
-let database: TestDatabase;
-let http: ReturnType<typeof createHttp>;
+let server: RpcServer;
 let port: number;
 let bodies: BodyMemory;
 let headers: Record<string, string>;
@@ -41,75 +26,47 @@ const turns: string[] = [];
 const abandoned = { reserve: () => {}, outcome: "" };
 
 before(async () => {
-  database = await createTestDatabase();
-  const { sql } = database;
-  const workspaceId = await makeWorkspace(sql);
-  const { secret } = makeKeySecret(false);
-  await insertKey(sql, { id: makeUuid(Date.now()), workspaceId, name: "k", permission: "full", secret, test: false });
+  const loop = createLoopShare();
+  const service = serve(EmailService, {
+    sendEmail: async (request) => {
+      seen.push(request);
+      return { id: "em_x" };
+    },
+    async getEmailContent(_request, call) {
+      await new Promise<void>((resolve) => (abandoned.reserve = resolve));
+      abandoned.outcome = await call.reserveAnswer!(large).then(
+        () => "granted",
+        ({ code }) => code,
+      );
+      return {};
+    },
+  });
+  server = await startRpcServer({
+    services: [service],
+    maxBodyBytes: 4 * large,
+    bodyMemoryBytes: 2 * large,
+    answers,
+    loop,
+    dispatch: {
+      loop: {
+        ...loop,
+        turn(owner) {
+          turns.push(owner);
+          return loop.turn(owner);
+        },
+      },
+      trustedProxies: ["127.0.0.0/8"],
+      corsOrigins: [allowed],
+    },
+  });
+  ({ port, bodies } = server);
   headers = {
-    authorization: `Bearer ${secret}`,
+    authorization: server.authorization,
     "content-type": "application/json",
     "connect-protocol-version": "1",
   };
-  const [log, metrics] = [silentLog(), createMetrics()];
-  const router: RouterDeps = {
-    log,
-    metrics,
-    maxBodyBytes: 4 * large,
-    shutdown: new AbortController().signal,
-    authenticator: createAuthenticator({ sql, log }),
-    callLimit: createCallLimit({ perSecond: 1e6, burst: 1e6 }),
-    calls: createCallShares(),
-    answers,
-    loop: createLoopShare(),
-    refusals: createRefusals(() => {}),
-  };
-  const services = [
-    serve(EmailService, {
-      sendEmail: async (request) => {
-        seen.push(request);
-        return { id: "em_x" };
-      },
-      async getEmailContent(_request, call) {
-        await new Promise<void>((resolve) => (abandoned.reserve = resolve));
-        abandoned.outcome = await call.reserveAnswer!(large).then(
-          () => "granted",
-          ({ code }) => code,
-        );
-        return {};
-      },
-    }),
-  ];
-  bodies = createBodyMemory(2 * large);
-  const safeHeaders = createSafeHeaders();
-  const handle = createDispatch({
-    log,
-    metrics,
-    bodies,
-    loop: {
-      ...router.loop,
-      turn(owner) {
-        turns.push(owner);
-        return router.loop.turn(owner);
-      },
-    },
-    safeHeaders,
-    trustedProxies: ["127.0.0.0/8"],
-    maxBodyBytes: router.maxBodyBytes,
-    corsOrigins: [allowed],
-    streamStallMs: 60_000,
-    rpcs: createRouter(router, services),
-    unaryCalls: createUnaryCalls({ ...router, bodies, safeHeaders, trustedProxies: [] }, services),
-    pages: new Map(),
-    files: () => {},
-  });
-  http = createHttp({ host: "127.0.0.1", port: 0, log, metrics, handle });
-  ({ port } = await http.start());
 });
-after(async () => {
-  await http.stop(0);
-  await database.drop();
-});
+after(async () => await server.stop());
 
 const url = () => `http://127.0.0.1:${port}${path}`;
 

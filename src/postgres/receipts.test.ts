@@ -87,13 +87,22 @@ test("when the connection ends while the server commits, success means stored on
 });
 
 test("a commit that waits behind the look-up's lock is waited for", async () => {
-  // A deferred trigger makes the commit wait for a lock, after the receipt was inserted.
+  // A deferred trigger makes the commit wait for a lock, after the receipt was inserted. It waits longer than our lock_timeout, and the
+  // look-up longer than by default, because a busy machine may take that long for the steps of this test.
   await database.sql.unsafe(`create table slow (n int);
-    create function wait_at_commit() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(4711); return null; end $$;
+    create function wait_at_commit() returns trigger language plpgsql set lock_timeout = 0 as $$ begin perform pg_advisory_xact_lock(4711); return null; end $$;
     create constraint trigger slow_commit after insert on slow deferrable initially deferred for each row execute function wait_at_commit()`);
   const lock = await holdLock(database.url, "select pg_advisory_xact_lock(4711)");
-  once(isCommit, "cut");
-  const writing = sql.write`insert into slow values (${1})`.then(() => "stored");
+  const writing = inCallScope({ committed: 0, timeLeftMs: () => 60_000, check() {}, sent() {} }, () =>
+    sql.write`insert into slow values (${1})`.then(() => "stored"),
+  );
+  // A connection that ends earlier lets the look-up come first, and then the write is not stored.
+  await until("the commit to wait for the lock", async () => {
+    const rows = await database.sql`select 1 from pg_stat_activity where datname = current_database()
+      and wait_event = 'advisory' and query like '%commit'`;
+    return rows.length > 0;
+  });
+  proxy.cut("reset");
   await until("the look-up to wait for the commit", async () => {
     const rows = await database.sql`select 1 from pg_stat_activity where datname = current_database()
       and wait_event = 'transactionid' and query like '%do update%'`;

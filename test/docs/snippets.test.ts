@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { needs } from "../harness/foreign.ts";
+import { freePort } from "../harness/free-port.ts";
 import { blocksOf, root } from "../harness/pages.ts";
 import { openBrowser, password, tokenIn } from "../harness/people.ts";
 import { newDataDir, type RunningProgram, startProgram, testSecret } from "../harness/program.ts";
@@ -219,12 +219,4 @@ test("docs/operate.md: a first email is sent, and a backup is restored", async (
 
 function relevantHeaders(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => /^webhook-|^content-type$/.test(name)));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -29,6 +29,7 @@ export type WireEmail = Record<string, unknown> & {
   id: string;
   status: string;
   statusMessage: string;
+  createdAt: string;
   recipients: (Record<string, unknown> & { address: string; status: string; attempts: number; lastReply: string })[];
 };
 

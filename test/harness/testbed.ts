@@ -53,6 +53,8 @@ export type TestbedOptions = {
   sink?: SinkOptions;
   env?: Record<string, string>;
   domains?: readonly string[];
+  /** Returns the URL by which nodes reach the database, such as that of a proxy. By default the database's own. */
+  reachDatabase?: (url: string) => Promise<string>;
   /** The server for the database; by default the server of the test run. */
   server?: TestServer;
   /** Runs the first node with the program of another commit, which creates the schema itself. */
@@ -64,6 +66,7 @@ export async function startTestbed(options: TestbedOptions = {}): Promise<Testbe
   const dns = await startScriptedDns();
   const sink = await startSink(options.sink);
   for (const domain of options.domains ?? ["there.test", "other.test"]) mailDomain(dns, domain);
+  const databaseUrl = (await options.reachDatabase?.(database.url)) ?? database.url;
   const nodes: RunningProgram[] = [];
   const nodeEnv = {
     POSTHORN_API_KEY: "the-api-key-of-every-test-testbed-0123456789",
@@ -76,12 +79,12 @@ export async function startTestbed(options: TestbedOptions = {}): Promise<Testbe
     ...options.env,
   };
   const startNode = async (env: Record<string, string> = {}, checkout?: ProgramOptions["checkout"]) => {
-    const node = await startProgram({ databaseUrl: database.url, checkout, env: { ...nodeEnv, ...env } });
+    const node = await startProgram({ databaseUrl, checkout, env: { ...nodeEnv, ...env } });
     nodes.push(node);
     return node;
   };
   const restartNode = async ({ dataDir }: RunningProgram) => {
-    const node = await startProgram({ databaseUrl: database.url, dataDir, env: nodeEnv });
+    const node = await startProgram({ databaseUrl, dataDir, env: nodeEnv });
     nodes.push(node);
     return node;
   };

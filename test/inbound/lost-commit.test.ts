@@ -7,10 +7,12 @@ import { deliverInbound, eventsOfType, type InboundTestbed, startInboundTestbed 
 let testbed: InboundTestbed;
 let proxy: DatabaseProxy;
 before(async () => {
-  testbed = await startInboundTestbed();
-  proxy = await startDatabaseProxy(testbed.database.url);
-  await testbed.program.stop();
-  testbed.smtpPort = (await testbed.startNode({ DATABASE_URL: proxy.url })).ports.smtp!;
+  testbed = await startInboundTestbed({
+    async reachDatabase(url) {
+      proxy = await startDatabaseProxy(url);
+      return proxy.url;
+    },
+  });
 });
 after(async () => {
   await testbed.stop();
