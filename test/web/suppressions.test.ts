@@ -34,15 +34,20 @@ test("the reports stay within reach below a long list of addresses", { skip: wit
       ...{ kind: n % 2 ? "bounce" : "complaint", reason: "no_token", namedRecipient: `named${n}@there.test` },
     });
   await page.goto("/suppressions");
-  await settled(page, /gone\d+@there\.test[\s\S]*Reports without a recipient[\s\S]*suppress the address yourself/);
+  await settled(page, /gone\d+@there\.test[\s\S]*Reports without a recipient/);
   const addresses = page.getByRole("list", { name: "Suppressed addresses" }).getByRole("listitem");
   const reports = page.getByRole("list", { name: "Reports without a recipient" }).getByRole("listitem");
+  const more = page.getByRole("button", { name: "Show more" });
+  await more.first().scrollIntoViewIfNeeded();
+  // A page that loads more when it sees the end of the list requests it within two frames.
+  await page.evaluate(
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))",
+  );
   await until("all reports", async () => {
     await page.evaluate("scrollTo(0, document.body.scrollHeight)");
     return (await reports.count()) === 45;
   });
   assert.equal(await addresses.count(), 50, "the list above did not grow");
-  const more = page.getByRole("button", { name: "Show more" });
   for (const count of [100, 120]) {
     await more.press("Enter");
     await until(`${count} addresses`, async () => (await addresses.count()) === count);

@@ -92,9 +92,10 @@ function useFocusOnNewPage(path: string): void {
 /** Shows the page to a signed-in caller. Otherwise it shows the sign-in page at the same URL, so that signing in opens the page. */
 function PageOrSignIn({ path }: { path: string }) {
   const { caller, state } = useSession();
-  if (publicPages.includes(path) || (caller?.kind === "person" && path === "/account")) return <Outlet />;
+  if (publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
   if (caller.kind === "key") return <PageWithBanner key="key" />;
+  if (!caller.workspace && path === "/account") return <Outlet />;
   if (!caller.workspace && state.data?.mayCreateWorkspace === false)
     return (
       <AuthCard title="No workspace">
