@@ -42,7 +42,7 @@ const pages: [name: string, path: (data: WebData) => string, shows: RegExp][] = 
   ["inbounds", () => "/inbound", /Ann Smith/],
   ["inbound", ({ inboundId }) => `/inbound/${inboundId}`, /Original email[\s\S]*Your order 4711/],
   ["queue", () => "/queue", /there\.test/],
-  ["suppressions", () => "/suppressions", /gone@there\.test[\s\S]*Reports without a recipient[\s\S]*the newest names/],
+  ["suppressions", () => "/suppressions", /gone@there\.test[\s\S]*Reports without a recipient[\s\S]*it names/],
   ["domains", () => "/domains", /shop\.example\.com/],
   ["domain", ({ domainId }) => `/domains/${domainId}`, /ph1\._domainkey/],
   ["webhooks", () => "/webhooks", /The shop's own endpoint/],

@@ -8,6 +8,7 @@ import { follow, inspect, openBrowser, openTab, settled, type Tab, withoutBrowse
 import { limit } from "../harness/quotas.ts";
 import { accepted } from "../harness/sending.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
+import { until } from "../harness/wait.ts";
 
 let testbed: Testbed;
 let browser: Browser;
@@ -27,7 +28,7 @@ test("the workspace page shows what is used of each quota", { skip: withoutBrows
   const { page } = tab;
   await limit(testbed, "default", { domains: null, keys: null, members: null, streams: null });
   await page.goto("/workspace");
-  await settled(page, /This workspace has no limits yet[\s\S]*Without a limit:[\s\S]*Webhooks \(0 used\)/);
+  await settled(page, /This workspace has no limits yet[\s\S]*Without a limit[\s\S]*Webhooks\s*0 used/);
   await limit(testbed, "default", {
     emailsPerHour: 5,
     emailsPerDay: 1000,
@@ -44,7 +45,15 @@ test("the workspace page shows what is used of each quota", { skip: withoutBrows
   );
   await page.getByRole("progressbar", { name: "Emails per hour: 80 % used" }).waitFor();
   await page.getByRole("progressbar", { name: "Domains: 100 % used" }).waitFor();
+  await page.getByText("To add another domain, delete one or ask the operator for more.").waitFor();
   await inspect(page, "quotas");
+  await page.setViewportSize({ width: 390, height: 900 });
+  const leftOf = async (text: string) => (await page.getByText(text).boundingBox())!.x;
+  await until(
+    "amounts below the names",
+    async () => (await leftOf("1 of 1 (100 %)")) === (await leftOf("4 of 5 (80 %)")),
+  );
+  await page.setViewportSize({ width: 1280, height: 900 });
 });
 
 test("a suspended workspace has a banner with the reason on every page, until it is resumed", {

@@ -2,6 +2,7 @@
 import { useSyncExternalStore } from "react";
 import {
   type AuthState,
+  auth,
   authState,
   clearCache,
   type Person,
@@ -50,6 +51,16 @@ export function endSession(reason?: string): void {
   endReason = reason;
   clearCache();
   notifyListeners();
+}
+
+export async function signOut(): Promise<void> {
+  // Only the server can end the session of the cookie. If it cannot be reached, the person must know.
+  try {
+    await auth("sign-out", {});
+    endSession();
+  } catch {
+    endSession("The server could not be reached. Your session may still be active in this browser.");
+  }
 }
 
 export function chooseWorkspace(id: string, extra?: WorkspaceOfPerson): void {

@@ -175,7 +175,7 @@ function describePayload({ payload }: Event): PayloadDescription {
       const { kind, percent, limit, used, resetsAt } = payload.value;
       const name = quotaNames[kind] ?? "Quota";
       return {
-        text: percent >= 100 ? `${name}: the quota is used up` : `${name}: ${percent} % of the quota are used`,
+        text: percent >= 100 ? `${name}: the quota is used up` : `${name}: ${percent} % of the quota is used`,
         facts: [
           ["Used", `${used} of ${limit}`],
           ["Starts again", resetsAt ? timestampDate(resetsAt).toLocaleString("en-GB") : ""],

@@ -20,8 +20,8 @@ export function UnattributedReports() {
   return (
     <Section title="Reports without a recipient">
       <Text c="dimmed">
-        These reports do not prove which recipient they are about, so they changed no recipient and suppressed no
-        address.
+        These bounces and complaints do not prove which recipient they are about, so Posthorn changed no recipient and
+        suppressed no address. If you believe a report, suppress the address yourself.
       </Text>
       <PagedList
         query={query}
@@ -55,7 +55,7 @@ function Row({ report }: { report: UnattributedReport }) {
         </Text>
         <Text size="sm" c="dimmed" className="wrap">
           {reports === 1 ? "1 report" : `${reports.toLocaleString("en")} reports`}
-          {namedRecipient !== "" && `, the newest names ${namedRecipient}`}
+          {namedRecipient !== "" && ` · ${reports === 1 ? "it" : "the newest"} names ${namedRecipient}`}
         </Text>
       </div>
       <div className="aside">{lastReceivedAt && <Time at={lastReceivedAt} />}</div>

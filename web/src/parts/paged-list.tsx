@@ -1,4 +1,5 @@
-/** A list that loads page by page, with its loading, error and empty states. The next page loads when the end becomes visible. */
+/** A list that loads page by page, with its loading, error and empty states. The next page loads when the end becomes visible, or only on
+ * request. */
 import { Button, Stack, Text } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Loading, ProblemAlert } from "./states.tsx";
@@ -25,8 +26,10 @@ export function PagedList<Item>(props: {
   row(item: Item): ReactNode;
   /** True: one frame around all rows. False: each row is a card. */
   framed?: boolean;
+  /** True: the next page loads only on request. For a list with other content below it, which would otherwise move out of reach. */
+  onRequest?: boolean;
 }) {
-  const { query, what, label, empty, keyOf, row, framed = false } = props;
+  const { query, what, label, empty, keyOf, row, framed = false, onRequest = false } = props;
   if (query.isPending) return <Loading what={what} />;
   // Loaded entries stay visible after an error. Without any data, the error replaces the list.
   if (!query.data) return <ProblemAlert error={query.error} onRetry={() => query.refetch()} />;
@@ -44,7 +47,7 @@ export function PagedList<Item>(props: {
       </Stack>
       {query.isFetchNextPageError && <ProblemAlert error={query.error} onRetry={() => query.fetchNextPage()} />}
       {query.hasNextPage ? (
-        !query.isFetchNextPageError && <More query={query} />
+        !query.isFetchNextPageError && <More query={query} onRequest={onRequest} />
       ) : (
         <Text size="sm" c="dimmed" ta="center" role="status">
           {items.length === 1 ? "1 result" : `${items.length.toLocaleString("en")} results`}
@@ -55,17 +58,18 @@ export function PagedList<Item>(props: {
 }
 
 /** Loads the next page when it becomes visible. It is a button, so that it works with the keyboard too. */
-function More({ query }: { query: Pick<PagedQuery<unknown>, "isFetchingNextPage" | "fetchNextPage"> }) {
+function More(props: { query: Pick<PagedQuery<unknown>, "isFetchingNextPage" | "fetchNextPage">; onRequest: boolean }) {
+  const { query, onRequest } = props;
   const button = useRef<HTMLButtonElement>(null);
   const { isFetchingNextPage, fetchNextPage } = query;
   useEffect(() => {
-    if (isFetchingNextPage) return;
+    if (isFetchingNextPage || onRequest) return;
     const watch = new IntersectionObserver((entries) => {
       if (entries.some((entry) => entry.isIntersecting)) fetchNextPage();
     });
     watch.observe(button.current!);
     return () => watch.disconnect();
-  }, [isFetchingNextPage, fetchNextPage]);
+  }, [isFetchingNextPage, fetchNextPage, onRequest]);
   return (
     <Button
       ref={button}

@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Session } from "../api/auth.ts";
 import { useSession } from "../api/session.ts";
 import { Form, SecretField } from "../parts/form.tsx";
-import { Fact, Facts, Page, Section } from "../parts/page.tsx";
+import { Back, Fact, Facts, Page, Section } from "../parts/page.tsx";
 import { Empty } from "../parts/states.tsx";
 import { NewPassword } from "./new-password.tsx";
 import { useAuth } from "./sign-in-form.tsx";
@@ -18,7 +18,7 @@ export function AccountPage() {
       </Page>
     );
   return (
-    <Page title="Account">
+    <Page title="Account" back={!caller.workspace && <Back to="/">Start page</Back>}>
       <Section title="You">
         <Facts>
           <Fact name="Name">{caller.person.name}</Fact>

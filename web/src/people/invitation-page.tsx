@@ -1,30 +1,35 @@
 /** The page of an invitation link: the person joins the workspace with a new or an existing account. */
 import { Alert, Button, Stack, Text } from "@mantine/core";
 import { Navigate, useNavigate } from "@tanstack/react-router";
-import { type LinkKind, setAuthState, type WorkspaceOfPerson } from "../api/auth.ts";
-import { chooseWorkspace, useSession } from "../api/session.ts";
+import { type LinkKind, type Role, setAuthState, type WorkspaceOfPerson } from "../api/auth.ts";
+import { chooseWorkspace, signOut, useSession } from "../api/session.ts";
 import { Back } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
+import { roles } from "../workspaces/roles.ts";
 import { AuthCard } from "./auth-card.tsx";
-import { useLink, useLinkToken } from "./link-token.ts";
+import { LinkProblem } from "./link-problem.tsx";
+import { useLink, useOpenedLink } from "./link-token.ts";
 import { SignInForm, useAuth } from "./sign-in-form.tsx";
 import { SignUpForm } from "./sign-up-form.tsx";
 
 export function InvitationPage() {
-  const token = useLinkToken();
-  const link = useLink(token);
+  const opened = useOpenedLink();
+  const link = useLink(opened);
   const name = link.data?.workspace?.name;
   return (
     <AuthCard title={name ? `Join ${name}` : "Join a workspace"}>
-      {token && link.isPending && <Loading what="the invitation" rows={2} />}
-      {token && link.data?.kind === "invitation" ? (
-        <Join token={token} link={link.data} />
+      {!opened.token ? (
+        <Alert color="yellow">
+          Open the link in the invitation again. This page does not keep the link after a reload.
+        </Alert>
+      ) : link.isPending ? (
+        <Loading what="the invitation" rows={2} />
+      ) : link.data?.kind === "invitation" ? (
+        <Join token={opened.token} link={link.data} />
       ) : (
-        !link.isLoading && (
-          <Alert color="red" title="This invitation does not work" role="alert">
-            It may have been used or revoked, or it expired after seven days. Ask for a new one.
-          </Alert>
-        )
+        <LinkProblem title="This invitation does not work" error={link.error} onRetry={() => void link.refetch()}>
+          It may have been used or revoked, or it expired after 7 days. Ask an owner of the workspace for a new one.
+        </LinkProblem>
       )}
       <Back to="/">Start page</Back>
     </AuthCard>
@@ -36,23 +41,29 @@ function Join({ token, link }: { token: string; link: LinkKind }) {
   const signedIn = caller?.kind === "person" ? caller.person : undefined;
   if (signedIn && link.email !== undefined && signedIn.email.toLowerCase() !== link.email.toLowerCase())
     return (
-      <Alert color="yellow">
-        The invitation is for {link.email}, and you are signed in as {signedIn.email}. Sign out and open the link again.
-      </Alert>
+      <>
+        <Alert color="yellow">
+          <span className="wrap">
+            The invitation is for {link.email}, and you are signed in as {signedIn.email}. Sign out to accept it as{" "}
+            {link.email}.
+          </span>
+        </Alert>
+        <Button onClick={signOut}>Sign out and continue</Button>
+      </>
     );
   // The sign-up form below has just created the account and joined the workspace.
   if (signedIn && !link.hasAccount) return <Navigate to="/" />;
   if (!link.hasAccount)
     return (
       <>
-        <Text size="sm">You were invited as {link.role}. Choose a name and a password.</Text>
+        <Invited role={link.role} next="Choose a name and a password." />
         <SignUpForm token={token} email={link.email} submitLabel="Create account and join" />
       </>
     );
   if (!signedIn)
     return (
       <>
-        <Text size="sm">You were invited as {link.role}. Sign in to accept.</Text>
+        <Invited role={link.role} next="Sign in to accept." />
         <SignInForm email={link.email} />
         {link.mayCreateAccount === false && (
           <Text size="sm">
@@ -61,7 +72,29 @@ function Join({ token, link }: { token: string; link: LinkKind }) {
         )}
       </>
     );
-  return <Accept token={token} />;
+  return (
+    <>
+      <Invited role={link.role} next={`You join as ${signedIn.email}.`} />
+      <Accept token={token} />
+    </>
+  );
+}
+
+function Invited({ role, next }: { role: Role | undefined; next: string }) {
+  const known = roles.find(({ name }) => name.toLowerCase() === role);
+  return (
+    <Stack gap={4}>
+      <Text size="sm" className="wrap">
+        {role && `You were invited as ${role === "owner" ? "an" : "a"} ${role}. `}
+        {next}
+      </Text>
+      {known && (
+        <Text size="sm" c="dimmed">
+          {known.name}: {known.meaning}
+        </Text>
+      )}
+    </Stack>
+  );
 }
 
 function Accept({ token }: { token: string }) {

@@ -5,12 +5,12 @@ import { endSession } from "../api/session.ts";
 import { Form } from "../parts/form.tsx";
 import { Back } from "../parts/page.tsx";
 import { AuthCard } from "./auth-card.tsx";
-import { useLinkToken } from "./link-token.ts";
+import { useOpenedLink } from "./link-token.ts";
 import { NewPassword } from "./new-password.tsx";
 import { useAuth } from "./sign-in-form.tsx";
 
 export function ResetPasswordPage() {
-  const token = useLinkToken();
+  const { token } = useOpenedLink();
   return (
     <AuthCard title="Choose a new password">
       {token ? <ResetForm token={token} /> : <Alert color="yellow">Open the link from the email again.</Alert>}

@@ -54,7 +54,7 @@ export function SignUpByMail() {
   const { send, isPending, fields, error } = useAuth<Sent>("sign-up", ({ message }) => setDoneMessage(message));
   if (doneMessage !== undefined)
     return (
-      <Alert color="green" role="alert">
+      <Alert color="green" title={email.trim()} className="wrap" role="alert">
         {doneMessage}
       </Alert>
     );

@@ -5,29 +5,30 @@ import { useSession } from "../api/session.ts";
 import { AnchorLink } from "../parts/links.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { AuthCard } from "./auth-card.tsx";
-import { useLink, useLinkToken } from "./link-token.ts";
+import { LinkProblem } from "./link-problem.tsx";
+import { type OpenedLink, useLink, useOpenedLink } from "./link-token.ts";
 import { SignUpByMail, SignUpForm } from "./sign-up-form.tsx";
 
 export function SignUpPage() {
-  const token = useLinkToken();
+  const opened = useOpenedLink();
   const { caller } = useSession();
   if (caller?.kind === "person") return <Navigate to="/" />;
-  return token ? <WithLink token={token} /> : <WithoutLink />;
+  return opened.token ? <WithLink opened={opened} /> : <WithoutLink />;
 }
 
-function WithLink({ token }: { token: string }) {
-  const link = useLink(token);
+function WithLink({ opened }: { opened: OpenedLink }) {
+  const link = useLink(opened);
   return (
     <AuthCard title="Create your account">
       {link.isPending ? (
         <Loading what="the link" rows={3} />
       ) : link.data ? (
-        <SignUpForm token={token} email={link.data.email} />
+        <SignUpForm token={opened.token} email={link.data.email} />
       ) : (
         <>
-          <Alert color="red" title="This link does not work" role="alert">
+          <LinkProblem title="This link does not work" error={link.error} onRetry={() => void link.refetch()}>
             It may have been used, or it expired. Ask for a new one.
-          </Alert>
+          </LinkProblem>
           <SignInLink />
         </>
       )}

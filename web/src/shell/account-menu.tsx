@@ -1,8 +1,7 @@
 /** The menu in the header: the signed-in person, their workspaces, and sign-out. */
 import { Button, Menu, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { auth } from "../api/auth.ts";
-import { type Caller, endSession, sessionWorkspaceLimit } from "../api/session.ts";
+import { type Caller, endSession, sessionWorkspaceLimit, signOut } from "../api/session.ts";
 import { MoreWorkspaces, WorkspaceItem } from "./workspace-items.tsx";
 
 export function AccountMenu({ caller }: { caller: Caller }) {
@@ -13,15 +12,6 @@ export function AccountMenu({ caller }: { caller: Caller }) {
       </Button>
     );
   const { person, workspace, workspaces } = caller;
-  const signOut = async () => {
-    // Only the server can end the session of the cookie. If it cannot be reached, the person must know.
-    try {
-      await auth("sign-out", {});
-      endSession();
-    } catch {
-      endSession("The server could not be reached. Your session may still be active in this browser.");
-    }
-  };
   return (
     <Menu position="bottom-end" withinPortal width={260}>
       <Menu.Target>
@@ -41,19 +31,23 @@ export function AccountMenu({ caller }: { caller: Caller }) {
         <Menu.Item component={Link} to="/account">
           Your account
         </Menu.Item>
-        <Menu.Divider />
-        <Menu.Label>Workspaces</Menu.Label>
-        <div className="menu-list">
-          {workspaces.map((one) => (
-            <WorkspaceItem key={one.id} workspace={one} isCurrent={one.id === workspace?.id} />
-          ))}
-          {workspaces.length >= sessionWorkspaceLimit && (
-            <MoreWorkspaces sessionWorkspaces={workspaces} current={workspace?.id} />
-          )}
-        </div>
-        <Menu.Item component={Link} to="/workspace">
-          Members and settings
-        </Menu.Item>
+        {workspace && (
+          <>
+            <Menu.Divider />
+            <Menu.Label>Workspaces</Menu.Label>
+            <div className="menu-list">
+              {workspaces.map((one) => (
+                <WorkspaceItem key={one.id} workspace={one} isCurrent={one.id === workspace.id} />
+              ))}
+              {workspaces.length >= sessionWorkspaceLimit && (
+                <MoreWorkspaces sessionWorkspaces={workspaces} current={workspace.id} />
+              )}
+            </div>
+            <Menu.Item component={Link} to="/workspace">
+              Members and settings
+            </Menu.Item>
+          </>
+        )}
         <Menu.Divider />
         <Menu.Item onClick={signOut}>Sign out</Menu.Item>
       </Menu.Dropdown>

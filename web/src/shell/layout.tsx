@@ -3,8 +3,9 @@ import { AppShell, Burger, Button, Group, NavLink, ScrollArea, Skeleton, Text } 
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
-import { useSession } from "../api/session.ts";
+import { signOut, useSession } from "../api/session.ts";
 import { HornIcon } from "../parts/icons.tsx";
+import { AnchorLink } from "../parts/links.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
 import { CreateWorkspaceForm } from "../workspaces/create-workspace.tsx";
 import { StandingBanner } from "../workspaces/standing-banner.tsx";
@@ -17,11 +18,13 @@ export function Layout() {
   const [isOpen, menu] = useDisclosure(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
   const { caller } = useSession();
+  // Without a workspace, no section has content.
+  const hasSections = caller?.kind === "key" || caller?.workspace !== undefined;
   useFocusOnNewPage(path);
   return (
     <AppShell
       header={{ height: 56 }}
-      navbar={caller && { width: 220, breakpoint: "sm", collapsed: { mobile: !isOpen } }}
+      navbar={hasSections ? { width: 220, breakpoint: "sm", collapsed: { mobile: !isOpen } } : undefined}
       padding={{ base: "md", sm: "xl" }}
     >
       <Button className="skip" component="a" href="#content" size="xs">
@@ -30,7 +33,7 @@ export function Layout() {
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="xs" wrap="nowrap">
-            {caller && (
+            {hasSections && (
               <Burger
                 opened={isOpen}
                 onClick={menu.toggle}
@@ -52,7 +55,7 @@ export function Layout() {
           </Group>
         </Group>
       </AppShell.Header>
-      {caller && (
+      {hasSections && (
         <AppShell.Navbar p="sm" id="sections" aria-label="Sections">
           <ScrollArea>
             {sections.map(({ to, label, icon }) => (
@@ -92,12 +95,22 @@ function PageOrSignIn({ path }: { path: string }) {
   if (publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
   if (caller.kind === "key") return <PageWithBanner key="key" />;
+  if (!caller.workspace && path === "/account") return <Outlet />;
   if (!caller.workspace && state.data?.mayCreateWorkspace === false)
     return (
       <AuthCard title="No workspace">
-        <Text size="sm">
-          You are not a member of any workspace. Ask an owner to invite you, then open the link in the invitation.
+        <Text size="sm" className="wrap">
+          You are not a member of any workspace. Ask an owner to invite you as {caller.person.email}, then open the link
+          in the invitation.
         </Text>
+        <Group gap="md">
+          <Button variant="default" onClick={signOut}>
+            Sign out
+          </Button>
+          <AnchorLink to="/account" size="sm">
+            Your account
+          </AnchorLink>
+        </Group>
       </AuthCard>
     );
   if (!caller.workspace)

@@ -87,6 +87,7 @@ function Listed({ onRemove }: { onRemove(subject: Suppression): void }) {
         keyOf={(one) => one.address}
         row={(one) => <Row subject={one} onRemove={() => onRemove(one)} />}
         framed
+        onRequest
         empty={
           hasFilters ? (
             <Empty action={<Button onClick={() => change({ q: "", reason: "" })}>Clear filters</Button>}>

@@ -1,12 +1,12 @@
 /** The quotas of the workspace as bars: what is used, the limit, and when a window starts again. */
 import { useQuery } from "@connectrpc/connect-query";
-import { Group, Progress, Stack, Text } from "@mantine/core";
+import { Flex, Progress, Stack, Text } from "@mantine/core";
 import { QuotaKind } from "../../../src/gen/v1/event_pb.ts";
 import { type Quota, WorkspaceService } from "../../../src/gen/v1/workspace_pb.ts";
-import { Section } from "../parts/page.tsx";
+import { Fact, Facts, Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
-import { bytesText, quotaNames, wholeNumber } from "./quota-text.ts";
+import { atLimit, bytesText, quotaNames, wholeNumber } from "./quota-text.ts";
 
 export function Quotas() {
   const query = useQuery(WorkspaceService.method.getQuotas, {}, { refetchInterval: 30_000 });
@@ -25,8 +25,8 @@ function QuotaList({ quotas }: { quotas: readonly Quota[] }) {
   return (
     <Stack gap="md">
       <Text size="sm" c="dimmed">
-        At 80 % and at 100 % the owners get an email, and the log gets the event workspace.quota. The operator of this
-        service sets the limits. An email counts once for each recipient.
+        The operator of this service sets the limits. At 80 % and at 100 % the owners get an email, and the log gets the
+        event workspace.quota. An email counts once for each recipient.
       </Text>
       {limited.length === 0 && (
         <Text>This workspace has no limits yet. When the operator sets one, it appears here.</Text>
@@ -35,12 +35,18 @@ function QuotaList({ quotas }: { quotas: readonly Quota[] }) {
         <Bar key={quota.kind} quota={quota} />
       ))}
       {unlimited.length > 0 && (
-        <Text size="sm" component="div">
-          <Text component="span" size="sm" fw={600}>
-            Without a limit:
-          </Text>{" "}
-          {unlimited.map(({ kind, used }) => `${quotaNames[kind] ?? "other"} (${amount(kind, used)} used)`).join(", ")}
-        </Text>
+        <>
+          <Text size="sm" fw={600}>
+            Without a limit
+          </Text>
+          <Facts>
+            {unlimited.map(({ kind, used }) => (
+              <Fact key={kind} name={quotaNames[kind] ?? "Other"}>
+                {amount(kind, used)} used
+              </Fact>
+            ))}
+          </Facts>
+        </>
       )}
     </Stack>
   );
@@ -52,7 +58,7 @@ function Bar({ quota: { kind, limit = 0, used, resetsAt } }: { quota: Quota }) {
   const color = percent >= 100 ? "red" : percent >= 80 ? "yellow" : "blue";
   return (
     <Stack gap={4}>
-      <Group justify="space-between" gap="xs">
+      <Flex direction={{ base: "column", xs: "row" }} justify="space-between" columnGap="xs">
         <Text size="sm" fw={600}>
           {name}
         </Text>
@@ -65,8 +71,13 @@ function Bar({ quota: { kind, limit = 0, used, resetsAt } }: { quota: Quota }) {
             </>
           )}
         </Text>
-      </Group>
+      </Flex>
       <Progress value={percent} color={color} size="md" aria-label={`${name}: ${percent} % used`} />
+      {percent >= 100 && (
+        <Text size="sm" c="var(--mantine-color-error)">
+          {atLimit[kind] ?? "More is refused."}
+        </Text>
+      )}
     </Stack>
   );
 }
