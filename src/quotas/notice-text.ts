@@ -27,7 +27,7 @@ export function quotaNotice(
   const subject =
     percent >= 100
       ? `${usage.name}: the quota of ${what} is used up`
-      : `${usage.name}: ${percent} % of the quota of ${what} are used`;
+      : `${usage.name}: ${percent} % of the quota of ${what} is used`;
   return {
     eventId: makeUuid(nowMs),
     workspaceId: usage.id,
@@ -42,7 +42,7 @@ export function quotaNotice(
         ...(resetsAt ? [`The count starts again at ${resetsAt}.`] : []),
         "",
         percent >= 100
-          ? "More is refused until then. Ask the operator of this service if you need more."
+          ? `More is refused${resetsAt ? " until then" : ""}. Ask the operator of this service if you need more.`
           : "At 100 %, more is refused.",
         "",
       ].join("\n"),
