@@ -206,7 +206,7 @@ describe("people who come by open sign-up", () => {
       [200, 200, 429],
     );
     assert.equal(refusalOf(answers[2]!.body).quota, "workspaces");
-    assert.match(refusalOf(answers[2]!.body).message, /You own 2 workspaces/);
+    assert.match(refusalOf(answers[2]!.body).message, /You own as many workspaces as one person may own \(limit: 2\)/);
     const id = (answers[0]!.body.workspace as { id: string }).id;
     const { body } = await browser.rpc("WorkspaceService/GetQuotas", {}, id);
     const limits = (body.quotas as { kind: string; limit?: number }[]).map(
