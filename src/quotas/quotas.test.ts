@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { passServiceTime } from "../../test/harness/time.ts";
 import { until } from "../../test/harness/wait.ts";
 import { createEmailStore } from "../emails/store/emails.ts";
 import { insertKey, makeKeySecret } from "../keys/store.ts";
@@ -103,7 +104,7 @@ describe("notices", () => {
     await insertKey(database.sql, addKey(workspaceId));
     await quotas.reviewNow([workspaceId]);
     assert.equal((await eventsOf(workspaceId)).length, 1, "at most once a day");
-    await database.sql`update quota_notices set window_start = window_start - interval '2 days' where workspace_id = ${workspaceId}`;
+    await passServiceTime(database.sql, "2 days");
     await quotas.reviewNow([workspaceId]);
     assert.deepEqual(await eventsOf(workspaceId), Array(2).fill("workspace.quota QUOTA_KIND_KEYS 100"));
   });
