@@ -208,6 +208,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       wake,
       store,
       reader,
+      quotas,
       workspaceId: first.workspaceId,
     });
     running.push({ name: "inbound", stop: inbound.stop });

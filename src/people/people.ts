@@ -10,7 +10,7 @@ import { createLoader } from "../postgres/loader.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import { readEmail } from "../workspaces/rules.ts";
-import { joinByInvite, listWorkspacesOf } from "../workspaces/store.ts";
+import { joinByInvite, listWorkspacesOf, type MostOwned } from "../workspaces/store.ts";
 import { type Access, notAMember, type SignUpMode } from "./access.ts";
 import type { AccountMail } from "./account-mail.ts";
 import { createAuth, readSessionToken, renewedCookie, sessionCookieName, sessionMs } from "./auth.ts";
@@ -47,6 +47,7 @@ export type PeopleDeps = {
   mode: SignUpMode;
   mail: AccountMail;
   access: Access;
+  mostOwned: MostOwned;
   /** Served over https, so that cookies get the Secure attribute. */
   secure: boolean;
   /** The base URL of links. */
@@ -252,7 +253,8 @@ export function createPeople(deps: PeopleDeps) {
           `This invitation is for ${invitation.email}, but you are signed in as ${live.email}. Sign out, then open the link again.`,
         );
       const person = { id: live.personId, email: live.email };
-      const joined = await joinByInvite(sql, { token: invitation.token, person });
+      const join = { token: invitation.token, person, most: deps.mostOwned };
+      const joined = await sql.begin((tx) => joinByInvite(tx, join));
       if (!joined) throw invalidLink();
       return { id: joined.workspaceId, name: invitation.workspaceName, role: joined.role };
     },

@@ -5,6 +5,7 @@ import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import { invalidEmail, judgeName, readEmail } from "../workspaces/rules.ts";
+import type { MostOwned } from "../workspaces/store.ts";
 import type { SignUpMode } from "./access.ts";
 import type { AccountMail } from "./account-mail.ts";
 import { findInvitation, proofRequired } from "./invitation-links.ts";
@@ -33,6 +34,7 @@ export type SignUpDeps = {
   mode: SignUpMode;
   mail: AccountMail;
   hashTurns: HashTurns;
+  mostOwned: MostOwned;
   base(): string;
   nowMs(): number;
   /** Called after a person was added, which makes the first person's link invalid. */
@@ -89,7 +91,9 @@ export function createSignUp(deps: SignUpDeps) {
     if (problems.length > 0) throw invalid(problems);
     const person = await prepare(input, address);
     return requireAdded(
-      invitation ? await addPersonByInvite(sql, person, invitation) : await addPersonByLink(sql, person, input.token),
+      invitation
+        ? await addPersonByInvite(sql, person, { ...invitation, most: deps.mostOwned })
+        : await addPersonByLink(sql, person, input.token),
     );
   }
 

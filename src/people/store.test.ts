@@ -9,6 +9,7 @@ import { findInvite, invite, joinByInvite, listMembers, removeMember } from "../
 import {
   addLink,
   addPerson,
+  addPersonByInvite,
   addPersonByLink,
   deleteExpired,
   findLink,
@@ -26,6 +27,7 @@ before(async () => {
 after(async () => await database?.drop());
 
 const hour = 3_600_000;
+const noLimit = { established: null, fromSignUp: null };
 const newPerson = async (email: string): Promise<Person> => {
   const person = await addPerson(database.sql, { email, name: "A", passwordHash: "hash", nowMs: Date.now() });
   assert.ok(person);
@@ -114,9 +116,10 @@ describe("members", () => {
     };
     await invite(sql, invitation);
     assert.equal((await findInvite(sql, token))?.email, person.email);
-    assert.equal(await joinByInvite(sql, { token, person: stranger }), undefined);
-    assert.deepEqual(await joinByInvite(sql, { token, person }), { workspaceId, role: "viewer" });
-    assert.equal(await joinByInvite(sql, { token, person }), undefined);
+    const join = (who: Person) => sql.begin((tx) => joinByInvite(tx, { token, person: who, most: noLimit }));
+    assert.equal(await join(stranger), undefined);
+    assert.deepEqual(await join(person), { workspaceId, role: "viewer" });
+    assert.equal(await join(person), undefined);
     assert.equal(await invite(sql, { ...invitation, token: makeToken() }), undefined, "already a member");
     const [live] = await findSessions(sql, [{ token: session.token, workspaceId }]);
     assert.equal(live?.role, "viewer");
@@ -158,4 +161,20 @@ it("deleteExpired removes expired sessions and links only", async () => {
   assert.notEqual(ended.id, live.id);
   assert.equal((await sql`select 1 from people_links where expires_at < now()`).length, 0);
   assert.ok(await findPerson(sql, "old@there.test"));
+});
+
+describe("a sign-up by an invitation as owner", () => {
+  it("is refused over the limit of owned workspaces, without leaving an account", async () => {
+    const { sql } = database;
+    const email = "max@there.test";
+    const token = makeToken();
+    const id = makeUuid(Date.now());
+    await invite(sql, { workspaceId: await makeWorkspace(sql), id, email, role: "owner", token, forMs: hour });
+    const person = { name: "Max", passwordHash: "hash", nowMs: Date.now() };
+    const signUp = (limit: number) =>
+      addPersonByInvite(sql, person, { token, email, most: { established: limit, fromSignUp: limit } });
+    await assert.rejects(signUp(0), { code: "resource_exhausted", reason: "QUOTA_EXCEEDED" });
+    assert.equal(await findPerson(sql, email), undefined);
+    assert.equal(((await signUp(1)) as Person).email, email);
+  });
 });

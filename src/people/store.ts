@@ -4,7 +4,7 @@ import type { Role } from "../http/caller.ts";
 import { hashToken } from "../ops/one-time-token.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { addFirstOwner, firstWorkspace, joinByInvite, onlyOneNode } from "../workspaces/store.ts";
+import { addFirstOwner, firstWorkspace, joinByInvite, type MostOwned, onlyOneNode } from "../workspaces/store.ts";
 
 export type Person = { id: string; email: string; name: string };
 export type NewPerson = { email: string; name: string; passwordHash: string; nowMs: number };
@@ -67,12 +67,13 @@ export async function addPersonByLink(
 export async function addPersonByInvite(
   sql: Sql,
   person: Omit<NewPerson, "email">,
-  invite: { token: string; email: string },
+  invite: { token: string; email: string; most: MostOwned },
 ): Promise<Person | "no link" | "has account"> {
   return await withRollback(sql, async (tx) => {
     const added = await addPerson(tx, { ...person, email: invite.email });
     if (!added) throw new Rollback("has account" as const);
-    if (!(await joinByInvite(tx, { token: invite.token, person: added }))) throw new Rollback("no link" as const);
+    const { token, most } = invite;
+    if (!(await joinByInvite(tx, { token, person: added, most }))) throw new Rollback("no link" as const);
     return added;
   });
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { passServiceTime } from "../../test/harness/time.ts";
 import { until } from "../../test/harness/wait.ts";
 import { createEmailStore } from "../emails/store/emails.ts";
 import { insertKey, makeKeySecret } from "../keys/store.ts";
@@ -10,6 +11,7 @@ import { silentLog } from "../ops/log.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { partitionOf } from "../postgres/partitions.ts";
 import { addFirstOwner } from "../workspaces/store.ts";
+import { createInboundQuota } from "./inbound-quota.ts";
 import { sendOwnerMails } from "./owner-mail.ts";
 import { createQuotas } from "./quotas.ts";
 import { noDefaults, unlimited } from "./rules/limits.ts";
@@ -102,7 +104,7 @@ describe("notices", () => {
     await insertKey(database.sql, addKey(workspaceId));
     await quotas.reviewNow([workspaceId]);
     assert.equal((await eventsOf(workspaceId)).length, 1, "at most once a day");
-    await database.sql`update quota_notices set window_start = window_start - interval '2 days' where workspace_id = ${workspaceId}`;
+    await passServiceTime(database.sql, "2 days");
     await quotas.reviewNow([workspaceId]);
     assert.deepEqual(await eventsOf(workspaceId), Array(2).fill("workspace.quota QUOTA_KIND_KEYS 100"));
   });
@@ -123,6 +125,21 @@ describe("notices", () => {
     const expected = ["workspace.quota QUOTA_KIND_KEYS 100", "workspace.quota QUOTA_KIND_WEBHOOKS 100"];
     await until("the notices", async () => (await eventsOf(workspaceId)).length === 2);
     assert.deepEqual((await eventsOf(workspaceId)).toSorted(), expected);
+  });
+
+  it("of a limit of 0 for inbound mail come when it refuses a message", async () => {
+    for (const [kind, name] of [
+      ["inboundPerHour", "INBOUND_PER_HOUR"],
+      ["storedBytes", "STORED_BYTES"],
+    ] as const) {
+      const workspaceId = await makeWorkspace(database.sql);
+      const hasRoom = createInboundQuota({ sql: database.sql, quotas: quotasOf() });
+      assert.equal(await hasRoom(await makeWorkspace(database.sql)), true);
+      await setQuota(database.sql, workspaceId, { [kind]: 0 });
+      assert.deepEqual([await hasRoom(workspaceId), await hasRoom(workspaceId)], [false, false]);
+      await until("the notice", async () => (await eventsOf(workspaceId)).length > 0);
+      assert.deepEqual(await eventsOf(workspaceId), [`workspace.quota QUOTA_KIND_${name} 100`]);
+    }
   });
 
   it("are mailed to each owner with an idempotency key, and wait while mail cannot be sent", async () => {

@@ -31,3 +31,20 @@ export const invalidEmail: Violation = {
 export function noSuchWorkspace(id: string): Problem {
   return new Problem("not_found", `You have no workspace with the id ${JSON.stringify(id.slice(0, 100))}.`);
 }
+
+/** What would make a person the owner of one more workspace, and what helps instead. */
+const ownerRemedies = {
+  create: "Use one of them",
+  join: "Ask an owner of this workspace to give your invitation another role, give up the ownership of another workspace",
+  promote: "Choose another role",
+} as const;
+
+/** The refusal when a person would own too many workspaces. `email` names a person who does not make the call. */
+export function tooManyOwned(limit: number, by: keyof typeof ownerRemedies, email?: string): Problem {
+  const who = email === undefined ? "You own" : `${email} owns`;
+  const message = `${who} as many workspaces as one person may own (limit: ${limit}). ${ownerRemedies[by]}, or ask the operator for more.`;
+  return new Problem("resource_exhausted", message, {
+    reason: "QUOTA_EXCEEDED",
+    metadata: { quota: "workspaces", limit: String(limit) },
+  });
+}

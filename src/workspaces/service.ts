@@ -22,7 +22,7 @@ import {
   listMembers,
   listWorkspacesOf,
   type MemberRow,
-  type OwnedWorkspace,
+  type MostOwned,
   removeMember,
   renameWorkspace,
   roleOf,
@@ -45,7 +45,7 @@ export type WorkspaceServiceDeps = {
   quotas: Quotas;
   /** Whether everyone may sign up. */
   signUpIsOpen: boolean;
-  mostOwned: OwnedWorkspace["most"];
+  mostOwned: MostOwned;
 };
 
 export function createWorkspaceService(deps: WorkspaceServiceDeps) {
@@ -61,7 +61,6 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
         signUpIsOpen: deps.signUpIsOpen,
         most: deps.mostOwned,
       });
-      if (typeof workspace === "number") throw tooManyWorkspaces(workspace);
       return { workspace: workspaceOnWire(workspace, "owner") };
     },
 
@@ -128,7 +127,7 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
       const id = fromWireId("member", request.memberId);
       call.beginWrite();
-      const changed = id && (await changeRole(sql, { workspaceId, id, role }));
+      const changed = id && (await changeRole(sql, { workspaceId, id, role, most: deps.mostOwned }));
       if (!changed) throw notFound("member", request.memberId);
       if (changed === "last owner") throw lastOwner();
       return { member: memberOnWire(changed) };
@@ -160,14 +159,6 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       throw new Problem("permission_denied", `This call needs an owner of the workspace; you are a ${role}.`);
     return id;
   }
-}
-
-function tooManyWorkspaces(limit: number): Problem {
-  const message = `You own ${limit} workspaces, which is the most that this service allows. Use one of them, or ask the operator.`;
-  return new Problem("resource_exhausted", message, {
-    reason: "QUOTA_EXCEEDED",
-    metadata: { quota: "workspaces", limit: String(limit) },
-  });
 }
 
 const memberIdRequired: Violation = { field: "memberId", description: "is required: the id of a member, mem_…" };

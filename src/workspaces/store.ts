@@ -3,6 +3,7 @@
 import type { Role } from "../http/caller.ts";
 import { hashToken } from "../ops/one-time-token.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { tooManyOwned } from "./rules.ts";
 
 export type Workspace = { id: string; name: string; createdAt: Date; updatedAt: Date };
 
@@ -48,33 +49,51 @@ export async function addFirstOwner(
       invite_hash = null, invite_expires_at = null`;
 }
 
+/** The most workspaces that a person may own: in general, and if they came by open sign-up. Null: unlimited. */
+export type MostOwned = { established: number | null; fromSignUp: number | null };
+
 export type OwnedWorkspace = {
   workspace: { id: string; name: string };
   member: { id: string; personId: string; email: string };
   signUpIsOpen: boolean;
-  /** The most workspaces that a person may own: in general, and if they came by open sign-up. Null: unlimited. */
-  most: { established: number | null; fromSignUp: number | null };
+  most: MostOwned;
 };
 
 /** Creates a workspace with the person as its owner. The workspace is new if the person owns no established one, and sign-up is open or
- * they are a member of a workspace that came by it: closing sign-up establishes no person who is already here. Locks the person's row, so
- * that concurrent calls cannot exceed the limit together. The number: the limit that the person has reached. */
-export async function createOwnedWorkspace(sql: Sql, input: OwnedWorkspace): Promise<Workspace | number> {
+ * they are a member of a workspace that came by it: closing sign-up establishes no person who is already here. Throws when the person owns
+ * as many workspaces as they may. */
+export async function createOwnedWorkspace(sql: Sql, input: OwnedWorkspace): Promise<Workspace> {
   return await sql.begin(async (tx) => {
-    await tx`select 1 from people where id = ${input.member.personId} for no key update`;
-    const [row] = await tx<{ owned: number; isEstablished: boolean; cameBySignUp: boolean }[]>`
-      select count(*) filter (where m.role = 'owner')::int as owned,
-        coalesce(bool_or(m.role = 'owner' and not w.from_sign_up), false) as "isEstablished",
-        coalesce(bool_or(w.from_sign_up), false) as "cameBySignUp"
-      from members m join workspaces w on w.id = m.workspace_id where m.person_id = ${input.member.personId}`;
-    const { owned, isEstablished, cameBySignUp } = row!;
+    const { owned, isEstablished, cameBySignUp } = await lockOwner(tx, input.member.personId);
     const fromSignUp = !isEstablished && (input.signUpIsOpen || cameBySignUp);
     const most = fromSignUp ? input.most.fromSignUp : input.most.established;
-    if (most !== null && owned >= most) return most;
+    if (most !== null && owned >= most) throw tooManyOwned(most, "create");
     const workspace = await createWorkspace(tx, { ...input.workspace, fromSignUp });
     await addFirstOwner(tx, { ...input.member, workspaceId: workspace.id });
     return workspace;
   });
+}
+
+/** Locks the person's row, so that concurrent calls cannot exceed the limit together. Index members_by_person. */
+async function lockOwner(sql: Sql, personId: string) {
+  await sql`select 1 from people where id = ${personId} for no key update`;
+  const [row] = await sql<{ owned: number; isEstablished: boolean; cameBySignUp: boolean }[]>`
+    select count(*) filter (where m.role = 'owner')::int as owned,
+      coalesce(bool_or(m.role = 'owner' and not w.from_sign_up), false) as "isEstablished",
+      coalesce(bool_or(w.from_sign_up), false) as "cameBySignUp"
+    from members m join workspaces w on w.id = m.workspace_id where m.person_id = ${personId}`;
+  return row!;
+}
+
+/** Whether the person may own one more workspace, which exists already. The number: the limit that they have reached. */
+async function reachedByOwning(
+  sql: Sql,
+  { personId, isNew, most }: { personId: string; isNew: boolean; most: MostOwned },
+): Promise<number | undefined> {
+  const { owned, isEstablished } = await lockOwner(sql, personId);
+  // The owner of an established workspace is established.
+  const limit = isNew && !isEstablished ? most.fromSignUp : most.established;
+  return limit !== null && owned >= limit ? limit : undefined;
 }
 
 /** Sorted by the bytes of the address, after the last one of the previous page: the order is the same under every collation. */
@@ -138,16 +157,31 @@ export async function findInvite(sql: Sql, token: string): Promise<Invitation | 
   return row;
 }
 
-/** Works once, and only for the person with the address of the invitation. */
+/** Works once, and only for the person with the address of the invitation. Throws when the person would own too many workspaces; the
+ * invitation stays open. Needs a transaction. */
 export async function joinByInvite(
   sql: Sql,
-  join: { token: string; person: { id: string; email: string } },
+  { token, person, most }: { token: string; person: { id: string; email: string }; most: MostOwned },
 ): Promise<{ workspaceId: string; role: Role } | undefined> {
-  const [row] = await sql.write<{ workspaceId: string; role: Role }[]>`
-    update members m set person_id = ${join.person.id}, joined_at = now(), invite_hash = null, invite_expires_at = null
-    where invite_hash = ${hashToken(join.token)} and ${isOpen(sql)} and email = ${join.person.email}
+  // Locks the workspace's row before the person's, as changeRole does, which could make the invitation one for an owner meanwhile.
+  const [workspace] = await sql<{ isNew: boolean }[]>`
+    select w.from_sign_up as "isNew" from workspaces w
+    where w.id = (select workspace_id from members where invite_hash = ${hashToken(token)}) for no key update`;
+  if (!workspace) return undefined;
+  const [row] = await sql<{ workspaceId: string; role: Role }[]>`
+    select workspace_id as "workspaceId", role from members m
+    where invite_hash = ${hashToken(token)} and ${isOpen(sql)} and email = ${person.email}`;
+  if (!row) return undefined;
+  const limit =
+    row.role === "owner"
+      ? await reachedByOwning(sql, { personId: person.id, isNew: workspace.isNew, most })
+      : undefined;
+  if (limit !== undefined) throw tooManyOwned(limit, "join");
+  const [joined] = await sql<{ workspaceId: string; role: Role }[]>`
+    update members m set person_id = ${person.id}, joined_at = now(), invite_hash = null, invite_expires_at = null
+    where invite_hash = ${hashToken(token)} and ${isOpen(sql)} and email = ${person.email}
     returning workspace_id as "workspaceId", role`;
-  return row;
+  return joined;
 }
 
 /** The changed row, undefined when there is no such member, or a refusal: a workspace must keep its last owner. */
@@ -163,19 +197,24 @@ export async function removeMember(
     if (!member) return undefined;
     if (member.lastOwner) return "last owner";
     await tx`delete from members where workspace_id = ${workspaceId} and id = ${id}`;
-    return { email: member.email, joined: member.joined };
+    return { email: member.email, joined: member.personId !== null };
   });
 }
 
+/** Throws when a member would own too many workspaces. For an open invitation, joinByInvite decides that. */
 export async function changeRole(
   sql: Sql,
-  change: { workspaceId: string; id: string; role: Role },
+  change: { workspaceId: string; id: string; role: Role; most: MostOwned },
 ): Promise<Change<MemberRow>> {
-  const { workspaceId, id, role } = change;
+  const { workspaceId, id, role, most } = change;
   return await sql.begin(async (tx) => {
     const member = await lockMember(tx, workspaceId, id);
     if (!member) return undefined;
     if (member.lastOwner && role !== "owner") return "last owner";
+    const { personId, isNew } = member;
+    const becomesOwner = role === "owner" && member.role !== "owner" && personId !== null;
+    const limit = becomesOwner ? await reachedByOwning(tx, { personId, isNew, most }) : undefined;
+    if (limit !== undefined) throw tooManyOwned(limit, "promote", member.email);
     const [row] = await tx<MemberRow[]>`
       update members m set role = ${role} where m.workspace_id = ${workspaceId} and m.id = ${id}
       returning m.id, m.email, (select p.name from people p where p.id = m.person_id) as name, m.role,
@@ -187,11 +226,13 @@ export async function changeRole(
 /** Locks the workspace's row first, so that two owners cannot remove each other concurrently. An invited owner does not count as one. */
 async function lockMember(sql: Sql, workspaceId: string, id: string) {
   await sql`select 1 from workspaces where id = ${workspaceId} for no key update`;
-  const [member] = await sql<{ email: string; joined: boolean; lastOwner: boolean }[]>`
-    select m.email, m.person_id is not null as joined, m.role = 'owner' and m.person_id is not null and not exists (
-      select 1 from members o where o.workspace_id = m.workspace_id and o.id <> m.id and o.role = 'owner' and o.person_id is not null
-    ) as "lastOwner"
-    from members m where m.workspace_id = ${workspaceId} and m.id = ${id}`;
+  type Locked = { email: string; role: Role; personId: string | null; isNew: boolean; lastOwner: boolean };
+  const [member] = await sql<Locked[]>`
+    select m.email, m.role, m.person_id as "personId", w.from_sign_up as "isNew",
+      m.role = 'owner' and m.person_id is not null and not exists (
+        select 1 from members o where o.workspace_id = m.workspace_id and o.id <> m.id and o.role = 'owner' and o.person_id is not null
+      ) as "lastOwner"
+    from members m join workspaces w on w.id = m.workspace_id where m.workspace_id = ${workspaceId} and m.id = ${id}`;
   return member;
 }
 

@@ -1,4 +1,4 @@
-/** Makes a folder with the program's migrations followed by migrations of the test. */
+/** Makes folders of migrations: the program's own followed by those of a test, or only its first ones. */
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,6 +21,17 @@ export async function laterMigrations(...texts: string[]): Promise<MigrationFold
   return {
     folder: pathToFileURL(`${directory}/`),
     names,
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+/** The migrations of the program up to a version, for a database as an earlier release left it. */
+export async function earlierMigrations(version: number): Promise<Omit<MigrationFolder, "names">> {
+  const directory = await mkdtemp(join(tmpdir(), "posthorn-migrations-"));
+  for (const { name } of (await readMigrations()).slice(0, version))
+    await cp(new URL(name, migrationsFolder), join(directory, name));
+  return {
+    folder: pathToFileURL(`${directory}/`),
     remove: () => rm(directory, { recursive: true, force: true }),
   };
 }

@@ -177,6 +177,20 @@ describe("inbound mail over the quota", () => {
     assert.equal(quotas.inbound_per_hour!.limit, 2);
     assert.equal((await getQuotas(testbed)).quotas.inbound_per_hour!.used, 1);
   });
+
+  it("is reported to the owners also if the limit is 0", async () => {
+    const { workspaceId } = await addTenant(testbed, "Closed", "closed.test");
+    await enableReceiving(testbed, "closed.test");
+    await limit(testbed, "Closed", { inboundPerHour: 0 });
+    const raw = "From: a@there.test\nSubject: zero\nMessage-ID: <zero@there.test>\n\nHello\n";
+    await assert.rejects(deliverInbound(testbed, { to: "x@closed.test", raw }), /452 4\.2\.2/);
+    const payload = await until("the event", async () => {
+      const [row] = await testbed.database.sql<{ payload: Record<string, unknown> }[]>`
+        select payload from events where workspace_id = ${workspaceId} and type = 'workspace.quota'`;
+      return row?.payload;
+    });
+    assert.deepEqual([payload.kind, payload.percent, payload.limit], ["QUOTA_KIND_INBOUND_PER_HOUR", 100, 0]);
+  });
 });
 
 describe("people who come by open sign-up", () => {
@@ -192,7 +206,7 @@ describe("people who come by open sign-up", () => {
       [200, 200, 429],
     );
     assert.equal(refusalOf(answers[2]!.body).quota, "workspaces");
-    assert.match(refusalOf(answers[2]!.body).message, /You own 2 workspaces/);
+    assert.match(refusalOf(answers[2]!.body).message, /You own as many workspaces as one person may own \(limit: 2\)/);
     const id = (answers[0]!.body.workspace as { id: string }).id;
     const { body } = await browser.rpc("WorkspaceService/GetQuotas", {}, id);
     const limits = (body.quotas as { kind: string; limit?: number }[]).map(

@@ -80,7 +80,7 @@ test("mail that was attempted before keeps its own expiry when the suspension do
     verb === "rcpt" && recipient === "old@there.test" ? "451 4.7.1 later" : undefined;
   const id = await accepted(testbed, { to: ["old@there.test"], async: true });
   await untilEvent(testbed, id, "email.delayed");
-  await sql`update emails set default_expires_at = service_time() where id = ${id.slice(3)}`;
+  await sql`update emails set default_expires_at = service_time(), expires_at = created_at where id = ${id.slice(3)}`;
   await makeDue(testbed);
   const events = await untilEvent(testbed, id, "email.bounced");
   assert.equal(events.at(-1)!.payload.category, "expired");

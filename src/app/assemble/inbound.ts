@@ -12,6 +12,7 @@ import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Wake } from "../../postgres/wake.ts";
 import { createInboundQuota } from "../../quotas/inbound-quota.ts";
+import type { Quotas } from "../../quotas/quotas.ts";
 import { createConnectionShares } from "../../shares/connections.ts";
 import { createCertificate } from "../../smtp/server/certificate.ts";
 import { createMessageMemory } from "../../smtp/server/message-memory.ts";
@@ -28,6 +29,7 @@ export type InboundDeps = {
   wake: Wake;
   store: Store;
   reader: Reader;
+  quotas: Quotas;
   /** The first workspace, which is the operator's. */
   workspaceId: string;
 };
@@ -71,7 +73,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     nowMs,
     reader: deps.reader,
     onEvent,
-    hasRoom: createInboundQuota({ sql, defaults: config.quotas }),
+    hasRoom: createInboundQuota({ sql, quotas: deps.quotas }),
     findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey, postmasterOf }),
     reports: createReports({
       sql,

@@ -50,7 +50,7 @@ type PeopleWiring = {
 
 export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
   const { config, sql, log, clock, secrets } = wiring;
-  const { publicUrl, trustedProxies } = config;
+  const { publicUrl, trustedProxies, mostOwned } = config;
   let port = config.http.port;
   const base = () => baseUrl(config, port);
   const from = config.systemFrom ?? (wiring.exampleDomain && `Posthorn <posthorn@${wiring.exampleDomain}>`);
@@ -68,6 +68,7 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     mode: config.signup,
     mail,
     access,
+    mostOwned,
     secure,
     base,
     nowMs: clock.nowMs,
@@ -76,7 +77,6 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
   const { quotas } = wiring;
   const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mode: config.signup, mail, quotas });
   const signUpIsOpen = config.signup === "open";
-  const { mostOwned } = config;
   return {
     mail: system,
     service: createWorkspaceService({ sql, clock, invitations, quotas, signUpIsOpen, mostOwned }),

@@ -173,11 +173,12 @@ function hasExpired(sql: Sql) {
   return sql`coalesce(${defaultExpiry(sql)} <= ${serviceTime(sql)}, e.expires_at <= wall_time())`;
 }
 
-/** Mail of a suspended workspace waits, and its default expiry waits as well: it is extended by the suspensions since the email was accepted.
- * Service time. Primary key of workspace_suspensions. */
+/** Mail of a suspended workspace waits, and its default expiry waits as well: it is extended by the time in which the email was due and the
+ * workspace was suspended. All in service time. Primary key of workspace_suspensions. */
 function defaultExpiry(sql: Sql) {
-  return sql`e.default_expires_at + (select coalesce(sum(x.service_to - x.service_from), interval '0') from workspace_suspensions x
-    where x.workspace_id = e.workspace_id and x.began_at >= e.created_at)`;
+  const dueAt = sql`(e.default_expires_at - (e.expires_at - greatest(e.created_at, e.scheduled_at)))`;
+  return sql`e.default_expires_at + (select coalesce(sum(x.service_to - greatest(x.service_from, ${dueAt})), interval '0')
+    from workspace_suspensions x where x.workspace_id = e.workspace_id and x.service_to > ${dueAt})`;
 }
 
 function maySend(sql: Sql, workspaceId: ReturnType<Sql>) {

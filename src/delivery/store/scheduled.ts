@@ -22,7 +22,7 @@ export async function rescheduleSome(
 ): Promise<ScheduledPosition | undefined> {
   const [row] = await sql<{ emails: number; at: string | null; id: string | null }[]>`
     with moment as materialized (select service_time() as service, wall_at - service_at as lag from service_clock), page as materialized (
-      select e.workspace_id, e.id, e.scheduled_at, e.open, e.expires_at - e.scheduled_at as retry_for,
+      select e.workspace_id, e.id, e.scheduled_at, e.open, e.expires_at - greatest(e.created_at, e.scheduled_at) as retry_for,
         greatest(m.service, e.scheduled_at - m.lag) as due_at
       from emails e cross join moment m
       where e.scheduled_at is not null and e.scheduled_at >= ${after.at}::timestamptz

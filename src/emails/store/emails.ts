@@ -222,7 +222,9 @@ export async function insertEmails(
       insert into emails (workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
         open, total, size_bytes, content_day, scheduled_at, expires_at, default_expires_at, created_at, updated_at)
       select workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
-        total, total, size_bytes, (first_at at time zone 'UTC')::date, scheduled_at, coalesce(expires_at, first_at + retry_for),
+        total, total, size_bytes, (first_at at time zone 'UTC')::date, scheduled_at,
+        -- delivery/store/lease.ts computes retry_for from these columns.
+        coalesce(expires_at, greatest(created_at, scheduled_at) + retry_for),
         case when expires_at is null then due_at + retry_for end, created_at, created_at
       from storable
     ), queue as (

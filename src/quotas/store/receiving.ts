@@ -1,7 +1,7 @@
 /** The quotas of inbound mail: a part of the statement that stores it (inbound/store/inbound.ts), and the check at RCPT. */
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
-import type { QuotaDefaults } from "../rules/limits.ts";
+import type { QuotaDefaults, QuotaKind } from "../rules/limits.ts";
 import { limit } from "./sending.ts";
 
 /** CTEs that count the messages of the CTE `unseen`, in the transaction that stores them. */
@@ -27,14 +27,21 @@ function timeOf(sql: Sql) {
   return sql`to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)`;
 }
 
-/** Whether the workspace may get another inbound message now. Primary keys. */
-export async function hasInboundRoom(sql: Sql, workspaceId: string, defaults: QuotaDefaults): Promise<boolean> {
-  const [row] = await sql<{ full: boolean | null }[]>`
-    select u.messages >= w.most or u.bytes >= w.bytes as full
+/** The quota that keeps the workspace from getting another inbound message now. Primary keys. */
+export async function findFullInboundQuota(
+  sql: Sql,
+  workspaceId: string,
+  defaults: QuotaDefaults,
+): Promise<InboundKind | undefined> {
+  const [row] = await sql<{ full: InboundKind | null }[]>`
+    select case when u.messages >= w.most then 'inboundPerHour' when u.bytes >= w.bytes then 'storedBytes' end as full
     from (select ${limit(sql, defaults, "inboundPerHour")} as most, ${limit(sql, defaults, "storedBytes")} as bytes
       from workspaces where id = ${workspaceId}) w
-    cross join (select sum(stored_bytes) as bytes,
+    cross join (select coalesce(sum(stored_bytes), 0) as bytes,
         coalesce(sum(inbound_messages) filter (where inbound_hour >= date_bin('1 hour', ${serviceTime(sql)}, 'epoch')), 0) as messages
       from workspace_usage where workspace_id = ${workspaceId}) u`;
-  return row?.full !== true;
+  return row?.full ?? undefined;
 }
+
+/** Kinds that inbound mail counts towards. */
+export type InboundKind = Extract<QuotaKind, "inboundPerHour" | "storedBytes">;

@@ -8,6 +8,7 @@ import { systemKeyId } from "../../keys/store.ts";
 import { Problem } from "../../ops/problem.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { noDefaults, type QuotaDefaults, unlimited } from "../rules/limits.ts";
+import { countedInbound } from "./receiving.ts";
 import { setQuota, suspend } from "./standing.ts";
 import { readUsage } from "./usage.ts";
 
@@ -203,6 +204,62 @@ describe("the quota of stored bytes", () => {
       ["resource_exhausted", undefined, "storedBytes"],
     );
     assert.equal((await usedBy(workspaceId)).storedBytes, 600);
+  });
+
+  it("is exact for large emails, small ones and batches that are stored at the same time", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    await setQuota(database.sql, workspaceId, { storedBytes: 10_000 });
+    const nodes = Array.from({ length: 4 }, () => createEmailStore(database.sql, { concurrency: 2 }));
+    const accept = (i: number, sizeBytes: number, extra: Partial<NewEmail> = {}) =>
+      nodes[i % nodes.length]!.accept(newEmail(workspaceId, people(1), { sizeBytes, ...extra }));
+    const parts = ["{}", "x".repeat(1_500_000)];
+    const large = await Promise.all(Array.from({ length: 8 }, (_, i) => accept(i, 1500, { parts })));
+    assert.equal(large.filter(({ stored }) => stored).length, 6);
+    assert.equal((await usedBy(workspaceId)).storedBytes, 9000);
+    await setQuota(database.sql, workspaceId, { storedBytes: 13_500 });
+    const batch = async () => {
+      const emails = [1, 2].map(() => newEmail(workspaceId, people(1), { sizeBytes: 700 }));
+      await storeBatch(database.sql, { workspaceId, emails, answer: [], idempotency: undefined });
+    };
+    await Promise.allSettled([batch(), batch(), batch(), batch()]);
+    assert.equal((await usedBy(workspaceId)).storedBytes, 9000 + 3 * 1400);
+    await setQuota(database.sql, workspaceId, { storedBytes: 20_000 });
+    await Promise.all(Array.from({ length: 60 }, (_, i) => accept(i, 300)));
+    assert.equal((await usedBy(workspaceId)).storedBytes, 13_200 + 22 * 300);
+    const [row] = await database.sql<{ bytes: number }[]>`
+      select sum(size_bytes)::float8 as bytes from emails where workspace_id = ${workspaceId}`;
+    assert.equal(row!.bytes, 19_800, "as counted");
+  });
+
+  it("counts in several rows while much is left, then in one", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const gib = 2 ** 30;
+    await setQuota(database.sql, workspaceId, { storedBytes: 100 * gib });
+    const send = () => acceptAll([newEmail(workspaceId, people(1), { sizeBytes: 10 })], noDefaults);
+    const slots = async () =>
+      (
+        await database.sql<{ slot: number }[]>`
+          select slot from workspace_usage where workspace_id = ${workspaceId} order by slot`
+      ).map(({ slot }) => slot);
+    await send();
+    const [far] = await slots();
+    assert.notEqual(far, 0);
+    await database.sql`update workspace_usage set stored_bytes = ${97 * gib} where workspace_id = ${workspaceId}`;
+    await send();
+    assert.deepEqual(await slots(), [0, far]);
+    await setQuota(database.sql, workspaceId, { storedBytes: 97 * gib + 29 });
+    assert.equal((await send())[0], undefined);
+    assert.equal((await send())[0]?.metadata.quota, "storedBytes", "the bytes of all rows count");
+  });
+
+  it("does not keep inbound mail from being counted", async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    await setQuota(database.sql, workspaceId, { storedBytes: 1000 });
+    await acceptAll([newEmail(workspaceId, people(1), { sizeBytes: 900 })], noDefaults);
+    const id = makeUuid(Date.now());
+    await database.sql`with unseen as (select ${workspaceId}::uuid as workspace_id, ${id}::uuid as id, 500 as size_bytes),
+      ${countedInbound(database.sql)} select 1`;
+    assert.equal((await usedBy(workspaceId)).storedBytes, 1400);
   });
 });
 

@@ -18,13 +18,14 @@ export type Refusal = {
 };
 
 /** CTEs `share`, one row for each workspace, and `refused`, the emails that it must not send, nearly always none. Emails are allowed in
- * their order until the rest of a quota is used up. Primary keys of workspaces and workspace_usage, row by row: a join would read both
- * tables. */
+ * their order until the rest of a quota is used up. A workspace that only has a limit of stored bytes is counted exactly, in one row, from
+ * 4 GiB below that limit on: statements that run at the same time store far less. Primary keys of workspaces and workspace_usage, row by
+ * row: a join would read both tables. */
 export function refused(sql: Sql, defaults: QuotaDefaults, slot = 0) {
   return sql`
     share as materialized (
-      select r.workspace_id, w.*, t.*, u.*,
-        case when w.hour_limit is null and w.day_limit is null then ${slot}::smallint else 0 end as slot
+      select r.workspace_id, w.*, t.*, u.*, case when w.hour_limit is null and w.day_limit is null
+          and (w.bytes_limit is null or u.stored_bytes < w.bytes_limit - 4294967296) then ${slot}::smallint else 0 end as slot
       from (select distinct workspace_id from requested) r
       cross join (select service_at, date_bin('1 hour', service_at, 'epoch') as this_hour, date_bin('1 day', service_at, 'epoch') as this_day
         from (select ${serviceTime(sql)} as service_at offset 0) s) t
@@ -36,7 +37,8 @@ export function refused(sql: Sql, defaults: QuotaDefaults, slot = 0) {
           coalesce(sum(hour_recipients) filter (where hour >= t.this_hour and slot <> 0), 0)::bigint as hour_elsewhere,
           coalesce(sum(day_recipients) filter (where day >= t.this_day), 0)::bigint as day_used,
           coalesce(sum(day_recipients) filter (where day >= t.this_day and slot <> 0), 0)::bigint as day_elsewhere,
-          coalesce(sum(stored_bytes), 0)::bigint as stored_bytes
+          coalesce(sum(stored_bytes), 0)::bigint as stored_bytes,
+          coalesce(sum(stored_bytes) filter (where slot <> 0), 0)::bigint as bytes_elsewhere
         from workspace_usage where workspace_id = r.workspace_id) u
     ), refused as materialized (
       select r.id, case when s.suspended then 'suspended' when r.total_so_far > s.hour_limit - s.hour_used then 'emailsPerHour'
@@ -59,7 +61,8 @@ export function createSlots(): () => number {
 const slots = 16;
 
 /** CTEs that count the stored emails. They lock the rows of the workspaces, in the order of their ids, until the commit, so they belong
- * into the last statement of a transaction. Service time may fall back by seconds, so a window never goes back. */
+ * into the last statement of a transaction. Service time may fall back by seconds, so a window never goes back. Bytes over the limit set a
+ * limit of -1, so that quota_hour fails: a constraint of their own would fail for inbound mail, which may exceed it. */
 export function counted(sql: Sql) {
   return sql`
     counted as (
@@ -68,7 +71,9 @@ export function counted(sql: Sql) {
       from (select workspace_id, sum(total) as total, sum(size_bytes) as bytes from storable where not free group by workspace_id) m
       join share s using (workspace_id) order by s.workspace_id
       on conflict (workspace_id, slot) do update set stored_bytes = u.stored_bytes + excluded.stored_bytes,
-        hour = greatest(u.hour, excluded.hour), hour_limit = excluded.hour_limit,
+        hour = greatest(u.hour, excluded.hour), hour_limit = case when u.stored_bytes + excluded.stored_bytes > (
+            select s.bytes_limit - s.bytes_elsewhere from share s where s.workspace_id = excluded.workspace_id and s.slot = 0)
+          then -1 else excluded.hour_limit end,
         hour_recipients = excluded.hour_recipients + case when u.hour >= excluded.hour then u.hour_recipients else 0 end,
         day = greatest(u.day, excluded.day), day_limit = excluded.day_limit,
         day_recipients = excluded.day_recipients + case when u.day >= excluded.day then u.day_recipients else 0 end
