@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { type AttackOrder, startAttack } from "../harness/attacks.ts";
 import { deliverInbound, enableReceiving, type InboundTestbed, startInboundTestbed } from "../harness/inbound.ts";
 import type { Load } from "../harness/ledger.ts";
-import { memoryMiB } from "../harness/process-stats.ts";
+import { countStolen, memoryMiB } from "../harness/process-stats.ts";
 import { accepted } from "../harness/sending.ts";
 import { addSendingDomain, senderDomain } from "../harness/testbed.ts";
 import { type Findings, type Progress, underLoad } from "../harness/under-load.ts";
@@ -84,9 +84,14 @@ async function attackNeighbour(one: Neighbour, progress: Progress): Promise<Find
     const fellBack = () => memoryMiB(pid).now <= beforeMiB + keptMiB;
     await until("the memory to fall back", fellBack, { withinMs: fallsBackWithinMs }).catch(() => {});
     const afterMiB = memoryMiB(pid).now;
-    const change = kinds.map((kind) => `${kind} p99 ${show(before[kind].p99)} → ${show(during[kind].p99)} ms`);
+    const percent = (share: number) => Math.round(share * 100);
+    const change = kinds.map((kind) => {
+      const [b, d] = [before[kind], during[kind]];
+      return `${kind} p99 ${show(b.p99)} → ${show(d.p99)} ms (p50 ${show(b.p50)} → ${show(d.p50)})`;
+    });
+    const stolen = `stolen CPU time ${percent(before.stolen)} → ${percent(during.stolen)} %`;
     const memory = `memory ${[beforeMiB, peakMiB, afterMiB].map(show).join(" → ")} MiB`;
-    note = `${change.join(", ")}, ${memory}, attackers saw ${JSON.stringify(answers)}`;
+    note = `${change.join(", ")}, ${memory}, ${stolen}, attackers saw ${JSON.stringify(answers)}`;
     progress(note);
     const slow = kinds.filter((kind) => during[kind].p99 > 3 * Math.max(noiseMs, before[kind].p99));
     const failed = kinds.filter((kind) => during[kind].failures.length > 0);
@@ -132,14 +137,19 @@ async function prepare(testbed: InboundTestbed, one: Neighbour): Promise<AttackO
 }
 
 const kinds = ["SendEmail", "ListEmails", "inbound mail"] as const;
-type Times = Record<(typeof kinds)[number], { p99: number; count: number; failures: string[] }>;
+type Kind = (typeof kinds)[number];
+type Times = Record<Kind, { p50: number; p99: number; failures: string[] }> & {
+  /** The share of CPU time that the machine lost to others on its host. More than a few percent make the times meaningless. */
+  stolen: number;
+};
 type Tenant = { testbed: InboundTestbed; load: Load; name: string; bodyBytes: number };
 
 /** Makes the three kinds of calls one after the other, `measuredCalls` times and then for as long as the attack goes on. */
 async function measureTenant({ testbed, load, name, bodyBytes }: Tenant, goesOn: () => boolean): Promise<Times> {
+  const stolen = countStolen();
   const times = { SendEmail: [] as number[], ListEmails: [] as number[], "inbound mail": [] as number[] };
   const failures = { SendEmail: [] as string[], ListEmails: [] as string[], "inbound mail": [] as string[] };
-  const timed = async (kind: (typeof kinds)[number], call: () => Promise<unknown>) => {
+  const timed = async (kind: Kind, call: () => Promise<unknown>) => {
     const startedAtMs = performance.now();
     try {
       await call();
@@ -161,14 +171,16 @@ async function measureTenant({ testbed, load, name, bodyBytes }: Tenant, goesOn:
     });
     await timed("inbound mail", () => deliverSmall(testbed, `${name}${i}`));
   }
-  const summary = (kind: (typeof kinds)[number]) => {
+  const summary = (kind: Kind) => {
     const sorted = times[kind].sort((a, b) => a - b);
-    return { p99: sorted[Math.floor(sorted.length * 0.99)]!, count: sorted.length, failures: failures[kind] };
+    const at = (share: number) => sorted[Math.floor(sorted.length * share)]!;
+    return { p50: at(0.5), p99: at(0.99), failures: failures[kind] };
   };
   return {
     SendEmail: summary("SendEmail"),
     ListEmails: summary("ListEmails"),
     "inbound mail": summary("inbound mail"),
+    stolen: stolen(),
   };
 }
 
