@@ -56,8 +56,6 @@ const afterFaultMs = 5 * 60_000;
 const everyMs = 2_000;
 /** How many checks the loop runs at once. A check of dead DNS takes 5 s: one node can check 60,000 such domains in 6 hours. */
 const atOnce = 16;
-/** How many of them belong to one workspace while other workspaces have domains that are due. */
-const dueShare = 4;
 const forgetEveryMs = 3_600_000;
 /** Checks that callers have started and that run at the same time. A workspace may have an eighth, and as many that wait. */
 const callerChecks = 128;
@@ -107,22 +105,18 @@ export function createChecker(deps: CheckerDeps): Checker {
     },
   };
 
-  /** Leases due domains in small steps. A workspace that has its share is skipped until no other one has a due domain. */
+  /** Leases due domains: one of each workspace, then the longest overdue ones. */
   async function* claimFairly(lease: string, limit: number): AsyncGenerator<DomainRow> {
-    const claimed = new Map<string, number>();
+    const served = new Set<string>();
     let left = limit;
-    let othersDue = true;
-    while (left > 0) {
-      const full = [...claimed].filter(([, count]) => count >= dueShare).map(([workspaceId]) => workspaceId);
-      const except = othersDue ? full : [];
-      const step = othersDue ? Math.min(left, dueShare) : left;
-      const due = await claimDue(sql, { lease, limit: step, except });
-      for (const { workspaceId } of due) claimed.set(workspaceId, (claimed.get(workspaceId) ?? 0) + 1);
+    for (let othersAreDue = true; left > 0; ) {
+      const fairly = othersAreDue ? { perWorkspace: 1, except: [...served] } : {};
+      const due = await claimDue(sql, { lease, limit: left, ...fairly });
+      for (const { workspaceId } of due) served.add(workspaceId);
       yield* due;
       left -= due.length;
-      if (due.length === step) continue;
-      if (except.length === 0) return;
-      othersDue = false;
+      if (!othersAreDue || served.size === 0) return;
+      othersAreDue = due.length > 0;
     }
   }
 

@@ -90,7 +90,6 @@ export function createDispatch(deps: DispatchDeps): Listener {
   }
 
   function runUnary(unary: UnaryCall, request: Request, response: Response, requestId: string): void {
-    response.once("close", deps.loop.beginShortCall());
     unary(request, response, requestId).catch((error) => {
       deps.log.error({ err: error, requestId }, "error handling of a call failed");
       response.destroy();

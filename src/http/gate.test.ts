@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { KeyService } from "../gen/v1/key_pb.ts";
 import { Problem } from "../ops/problem.ts";
-import { createCallLimit } from "./gate.ts";
+import { cancellationOf } from "./call.ts";
+import type { Caller } from "./caller.ts";
+import { admit, createCallLimit } from "./gate.ts";
 
 test("a call over the rate limit gets resource_exhausted with the time to wait", () => {
   const limit = createCallLimit({ perSecond: 10, burst: 3 });
@@ -13,4 +16,25 @@ test("a call over the rate limit gets resource_exhausted with the time to wait",
   limit.take("b", 1000);
   limit.take("a", 1100);
   assert.throws(() => limit.take("a", 1100), Problem);
+});
+
+test("the workspace of a refused call is known, so that the refusal counts for it and not for the client's network", async () => {
+  const caller: Caller = { workspaceId: "w", keyId: "k", permission: "full", domain: undefined, test: false };
+  const deps = {
+    authenticator: { authenticate: async () => caller },
+    callLimit: createCallLimit({ perSecond: 1, burst: 1 }),
+  };
+  const known: Caller[] = [];
+  const call = () =>
+    admit(deps, {
+      method: KeyService.method.listKeys,
+      protocol: "grpc",
+      header: () => undefined,
+      timeoutMs: () => undefined,
+      cancellation: cancellationOf(new AbortController().signal),
+      onCaller: (one) => known.push(one),
+    });
+  await call();
+  await assert.rejects(call, Problem);
+  assert.deepEqual(known, [caller, caller]);
 });

@@ -35,12 +35,15 @@ export type GateRequest = {
   header(name: string): string | undefined;
   timeoutMs(): number | undefined;
   cancellation: Cancellation;
+  /** Called as soon as the caller is known, also if the call is refused afterwards. */
+  onCaller?(caller: Caller): void;
 };
 
 export async function admit(deps: GateDeps, request: GateRequest): Promise<Caller> {
   requireProtocolHeader(request);
   requireSaneTimeout(request);
   const caller = await unlessCanceled(request.cancellation, identify(deps, request));
+  request.onCaller?.(caller);
   deps.callLimit.take(ownerOf(caller), performance.now());
   if (caller.person) requireRole(request.method, caller.person.role);
   else requirePermission(request.method, caller.permission);

@@ -1,11 +1,29 @@
 import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
 import { test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { createRefusals } from "./refusals.ts";
+import { createRefusals, type FailedCall } from "./refusals.ts";
 
 const refused = new ConnectError("too many", Code.ResourceExhausted);
-/** Longer than a test may take: only the end of the call ends such a pause. */
+const invalid = new ConnectError("wrong address", Code.InvalidArgument);
+/** Longer than a test may take: only the end of the response ends such a pause. */
 const pauseMs = 3_600_000;
+
+/** Failed calls over one connection. */
+function connection() {
+  const response = new EventEmitter().setMaxListeners(0);
+  const onClosed = (listener: () => void) => void response.once("close", listener);
+  return {
+    close: () => response.emit("close"),
+    failed: (owner: string, extra: Partial<FailedCall> = {}): FailedCall => ({
+      owner,
+      admitted: true,
+      error: refused,
+      onClosed,
+      ...extra,
+    }),
+  };
+}
 
 /** Whether each answer is sent at once. */
 async function atOnce(answers: Promise<void>[]): Promise<boolean[]> {
@@ -19,30 +37,39 @@ async function atOnce(answers: Promise<void>[]): Promise<boolean[]> {
 }
 
 test("the first refusals of an owner are answered at once, the next ones wait, and other owners do not", async () => {
-  const refusals = createRefusals(() => {}, { burst: 2, perSecond: 0.001, pauseMs });
-  const call = new AbortController();
-  const pace = (owner: string, error = refused) => refusals.pace(owner, error, call);
-  const answers = [pace("flood"), pace("flood"), pace("flood"), pace("calm")];
+  const { pace } = createRefusals(() => {}, { burst: 2, perSecond: 0.001, pauseMs });
+  const { failed, close } = connection();
+  const answers = ["flood", "flood", "flood", "calm"].map((owner) => pace(failed(owner)));
   assert.deepEqual(await atOnce(answers), [true, true, false, true]);
-  const failed = new ConnectError("wrong address", Code.InvalidArgument);
-  assert.deepEqual(await atOnce([pace("flood", failed), pace("flood")]), [true, false]);
-  call.abort();
+  close();
   await Promise.all(answers);
-  assert.deepEqual(await atOnce([pace("flood")]), [true], "the caller has left");
+});
+
+test("every failure before the gate has let a call in is a refusal, later ones by their code", async () => {
+  const { pace } = createRefusals(() => {}, { burst: 1, perSecond: 0.001, pauseMs });
+  const { failed, close } = connection();
+  await pace(failed("flood"));
+  const answers = [
+    pace(failed("flood", { error: invalid })),
+    pace(failed("flood", { error: invalid, admitted: false })),
+    pace(failed("flood")),
+  ];
+  assert.deepEqual(await atOnce(answers), [true, false, false]);
+  close();
 });
 
 test("a pause ends by itself", async () => {
   let pauses = 0;
-  const refusals = createRefusals(() => void pauses++, { burst: 1, perSecond: 0.001, pauseMs: 5 });
-  for (let i = 0; i < 3; i++) await refusals.pace("flood", refused, new AbortController());
+  const { pace } = createRefusals(() => void pauses++, { burst: 1, perSecond: 0.001, pauseMs: 5 });
+  for (let i = 0; i < 3; i++) await pace(connection().failed("flood"));
   assert.equal(pauses, 2);
 });
 
 test("an owner has a share of the answers that wait, and is answered at once beyond it", async () => {
-  const refusals = createRefusals(() => {}, { burst: 1, perSecond: 0.001, pauseMs, waiting: 4 });
-  const call = new AbortController();
-  const pace = (owner: string) => refusals.pace(owner, refused, call);
-  assert.deepEqual(await atOnce(Array.from({ length: 5 }, () => pace("flood"))), [true, false, false, true, true]);
-  assert.deepEqual(await atOnce([pace("other"), pace("other")]), [true, false]);
-  call.abort();
+  const { pace } = createRefusals(() => {}, { burst: 1, perSecond: 0.001, pauseMs, waiting: 4 });
+  const { failed, close } = connection();
+  const flood = Array.from({ length: 5 }, () => pace(failed("flood")));
+  assert.deepEqual(await atOnce(flood), [true, false, false, true, true]);
+  assert.deepEqual(await atOnce([pace(failed("other")), pace(failed("other"))]), [true, false]);
+  close();
 });

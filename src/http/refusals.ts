@@ -1,13 +1,22 @@
-/** Slows down callers that go on after refusals: the answers to a workspace, or to a stranger's network, that is refused again and again
- * wait for a second. Otherwise the refusals themselves would take the event loop from other callers. Called by unary-json.ts and
- * router.ts. */
+/** Delays the answers to a workspace, or to a stranger's network, that keeps calling after being refused. Otherwise the refusals themselves
+ * would take the event loop from other callers. Called by unary-json.ts and router.ts. */
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { createBudget } from "../shares/budget.ts";
 import { createTokenBuckets } from "../shares/token-bucket.ts";
 
+export type FailedCall = {
+  /** The workspace, once the gate knows it; before that the client's network. */
+  owner: string;
+  /** Whether the gate let the call in. Every failure before that is a refusal. */
+  admitted: boolean;
+  error: ConnectError;
+  /** Calls the listener when the response is closed, or at once if it is. */
+  onClosed(listener: () => void): void;
+};
+
 export type Refusals = {
-  /** Resolves when the answer may be sent: at once for other errors than refusals, and for callers with few of them. */
-  pace(owner: string, error: ConnectError, call: { readonly signal: AbortSignal }): Promise<void>;
+  /** Resolves when the answer may be sent: at once for errors other than refusals, and for callers with few of them. */
+  pace(call: FailedCall): Promise<void>;
 };
 
 export type RefusalLimits = {
@@ -28,19 +37,17 @@ export function createRefusals(onPause: () => void, limits: Partial<RefusalLimit
   const buckets = createTokenBuckets({ burst, periodMs: 1000 / perSecond, maxKeys: 10_000 });
   const places = createBudget({ total: waiting, factor: 1 });
   return {
-    async pace(owner, { code }, call) {
-      if (!refusalCodes.has(code) || buckets.take(owner, performance.now()).waitMs === 0) return;
-      const { signal } = call;
-      if (signal.aborted || !places.tryTake(owner, 1)) return;
+    async pace({ owner, admitted, error, onClosed }) {
+      if (admitted && !refusalCodes.has(error.code)) return;
+      if (buckets.take(owner, performance.now()).waitMs === 0 || !places.tryTake(owner, 1)) return;
       onPause();
+      // The caller's deadline does not end the pause: a caller could choose a short one.
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(end, pauseMs);
-        function end() {
+        const timer = setTimeout(resolve, pauseMs);
+        onClosed(() => {
           clearTimeout(timer);
-          signal.removeEventListener("abort", end);
           resolve();
-        }
-        signal.addEventListener("abort", end, { once: true });
+        });
       });
       places.give(owner, 1);
     },

@@ -40,6 +40,9 @@ export const requestIdKey = createContextKey("", { description: "request id" });
 export const deadlineKey = createContextKey(Number.POSITIVE_INFINITY, { description: "deadline" });
 /** The client's network. */
 export const siteKey = createContextKey<() => string>(() => "", { description: "client site" });
+/** The workspace of the caller, once the gate knows it. */
+const ownerKey = createContextKey("", { description: "owner" });
+/** Set when the gate has let the call in. */
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "caller" });
 const answerHoldKey = createContextKey<AnswerHold | undefined>(undefined, { description: "memory for the answer" });
 /** Calls a function when the response is closed, or at once if it is. */
@@ -81,6 +84,7 @@ async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<voi
       header: (name) => context.requestHeader.get(name) ?? undefined,
       timeoutMs: () => context.timeoutMs(),
       cancellation,
+      onCaller: (known) => context.values.set(ownerKey, ownerOf(known)),
     });
     context.values.set(callerKey, caller);
     if (context.method.methodKind === "unary") {
@@ -147,8 +151,13 @@ async function toCountedError(deps: RouterDeps, context: HandlerContext, error: 
   const header = (name: string) => context.requestHeader.get(name) ?? undefined;
   const connectError = toConnectError(error, { log: deps.log, requestId, method, header });
   deps.metrics.requests.inc({ method, code: codeName(connectError) });
-  const caller = context.values.get(callerKey);
-  await deps.refusals.pace(caller ? ownerOf(caller) : context.values.get(siteKey)(), connectError, context);
+  const { values } = context;
+  await deps.refusals.pace({
+    owner: values.get(ownerKey) || values.get(siteKey)(),
+    admitted: values.get(callerKey) !== undefined,
+    error: connectError,
+    onClosed: values.get(onClosedKey),
+  });
   return connectError;
 }
 

@@ -9,6 +9,7 @@ import { type AnswerHold, largeAnswerBytes } from "./answer-memory.ts";
 import type { ServiceEntry } from "./call.ts";
 import { type Call, CallCancellation, withinDeadline } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
+import type { Caller } from "./caller.ts";
 import { clientSite } from "./client-address.ts";
 import { codeName, isReadOnly, toConnectError } from "./errors.ts";
 import { admit } from "./gate.ts";
@@ -70,27 +71,35 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
     // The gate rejects a longer timeout.
     const timer = timeoutMs !== undefined && timeoutMs <= maxTimeoutMs ? setTimeout(late, timeoutMs) : undefined;
     let owner: string | undefined;
+    let admitted = false;
+    let pausedMs = 0;
+    const endShortCall = deps.loop.beginShortCall();
     let endCall: (() => void) | undefined;
     let hold: AnswerHold | undefined;
     response.once("close", () => {
       clearTimeout(timer);
+      endShortCall();
       endCall?.();
       hold?.release();
-      deps.metrics.requestSeconds.observe({ method: methodName }, (performance.now() - started) / 1000);
+      deps.metrics.requestSeconds.observe({ method: methodName }, (performance.now() - started - pausedMs) / 1000);
       if (!response.writableEnded) cancellation.end("caller left");
     });
     const length = Number(request.headers["content-length"]);
     const reservation = deps.bodies.track({ declaredBytes: length, compressed: false }, () => {});
     // A small body is read at once: a client that is still writing when the gate rejects it would lose the response.
-    const small = reservation ? undefined : readBody(request, cancellation);
+    let small = reservation ? undefined : readBody(request, cancellation);
     small?.catch(() => {});
     const timeLeftMs = () => (timeoutMs === undefined ? undefined : started + timeoutMs - performance.now());
     /** The header fields of every answer, unless dispatch.ts has set them. */
     const missingHeaders = () => (response.hasHeader("x-request-id") ? [] : deps.safeHeaders(request, requestId));
     try {
-      const caller = await admit(deps, { method, protocol: "connect", header, timeoutMs: timeLeftMs, cancellation });
+      const onCaller = (known: Caller) => {
+        owner = ownerOf(known);
+      };
+      const gate = { method, protocol: "connect", header, timeoutMs: timeLeftMs, cancellation, onCaller };
+      const caller = await admit(deps, gate);
+      admitted = true;
       const workspace = ownerOf(caller);
-      owner = workspace;
       endCall = deps.calls.begin(caller);
       // Opened before the handler runs, so that an abandoned handler finds it released.
       const answerHold = deps.answers.open(workspace, cancellation);
@@ -121,10 +130,22 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
       deps.metrics.requests.inc({ method: methodName, code: codeName(failure) });
       hold?.release();
       if (response.headersSent) return void response.destroy();
-      reservation?.release();
-      await deps.refusals.pace(owner ?? clientSite(request, deps.trustedProxies), failure, cancellation);
       if (small) await atMost(lingerMs, small);
-      else closeAfterUnreadBody(request, response);
+      const hasSmallBody = small !== undefined;
+      // While the answer waits, the call holds nothing that others could use.
+      small = undefined;
+      reservation?.release();
+      endShortCall();
+      endCall?.();
+      const failedAtMs = performance.now();
+      await deps.refusals.pace({
+        owner: owner ?? clientSite(request, deps.trustedProxies),
+        admitted,
+        error: failure,
+        onClosed: (listener) => void (response.destroyed ? listener() : response.once("close", listener)),
+      });
+      pausedMs = performance.now() - failedAtMs;
+      if (!hasSmallBody) closeAfterUnreadBody(request, response);
       const headers = [...missingHeaders(), ...[...failure.metadata].flat()];
       send(response, codeToHttpStatus(failure.code), headers, JSON.stringify(errorToJson(failure, undefined)));
     } finally {

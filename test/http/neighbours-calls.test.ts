@@ -93,15 +93,16 @@ test("the rate limit is the limit of a workspace, whatever the number of its key
   requireOk(await program.call("KeyService/ListKeys", {}, { key: other.key }));
 });
 
-test("a flood of refused calls is slowed down, and another tenant's calls are answered", async () => {
+test("a flood of refused calls is slowed down, whatever deadline it names, and another tenant's calls are answered", async () => {
   const { program, attacker, other } = all;
   const slowed = async () => {
     const text = await (await fetch(`${program.opsUrl}/metrics`)).text();
     return Number(/^posthorn_slowed_refusals_total (\d+)/m.exec(text)?.[1]);
   };
-  const flood = async (key: string, code: string) => {
+  const flood = async (key: string, code: string, headers: Record<string, string> = {}) => {
     const before = await slowed();
-    const call = async () => assert.equal((await program.call("KeyService/ListKeys", {}, { key })).body.code, code);
+    const call = async () =>
+      assert.equal((await program.call("KeyService/ListKeys", {}, { key, headers })).body.code, code);
     await until(`slower answers with ${code}`, async () => {
       await Promise.all(Array.from({ length: 100 }, call));
       return (await slowed()) > before;
@@ -110,4 +111,6 @@ test("a flood of refused calls is slowed down, and another tenant's calls are an
   };
   await flood(attacker.key, "resource_exhausted");
   await flood("a wrong key", "unauthenticated");
+  await flood("a wrong key", "deadline_exceeded", { "connect-timeout-ms": "0" });
+  await flood("a wrong key", "invalid_argument", { "connect-protocol-version": "2" });
 });

@@ -45,17 +45,28 @@ export async function claimVerify(
   return row;
 }
 
-/** Leases domains that are due for a background check, the longest overdue first, without those of some workspaces. Index domains_due. */
+/** How many of the longest overdue domains a claim looks at. */
+const claimWindow = 200;
+
+/** Leases domains that are due for a background check, the longest overdue first: at most `perWorkspace` of each workspace, and none of the
+ * workspaces in `except`. Index domains_due. */
 export async function claimDue(
   sql: Sql,
-  claim: { lease: string; limit: number; except?: readonly string[] },
+  claim: { lease: string; limit: number; perWorkspace?: number; except?: readonly string[] },
 ): Promise<DomainRow[]> {
+  const { limit, perWorkspace = limit, except = [] } = claim;
   // Materialized: if inlined, the planner may run the locking query again and lease more than `limit`.
   return await sql<DomainRow[]>`
-    with due as materialized (
-      select workspace_id, id from domains where next_check_at <= (select service_time()) and ${isUnleased(sql)}
-        and workspace_id <> all(${[...(claim.except ?? [])]}::uuid[])
-      order by next_check_at limit ${claim.limit} for update skip locked
+    with overdue as materialized (
+      select workspace_id, id, next_check_at from domains where next_check_at <= (select service_time()) and ${isUnleased(sql)}
+        and workspace_id <> all(${[...except]}::uuid[])
+      order by next_check_at limit ${claimWindow}
+    ), ranked as (
+      select *, row_number() over (partition by workspace_id order by next_check_at) as place from overdue
+    ), due as materialized (
+      select d.workspace_id, d.id from ranked r join domains d using (workspace_id, id)
+      where r.place <= ${perWorkspace} and d.next_check_at <= (select service_time()) and ${isUnleased(sql)}
+      order by r.next_check_at limit ${limit} for update of d skip locked
     )
     update domains set ${leaseColumns(sql, claim.lease)}
     where (workspace_id, id) in (select workspace_id, id from due) returning ${domainColumns(sql)}`;

@@ -48,8 +48,8 @@ export type DataOptions = {
 
 /** RFC 5321 §4.5.3.1.4 requires 512 octets, and extensions add some. Real clients send less than this. */
 const maxCommandBytes = 2048;
-/** Messages up to this size are read as they arrive; larger ones in turns. */
-const smallBytes = 128 * 1024;
+/** The beginning of each message is read as it arrives, the rest in turns. */
+const smallBytes = 32 * 1024;
 /** The reader pauses the socket while more bytes than this are buffered. */
 const highWater = 128 * 1024;
 
@@ -225,12 +225,16 @@ export function createDataReader({
         if (byte !== LF) return fault("bare CR");
         state = "line start";
       } else if (state === "line start") {
-        if (byte === LF) return fault("bare LF");
-        if (byte === DOT) {
+        // Empty lines are the shortest ones, so a message of them has the most lines.
+        while (i + 1 < chunk.length && chunk[i] === CR && chunk[i + 1] === LF) i += 2;
+        if (i === chunk.length) break;
+        const first = chunk[i];
+        if (first === LF) return fault("bare LF");
+        if (first === DOT) {
           end = move(chunk, end, from, i);
           from = i + 1;
           state = "after dot";
-        } else state = byte === CR ? "after CR" : "in line";
+        } else state = first === CR ? "after CR" : "in line";
       } else if (state === "after dot") {
         if (byte === LF) return fault("bare LF");
         if (byte === CR) {

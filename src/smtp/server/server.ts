@@ -29,6 +29,7 @@ export type SmtpServer = {
 export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
   const stopping = new AbortController();
   const sessions = new Map<Socket, Promise<void>>();
+  // Its own share: mail of strangers must not make event streams and large answers wait.
   const loop = createLoopShare();
   // Counts the calls and small messages of others as one short call that never ends: reading large messages takes at most half of the event loop.
   loop.beginShortCall();
