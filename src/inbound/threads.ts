@@ -64,9 +64,10 @@ const niceness = { small: 0, any: 5 };
 const costHalfLifeMs = 10_000;
 /** What an overrun adds to the recent cost: the owner counts as heavy for 36 seconds. */
 const overrunCostMs = 60_000;
-/** Large messages of an owner above this recent cost rest for as long as they took, at most a second, so that a flood of them takes at most
- * half of one core. */
+/** Large messages of an owner above this recent cost rest for three times as long as they took, at most a second, so that a flood of them takes
+ * at most a quarter of one core. */
 const restingCostMs = 1000;
+const restFactor = 3;
 const longestRestMs = 1000;
 /** A thread that cannot start is started again after this time. */
 const restartMs = 1000;
@@ -197,7 +198,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
       resting.delete(owner);
       advance();
     };
-    setTimeout(end, Math.min(usedMs, longestRestMs)).unref();
+    setTimeout(end, Math.min(restFactor * usedMs, longestRestMs)).unref();
   }
 
   function forgetParked(thread: Thread, job: Job): void {
