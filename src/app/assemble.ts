@@ -209,6 +209,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       store,
       reader,
       quotas,
+      beforeScrape: ops.beforeScrape,
       workspaceId: first.workspaceId,
     });
     running.push({ name: "inbound", stop: inbound.stop });

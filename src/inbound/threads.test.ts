@@ -60,6 +60,19 @@ test("a message that needs too much memory ends its thread only", async () => {
   assert.deepEqual(overruns, ["attacker"]);
 });
 
+test("the thread for large messages ends when it has none, and starts again for the next one", async () => {
+  const { digest, threads } = start({ idleMs: 50 });
+  for (let i = 0; i < 2; i++) {
+    const large = Buffer.concat([small, Buffer.alloc(300_000, "x")]);
+    const outcomes = await Promise.all([digest("a", large), digest("b", small)]);
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ["done", "done"],
+    );
+    await until("the thread to end", () => threads.count() === 1);
+  }
+});
+
 test("a message over a limit is refused with the reply", async () => {
   const { digest, overruns } = start();
   const outcome = await digest("a", Buffer.from(`X: y\r\n\r\n${"\r\n".repeat(990_000)}`));

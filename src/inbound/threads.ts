@@ -20,6 +20,8 @@ export type Threads = {
   run<Kind extends Work["kind"]>(task: Task<Kind>): Promise<Outcome<Results[Kind]>>;
   /** How many tasks of the owner wait for a thread. */
   waiting(lane: Lane, owner: string): number;
+  /** How many threads there are. */
+  count(): number;
   stop(): Promise<void>;
 };
 
@@ -50,9 +52,18 @@ export type ThreadLimits = {
   queueMs: number;
   /** The heap of one thread. */
   heapMb: number;
+  /** A thread for any message ends after this time without one, because its heap stays as large as its largest messages needed. */
+  idleMs: number;
 };
 
-const defaults: ThreadLimits = { threads: 2, cpuMs: 5000, turnMs: 60_000, queueMs: 60_000, heapMb: 160 };
+const defaults: ThreadLimits = {
+  threads: 2,
+  cpuMs: 5000,
+  turnMs: 60_000,
+  queueMs: 60_000,
+  heapMb: 160,
+  idleMs: 30_000,
+};
 
 /** One thread is kept for small messages of owners below this recent cost, in milliseconds of CPU. The time that a message takes grows
  * with its size: at most 20 ms for this one, but seconds for 40 MiB. */
@@ -64,10 +75,10 @@ const niceness = { small: 0, any: 5 };
 const costHalfLifeMs = 10_000;
 /** What an overrun adds to the recent cost: the owner counts as heavy for 36 seconds. */
 const overrunCostMs = 60_000;
-/** Large messages of an owner above this recent cost rest for three times as long as they took, at most a second, so that a flood of them takes
- * at most a quarter of one core. */
+/** Large messages of an owner above this recent cost rest for seven times as long as they took, at most a second, so that a flood of them takes
+ * at most an eighth of one core. */
 const restingCostMs = 1000;
-const restFactor = 3;
+const restFactor = 7;
 const longestRestMs = 1000;
 /** A thread that cannot start is started again after this time. */
 const restartMs = 1000;
@@ -94,6 +105,7 @@ type Thread = {
   active: Job | undefined;
   isLong: boolean;
   watch: NodeJS.Timeout | undefined;
+  idle: NodeJS.Timeout | undefined;
   /** Jobs that wait for DNS, or for the thread after it. */
   parked: Map<number, Job>;
   /** Those of them that have an answer. */
@@ -129,6 +141,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
       active: undefined,
       isLong: false,
       watch: undefined,
+      idle: undefined,
       parked: new Map(),
       answered: new Set(),
       cpuMs: 0,
@@ -238,6 +251,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
       if (!thread.isReady || thread.active || resumeParked(thread)) continue;
       const job = nextJob(thread);
       if (job) begin(thread, job);
+      else endWhenIdle(thread);
     }
     const waiting = lanes.arrivals.waiting() + lanes.reads.waiting();
     const starting = [...threads].filter(({ isReady }) => !isReady).length;
@@ -251,6 +265,13 @@ export function createThreads(deps: ThreadsDeps): Threads {
     hold(thread, job);
     for (const answer of job.answers.splice(0)) post(thread, answer);
     return true;
+  }
+
+  function endWhenIdle(thread: Thread): void {
+    if (thread.isForSmall || thread.parked.size > 0) return;
+    thread.idle ??= setTimeout(() => {
+      if (threads.delete(thread)) void thread.worker.terminate();
+    }, limits.idleMs).unref();
   }
 
   /** Both lanes take turns. */
@@ -282,6 +303,8 @@ export function createThreads(deps: ThreadsDeps): Threads {
   }
 
   function hold(thread: Thread, job: Job): void {
+    clearTimeout(thread.idle);
+    thread.idle = undefined;
     thread.active = job;
     thread.isLong = isLong(job);
     // An idle thread does not keep the process alive.
@@ -316,6 +339,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
     if (!threads.delete(thread)) return;
     const { active, parked } = thread;
     clearTimeout(thread.watch);
+    clearTimeout(thread.idle);
     thread.active = undefined;
     void thread.worker.terminate();
     for (const job of parked.values()) {
@@ -355,6 +379,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
       });
     },
     waiting: (lane, owner) => lanes[lane].waiting(owner),
+    count: () => threads.size,
     async stop() {
       stopped = true;
       for (const lane of Object.values(lanes))

@@ -143,6 +143,11 @@ export function createMetrics() {
       help: "Clients currently connected to the SMTP server.",
       registers,
     }),
+    inboundMessageBytes: new Gauge({
+      name: "posthorn_inbound_message_bytes",
+      help: "Memory of messages that are being received, beyond the first 32 KiB of each.",
+      registers,
+    }),
     eventPages: new Counter({
       name: "posthorn_event_pages_total",
       help: "Pages of the event log that streams have sent: encoded for this stream, or shared with another stream that sent the same page.",

@@ -82,3 +82,18 @@ test("an urgent step does not wait for the pause of ordinary steps", async () =>
   ended();
   assert.deepEqual(order, ["first", "live", "second"]);
 });
+
+test("with a longer pause, the steps have a smaller share", async () => {
+  const loop = createLoopShare({ pauseFactor: 3 });
+  loop.beginShortCall();
+  const times: number[] = [];
+  await Promise.all(
+    [0, 1].map(async () => {
+      await loop.turn("a");
+      times.push(performance.now());
+      burn();
+    }),
+  );
+  // The first step took 5 ms. Timers may fire a millisecond early.
+  assert.ok(times[1]! - times[0]! >= 5 + 3 * 5 - 1, times.join());
+});

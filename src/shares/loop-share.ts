@@ -8,14 +8,15 @@ export type LoopShare = {
    * Resolves when the caller may run its next step, which it runs without waiting for anything. Owners take turns, and so do urgent and ordinary steps.
    */
   turn(owner: string, options?: { urgent?: boolean }): Promise<void>;
-  /** Counts a short call until the returned function is called. While there are any, the steps have at most half of the event loop. */
+  /** Counts a short call until the returned function is called. While there are any, the steps pause after each slice. */
   beginShortCall(): () => void;
 };
 
 /** Steps run for this long, then the event loop serves sockets and timers. A call waits for about one slice at each of its own steps. */
 const sliceMs = 1;
 
-export function createLoopShare(): LoopShare {
+/** With pauses as long as the slices, the steps have at most half of the event loop; with a factor of 3, a quarter. */
+export function createLoopShare({ pauseFactor = 1 } = {}): LoopShare {
   const urgent = createRoundRobin<() => void>();
   const ordinary = createRoundRobin<() => void>();
   let shortCalls = 0;
@@ -56,7 +57,7 @@ export function createLoopShare(): LoopShare {
 
   function endSlice(nowMs: number): void {
     inProgress = urgent.size() + ordinary.size() > 0;
-    if (shortCalls > 0 && ordinaryMs > 0) ordinaryFrom = nowMs + ordinaryMs;
+    if (shortCalls > 0 && ordinaryMs > 0) ordinaryFrom = nowMs + pauseFactor * ordinaryMs;
     if (!inProgress) return;
     const pauseMs = urgent.size() > 0 ? 0 : ordinaryFrom - nowMs;
     if (pauseMs > 0) pause(pauseMs);

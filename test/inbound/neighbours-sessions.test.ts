@@ -75,6 +75,10 @@ test("when memory is short, a message that stopped arriving gives way", async ()
     client.socket.write(lines(13_000_000));
   }
   assert.match((await dial().sendMessage(address, "Subject: small\r\n\r\nHello\r\n")) ?? "", /^250 /);
+  await until(
+    "the messages use up the memory",
+    async () => (await metric("posthorn_inbound_message_bytes")) > 115_000_000,
+  );
   await until("a large message is accepted", async () => {
     const client = dial();
     const reply = await client.sendMessage(address, `Subject: large\r\n\r\n${lines(12_000_000)}`);

@@ -30,6 +30,8 @@ export type InboundDeps = {
   store: Store;
   reader: Reader;
   quotas: Quotas;
+  /** Runs before metrics are read. */
+  beforeScrape(set: () => void): void;
   /** The first workspace, which is the operator's. */
   workspaceId: string;
 };
@@ -84,6 +86,14 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
       onUnattributed: (kind, listed) => deps.metrics.unattributedReports.inc({ kind, listed: String(listed) }),
     }),
   });
+  const memory = createMessageMemory({
+    bytes: Math.max(memoryBytes, largestMessages * config.limits.messageBytes),
+    unsharedBytes,
+    factor: 1,
+    onGiveWay: () => log.info("dropped a slow message for lack of memory"),
+    onRelease: deps.heap.note,
+  });
+  deps.beforeScrape(() => deps.metrics.inboundMessageBytes.set(memory.used()));
   const server = createSmtpServer({
     ...config.smtp,
     hostname: config.hostname,
@@ -108,13 +118,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
       nowMs,
       onProblem: (error) => log.warn({ err: error }, "the new TLS certificate cannot be used; keeping the old one"),
     }),
-    memory: createMessageMemory({
-      bytes: Math.max(memoryBytes, largestMessages * config.limits.messageBytes),
-      unsharedBytes,
-      factor: 1,
-      onGiveWay: () => log.info("dropped a slow message for lack of memory"),
-      onRelease: deps.heap.note,
-    }),
+    memory,
     shares: createConnectionShares({
       total: maxSessions,
       factor: 3,

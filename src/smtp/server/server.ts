@@ -30,8 +30,8 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
   const stopping = new AbortController();
   const sessions = new Map<Socket, Promise<void>>();
   // Its own share: mail of strangers must not make event streams and large answers wait.
-  const loop = createLoopShare();
-  // Counts the calls and small messages of others as one short call that never ends: reading large messages takes at most half of the event loop.
+  const loop = createLoopShare({ pauseFactor: 3 });
+  // Counts the calls and small messages of others as one short call that never ends.
   loop.beginShortCall();
   // Half-open, so that the server can still reply after the client has closed its side.
   const server: Server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection);
