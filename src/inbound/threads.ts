@@ -77,7 +77,7 @@ const costHalfLifeMs = 10_000;
 const overrunCostMs = 60_000;
 /** Large messages of an owner above this recent cost rest for seven times as long as they took, at most a second, so that a flood of them takes
  * at most an eighth of one core. */
-const restingCostMs = 1000;
+const restingCostMs = 200;
 const restFactor = 7;
 const longestRestMs = 1000;
 /** A thread that cannot start is started again after this time. */
