@@ -269,7 +269,7 @@ test("a full port takes the place of an idle connection of the largest holder", 
   const crowd: Socket[] = [];
   for (let i = 0; i < 16; i++) crowd.push(await from(`127.0.0.${2 + Math.floor(i / 2)}`));
   const one = await from("127.0.0.99");
-  const ended = crowd.map((socket) => once(socket, "close"));
+  const ended = crowd.map((socket) => closed(socket));
   for (const socket of crowd) socket.resume();
   await Promise.race(ended);
   const packet = Buffer.from(encode({ type: "query", id: 5, questions: [{ name: zoneName, type: "SOA" }] }));
@@ -279,19 +279,18 @@ test("a full port takes the place of an idle connection of the largest holder", 
   await small.authority.stop();
 });
 
-test("a TCP connection ends after its lifetime, although its client keeps asking", async () => {
+test("a TCP connection ends after its lifetime, although its client keeps asking", async (t) => {
   const short = await started({ maxLifetimeMs: 200 });
+  t.after(short.authority.stop);
   const socket = await connected(short.at);
-  socket.on("error", () => {});
   const packet = Buffer.from(encode({ type: "query", id: 5, questions: [{ name: zoneName, type: "SOA" }] }));
   const asking = setInterval(
     () => socket.write(Buffer.concat([Buffer.from([packet.length >> 8, packet.length & 255]), packet])),
     20,
   );
+  t.after(() => clearInterval(asking));
   socket.resume();
-  await once(socket, "close");
-  clearInterval(asking);
-  await short.authority.stop();
+  await closed(socket);
 });
 
 test("the server stops with open connections and can start again on the same port", async () => {
@@ -318,10 +317,16 @@ async function connected(server = at): Promise<Socket> {
   return socket;
 }
 
+/** Resolves when the connection has ended in any way. The server may reset it while the client writes. */
+function closed(socket: Socket): Promise<void> {
+  socket.on("error", () => {});
+  return new Promise((resolve) => void socket.once("close", () => resolve()));
+}
+
 async function all(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));
-  await once(socket, "close");
+  await closed(socket);
   return Buffer.concat(chunks);
 }
 
