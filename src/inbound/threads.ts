@@ -65,9 +65,10 @@ const defaults: ThreadLimits = {
   idleMs: 30_000,
 };
 
-/** One thread is kept for small messages of owners below this recent cost, in milliseconds of CPU. The time that a message takes grows
- * with its size: at most 20 ms for this one, but seconds for 40 MiB. */
+/** One thread is kept for small messages of owners below this recent cost, in milliseconds of CPU, and for tiny ones of all. The time that a
+ * message takes grows with its size: at most 20 ms for 256 KiB, but seconds for 40 MiB. */
 const heavyCostMs = 2000;
+const tinyBytes = 16 * 1024;
 const largeBytes = 256 * 1024;
 /** The thread for small messages has the priority of the event loop. The others get a third of its CPU time on a contended core, as signing
  * does (ops/thread-pool.ts). */
@@ -103,7 +104,6 @@ type Thread = {
   isReady: boolean;
   /** The job that uses the CPU. */
   active: Job | undefined;
-  isLong: boolean;
   watch: NodeJS.Timeout | undefined;
   idle: NodeJS.Timeout | undefined;
   /** Jobs that wait for DNS, or for the thread after it. */
@@ -139,7 +139,6 @@ export function createThreads(deps: ThreadsDeps): Threads {
       isForSmall,
       isReady: false,
       active: undefined,
-      isLong: false,
       watch: undefined,
       idle: undefined,
       parked: new Map(),
@@ -201,7 +200,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
     const usedMs = Math.max(0, cpuMs - thread.cpuMs);
     thread.cpuMs = cpuMs;
     lanes[job.task.lane].charge(job.task.owner, usedMs);
-    if (thread.isLong) rest(job.task, usedMs);
+    if (isLarge(job)) rest(job.task, usedMs);
   }
 
   function rest({ lane, owner }: Task, usedMs: number): void {
@@ -287,11 +286,15 @@ export function createThreads(deps: ThreadsDeps): Threads {
     return undefined;
   }
 
-  function isLong({ task }: Job): boolean {
-    return task.raw.length > largeBytes || lanes[task.lane].recentCost(task.owner) > heavyCostMs;
+  const isLarge = ({ task }: Job) => task.raw.length > largeBytes;
+
+  function isLong(job: Job): boolean {
+    const { raw, lane, owner } = job.task;
+    return isLarge(job) || (raw.length > tinyBytes && lanes[lane].recentCost(owner) > heavyCostMs);
   }
 
-  const isResting = (job: Job) => resting.has(job.task.owner) && isLong(job);
+  /** Small messages do not rest: a relay that sends many of them would get only a part of a core. */
+  const isResting = (job: Job) => resting.has(job.task.owner) && isLarge(job);
 
   function begin(thread: Thread, job: Job): void {
     clearTimeout(job.timer);
@@ -306,7 +309,6 @@ export function createThreads(deps: ThreadsDeps): Threads {
     clearTimeout(thread.idle);
     thread.idle = undefined;
     thread.active = job;
-    thread.isLong = isLong(job);
     // An idle thread does not keep the process alive.
     thread.worker.ref();
     thread.watch = setTimeout(() => void check(thread, job, performance.now()), limits.cpuMs);
