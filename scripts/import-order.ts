@@ -12,6 +12,7 @@ const order = [
   "smtp",
   "postgres",
   "http",
+  "audit",
   "quotas",
   "keys",
   "workspaces",

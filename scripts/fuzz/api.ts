@@ -10,7 +10,7 @@ import { keysetPage } from "../../src/http/paging.ts";
 import { createRequestReader } from "../../src/http/read-json.ts";
 import { keyPrefix } from "../../src/keys/store.ts";
 import { Problem, type Violation } from "../../src/ops/problem.ts";
-import { readSessionToken } from "../../src/people/auth.ts";
+import { readSessionToken } from "../../src/people/cookies.ts";
 import { fromWireId, type IdKind, idPrefixes, toWireId } from "../../src/postgres/ids.ts";
 import { readCsv } from "../../src/suppressions/rules.ts";
 import { createWebhookGuard } from "../../src/webhooks/rules/url.ts";

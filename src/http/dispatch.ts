@@ -11,7 +11,7 @@ import type { Metrics } from "../ops/metrics.ts";
 import type { LoopShare } from "../shares/loop-share.ts";
 import { writeAnswer } from "./answer-body.ts";
 import { createStreamWriter } from "./answer-stream.ts";
-import { clientSite } from "./client-address.ts";
+import { clientAddress, clientSite } from "./client-address.ts";
 import { explainBadRequest, refuseUnknownMethod } from "./errors.ts";
 import type { ForwardedShares } from "./forwarded.ts";
 import { withLargeFields } from "./large-fields.ts";
@@ -25,7 +25,7 @@ import {
   closeAfterUnreadBody,
   dropRest,
 } from "./request-body.ts";
-import { deadlineKey, onClosedKey, requestIdKey, siteKey } from "./router.ts";
+import { addressKey, deadlineKey, onClosedKey, requestIdKey, siteKey } from "./router.ts";
 import type { SafeHeaders } from "./safe-headers.ts";
 import type { Listener, Request, Response } from "./server.ts";
 import { streamOutputKey } from "./stream-output.ts";
@@ -153,6 +153,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
       const deadlineMs = started + (timeoutOf(request.headers) ?? Number.POSITIVE_INFINITY);
       const values = createContextValues().set(requestIdKey, requestId).set(bodyReservationKey, reservation);
       values.set(deadlineKey, deadlineMs).set(onClosedKey, onClosed(response));
+      values.set(addressKey, () => clientAddress(request, deps.trustedProxies));
       values.set(siteKey, () => clientSite(request, deps.trustedProxies));
       if (stream) values.set(streamOutputKey, stream.output);
       const received = universalRequestFromNodeRequest(request as never, response as never, undefined, values);

@@ -32,9 +32,11 @@ test("the workspace of a refused call is known, so that the refusal counts for i
       header: () => undefined,
       timeoutMs: () => undefined,
       cancellation: cancellationOf(new AbortController().signal),
+      address: () => "192.0.2.1",
       onCaller: (one) => known.push(one),
     });
   await call();
   await assert.rejects(call, Problem);
-  assert.deepEqual(known, [caller, caller]);
+  const seen = { ...caller, address: "192.0.2.1" };
+  assert.deepEqual(known, [seen, seen]);
 });

@@ -35,6 +35,8 @@ export type GateRequest = {
   header(name: string): string | undefined;
   timeoutMs(): number | undefined;
   cancellation: Cancellation;
+  /** The client's address, as client-address.ts reads it. */
+  address(): string;
   /** Called as soon as the caller is known, also if the call is refused afterwards. */
   onCaller?(caller: Caller): void;
 };
@@ -42,7 +44,8 @@ export type GateRequest = {
 export async function admit(deps: GateDeps, request: GateRequest): Promise<Caller> {
   requireProtocolHeader(request);
   requireSaneTimeout(request);
-  const caller = await unlessCanceled(request.cancellation, identify(deps, request));
+  const identified = await unlessCanceled(request.cancellation, identify(deps, request));
+  const caller = { ...identified, address: request.address() };
   request.onCaller?.(caller);
   deps.callLimit.take(ownerOf(caller), performance.now());
   if (caller.person) requireRole(request.method, caller.person.role);

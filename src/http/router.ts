@@ -40,6 +40,8 @@ export const requestIdKey = createContextKey("", { description: "request id" });
 export const deadlineKey = createContextKey(Number.POSITIVE_INFINITY, { description: "deadline" });
 /** The client's network. */
 export const siteKey = createContextKey<() => string>(() => "", { description: "client site" });
+/** The client's address. */
+export const addressKey = createContextKey<() => string>(() => "", { description: "client address" });
 /** The workspace of the caller, once the gate knows it. */
 const ownerKey = createContextKey("", { description: "owner" });
 /** Set when the gate has let the call in. */
@@ -84,6 +86,7 @@ async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<voi
       header: (name) => context.requestHeader.get(name) ?? undefined,
       timeoutMs: () => context.timeoutMs(),
       cancellation,
+      address: context.values.get(addressKey),
       onCaller: (known) => context.values.set(ownerKey, ownerOf(known)),
     });
     context.values.set(callerKey, caller);

@@ -9,7 +9,8 @@ import { makeToken } from "../ops/one-time-token.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { findInvite, invite, joinByInvite } from "../workspaces/store.ts";
-import { addLink, addPerson, deleteExpired, findLink, findSessions, renewSession, takeLink } from "./store.ts";
+import { findSessions, renewSession } from "./store/sessions.ts";
+import { addLink, addPerson, deleteExpired, findLink, takeLink } from "./store.ts";
 
 const dayMs = 86_400_000;
 let database: TestDatabase;
@@ -21,7 +22,7 @@ before(async () => {
 after(async () => await database.drop());
 afterEach(() => shiftWallTime(sql, "0 days"));
 
-/** As better-auth inserts it: without the columns that it does not know. */
+/** As an earlier release inserts it: without the newer columns. */
 async function openSession(email: string) {
   const person = (await addPerson(sql, { email, name: "A", passwordHash: "hash", nowMs: Date.now() }))!;
   const workspaceId = await makeWorkspace(sql);

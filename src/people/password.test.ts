@@ -71,6 +71,22 @@ describe("the turns of hashing", () => {
 });
 
 describe("a password", () => {
+  it("of an earlier release matches its hash", async () => {
+    // Made by better-auth 1.7.7.
+    const hash =
+      "e00b6fc59539232eba268c338d9fc51a:83bc24584cea4ed9a093ffe037c99abfd8a023d64279255bc117c4aca28401be8925ae9e4a0013941d196af23340d4056c5a706a6b73ea9c685ea1479c5a33e6";
+    assert.equal(await verifyPassword(hash, "Grüße aus Köln 1"), true);
+    assert.equal(await verifyPassword(hash, "Gru\u0308ße aus Köln 1"), true, "typed with a combining character");
+    assert.equal(await verifyPassword(hash, "Grüße aus Köln 2"), false);
+  });
+
+  it("matches only its own hash, and no hash at all matches nothing", async () => {
+    const hash = await hashPassword("correct horse battery");
+    assert.equal(await verifyPassword(hash, "correct horse battery"), true);
+    for (const wrong of [undefined, "", ":", `${hash}00`, hash.slice(0, -2)])
+      assert.equal(await verifyPassword(wrong, "correct horse battery"), false, String(wrong));
+  });
+
   it("has 10 to 128 characters of any kind", () => {
     for (const word of ["x".repeat(10), "x".repeat(128), "pass word ünï", "🎺".repeat(10)])
       assert.deepEqual(judgePassword(word, "password"), []);

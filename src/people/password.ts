@@ -1,5 +1,7 @@
 /** The length of passwords, and their hashing with scrypt. Only a few hashes run at once, and clients take turns, so that a flood of
- * sign-ins neither uses up the machine nor keeps other people out. Called by people.ts, sign-up.ts and auth.ts. */
+ * sign-ins neither uses up the machine nor keeps other people out. Called by people.ts and sign-up.ts. */
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from "node:crypto";
+import { promisify } from "node:util";
 import { Problem, type Violation } from "../ops/problem.ts";
 import { networksOf } from "../shares/address.ts";
 import { createBudget } from "../shares/budget.ts";
@@ -15,8 +17,12 @@ const crowded = 100;
 const maxWaiting = 1000;
 const retryAfterMs = 5000;
 
-/** Loaded on first use, as in auth.ts. */
-const library = () => import("better-auth/crypto");
+/** scrypt with 16 MiB of memory, in the form that earlier releases stored. */
+const cost = { N: 16_384, r: 16, p: 1, maxmem: 128 * 16_384 * 16 * 2 };
+const keyBytes = 64;
+/** Compared when an account has no password, so that the answer takes as long. */
+const noHash = `${"0".repeat(32)}:${"0".repeat(2 * keyBytes)}`;
+const scryptAsync = promisify<string, string, number, ScryptOptions, Buffer>(scrypt);
 
 export type HashTurns = {
   /** Runs work that hashes one password, when it is the turn of the client with this IP address. */
@@ -46,12 +52,21 @@ export function createHashTurns(): HashTurns {
 
 /** Called within a turn. */
 export async function hashPassword(password: string): Promise<string> {
-  return (await library()).hashPassword(password);
+  const salt = randomBytes(16).toString("hex");
+  return `${salt}:${(await stretch(password, salt)).toString("hex")}`;
 }
 
-/** Called within a turn. */
-export async function verifyPassword(hash: string, password: string): Promise<boolean> {
-  return (await library()).verifyPassword({ hash, password });
+/** Called within a turn. Without a hash it takes as long and returns false. */
+export async function verifyPassword(hash: string | undefined, password: string): Promise<boolean> {
+  const [salt = "", key = ""] = (hash ?? noHash).split(":");
+  const expected = Buffer.from(key, "hex");
+  const found = await stretch(password, salt);
+  return hash !== undefined && found.length === expected.length && timingSafeEqual(found, expected);
+}
+
+/** Normalized, because keyboards type the same character in different ways. */
+async function stretch(password: string, salt: string): Promise<Buffer> {
+  return await scryptAsync(password.normalize("NFKC"), salt, keyBytes, cost);
 }
 
 export function judgePassword(password: string, field: string): Violation[] {

@@ -1,11 +1,10 @@
 /** `people` lets humans sign up and sign in to the dashboard. This file combines sessions, passwords and invitations, without HTTP.
  * Parts: pages.ts (the endpoints under /auth), session-caller.ts (people as callers of the API), sign-up.ts, resets.ts, invitations.ts,
- * account-mail.ts and limits.ts (against abuse), access.ts (people without a workspace), auth.ts (better-auth), store.ts (SQL).
+ * account-mail.ts and limits.ts (against abuse), access.ts (people without a workspace), open-session.ts, cookies.ts, store.ts (SQL).
  * Next: pages.ts, then sign-up.ts; docs/decisions/0009-people.md. */
 import type { Role } from "../http/caller.ts";
 import type { Log } from "../ops/log.ts";
 import { invalid, Problem } from "../ops/problem.ts";
-import { makeUuid } from "../postgres/ids.ts";
 import { createLoader } from "../postgres/loader.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
@@ -13,29 +12,18 @@ import { readEmail } from "../workspaces/rules.ts";
 import { joinByInvite, listWorkspacesOf, type MostOwned } from "../workspaces/store.ts";
 import { type Access, notAMember, type SignUpMode } from "./access.ts";
 import type { AccountMail } from "./account-mail.ts";
-import { createAuth, readSessionToken, renewedCookie, sessionCookieName, sessionMs } from "./auth.ts";
+import { cookieValue, readSessionToken, sessionCookie, sessionCookieName } from "./cookies.ts";
 import { findInvitation } from "./invitation-links.ts";
 import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
-import { createHashTurns, hashPassword, judgePassword } from "./password.ts";
+import { createSessionOpener, type Visitor } from "./open-session.ts";
+import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./password.ts";
 import { createResets } from "./resets.ts";
 import { createSignUp, invalidLink, type SignUpInput } from "./sign-up.ts";
-import {
-  endOldSessions,
-  endSession,
-  findLink,
-  findPerson,
-  findSessions,
-  hasPeople,
-  type LiveSession,
-  type Person,
-  renewSession,
-  replacePassword,
-  resetPassword,
-} from "./store.ts";
+import { endSession, findSessions, type LiveSession, type Proof, renewSession, sessionMs } from "./store/sessions.ts";
+import { findLink, findPassword, findPerson, hasPeople, type Person, replacePassword, resetPassword } from "./store.ts";
 
-/** The browser that makes a request. */
-export type Visitor = { cookie: string | undefined; userAgent: string | undefined; address: string };
+export type { Visitor } from "./open-session.ts";
 export type SignedIn = { person: Person; workspaces: { id: string; name: string; role: Role }[] };
 /** A result, and the cookies to set with it. */
 export type Answer<T> = { value: T; cookies: string[] };
@@ -61,22 +49,13 @@ export type People = ReturnType<typeof createPeople>;
 
 /** The dashboard shows this many workspaces; ListWorkspaces returns all. */
 const shownWorkspaces = 100;
-/** More sessions of one person end the oldest ones. */
-const keptSessions = 50;
 const dayMs = 86_400_000;
 
 export function createPeople(deps: PeopleDeps) {
   const { sql, secure, nowMs } = deps;
   const secret = deps.secrets.derive("session cookies").toString("base64url");
   const cookieName = sessionCookieName(secure);
-  const auth = createAuth({
-    pool: sql.pool,
-    log: deps.log,
-    secret,
-    secure,
-    makeId: () => makeUuid(nowMs()),
-    nowMs,
-  });
+  const opener = createSessionOpener({ sql, access: deps.access, secret, cookieName, nowMs });
   const hashTurns = createHashTurns();
   const signUps = createSignUp({ ...deps, hashTurns });
   const resets = createResets(deps);
@@ -108,31 +87,23 @@ export function createPeople(deps: PeopleDeps) {
     return { person, workspaces: rows.map(({ id, name, role }) => ({ id, name, role })) };
   }
 
-  /** Opens a new session, and ends the session of the cookie that came with the request. */
-  async function openSession(email: string, password: string, visitor: Visitor): Promise<Answer<SignedIn>> {
-    const library = await auth.get();
-    const { headers, response } = await hashTurns.run(visitor.address, () =>
-      library.api.signInEmail({
-        body: { email, password },
-        headers: headersOf(visitor, { cookie: false }),
-        returnHeaders: true,
-      }),
-    );
-    const person = await findPerson(sql, email);
-    if (!person) throw signedOut();
-    if (!(await deps.access.maySignIn(person))) {
-      await endSession(sql, response.token);
-      throw notAMember();
-    }
-    if (visitor.cookie) await library.api.signOut({ headers: headersOf(visitor) });
-    await endOldSessions(sql, { personId: person.id, keptToken: response.token, others: keptSessions - 1 });
-    return { value: await signedIn(person), cookies: headers.getSetCookie() };
+  /** The person with this address and password. An unknown address takes as long as a wrong password. */
+  async function checkPassword(email: string, password: string, visitor: Visitor): Promise<Person | undefined> {
+    if (cannotBePassword(password)) return undefined;
+    const found = await findPassword(sql, email);
+    const matches = await hashTurns.run(visitor.address, () => verifyPassword(found?.hash, password));
+    return matches ? found?.person : undefined;
   }
 
-  /** Extends the session and its cookie, at most once a day. Not with better-auth, which compares with this machine's clock. */
+  async function openSession(person: Person, proof: Proof, visitor: Visitor): Promise<Answer<SignedIn>> {
+    const { cookies } = await opener.open(person, proof, visitor);
+    return { value: await signedIn(person), cookies };
+  }
+
+  /** Extends the session and its cookie, at most once a day. */
   async function renew(live: LiveSession, visitor: Visitor): Promise<string[]> {
     if (live.endsInMs > sessionMs - dayMs || !(await renewSession(sql, live.id, sessionMs))) return [];
-    return [renewedCookie(visitor.cookie, cookieName)];
+    return [sessionCookie(cookieValue(visitor.cookie, cookieName) ?? "", cookieName, sessionMs / 1000)];
   }
 
   return {
@@ -177,7 +148,7 @@ export function createPeople(deps: PeopleDeps) {
     /** Signs the person in at once; undefined when a link was sent by mail instead. */
     async signUp(input: SignUpInput, visitor: Visitor): Promise<Answer<SignedIn> | undefined> {
       const person = await signUps.signUp(input, visitor);
-      return person && (await openSession(person.email, input.password, visitor));
+      return person && (await openSession(person, byPassword, visitor));
     },
 
     async signIn(input: { email: string; password: string }, visitor: Visitor): Promise<Answer<SignedIn>> {
@@ -186,24 +157,23 @@ export function createPeople(deps: PeopleDeps) {
       guard.check(attempt, performance.now());
       // Counted before the password is checked, so that concurrent attempts cannot pass the limit together.
       guard.take(attempt, performance.now());
-      try {
-        if (!email || cannotBePassword(input.password)) throw wrongCredentials();
-        signIns.check(email, performance.now());
-        const answer = await openSession(email, input.password, visitor);
-        signIns.take(email, performance.now());
-        guard.giveBack(attempt, performance.now());
-        return answer;
-      } catch (error) {
-        throw isRefusal(error) ? wrongCredentials() : error;
-      }
+      if (!email) throw wrongCredentials();
+      signIns.check(email, performance.now());
+      const person = await checkPassword(email, input.password, visitor);
+      if (!person) throw wrongCredentials();
+      const answer = await openSession(person, byPassword, visitor);
+      signIns.take(email, performance.now());
+      guard.giveBack(attempt, performance.now());
+      return answer;
     },
 
     async signOut(visitor: Visitor): Promise<Answer<undefined>> {
-      const { headers } = await (await auth.get()).api.signOut({ headers: headersOf(visitor), returnHeaders: true });
-      return { value: undefined, cookies: headers.getSetCookie() };
+      const token = readSessionToken(visitor.cookie, cookieName, secret);
+      if (token !== undefined) await endSession(sql, token);
+      return { value: undefined, cookies: [sessionCookie("", cookieName, 0)] };
     },
 
-    /** Ends every other session of the person and gives this one a new token. The sign-in checks the current password. */
+    /** Ends every other session of the person and gives this one a new token. */
     async changePassword(
       input: { currentPassword: string; newPassword: string },
       visitor: Visitor,
@@ -213,24 +183,13 @@ export function createPeople(deps: PeopleDeps) {
       if (problems.length > 0) throw invalid(problems);
       passwordChanges.check(live.personId, performance.now());
       passwordChanges.take(live.personId, performance.now());
-      const wrongPassword = invalid([{ field: "currentPassword", description: "is not your password" }]);
-      if (cannotBePassword(input.currentPassword)) throw wrongPassword;
-      const library = await auth.get();
-      const { headers, response } = await hashTurns
-        .run(visitor.address, () =>
-          library.api.signInEmail({
-            body: { email: live.email, password: input.currentPassword },
-            headers: headersOf(visitor, { cookie: false }),
-            returnHeaders: true,
-          }),
-        )
-        .catch((error) => {
-          throw isRefusal(error) ? wrongPassword : error;
-        });
+      const person = await checkPassword(live.email, input.currentPassword, visitor);
+      if (!person) throw invalid([{ field: "currentPassword", description: "is not your password" }]);
       const passwordHash = await hash(input.newPassword, visitor);
-      await replacePassword(sql, { personId: live.personId, passwordHash, keptToken: response.token });
-      const person = { id: live.personId, email: live.email, name: live.name };
-      return { value: await signedIn(person), cookies: headers.getSetCookie() };
+      const proof = { by: "password" as const, hasSecondFactor: live.hasSecondFactor };
+      const { token, cookies } = await opener.open(person, proof, visitor);
+      await replacePassword(sql, { personId: person.id, passwordHash, keptToken: token });
+      return { value: await signedIn(person), cookies };
     },
 
     requestReset: (email: string, visitor: Visitor) => resets.request(email, visitor.address),
@@ -275,15 +234,4 @@ function cannotBePassword(password: string): boolean {
   return password.length === 0 || password.length > 128;
 }
 
-/** better-auth refused the request, as opposed to an internal error. */
-function isRefusal(error: unknown): boolean {
-  const { statusCode } = error as { statusCode?: number };
-  return (error as Error)?.name === "APIError" && statusCode !== undefined && statusCode < 500;
-}
-
-function headersOf(visitor: Visitor, options: { cookie: boolean } = { cookie: true }): Headers {
-  const headers = new Headers();
-  if (options.cookie && visitor.cookie) headers.set("cookie", visitor.cookie);
-  if (visitor.userAgent) headers.set("user-agent", visitor.userAgent.slice(0, 300));
-  return headers;
-}
+const byPassword: Proof = { by: "password", hasSecondFactor: false };

@@ -6,6 +6,7 @@ import { revokedAmong } from "../keys/store.ts";
 import { makeToken } from "../ops/one-time-token.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { findInvite, invite, joinByInvite, listMembers, removeMember } from "../workspaces/store.ts";
+import { findSessions } from "./store/sessions.ts";
 import {
   addLink,
   addPerson,
@@ -14,7 +15,6 @@ import {
   deleteExpired,
   findLink,
   findPerson,
-  findSessions,
   type Person,
   resetPassword,
   takeLink,

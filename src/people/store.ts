@@ -1,6 +1,4 @@
-/** The SQL of people, passwords, sessions and one-time links that better-auth does not run: work that needs one transaction, or one
- * statement for many sessions. Called by people.ts, sign-up.ts, resets.ts, housekeeping and the commands. */
-import type { Role } from "../http/caller.ts";
+/** The SQL of people, passwords and one-time links; store/sessions.ts has that of sessions. Called by people.ts, sign-up.ts, resets.ts, housekeeping and the commands. */
 import { hashToken } from "../ops/one-time-token.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -97,8 +95,8 @@ async function withRollback<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promis
   }
 }
 
-/** Undefined when the address already has an account. The account is what better-auth calls `credential`: its `account_id` is the
- * person's id. */
+/** Undefined when the address already has an account. Its account of the kind `credential` holds the password; the `account_id` is
+ * the person's id. */
 export async function addPerson(sql: Sql, person: NewPerson): Promise<Person | undefined> {
   const id = makeUuid(person.nowMs);
   const [row] = await sql<Person[]>`
@@ -111,6 +109,14 @@ export async function addPerson(sql: Sql, person: NewPerson): Promise<Person | u
     )
     select id, email, name from added`;
   return row;
+}
+
+/** The password's hash of an account; undefined for an unknown address and for an account without a password. */
+export async function findPassword(sql: Sql, email: string): Promise<{ person: Person; hash: string } | undefined> {
+  const [row] = await sql<(Person & { hash: string })[]>`
+    select p.id, p.email, p.name, a.password as hash from people p
+    join people_accounts a on a.person_id = p.id and a.provider_id = 'credential' where p.email = ${email} and a.password is not null`;
+  return row && { person: { id: row.id, email: row.email, name: row.name }, hash: row.hash };
 }
 
 /** Consumes the link, sets the password and ends every session, so that a person who knew the old password is signed out. */
@@ -130,59 +136,6 @@ export async function resetPassword(
       select id, email, name from person`;
     return person;
   });
-}
-
-export type LiveSession = {
-  id: string;
-  personId: string;
-  email: string;
-  name: string;
-  /** The time until the session ends by the first of the two clocks. */
-  endsInMs: number;
-  /** The role in the requested workspace; null when the person is not a member. */
-  role: Role | null;
-};
-
-/** Many sessions in one statement (indexes people_sessions_token_key, members_by_person); undefined for one that has ended. */
-export async function findSessions(
-  sql: Sql,
-  keys: readonly { token: string; workspaceId: string | undefined }[],
-): Promise<(LiveSession | undefined)[]> {
-  const rows = await sql<(LiveSession & { ord: number })[]>`
-    select a.ord::int, s.id, s.person_id as "personId", p.email, p.name, m.role,
-      (extract(epoch from least(s.expires_at - wall_time(), s.service_expires_at - (select service_time()))) * 1000)::float8 as "endsInMs"
-    from unnest(${keys.map((k) => k.token)}::text[], ${keys.map((k) => k.workspaceId ?? null)}::uuid[])
-      with ordinality as a(token, workspace_id, ord)
-    join people_sessions s on s.token = a.token and ${isLive(sql)}
-    join people p on p.id = s.person_id
-    left join members m on m.person_id = s.person_id and m.workspace_id = a.workspace_id`;
-  const found: (LiveSession | undefined)[] = keys.map(() => undefined);
-  for (const { ord, ...session } of rows) found[ord - 1] = session;
-  return found;
-}
-
-/** Extends a session that has not ended. False: it has ended meanwhile. */
-export async function renewSession(sql: Sql, id: string, forMs: number): Promise<boolean> {
-  const length = sql`${`${forMs} milliseconds`}::interval`;
-  const rows = await sql.write`update people_sessions s set expires_at = wall_time() + ${length},
-      service_expires_at = (select service_time()) + ${length}, updated_at = wall_time()
-    where s.id = ${id} and ${isLive(sql)} returning 1`;
-  return rows.length > 0;
-}
-
-/** Ends one session, for a person who may not sign in. */
-export async function endSession(sql: Sql, token: string): Promise<void> {
-  await sql`delete from people_sessions where token = ${token}`;
-}
-
-/** Keeps one session and the newest others of a person (index people_sessions_by_person). Ids grow with the database's clock, so after a
- * jump of that clock the kept session need not be among the newest. */
-export async function endOldSessions(
-  sql: Sql,
-  { personId, keptToken, others }: { personId: string; keptToken: string; others: number },
-): Promise<void> {
-  await sql`delete from people_sessions where id in (
-    select id from people_sessions where person_id = ${personId} and token <> ${keptToken} order by id desc offset ${others})`;
 }
 
 /** Sets a new password and ends every session of the person except one. */

@@ -60,6 +60,31 @@ test("a transaction commits all of its statements or none", async () => {
   assert.deepEqual(await sql`select n from pair order by n`, [{ n: 2 }, { n: 3 }]);
 });
 
+test("a transaction inside another one joins it, and undoes only its own statements when it fails", async () => {
+  await sql`create table joined (n int primary key)`;
+  await sql.begin(async (tx) => {
+    await tx`insert into joined values (1)`;
+    await tx.begin(async (inner) => void (await inner`insert into joined values (2)`));
+    const failed = tx.begin(async (inner) => {
+      await inner`insert into joined values (3)`;
+      await inner.begin(async (innermost) => void (await innermost`insert into joined values (4)`));
+      await inner`insert into joined values (1)`;
+    });
+    await assert.rejects(failed, /duplicate key/);
+    await tx`insert into joined values (5)`;
+  });
+  assert.deepEqual(
+    (await sql<{ n: number }[]>`select n from joined order by n`).map(({ n }) => n),
+    [1, 2, 5],
+  );
+  const outer = sql.begin(async (tx) => {
+    await tx.begin(async (inner) => void (await inner`insert into joined values (6)`));
+    throw new Error("outer");
+  });
+  await assert.rejects(outer, /outer/);
+  assert.equal((await sql`select 1 from joined where n = 6`).length, 0);
+});
+
 test("connections that are terminated under load fail their statements, and the pool recovers", async () => {
   await sql.unsafe("create table ledger (n int primary key)");
   const acknowledged: number[] = [];

@@ -62,7 +62,8 @@ export interface Sql {
   write<T extends readonly object[] = Row[]>(strings: TemplateStringsArray, ...values: unknown[]): Statement<T>;
   /**
    * Runs `work` in one transaction; statements of the `sql` it gets are part of that transaction. A lost commit is looked up like a
-   * `write`, unless the transaction runs on a database that may have no tables yet (`receipt: "never"`).
+   * `write`, unless the transaction runs on a database that may have no tables yet (`receipt: "never"`). Inside a transaction, `work`
+   * joins it: if `work` fails, only its own statements are undone.
    */
   begin<T>(work: (sql: Sql) => Promise<T>, options?: { receipt?: ReceiptRule }): Promise<T>;
   /** Runs long work on one connection without time limits, then closes the connection, which ends its settings and locks. */
@@ -77,7 +78,7 @@ export interface Sql {
   end(): Promise<void>;
   /** How many statements wait for a connection: for a free one, or for the share of their workspace. */
   waiting(): number;
-  /** For a library with its own statements (better-auth). Our code uses the template. */
+  /** For tests and diagnostics. Our code uses the template. */
   readonly pool: Pool;
   /** What is wrong with the database, as seen by the statements of this process. */
   readonly health: DatabaseHealth;
@@ -195,7 +196,20 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     const run: Run = (text, values) => query(client, text, values, limit);
     try {
       await query(client, "begin", []);
-      result = await work(createTag(run, run, { ...inTransaction, pool, health, waiting }), run);
+      const joined = async <R>(inner: (sql: Sql) => Promise<R>): Promise<R> => {
+        await query(client, "savepoint joined", []);
+        try {
+          const value = await inner(tx);
+          await query(client, "release savepoint joined", []);
+          return value;
+        } catch (error) {
+          // Fails on a lost connection, where the first error says more.
+          await query(client, "rollback to savepoint joined; release savepoint joined", []).catch(() => {});
+          throw error;
+        }
+      };
+      const tx: Sql = createTag(run, run, { ...inTransaction, pool, health, waiting, begin: joined });
+      result = await work(tx, run);
       committing = true;
       await query(client, commitText(receipt, id), []);
     } catch (error) {
@@ -272,7 +286,6 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
 const sessionQueryTimeoutMs = 7 * 86_400_000;
 
 const inTransaction = {
-  begin: () => Promise.reject(new Error("begin is not available inside a transaction")),
   session: () => Promise.reject(new Error("session is not available inside a transaction")),
   listen: () => Promise.reject(new Error("listen is not available inside a transaction")),
   notify: () => Promise.reject(new Error("notify is not available inside a transaction")),

@@ -24,7 +24,7 @@ describe("an address that a person types", () => {
     it(`is refused: ${JSON.stringify(text.slice(0, 30))}`, () => assert.equal(readEmail(text), undefined));
 });
 
-describe("an address that better-auth does not accept", () => {
+describe("an address that zod does not accept", () => {
   const locals = [
     "a",
     "a.b",

@@ -3,10 +3,10 @@ import { parseAddress } from "../mail/address.ts";
 import { Problem, type Violation } from "../ops/problem.ts";
 
 const maxName = 100;
-/** The addresses that better-auth accepts, slightly fewer than mail does. rules.test.ts compares the pattern with the library. */
+/** The addresses that sign-in has always accepted, slightly fewer than mail does. rules.test.ts compares the pattern with zod's. */
 const signInPattern = /^(?:[\w'+-]+\.)*[\w'+-]*[\w+-]@(?:[a-z\d][a-z\d-]*\.)+[a-z]{2,}$/;
 
-/** The address in lower case, as it is stored. Undefined when mail cannot be sent to it or better-auth would refuse it. */
+/** The address in lower case, as it is stored. Undefined for one that mail cannot be sent to or that the pattern excludes. */
 export function readEmail(text: string): string | undefined {
   const read = parseAddress(text);
   if (!read.ok || read.address.name !== "" || read.address.smtputf8) return undefined;

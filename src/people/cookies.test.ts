@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { describe, it } from "node:test";
-import { cookieValue, readSessionToken } from "./auth.ts";
+import { cookieValue, readSessionToken } from "./cookies.ts";
 
 const name = "posthorn.session_token";
 const token = "aB3".repeat(11).slice(0, 32);
