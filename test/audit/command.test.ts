@@ -49,7 +49,7 @@ test("mistakes in its options are named", async () => {
     [["--all", "--workspace", "x"], /--all or --workspace/],
     [["--limit", "none"], /--limit/],
     [["--from", "yesterday"], /--from must be a day or a time/],
-    [["--actor", "Olga"], /actorId: must be the id of a person or a key/],
+    [["--actor", "Olga"], /--actor must be the id of a person or a key/],
   ] as const) {
     const { code, stderr } = await posthorn("audit", ...args);
     assert.equal(code, 2);

@@ -4,7 +4,7 @@ import type { AuditEntry } from "../../audit/entry.ts";
 import { type AuditFilter, type AuditPlace, listEntries } from "../../audit/store.ts";
 import { entryOnWire, filterFrom } from "../../audit/wire.ts";
 import { AuditEntrySchema, AuditFilterSchema } from "../../gen/v1/audit_pb.ts";
-import { invalid, type Violation } from "../../ops/problem.ts";
+import type { Violation } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import { workspaceFrom, workspaceOption } from "./keys.ts";
@@ -35,7 +35,7 @@ export const audit: Command = {
     const problems: Violation[] = [];
     const given = { actorId: text("actor"), targetId: text("target"), action: text("action") };
     const filter = filterFrom(create(AuditFilterSchema, given), problems);
-    if (problems.length > 0) throw new UsageError(invalid(problems).message.replaceAll("filter.", ""));
+    if (problems.length > 0) throw new UsageError(problems.map(mistake).join("; "));
     const times = { from: timeFrom("from", options.from), to: timeFrom("to", options.to) };
     await withStore(config(), async ({ sql, nowMs }) => {
       const workspaceId = options.all ? undefined : await workspaceFrom(sql, options.workspace, nowMs());
@@ -62,6 +62,10 @@ async function* entriesOf(sql: Sql, filter: AuditFilter, limit: number): AsyncGe
     before = rows.at(-1);
     left -= rows.length;
   }
+}
+
+function mistake({ field, description }: Violation): string {
+  return `--${field.replace(/^filter\./, "").replace(/Id$/, "")} ${description}`;
 }
 
 function lineOf(entry: AuditEntry, wire: { actorId: string; targetId: string }): string[] {
