@@ -59,7 +59,17 @@ test("the actor is the person, the key, or the command line", () => {
   const caller = { workspaceId: "w", keyId: "k", permission: "full", domain: undefined, test: false } as const;
   const address = "192.0.2.1";
   const person = { id: "p", email: "p@there.test", role: "owner" } as const;
-  assert.deepEqual(actorOf({ ...caller, person, address }), { kind: "person", id: "p", personId: "p", address });
-  assert.deepEqual(actorOf({ ...caller, keyMakerId: "m", address }), { kind: "key", id: "k", personId: "m", address });
+  assert.deepEqual(actorOf({ ...caller, person, address: () => address }), {
+    kind: "person",
+    id: "p",
+    personId: "p",
+    address,
+  });
+  assert.deepEqual(actorOf({ ...caller, keyMakerId: "m", address: () => address }), {
+    kind: "key",
+    id: "k",
+    personId: "m",
+    address,
+  });
   assert.deepEqual(actorOf({ ...caller, keyId: commandKeyId }), commandLine);
 });

@@ -12,7 +12,8 @@ export type { Actor, AuditChange } from "./entry.ts";
 export const commandLine: Actor = { kind: "command" };
 export const service: Actor = { kind: "service" };
 
-export function actorOf({ person, keyId, keyMakerId, address }: Caller): Actor {
+export function actorOf({ person, keyId, keyMakerId, ...caller }: Caller): Actor {
+  const address = caller.address?.();
   if (person) return { kind: "person", id: person.id, personId: person.id, address };
   if (keyId === commandKeyId) return commandLine;
   return { kind: "key", id: keyId, personId: keyMakerId, address };

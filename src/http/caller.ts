@@ -15,8 +15,8 @@ export type Caller = {
   permission: Permission;
   domain: string | undefined;
   test: boolean;
-  /** The client's IP address. Missing for calls of the command line. */
-  address?: string;
+  /** The client's IP address, read when it is needed. Missing for calls of the command line. */
+  address?: () => string;
   /** The person who created the key, if that is known. */
   keyMakerId?: string;
   /** Set when the caller is a person. The role is undefined in a call that names no workspace. */
