@@ -209,8 +209,7 @@ export function createPeople(deps: PeopleDeps) {
       visitor: Visitor,
     ): Promise<Answer<SignedIn>> {
       const live = await requireSession(visitor);
-      const problems = judgePassword(input.newPassword, "newPassword");
-      if (problems.length > 0) throw invalid(problems);
+      await requireGoodPassword(input.newPassword, live.email);
       passwordChanges.check(live.personId, performance.now());
       passwordChanges.take(live.personId, performance.now());
       const wrongPassword = invalid([{ field: "currentPassword", description: "is not your password" }]);
@@ -236,9 +235,9 @@ export function createPeople(deps: PeopleDeps) {
     requestReset: (email: string, visitor: Visitor) => resets.request(email, visitor.address),
 
     async resetPassword(input: { token: string; newPassword: string }, visitor: Visitor): Promise<void> {
-      if (!looksLikeToken(input.token) || (await findLink(sql, input.token))?.kind !== "reset") throw invalidLink();
-      const problems = judgePassword(input.newPassword, "newPassword");
-      if (problems.length > 0) throw invalid(problems);
+      const link = looksLikeToken(input.token) ? await findLink(sql, input.token) : undefined;
+      if (link?.kind !== "reset") throw invalidLink();
+      await requireGoodPassword(input.newPassword, link.email);
       const passwordHash = await hash(input.newPassword, visitor);
       if (!(await resetPassword(sql, { token: input.token, passwordHash }))) throw invalidLink();
     },
@@ -259,6 +258,11 @@ export function createPeople(deps: PeopleDeps) {
       return { id: joined.workspaceId, name: invitation.workspaceName, role: joined.role };
     },
   };
+}
+
+async function requireGoodPassword(newPassword: string, email: string): Promise<void> {
+  const problems = await judgePassword(newPassword, { field: "newPassword", email });
+  if (problems.length > 0) throw invalid(problems);
 }
 
 export function signedOut(): Problem {
