@@ -8,8 +8,8 @@ import { hashPassword, passwordLength, verifyPassword } from "./password.ts";
 export type AuthOptions = {
   pool: Pool;
   log: Log;
-  /** Signs the cookies. Derived from POSTHORN_SECRET for this purpose only. */
-  secret: string;
+  /** Signs the cookies. Derived from POSTHORN_SECRET for this purpose only. It changes when POSTHORN_SECRET is replaced. */
+  secret(): string;
   /** Cookies get the Secure attribute. */
   secure: boolean;
   makeId(): string;
@@ -25,14 +25,16 @@ export type Auth = Awaited<ReturnType<typeof load>>;
 
 /** Loads better-auth on first use: loading takes a third of a second, which the start of the program does not wait for. */
 export function createAuth(options: AuthOptions): { get(): Promise<Auth> } {
-  let loading: Promise<Auth> | undefined;
+  let loading: { secret: string; auth: Promise<Auth> } | undefined;
   return {
     get() {
-      loading ??= load(options).catch((error) => {
-        loading = undefined;
-        throw error;
+      const secret = options.secret();
+      if (loading?.secret !== secret) loading = { secret, auth: load({ ...options, secret }) };
+      const { auth } = loading;
+      auth.catch(() => {
+        if (loading?.auth === auth) loading = undefined;
       });
-      return loading;
+      return auth;
     },
   };
 }
@@ -42,7 +44,7 @@ export function sessionCookieName(secure: boolean): string {
   return `${secure ? "__Secure-" : ""}posthorn.session_token`;
 }
 
-async function load({ pool, log, secret, secure, makeId, nowMs }: AuthOptions) {
+async function load({ pool, log, secret, secure, makeId, nowMs }: Omit<AuthOptions, "secret"> & { secret: string }) {
   const { betterAuth } = await import("better-auth");
   return betterAuth({
     database: pool,
@@ -119,20 +121,32 @@ function timesOf(nowMs: number) {
 }
 
 /** The header that keeps a session cookie for as long as a renewed session, in the form of better-auth. */
-export function renewedCookie(cookies: string | undefined, name: string): string {
-  const value = encodeURIComponent(cookieValue(cookies, name) ?? "");
+export function renewedCookie(name: string, token: string, secret: string): string {
   const secure = name.startsWith("__Secure-") ? "; Secure" : "";
-  return `${name}=${value}; Max-Age=${sessionDays * daySeconds}; Path=/; HttpOnly${secure}; SameSite=Strict`;
+  return `${sessionCookie(name, token, secret)}; Max-Age=${sessionDays * daySeconds}; Path=/; HttpOnly${secure}; SameSite=Strict`;
 }
 
-/** The session token in a Cookie header, if its signature is valid. Runs for every API call of a person, without better-auth. */
-export function readSessionToken(cookies: string | undefined, name: string, secret: string): string | undefined {
+/** The session cookie of a token, as in a Cookie header. */
+export function sessionCookie(name: string, token: string, secret: string): string {
+  return `${name}=${encodeURIComponent(`${token}.${signatureOf(token, secret).toString("base64")}`)}`;
+}
+
+function signatureOf(token: string, secret: string): Buffer {
+  return createHmac("sha256", secret).update(token).digest();
+}
+
+/** The session token in a Cookie header, if one of the secrets signed it. Runs for every API call of a person, without better-auth. */
+export function readSessionToken(
+  cookies: string | undefined,
+  name: string,
+  secrets: readonly string[],
+): string | undefined {
   const value = cookieValue(cookies, name);
   const match = /^([A-Za-z0-9]{16,128})\.([A-Za-z0-9+/]{43}=)$/.exec(value ?? "");
   if (!match) return undefined;
   const [, token, signature] = match as unknown as [string, string, string];
-  const expected = createHmac("sha256", secret).update(token).digest();
-  return timingSafeEqual(expected, Buffer.from(signature, "base64")) ? token : undefined;
+  const given = Buffer.from(signature, "base64");
+  return secrets.some((secret) => timingSafeEqual(signatureOf(token, secret), given)) ? token : undefined;
 }
 
 /** RFC 6265 §5.4: pairs separated by semicolons. Of two cookies with the same name the first counts, as in better-auth. */

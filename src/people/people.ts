@@ -13,7 +13,7 @@ import { readEmail } from "../workspaces/rules.ts";
 import { joinByInvite, listWorkspacesOf, type MostOwned } from "../workspaces/store.ts";
 import { type Access, notAMember, type SignUpMode } from "./access.ts";
 import type { AccountMail } from "./account-mail.ts";
-import { createAuth, readSessionToken, renewedCookie, sessionCookieName, sessionMs } from "./auth.ts";
+import { createAuth, readSessionToken, renewedCookie, sessionCookie, sessionCookieName, sessionMs } from "./auth.ts";
 import { findInvitation } from "./invitation-links.ts";
 import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
@@ -67,12 +67,15 @@ const dayMs = 86_400_000;
 
 export function createPeople(deps: PeopleDeps) {
   const { sql, secure, nowMs } = deps;
-  const secret = deps.secrets.derive("session cookies").toString("base64url");
+  /** Cookies are signed with the first one; those that were signed with another one are renewed. */
+  const cookieSecrets = () => deps.secrets.keys("session cookies").map((key) => key.export().toString("base64url"));
+  const cookieSecret = () => cookieSecrets()[0]!;
   const cookieName = sessionCookieName(secure);
+  const tokenOf = (cookie: string | undefined) => readSessionToken(cookie, cookieName, cookieSecrets());
   const auth = createAuth({
     pool: sql.pool,
     log: deps.log,
-    secret,
+    secret: cookieSecret,
     secure,
     makeId: () => makeUuid(nowMs()),
     nowMs,
@@ -92,7 +95,7 @@ export function createPeople(deps: PeopleDeps) {
 
   /** The live session of a Cookie header, with the person's role in a workspace. */
   async function session(cookie: string | undefined, workspaceId?: string): Promise<LiveSession | undefined> {
-    const token = readSessionToken(cookie, cookieName, secret);
+    const token = tokenOf(cookie);
     return token === undefined ? undefined : await sessionOf({ token, workspaceId });
   }
 
@@ -124,15 +127,20 @@ export function createPeople(deps: PeopleDeps) {
       await endSession(sql, response.token);
       throw notAMember();
     }
-    if (visitor.cookie) await library.api.signOut({ headers: headersOf(visitor) });
+    const before = tokenOf(visitor.cookie);
+    if (before !== undefined) await endSession(sql, before);
     await endOldSessions(sql, { personId: person.id, keptToken: response.token, others: keptSessions - 1 });
     return { value: await signedIn(person), cookies: headers.getSetCookie() };
   }
 
-  /** Extends the session and its cookie, at most once a day. Not with better-auth, which compares with this machine's clock. */
+  /** Extends the session and its cookie, at most once a day, and signs the cookie anew after a replacement of the secret. Not with better-auth,
+   * which compares with this machine's clock. */
   async function renew(live: LiveSession, visitor: Visitor): Promise<string[]> {
-    if (live.endsInMs > sessionMs - dayMs || !(await renewSession(sql, live.id, sessionMs))) return [];
-    return [renewedCookie(visitor.cookie, cookieName)];
+    const token = tokenOf(visitor.cookie);
+    if (token === undefined) return [];
+    const isFresh = live.endsInMs > sessionMs - dayMs && readSessionToken(visitor.cookie, cookieName, [cookieSecret()]);
+    if (isFresh || !(await renewSession(sql, live.id, sessionMs))) return [];
+    return [renewedCookie(cookieName, token, cookieSecret())];
   }
 
   return {
@@ -199,7 +207,11 @@ export function createPeople(deps: PeopleDeps) {
     },
 
     async signOut(visitor: Visitor): Promise<Answer<undefined>> {
-      const { headers } = await (await auth.get()).api.signOut({ headers: headersOf(visitor), returnHeaders: true });
+      const token = tokenOf(visitor.cookie);
+      // better-auth knows only the secret that signs.
+      const cookie = token && sessionCookie(cookieName, token, cookieSecret());
+      const request = { headers: headersOf({ ...visitor, cookie }), returnHeaders: true } as const;
+      const { headers } = await (await auth.get()).api.signOut(request);
       return { value: undefined, cookies: headers.getSetCookie() };
     },
 

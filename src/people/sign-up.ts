@@ -30,7 +30,7 @@ export type SignUpInput = { email: string; name: string; password: string; token
 
 export type SignUpDeps = {
   sql: Sql;
-  secrets: Pick<Secrets, "mac">;
+  secrets: Pick<Secrets, "isMac">;
   mode: SignUpMode;
   mail: AccountMail;
   hashTurns: HashTurns;
