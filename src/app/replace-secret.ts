@@ -31,12 +31,10 @@ export type ReplaceDeps = {
   generate: boolean;
   nowMs(): number;
   onProgress(line: string): void;
-  /** How long to wait for running nodes. */
-  waitMs?: number;
 };
 
-/** Nodes read the state every two seconds and report their secrets with the next heartbeat. */
-const defaultWaitMs = 30_000;
+/** Nodes read the files and the state every two seconds, and report their secrets with the next heartbeat. */
+const waitMs = 30_000;
 const pollMs = 500;
 
 /** `unreadable` names rows whose text neither secret opens. They were of no use before, too. */
@@ -47,7 +45,11 @@ export async function replaceSecret(deps: ReplaceDeps): Promise<{ replacement: R
   const to = secrets.held()[0]!.id;
   // A node that has not followed yet may still seal with the old secret, so the last pass comes after all nodes have.
   await reseal(deps);
-  await untilNodes(deps, ({ secretKeys }) => secretKeys?.[0] === to, "still use the previous secret");
+  await untilNodes(deps, {
+    waitMs,
+    isMet: ({ secretKeys }) => secretKeys?.[0] === to,
+    otherwise: "still use the previous secret. Wait for them or stop them, and run posthorn secret rotate again",
+  });
   let last = await reseal(deps);
   while (last.resealed > 0) last = await reseal(deps);
   const { unreadable } = last;
@@ -75,7 +77,12 @@ async function begin(deps: ReplaceDeps): Promise<void> {
   requireEnded(replacement, deps);
   const to = secrets.held()[0]!;
   const has = ({ secretKeys }: LiveWorker) => secretKeys?.includes(to.id) ?? false;
-  await untilNodes(deps, has, withoutNew(config));
+  // Settings do not change by waiting.
+  await untilNodes(deps, {
+    waitMs: config.secret === undefined ? waitMs : 0,
+    isMet: has,
+    otherwise: withoutNew(config),
+  });
   await sql.begin(async (tx) => {
     const state = await lockSecretState(tx);
     const verdict = judgeSecrets(secrets.held(), state);
@@ -121,15 +128,14 @@ async function reseal({ sql, secrets, onProgress }: ReplaceDeps): Promise<Reseal
 
 /** Waits until every live node meets the condition. */
 async function untilNodes(
-  { sql, onProgress, waitMs = defaultWaitMs }: ReplaceDeps,
-  isMet: (worker: LiveWorker) => boolean,
-  otherwise: string,
+  { sql, onProgress }: ReplaceDeps,
+  { waitMs, isMet, otherwise }: { waitMs: number; isMet(worker: LiveWorker): boolean; otherwise: string },
 ): Promise<void> {
   const until = performance.now() + waitMs;
   for (let reported = false; ; reported = true) {
     const missing = (await listLiveWorkers(sql)).filter((worker) => !isMet(worker));
     if (missing.length === 0) return;
-    if (performance.now() > until) throw notOnNodes(missing, otherwise);
+    if (performance.now() >= until) throw notOnNodes(missing, otherwise);
     if (!reported) onProgress(`waiting for ${namesOf(missing)}`);
     await delay(pollMs);
   }
