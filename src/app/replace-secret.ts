@@ -18,7 +18,7 @@ import {
 } from "../postgres/secret-state.ts";
 import { type LiveWorker, listLiveWorkers } from "../postgres/workers.ts";
 import type { Config } from "./config.ts";
-import { previousSecretFile, replaceSecretFile, secretFile } from "./files.ts";
+import { findSecrets, previousSecretFile, replaceSecretFile, runningPorts, secretFile } from "./files.ts";
 import { sealedColumns } from "./sealed-columns.ts";
 
 export type ReplaceDeps = {
@@ -69,10 +69,7 @@ async function begin(deps: ReplaceDeps): Promise<void> {
     // A replacement that was killed is finished before another one begins.
     if (replacement && !replacement.sealedAt) return;
     if (config.secret !== undefined) throw inSettings();
-    await requireNewPrograms(sql);
-    requireEnded(replacement, deps);
-    const pair = await replaceSecretFile(config.dataDir);
-    secrets.hold(pair.secret, pair.previous);
+    await generateSecret(deps);
   }
   requireEnded(replacement, deps);
   const to = secrets.held()[0]!;
@@ -89,13 +86,28 @@ async function begin(deps: ReplaceDeps): Promise<void> {
     if ("problem" in verdict) throw new Problem("failed_precondition", verdict.problem);
     // Another run of this command was faster.
     if (verdict.use.active === to.id) return;
-    const missing = (await listLiveWorkers(tx)).filter((worker) => !has(worker));
+    const missing = (await liveNodes({ ...deps, sql: tx })).filter((worker) => !has(worker));
     if (missing.length > 0) throw notOnNodes(missing, withoutNew(config));
     const change = { from: verdict.use.active, to, revoke: deps.revoke, earlier: state.replacement };
     await beginReplacement(tx, change);
     if (deps.revoke) await endAllSessions(tx);
   });
   await follow(deps);
+}
+
+/** Another run of this command may have generated one: a third secret would remove the active one from the files. */
+async function generateSecret(deps: ReplaceDeps): Promise<void> {
+  const { sql, secrets, config } = deps;
+  await sql.begin(async (tx) => {
+    const { replacement } = await lockSecretState(tx);
+    const found = await findSecrets(config);
+    if (found) secrets.hold(found.secret, found.previous);
+    if (secrets.held()[0]!.id !== secrets.ids()[0]) return;
+    await requireNewPrograms(deps);
+    requireEnded(replacement, deps);
+    const pair = await replaceSecretFile(config.dataDir);
+    secrets.hold(pair.secret, pair.previous);
+  });
 }
 
 async function revoke(deps: ReplaceDeps): Promise<void> {
@@ -128,22 +140,29 @@ async function reseal({ sql, secrets, onProgress }: ReplaceDeps): Promise<Reseal
 
 /** Waits until every live node meets the condition. */
 async function untilNodes(
-  { sql, onProgress }: ReplaceDeps,
+  deps: ReplaceDeps,
   { waitMs, isMet, otherwise }: { waitMs: number; isMet(worker: LiveWorker): boolean; otherwise: string },
 ): Promise<void> {
   const until = performance.now() + waitMs;
   for (let reported = false; ; reported = true) {
-    const missing = (await listLiveWorkers(sql)).filter((worker) => !isMet(worker));
+    const missing = (await liveNodes(deps)).filter((worker) => !isMet(worker));
     if (missing.length === 0) return;
     if (performance.now() >= until) throw notOnNodes(missing, otherwise);
-    if (!reported) onProgress(`waiting for ${namesOf(missing)}`);
+    if (!reported) deps.onProgress(`waiting for ${namesOf(missing)}`);
     await delay(pollMs);
   }
 }
 
+/** The service time stops when the only program is killed, so its worker stays alive. On a data directory, its process can be looked for. A
+ * program that is still starting reads the files and the state after it has registered its worker. */
+async function liveNodes({ sql, config }: ReplaceDeps): Promise<LiveWorker[]> {
+  const isStopped = config.databaseUrl === undefined && (await runningPorts(config.dataDir)) === undefined;
+  return isStopped ? [] : await listLiveWorkers(sql);
+}
+
 /** A program of an earlier release would read the new file at its next start, and refuse to start with it. */
-async function requireNewPrograms(sql: Sql): Promise<void> {
-  const older = (await listLiveWorkers(sql)).filter(({ secretKeys }) => secretKeys === null);
+async function requireNewPrograms(deps: ReplaceDeps): Promise<void> {
+  const older = (await liveNodes(deps)).filter(({ secretKeys }) => secretKeys === null);
   if (older.length > 0) throw notOnNodes(older, "run an earlier release. Upgrade them first");
 }
 

@@ -51,7 +51,7 @@ function stageOf(facts: {
 
 function textsOf(
   replacement: Replacement | undefined,
-  previous: { keep: string; remove: string },
+  previous: ReturnType<typeof previousOf>,
 ): Record<Stage, { found: string; next?: string }> {
   const day = (time = "") => time.slice(0, 10);
   const begun = day(replacement?.begunAt);
@@ -67,23 +67,23 @@ function textsOf(
     late: { found: "stored secrets are sealed with the previous one", next: rotate },
     valid: {
       found: `replaced on ${begun}; tokens of the previous one are valid until ${until}`,
-      next: `${previous.keep} until ${until}, then ${previous.remove}.`,
+      next: `${previous.keep} until ${until}, then ${previous.removeIt}.`,
     },
     removable: {
       found: `replaced on ${begun}; the previous one is no longer needed`,
-      next: `${previous.remove[0]!.toUpperCase()}${previous.remove.slice(1)}.`,
+      next: `${previous.remove}.`,
     },
     done: { found: `replaced on ${begun}` },
   };
 }
 
-function previousOf({ secret, dataDir }: Config): { keep: string; remove: string } {
-  if (secret === undefined) {
-    const file = previousSecretFile(dataDir);
-    return { keep: `Keep the file ${file}`, remove: `delete the file ${file}` };
-  }
+function previousOf({ secret, dataDir }: Config): { keep: string; remove: string; removeIt: string } {
+  const file = previousSecretFile(dataDir);
+  if (secret === undefined)
+    return { keep: `Keep the file ${file}`, remove: `Delete the file ${file}`, removeIt: "delete it" };
   return {
     keep: "Keep POSTHORN_SECRET_PREVIOUS on every node",
-    remove: "remove POSTHORN_SECRET_PREVIOUS from every node, one after another",
+    remove: "Remove POSTHORN_SECRET_PREVIOUS from every node, one after another",
+    removeIt: "remove it, from one node after another",
   };
 }

@@ -12,6 +12,6 @@ export async function secretChecks(config: Config): Promise<Finding[]> {
     readStanding({ sql, secrets, config, nowMs }),
   );
   const source = config.secret === undefined ? "in the data directory" : "in POSTHORN_SECRET";
-  const finding = { check: "secret", found: `${source}; ${found}` } as const;
-  return [isDue.has(stage) ? { ...finding, result: "warn", fix: next } : { ...finding, result: "ok" }];
+  const result = isDue.has(stage) ? "warn" : "ok";
+  return [{ check: "secret", result, found: `${source}; ${found}`, ...(result === "warn" && { fix: next }) }];
 }
