@@ -19,7 +19,7 @@ import {
 import { type LiveWorker, listLiveWorkers } from "../postgres/workers.ts";
 import type { Config } from "./config.ts";
 import { findSecrets, previousSecretFile, replaceSecretFile, runningPorts, secretFile } from "./files.ts";
-import { sealedColumns } from "./sealed-columns.ts";
+import { countSealedWithOthers, sealedColumns } from "./sealed-columns.ts";
 
 export type ReplaceDeps = {
   sql: Sql;
@@ -71,7 +71,7 @@ async function begin(deps: ReplaceDeps): Promise<void> {
     if (config.secret !== undefined) throw inSettings();
     await generateSecret(deps);
   }
-  requireEnded(replacement, deps);
+  await requireSettled(replacement, deps);
   const to = secrets.held()[0]!;
   const has = ({ secretKeys }: LiveWorker) => secretKeys?.includes(to.id) ?? false;
   // Settings do not change by waiting.
@@ -104,7 +104,7 @@ async function generateSecret(deps: ReplaceDeps): Promise<void> {
     if (found) secrets.hold(found.secret, found.previous);
     if (secrets.held()[0]!.id !== secrets.ids()[0]) return;
     await requireNewPrograms(deps);
-    requireEnded(replacement, deps);
+    await requireSettled(replacement, deps);
     const pair = await replaceSecretFile(config.dataDir);
     secrets.hold(pair.secret, pair.previous);
   });
@@ -166,9 +166,19 @@ async function requireNewPrograms(deps: ReplaceDeps): Promise<void> {
   if (older.length > 0) throw notOnNodes(older, "run an earlier release. Upgrade them first");
 }
 
-/** Programs hold two secrets. A third one would end the tokens of the first. */
-function requireEnded(replacement: Replacement | undefined, { revoke, nowMs }: ReplaceDeps): void {
-  const until = replacement?.revokedAt === undefined ? replacement?.validUntil : undefined;
+/** Programs hold two secrets. A third one would make what is sealed with the first unreadable, and end its tokens. */
+async function requireSettled(
+  replacement: Replacement | undefined,
+  { sql, secrets, revoke, nowMs }: ReplaceDeps,
+): Promise<void> {
+  if (!replacement) return;
+  const late = (await countSealedWithOthers(sql, secrets)) - (replacement.unreadable ?? 0);
+  if (late > 0)
+    throw new Problem(
+      "failed_precondition",
+      `${late} stored secrets are sealed with the secret before the present one. Finish that replacement first: run posthorn secret rotate with the present secret and the one before it.`,
+    );
+  const until = replacement.revokedAt === undefined ? replacement.validUntil : undefined;
   if (revoke || until === undefined || Date.parse(until) <= nowMs()) return;
   throw new Problem(
     "failed_precondition",

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
+import { sessionCookie, sessionCookieName } from "../../src/people/auth.ts";
 import { createSecrets } from "../../src/postgres/sealing.ts";
 import { deliverInbound, enableReceiving, type InboundTestbed } from "../harness/inbound.ts";
 import { type Load, startLoad, untilSettled } from "../harness/ledger.ts";
@@ -137,7 +138,7 @@ describe("the replacement of the secret on two nodes", () => {
     const out = await runSecret(["rotate"], command(bothSecrets));
     assert.match(
       out,
-      /^The new secret is in use\. Nothing that the previous one encrypted is left\.\nKeep POSTHORN_SECRET_PREVIOUS on every node until \d{4}-\d\d-\d\d, then remove/,
+      /^The new secret is in use\. Nothing that the previous one encrypted is left\.\nKeep POSTHORN_SECRET_PREVIOUS on every node until \d{4}-\d\d-\d\d, then remove it/,
     );
     const { sql } = testbed.database;
     const alone = createSecrets(newSecret);
@@ -212,6 +213,8 @@ describe("the replacement of the secret on two nodes", () => {
       await runSecret(["status"], command(bothSecrets)),
       /sealed with the previous one.*[\s\S]*posthorn secret rotate/,
     );
+    const third = { POSTHORN_SECRET: "a third secret, which would lose that one", POSTHORN_SECRET_PREVIOUS: newSecret };
+    assert.match(await refused(["rotate", "--revoke"], third), /1 stored secrets .* Finish that replacement first/);
     await runSecret(["rotate"], command(bothSecrets));
     await openAll(sql, createSecrets(newSecret));
   });
@@ -238,6 +241,12 @@ describe("the replacement of the secret on two nodes", () => {
     const browser = openBrowser(nodes[1]!);
     assert.equal((await browser.post("/auth/sign-in", { email: "owner@there.test", password })).status, 200);
     for (const node of nodes) assert.ok(await isSignedIn(node, browser.cookies));
+    // A thief with the old secret and a copy of the database makes a cookie for a new session.
+    const name = sessionCookieName(false);
+    const [token] = decodeURIComponent(browser.cookies.get(name)!).split(".");
+    const key = createSecrets(testSecret).derive("session cookies").toString("base64url");
+    const [, forged] = sessionCookie(name, token!, key).split(/=(.*)/s);
+    for (const node of nodes) assert.ok(!(await isSignedIn(node, new Map([[name, forged!]]))), "a forged cookie");
   });
 
   it("works with the new secret alone from then on, and no email was lost or sent twice", async () => {
