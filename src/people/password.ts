@@ -3,7 +3,7 @@
 import { Problem, type Violation } from "../ops/problem.ts";
 import { networksOf } from "../shares/address.ts";
 import { createBudget } from "../shares/budget.ts";
-import { isCommonPassword } from "./rules/common-password.ts";
+import { isCommonPassword } from "./common-password.ts";
 
 export const passwordLength = { min: 10, max: 128 } as const;
 
