@@ -159,7 +159,7 @@ const keys = target(
   (text) => {
     assert.ok(keyPrefix(text).length <= 20 + "ph_test_".length);
     assert.equal(
-      readSessionToken(text, "posthorn.session_token", "secret"),
+      readSessionToken(text, "posthorn.session_token", ["secret"]),
       undefined,
       "a guessed cookie must not be valid",
     );

@@ -60,6 +60,7 @@ import { version } from "./help.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { explainStart, openStore } from "./open-store.ts";
 import type { NodeState } from "./readiness.ts";
+import { createSecretWatch } from "./secret-watch.ts";
 
 export type Program = {
   ports: Ports;
@@ -131,10 +132,15 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     version,
     schemaVersion,
     alone: store.embedded,
+    secretKeys: store.secrets.ids,
     onBeat: scheduled.onBeat,
   });
   running.push({ name: "heartbeat", stop: heartbeat.stop });
   await heartbeat.start();
+  const secretWatch = createSecretWatch({ sql, log, config, secrets: store.secrets });
+  running.push({ name: "secret watch", stop: secretWatch.stop });
+  await secretWatch.start();
+  node.secretProblem = store.secrets.problem;
   const first = await ensureFirst({ sql, clock, config });
 
   const wake = createWake({ sql, log });

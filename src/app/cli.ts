@@ -20,6 +20,7 @@ const commands: Record<string, () => Promise<Command[]>> = {
   workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
   people: async () => (await import("./commands/people.ts")).people,
   audit: async () => [(await import("./commands/audit.ts")).audit],
+  secret: async () => (await import("./commands/secret.ts")).secret,
   doctor: async () => [(await import("./commands/doctor.ts")).doctor],
   backup: async () => [(await import("./commands/backup.ts")).backup],
   restore: async () => [(await import("./commands/backup.ts")).restore],

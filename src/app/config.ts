@@ -74,6 +74,8 @@ function shapeConfig(values: Values, problems: string[]) {
   if (!values.POSTHORN_TLS_CERT !== !values.POSTHORN_TLS_KEY) {
     problems.push("POSTHORN_TLS_CERT and POSTHORN_TLS_KEY: set both or neither");
   }
+  if (values.POSTHORN_SECRET_PREVIOUS !== undefined && values.POSTHORN_SECRET === undefined)
+    problems.push("POSTHORN_SECRET_PREVIOUS: set POSTHORN_SECRET too, or neither");
   // If the operator gave this port to another listener, the operations port moves to a free one.
   const used = [http, values.POSTHORN_SMTP, values.POSTHORN_DNS].some(({ port }) => port === defaultOpsPort);
   const ops = values.POSTHORN_OPS ?? { host: "127.0.0.1", port: used ? 0 : defaultOpsPort };
@@ -98,6 +100,7 @@ function shapeConfig(values: Values, problems: string[]) {
     publicIps: values.POSTHORN_PUBLIC_IPS,
     apiKey: values.POSTHORN_API_KEY,
     secret: values.POSTHORN_SECRET,
+    secretPrevious: values.POSTHORN_SECRET_PREVIOUS,
     trustedProxies: values.POSTHORN_TRUSTED_PROXIES,
     corsOrigins: values.POSTHORN_CORS_ORIGINS,
     resolvers: values.POSTHORN_RESOLVERS,

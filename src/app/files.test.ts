@@ -5,7 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { readPorts, readSecret, runningPorts, writePorts, writePrivate } from "./files.ts";
+import {
+  findSecrets,
+  readPorts,
+  readSecrets,
+  replaceSecretFile,
+  runningPorts,
+  type SecretPair,
+  writePorts,
+  writePrivate,
+} from "./files.ts";
+
+const readSecret = async (dataDir: string) =>
+  (await readSecrets({ secret: undefined, secretPrevious: undefined, dataDir })).secret;
 
 async function newFolder(t: { after(work: () => Promise<void>): void }): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "posthorn-files-"));
@@ -75,15 +87,16 @@ test("a private file is never written through an existing temporary file or link
 test("concurrent processes and calls on a new data directory share one secret", async (t) => {
   const folder = await newFolder(t);
   const source = `
-    import { readSecret } from ${JSON.stringify(new URL("./files.ts", import.meta.url).href)};
-    const options = { secret: undefined, dataDir: process.argv[1] };
-    console.log(JSON.stringify(await Promise.all([readSecret(options), readSecret(options)])));`;
+    import { readSecrets } from ${JSON.stringify(new URL("./files.ts", import.meta.url).href)};
+    const options = { dataDir: process.argv[1] };
+    const readSecret = async () => (await readSecrets(options)).secret;
+    console.log(JSON.stringify(await Promise.all([readSecret(), readSecret()])));`;
   for (let round = 0; round < 3; round++) {
     const dataDir = join(folder, `data-${round}`);
     const inProcess = async () =>
       JSON.parse((await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source, dataDir])).stdout);
     const found: string[] = (await Promise.all([inProcess(), inProcess(), inProcess(), inProcess()])).flat();
-    const here = Array.from({ length: 8 }, () => readSecret({ secret: undefined, dataDir }));
+    const here = Array.from({ length: 8 }, () => readSecret(dataDir));
     assert.deepEqual(
       [...new Set([...found, ...(await Promise.all(here))])],
       [(await readFile(join(dataDir, "secret"), "utf8")).trim()],
@@ -93,6 +106,37 @@ test("concurrent processes and calls on a new data directory share one secret", 
     assert.equal((await stat(join(dataDir, "secret"))).mode & 0o777, 0o600);
   }
   const dataDir = join(folder, "calls");
-  const calls = await Promise.all(Array.from({ length: 20 }, () => readSecret({ secret: undefined, dataDir })));
+  const calls = await Promise.all(Array.from({ length: 20 }, () => readSecret(dataDir)));
   assert.equal(new Set(calls).size, 1);
+});
+
+test("a new secret keeps the present one as the previous one, at every moment", async (t) => {
+  const dataDir = await newFolder(t);
+  const config = { secret: undefined, secretPrevious: undefined, dataDir };
+  const first = await readSecrets(config);
+  assert.equal(first.previous, undefined);
+  let replacing = true;
+  const seen = (async () => {
+    const pairs: SecretPair[] = [];
+    while (replacing) pairs.push((await findSecrets(config))!);
+    return pairs;
+  })();
+  const second = await replaceSecretFile(dataDir);
+  replacing = false;
+  assert.match(second.secret, /^[0-9a-f]{64}$/);
+  assert.deepEqual(second, { secret: second.secret, previous: first.secret });
+  assert.deepEqual(await readSecrets(config), second);
+  for (const { secret, previous } of await seen) assert.ok([secret, previous].includes(first.secret));
+  for (const name of ["secret", "secret.previous"]) assert.equal((await stat(join(dataDir, name))).mode & 0o777, 0o600);
+  // Killed between the two files: the secret and its copy.
+  await writeFile(join(dataDir, "secret.previous"), await readFile(join(dataDir, "secret")));
+  const third = await replaceSecretFile(dataDir);
+  assert.equal(third.previous, second.secret);
+});
+
+test("settings take precedence over the files, and no secret is generated where none is asked for", async (t) => {
+  const dataDir = await newFolder(t);
+  assert.equal(await findSecrets({ secret: undefined, secretPrevious: undefined, dataDir }), undefined);
+  assert.deepEqual(await readSecrets({ secret: "a", secretPrevious: "b", dataDir }), { secret: "a", previous: "b" });
+  assert.deepEqual(await readdir(dataDir), []);
 });

@@ -48,16 +48,51 @@ async function createPrivate(path: string, text: string): Promise<void> {
   await syncPath(dirname(path));
 }
 
-/** The configured secret, or the one generated on first start. Without it, sealed keys are unreadable: include it in every backup. */
-export async function readSecret(config: Pick<Config, "secret" | "dataDir">): Promise<string> {
-  if (config.secret) return config.secret;
-  const path = join(config.dataDir, "secret");
-  const read = async () => (await readFile(path, "utf8")).trim();
-  return await read().catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-    await createPrivate(path, `${randomBytes(32).toString("hex")}\n`);
-    return await read();
-  });
+export type SecretConfig = Pick<Config, "secret" | "secretPrevious" | "dataDir">;
+/** The secret, and the one before it while it is being replaced. */
+export type SecretPair = { secret: string; previous: string | undefined };
+
+export const secretFile = (dataDir: string) => join(dataDir, "secret");
+export const previousSecretFile = (dataDir: string) => join(dataDir, "secret.previous");
+
+/** The configured secrets, or those in the data directory, where the first start generates one. Without the secret, sealed keys are
+ * unreadable: include it in every backup. */
+export async function readSecrets(config: SecretConfig): Promise<SecretPair> {
+  const found = await findSecrets(config);
+  if (found) return found;
+  await createPrivate(secretFile(config.dataDir), newSecret());
+  return (await findSecrets(config))!;
+}
+
+/** Like `readSecrets`, but undefined if there is no secret. */
+export async function findSecrets(config: SecretConfig): Promise<SecretPair | undefined> {
+  if (config.secret) return { secret: config.secret, previous: config.secretPrevious };
+  const read = async (path: string) => {
+    const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+      return "";
+    });
+    return text.trim() || undefined;
+  };
+  // In this order: replaceSecretFile writes the previous one first, so a new secret is never read without it.
+  const secret = await read(secretFile(config.dataDir));
+  return secret === undefined ? undefined : { secret, previous: await read(previousSecretFile(config.dataDir)) };
+}
+
+/** Generates a new secret for the data directory, and keeps the present one as the previous one. A crash leaves the present one in one of
+ * the two files at any moment. */
+export async function replaceSecretFile(dataDir: string): Promise<SecretPair> {
+  const previous = (await readFile(secretFile(dataDir), "utf8")).trim();
+  await writePrivate(previousSecretFile(dataDir), `${previous}\n`);
+  await syncPath(dataDir);
+  const secret = newSecret();
+  await writePrivate(secretFile(dataDir), secret);
+  await syncPath(dataDir);
+  return { secret: secret.trim(), previous };
+}
+
+function newSecret(): string {
+  return `${randomBytes(32).toString("hex")}\n`;
 }
 
 export type Ports = { pid: number; http?: number; smtp?: number; dns?: number; ops?: number };

@@ -9,7 +9,7 @@ import type { Log } from "../ops/log.ts";
 import { ensurePartitions } from "../postgres/partitions.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Beat, beat } from "../postgres/service-clock.ts";
-import { forgetAllWorkers, forgetWorker, registerWorker } from "../postgres/workers.ts";
+import { forgetAllWorkers, forgetWorker, noteSecretKeys, registerWorker } from "../postgres/workers.ts";
 
 export type Heartbeat = {
   workerId(): number;
@@ -32,6 +32,8 @@ export type HeartbeatDeps = {
   schemaVersion: number;
   /** Only this program uses the database (the embedded one, under its lock): every worker registered earlier is dead. */
   alone: boolean;
+  /** The ids of the secrets that this program holds, the active one first. */
+  secretKeys(): string[];
   /** Called after each beat. Must return at once. */
   onBeat?(beat: Beat): void;
 };
@@ -42,14 +44,26 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
   const retiring = new Set<number>();
   let timer: NodeJS.Timeout | undefined;
   const stopping = new AbortController();
+  /** As the workers' rows have them. */
+  let secretKeys: string[] = [];
   const register = async () => {
+    const held = deps.secretKeys();
     workerId = await registerWorker(deps.sql, {
       host: hostname(),
       pid: process.pid,
       roles: deps.roles,
       version: deps.version,
       schemaVersion: deps.schemaVersion,
+      secretKeys: held,
     });
+    secretKeys = held;
+  };
+  /** posthorn secret rotate waits until every program has reported the new secret. */
+  const reportSecretKeys = async () => {
+    const held = deps.secretKeys();
+    if (held.join() === secretKeys.join()) return;
+    await noteSecretKeys(deps.sql, [workerId, ...retiring], held);
+    secretKeys = held;
   };
   /** The last beat that succeeded: its service time, and the monotonic time of its start. */
   let lastBeat: { startedMs: number; serviceMs: number } | undefined;
@@ -63,6 +77,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
     deps.clock.set({ wallMs: stampMs, serviceMs }, performance.now() - startedMs);
     // If renew() replaced the id meanwhile, registering again would orphan the new one.
     if (!alive.includes(id) && id === workerId) await register();
+    await reportSecretKeys();
     if (Math.abs(wallMs - partitionsMs) > partitionsReachMs) followJump();
     deps.onBeat?.(last);
   };

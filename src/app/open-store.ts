@@ -14,9 +14,12 @@ import { migrate, type Progress } from "../postgres/migrate.ts";
 import { type Outage, outageOf } from "../postgres/outage.ts";
 import { examineServer, openDb, type ServerFacts, type Sql } from "../postgres/pool.ts";
 import { schemaState } from "../postgres/schema-state.ts";
-import { checkSecret, createSecrets, type Secrets } from "../postgres/sealing.ts";
+import { createSecrets, type Secrets } from "../postgres/sealing.ts";
+import { checkSecret } from "../postgres/secret-state.ts";
+import { readClocks } from "../postgres/service-clock.ts";
 import type { Config } from "./config.ts";
-import { readSecret } from "./files.ts";
+import { readSecrets } from "./files.ts";
+import { requireResealed } from "./sealed-columns.ts";
 
 export type Store = {
   sql: Sql;
@@ -74,7 +77,8 @@ async function open(options: StoreOptions): Promise<Store> {
   };
   try {
     // Read after the embedded server has taken the lock: a restore that held it may have replaced the secret.
-    const secrets = createSecrets(await readSecret(config));
+    const { secret, previous } = await readSecrets(config);
+    const secrets = createSecrets(secret, previous);
     requireSupported(await waitForServer(server.url, options));
     sql = openDb({ url: server.url, pool: options.for === "program" ? config.databasePool : 2, log });
     options.onOpen?.(sql);
@@ -87,7 +91,11 @@ async function open(options: StoreOptions): Promise<Store> {
       if (options.for === "command") reopen = () => reopenBackfills(own, known);
     }
     if (!options.keepSchema) await prepareLogs(sql, options);
-    await checkSecret(sql, secrets);
+    const { replacement } = await checkSecret(sql, secrets);
+    if (replacement && options.for === "program") {
+      const { wallMs: nowMs } = await readClocks(sql);
+      await requireResealed(sql, { secrets, replacement, log, nowMs });
+    }
     return { sql, url: server.url, secrets, embedded, schemaVersion: known, close };
   } catch (error) {
     await close().catch(() => {});

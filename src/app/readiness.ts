@@ -16,6 +16,8 @@ export type NodeState = {
   sql: Sql | undefined;
   /** On a node that delivers: what its recipients in hand do. */
   delivery?: () => InHand;
+  /** Why this node cannot use the database's secret. */
+  secretProblem?: () => string | undefined;
 };
 
 /** The recipients in delivery, and the sites whose answers attempts wait for. */
@@ -76,9 +78,11 @@ export function createReadiness(node: NodeState): Readiness {
     databaseAnswers: async () => (await ping()) === "ok",
     async details() {
       // A node that is starting or stopping serves no calls, even if the database answers.
-      const checks = {
+      const secret = node.secretProblem?.();
+      const checks: Record<string, string> = {
         program: node.phase === "running" ? "ok" : node.phase,
         database: await database(),
+        ...(secret !== undefined && { secret }),
       };
       const { version, roles, ports } = node;
       const ready = Object.values(checks).every((state) => state === "ok");

@@ -78,6 +78,10 @@ export const settings = {
     shape: matching(/^.{32,}$/s, "must have at least 32 characters; generate one with: openssl rand -hex 32"),
     help: "Encrypts keys at rest and signs tokens. Unset: generated on first start and kept in the data directory.",
   },
+  POSTHORN_SECRET_PREVIOUS: {
+    shape: matching(/^.{32,}$/s, "must have at least 32 characters: set it to the earlier POSTHORN_SECRET"),
+    help: 'The secret before POSTHORN_SECRET, while it is being replaced: docs/operate.md, "Replacing the secret".',
+  },
   POSTHORN_TRUSTED_PROXIES: {
     shape: cidrList,
     value: "",

@@ -1,6 +1,5 @@
 /** Provides the DKIM key of an email and the return paths of its recipients. Caches the newest key of each domain whose DNS record is published. The attempt
  * calls it. */
-import { createSecretKey } from "node:crypto";
 import { noteSigned, readSigning } from "../domains/store/sending.ts";
 import { makeCopyToken, makeReturnPath } from "../mail/return-path.ts";
 import type { Log } from "../ops/log.ts";
@@ -21,7 +20,7 @@ export type SigningDeps = { sql: Sql; log: Log; secrets: Secrets; zone: string }
 export function createSigning(deps: SigningDeps) {
   const signers = new Map<string, { untilMs: number; signer: Promise<Signer | undefined> }>();
   const recordedAtMs = new Map<string, number>();
-  const returnPathKey = createSecretKey(deps.secrets.derive("return path v1"));
+  const returnPathKey = () => deps.secrets.keys("return path v1")[0]!;
 
   async function read(workspaceId: string, domainId: string): Promise<Signer | undefined> {
     const signing = await readSigning(deps.sql, workspaceId, domainId);
@@ -64,10 +63,10 @@ export function createSigning(deps: SigningDeps) {
     },
     /** The return path of one recipient. */
     returnPath({ emailId, position }: { emailId: string; position: number }, domain: string): string {
-      return makeReturnPath({ emailId: toWireId("email", emailId), position, domain, key: returnPathKey });
+      return makeReturnPath({ emailId: toWireId("email", emailId), position, domain, key: returnPathKey() });
     },
     /** The token of one recipient's copy. */
     copyToken: ({ emailId, position }: { emailId: string; position: number }): string =>
-      makeCopyToken({ emailId: toWireId("email", emailId), position, key: returnPathKey }),
+      makeCopyToken({ emailId: toWireId("email", emailId), position, key: returnPathKey() }),
   };
 }

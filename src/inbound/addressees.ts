@@ -21,7 +21,8 @@ export type AddresseeResult = { addressee: Addressee } | { reply: string };
 export type AddresseesDeps = {
   sql: Sql;
   zone: string;
-  returnPathKey: ReturnPathKey;
+  /** The keys of valid return paths. They change when the secret is replaced. */
+  returnPathKeys(): readonly ReturnPathKey[];
   postmasterOf: ReturnType<typeof createPostmaster>;
   nowMs?(): number;
 };
@@ -31,7 +32,7 @@ const cacheMs = 5000;
 const maxDomains = 10_000;
 
 export function createAddressees(deps: AddresseesDeps) {
-  const { sql, zone, returnPathKey, nowMs = () => performance.now() } = deps;
+  const { sql, zone, nowMs = () => performance.now() } = deps;
   const cached = new Map<string, { untilMs: number; domain: ReceivingDomain | "later" | undefined }>();
 
   /** `later`: the domain is registered, but its MX record has not been seen yet. */
@@ -52,7 +53,7 @@ export function createAddressees(deps: AddresseesDeps) {
     const parsed = parseAddress(text);
     if (!parsed.ok) return { reply: "553 5.1.3 the address is not valid" };
     const { address, domain } = parsed.address;
-    const returned = readReturnPath(address, returnPathKey);
+    const returned = readReturnPath(address, deps.returnPathKeys());
     const emailId = returned && fromWireId("email", returned.emailId);
     // The token proves that we made the return path, so the domain does not matter: it may have been renamed or deleted since.
     if (emailId) {

@@ -19,7 +19,8 @@ export type ReportsDeps = {
   sql: Sql;
   log: Log;
   nowMs(): number;
-  returnPathKey: ReturnPathKey;
+  /** The keys of valid tokens. They change when the secret is replaced. */
+  returnPathKeys(): readonly ReturnPathKey[];
   onEvent(): void;
   /** For metrics. `listed`: the workspace can read it. */
   onUnattributed(kind: ReportKind, listed: boolean): void;
@@ -66,8 +67,9 @@ export function createReports(deps: ReportsDeps) {
 
   /** The copy that a report contains, or that it was sent to the return path of. */
   function copyOf(report: ComplaintReport, addressed: SentCopy | undefined): SentCopy | undefined {
+    const keys = deps.returnPathKeys();
     for (const path of report.returnPaths) {
-      const copy = readCopyToken(path, deps.returnPathKey) ?? readReturnPath(path, deps.returnPathKey);
+      const copy = readCopyToken(path, keys) ?? readReturnPath(path, keys);
       const emailId = copy && fromWireId("email", copy.emailId);
       if (emailId) return { emailId, position: copy.position };
     }

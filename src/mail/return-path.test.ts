@@ -22,9 +22,9 @@ test("a return path yields its email and position, in upper and lower case and w
   fc.assert(
     fc.property(anyEmailId, anyPosition, (emailId, position) => {
       const path = makeReturnPath({ emailId, position, domain, key });
-      assert.deepEqual(readReturnPath(path, key), { emailId, position });
-      assert.deepEqual(readReturnPath(path.toUpperCase(), createSecretKey(key)), { emailId, position });
-      assert.deepEqual(readReturnPath(path.split("@")[0]!, key), { emailId, position });
+      assert.deepEqual(readReturnPath(path, [key]), { emailId, position });
+      assert.deepEqual(readReturnPath(path.toUpperCase(), [createSecretKey(key)]), { emailId, position });
+      assert.deepEqual(readReturnPath(path.split("@")[0]!, [key]), { emailId, position });
       assert.ok(path.split("@")[0]!.length <= 64);
       assert.ok(parseAddress(path).ok);
       assert.equal(makeReturnPath({ emailId, position, domain, key }), path, "one address per recipient");
@@ -55,7 +55,7 @@ test("a return path with one changed character is rejected, so no recipient can 
     for (let i = 0; i < path.indexOf("@"); i++) {
       for (const char of "abcdefghijklmnopqrstuvwxyz234567-=") {
         if (path[i] === char) continue;
-        assert.equal(readReturnPath(path.slice(0, i) + char + path.slice(i + 1), key), undefined, `position ${i}`);
+        assert.equal(readReturnPath(path.slice(0, i) + char + path.slice(i + 1), [key]), undefined, `position ${i}`);
       }
     }
 });
@@ -74,19 +74,20 @@ test("tokens of one recipient, of another email or of the earlier form cannot be
         [c, a],
         [shared, a],
       ] as const)
-        assert.equal(readReturnPath(head.slice(0, 31) + tail.slice(31), key), undefined);
-      assert.equal(readReturnPath(a.slice(0, 54) + b.slice(54), key), undefined);
-      assert.equal(readReturnPath(a.slice(0, 55), key), undefined, "cut to the length of the earlier form");
+        assert.equal(readReturnPath(head.slice(0, 31) + tail.slice(31), [key]), undefined);
+      assert.equal(readReturnPath(a.slice(0, 54) + b.slice(54), [key]), undefined);
+      assert.equal(readReturnPath(a.slice(0, 55), [key]), undefined, "cut to the length of the earlier form");
     }),
   );
 });
 
 test("a different key and any other address yield nothing", () => {
-  assert.equal(readReturnPath(makeReturnPath({ emailId, position: 0, domain, key }), Buffer.alloc(32, 8)), undefined);
+  assert.equal(readReturnPath(makeReturnPath({ emailId, position: 0, domain, key }), [Buffer.alloc(32, 8)]), undefined);
   fc.assert(
     fc.property(
       fc.string(),
-      (text) => readReturnPath(text, key) === undefined && readReturnPath(`rp-${text}@b.example`, key) === undefined,
+      (text) =>
+        readReturnPath(text, [key]) === undefined && readReturnPath(`rp-${text}@b.example`, [key]) === undefined,
     ),
   );
   assert.throws(() => makeReturnPath({ emailId, position: -1, domain, key }), RangeError);
@@ -98,15 +99,15 @@ test("the token of a copy is no return path, and a return path no token of a cop
     fc.property(fc.nat({ max: 65_535 }), (position) => {
       const token = makeCopyToken({ emailId, position, key });
       const [local] = makeReturnPath({ emailId, position, domain, key }).split("@");
-      assert.deepEqual(readCopyToken(token.toUpperCase(), key), { emailId, position });
+      assert.deepEqual(readCopyToken(token.toUpperCase(), [key]), { emailId, position });
       for (const other of [token, token.replace("cp-", "rp-")])
-        assert.equal(readReturnPath(`${other}@${domain}`, key), undefined);
-      for (const other of [local!, local!.replace("rp-", "cp-")]) assert.equal(readCopyToken(other, key), undefined);
+        assert.equal(readReturnPath(`${other}@${domain}`, [key]), undefined);
+      for (const other of [local!, local!.replace("rp-", "cp-")]) assert.equal(readCopyToken(other, [key]), undefined);
       assert.deepEqual(findTokens(`x ${token}, ${local}@b`), [token, local]);
     }),
   );
   const [shared] = makeSharedReturnPath({ emailId, domain, key }).split("@");
-  assert.equal(readCopyToken(shared!.replace("rp-", "cp-"), key), undefined);
+  assert.equal(readCopyToken(shared!.replace("rp-", "cp-"), [key]), undefined);
 });
 
 test("return paths are found in any text, with and without their domain", () => {
@@ -114,7 +115,7 @@ test("return paths are found in any text, with and without their domain", () => 
   const shared = makeSharedReturnPath({ emailId, domain, key });
   const text = `SRS0=${path.toUpperCase()} (envelope-from <${shared}>); ${path.split("@")[0]}\n rp-${"a".repeat(56)}`;
   assert.deepEqual(
-    findTokens(text).map((local) => readReturnPath(local, key)),
+    findTokens(text).map((local) => readReturnPath(local, [key])),
     [1, undefined, 1].map((position) => ({ emailId, position })),
   );
 });

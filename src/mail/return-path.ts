@@ -32,9 +32,9 @@ export function makeCopyToken({
   return makeToken(COPY, { emailId, position, key });
 }
 
-/** The copy of a token in `copyField`; undefined for any other text. */
-export function readCopyToken(text: string, key: ReturnPathKey): Copy | undefined {
-  return readToken(COPY, text.toLowerCase(), key);
+/** The copy of a token in `copyField` that was made with one of the keys; undefined for any other text. */
+export function readCopyToken(text: string, keys: readonly ReturnPathKey[]): Copy | undefined {
+  return readWithAny(COPY, text.toLowerCase(), keys);
 }
 
 /** The MAIL FROM of one recipient, under `domain`: 58 lower-case characters before the "@"; RFC 5321 §4.5.3.1.1 allows 64. */
@@ -47,10 +47,11 @@ export function makeReturnPath(input: {
   return `${makeToken(PATH, input)}@${input.domain}`;
 }
 
-/** The copy of one of our return paths, or of its local part; undefined for any other text. Ignores case, because servers may change it. */
-export function readReturnPath(address: string, key: ReturnPathKey): Copy | undefined {
+/** The copy of one of our return paths, or of its local part, that was made with one of the keys; undefined for any other text. Ignores case,
+ * because servers may change it. */
+export function readReturnPath(address: string, keys: readonly ReturnPathKey[]): Copy | undefined {
   const [local = ""] = address.toLowerCase().split("@", 1);
-  return readToken(PATH, local, key);
+  return readWithAny(PATH, local, keys);
 }
 
 /** The form of earlier releases, one path for all recipients of an email. Only read today; tests write it. */
@@ -81,11 +82,19 @@ function makeToken(
   return `${form.prefix}${toBase32(Buffer.concat([uuid, token, masked(form, position, token, key)]))}`;
 }
 
-function readToken(form: Form, text: string, key: ReturnPathKey): Copy | undefined {
+function readWithAny(form: Form, text: string, keys: readonly ReturnPathKey[]): Copy | undefined {
   const { prefix } = form;
   if (!text.startsWith(prefix) || !ENCODED_LENGTHS.has(text.length - prefix.length)) return undefined;
   const bytes = fromBase32(text.slice(prefix.length));
   if (bytes === undefined) return undefined;
+  for (const key of keys) {
+    const copy = readToken(form, bytes, key);
+    if (copy) return copy;
+  }
+  return undefined;
+}
+
+function readToken(form: Form, bytes: Buffer, key: ReturnPathKey): Copy | undefined {
   const uuid = bytes.subarray(0, UUID_OCTETS);
   const token = bytes.subarray(UUID_OCTETS, UUID_OCTETS + TOKEN_OCTETS);
   const hidden = bytes.subarray(UUID_OCTETS + TOKEN_OCTETS);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { describe, it } from "node:test";
-import { cookieValue, readSessionToken } from "./cookies.ts";
+import { cookieValue, readSessionToken, sessionCookie, signToken } from "./cookies.ts";
 
 const name = "posthorn.session_token";
 const token = "aB3".repeat(11).slice(0, 32);
@@ -10,8 +10,8 @@ const signed = encodeURIComponent(`${token}.${sign(token)}`);
 
 describe("the session cookie", () => {
   it("yields its token if the signature is valid", () => {
-    assert.equal(readSessionToken(`a=b; ${name}=${signed}; c=d`, name, "secret"), token);
-    assert.equal(readSessionToken(`${name}=${token}.${sign(token)}`, name, "secret"), token, "not encoded");
+    assert.equal(readSessionToken(`a=b; ${name}=${signed}; c=d`, name, ["secret"]), token);
+    assert.equal(readSessionToken(`${name}=${token}.${sign(token)}`, name, ["secret"]), token, "not encoded");
   });
 
   const broken: Record<string, string | undefined> = {
@@ -26,7 +26,17 @@ describe("the session cookie", () => {
     "a planted cookie before the valid one": `${name}=planted; ${name}=${signed}`,
   };
   for (const [what, cookies] of Object.entries(broken))
-    it(`yields no token with ${what}`, () => assert.equal(readSessionToken(cookies, name, "secret"), undefined));
+    it(`yields no token with ${what}`, () => assert.equal(readSessionToken(cookies, name, ["secret"]), undefined));
+
+  it("is valid with the signature of either secret, while the secret is being replaced", () => {
+    for (const secrets of [
+      ["secret", "new"],
+      ["new", "secret"],
+    ])
+      assert.equal(readSessionToken(`${name}=${signed}`, name, secrets), token);
+    assert.equal(readSessionToken(`${name}=${signed}`, name, ["new"]), undefined);
+    assert.equal(readSessionToken(sessionCookie(signToken(token, "new"), name, 60), name, ["new"]), token);
+  });
 
   it("is parsed according to RFC 6265", () => {
     assert.equal(cookieValue("a=1;b=2 ; c = x=y", "b"), "2");

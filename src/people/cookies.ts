@@ -14,17 +14,25 @@ export function sessionCookie(value: string, name: string, seconds: number): str
 }
 
 export function signToken(token: string, secret: string): string {
-  return `${token}.${createHmac("sha256", secret).update(token).digest("base64")}`;
+  return `${token}.${signatureOf(token, secret).toString("base64")}`;
 }
 
-/** The session token in a Cookie header, if its signature is valid. Runs for every API call of a person. */
-export function readSessionToken(cookies: string | undefined, name: string, secret: string): string | undefined {
+function signatureOf(token: string, secret: string): Buffer {
+  return createHmac("sha256", secret).update(token).digest();
+}
+
+/** The session token in a Cookie header, if one of the secrets signed it. Runs for every API call of a person. */
+export function readSessionToken(
+  cookies: string | undefined,
+  name: string,
+  secrets: readonly string[],
+): string | undefined {
   const value = cookieValue(cookies, name);
   const match = /^([A-Za-z0-9]{16,128})\.([A-Za-z0-9+/]{43}=)$/.exec(value ?? "");
   if (!match) return undefined;
   const [, token, signature] = match as unknown as [string, string, string];
-  const expected = createHmac("sha256", secret).update(token).digest();
-  return timingSafeEqual(expected, Buffer.from(signature, "base64")) ? token : undefined;
+  const given = Buffer.from(signature, "base64");
+  return secrets.some((secret) => timingSafeEqual(signatureOf(token, secret), given)) ? token : undefined;
 }
 
 /** RFC 6265 §5.4: pairs separated by semicolons. Of two cookies with the same name the first counts. */

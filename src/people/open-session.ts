@@ -19,22 +19,25 @@ export type SessionOpener = {
 export function createSessionOpener(deps: {
   sql: Sql;
   access: Access;
-  /** Signs the cookies. */
-  secret: string;
+  /** The first one signs cookies; all are accepted. */
+  cookieSecrets(): readonly string[];
   cookieName: string;
   nowMs(): number;
 }): SessionOpener {
-  const { sql, secret, cookieName } = deps;
+  const { sql, cookieName } = deps;
   return {
     async open(person, proof, visitor) {
       if (!(await deps.access.maySignIn(person))) throw notAMember();
       const { address } = visitor;
       const userAgent = visitor.userAgent?.slice(0, 300);
       const token = await insertSession(sql, { personId: person.id, proof, userAgent, address, nowMs: deps.nowMs() });
-      const before = readSessionToken(visitor.cookie, cookieName, secret);
+      const before = readSessionToken(visitor.cookie, cookieName, deps.cookieSecrets());
       if (before !== undefined) await endSession(sql, before);
       await endOldSessions(sql, { personId: person.id, keptToken: token, others: keptSessions - 1 });
-      return { token, cookies: [sessionCookie(signToken(token, secret), cookieName, sessionMs / 1000)] };
+      return {
+        token,
+        cookies: [sessionCookie(signToken(token, deps.cookieSecrets()[0]!), cookieName, sessionMs / 1000)],
+      };
     },
   };
 }

@@ -86,11 +86,34 @@ describe("a password", () => {
     for (const wrong of [undefined, "", ":", `${hash}00`, hash.slice(0, -2)])
       assert.equal(await verifyPassword(wrong, "correct horse battery"), false, String(wrong));
   });
+});
 
-  it("has 10 to 128 characters of any kind", () => {
-    for (const word of ["x".repeat(10), "x".repeat(128), "pass word ünï", "🎺".repeat(10)])
-      assert.deepEqual(judgePassword(word, "password"), []);
+describe("a new password", () => {
+  const judge = async (password: string, email?: string) =>
+    (await judgePassword(password, { field: "password", email })).map(({ description }) => description);
+
+  it("has 10 to 128 characters of any kind", async () => {
+    for (const word of [`${"x".repeat(9)}y`, "xy".repeat(64), "pass word ünï", `${"🎺".repeat(9)}🎷`])
+      assert.deepEqual(await judge(word), []);
     for (const word of ["", "x".repeat(9), "🎺".repeat(9), "x".repeat(129), `${"x".repeat(10)}\ud800`])
-      assert.equal(judgePassword(word, "password").length, 1, JSON.stringify(word));
+      assert.equal((await judge(word)).length, 1, JSON.stringify(word));
+  });
+
+  it("does not repeat one character", async () => {
+    for (const word of ["a".repeat(10), "🎺".repeat(10), " ".repeat(128)])
+      assert.match((await judge(word)).join(), /^repeats one character: choose/, word);
+  });
+
+  it("is neither the address nor its local part, in any case", async () => {
+    const email = "annabelle.lee@there.test";
+    for (const word of [email, "Annabelle.Lee@There.test", "annabelle.lee", "ANNABELLE.LEE"])
+      assert.deepEqual(await judge(word, email), ["must differ from your address: choose another password"]);
+    assert.deepEqual(await judge("annabelle.lee@here.test", email), []);
+    assert.deepEqual(await judge(email, undefined), []);
+  });
+
+  it("is not on the list of common passwords", async () => {
+    for (const word of ["qwertyuiop", "Password123!"])
+      assert.match((await judge(word)).join(), /^is too common, .*: choose/);
   });
 });

@@ -1,10 +1,11 @@
-/** The length of passwords, and their hashing with scrypt. Only a few hashes run at once, and clients take turns, so that a flood of
+/** The rules for new passwords, and their hashing with scrypt. Only a few hashes run at once, and clients take turns, so that a flood of
  * sign-ins neither uses up the machine nor keeps other people out. Called by people.ts and sign-up.ts. */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 import { Problem, type Violation } from "../ops/problem.ts";
 import { networksOf } from "../shares/address.ts";
 import { createBudget } from "../shares/budget.ts";
+import { isCommonPassword } from "./common-password.ts";
 
 export const passwordLength = { min: 10, max: 128 } as const;
 
@@ -69,11 +70,33 @@ async function stretch(password: string, salt: string): Promise<Buffer> {
   return await scryptAsync(password.normalize("NFKC"), salt, keyBytes, cost);
 }
 
-export function judgePassword(password: string, field: string): Violation[] {
+/** Judges a new password; a sign-in accepts any password that was valid when it was set. `email` is undefined while it is invalid itself. */
+export async function judgePassword(
+  password: string,
+  { field, email }: { field: string; email: string | undefined },
+): Promise<Violation[]> {
+  const problem = lengthProblem(password) ?? (await guessProblem(password, email));
+  return problem === undefined ? [] : [{ field, description: problem }];
+}
+
+function lengthProblem(password: string): string | undefined {
   const { min, max } = passwordLength;
   const length = [...password].length;
-  if (length < min || password.length > max)
-    return [{ field, description: `must have ${min} to ${max} characters, has ${length}` }];
-  if (!password.isWellFormed()) return [{ field, description: "contains an unpaired surrogate: send valid Unicode" }];
-  return [];
+  if (length < min || password.length > max) return `must have ${min} to ${max} characters, has ${length}`;
+  if (!password.isWellFormed()) return "contains an unpaired surrogate: send valid Unicode";
+  return undefined;
+}
+
+/** What makes a password of sufficient length easy to guess. */
+async function guessProblem(password: string, email: string | undefined): Promise<string | undefined> {
+  if (new Set(password).size === 1) return "repeats one character: choose a password with different characters";
+  const lower = password.toLowerCase();
+  if (
+    email !== undefined &&
+    [email, email.slice(0, email.lastIndexOf("@"))].some((part) => part.toLowerCase() === lower)
+  )
+    return "must differ from your address: choose another password";
+  if (await isCommonPassword(password))
+    return "is too common, so it is guessed first: choose another one, such as a few unrelated words";
+  return undefined;
 }

@@ -12,7 +12,7 @@ import { readEmail } from "../workspaces/rules.ts";
 import { joinByInvite, listWorkspacesOf, type MostOwned } from "../workspaces/store.ts";
 import { type Access, notAMember, type SignUpMode } from "./access.ts";
 import type { AccountMail } from "./account-mail.ts";
-import { cookieValue, readSessionToken, sessionCookie, sessionCookieName } from "./cookies.ts";
+import { readSessionToken, sessionCookie, sessionCookieName, signToken } from "./cookies.ts";
 import { findInvitation } from "./invitation-links.ts";
 import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
@@ -53,9 +53,12 @@ const dayMs = 86_400_000;
 
 export function createPeople(deps: PeopleDeps) {
   const { sql, secure, nowMs } = deps;
-  const secret = deps.secrets.derive("session cookies").toString("base64url");
+  /** Cookies are signed with the first one; those that were signed with another one are renewed. */
+  const cookieSecrets = () => deps.secrets.keys("session cookies").map((key) => key.export().toString("base64url"));
+  const cookieSecret = () => cookieSecrets()[0]!;
   const cookieName = sessionCookieName(secure);
-  const opener = createSessionOpener({ sql, access: deps.access, secret, cookieName, nowMs });
+  const tokenOf = (cookie: string | undefined) => readSessionToken(cookie, cookieName, cookieSecrets());
+  const opener = createSessionOpener({ sql, access: deps.access, cookieSecrets, cookieName, nowMs });
   const hashTurns = createHashTurns();
   const signUps = createSignUp({ ...deps, hashTurns });
   const resets = createResets(deps);
@@ -71,7 +74,7 @@ export function createPeople(deps: PeopleDeps) {
 
   /** The live session of a Cookie header, with the person's role in a workspace. */
   async function session(cookie: string | undefined, workspaceId?: string): Promise<LiveSession | undefined> {
-    const token = readSessionToken(cookie, cookieName, secret);
+    const token = tokenOf(cookie);
     return token === undefined ? undefined : await sessionOf({ token, workspaceId });
   }
 
@@ -100,10 +103,13 @@ export function createPeople(deps: PeopleDeps) {
     return { value: await signedIn(person), cookies };
   }
 
-  /** Extends the session and its cookie, at most once a day. */
+  /** Extends the session and its cookie, at most once a day, and signs the cookie anew after a replacement of the secret. */
   async function renew(live: LiveSession, visitor: Visitor): Promise<string[]> {
-    if (live.endsInMs > sessionMs - dayMs || !(await renewSession(sql, live.id, sessionMs))) return [];
-    return [sessionCookie(cookieValue(visitor.cookie, cookieName) ?? "", cookieName, sessionMs / 1000)];
+    const token = tokenOf(visitor.cookie);
+    if (token === undefined) return [];
+    const isFresh = live.endsInMs > sessionMs - dayMs && readSessionToken(visitor.cookie, cookieName, [cookieSecret()]);
+    if (isFresh || !(await renewSession(sql, live.id, sessionMs))) return [];
+    return [sessionCookie(signToken(token, cookieSecret()), cookieName, sessionMs / 1000)];
   }
 
   return {
@@ -168,7 +174,7 @@ export function createPeople(deps: PeopleDeps) {
     },
 
     async signOut(visitor: Visitor): Promise<Answer<undefined>> {
-      const token = readSessionToken(visitor.cookie, cookieName, secret);
+      const token = tokenOf(visitor.cookie);
       if (token !== undefined) await endSession(sql, token);
       return { value: undefined, cookies: [sessionCookie("", cookieName, 0)] };
     },
@@ -179,8 +185,7 @@ export function createPeople(deps: PeopleDeps) {
       visitor: Visitor,
     ): Promise<Answer<SignedIn>> {
       const live = await requireSession(visitor);
-      const problems = judgePassword(input.newPassword, "newPassword");
-      if (problems.length > 0) throw invalid(problems);
+      await requireGoodPassword(input.newPassword, live.email);
       passwordChanges.check(live.personId, performance.now());
       passwordChanges.take(live.personId, performance.now());
       const person = await checkPassword(live.email, input.currentPassword, visitor);
@@ -195,9 +200,9 @@ export function createPeople(deps: PeopleDeps) {
     requestReset: (email: string, visitor: Visitor) => resets.request(email, visitor.address),
 
     async resetPassword(input: { token: string; newPassword: string }, visitor: Visitor): Promise<void> {
-      if (!looksLikeToken(input.token) || (await findLink(sql, input.token))?.kind !== "reset") throw invalidLink();
-      const problems = judgePassword(input.newPassword, "newPassword");
-      if (problems.length > 0) throw invalid(problems);
+      const link = looksLikeToken(input.token) ? await findLink(sql, input.token) : undefined;
+      if (link?.kind !== "reset") throw invalidLink();
+      await requireGoodPassword(input.newPassword, link.email);
       const passwordHash = await hash(input.newPassword, visitor);
       if (!(await resetPassword(sql, { token: input.token, passwordHash }))) throw invalidLink();
     },
@@ -218,6 +223,11 @@ export function createPeople(deps: PeopleDeps) {
       return { id: joined.workspaceId, name: invitation.workspaceName, role: joined.role };
     },
   };
+}
+
+async function requireGoodPassword(newPassword: string, email: string): Promise<void> {
+  const problems = await judgePassword(newPassword, { field: "newPassword", email });
+  if (problems.length > 0) throw invalid(problems);
 }
 
 export function signedOut(): Problem {

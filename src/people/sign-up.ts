@@ -30,7 +30,7 @@ export type SignUpInput = { email: string; name: string; password: string; token
 
 export type SignUpDeps = {
   sql: Sql;
-  secrets: Pick<Secrets, "mac">;
+  secrets: Pick<Secrets, "isMac">;
   mode: SignUpMode;
   mail: AccountMail;
   hashTurns: HashTurns;
@@ -76,18 +76,19 @@ export function createSignUp(deps: SignUpDeps) {
   }
 
   async function addByToken(input: SignUpInput, address: string): Promise<Person> {
-    const problems = judge(input);
     if (!looksLikeToken(input.token)) throw invalidLink();
     if (isFirstToken(deps.secrets, input.token)) {
       if (mode === "closed" || (await hasPeople(sql))) throw invalidLink();
       const email = readEmail(input.email);
-      if (!email) problems.unshift(invalidEmail);
-      if (!email || problems.length > 0) throw invalid(problems);
+      const problems = await judge(input, email);
+      if (!email || problems.length > 0) throw invalid(email ? problems : [invalidEmail, ...problems]);
       return await addFirst(email, input, address);
     }
     const invitation = await findInvitation(sql, input.token, mode);
     if (invitation && !invitation.mayCreateAccount) throw proofRequired();
-    if (!invitation && !(await isSignUpLink(input.token))) throw invalidLink();
+    const email = invitation?.email ?? (await emailOfLink(input.token));
+    if (email === undefined) throw invalidLink();
+    const problems = await judge(input, email);
     if (problems.length > 0) throw invalid(problems);
     const person = await prepare(input, address);
     return requireAdded(
@@ -97,9 +98,10 @@ export function createSignUp(deps: SignUpDeps) {
     );
   }
 
-  /** A link from a time of open sign-up is invalid once sign-up is closed. */
-  async function isSignUpLink(token: string): Promise<boolean> {
-    return mode === "open" && (await findLink(sql, token))?.kind === "sign_up";
+  /** The address of a sign-up link. A link from a time of open sign-up is invalid once sign-up is closed. */
+  async function emailOfLink(token: string): Promise<string | undefined> {
+    const link = mode === "open" ? await findLink(sql, token) : undefined;
+    return link?.kind === "sign_up" ? link.email : undefined;
   }
 
   async function addFirst(email: string, input: SignUpInput, address: string): Promise<Person> {
@@ -123,8 +125,8 @@ export function createSignUp(deps: SignUpDeps) {
   return { signUpOptions, signUp };
 }
 
-function judge({ name, password }: SignUpInput): Violation[] {
-  return [...judgeName(name.trim()), ...judgePassword(password, "password")];
+async function judge({ name, password }: SignUpInput, email: string | undefined): Promise<Violation[]> {
+  return [...judgeName(name.trim()), ...(await judgePassword(password, { field: "password", email }))];
 }
 
 /** The holder of the link has proved the address, or is trusted by the operator, and so may hear that it has an account. */

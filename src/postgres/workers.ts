@@ -26,13 +26,29 @@ export async function registerWorker(
     version: string;
     /** The schema version that the program ships. */
     schemaVersion?: number;
+    /** The ids of the secrets that the program holds, the active one first. */
+    secretKeys?: readonly string[];
   },
 ): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
-    insert into workers (host, pid, roles, version, schema_version, beat_at)
-    values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}, ${worker.schemaVersion ?? null}, service_time())
+    insert into workers (host, pid, roles, version, schema_version, secret_keys, beat_at)
+    values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}, ${worker.schemaVersion ?? null},
+      ${worker.secretKeys ?? null}::text[], service_time())
     returning id`;
   return row!.id;
+}
+
+/** Called when the secrets of a program have changed. */
+export async function noteSecretKeys(sql: Sql, workerIds: readonly number[], keys: readonly string[]): Promise<void> {
+  await sql`update workers set secret_keys = ${keys}::text[] where id = any(${workerIds}::int[])`;
+}
+
+/** A live worker; `secretKeys` is null for one of an earlier release. */
+export type LiveWorker = { host: string; pid: number; version: string; secretKeys: string[] | null };
+
+export async function listLiveWorkers(sql: Sql): Promise<LiveWorker[]> {
+  return await sql<LiveWorker[]>`
+    select host, pid, version, secret_keys as "secretKeys" from workers where ${isAlive(sql)} order by host, pid, id`;
 }
 
 export async function forgetWorker(sql: Sql, workerId: number): Promise<void> {

@@ -103,6 +103,11 @@ test("the person changes the password, signs out, and signs in on the page that 
   await page.getByRole("textbox", { name: "New password" }).fill(`${password} again`);
   await page.getByRole("button", { name: "Change password" }).click();
   await page.getByText("Is not your password").waitFor();
+  await page.getByRole("textbox", { name: "New password" }).fill("Password123!");
+  await page.getByRole("button", { name: "Change password" }).click();
+  await page.getByText("Is too common, so it is guessed first").waitFor();
+  await inspect(page, "account-common-password");
+  await page.getByRole("textbox", { name: "New password" }).fill(`${password} again`);
   await page.getByRole("textbox", { name: "Current password" }).fill(password);
   await page.getByRole("button", { name: "Change password" }).click();
   await page.getByText("Password changed.").waitFor();

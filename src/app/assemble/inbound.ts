@@ -65,7 +65,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
   const { config, log, clock, wake, store } = deps;
   const { sql } = store;
   const { nowMs } = clock;
-  const returnPathKey = store.secrets.derive("return path v1");
+  const returnPathKeys = () => store.secrets.keys("return path v1");
   const { hostname, zone } = config;
   const postmasterOf = createPostmaster({ workspaceId: deps.workspaceId, hostname, zone });
   const onEvent = () => wake.notify("events");
@@ -76,12 +76,12 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     reader: deps.reader,
     onEvent,
     hasRoom: createInboundQuota({ sql, quotas: deps.quotas }),
-    findAddressee: createAddressees({ sql, zone: config.zone, returnPathKey, postmasterOf }),
+    findAddressee: createAddressees({ sql, zone: config.zone, returnPathKeys, postmasterOf }),
     reports: createReports({
       sql,
       log,
       nowMs,
-      returnPathKey,
+      returnPathKeys,
       onEvent,
       onUnattributed: (kind, listed) => deps.metrics.unattributedReports.inc({ kind, listed: String(listed) }),
     }),

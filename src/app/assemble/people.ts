@@ -77,6 +77,13 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
   const { quotas } = wiring;
   const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mode: config.signup, mail, quotas });
   const signUpIsOpen = config.signup === "open";
+  /** Writes the file again when the secret was replaced. */
+  async function writeLink(): Promise<FirstSignUp | undefined> {
+    if (config.signup === "closed" || (await people.hasPeople())) return void (await removeLink());
+    const link = linkTo(base(), "first", firstToken(secrets));
+    await writePrivate(linkFile, `${link}\n`);
+    return { link, file: linkFile };
+  }
   return {
     mail: system,
     service: createWorkspaceService({ sql, clock, invitations, quotas, signUpIsOpen, mostOwned }),
@@ -88,10 +95,9 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
         const problem = await system.problem();
         if (problem) log.warn(`POSTHORN_SIGNUP is open, but sign-up stays closed: ${problem}`);
       }
-      if (config.signup === "closed" || (await people.hasPeople())) return void (await removeLink());
-      const link = linkTo(base(), "first", firstToken(secrets));
-      await writePrivate(linkFile, `${link}\n`);
-      return { link, file: linkFile };
+      const rewrite = () => writeLink().catch((error) => log.warn({ err: error }, `cannot write ${linkFile}`));
+      secrets.onChange(() => void rewrite());
+      return await writeLink();
     },
     stop: mail.stop,
   };

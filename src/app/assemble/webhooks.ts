@@ -56,7 +56,16 @@ export function createWebhooks(deps: WebhookDeps): Webhooks {
 
   const settler = createWebhookSettler(sql, { disableAfterMs, onDisabled: () => wake.notify("events") });
   // A separate worker: a loop that loses track of a lease gives up its worker id, which must not end the delivery loop's leases.
-  const heartbeat = createHeartbeat({ sql, log, clock, roles: ["webhooks"], version, schemaVersion, alone: false });
+  const heartbeat = createHeartbeat({
+    sql,
+    log,
+    clock,
+    roles: ["webhooks"],
+    version,
+    schemaVersion,
+    alone: false,
+    secretKeys: secrets.ids,
+  });
   const loop = createWebhookLoop({
     sql,
     log,

@@ -145,7 +145,8 @@ async function refuseExisting(folder: string): Promise<void> {
 /** Copies the small files of the data directory that exist, and returns their names. */
 async function copySmallFiles(from: string, to: string): Promise<string[]> {
   const kept: string[] = [];
-  for (const name of ["secret", "first-key"]) {
+  // The secret before the previous one: see findSecrets.
+  for (const name of ["secret", "secret.previous", "first-key"]) {
     const text = await readFile(join(from, name), "utf8").catch(() => undefined);
     if (text === undefined) continue;
     await writePrivate(join(to, name), text);

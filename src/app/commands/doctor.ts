@@ -6,13 +6,14 @@ import { clockCheck, databaseChecks, diskChecks } from "./doctor/machine.ts";
 import { certificateChecks, delegationChecks, outboundCheck, ptrChecks } from "./doctor/network.ts";
 import { portChecks } from "./doctor/ports.ts";
 import { receiverChecks } from "./doctor/receivers.ts";
+import { secretChecks } from "./doctor/secret.ts";
 import { settingsChecks } from "./doctor/settings.ts";
 import { signUpChecks } from "./doctor/sign-up.ts";
 
 export const doctor: Command = {
   name: "doctor",
   summary:
-    "Check settings, ports, database, disk, clock, DNS, PTR, TLS, outbound SMTP and receivers; exit code 1 if a check fails.",
+    "Check settings, ports, database, secret, disk, clock, DNS, PTR, TLS, outbound SMTP and receivers; exit code 1 if a check fails.",
   options: {
     probe: {
       type: "string",
@@ -38,6 +39,7 @@ export const doctor: Command = {
         ["settings", async () => settingsChecks(config)],
         ["disk", () => diskChecks(config)],
         ["database", () => databaseChecks(config)],
+        ["secret", () => secretChecks(config)],
         ["sign-up", () => signUpChecks(config)],
         ["clock", () => clockCheck()],
         ["ports", () => portChecks(config)],

@@ -87,6 +87,11 @@ export async function endSession(sql: Sql, token: string): Promise<void> {
   await sql`delete from people_sessions where token = ${token}`;
 }
 
+/** Ends every session of every person. */
+export async function endAllSessions(sql: Sql): Promise<void> {
+  await sql`delete from people_sessions`;
+}
+
 /** Keeps one session and the newest others of a person (index people_sessions_by_person). Ids grow with the database's clock, so after a
  * jump of that clock the kept session need not be among the newest. */
 export async function endOldSessions(

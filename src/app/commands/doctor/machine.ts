@@ -42,7 +42,7 @@ export async function diskChecks({ dataDir }: Config): Promise<Finding[]> {
         : { fix: "Free some space, or keep content for fewer days: POSTHORN_CONTENT_DAYS." }),
     },
   ];
-  for (const name of ["secret", "first-key", "first-sign-up", "postgres.json"]) {
+  for (const name of ["secret", "secret.previous", "first-key", "first-sign-up", "postgres.json"]) {
     const mode = (await stat(join(dataDir, name)).catch(() => undefined))?.mode ?? 0;
     if ((mode & 0o077) !== 0)
       found.push({
