@@ -1,6 +1,8 @@
 /** Replaces the secret of the database while programs run: makes the new secret the active one, seals everything anew, and notes until when
  * tokens of the old one live. Every step can be repeated, so a killed run continues with the next one. Called by posthorn secret rotate. */
+
 import { setTimeout as delay } from "node:timers/promises";
+import { commandLine, record } from "../audit/record.ts";
 import { Problem } from "../ops/problem.ts";
 import { endAllSessions, sessionMs } from "../people/store/sessions.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -89,7 +91,10 @@ async function begin(deps: ReplaceDeps): Promise<void> {
     if (missing.length > 0) throw notOnNodes(missing, withoutNew(config));
     const change = { from: verdict.use.active, to, revoke: deps.revoke, earlier: state.replacement };
     await beginReplacement(tx, change);
-    if (deps.revoke) await endAllSessions(tx);
+    await record(tx, commandLine, { action: "secret.replaced" });
+    if (!deps.revoke) return;
+    await record(tx, commandLine, { action: "secret.revoked" });
+    await endAllSessions(tx);
   });
   await follow(deps);
 }
@@ -115,6 +120,7 @@ async function revoke(deps: ReplaceDeps): Promise<void> {
   if (replacement?.revokedAt !== undefined) return;
   await sql.begin(async (tx) => {
     await noteReplacement(tx, secrets.held()[0]!.id, "revokedAt");
+    await record(tx, commandLine, { action: "secret.revoked" });
     await endAllSessions(tx);
   });
 }
