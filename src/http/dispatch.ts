@@ -11,7 +11,7 @@ import type { Metrics } from "../ops/metrics.ts";
 import type { LoopShare } from "../shares/loop-share.ts";
 import { writeAnswer } from "./answer-body.ts";
 import { createStreamWriter } from "./answer-stream.ts";
-import { clientSite } from "./client-address.ts";
+import { clientSite, exactAddress } from "./client-address.ts";
 import { explainBadRequest, refuseUnknownMethod } from "./errors.ts";
 import type { ForwardedShares } from "./forwarded.ts";
 import { withLargeFields } from "./large-fields.ts";
@@ -25,7 +25,7 @@ import {
   closeAfterUnreadBody,
   dropRest,
 } from "./request-body.ts";
-import { deadlineKey, onClosedKey, requestIdKey, siteKey } from "./router.ts";
+import { addressKey, deadlineKey, onClosedKey, requestIdKey, siteKey } from "./router.ts";
 import type { SafeHeaders } from "./safe-headers.ts";
 import type { Listener, Request, Response } from "./server.ts";
 import { streamOutputKey } from "./stream-output.ts";
@@ -154,6 +154,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
       const values = createContextValues().set(requestIdKey, requestId).set(bodyReservationKey, reservation);
       values.set(deadlineKey, deadlineMs).set(onClosedKey, onClosed(response));
       values.set(siteKey, () => clientSite(request, deps.trustedProxies));
+      values.set(addressKey, () => exactAddress(request, deps.trustedProxies));
       if (stream) values.set(streamOutputKey, stream.output);
       const received = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
       const onLate = () => deps.metrics.requests.inc({ method, code: "deadline_exceeded" });

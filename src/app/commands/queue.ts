@@ -114,7 +114,7 @@ async function withQueue(
     const wake = createWake({ sql, log: silentLog() });
     const { handlers } = createQueueService({ sql, wake, clock });
     const call: Call = {
-      caller: { workspaceId, keyId: "", permission: "full", domain: undefined, test: false },
+      caller: { workspaceId, keyId: "", permission: "full", test: false },
       requestId: "",
       cancellation: new CallCancellation(),
       timeLeftMs: () => undefined,
