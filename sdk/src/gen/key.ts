@@ -29,8 +29,8 @@ export interface Key {
   allowedRecipients: string[];
   /** The client addresses that the key may be used from, in CIDR notation. Empty: any address. */
   allowedAddresses: string[];
-  /** When the key expires. Absent: never. */
-  expiresAt: string;
+  /** When the key expires. Absent for a key that does not expire. */
+  expiresAt?: string;
   /** The client address of the last use. Empty when the key was never used, or not since an upgrade from an earlier version. */
   lastUsedAddress: string;
   /** Who created the key. Absent for keys of the command line and of earlier versions. */
@@ -53,8 +53,8 @@ export interface KeyMaker {
 export interface CreateKeyRequest {
   /** Display name, up to 100 characters. Required. */
   name: string;
-  /** What the key may do. Required, unless `scopes` is given. */
-  permission: KeyPermission;
+  /** What the key may do. A key needs this or `scopes`. */
+  permission?: KeyPermission;
   /** The only domain that a key with send permission may send from. Optional. `domains` allows several. */
   domain?: string;
   /** True: create a test key, `ph_test_...`. Default false. */

@@ -116,7 +116,7 @@ export type Key = Message<"v1.Key"> & {
   allowedAddresses: string[];
 
   /**
-   * When the key expires. Absent: never.
+   * When the key expires. Absent for a key that does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 14;
    */
@@ -200,7 +200,7 @@ export type CreateKeyRequest = Message<"v1.CreateKeyRequest"> & {
   name: string;
 
   /**
-   * What the key may do. Required, unless `scopes` is given.
+   * What the key may do. A key needs this or `scopes`.
    *
    * @generated from field: v1.KeyPermission permission = 2;
    */
