@@ -1,6 +1,9 @@
 /** posthorn keys: limits, expiry, update, rotation and the list, on a running program. */
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { blocksOf, root } from "../harness/pages.ts";
 import { operate, tryOperate } from "../harness/quotas.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
 
@@ -56,6 +59,19 @@ test("a key is created with limits, changed, rotated and listed", async () => {
   const table = await operate(testbed, "keys", "list");
   assert.match(table, /^ID +PREFIX +PERMISSION +KIND +STATE +LAST USED +EXPIRES +MADE BY +NAME$/m);
   assert.match(table, /send,stats +live +revoked .*renamed$/m);
+});
+
+test("the commands of docs/keys.md work", async () => {
+  const text = await readFile(join(root, "docs/keys.md"), "utf8");
+  const lines = blocksOf(text).map((block) => block.text.replaceAll("\\\n", " ").trim());
+  assert.equal(lines.length, 3);
+  for (const line of lines) {
+    const words = [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c!);
+    assert.deepEqual(words.splice(0, 2), ["npx", "posthorn"]);
+    const newest = (await list())[0]!.id;
+    const secret = await operate(testbed, ...words.map((word) => (word.startsWith("key_") ? newest : word)));
+    assert.match(secret, /^ph_\w+\n$/, line);
+  }
 });
 
 test("the list shows the key that made a key", async () => {
