@@ -113,6 +113,41 @@ test("the list shows the maker, the last use, limits and what is expired or expi
   await inspect(page, "keys-limits");
 });
 
+test("a key is edited: limits are added and removed, and the end stays or changes", {
+  skip: withoutBrowser,
+}, async () => {
+  const expiresAt = "2030-01-31T09:00:00Z";
+  const id = await create({ name: "edited", allowedRecipients: ["qa@there.test"], expiresAt });
+  const find = async () => (await keys()).find((key) => key.id === id)!;
+  const edit = async () => {
+    await page.goto("/keys");
+    await page.getByRole("button", { name: "Edit edited", exact: true }).click();
+  };
+  await edit();
+  await dialog().getByLabel("Recipients").fill("");
+  await dialog().getByLabel("Client addresses").fill("192.0.2.0/24");
+  await inspect(page, "keys-edit");
+  await inDialog("Save changes").click();
+  await settled(page, /edited[\s\S]*Works only from: 192\.0\.2\.0\/24/);
+  const changed = await find();
+  assert.deepEqual(
+    [changed.allowedRecipients, changed.allowedAddresses, changed.expiresAt],
+    [[], ["192.0.2.0/24"], expiresAt],
+  );
+  await edit();
+  await dialog().getByLabel("Expires").selectOption("");
+  await dialog().getByLabel("Client addresses").fill("nonsense");
+  await inDialog("Save changes").click();
+  await dialog()
+    .getByText(/"nonsense": is not an address or a range/)
+    .waitFor();
+  await dialog().getByLabel("Client addresses").fill("");
+  await inDialog("Save changes").click();
+  await dialog().waitFor({ state: "detached" });
+  const again = await find();
+  assert.deepEqual([again.allowedAddresses, again.expiresAt], [[], undefined]);
+});
+
 test("a key is rotated with an overlap, and its new secret is shown once", { skip: withoutBrowser }, async () => {
   const old = await create({ name: "shop", domains: ["sender.test"] });
   await page.goto("/keys");

@@ -8,7 +8,8 @@ import { invalidate } from "../api/query-client.ts";
 import { Form, formErrors, TextField } from "../parts/form.tsx";
 import { SecretOnce } from "../parts/secret-once.tsx";
 import { LimitFields, limitsOnWire, noLimits } from "./limit-fields.tsx";
-import { permissions, scopes } from "./permissions.ts";
+import { permissions } from "./permissions.ts";
+import { ScopeField } from "./scope-field.tsx";
 
 export function CreateKey({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   return (
@@ -70,20 +71,7 @@ function KeyForm({ onCreated, onCancel }: { onCreated: (secret: string) => void;
           ))}
         </Stack>
       </Radio.Group>
-      {isScoped && (
-        <Checkbox.Group
-          label="Scopes"
-          value={chosen.map(String)}
-          onChange={(values) => setChosen(values.map((value) => Number(value) as KeyScope))}
-          error={scopeError}
-        >
-          <Stack gap="xs" mt="xs">
-            {scopes.map(({ value, name, meaning }) => (
-              <Checkbox key={value} value={String(value)} label={name} description={meaning} />
-            ))}
-          </Stack>
-        </Checkbox.Group>
-      )}
+      {isScoped && <ScopeField value={chosen} onChange={setChosen} error={scopeError} />}
       <LimitFields
         value={limits}
         onChange={(part) => setLimits({ ...limits, ...part })}

@@ -1,4 +1,4 @@
-/** One key in the list: permission, limits, maker, last use and end, and buttons to rotate and revoke it. */
+/** One key in the list: permission, limits, maker, last use and end, and buttons to edit, rotate and revoke it. */
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Badge, Button, Card, Code, Group, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
@@ -6,16 +6,13 @@ import { type Key, KeyMakerKind } from "../../../src/gen/v1/key_pb.ts";
 import { isOwnKey } from "../api/session.ts";
 import { Time, useNow } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
-import { permissionOf, scopeName } from "./permissions.ts";
-
-/** The key of this setting is replaced by changing the setting. */
-const configuredKeyName = "POSTHORN_API_KEY";
+import { configuredKeyName, permissionOf, scopeName } from "./permissions.ts";
 
 /** When the owners get the first reminder. */
 const warnMs = 7 * 86_400_000;
 
-export function KeyCard(props: { subject: Key; onRotate: () => void; onRevoke: () => void }) {
-  const { subject, onRotate, onRevoke } = props;
+export function KeyCard(props: { subject: Key; onEdit: () => void; onRotate: () => void; onRevoke: () => void }) {
+  const { subject, onEdit, onRotate, onRevoke } = props;
   const permission = permissionOf(subject.permission);
   const isRevoked = subject.revokedAt !== undefined;
   const nowMs = useNow().getTime();
@@ -68,6 +65,9 @@ export function KeyCard(props: { subject: Key; onRotate: () => void; onRevoke: (
         {!isRevoked && (
           <WriteOnly>
             <Group gap="xs">
+              <Button variant="default" size="xs" onClick={onEdit} aria-label={`Edit ${subject.name}`}>
+                Edit
+              </Button>
               {!isOver && subject.name !== configuredKeyName && (
                 <Button variant="default" size="xs" onClick={onRotate} aria-label={`Rotate ${subject.name}`}>
                   Rotate

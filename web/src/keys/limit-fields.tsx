@@ -1,11 +1,14 @@
-/** The fields of a new key that limit it: its end, and behind a button the domains, recipients and client addresses. */
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+/** The fields of a key that limit it: its end, and behind a button the domains, recipients and client addresses. */
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Button, Collapse, Group, NativeSelect, Stack, Textarea } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
+import type { Key } from "../../../src/gen/v1/key_pb.ts";
 import { TextField } from "../parts/form.tsx";
 
 const dayMs = 86_400_000;
+
+const dateFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 const ends = [
   { value: "", label: "Never" },
@@ -16,7 +19,7 @@ const ends = [
 ];
 
 export interface Limits {
-  /** Days from now, `date`, or empty for never. */
+  /** Days from now, `date`, `keep` for the end that the key has, or empty for never. */
   end: string;
   /** A day as YYYY-MM-DD, for `date`. */
   date: string;
@@ -38,8 +41,31 @@ export function limitsOnWire({ end, date, domains, recipients, addresses }: Limi
   };
 }
 
+export function limitsOf({ expiresAt, domains, allowedRecipients, allowedAddresses }: Key): Limits {
+  return {
+    end: expiresAt ? "keep" : "",
+    date: "",
+    domains: domains.join("\n"),
+    recipients: allowedRecipients.join("\n"),
+    addresses: allowedAddresses.join("\n"),
+  };
+}
+
+/** The fields of UpdateKey, in which an empty list would mean no change. */
+export function changeOnWire(limits: Limits, canSend: boolean) {
+  const { expiresAt, domains, allowedRecipients, allowedAddresses } = limitsOnWire(limits, canSend);
+  const orAny = (entries: string[]) => (entries.length > 0 ? entries : ["*"]);
+  return {
+    expiresAt,
+    neverExpires: limits.end === "",
+    domains: orAny(domains),
+    allowedRecipients: orAny(allowedRecipients),
+    allowedAddresses: orAny(allowedAddresses),
+  };
+}
+
 function endOf(end: string, date: string) {
-  if (end === "") return undefined;
+  if (end === "" || end === "keep") return undefined;
   // The end of the day in the person's own time zone.
   const at = end === "date" ? new Date(`${date}T23:59:59`) : new Date(Date.now() + Number(end) * dayMs);
   return timestampFromDate(at);
@@ -55,18 +81,24 @@ export function LimitFields(props: {
   /** Error messages by field of the request. */
   errors: Record<string, string>;
   canSend: boolean;
+  /** The key that is changed; undefined for a new one. */
+  subject?: Key;
 }) {
-  const { value, onChange, errors, canSend } = props;
+  const { value, onChange, errors, canSend, subject } = props;
   const listError = (field: string) => Object.entries(errors).find(([name]) => name.replace(/\[.*/, "") === field)?.[1];
-  const [isOpened, expansion] = useDisclosure(false);
+  const [isOpened, expansion] = useDisclosure(Boolean(value.domains || value.recipients || value.addresses));
   const isExpanded = isOpened || ["domains", "allowedRecipients", "allowedAddresses"].some((name) => listError(name));
   const [tomorrow] = useState(() => new Date(Date.now() + dayMs).toISOString().slice(0, 10));
+  const kept = subject?.expiresAt && {
+    value: "keep",
+    label: `${dateFormat.format(timestampDate(subject.expiresAt))} (unchanged)`,
+  };
   return (
     <Stack gap="sm">
       <Group align="flex-end" grow>
         <NativeSelect
           label="Expires"
-          data={ends}
+          data={kept ? [kept, ...ends] : ends}
           value={value.end}
           onChange={(event) => onChange({ end: event.currentTarget.value })}
           error={value.end === "date" ? undefined : errors.expiresAt}

@@ -1,6 +1,9 @@
 /** Labels and descriptions of the permissions and scopes of a key. */
 import { KeyPermission, KeyScope } from "../../../src/gen/v1/options_pb.ts";
 
+/** The key of this setting keeps its name, and is replaced by changing the setting. */
+export const configuredKeyName = "POSTHORN_API_KEY";
+
 export interface Permission {
   value: KeyPermission;
   name: string;
