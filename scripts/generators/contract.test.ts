@@ -37,6 +37,35 @@ test("a read key can call every reading method except those that return message 
   assert.deepEqual(allowing("KEY_PERMISSION_READ"), reads);
 });
 
+test("every method that a key may call has a scope, and each service has its own", () => {
+  const scopeOf: Record<string, string[]> = {
+    DomainService: ["DOMAINS"],
+    InboundService: ["INBOUND"],
+    KeyService: ["MANAGE"],
+    QueueService: ["MANAGE"],
+    StatsService: ["STATS"],
+    SuppressionService: ["SUPPRESSIONS"],
+    WebhookService: ["WEBHOOKS"],
+    WorkspaceService: ["MANAGE"],
+    "EmailService.SendEmail": ["SEND"],
+    "EmailService.SendEmailBatch": ["SEND"],
+    "EmailService.GetEmail": ["SEND", "EMAILS"],
+    "EmailService.ListEmails": ["EMAILS"],
+    "EmailService.CancelEmail": ["EMAILS"],
+    "EmailService.GetEmailContent": ["EMAILS"],
+    "EmailService.ListEvents": ["EVENTS"],
+    "EmailService.StreamEvents": ["EVENTS"],
+  };
+  for (const [name, { permissions, scopes }] of policyOf) {
+    const expected = permissions.length === 0 ? [] : (scopeOf[name] ?? scopeOf[name.split(".")[0]!]);
+    assert.deepEqual(
+      scopes,
+      expected?.map((scope) => `KEY_SCOPE_${scope}`),
+      name,
+    );
+  }
+});
+
 test("lists are paged by token, except domains and events", () => {
   for (const method of methods.filter(({ name }) => name.startsWith("List"))) {
     const request = method.input.fields.map((field) => field.jsonName);

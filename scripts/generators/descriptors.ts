@@ -31,6 +31,7 @@ export interface Contract {
 
 export interface Policy {
   permissions: string[];
+  scopes: string[];
   ownerOnly: boolean;
   planned: boolean;
 }

@@ -4,7 +4,7 @@ import { codeFromString, codeToHttpStatus } from "@connectrpc/connect/protocol-c
 import { type Contract, readContract } from "./descriptors.ts";
 import { readExample, requestPath } from "./examples.ts";
 import { errorSchemas, messageSchemas, refTo } from "./openapi-schemas.ts";
-import { methodText, permissionText } from "./reference-service.ts";
+import { methodText, permissionText, scopeText } from "./reference-service.ts";
 import { paragraphs } from "./text.ts";
 
 export const name = "OpenAPI file";
@@ -59,7 +59,7 @@ function tag(contract: Contract, service: DescService): JsonObject {
 function operation(contract: Contract, method: DescMethod, example: JsonValue): JsonObject {
   const { text } = methodText(contract, method);
   const policy = contract.policy(method);
-  const notes = [paragraphs(text), `Permission: ${permissionText(policy)}.`];
+  const notes = [paragraphs(text), `Permission: ${permissionText(policy)}${scopeText(policy)}.`];
   if (policy.planned) notes.push("Planned: this version answers `unimplemented`.");
   const sends = method.name.startsWith("SendEmail");
   return {

@@ -108,7 +108,7 @@ const meanings: Record<Code, string> = {
   [Code.Internal]: "An error in the service. Its log has the details under the request id.",
   [Code.Unavailable]: "The service is temporarily unavailable. Retry with the same idempotency key.",
   [Code.DataLoss]: "Stored data is damaged.",
-  [Code.Unauthenticated]: "The key is missing, malformed, unknown or revoked.",
+  [Code.Unauthenticated]: "The key is missing, malformed, unknown, revoked or expired.",
 };
 
 const everyMethod: [Code, string][] = [
@@ -116,8 +116,14 @@ const everyMethod: [Code, string][] = [
     Code.InvalidArgument,
     "The body is not valid JSON, a field has the wrong type, an enum value or a timestamp is not valid, or `Connect-Protocol-Version: 1` is missing.",
   ],
-  [Code.Unauthenticated, "The API key is missing, malformed, unknown or revoked. All four return the same error."],
-  [Code.PermissionDenied, "The key's permission does not allow the method."],
+  [
+    Code.Unauthenticated,
+    "The API key is missing, malformed, unknown or revoked. All four return the same error. The error of an expired key says when it expired.",
+  ],
+  [
+    Code.PermissionDenied,
+    "The key's permission or scopes do not allow the method, or the key may not be used from this address.",
+  ],
   [
     Code.ResourceExhausted,
     "The rate limit of the workspace or its share of a resource is used up: calls in progress, memory for large bodies or answers, database connections, connections of one address. Such an error has a `google.rpc.RetryInfo` detail and a `Retry-After` header. Or the body is over 64 MiB, which a retry does not change.",

@@ -42,7 +42,7 @@ function methodSections(contract: Contract, method: DescMethod, example: JsonVal
     `## ${method.name}`,
     prose(text),
     ...(policy.planned ? [planned] : []),
-    `\`POST /${method.parent.typeName}/${method.name}\` · permission: ${permissionText(policy)}`,
+    `\`POST /${method.parent.typeName}/${method.name}\` · permission: ${permissionText(policy)}${scopeText(policy)}`,
     "**Request**",
     fieldTable(contract, method.input, page),
     method.methodKind === "server_streaming" ? "**Response**, a stream of messages" : "**Response**",
@@ -80,6 +80,12 @@ export function permissionText(policy: Policy): string {
   const words = policy.permissions.map((permission) => permission.replace("KEY_PERMISSION_", "").toLowerCase());
   if (words.length === 0) return "signed-in people only";
   return words.join(", ") + (policy.ownerOnly ? " (people: owner)" : "");
+}
+
+/** The scopes of keys without a permission, after the permissions. Empty where no key may call the method. */
+export function scopeText(policy: Policy): string {
+  const words = policy.scopes.map((scope) => scope.replace("KEY_SCOPE_", "").toLowerCase());
+  return words.length === 0 ? "" : ` · scope: ${words.join(" or ")}`;
 }
 
 function firstSentence(text: string): string {

@@ -64,7 +64,7 @@ function overviewPage(contract: Contract): string {
         }),
     ),
     prose(
-      "The permission is that of the API key, see [KeyPermission](key.md#keypermission). See also [events](events.md) and [errors](errors.md).",
+      "The permission is that of the API key, see [KeyPermission](key.md#keypermission). A key with scopes needs one of those that each method names, see [KeyScope](key.md#keyscope). See also [events](events.md) and [errors](errors.md).",
     ),
   ].join("\n\n");
 }

@@ -21,7 +21,7 @@ export type * from "./gen/options.ts";
 export type * from "./gen/suppression.ts";
 export type * from "./gen/webhook.ts";
 export type { EventHandlers, EventOf, EventType } from "./handlers.ts";
-export type { CreateKey } from "./keys.ts";
+export type { CreateKey, KeyScopeName, UpdateKey } from "./keys.ts";
 export type { List } from "./list.ts";
 export type { CallOptions, PosthornOptions } from "./settings.ts";
 export {

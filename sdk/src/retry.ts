@@ -24,6 +24,7 @@ const repeatable: ReadonlySet<MethodName> = new Set<MethodName>([
   "InboundService/ListInbound",
   "KeyService/ListKeys",
   "KeyService/RevokeKey",
+  "KeyService/UpdateKey",
   "SuppressionService/AddSuppression",
   "SuppressionService/ExportSuppressions",
   "SuppressionService/ListSuppressions",

@@ -36,6 +36,27 @@ test("keys are created, listed across pages, used and revoked", async () => {
   assert.equal((await rejection<PosthornError>(reader.keys.list())).code, "unauthenticated");
 });
 
+test("keys have scopes and limits, and are changed and rotated", async () => {
+  const expiresAt = new Date(Date.now() + 86_400_000);
+  const limits = { allowedRecipients: ["*.staging.test"], allowedAddresses: ["127.0.0.1", "::1"], expiresAt };
+  const { key, secret } = await posthorn.keys.create({ name: "staging", scopes: ["send", "stats"], ...limits });
+  assert.deepEqual([key.permission, key.scopes], ["KEY_PERMISSION_UNSPECIFIED", ["KEY_SCOPE_SEND", "KEY_SCOPE_STATS"]]);
+  assert.equal(new Date(key.expiresAt!).getTime(), expiresAt.getTime());
+  const staging = new Posthorn({ apiKey: secret, baseUrl: program.url });
+  assert.equal((await rejection<PosthornError>(staging.keys.list())).code, "permission_denied");
+  const changed = await posthorn.keys.update(key.id, {
+    scopes: ["manage", "send"],
+    neverExpires: true,
+    name: "renamed",
+  });
+  assert.deepEqual([changed.key.name, changed.key.expiresAt], ["renamed", undefined]);
+  await staging.keys.list();
+  const rotated = await posthorn.keys.rotate(key.id, { overlapSeconds: 0 });
+  assert.equal(rotated.key.rotatedFrom, key.id);
+  assert.equal((await rejection<PosthornError>(staging.keys.list())).code, "unauthenticated");
+  await new Posthorn({ apiKey: rotated.secret, baseUrl: program.url }).keys.list();
+});
+
 test("an error names every invalid field and has the request id from the server's log", async () => {
   const error = await rejection<PosthornError>(
     posthorn.keys.create({ name: "", permission: "KEY_PERMISSION_UNSPECIFIED" }),

@@ -27,6 +27,7 @@ import { createHttp } from "../http/server.ts";
 import { createUnaryCalls } from "../http/unary-json.ts";
 import { createInboundService } from "../inbound/service.ts";
 import { createAuthenticator } from "../keys/authenticate.ts";
+import { createKeyReminders } from "../keys/reminders.ts";
 import { createKeyService } from "../keys/service.ts";
 import { systemKeyId } from "../keys/store.ts";
 import { createClock } from "../ops/clock.ts";
@@ -178,6 +179,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const brake = createBrakeLoop({ sql, log, clock, mode: config.abuseBrake, systemKeyId, onEvent });
     running.push({ name: "abuse brake", stop: brake.stop });
     brake.start();
+    const reminders = createKeyReminders({ sql, log, clock, onEvent });
+    running.push({ name: "reminders of keys", stop: reminders.stop });
+    reminders.start();
   }
 
   if (config.roles.has("delivery")) {

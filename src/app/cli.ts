@@ -16,7 +16,10 @@ const commands: Record<string, () => Promise<Command[]>> = {
   queue: async () => [(await import("./commands/queue.ts")).queue],
   domains: async () => (await import("./commands/domains.ts")).domains,
   dns: async () => [(await import("./commands/dns.ts")).dnsPublish],
-  keys: async () => (await import("./commands/keys.ts")).keys,
+  keys: async () => [
+    ...(await import("./commands/keys.ts")).keys,
+    ...(await import("./commands/keys-change.ts")).keyChanges,
+  ],
   workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
   people: async () => (await import("./commands/people.ts")).people,
   audit: async () => [(await import("./commands/audit.ts")).audit],

@@ -8,7 +8,7 @@ export const actorKinds = ["person", "key", "command", "service", "stranger"] as
 export type Actor = {
   kind: (typeof actorKinds)[number];
   id?: string;
-  /** The person with whom the address is deleted: the actor, the maker of the key, or the person that a stranger claims to be. */
+  /** The person with whom the address is deleted: the actor, or the person that a stranger claims to be. For a key it is its maker. */
   personId?: string;
   address?: string;
 };

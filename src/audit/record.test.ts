@@ -56,7 +56,7 @@ test("an entry of a transaction that is rolled back is not stored", async () => 
 });
 
 test("the actor is the person, the key, or the command line", () => {
-  const caller = { workspaceId: "w", keyId: "k", permission: "full", domain: undefined, test: false } as const;
+  const caller = { workspaceId: "w", keyId: "k", permission: "full", test: false } as const;
   const address = "192.0.2.1";
   const person = { id: "p", email: "p@there.test", role: "owner" } as const;
   assert.deepEqual(actorOf({ ...caller, person, address: () => address }), {
@@ -65,10 +65,9 @@ test("the actor is the person, the key, or the command line", () => {
     personId: "p",
     address,
   });
-  assert.deepEqual(actorOf({ ...caller, keyMakerId: "m", address: () => address }), {
+  assert.deepEqual(actorOf({ ...caller, address: () => address }), {
     kind: "key",
     id: "k",
-    personId: "m",
     address,
   });
   assert.deepEqual(actorOf({ ...caller, keyId: commandKeyId }), commandLine);

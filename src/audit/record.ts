@@ -12,11 +12,11 @@ export type { Actor, AuditChange } from "./entry.ts";
 export const commandLine: Actor = { kind: "command" };
 export const service: Actor = { kind: "service" };
 
-export function actorOf({ person, keyId, keyMakerId, ...caller }: Caller): Actor {
+export function actorOf({ person, keyId, ...caller }: Caller): Actor {
   const address = caller.address?.();
   if (person) return { kind: "person", id: person.id, personId: person.id, address };
   if (keyId === commandKeyId) return commandLine;
-  return { kind: "key", id: keyId, personId: keyMakerId, address };
+  return { kind: "key", id: keyId, address };
 }
 
 /** Call this with the transaction of the change. */

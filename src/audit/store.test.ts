@@ -22,7 +22,10 @@ test("addresses are deleted with their person, and entries stay", async () => {
   const workspaceId = newId();
   const person = (await addPerson(sql, { email: "a@there.test", name: "A", passwordHash: "h", nowMs: Date.now() }))!;
   const actor: Actor = { kind: "person", id: person.id, personId: person.id, address: "192.0.2.7" };
-  const madeByPerson: Actor = { kind: "key", id: newId(), personId: person.id, address: "192.0.2.8" };
+  const madeByPerson: Actor = { kind: "key", id: newId(), address: "192.0.2.8" };
+  await sql`insert into workspaces (id, name) values (${workspaceId}, 'W')`;
+  await sql`insert into keys (id, workspace_id, name, prefix, secret_hash, permission, maker_person_id)
+    values (${madeByPerson.id}, ${workspaceId}, 'K', 'made by a person', 'x', 'full', ${person.id})`;
   const withoutMaker: Actor = { kind: "key", id: newId(), address: "192.0.2.9" };
   for (const one of [actor, madeByPerson, withoutMaker])
     await insertEntries(sql, one, [{ action: "key.created", workspaceId, target: { kind: "key", id: newId() } }]);

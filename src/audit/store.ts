@@ -13,6 +13,11 @@ export async function insertEntries(sql: Sql, actor: Actor, changes: readonly Au
     reason: reason ?? null,
   }));
   // A person or a key may be deleted in the same transaction, and then has no address to keep.
+  const person = sql`${actor.personId ?? null}::uuid`;
+  const owner =
+    actor.kind === "key"
+      ? sql`coalesce(${person}, (select k.maker_person_id from keys k where k.id = ${actor.id ?? null}::uuid))`
+      : person;
   await sql`
     with added as (
       insert into audit_entries (workspace_id, actor, actor_id, action, target, target_id, fields, reason)
@@ -22,8 +27,8 @@ export async function insertEntries(sql: Sql, actor: Actor, changes: readonly Au
       returning id
     )
     insert into audit_clients (entry_id, person_id, address)
-    select a.id, p.id, ${actor.address ?? null} from added a left join people p on p.id = ${actor.personId ?? null}
-    where ${actor.address ?? null}::text is not null and (${actor.personId ?? null}::uuid is null or p.id is not null)`;
+    select a.id, o.id, ${actor.address ?? null} from added a, (select ${owner} as id) o
+    where ${actor.address ?? null}::text is not null and (o.id is null or exists (select 1 from people p where p.id = o.id))`;
 }
 
 export type AuditFilter = {

@@ -13,7 +13,7 @@ import type { Wake } from "../postgres/wake.ts";
 import { noDefaults, type QuotaDefaults, type QuotaKind } from "../quotas/rules/limits.ts";
 import { type AcceptBatch, createAcceptBatch, type PrepareOptions } from "./accept-batch.ts";
 import { wakeLanes } from "./lane.ts";
-import { apiKeyRefused, type CheckedEmail, check, domainRefused } from "./rules/check.ts";
+import { type CheckedEmail, check, domainRefused, keyProblem } from "./rules/check.ts";
 import { checkIdempotencyKey, hashOf, idempotencyKeptForMs, idempotencyKeyReused } from "./rules/idempotency.ts";
 import type { AcceptOptions, SendLimits, SendRequest, Submitter } from "./rules/request.ts";
 import { createEmailStore, findAccepted, type NewEmail } from "./store/emails.ts";
@@ -87,8 +87,8 @@ export function createAccept(deps: AcceptDeps): Accept {
     const checked = check(request, { limits: deps.limits, nowMs: deps.clock.nowMs(), unknownFields });
     if (!checked.ok) throw invalid(checked.violations);
     const { email } = checked;
-    if (submitter.domain !== undefined && submitter.domain !== email.from.domain)
-      throw apiKeyRefused(submitter.domain, email.from.domain);
+    const refused = keyProblem(email, submitter);
+    if (refused) throw refused;
     const thread = await threadOf(deps.sql, submitter.workspaceId, request, email);
     return toRow({ deps, request, submitter, email, thread, idempotencyKey });
   }

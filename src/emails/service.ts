@@ -14,6 +14,7 @@ import {
   SendEmailRequestSchema,
 } from "../gen/v1/email_pb.ts";
 import { type Call, serve } from "../http/call.ts";
+import { readsOwnEmailsOnly } from "../http/caller.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
 import { unknownFields } from "../http/unknown-fields.ts";
 import { systemKeyId } from "../keys/store.ts";
@@ -96,7 +97,7 @@ export function createEmailService(deps: EmailServiceDeps) {
     sendEmailBatch: (request, call) => sendBatch(deps.accept, request, call),
 
     async getEmail(request, call) {
-      const row = await find(request.id, call, call.caller.permission === "send" ? call.caller.keyId : undefined);
+      const row = await find(request.id, call, readsOwnEmailsOnly(call.caller) ? call.caller.keyId : undefined);
       return { email: emailOnWire(row, await getRecipients(sql, call.caller.workspaceId, row.id)) };
     },
 

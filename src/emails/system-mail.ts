@@ -36,7 +36,7 @@ export function createSystemMail({ sql, accept, workspaceId, from }: SystemMailD
       // RFC 3834 §5: Auto-Submitted keeps vacation responders from answering.
       const headers = { "Auto-Submitted": "auto-generated" };
       const request = { ...emptyRequest, from: from ?? "", to: [to], subject, body, headers };
-      const system = { workspaceId, keyId: systemKeyId, domain: undefined, test: false };
+      const system = { workspaceId, keyId: systemKeyId, test: false };
       await accept.accept(request, system, { idempotencyKey, beginWrite() {} });
     },
   };

@@ -7,8 +7,8 @@ import { toWireId } from "../postgres/ids.ts";
 import type { SendRequest, Submitter } from "./rules/request.ts";
 import type { EmailRow, EmailState, RecipientRow } from "./store/reads.ts";
 
-export function submitterOf({ workspaceId, keyId, domain, test }: Caller): Submitter {
-  return { workspaceId, keyId, domain, test };
+export function submitterOf({ workspaceId, keyId, test, limits }: Caller): Submitter {
+  return { workspaceId, keyId, test, domains: limits?.domains, recipients: limits?.recipients };
 }
 
 export function sendRequestFrom(request: SendEmailRequest): SendRequest {

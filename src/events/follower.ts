@@ -1,7 +1,7 @@
 /** Follows the event logs that have open streams on this node, with one query for all of them. Keeps the newest events of each log in
  * memory, so that live streams need no queries. Called by service.ts for StreamEvents. */
 import { setTimeout as delay } from "node:timers/promises";
-import { revokedAmong } from "../keys/store.ts";
+import { type Holder, revokedAmong } from "../keys/store.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { makeCutLetters } from "../postgres/log-origin.ts";
@@ -41,14 +41,16 @@ export type Subscription = {
   recent(after: bigint, cuts: Cuts): readonly StoredEvent[] | undefined;
   /** Resolves when there are new events or the key was revoked, and at the latest after the given time. */
   waitForNews(withinMs: number, signal: AbortSignal): Promise<void>;
-  /** Whether the key or session of this stream was revoked. */
-  revoked(): boolean;
+  /** Set when the key or session of this stream was revoked or has expired, or when the key has other limits now. */
+  ended(): StreamEnd | undefined;
   close(): void;
 };
 
+export type StreamEnd = "revoked" | "changed";
+
 export type Follower = {
-  /** The stream ends when the key or session `keyId` is revoked; undefined for streams without one. */
-  subscribe(workspaceId: string, keyId: string | undefined): Promise<Subscription>;
+  /** The stream ends when the key or session `holder` ends; undefined for streams without one. */
+  subscribe(workspaceId: string, holder: Omit<Holder, "workspaceId"> | undefined): Promise<Subscription>;
   /** The number of open streams on this node. */
   size(): number;
   start(): void;
@@ -76,7 +78,11 @@ type Followed = {
   streams: Set<Stream>;
   grewAt: number;
 };
-type Stream = { keyId: string | undefined; revoked: boolean; notify(): void };
+type Stream = {
+  holder: Omit<Holder, "workspaceId"> | undefined;
+  ended: StreamEnd | undefined;
+  notify(): void;
+};
 
 export type FollowerDeps = { sql: Sql; log: Log; wake: Wake; catchUp: Pick<CatchUp, "bounds">; limits?: StreamLimits };
 
@@ -159,14 +165,15 @@ export function createFollower(deps: FollowerDeps): Follower {
   }
 
   const checkKeys = oneAtATime(async () => {
-    const holders = [...followed.values()].flatMap(({ workspaceId, streams }) =>
-      [...new Set([...streams].flatMap(({ keyId }) => keyId ?? []))].map((id) => ({ id, workspaceId })),
-    );
+    const holders = [...followed.values()].flatMap(({ workspaceId, streams }) => {
+      const unique = new Map([...streams].flatMap(({ holder }) => (holder ? [[nameOf(holder), holder]] : [])));
+      return [...unique.values()].map((holder) => ({ ...holder, workspaceId }));
+    });
     if (holders.length === 0) return;
-    for (const { id, workspaceId } of await revokedAmong(deps.sql, holders)) {
+    for (const { workspaceId, changed, ...ended } of await revokedAmong(deps.sql, holders)) {
       for (const stream of followed.get(workspaceId)?.streams ?? []) {
-        if (stream.keyId !== id) continue;
-        stream.revoked = true;
+        if (!stream.holder || nameOf(stream.holder) !== nameOf(ended)) continue;
+        stream.ended = changed ? "changed" : "revoked";
         stream.notify();
       }
     }
@@ -192,7 +199,7 @@ export function createFollower(deps: FollowerDeps): Follower {
     };
   }
 
-  async function open(workspaceId: string, keyId: string | undefined): Promise<Subscription> {
+  async function open(workspaceId: string, holder: Stream["holder"]): Promise<Subscription> {
     // The newest number is read before the stream is added. The next poll finds events that are written in between.
     const bounds = await deps.catchUp.bounds(workspaceId);
     const log = followed.get(workspaceId) ?? {
@@ -205,7 +212,7 @@ export function createFollower(deps: FollowerDeps): Follower {
     };
     followed.set(workspaceId, log);
     const notifier = createNotifier();
-    const stream: Stream = { keyId, revoked: false, notify: notifier.notify };
+    const stream: Stream = { holder, ended: undefined, notify: notifier.notify };
     log.streams.add(stream);
     return {
       bounds,
@@ -218,7 +225,7 @@ export function createFollower(deps: FollowerDeps): Follower {
         return log.tail.after(after);
       },
       waitForNews: notifier.wait,
-      revoked: () => stream.revoked,
+      ended: () => stream.ended,
       close() {
         if (!log.streams.delete(stream)) return;
         streams.give(workspaceId, 1);
@@ -228,10 +235,10 @@ export function createFollower(deps: FollowerDeps): Follower {
   }
 
   return {
-    async subscribe(workspaceId, keyId) {
+    async subscribe(workspaceId, holder) {
       if (!streams.tryTake(workspaceId, 1)) throw tooManyStreams();
       try {
-        return await open(workspaceId, keyId);
+        return await open(workspaceId, holder);
       } catch (error) {
         streams.give(workspaceId, 1);
         throw error;
@@ -250,6 +257,11 @@ export function createFollower(deps: FollowerDeps): Follower {
       clearInterval(timer);
     },
   };
+}
+
+/** Streams that a key opened before and after a change of its limits are checked separately. */
+function nameOf({ id, limitsVersion = 0 }: Omit<Holder, "workspaceId">): string {
+  return `${id} ${limitsVersion}`;
 }
 
 function tooManyStreams(): Problem {

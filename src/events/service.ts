@@ -3,6 +3,7 @@
 import type { ListEventsRequest, StreamEventsRequest } from "../gen/v1/email_pb.ts";
 import type { Event } from "../gen/v1/event_pb.ts";
 import type { Call } from "../http/call.ts";
+import { readsInboundText } from "../http/caller.ts";
 import { unauthenticated } from "../keys/authenticate.ts";
 import { notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
@@ -46,7 +47,8 @@ export async function listEvents(sql: Sql, request: ListEventsRequest, call: Cal
 }
 
 async function readList(sql: Sql, filter: LogFilter & { emailId: string | undefined; limit: number }, call: Call) {
-  const { workspaceId, permission } = call.caller;
+  const { workspaceId } = call.caller;
+  const inboundText = readsInboundText(call.caller);
   const { types, emailId, limit } = filter;
   const bounds = await eventBounds(sql, workspaceId);
   const { last, cuts } = bounds;
@@ -58,7 +60,7 @@ async function readList(sql: Sql, filter: LogFilter & { emailId: string | undefi
   return {
     data: events.map((row) => ({
       cursor: cursorText(BigInt(row.number), cuts),
-      event: eventOnWire(row, { inboundText: permission === "full" }),
+      event: eventOnWire(row, { inboundText }),
     })),
     nextCursor: cursorText(reached, cuts),
     hasMore: reached < last,
@@ -119,7 +121,7 @@ export async function* streamEvents(
   request: StreamEventsRequest,
   call: Call,
 ): AsyncGenerator<StreamMessage> {
-  const { workspaceId, keyId } = call.caller;
+  const { workspaceId, keyId, limitsVersion } = call.caller;
   // Clients of server-sent events reconnect with the same request and this header. It may name another event than the request does.
   const resumed = call.header("last-event-id");
   const filter = readFilter({
@@ -131,7 +133,7 @@ export async function* streamEvents(
   const giveBack = await deps.streams?.open(workspaceId);
   let opened: Subscription | undefined;
   try {
-    const subscription = await deps.follower.subscribe(workspaceId, keyId);
+    const subscription = await deps.follower.subscribe(workspaceId, { id: keyId, limitsVersion });
     opened = subscription;
     const { bounds } = subscription;
     const after = await deps.catchUp.read(workspaceId, () => resolveCursor(deps.sql, workspaceId, filter, bounds));
@@ -300,7 +302,7 @@ async function* messagesOf(
   { page, kind, after, ...taken }: NextPage & { after: bigint },
   { caller, output }: Call,
 ): AsyncGenerator<StreamMessage> {
-  const inboundText = caller.permission === "full";
+  const inboundText = readsInboundText(caller);
   let turn = taken.written;
   for (let at = page.indexAfter(after); at < page.events.length; ) {
     if (!output) {
@@ -337,7 +339,12 @@ function throwIfEnded(subscription: Subscription, stopping: AbortSignal, signal:
         retryAfterMs: 1000,
       },
     );
-  if (subscription.revoked()) throw unauthenticated();
+  const ended = subscription.ended();
+  if (ended === "revoked") throw unauthenticated();
+  if (ended === "changed")
+    throw new Problem("unavailable", "The limits of the key were changed. Resume from the last cursor.", {
+      retryAfterMs: 1000,
+    });
   if (!signal.aborted) return;
   if (signal.reason instanceof Problem) throw signal.reason;
   // Connect aborts with code 4 when the deadline has passed.

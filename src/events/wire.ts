@@ -24,6 +24,7 @@ export const eventTypes = [
   "workspace.warning",
   "workspace.suspended",
   "workspace.resumed",
+  "key.expiring",
 ] as const;
 
 /** Fields with the text of inbound mail. Only keys with full permission get them. */

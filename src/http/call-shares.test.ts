@@ -7,7 +7,6 @@ const caller = (workspaceId: string, keyId = "k"): Caller => ({
   workspaceId,
   keyId,
   permission: "full",
-  domain: undefined,
   test: false,
 });
 

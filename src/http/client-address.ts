@@ -4,6 +4,12 @@ import ipaddr from "ipaddr.js";
 import { isWithin, networksOf } from "../shares/address.ts";
 import type { Request } from "./server.ts";
 
+/** The exact address, for limits of keys and for what people see: without a zone, and IPv4 in its own form. */
+export function exactAddress(request: Request, trustedProxies: readonly string[]): string {
+  const address = addressOf(request, trustedProxies).replace(/%.*$/, "");
+  return ipaddr.isValid(address) ? ipaddr.process(address).toString() : "";
+}
+
 /** The key to count requests by: an IPv4 address, or the /64 network of an IPv6 address (RFC 6177: a site has at least a /64). */
 export function clientAddress(request: Request, trustedProxies: readonly string[]): string {
   return networksOf(addressOf(request, trustedProxies)).address;

@@ -11,7 +11,7 @@ import type { Metrics } from "../ops/metrics.ts";
 import type { LoopShare } from "../shares/loop-share.ts";
 import { writeAnswer } from "./answer-body.ts";
 import { createStreamWriter } from "./answer-stream.ts";
-import { clientAddress, clientSite } from "./client-address.ts";
+import { clientSite, exactAddress } from "./client-address.ts";
 import { explainBadRequest, refuseUnknownMethod } from "./errors.ts";
 import type { ForwardedShares } from "./forwarded.ts";
 import { withLargeFields } from "./large-fields.ts";
@@ -153,8 +153,8 @@ export function createDispatch(deps: DispatchDeps): Listener {
       const deadlineMs = started + (timeoutOf(request.headers) ?? Number.POSITIVE_INFINITY);
       const values = createContextValues().set(requestIdKey, requestId).set(bodyReservationKey, reservation);
       values.set(deadlineKey, deadlineMs).set(onClosedKey, onClosed(response));
-      values.set(addressKey, () => clientAddress(request, deps.trustedProxies));
       values.set(siteKey, () => clientSite(request, deps.trustedProxies));
+      values.set(addressKey, () => exactAddress(request, deps.trustedProxies));
       if (stream) values.set(streamOutputKey, stream.output);
       const received = universalRequestFromNodeRequest(request as never, response as never, undefined, values);
       const onLate = () => deps.metrics.requests.inc({ method, code: "deadline_exceeded" });

@@ -19,7 +19,7 @@ test("a call over the rate limit gets resource_exhausted with the time to wait",
 });
 
 test("the workspace of a refused call is known, so that the refusal counts for it and not for the client's network", async () => {
-  const caller: Caller = { workspaceId: "w", keyId: "k", permission: "full", domain: undefined, test: false };
+  const caller: Caller = { workspaceId: "w", keyId: "k", permission: "full", test: false };
   const deps = {
     authenticator: { authenticate: async () => caller },
     callLimit: createCallLimit({ perSecond: 1, burst: 1 }),
@@ -30,9 +30,9 @@ test("the workspace of a refused call is known, so that the refusal counts for i
       method: KeyService.method.listKeys,
       protocol: "grpc",
       header: () => undefined,
+      address: () => "192.0.2.1",
       timeoutMs: () => undefined,
       cancellation: cancellationOf(new AbortController().signal),
-      address: () => "192.0.2.1",
       onCaller: (one) => known.push(one),
     });
   await call();

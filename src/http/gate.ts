@@ -1,16 +1,17 @@
 /** Authenticates, rate-limits and authorizes every call before its body is read, in the same way for every protocol. Called by router.ts
  * and unary-json.ts. */
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
-import { KeyPermission, type MethodPolicy, policy } from "../gen/v1/options_pb.ts";
+import { KeyPermission, KeyScope, type MethodPolicy, policy } from "../gen/v1/options_pb.ts";
 import { Problem } from "../ops/problem.ts";
 import { createTokenBuckets } from "../shares/token-bucket.ts";
 import { type Cancellation, unlessCanceled } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
-import type { Caller, Role } from "./caller.ts";
+import { type Caller, type Role, type Scope, scopes } from "./caller.ts";
 import { requireSaneTimeout } from "./timeout.ts";
 
-/** Identifies a caller by its Authorization header; throws `unauthenticated` when the header holds no valid key. */
-export type Authenticator = { authenticate(authorization: string | undefined): Promise<Caller> };
+/** Identifies a caller by its Authorization header; throws `unauthenticated` when the header holds no valid key, and `permission_denied`
+ * when the key may not be used from the client's address. */
+export type Authenticator = { authenticate(authorization: string | undefined, address: () => string): Promise<Caller> };
 
 export type SessionCallers = {
   /** Undefined when the request carries no session cookie. */
@@ -33,10 +34,10 @@ export type GateRequest = {
   method: DescMethod;
   protocol: string;
   header(name: string): string | undefined;
+  /** The client's address. */
+  address(): string;
   timeoutMs(): number | undefined;
   cancellation: Cancellation;
-  /** The client's address, as client-address.ts reads it. */
-  address(): string;
   /** Called as soon as the caller is known, also if the call is refused afterwards. */
   onCaller?(caller: Caller): void;
 };
@@ -49,15 +50,15 @@ export async function admit(deps: GateDeps, request: GateRequest): Promise<Calle
   request.onCaller?.(caller);
   deps.callLimit.take(ownerOf(caller), performance.now());
   if (caller.person) requireRole(request.method, caller.person.role);
-  else requirePermission(request.method, caller.permission);
+  else requirePermission(request.method, caller);
   return caller;
 }
 
 /** A key takes precedence over a session cookie, because a client sends a key only on purpose. */
-async function identify(deps: GateDeps, { method, header }: GateRequest): Promise<Caller> {
+async function identify(deps: GateDeps, { method, header, address }: GateRequest): Promise<Caller> {
   const authorization = header("authorization");
   const person = authorization === undefined && (await deps.sessions?.identify(header, needsWorkspace(method)));
-  return person || (await deps.authenticator.authenticate(authorization));
+  return person || (await deps.authenticator.authenticate(authorization, address));
 }
 
 /** CreateWorkspace and ListWorkspaces work before the person has a workspace to name. */
@@ -80,17 +81,40 @@ export const permissionOnWire = {
   full: KeyPermission.FULL,
   send: KeyPermission.SEND,
   read: KeyPermission.READ,
+  scoped: KeyPermission.UNSPECIFIED,
 } as const;
 
-function requirePermission(method: DescMethod, permission: Caller["permission"]): void {
-  const allowed = policyOf(method).permissions;
-  if (allowed.includes(permissionOnWire[permission])) return;
-  const names = Object.entries(permissionOnWire).filter(([, value]) => allowed.includes(value));
+export const scopeOnWire: Readonly<Record<Scope, KeyScope>> = {
+  send: KeyScope.SEND,
+  emails: KeyScope.EMAILS,
+  events: KeyScope.EVENTS,
+  inbound: KeyScope.INBOUND,
+  domains: KeyScope.DOMAINS,
+  webhooks: KeyScope.WEBHOOKS,
+  suppressions: KeyScope.SUPPRESSIONS,
+  stats: KeyScope.STATS,
+  audit: KeyScope.AUDIT,
+  manage: KeyScope.MANAGE,
+};
+
+function requirePermission(method: DescMethod, { permission, limits }: Caller): void {
+  const allowed = policyOf(method);
+  const own = limits?.scopes ?? [];
+  const isAllowed =
+    permission === "scoped"
+      ? own.some((scope) => allowed.scopes.includes(scopeOnWire[scope]))
+      : allowed.permissions.includes(permissionOnWire[permission]);
+  if (isAllowed) return;
+  const permissions = (["full", "send", "read"] as const).filter((one) =>
+    allowed.permissions.includes(permissionOnWire[one]),
+  );
+  const enough = scopes.filter((scope) => allowed.scopes.includes(scopeOnWire[scope]));
   const requirement =
-    names.length > 0
-      ? `needs a key with the permission ${names.map(([name]) => name).join(" or ")}`
+    permissions.length > 0
+      ? `needs a key with the permission ${permissions.join(" or ")}, or with the scope ${enough.join(" or ")}`
       : "needs a person who is signed in to the dashboard";
-  throw new Problem("permission_denied", `${method.name} ${requirement}; this key has the permission ${permission}.`);
+  const found = permission === "scoped" ? `the scopes ${own.join(", ")}` : `the permission ${permission}`;
+  throw new Problem("permission_denied", `${method.name} ${requirement}; this key has ${found}.`);
 }
 
 /** A viewer has the permissions of a `read` key, a developer those of a `full` key, an owner all. */

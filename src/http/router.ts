@@ -40,7 +40,7 @@ export const requestIdKey = createContextKey("", { description: "request id" });
 export const deadlineKey = createContextKey(Number.POSITIVE_INFINITY, { description: "deadline" });
 /** The client's network. */
 export const siteKey = createContextKey<() => string>(() => "", { description: "client site" });
-/** The client's address. */
+/** The client's exact address. */
 export const addressKey = createContextKey<() => string>(() => "", { description: "client address" });
 /** The workspace of the caller, once the gate knows it. */
 const ownerKey = createContextKey("", { description: "owner" });
@@ -84,9 +84,9 @@ async function admitCall(deps: RouterDeps, context: HandlerContext): Promise<voi
       method: context.method,
       protocol: context.protocolName,
       header: (name) => context.requestHeader.get(name) ?? undefined,
+      address: context.values.get(addressKey),
       timeoutMs: () => context.timeoutMs(),
       cancellation,
-      address: context.values.get(addressKey),
       onCaller: (known) => context.values.set(ownerKey, ownerOf(known)),
     });
     context.values.set(callerKey, caller);

@@ -10,7 +10,7 @@ import type { ServiceEntry } from "./call.ts";
 import { type Call, CallCancellation, withinDeadline } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
 import type { Caller } from "./caller.ts";
-import { clientAddress, clientSite } from "./client-address.ts";
+import { clientSite, exactAddress } from "./client-address.ts";
 import { codeName, isReadOnly, toConnectError } from "./errors.ts";
 import { admit } from "./gate.ts";
 import { createRequestReader } from "./read-json.ts";
@@ -96,8 +96,8 @@ function unaryCall(deps: UnaryDeps, method: DescMethod, handler: UnaryHandler): 
       const onCaller = (known: Caller) => {
         owner = ownerOf(known);
       };
-      const address = () => clientAddress(request, deps.trustedProxies);
-      const gate = { method, protocol: "connect", header, timeoutMs: timeLeftMs, cancellation, address, onCaller };
+      const address = () => exactAddress(request, deps.trustedProxies);
+      const gate = { method, protocol: "connect", header, address, timeoutMs: timeLeftMs, cancellation, onCaller };
       const caller = await admit(deps, gate);
       admitted = true;
       const workspace = ownerOf(caller);

@@ -5,9 +5,10 @@ import type { Authenticator } from "../http/gate.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { allowsAddress } from "./rules/addresses.ts";
 import { type FoundKey, findKeys, touchKeys } from "./store.ts";
 
-/** `stop` writes the pending `last_used_at` updates. */
+/** `stop` writes the pending last uses. */
 export type KeyAuthenticator = Authenticator & { stop(): Promise<void> };
 
 type Waiter = { secret: string; resolve(key: FoundKey | undefined): void; reject(error: unknown): void };
@@ -19,7 +20,8 @@ const touchIntervalMs = 60_000;
 export function createAuthenticator(deps: { sql: Sql; log: Log }): KeyAuthenticator {
   let waiting: Waiter[] = [];
   let querying = false;
-  const used = new Set<string>();
+  /** The client's address of each use that is not written yet, by key. */
+  const used = new Map<string, string>();
   const touched = new Map<string, number>();
 
   async function queryWaiting(): Promise<void> {
@@ -40,22 +42,27 @@ export function createAuthenticator(deps: { sql: Sql; log: Log }): KeyAuthentica
     querying = false;
   }
 
+  /** Reads the address only for a use that will be written. */
+  function noteUse(id: string, address: () => string): void {
+    if (used.has(id) || performance.now() - (touched.get(id) ?? Number.NEGATIVE_INFINITY) < touchIntervalMs) return;
+    used.set(id, address());
+  }
+
   async function recordUse(): Promise<void> {
-    const now = performance.now();
-    const ids = [...used].filter((id) => (touched.get(id) ?? Number.NEGATIVE_INFINITY) < now - touchIntervalMs);
+    const uses = [...used].map(([id, address]) => ({ id, address }));
     used.clear();
-    if (ids.length === 0) return;
+    if (uses.length === 0) return;
     if (touched.size > 10_000) touched.clear();
-    for (const id of ids) touched.set(id, now);
-    await touchKeys(deps.sql, ids).catch((error) =>
-      deps.log.debug({ err: error }, "could not update last_used_at of keys"),
+    for (const { id } of uses) touched.set(id, performance.now());
+    await touchKeys(deps.sql, uses).catch((error) =>
+      deps.log.debug({ err: error }, "could not update the last use of keys"),
     );
   }
 
   const timer = setInterval(recordUse, touchEveryMs).unref();
 
   return {
-    async authenticate(authorization) {
+    async authenticate(authorization, address) {
       const secret = bearerToken(authorization);
       if (secret === undefined) throw unauthenticated();
       const key = await new Promise<FoundKey | undefined>((resolve, reject) => {
@@ -63,7 +70,10 @@ export function createAuthenticator(deps: { sql: Sql; log: Log }): KeyAuthentica
         if (!querying) void queryWaiting();
       });
       if (!key) throw unauthenticated();
-      used.add(key.id);
+      const { limits } = key;
+      if (key.expired) throw expired(limits?.expiresAt);
+      if (limits?.addresses && !allowsAddress(limits.addresses, address())) throw wrongAddress(address());
+      noteUse(key.id, address);
       return callerOf(key);
     },
     async stop() {
@@ -73,14 +83,8 @@ export function createAuthenticator(deps: { sql: Sql; log: Log }): KeyAuthentica
   };
 }
 
-function callerOf(key: FoundKey): Caller {
-  return {
-    workspaceId: key.workspaceId,
-    keyId: key.id,
-    permission: key.permission,
-    domain: key.domain ?? undefined,
-    test: key.test,
-  };
+function callerOf({ id, workspaceId, permission, test, limits, limitsVersion }: FoundKey): Caller {
+  return { workspaceId, keyId: id, permission, test, limits, limitsVersion };
 }
 
 /** The same error for a missing, malformed, unknown and revoked key: the answer must not reveal which. */
@@ -88,6 +92,22 @@ export function unauthenticated(): Problem {
   return new Problem(
     "unauthenticated",
     "A valid API key is required. Send the header Authorization: Bearer ph_… with a key that has not been revoked. Create keys in the dashboard or with: posthorn keys create",
+  );
+}
+
+/** Only a caller with the right secret gets this error. */
+function expired(at: Date | undefined): Problem {
+  const when = at ? ` at ${at.toISOString()}` : "";
+  return new Problem(
+    "unauthenticated",
+    `This API key expired${when}. Use the key that replaces it, or create one in the dashboard or with: posthorn keys create`,
+  );
+}
+
+function wrongAddress(address: string): Problem {
+  return new Problem(
+    "permission_denied",
+    `This API key may not be used from the address ${address || "of this connection, which is not known"}. Call from an allowed address, or add this one to the allowed addresses of the key in the dashboard or with UpdateKey. Behind a proxy, the operator must set POSTHORN_TRUSTED_PROXIES.`,
   );
 }
 

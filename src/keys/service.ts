@@ -1,60 +1,58 @@
-/** `keys` holds the API keys of workspaces. This file is KeyService: it creates, lists and revokes keys of the caller's workspace.
- * Parts: authenticate.ts identifies the caller of a call by its key, and store.ts has the SQL, the format and the hash of keys.
+/** `keys` holds the API keys of workspaces. This file is KeyService: it creates, lists, changes, rotates and revokes keys of the caller's
+ * workspace. Parts: authenticate.ts identifies the caller of a call by its key, rules/ has the limits and compares them, store.ts and
+ * store/ have the SQL, the format and the hash of keys, reminders.ts reports keys that expire.
  * Next: authenticate.ts, then http/gate.ts, which calls it for every API call. */
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { actorOf, audited, record } from "../audit/record.ts";
-import { KeyService } from "../gen/v1/key_pb.ts";
+import { type CreateKeyRequest, KeyService, type UpdateKeyRequest } from "../gen/v1/key_pb.ts";
 import { KeyPermission } from "../gen/v1/options_pb.ts";
-import { serve } from "../http/call.ts";
-import { permissionOnWire } from "../http/gate.ts";
+import { type Call, serve } from "../http/call.ts";
+import type { KeyLimits, Permission } from "../http/caller.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
 import type { Clock } from "../ops/clock.ts";
-import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
-import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
+import { invalid, notFound, type Violation } from "../ops/problem.ts";
+import { fromWireId, makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Quotas } from "../quotas/quotas.ts";
-import { insertKey, type Key, listKeys, makeKeySecret, revokeKey, workspaceHasDomain } from "./store.ts";
-
-const maxNameLength = 100;
+import {
+  changedFields,
+  decideRotation,
+  decideUpdate,
+  keyChange,
+  liveKeyByTestKey,
+  requireCovered,
+  requireDomains,
+  requireNoExcess,
+  sendingProblems,
+  type WantedChange,
+} from "./changes.ts";
+import {
+  defaultOverlapMs,
+  endProblems,
+  maxOverlapMs,
+  nameProblems,
+  readDomain,
+  readEntries,
+} from "./rules/settings.ts";
+import { type Rotatable, rotateKey, updateKey } from "./store/changes.ts";
+import { getKey, insertKey, listKeys, makeKeySecret, revokeKey } from "./store.ts";
+import { keyOnWire, permissionFrom, scopesFrom } from "./wire.ts";
 
 export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas }) {
+  const { sql, clock, quotas } = deps;
   return serve(KeyService, {
     async createKey(request, call) {
-      const permission = permissionFrom(request.permission);
-      const name = request.name.trim();
-      const domain = request.domain.trim().toLowerCase().replace(/\.$/, "");
-      const problems: Violation[] = [];
-      if (name === "" || name.length > maxNameLength) {
-        problems.push({ field: "name", description: `must have 1 to ${maxNameLength} characters, has ${name.length}` });
-      }
-      if (/\p{Cc}/u.test(name)) problems.push({ field: "name", description: "must not contain control characters" });
-      if (!permission) {
-        problems.push({
-          field: "permission",
-          description: "must be KEY_PERMISSION_FULL, KEY_PERMISSION_SEND or KEY_PERMISSION_READ",
-        });
-      }
-      if (domain !== "" && permission && permission !== "send") {
-        problems.push({
-          field: "domain",
-          description: "is allowed only with KEY_PERMISSION_SEND; leave it out for other permissions",
-        });
-      }
-      if (!permission || problems.length > 0) throw invalid(problems);
-      if (domain !== "" && !(await workspaceHasDomain(deps.sql, call.caller.workspaceId, domain))) {
-        throw new Problem(
-          "failed_precondition",
-          `${JSON.stringify(domain)} is not a domain of this workspace. Add it with AddDomain first.`,
-        );
-      }
-      if (call.caller.test && !request.test) throw liveKeyByTestKey("create");
-      const { secret } = makeKeySecret(request.test);
-      call.beginWrite();
       const { workspaceId } = call.caller;
-      const id = makeUuid(deps.clock.nowMs());
-      const added = { id, workspaceId, name, secret, permission, domain: domain || undefined, test: request.test };
-      const key = await deps.quotas.adding(workspaceId, "keys", async (tx) => {
-        await record(tx, actorOf(call.caller), { action: "key.created", workspaceId, target: { kind: "key", id } });
+      const { test } = request;
+      const { name, permission, limits } = readNewKey(request, clock.nowMs());
+      await requireDomains(sql, workspaceId, limits.domains);
+      requireNoExcess("create", { permission, test, limits }, call.caller);
+      const { secret } = makeKeySecret(test);
+      call.beginWrite();
+      const id = makeUuid(clock.nowMs());
+      const added = { id, workspaceId, name, secret, permission, test, limits, maker: makerOf(call) };
+      const key = await quotas.adding(workspaceId, "keys", async (tx) => {
+        await record(tx, actorOf(call.caller), keyChange("key.created", { workspaceId, id }));
         return await insertKey(tx, added);
       });
       return { key: keyOnWire(key), secret };
@@ -62,7 +60,7 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
 
     async listKeys(request, call) {
       const page = keysetPage(request);
-      const rows = await listKeys(deps.sql, {
+      const rows = await listKeys(sql, {
         workspaceId: call.caller.workspaceId,
         before: page.before,
         limit: page.limit + 1,
@@ -71,19 +69,73 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
       return { data: cut.rows.map(keyOnWire), nextPageToken: cut.nextPageToken };
     },
 
-    async revokeKey(request, call) {
-      if (request.id === "") throw invalid([{ field: "id", description: "is required: the id of a key, key_…" }]);
-      const id = fromWireId("key", request.id);
+    async updateKey(request, call) {
+      const { workspaceId } = call.caller;
+      const id = idFrom(request.id);
+      const change = readChange(request, clock.nowMs());
+      await requireDomains(sql, workspaceId, change.limits.domains);
       call.beginWrite();
-      const { workspaceId, test } = call.caller;
       const key =
         id &&
         (await audited(
-          deps.sql,
+          sql,
+          actorOf(call.caller),
+          (tx) => updateKey(tx, { workspaceId, id }, (before) => decideUpdate(before, change, call.caller)),
+          (row) => row && keyChange("key.updated", { workspaceId, id }, changedFields(change)),
+        ));
+      if (!key) throw notFound("key", request.id);
+      return { key: keyOnWire(key) };
+    },
+
+    async rotateKey(request, call) {
+      const { workspaceId } = call.caller;
+      const id = idFrom(request.id);
+      const overlapMs = request.overlapSeconds === undefined ? defaultOverlapMs : request.overlapSeconds * 1000;
+      const expiresAt = request.expiresAt && timestampDate(request.expiresAt);
+      const problems = endProblems(expiresAt, clock.nowMs());
+      if (overlapMs < 0 || overlapMs > maxOverlapMs)
+        problems.push({
+          field: "overlapSeconds",
+          description: `must be from 0 to ${maxOverlapMs / 1000} (30 days), is ${request.overlapSeconds}`,
+        });
+      if (problems.length > 0) throw invalid(problems);
+      if (!id || !(await getKey(sql, { workspaceId, id }))) throw notFound("key", request.id);
+      const rotation = { overlapMs, expiresAt, caller: call.caller, maker: makerOf(call), nowMs: clock.nowMs() };
+      let secret = "";
+      const decide = (old: Rotatable) => {
+        const decided = decideRotation(old, rotation);
+        secret = decided.secret;
+        return decided;
+      };
+      call.beginWrite();
+      const rotated = await quotas.adding(workspaceId, "keys", async (tx) => {
+        const done = await rotateKey(tx, { workspaceId, id }, decide);
+        if (!done) return undefined;
+        const successor = { workspaceId, id: done.key.id };
+        const changes = [keyChange("key.created", successor), keyChange("key.rotated", { workspaceId, id })];
+        await record(tx, actorOf(call.caller), ...changes);
+        return done;
+      });
+      if (!rotated) throw notFound("key", request.id);
+      const { key, previous } = rotated;
+      const until = previous.revokedAt ? "is revoked" : `works until ${previous.expiresAt?.toISOString()}`;
+      const message = `Key ${key.prefix}… replaces ${previous.prefix}…, which ${until}.`;
+      return { key: keyOnWire(key), secret, previous: keyOnWire(previous), message };
+    },
+
+    async revokeKey(request, call) {
+      const { workspaceId, limits, keyId, test } = call.caller;
+      const id = idFrom(request.id);
+      const target = id && limits && id !== keyId ? await getKey(sql, { workspaceId, id }) : undefined;
+      if (target) requireCovered("revoke", target, call.caller);
+      call.beginWrite();
+      const key =
+        id &&
+        (await audited(
+          sql,
           actorOf(call.caller),
           (tx) => revokeKey(tx, { workspaceId, id, testOnly: test }),
-          (row) =>
-            row && row !== "live key" ? { action: "key.revoked", workspaceId, target: { kind: "key", id } } : undefined,
+          (row) => (row && row !== "live key" ? keyChange("key.revoked", { workspaceId, id }) : undefined),
         ));
       if (!key) throw notFound("key", request.id);
       if (key === "live key") throw liveKeyByTestKey("revoke");
@@ -95,31 +147,80 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
   });
 }
 
-/** A test key sends nothing. If it could create a live key, everyone who has it could send. */
-function liveKeyByTestKey(what: "create" | "revoke"): Problem {
-  const fix =
-    what === "create"
-      ? "Set test to true, or create the key with a live key, in the dashboard or with: posthorn keys create"
-      : "Use a live key with the permission full, the dashboard or: posthorn keys revoke";
-  return new Problem("permission_denied", `A test key can ${what} only test keys. ${fix}`);
+function idFrom(id: string): string | undefined {
+  if (id === "") throw invalid([{ field: "id", description: "is required: the id of a key, key_…" }]);
+  return fromWireId("key", id);
 }
 
-function keyOnWire(key: Key) {
-  return {
-    id: toWireId("key", key.id),
-    name: key.name,
-    prefix: key.prefix,
-    permission: permissionOnWire[key.permission],
-    domain: key.domain ?? "",
-    test: key.test,
-    createdAt: timestampFromDate(key.createdAt),
-    lastUsedAt: key.lastUsedAt ? timestampFromDate(key.lastUsedAt) : undefined,
-    revokedAt: key.revokedAt ? timestampFromDate(key.revokedAt) : undefined,
+/** Checks everything that needs no database. */
+function readNewKey(
+  request: CreateKeyRequest,
+  nowMs: number,
+): { name: string; permission: Permission; limits: KeyLimits } {
+  const name = request.name.trim();
+  const problems: Violation[] = nameProblems(name);
+  const scopes = scopesFrom(request.scopes, problems);
+  const permission = scopes ? "scoped" : permissionFrom(request.permission);
+  if (scopes && request.permission !== KeyPermission.UNSPECIFIED) {
+    const description = "a key has a permission or scopes, not both";
+    problems.push({ field: "permission", description }, { field: "scopes", description });
+  }
+  if (!permission)
+    problems.push({
+      field: "permission",
+      description: "must be KEY_PERMISSION_FULL, KEY_PERMISSION_SEND or KEY_PERMISSION_READ, unless scopes are given",
+    });
+  if (request.domain !== "" && permission && permission !== "send")
+    problems.push({
+      field: "domain",
+      description:
+        "is allowed only with KEY_PERMISSION_SEND; leave it out, or use domains for other keys that can send",
+    });
+  if (request.domain !== "" && request.domains.length > 0) {
+    const description = "give domain or domains, not both";
+    problems.push({ field: "domain", description }, { field: "domains", description });
+  }
+  const named = request.domain.trim() === "" ? undefined : [readDomain(request.domain)];
+  const expiresAt = request.expiresAt && timestampDate(request.expiresAt);
+  const limits: KeyLimits = {
+    scopes,
+    domains: named ?? readEntries("domains", request.domains, problems),
+    recipients: readEntries("allowedRecipients", request.allowedRecipients, problems),
+    addresses: readEntries("allowedAddresses", request.allowedAddresses, problems),
+    expiresAt,
   };
+  problems.push(...endProblems(expiresAt, nowMs));
+  if (permission && !named) problems.push(...sendingProblems(permission, limits));
+  if (!permission || problems.length > 0) throw invalid(problems);
+  return { name, permission, limits };
 }
 
-function permissionFrom(value: KeyPermission): Key["permission"] | undefined {
-  if (value === KeyPermission.FULL) return "full";
-  if (value === KeyPermission.SEND) return "send";
-  return value === KeyPermission.READ ? "read" : undefined;
+function readChange(request: UpdateKeyRequest, nowMs: number): WantedChange {
+  const name = request.name?.trim();
+  const problems: Violation[] = name === undefined ? [] : nameProblems(name);
+  const expiresAt = request.expiresAt && timestampDate(request.expiresAt);
+  problems.push(...endProblems(expiresAt, nowMs));
+  if (expiresAt && request.neverExpires) {
+    const description = "give expiresAt or neverExpires, not both";
+    problems.push({ field: "expiresAt", description }, { field: "neverExpires", description });
+  }
+  const limits = {
+    scopes: scopesFrom(request.scopes, problems),
+    domains: readEntries("domains", request.domains, problems),
+    recipients: readEntries("allowedRecipients", request.allowedRecipients, problems),
+    addresses: readEntries("allowedAddresses", request.allowedAddresses, problems),
+    expiresAt,
+  };
+  if (problems.length > 0) throw invalid(problems);
+  const named = {
+    domains: request.domains.length > 0,
+    recipients: request.allowedRecipients.length > 0,
+    addresses: request.allowedAddresses.length > 0,
+    expiresAt: expiresAt !== undefined || request.neverExpires,
+  };
+  return { name, limits, named };
+}
+
+function makerOf({ caller }: Call): { personId: string } | { keyId: string } {
+  return caller.person ? { personId: caller.person.id } : { keyId: caller.keyId };
 }

@@ -37,7 +37,6 @@ export function createSessionCallers(deps: {
         // Streams and emails store one id for the caller: that of a key or of a session.
         keyId: session.id,
         permission: session.role === "viewer" ? "read" : "full",
-        domain: undefined,
         test: false,
         person: { id: session.personId, email: session.email, role: session.role ?? undefined },
       };

@@ -13,6 +13,7 @@ import {
   WebhookService,
 } from "../gen/v1/webhook_pb.ts";
 import { type Call, serve } from "../http/call.ts";
+import { type Caller, readsInboundText } from "../http/caller.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
@@ -225,12 +226,19 @@ async function listWebhookDeliveries(sql: Sql, webhook: Webhook, request: ListWe
   const at = { workspaceId: call.caller.workspaceId, webhookId: webhook.id };
   const rows = await listDeliveries(sql, { ...at, before: page.before, limit: page.limit + 1, status, eventId });
   const cut = cutPage(rows, page.limit);
-  const payloadOf = call.caller.permission === "full" ? await payloadsOf(sql, at, cut.rows) : () => "";
+  const payloadOf = readsPayloads(call.caller) ? await payloadsOf(sql, at, cut.rows) : () => "";
   const { cuts } = await eventBounds(sql, at.workspaceId);
   return {
     data: cut.rows.map((row) => deliveryOnWire(row, { payload: payloadOf(row), cuts })),
     nextPageToken: cut.nextPageToken,
   };
+}
+
+/** Payloads are events, with the text of inbound mail. */
+function readsPayloads(caller: Caller): boolean {
+  return (
+    readsInboundText(caller) && (caller.permission === "full" || caller.limits?.scopes?.includes("events") === true)
+  );
 }
 
 /** The payload of each delivery; empty where the event has been deleted. */

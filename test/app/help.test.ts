@@ -111,7 +111,10 @@ describe("help", () => {
       [["domain"], /no command "domain". Did you mean: posthorn domains\?/],
       [["strat", "--http", "127.0.0.1:0"], /Did you mean: posthorn start\?/],
       [["keys", "crate"], /no command "keys crate". Did you mean: posthorn keys create\?/],
-      [["keys", "nonsense", "--help"], /Available: posthorn keys create, posthorn keys list, posthorn keys revoke\./],
+      [
+        ["keys", "nonsense", "--help"],
+        /Available: posthorn keys create, posthorn keys list, posthorn keys revoke, posthorn keys update, posthorn keys rotate\./,
+      ],
       [["toString"], /no command "toString"/],
       [["__proto__", "--help"], /no command "__proto__"/],
       [["--http", "127.0.0.1:0", "start"], /a command before --http/],
@@ -175,7 +178,7 @@ describe("completions", () => {
     assert.deepEqual(offered("posthorn", ""), [...new Set(commands.map(({ name }) => name.split(" ")[0]!))]);
     assert.deepEqual(offered("posthorn", "do"), ["domains", "doctor"]);
     assert.deepEqual(offered("posthorn", "--"), ["--help", "--version"]);
-    assert.deepEqual(offered("posthorn", "keys", ""), ["create", "list", "revoke"]);
+    assert.deepEqual(offered("posthorn", "keys", ""), ["create", "list", "revoke", "update", "rotate"]);
     assert.deepEqual(offered("posthorn", "keys", "create", "--pe"), ["--permission"]);
     assert.deepEqual(offered("posthorn", "keys", "create", "--test", "--log-"), ["--log-level", "--log-format"]);
     assert.deepEqual(offered("posthorn", "domains", "add", "shop.test", "--js"), ["--json"]);
@@ -196,7 +199,7 @@ describe("completions", () => {
         .map((offer) => offer.split("\t")[0]);
     };
     assert.deepEqual(offers("posthorn do"), ["doctor", "domains"]);
-    assert.deepEqual(offers("posthorn keys "), ["create", "list", "revoke"]);
+    assert.deepEqual(offers("posthorn keys "), ["create", "list", "revoke", "rotate", "update"]);
     assert.deepEqual(offers("posthorn keys create --test --log-"), ["--log-format", "--log-level"]);
   });
 

@@ -76,6 +76,8 @@ describe("the audit log", () => {
       ["WebhookService/RotateWebhookSecret", { id: webhook.id }, webhook.id, ["signingSecret"]],
       ["WebhookService/RedeliverWebhook", { webhookId: webhook.id, fromCursor: "1", toCursor: "1" }, webhook.id],
       ["WebhookService/DeleteWebhook", { id: webhook.id }, webhook.id],
+      ["KeyService/UpdateKey", { id: key.id, name: "Secret again" }, key.id, ["name"]],
+      ["KeyService/RotateKey", { id: key.id }, key.id],
       ["KeyService/RevokeKey", { id: key.id }, key.id],
       ["SuppressionService/AddSuppression", { address: "secret@there.test" }, ""],
       ["SuppressionService/RemoveSuppression", { address: "secret@there.test" }, ""],

@@ -15,6 +15,7 @@ const runBy: Record<string, string> = {
   "sdk/README.md ts": "sdk/test/package.test.ts",
   "docs/events.md sh": "test/events/stream-docs.test.ts",
   "docs/events.md console": "test/events/stream-docs.test.ts",
+  "docs/keys.md sh": "test/keys/commands.test.ts",
   "docs/webhooks.md sh": "test/docs/snippets.test.ts",
   "docs/webhooks.md json": "test/docs/snippets.test.ts",
   "docs/webhooks.md ts": "test/docs/snippets.test.ts",

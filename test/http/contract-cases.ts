@@ -61,6 +61,7 @@ const theirWebhook = async (workspaces: TwoWorkspaces) => {
   );
   return (answer.body.webhook as { id: string }).id;
 };
+const byKeyId: MethodCase = { built: true, ids: { id: async (workspaces) => ({ id: await theirKey(workspaces) }) } };
 const byWebhookId: MethodCase = {
   built: true,
   ids: { id: async (workspaces) => ({ id: await theirWebhook(workspaces) }) },
@@ -162,7 +163,9 @@ export const cases: Record<string, MethodCase> = {
 
   "KeyService/CreateKey": noIds,
   "KeyService/ListKeys": noIds,
-  "KeyService/RevokeKey": { built: true, ids: { id: async (workspaces) => ({ id: await theirKey(workspaces) }) } },
+  "KeyService/UpdateKey": byKeyId,
+  "KeyService/RotateKey": byKeyId,
+  "KeyService/RevokeKey": byKeyId,
 
   "WebhookService/CreateWebhook": noIds,
   "WebhookService/GetWebhook": byWebhookId,

@@ -33,7 +33,8 @@ export type Event =
   | (EventEnvelope & { type: "workspace.quota"; workspaceQuota: WorkspaceQuotaEvent })
   | (EventEnvelope & { type: "workspace.warning"; workspaceWarning: WorkspaceWarningEvent })
   | (EventEnvelope & { type: "workspace.suspended"; workspaceSuspended: WorkspaceSuspendedEvent })
-  | (EventEnvelope & { type: "workspace.resumed"; workspaceResumed: WorkspaceResumedEvent });
+  | (EventEnvelope & { type: "workspace.resumed"; workspaceResumed: WorkspaceResumedEvent })
+  | (EventEnvelope & { type: "key.expiring"; keyExpiring: KeyExpiringEvent });
 
 /** The field of the payload, by event type. */
 export const payloadFields = {
@@ -53,6 +54,7 @@ export const payloadFields = {
   "workspace.warning": "workspaceWarning",
   "workspace.suspended": "workspaceSuspended",
   "workspace.resumed": "workspaceResumed",
+  "key.expiring": "keyExpiring",
 } as const;
 
 /** An event with its position in the workspace's log. */
@@ -359,6 +361,22 @@ export interface WorkspaceSuspendedEvent {
 export interface WorkspaceResumedEvent {
   /** When the suspension began. */
   suspendedAt: string;
+}
+
+/** Payload of `key.expiring`: an API key expires soon. Rotate it with RotateKey, or move its end with UpdateKey. */
+export interface KeyExpiringEvent {
+  /** Id of the key. */
+  keyId: string;
+  /** Name of the key. */
+  name: string;
+  /** The public prefix of the key. */
+  prefix: string;
+  /** When the key expires. */
+  expiresAt: string;
+  /** Which reminder this is: 7 or 1 days before the end. */
+  daysLeft: number;
+  /** When the key was last used, to the minute. Absent when it was never used. */
+  lastUsedAt?: string;
 }
 
 /** Whether a new attempt could succeed after a bounce. */

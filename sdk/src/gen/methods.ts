@@ -56,6 +56,10 @@ import type {
   CreateKeyResponse,
   ListKeysRequest,
   ListKeysResponse,
+  UpdateKeyRequest,
+  UpdateKeyResponse,
+  RotateKeyRequest,
+  RotateKeyResponse,
   RevokeKeyRequest,
   RevokeKeyResponse,
 } from "./key.ts";
@@ -158,7 +162,10 @@ export interface UnaryMethods {
   "DomainService/PublishToLocalDns": { request: PublishToLocalDnsRequest; response: PublishToLocalDnsResponse };
   /** Sends an email to one or more recipients. */
   "EmailService/SendEmail": { request: SendEmailRequest; response: SendEmailResponse };
-  /** Returns one email with the state of each recipient. A key with send permission can only read emails that it sent. */
+  /**
+   * Returns one email with the state of each recipient. A key with send permission, or with `KEY_SCOPE_SEND` and without
+   * `KEY_SCOPE_EMAILS`, can only read emails that it sent.
+   */
   "EmailService/GetEmail": { request: GetEmailRequest; response: GetEmailResponse };
   /** Lists emails, newest first. All filters that are set must match. */
   "EmailService/ListEmails": { request: ListEmailsRequest; response: ListEmailsResponse };
@@ -192,8 +199,18 @@ export interface UnaryMethods {
   "InboundService/ListUnattributedReports": { request: ListUnattributedReportsRequest; response: ListUnattributedReportsResponse };
   /** Creates a key. Only this response contains its secret. */
   "KeyService/CreateKey": { request: CreateKeyRequest; response: CreateKeyResponse };
-  /** Lists the workspace's keys, newest first, including revoked ones. Secrets are not included. */
+  /** Lists the workspace's keys, newest first, including revoked and expired ones. Secrets are not included. */
   "KeyService/ListKeys": { request: ListKeysRequest; response: ListKeysResponse };
+  /**
+   * Changes the name, the end and the limits of a key. The secret, the permission and the kind (live or test) stay. Every node
+   * uses the new limits for the next call. Streams that the key opened end if its scopes or addresses change.
+   */
+  "KeyService/UpdateKey": { request: UpdateKeyRequest; response: UpdateKeyResponse };
+  /**
+   * Replaces a key: creates a key with the same settings and a new secret, and lets the old one expire after an overlap. Only
+   * this response contains the new secret. Both keys work during the overlap.
+   */
+  "KeyService/RotateKey": { request: RotateKeyRequest; response: RotateKeyResponse };
   /** Revokes a key immediately and permanently. Streams opened with it end. Revoking a revoked key has no effect. */
   "KeyService/RevokeKey": { request: RevokeKeyRequest; response: RevokeKeyResponse };
   /** Lists the destinations with waiting mail, ordered by the number of recipients, highest first. */

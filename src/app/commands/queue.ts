@@ -115,7 +115,7 @@ async function withQueue(
     const wake = createWake({ sql, log: silentLog() });
     const { handlers } = createQueueService({ sql, wake, clock });
     const call: Call = {
-      caller: { workspaceId, keyId: commandKeyId, permission: "full", domain: undefined, test: false },
+      caller: { workspaceId, keyId: commandKeyId, permission: "full", test: false },
       requestId: "",
       cancellation: new CallCancellation(),
       timeLeftMs: () => undefined,

@@ -55,7 +55,7 @@ export async function withStoreClient<T>(
     const { sendEmail, streamEvents } = service.handlers as Required<Handlers<typeof EmailService>>;
     const delivers = async () => (await aliveRoles(sql)).has("delivery");
     const call = (signal: AbortSignal, extra: Partial<Call> = {}): Call => ({
-      caller: { workspaceId, keyId: commandKeyId, permission: "full", domain: undefined, test: false },
+      caller: { workspaceId, keyId: commandKeyId, permission: "full", test: false },
       requestId: "",
       cancellation: cancellationOf(signal),
       timeLeftMs: () => undefined,

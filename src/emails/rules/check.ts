@@ -2,6 +2,7 @@
  * Checks a SendRequest for accept.ts: returns the email to store, or every violation at once. Also has the problems for
  * a domain or an API key that may not send.
  */
+import { allowsRecipient } from "../../keys/rules/recipients.ts";
 import { type Address, parseAddress } from "../../mail/address.ts";
 import { composedSizeAtMost } from "../../mail/compose.ts";
 import { checkHeaderField } from "../../mail/header-fields.ts";
@@ -266,7 +267,26 @@ export function domainRefused(name: string, domain: BlockedDomain | undefined): 
   );
 }
 
-/** The problem for an API key that is limited to another domain. */
-export function apiKeyRefused(allowed: string, name: string): Problem {
-  return new Problem("permission_denied", `This key may only send from ${allowed}, not from ${name}.`);
+/** The problem of an email that the submitter's key may not send: it is limited to other sending domains or recipients. */
+export function keyProblem(
+  { from, recipients }: Pick<CheckedEmail, "from" | "recipients">,
+  key: { domains?: readonly string[]; recipients?: readonly string[] },
+): Problem | undefined {
+  if (key.domains && !key.domains.includes(from.domain))
+    return new Problem(
+      "permission_denied",
+      `This key may only send from ${namesOf(key.domains)}, not from ${from.domain}.`,
+    );
+  const rules = key.recipients;
+  const refused = rules && recipients.find(({ address }) => !allowsRecipient(rules, address));
+  if (!refused) return undefined;
+  return new Problem(
+    "permission_denied",
+    `This key may not send to ${refused.address}. Nothing was sent to any recipient. Send to allowed recipients only, or add this one to the allowed recipients of the key in the dashboard or with UpdateKey.`,
+  );
+}
+
+function namesOf(domains: readonly string[]): string {
+  const more = domains.length - 5;
+  return domains.slice(0, 5).join(", ") + (more > 0 ? ` and ${more} more domains` : "");
 }

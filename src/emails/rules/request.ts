@@ -48,7 +48,14 @@ export const emptyRequest: SendRequest = {
 
 export type SendLimits = { recipients: number; messageBytes: number; attachments: number };
 
-export type Submitter = { workspaceId: string; keyId: string; domain: string | undefined; test: boolean };
+export type Submitter = {
+  workspaceId: string;
+  keyId: string;
+  test: boolean;
+  /** The domains and recipients that the key is limited to; undefined: any. */
+  domains?: readonly string[];
+  recipients?: readonly string[];
+};
 
 export type AcceptOptions = {
   idempotencyKey: string | undefined;

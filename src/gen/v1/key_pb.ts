@@ -4,19 +4,19 @@
 // @generated from file v1/key.proto (package v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { KeyPermission } from "./options_pb.ts";
+import type { KeyPermission, KeyScope } from "./options_pb.ts";
 import { file_v1_options } from "./options_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file v1/key.proto.
  */
 export const file_v1_key: GenFile = /*@__PURE__*/
-  fileDesc("Cgx2MS9rZXkucHJvdG8SAnYxIoYCCgNLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZwcmVmaXgYAyABKAkSJQoKcGVybWlzc2lvbhgEIAEoDjIRLnYxLktleVBlcm1pc3Npb24SDgoGZG9tYWluGAUgASgJEgwKBHRlc3QYBiABKAgSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJlChBDcmVhdGVLZXlSZXF1ZXN0EgwKBG5hbWUYASABKAkSJQoKcGVybWlzc2lvbhgCIAEoDjIRLnYxLktleVBlcm1pc3Npb24SDgoGZG9tYWluGAMgASgJEgwKBHRlc3QYBCABKAgiOQoRQ3JlYXRlS2V5UmVzcG9uc2USFAoDa2V5GAEgASgLMgcudjEuS2V5Eg4KBnNlY3JldBgCIAEoCSI4Cg9MaXN0S2V5c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiQgoQTGlzdEtleXNSZXNwb25zZRIVCgRkYXRhGAEgAygLMgcudjEuS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIeChBSZXZva2VLZXlSZXF1ZXN0EgoKAmlkGAEgASgJIjoKEVJldm9rZUtleVJlc3BvbnNlEhQKA2tleRgBIAEoCzIHLnYxLktleRIPCgdtZXNzYWdlGAIgASgJMtMBCgpLZXlTZXJ2aWNlEkEKCUNyZWF0ZUtleRIULnYxLkNyZWF0ZUtleVJlcXVlc3QaFS52MS5DcmVhdGVLZXlSZXNwb25zZSIHyugYAwoBARI/CghMaXN0S2V5cxITLnYxLkxpc3RLZXlzUmVxdWVzdBoULnYxLkxpc3RLZXlzUmVzcG9uc2UiCMroGAQKAgEDEkEKCVJldm9rZUtleRIULnYxLlJldm9rZUtleVJlcXVlc3QaFS52MS5SZXZva2VLZXlSZXNwb25zZSIHyugYAwoBAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_v1_options]);
+  fileDesc("Cgx2MS9rZXkucHJvdG8SAnYxIuoDCgNLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZwcmVmaXgYAyABKAkSJQoKcGVybWlzc2lvbhgEIAEoDjIRLnYxLktleVBlcm1pc3Npb24SDgoGZG9tYWluGAUgASgJEgwKBHRlc3QYBiABKAgSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcCgZzY29wZXMYCiADKA4yDC52MS5LZXlTY29wZRIPCgdkb21haW5zGAsgAygJEhoKEmFsbG93ZWRfcmVjaXBpZW50cxgMIAMoCRIZChFhbGxvd2VkX2FkZHJlc3NlcxgNIAMoCRIuCgpleHBpcmVzX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFsYXN0X3VzZWRfYWRkcmVzcxgPIAEoCRIbCgVtYWtlchgQIAEoCzIMLnYxLktleU1ha2VyEhQKDHJvdGF0ZWRfZnJvbRgRIAEoCSJECghLZXlNYWtlchIeCgRraW5kGAEgASgOMhAudjEuS2V5TWFrZXJLaW5kEgoKAmlkGAIgASgJEgwKBG5hbWUYAyABKAki+wEKEENyZWF0ZUtleVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIlCgpwZXJtaXNzaW9uGAIgASgOMhEudjEuS2V5UGVybWlzc2lvbhIOCgZkb21haW4YAyABKAkSDAoEdGVzdBgEIAEoCBIcCgZzY29wZXMYBSADKA4yDC52MS5LZXlTY29wZRIPCgdkb21haW5zGAYgAygJEhoKEmFsbG93ZWRfcmVjaXBpZW50cxgHIAMoCRIZChFhbGxvd2VkX2FkZHJlc3NlcxgIIAMoCRIuCgpleHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI5ChFDcmVhdGVLZXlSZXNwb25zZRIUCgNrZXkYASABKAsyBy52MS5LZXkSDgoGc2VjcmV0GAIgASgJIjgKD0xpc3RLZXlzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJCChBMaXN0S2V5c1Jlc3BvbnNlEhUKBGRhdGEYASADKAsyBy52MS5LZXkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIucBChBVcGRhdGVLZXlSZXF1ZXN0EgoKAmlkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIcCgZzY29wZXMYAyADKA4yDC52MS5LZXlTY29wZRIPCgdkb21haW5zGAQgAygJEhoKEmFsbG93ZWRfcmVjaXBpZW50cxgFIAMoCRIZChFhbGxvd2VkX2FkZHJlc3NlcxgGIAMoCRIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1uZXZlcl9leHBpcmVzGAggASgIQgcKBV9uYW1lIikKEVVwZGF0ZUtleVJlc3BvbnNlEhQKA2tleRgBIAEoCzIHLnYxLktleSKAAQoQUm90YXRlS2V5UmVxdWVzdBIKCgJpZBgBIAEoCRIcCg9vdmVybGFwX3NlY29uZHMYAiABKAVIAIgBARIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEISChBfb3ZlcmxhcF9zZWNvbmRzImUKEVJvdGF0ZUtleVJlc3BvbnNlEhQKA2tleRgBIAEoCzIHLnYxLktleRIOCgZzZWNyZXQYAiABKAkSGQoIcHJldmlvdXMYAyABKAsyBy52MS5LZXkSDwoHbWVzc2FnZRgEIAEoCSIeChBSZXZva2VLZXlSZXF1ZXN0EgoKAmlkGAEgASgJIjoKEVJldm9rZUtleVJlc3BvbnNlEhQKA2tleRgBIAEoCzIHLnYxLktleRIPCgdtZXNzYWdlGAIgASgJKmEKDEtleU1ha2VyS2luZBIeChpLRVlfTUFLRVJfS0lORF9VTlNQRUNJRklFRBAAEhkKFUtFWV9NQUtFUl9LSU5EX1BFUlNPThABEhYKEktFWV9NQUtFUl9LSU5EX0tFWRACMugCCgpLZXlTZXJ2aWNlEkQKCUNyZWF0ZUtleRIULnYxLkNyZWF0ZUtleVJlcXVlc3QaFS52MS5DcmVhdGVLZXlSZXNwb25zZSIKyugYBgoBASIBChJCCghMaXN0S2V5cxITLnYxLkxpc3RLZXlzUmVxdWVzdBoULnYxLkxpc3RLZXlzUmVzcG9uc2UiC8roGAcKAgEDIgEKEkQKCVVwZGF0ZUtleRIULnYxLlVwZGF0ZUtleVJlcXVlc3QaFS52MS5VcGRhdGVLZXlSZXNwb25zZSIKyugYBgoBASIBChJECglSb3RhdGVLZXkSFC52MS5Sb3RhdGVLZXlSZXF1ZXN0GhUudjEuUm90YXRlS2V5UmVzcG9uc2UiCsroGAYKAQEiAQoSRAoJUmV2b2tlS2V5EhQudjEuUmV2b2tlS2V5UmVxdWVzdBoVLnYxLlJldm9rZUtleVJlc3BvbnNlIgrK6BgGCgEBIgEKYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_options]);
 
 /**
  * An API key, without its secret.
@@ -46,14 +46,14 @@ export type Key = Message<"v1.Key"> & {
   prefix: string;
 
   /**
-   * What the key may do.
+   * What the key may do. `KEY_PERMISSION_UNSPECIFIED` for a key with `scopes`.
    *
    * @generated from field: v1.KeyPermission permission = 4;
    */
   permission: KeyPermission;
 
   /**
-   * The only domain that the key may send from. Empty: any domain of the workspace.
+   * The only domain that the key may send from. Empty: see `domains`.
    *
    * @generated from field: string domain = 5;
    */
@@ -86,6 +86,62 @@ export type Key = Message<"v1.Key"> & {
    * @generated from field: google.protobuf.Timestamp revoked_at = 9;
    */
   revokedAt?: Timestamp | undefined;
+
+  /**
+   * What the key may do, if it has no permission. Empty for a key with a permission.
+   *
+   * @generated from field: repeated v1.KeyScope scopes = 10;
+   */
+  scopes: KeyScope[];
+
+  /**
+   * The domains that the key may send from. Empty: any domain of the workspace.
+   *
+   * @generated from field: repeated string domains = 11;
+   */
+  domains: string[];
+
+  /**
+   * The recipients that the key may send to: addresses, domains, or `*.` and a domain for its subdomains. Empty: any recipient.
+   *
+   * @generated from field: repeated string allowed_recipients = 12;
+   */
+  allowedRecipients: string[];
+
+  /**
+   * The client addresses that the key may be used from, in CIDR notation. Empty: any address.
+   *
+   * @generated from field: repeated string allowed_addresses = 13;
+   */
+  allowedAddresses: string[];
+
+  /**
+   * When the key expires. Absent for a key that does not expire.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 14;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * The client address of the last use. Empty when the key was never used, or not since an upgrade from an earlier version.
+   *
+   * @generated from field: string last_used_address = 15;
+   */
+  lastUsedAddress: string;
+
+  /**
+   * Who created the key. Absent for keys of the command line and of earlier versions.
+   *
+   * @generated from field: v1.KeyMaker maker = 16;
+   */
+  maker?: KeyMaker | undefined;
+
+  /**
+   * Id of the key that this key replaces (RotateKey). Empty: none.
+   *
+   * @generated from field: string rotated_from = 17;
+   */
+  rotatedFrom: string;
 };
 
 /**
@@ -94,6 +150,41 @@ export type Key = Message<"v1.Key"> & {
  */
 export const KeySchema: GenMessage<Key> = /*@__PURE__*/
   messageDesc(file_v1_key, 0);
+
+/**
+ * Who created a key.
+ *
+ * @generated from message v1.KeyMaker
+ */
+export type KeyMaker = Message<"v1.KeyMaker"> & {
+  /**
+   * A person or a key.
+   *
+   * @generated from field: v1.KeyMakerKind kind = 1;
+   */
+  kind: KeyMakerKind;
+
+  /**
+   * Id of the person, `per_...`, or of the key, `key_...`.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * Name of the person, or of the key. Empty for a person who has left the workspace.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message v1.KeyMaker.
+ * Use `create(KeyMakerSchema)` to create a new message.
+ */
+export const KeyMakerSchema: GenMessage<KeyMaker> = /*@__PURE__*/
+  messageDesc(file_v1_key, 1);
 
 /**
  * Request of CreateKey.
@@ -109,14 +200,14 @@ export type CreateKeyRequest = Message<"v1.CreateKeyRequest"> & {
   name: string;
 
   /**
-   * What the key may do. Required.
+   * What the key may do. A key needs this or `scopes`.
    *
    * @generated from field: v1.KeyPermission permission = 2;
    */
   permission: KeyPermission;
 
   /**
-   * The only domain that a key with send permission may send from. Optional.
+   * The only domain that a key with send permission may send from. Optional. `domains` allows several.
    *
    * @generated from field: string domain = 3;
    */
@@ -128,6 +219,42 @@ export type CreateKeyRequest = Message<"v1.CreateKeyRequest"> & {
    * @generated from field: bool test = 4;
    */
   test: boolean;
+
+  /**
+   * What the key may do, service by service. Only without `permission`.
+   *
+   * @generated from field: repeated v1.KeyScope scopes = 5;
+   */
+  scopes: KeyScope[];
+
+  /**
+   * The domains that the key may send from, up to 100. Empty: any domain of the workspace.
+   *
+   * @generated from field: repeated string domains = 6;
+   */
+  domains: string[];
+
+  /**
+   * The recipients that the key may send to, up to 100: `qa@example.com`, `example.com` or `*.example.com`. A domain does not include its
+   * subdomains. Empty: any recipient.
+   *
+   * @generated from field: repeated string allowed_recipients = 7;
+   */
+  allowedRecipients: string[];
+
+  /**
+   * The client addresses that the key may be used from, up to 100: `192.0.2.7`, `198.51.100.0/24` or `2001:db8::/48`. Empty: any address.
+   *
+   * @generated from field: repeated string allowed_addresses = 8;
+   */
+  allowedAddresses: string[];
+
+  /**
+   * When the key expires. Not set: never.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 9;
+   */
+  expiresAt?: Timestamp | undefined;
 };
 
 /**
@@ -135,7 +262,7 @@ export type CreateKeyRequest = Message<"v1.CreateKeyRequest"> & {
  * Use `create(CreateKeyRequestSchema)` to create a new message.
  */
 export const CreateKeyRequestSchema: GenMessage<CreateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_v1_key, 1);
+  messageDesc(file_v1_key, 2);
 
 /**
  * Response of CreateKey.
@@ -163,7 +290,7 @@ export type CreateKeyResponse = Message<"v1.CreateKeyResponse"> & {
  * Use `create(CreateKeyResponseSchema)` to create a new message.
  */
 export const CreateKeyResponseSchema: GenMessage<CreateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_v1_key, 2);
+  messageDesc(file_v1_key, 3);
 
 /**
  * Request of ListKeys.
@@ -191,7 +318,7 @@ export type ListKeysRequest = Message<"v1.ListKeysRequest"> & {
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema: GenMessage<ListKeysRequest> = /*@__PURE__*/
-  messageDesc(file_v1_key, 3);
+  messageDesc(file_v1_key, 4);
 
 /**
  * Response of ListKeys.
@@ -219,7 +346,175 @@ export type ListKeysResponse = Message<"v1.ListKeysResponse"> & {
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema: GenMessage<ListKeysResponse> = /*@__PURE__*/
-  messageDesc(file_v1_key, 4);
+  messageDesc(file_v1_key, 5);
+
+/**
+ * Request of UpdateKey.
+ *
+ * @generated from message v1.UpdateKeyRequest
+ */
+export type UpdateKeyRequest = Message<"v1.UpdateKeyRequest"> & {
+  /**
+   * Id of the key. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The new name. Not set: unchanged.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * The new scopes of a key with scopes. Empty: unchanged.
+   *
+   * @generated from field: repeated v1.KeyScope scopes = 3;
+   */
+  scopes: KeyScope[];
+
+  /**
+   * The new sending domains. Empty: unchanged. `["*"]`: any domain.
+   *
+   * @generated from field: repeated string domains = 4;
+   */
+  domains: string[];
+
+  /**
+   * The new recipients that the key may send to. Empty: unchanged. `["*"]`: any recipient.
+   *
+   * @generated from field: repeated string allowed_recipients = 5;
+   */
+  allowedRecipients: string[];
+
+  /**
+   * The new client addresses that the key may be used from. Empty: unchanged. `["*"]`: any address.
+   *
+   * @generated from field: repeated string allowed_addresses = 6;
+   */
+  allowedAddresses: string[];
+
+  /**
+   * When the key expires. Not set: unchanged.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 7;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * True: the key does not expire. Only without `expiresAt`.
+   *
+   * @generated from field: bool never_expires = 8;
+   */
+  neverExpires: boolean;
+};
+
+/**
+ * Describes the message v1.UpdateKeyRequest.
+ * Use `create(UpdateKeyRequestSchema)` to create a new message.
+ */
+export const UpdateKeyRequestSchema: GenMessage<UpdateKeyRequest> = /*@__PURE__*/
+  messageDesc(file_v1_key, 6);
+
+/**
+ * Response of UpdateKey.
+ *
+ * @generated from message v1.UpdateKeyResponse
+ */
+export type UpdateKeyResponse = Message<"v1.UpdateKeyResponse"> & {
+  /**
+   * The key after the change.
+   *
+   * @generated from field: v1.Key key = 1;
+   */
+  key?: Key | undefined;
+};
+
+/**
+ * Describes the message v1.UpdateKeyResponse.
+ * Use `create(UpdateKeyResponseSchema)` to create a new message.
+ */
+export const UpdateKeyResponseSchema: GenMessage<UpdateKeyResponse> = /*@__PURE__*/
+  messageDesc(file_v1_key, 7);
+
+/**
+ * Request of RotateKey.
+ *
+ * @generated from message v1.RotateKeyRequest
+ */
+export type RotateKeyRequest = Message<"v1.RotateKeyRequest"> & {
+  /**
+   * Id of the key. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * How long the old key works on, in seconds, up to 2592000 (30 days). Not set: 86400 (a day). 0: it is revoked at once.
+   *
+   * @generated from field: optional int32 overlap_seconds = 2;
+   */
+  overlapSeconds?: number | undefined;
+
+  /**
+   * When the new key expires. Not set: after the same time as the old key from its creation on, or never if the old key had no end.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 3;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.RotateKeyRequest.
+ * Use `create(RotateKeyRequestSchema)` to create a new message.
+ */
+export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest> = /*@__PURE__*/
+  messageDesc(file_v1_key, 8);
+
+/**
+ * Response of RotateKey.
+ *
+ * @generated from message v1.RotateKeyResponse
+ */
+export type RotateKeyResponse = Message<"v1.RotateKeyResponse"> & {
+  /**
+   * The new key.
+   *
+   * @generated from field: v1.Key key = 1;
+   */
+  key?: Key | undefined;
+
+  /**
+   * The complete new key, for the Authorization header. It is returned only in this response: store it safely.
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+
+  /**
+   * The old key with its new end.
+   *
+   * @generated from field: v1.Key previous = 3;
+   */
+  previous?: Key | undefined;
+
+  /**
+   * Result of the call, in a sentence.
+   *
+   * @generated from field: string message = 4;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message v1.RotateKeyResponse.
+ * Use `create(RotateKeyResponseSchema)` to create a new message.
+ */
+export const RotateKeyResponseSchema: GenMessage<RotateKeyResponse> = /*@__PURE__*/
+  messageDesc(file_v1_key, 9);
 
 /**
  * Request of RevokeKey.
@@ -240,7 +535,7 @@ export type RevokeKeyRequest = Message<"v1.RevokeKeyRequest"> & {
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*/
-  messageDesc(file_v1_key, 5);
+  messageDesc(file_v1_key, 10);
 
 /**
  * Response of RevokeKey.
@@ -268,7 +563,48 @@ export type RevokeKeyResponse = Message<"v1.RevokeKeyResponse"> & {
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE__*/
-  messageDesc(file_v1_key, 6);
+  messageDesc(file_v1_key, 11);
+
+/**
+ * What kind of caller created a key.
+ *
+ * @generated from enum v1.KeyMakerKind
+ */
+export const KeyMakerKind = {
+  /**
+   * Not used.
+   *
+   * @generated from enum value: KEY_MAKER_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A person who was signed in to the dashboard.
+   *
+   * @generated from enum value: KEY_MAKER_KIND_PERSON = 1;
+   */
+  PERSON: 1,
+
+  /**
+   * Another key.
+   *
+   * @generated from enum value: KEY_MAKER_KIND_KEY = 2;
+   */
+  KEY: 2,
+} as const;
+
+/**
+ * What kind of caller created a key.
+ *
+ * @generated from enum v1.KeyMakerKind
+ */
+export type KeyMakerKind = (typeof KeyMakerKind)[keyof typeof KeyMakerKind] | UnknownEnum;
+
+/**
+ * Describes the enum v1.KeyMakerKind.
+ */
+export const KeyMakerKindSchema: GenEnum<KeyMakerKind> = /*@__PURE__*/
+  enumDesc(file_v1_key, 0);
 
 /**
  * Manages the API keys of the workspace. Every API call sends a key, as `Authorization: Bearer ph_...`.
@@ -279,10 +615,15 @@ export const KeyService: GenService<{
   /**
    * Creates a key. Only this response contains its secret.
    *
+   * A key has a `permission` or `scopes`. A key can create only keys that may do no more than itself: its scopes, sending
+   * domains, recipients, addresses and its end limit what it creates.
+   *
    * Errors:
-   * - invalid_argument: `name` is empty or longer than 100 characters, `permission` is not set, or `domain` is given without `KEY_PERMISSION_SEND`.
-   * - failed_precondition: `domain` is not a domain of this workspace.
-   * - permission_denied: the caller's key is a test key and `test` is false. A test key creates only test keys.
+   * - invalid_argument: `name` is empty or longer than 100 characters, or neither or both of `permission` and `scopes` are set.
+   * - invalid_argument: `domain` is given without `KEY_PERMISSION_SEND`, or `domains` or `allowedRecipients` for a key that cannot send.
+   * - invalid_argument: an entry of a list is malformed, a list has more than 100 entries, or `expiresAt` is not in the future.
+   * - failed_precondition: a sending domain is not a domain of this workspace.
+   * - permission_denied: the new key could do more than the caller's key. A test key creates only test keys.
    * - resource_exhausted: the workspace has reached its quota of keys.
    *
    * @generated from rpc v1.KeyService.CreateKey
@@ -293,7 +634,7 @@ export const KeyService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
-   * Lists the workspace's keys, newest first, including revoked ones. Secrets are not included.
+   * Lists the workspace's keys, newest first, including revoked and expired ones. Secrets are not included.
    *
    * Errors:
    * - invalid_argument: `pageSize` is negative or `pageToken` was not returned by this method.
@@ -306,12 +647,49 @@ export const KeyService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
+   * Changes the name, the end and the limits of a key. The secret, the permission and the kind (live or test) stay. Every node
+   * uses the new limits for the next call. Streams that the key opened end if its scopes or addresses change.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty, or a field is invalid as in CreateKey.
+   * - invalid_argument: `scopes` is given for a key with a permission, or `expiresAt` together with `neverExpires`.
+   * - not_found: this workspace has no key with this id.
+   * - failed_precondition: the key is revoked, or a sending domain is not a domain of this workspace.
+   * - failed_precondition: the key is the one of the setting POSTHORN_API_KEY and `name` differs.
+   * - permission_denied: the key can do more than the caller's key, or could after the change. A test key changes only test keys.
+   *
+   * @generated from rpc v1.KeyService.UpdateKey
+   */
+  updateKey: {
+    methodKind: "unary";
+    input: typeof UpdateKeyRequestSchema;
+    output: typeof UpdateKeyResponseSchema;
+  },
+  /**
+   * Replaces a key: creates a key with the same settings and a new secret, and lets the old one expire after an overlap. Only
+   * this response contains the new secret. Both keys work during the overlap.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty, `overlapSeconds` is negative or more than 2592000 (30 days), or `expiresAt` is not in the future.
+   * - not_found: this workspace has no key with this id.
+   * - failed_precondition: the key is revoked or expired, it was already rotated, or it is the one of the setting POSTHORN_API_KEY.
+   * - permission_denied: the key can do more than the caller's key. A test key rotates only test keys.
+   * - resource_exhausted: the workspace has reached its quota of keys.
+   *
+   * @generated from rpc v1.KeyService.RotateKey
+   */
+  rotateKey: {
+    methodKind: "unary";
+    input: typeof RotateKeyRequestSchema;
+    output: typeof RotateKeyResponseSchema;
+  },
+  /**
    * Revokes a key immediately and permanently. Streams opened with it end. Revoking a revoked key has no effect.
    *
    * Errors:
    * - invalid_argument: `id` is empty.
    * - not_found: this workspace has no key with this id.
-   * - permission_denied: the caller's key is a test key and this key is not. A test key revokes only test keys.
+   * - permission_denied: the key can do more than the caller's key, and is another one. A test key revokes only test keys.
    *
    * @generated from rpc v1.KeyService.RevokeKey
    */

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/options.proto.
  */
 export const file_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChB2MS9vcHRpb25zLnByb3RvEgJ2MSJbCgxNZXRob2RQb2xpY3kSJgoLcGVybWlzc2lvbnMYASADKA4yES52MS5LZXlQZXJtaXNzaW9uEhIKCm93bmVyX29ubHkYAiABKAgSDwoHcGxhbm5lZBgDIAEoCCp6Cg1LZXlQZXJtaXNzaW9uEh4KGktFWV9QRVJNSVNTSU9OX1VOU1BFQ0lGSUVEEAASFwoTS0VZX1BFUk1JU1NJT05fRlVMTBABEhcKE0tFWV9QRVJNSVNTSU9OX1NFTkQQAhIXChNLRVlfUEVSTUlTU0lPTl9SRUFEEAM6SgoGcG9saWN5Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYiY0DIAEoCzIQLnYxLk1ldGhvZFBvbGljeVIGcG9saWN5YgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChB2MS9vcHRpb25zLnByb3RvEgJ2MSJ5CgxNZXRob2RQb2xpY3kSJgoLcGVybWlzc2lvbnMYASADKA4yES52MS5LZXlQZXJtaXNzaW9uEhIKCm93bmVyX29ubHkYAiABKAgSDwoHcGxhbm5lZBgDIAEoCBIcCgZzY29wZXMYBCADKA4yDC52MS5LZXlTY29wZSp6Cg1LZXlQZXJtaXNzaW9uEh4KGktFWV9QRVJNSVNTSU9OX1VOU1BFQ0lGSUVEEAASFwoTS0VZX1BFUk1JU1NJT05fRlVMTBABEhcKE0tFWV9QRVJNSVNTSU9OX1NFTkQQAhIXChNLRVlfUEVSTUlTU0lPTl9SRUFEEAMqhwIKCEtleVNjb3BlEhkKFUtFWV9TQ09QRV9VTlNQRUNJRklFRBAAEhIKDktFWV9TQ09QRV9TRU5EEAESFAoQS0VZX1NDT1BFX0VNQUlMUxACEhQKEEtFWV9TQ09QRV9FVkVOVFMQAxIVChFLRVlfU0NPUEVfSU5CT1VORBAEEhUKEUtFWV9TQ09QRV9ET01BSU5TEAUSFgoSS0VZX1NDT1BFX1dFQkhPT0tTEAYSGgoWS0VZX1NDT1BFX1NVUFBSRVNTSU9OUxAHEhMKD0tFWV9TQ09QRV9TVEFUUxAIEhMKD0tFWV9TQ09QRV9BVURJVBAJEhQKEEtFWV9TQ09QRV9NQU5BR0UQCjpKCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiJjQMgASgLMhAudjEuTWV0aG9kUG9saWN5UgZwb2xpY3liBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method, and whether this version implements it.
@@ -43,6 +43,13 @@ export type MethodPolicy = Message<"v1.MethodPolicy"> & {
    * @generated from field: bool planned = 3;
    */
   planned: boolean;
+
+  /**
+   * The scopes that allow the method: a key with scopes needs one of them. Empty when no key may call it.
+   *
+   * @generated from field: repeated v1.KeyScope scopes = 4;
+   */
+  scopes: KeyScope[];
 };
 
 /**
@@ -53,13 +60,13 @@ export const MethodPolicySchema: GenMessage<MethodPolicy> = /*@__PURE__*/
   messageDesc(file_v1_options, 0);
 
 /**
- * What a key may do. A key has exactly one permission.
+ * What a key may do. A key has exactly one permission, or scopes in place of it.
  *
  * @generated from enum v1.KeyPermission
  */
 export const KeyPermission = {
   /**
-   * Not set. Rejected with `invalid_argument` where a permission is required.
+   * Not set: the key has scopes. Rejected with `invalid_argument` where a permission is required.
    *
    * @generated from enum value: KEY_PERMISSION_UNSPECIFIED = 0;
    */
@@ -73,7 +80,7 @@ export const KeyPermission = {
   FULL: 1,
 
   /**
-   * SendEmail and SendEmailBatch, and GetEmail for the emails that this key sent. May be restricted to one sending domain.
+   * SendEmail and SendEmailBatch, and GetEmail for the emails that this key sent. May be restricted to sending domains.
    *
    * @generated from enum value: KEY_PERMISSION_SEND = 2;
    */
@@ -88,7 +95,7 @@ export const KeyPermission = {
 } as const;
 
 /**
- * What a key may do. A key has exactly one permission.
+ * What a key may do. A key has exactly one permission, or scopes in place of it.
  *
  * @generated from enum v1.KeyPermission
  */
@@ -99,6 +106,103 @@ export type KeyPermission = (typeof KeyPermission)[keyof typeof KeyPermission] |
  */
 export const KeyPermissionSchema: GenEnum<KeyPermission> = /*@__PURE__*/
   enumDesc(file_v1_options, 0);
+
+/**
+ * A group of methods that a key with scopes may call. Each method names the scopes that allow it.
+ *
+ * @generated from enum v1.KeyScope
+ */
+export const KeyScope = {
+  /**
+   * Not set. Rejected with `invalid_argument`.
+   *
+   * @generated from enum value: KEY_SCOPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * SendEmail and SendEmailBatch, and GetEmail for the emails that this key sent.
+   *
+   * @generated from enum value: KEY_SCOPE_SEND = 1;
+   */
+  SEND: 1,
+
+  /**
+   * Read all emails of the workspace with their content, and cancel them.
+   *
+   * @generated from enum value: KEY_SCOPE_EMAILS = 2;
+   */
+  EMAILS: 2,
+
+  /**
+   * ListEvents and StreamEvents. The text of inbound mail is included only if the key has `KEY_SCOPE_INBOUND` too.
+   *
+   * @generated from enum value: KEY_SCOPE_EVENTS = 3;
+   */
+  EVENTS: 3,
+
+  /**
+   * Read inbound mail with its content.
+   *
+   * @generated from enum value: KEY_SCOPE_INBOUND = 4;
+   */
+  INBOUND: 4,
+
+  /**
+   * Add, check and delete domains.
+   *
+   * @generated from enum value: KEY_SCOPE_DOMAINS = 5;
+   */
+  DOMAINS: 5,
+
+  /**
+   * Manage webhooks. A webhook receives every event of the workspace, including the text of inbound mail.
+   *
+   * @generated from enum value: KEY_SCOPE_WEBHOOKS = 6;
+   */
+  WEBHOOKS: 6,
+
+  /**
+   * Read and change the suppression list.
+   *
+   * @generated from enum value: KEY_SCOPE_SUPPRESSIONS = 7;
+   */
+  SUPPRESSIONS: 7,
+
+  /**
+   * Read statistics.
+   *
+   * @generated from enum value: KEY_SCOPE_STATS = 8;
+   */
+  STATS: 8,
+
+  /**
+   * Read the audit log. No method of this version uses it.
+   *
+   * @generated from enum value: KEY_SCOPE_AUDIT = 9;
+   */
+  AUDIT: 9,
+
+  /**
+   * Manage keys and the queue, and read the workspace, its members and its quotas.
+   *
+   * @generated from enum value: KEY_SCOPE_MANAGE = 10;
+   */
+  MANAGE: 10,
+} as const;
+
+/**
+ * A group of methods that a key with scopes may call. Each method names the scopes that allow it.
+ *
+ * @generated from enum v1.KeyScope
+ */
+export type KeyScope = (typeof KeyScope)[keyof typeof KeyScope] | UnknownEnum;
+
+/**
+ * Describes the enum v1.KeyScope.
+ */
+export const KeyScopeSchema: GenEnum<KeyScope> = /*@__PURE__*/
+  enumDesc(file_v1_options, 1);
 
 /**
  * Who may call this method. Every method of this package has this option.

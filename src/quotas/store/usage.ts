@@ -72,7 +72,8 @@ const streamsSeenMs = 20_000;
 function countOf(sql: Sql, kind: AddedKind, workspaceId: ReturnType<Sql>) {
   const counts = {
     domains: sql`(select count(*)::int from domains where workspace_id = ${workspaceId} and deleted_at is null)`,
-    keys: sql`(select count(*)::int from keys where workspace_id = ${workspaceId} and revoked_at is null)`,
+    keys: sql`(select count(*)::int from keys where workspace_id = ${workspaceId} and revoked_at is null
+      and (expires_at is null or expires_at > wall_time()))`,
     webhooks: sql`(select count(*)::int from webhooks where workspace_id = ${workspaceId})`,
     members: sql`(select count(*)::int from members where workspace_id = ${workspaceId})`,
   };

@@ -72,6 +72,13 @@ const payloads: Readonly<Record<string, Record<string, unknown>>> = {
   "workspace.warning": { warning },
   "workspace.suspended": { reason: warning.message, warning },
   "workspace.resumed": {},
+  "key.expiring": {
+    keyId: "key_01938a40-2f6b-71d9-a5e3-0c8b4d7f9e12",
+    name: "This is a test",
+    prefix: "ph_Example0",
+    expiresAt: "2030-01-31T09:00:00Z",
+    daysLeft: 7,
+  },
 };
 
 /** Undefined for an unknown type. */

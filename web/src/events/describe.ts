@@ -37,6 +37,7 @@ const labels: Record<string, StatusLabel> = {
   "workspace.warning": { text: "Warning", color: "orange" },
   "workspace.suspended": { text: "Suspended", color: "red" },
   "workspace.resumed": { text: "Resumed", color: "green" },
+  "key.expiring": { text: "Key expires", color: "orange" },
 };
 
 export const eventTypes = Object.keys(labels);
@@ -188,6 +189,16 @@ function describePayload({ payload }: Event): PayloadDescription {
       return { text: "The workspace cannot send", facts: [["Reason", payload.value.reason]] };
     case "workspaceResumed":
       return { text: "The workspace can send again", facts: [] };
+    case "keyExpiring": {
+      const { name, prefix, expiresAt, lastUsedAt } = payload.value;
+      return {
+        text: `${name} (${prefix}…) expires soon`,
+        facts: [
+          ["Expires", expiresAt ? timestampDate(expiresAt).toLocaleString("en-GB") : ""],
+          ["Last used", lastUsedAt ? timestampDate(lastUsedAt).toLocaleString("en-GB") : "never"],
+        ],
+      };
+    }
     default:
       return { text: "", facts: [] };
   }

@@ -3,11 +3,13 @@ import { useMutation } from "@connectrpc/connect-query";
 import { Checkbox, Radio, Stack } from "@mantine/core";
 import { useState } from "react";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
-import { KeyPermission } from "../../../src/gen/v1/options_pb.ts";
+import { KeyPermission, KeyScope } from "../../../src/gen/v1/options_pb.ts";
 import { invalidate } from "../api/query-client.ts";
 import { Form, formErrors, TextField } from "../parts/form.tsx";
 import { SecretOnce } from "../parts/secret-once.tsx";
+import { LimitFields, limitsOnWire, noLimits } from "./limit-fields.tsx";
 import { permissions } from "./permissions.ts";
+import { ScopeField } from "./scope-field.tsx";
 
 export function CreateKey({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   return (
@@ -25,7 +27,8 @@ export function CreateKey({ isOpen, onClose }: { isOpen: boolean; onClose(): voi
 function KeyForm({ onCreated, onCancel }: { onCreated: (secret: string) => void; onCancel: () => void }) {
   const [name, setName] = useState("");
   const [permission, setPermission] = useState<KeyPermission>(permissions[0].value);
-  const [domain, setDomain] = useState("");
+  const [chosen, setChosen] = useState<KeyScope[]>([]);
+  const [limits, setLimits] = useState(noLimits);
   const [isTest, setIsTest] = useState(false);
   const creation = useMutation(KeyService.method.createKey, {
     // The response contains the secret, so it must not stay in the mutation cache.
@@ -35,11 +38,14 @@ function KeyForm({ onCreated, onCancel }: { onCreated: (secret: string) => void;
       onCreated(secret);
     },
   });
+  const isScoped = permission === KeyPermission.UNSPECIFIED;
+  const canSend = isScoped ? chosen.includes(KeyScope.SEND) : permission !== KeyPermission.READ;
   const submit = () => {
-    const onlyDomain = permission === KeyPermission.SEND ? domain.trim() : "";
-    creation.mutate({ name, permission, domain: onlyDomain, test: isTest });
+    const wire = { ...limitsOnWire(limits, canSend), scopes: isScoped ? chosen : [] };
+    creation.mutate({ name, permission, test: isTest, ...wire });
   };
   const { fields, error } = formErrors(creation.error);
+  const scopeError = isScoped && fields.permission ? "Select at least one scope." : undefined;
   return (
     <Form submitLabel="Create key" isPending={creation.isPending} error={error} onSubmit={submit} onCancel={onCancel}>
       <TextField
@@ -57,7 +63,7 @@ function KeyForm({ onCreated, onCancel }: { onCreated: (secret: string) => void;
         label="Permission"
         value={String(permission)}
         onChange={(value) => setPermission(Number(value) as KeyPermission)}
-        error={fields.permission}
+        error={isScoped ? undefined : fields.permission}
       >
         <Stack gap="xs" mt="xs">
           {permissions.map(({ value, name, meaning }) => (
@@ -65,17 +71,13 @@ function KeyForm({ onCreated, onCancel }: { onCreated: (secret: string) => void;
           ))}
         </Stack>
       </Radio.Group>
-      {permission === KeyPermission.SEND && (
-        <TextField
-          label="Restrict to domain"
-          description="Optional. The key can send only from this domain."
-          placeholder="example.com"
-          value={domain}
-          onChange={setDomain}
-          error={fields.domain}
-          isCode
-        />
-      )}
+      {isScoped && <ScopeField value={chosen} onChange={setChosen} error={scopeError} />}
+      <LimitFields
+        value={limits}
+        onChange={(part) => setLimits({ ...limits, ...part })}
+        errors={fields}
+        canSend={canSend}
+      />
       <Checkbox
         label="Test key"
         description="Its emails do not leave the machine; their outcomes are simulated."

@@ -1,14 +1,23 @@
-/** One key in the list: permission, creation, last use, and a button to revoke it. */
+/** One key in the list: permission, limits, maker, last use and end, and buttons to edit, rotate and revoke it. */
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Badge, Button, Card, Code, Group, Stack, Text } from "@mantine/core";
-import type { Key } from "../../../src/gen/v1/key_pb.ts";
+import type { ReactNode } from "react";
+import { type Key, KeyMakerKind } from "../../../src/gen/v1/key_pb.ts";
 import { isOwnKey } from "../api/session.ts";
-import { Time } from "../parts/time.tsx";
+import { Time, useNow } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
-import { permissionOf } from "./permissions.ts";
+import { configuredKeyName, permissionOf, scopeName } from "./permissions.ts";
 
-export function KeyCard({ subject, onRevoke }: { subject: Key; onRevoke: () => void }) {
+/** When the owners get the first reminder. */
+const warnMs = 7 * 86_400_000;
+
+export function KeyCard(props: { subject: Key; onEdit: () => void; onRotate: () => void; onRevoke: () => void }) {
+  const { subject, onEdit, onRotate, onRevoke } = props;
   const permission = permissionOf(subject.permission);
   const isRevoked = subject.revokedAt !== undefined;
+  const nowMs = useNow().getTime();
+  const leftMs = subject.expiresAt ? timestampDate(subject.expiresAt).getTime() - nowMs : Number.POSITIVE_INFINITY;
+  const isOver = isRevoked || leftMs <= 0;
   return (
     <Card withBorder padding="md">
       <Group justify="space-between" align="flex-start">
@@ -17,8 +26,8 @@ export function KeyCard({ subject, onRevoke }: { subject: Key; onRevoke: () => v
             <Text
               fw={600}
               style={{ overflowWrap: "anywhere" }}
-              c={isRevoked ? "dimmed" : undefined}
-              td={isRevoked ? "line-through" : undefined}
+              c={isOver ? "dimmed" : undefined}
+              td={isOver ? "line-through" : undefined}
             >
               {subject.name}
             </Text>
@@ -36,41 +45,110 @@ export function KeyCard({ subject, onRevoke }: { subject: Key; onRevoke: () => v
                 Revoked
               </Badge>
             )}
+            {!isRevoked && leftMs <= 0 && (
+              <Badge variant="light" color="red">
+                Expired
+              </Badge>
+            )}
+            {!isOver && leftMs <= warnMs && (
+              <Badge variant="light" color="orange">
+                Expires soon
+              </Badge>
+            )}
           </Group>
-          <Group gap="md">
+          <Group>
             <Code>{subject.prefix}…</Code>
-            {subject.domain !== "" && <Text size="sm">sends only from {subject.domain}</Text>}
           </Group>
-          <Text size="sm" c="dimmed">
-            {subject.createdAt && (
-              <>
-                Created <Time at={subject.createdAt} />
-              </>
-            )}
-            {" · "}
-            {subject.lastUsedAt ? (
-              <>
-                last used <Time at={subject.lastUsedAt} />
-              </>
-            ) : (
-              "never used"
-            )}
-            {subject.revokedAt && (
-              <>
-                {" · revoked "}
-                <Time at={subject.revokedAt} />
-              </>
-            )}
-          </Text>
+          <KeyLimits subject={subject} />
+          <KeyTimes subject={subject} isExpired={leftMs <= 0} />
         </Stack>
         {!isRevoked && (
           <WriteOnly>
-            <Button variant="default" size="xs" onClick={onRevoke} aria-label={`Revoke ${subject.name}`}>
-              Revoke
-            </Button>
+            <Group gap="xs">
+              <Button variant="default" size="xs" onClick={onEdit} aria-label={`Edit ${subject.name}`}>
+                Edit
+              </Button>
+              {!isOver && subject.name !== configuredKeyName && (
+                <Button variant="default" size="xs" onClick={onRotate} aria-label={`Rotate ${subject.name}`}>
+                  Rotate
+                </Button>
+              )}
+              <Button variant="default" size="xs" onClick={onRevoke} aria-label={`Revoke ${subject.name}`}>
+                Revoke
+              </Button>
+            </Group>
           </WriteOnly>
         )}
       </Group>
     </Card>
   );
+}
+
+function KeyLimits({ subject }: { subject: Key }) {
+  const limits: [name: string, values: string[]][] = [
+    ["May use", subject.scopes.map(scopeName)],
+    ["Sends only from", subject.domains],
+    ["Sends only to", subject.allowedRecipients],
+    ["Works only from", subject.allowedAddresses],
+  ];
+  return limits
+    .filter(([, values]) => values.length > 0)
+    .map(([name, values]) => (
+      <Text key={name} size="sm" style={{ overflowWrap: "anywhere" }}>
+        {name}: {values.join(", ")}
+      </Text>
+    ));
+}
+
+function KeyTimes({ subject, isExpired }: { subject: Key; isExpired: boolean }) {
+  const { createdAt, maker, lastUsedAt, lastUsedAddress, expiresAt, revokedAt } = subject;
+  const facts: [name: string, text: ReactNode][] = [];
+  if (createdAt)
+    facts.push([
+      "created",
+      <>
+        Created <Time at={createdAt} />
+        {maker && ` by ${makerText(maker)}`}
+      </>,
+    ]);
+  facts.push([
+    "used",
+    lastUsedAt ? (
+      <>
+        last used <Time at={lastUsedAt} />
+        {lastUsedAddress !== "" && ` from ${lastUsedAddress}`}
+      </>
+    ) : (
+      "never used"
+    ),
+  ]);
+  if (expiresAt)
+    facts.push([
+      "expires",
+      <>
+        {isExpired ? "expired" : "expires"} <Time at={expiresAt} />
+      </>,
+    ]);
+  if (revokedAt)
+    facts.push([
+      "revoked",
+      <>
+        revoked <Time at={revokedAt} />
+      </>,
+    ]);
+  return (
+    <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+      {facts.map(([name, text], i) => (
+        <span key={name}>
+          {i > 0 && " · "}
+          {text}
+        </span>
+      ))}
+    </Text>
+  );
+}
+
+function makerText({ kind, name }: NonNullable<Key["maker"]>): string {
+  if (kind === KeyMakerKind.PERSON) return name || "a person who has left";
+  return name === "" ? "a key" : `the key ${name}`;
 }

@@ -1,4 +1,4 @@
-/** The list of API keys, with dialogs to create and revoke keys. */
+/** The list of API keys, with dialogs to create, edit, rotate and revoke keys. */
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -9,12 +9,16 @@ import { PagedList } from "../parts/paged-list.tsx";
 import { Empty } from "../parts/states.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
 import { CreateKey } from "./create-key.tsx";
+import { EditKey } from "./edit-key.tsx";
 import { KeyCard } from "./key-card.tsx";
 import { RevokeKey } from "./revoke-key.tsx";
+import { RotateKey } from "./rotate-key.tsx";
 
 export function KeysPage() {
   const [isCreating, creation] = useDisclosure(false);
   const [revoking, setRevoking] = useState<Key>();
+  const [rotating, setRotating] = useState<Key>();
+  const [editing, setEditing] = useState<Key>();
   const query = useInfiniteQuery(
     KeyService.method.listKeys,
     { pageToken: "", pageSize: 50 },
@@ -35,7 +39,14 @@ export function KeysPage() {
         what="the keys"
         label="Keys, newest first"
         keyOf={(key) => key.id}
-        row={(key) => <KeyCard subject={key} onRevoke={() => setRevoking(key)} />}
+        row={(key) => (
+          <KeyCard
+            subject={key}
+            onEdit={() => setEditing(key)}
+            onRotate={() => setRotating(key)}
+            onRevoke={() => setRevoking(key)}
+          />
+        )}
         empty={
           <Empty
             action={
@@ -49,6 +60,8 @@ export function KeysPage() {
         }
       />
       <CreateKey isOpen={isCreating} onClose={creation.close} />
+      <EditKey subject={editing} onClose={() => setEditing(undefined)} />
+      <RotateKey subject={rotating} onClose={() => setRotating(undefined)} />
       <RevokeKey subject={revoking} onClose={() => setRevoking(undefined)} />
     </Page>
   );

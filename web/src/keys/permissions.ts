@@ -1,5 +1,8 @@
-/** Labels and descriptions of the permissions of a key. */
-import { KeyPermission } from "../../../src/gen/v1/options_pb.ts";
+/** Labels and descriptions of the permissions and scopes of a key. */
+import { KeyPermission, KeyScope } from "../../../src/gen/v1/options_pb.ts";
+
+/** The key of this setting keeps its name, and is replaced by changing the setting. */
+export const configuredKeyName = "POSTHORN_API_KEY";
 
 export interface Permission {
   value: KeyPermission;
@@ -28,6 +31,12 @@ export const permissions: readonly [Permission, ...Permission[]] = [
     color: "orange",
     meaning: "Full access to this workspace, including message content and keys. For administration.",
   },
+  {
+    value: KeyPermission.UNSPECIFIED,
+    name: "Scopes",
+    color: "violet",
+    meaning: "Only the services that you select.",
+  },
 ];
 
 /** A newer server may return permissions that this page does not know. */
@@ -35,4 +44,21 @@ export function permissionOf(value: KeyPermission): Permission {
   return (
     permissions.find((one) => one.value === value) ?? { value, name: `Permission ${value}`, color: "gray", meaning: "" }
   );
+}
+
+export const scopes: readonly { value: KeyScope; name: string; meaning: string }[] = [
+  { value: KeyScope.SEND, name: "Send", meaning: "Send email and read the status of emails that it sent." },
+  { value: KeyScope.EMAILS, name: "Emails", meaning: "Read all emails with their content, and cancel them." },
+  { value: KeyScope.EVENTS, name: "Events", meaning: "Read and stream events." },
+  { value: KeyScope.INBOUND, name: "Inbound", meaning: "Read inbound mail with its content." },
+  { value: KeyScope.DOMAINS, name: "Domains", meaning: "Add, check and delete domains." },
+  { value: KeyScope.WEBHOOKS, name: "Webhooks", meaning: "Manage webhooks, which receive every event." },
+  { value: KeyScope.SUPPRESSIONS, name: "Suppressions", meaning: "Read and change the suppression list." },
+  { value: KeyScope.STATS, name: "Statistics", meaning: "Read statistics." },
+  { value: KeyScope.AUDIT, name: "Audit log", meaning: "Read the audit log." },
+  { value: KeyScope.MANAGE, name: "Manage", meaning: "Manage keys and the queue, and read the workspace." },
+];
+
+export function scopeName(value: KeyScope): string {
+  return scopes.find((one) => one.value === value)?.name ?? `Scope ${value}`;
 }

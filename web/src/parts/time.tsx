@@ -21,7 +21,7 @@ let now = new Date();
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-function useNow(): Date {
+export function useNow(): Date {
   return useSyncExternalStore(subscribe, () => now);
 }
 

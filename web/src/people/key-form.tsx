@@ -55,7 +55,7 @@ function explainKeyError(error: unknown): string {
   if (code === ErrorCode.Unauthenticated)
     return "The server does not accept this key. Check that you pasted all of it and that it is not revoked.";
   if (code === ErrorCode.PermissionDenied)
-    return "This key can only send. The dashboard needs a key with full or read permission.";
+    return `The dashboard needs a key with full or read permission. ${ConnectError.from(error).rawMessage}`;
   const { title, message } = explain(error);
   return `${title}. ${message}`;
 }
