@@ -1,4 +1,5 @@
 /** The caller of an API call: an API key or a signed-in person, with its workspace and permissions. The gate creates it. */
+import type { PersonProof } from "./proof.ts";
 
 export type Permission = "full" | "send" | "read";
 
@@ -17,5 +18,5 @@ export type Caller = {
   /** The person who created the key, if that is known. */
   keyMakerId?: string;
   /** Set when the caller is a person. The role is undefined in a call that names no workspace. */
-  person?: { id: string; email: string; role: Role | undefined };
+  person?: { id: string; email: string; role: Role | undefined; proof?: PersonProof };
 };

@@ -7,6 +7,7 @@ import { createTokenBuckets } from "../shares/token-bucket.ts";
 import { type Cancellation, unlessCanceled } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
 import type { Caller, Role } from "./caller.ts";
+import { requireFresh, requireSecondFactor } from "./proof.ts";
 import { requireSaneTimeout } from "./timeout.ts";
 
 /** Identifies a caller by its Authorization header; throws `unauthenticated` when the header holds no valid key. */
@@ -48,7 +49,7 @@ export async function admit(deps: GateDeps, request: GateRequest): Promise<Calle
   const caller = { ...identified, address: request.address() };
   request.onCaller?.(caller);
   deps.callLimit.take(ownerOf(caller), performance.now());
-  if (caller.person) requireRole(request.method, caller.person.role);
+  if (caller.person) requirePerson(request.method, caller.person);
   else requirePermission(request.method, caller.permission);
   return caller;
 }
@@ -58,6 +59,13 @@ async function identify(deps: GateDeps, { method, header }: GateRequest): Promis
   const authorization = header("authorization");
   const person = authorization === undefined && (await deps.sessions?.identify(header, needsWorkspace(method)));
   return person || (await deps.authenticator.authenticate(authorization));
+}
+
+function requirePerson(method: DescMethod, { role, proof }: NonNullable<Caller["person"]>): void {
+  // A person who must add a second factor first can still see which workspaces there are.
+  if (`${method.parent.name}/${method.name}` !== "WorkspaceService/ListWorkspaces") requireSecondFactor(proof);
+  requireRole(method, role);
+  if (policyOf(method).fresh) requireFresh(proof);
 }
 
 /** CreateWorkspace and ListWorkspaces work before the person has a workspace to name. */

@@ -151,7 +151,8 @@ export async function workspaceHasDomain(sql: Sql, workspaceId: string, domain: 
 /** The key or session that opened a stream, and its workspace. */
 export type Holder = { id: string; workspaceId: string };
 
-/** The holders that may not read any longer: their key was revoked, their session has ended, or their person left the workspace.
+/** The holders that may not read any longer: their key was revoked, their session has ended or lacks a second factor that the workspace
+ * requires, or their person left the workspace.
  * events/follower.ts calls this while streams are open, since the gate checks a caller only at the start. */
 export async function revokedAmong(sql: Sql, holders: readonly Holder[]): Promise<Holder[]> {
   return await sql<Holder[]>`
@@ -159,5 +160,6 @@ export async function revokedAmong(sql: Sql, holders: readonly Holder[]): Promis
     from unnest(${holders.map((h) => h.id)}::uuid[], ${holders.map((h) => h.workspaceId)}::uuid[]) as h(id, workspace_id)
     where not exists (select 1 from keys k where k.id = h.id and k.revoked_at is null)
       and not exists (select 1 from people_sessions s join members m on m.person_id = s.person_id and m.workspace_id = h.workspace_id
-        where s.id = h.id and s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true))`;
+        join workspaces w on w.id = h.workspace_id
+        where s.id = h.id and (s.has_second_factor or not w.require_second_factor) and s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true))`;
 }

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/options.proto.
  */
 export const file_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChB2MS9vcHRpb25zLnByb3RvEgJ2MSJbCgxNZXRob2RQb2xpY3kSJgoLcGVybWlzc2lvbnMYASADKA4yES52MS5LZXlQZXJtaXNzaW9uEhIKCm93bmVyX29ubHkYAiABKAgSDwoHcGxhbm5lZBgDIAEoCCp6Cg1LZXlQZXJtaXNzaW9uEh4KGktFWV9QRVJNSVNTSU9OX1VOU1BFQ0lGSUVEEAASFwoTS0VZX1BFUk1JU1NJT05fRlVMTBABEhcKE0tFWV9QRVJNSVNTSU9OX1NFTkQQAhIXChNLRVlfUEVSTUlTU0lPTl9SRUFEEAM6SgoGcG9saWN5Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYiY0DIAEoCzIQLnYxLk1ldGhvZFBvbGljeVIGcG9saWN5YgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChB2MS9vcHRpb25zLnByb3RvEgJ2MSJqCgxNZXRob2RQb2xpY3kSJgoLcGVybWlzc2lvbnMYASADKA4yES52MS5LZXlQZXJtaXNzaW9uEhIKCm93bmVyX29ubHkYAiABKAgSDwoHcGxhbm5lZBgDIAEoCBINCgVmcmVzaBgGIAEoCCp6Cg1LZXlQZXJtaXNzaW9uEh4KGktFWV9QRVJNSVNTSU9OX1VOU1BFQ0lGSUVEEAASFwoTS0VZX1BFUk1JU1NJT05fRlVMTBABEhcKE0tFWV9QRVJNSVNTSU9OX1NFTkQQAhIXChNLRVlfUEVSTUlTU0lPTl9SRUFEEAM6SgoGcG9saWN5Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYiY0DIAEoCzIQLnYxLk1ldGhvZFBvbGljeVIGcG9saWN5YgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method, and whether this version implements it.
@@ -43,6 +43,14 @@ export type MethodPolicy = Message<"v1.MethodPolicy"> & {
    * @generated from field: bool planned = 3;
    */
   planned: boolean;
+
+  /**
+   * True: a signed-in person must have proved who they are within the last 15 minutes. Otherwise the call gets
+   * `failed_precondition` with the reason `FRESH_AUTHENTICATION_REQUIRED`. Keys are not affected.
+   *
+   * @generated from field: bool fresh = 6;
+   */
+  fresh: boolean;
 };
 
 /**
