@@ -117,7 +117,7 @@ export function createPeople(deps: PeopleDeps) {
     const rows = await listWorkspacesOf(sql, { personId: person.id, before: undefined, limit: shownWorkspaces });
     const workspaces = rows.map(({ id, name, role, requireSecondFactor }) => {
       const isRequired = deps.requireSecondFactor || requireSecondFactor;
-      return { id, name, role, needsSecondFactor: isRequired && !hasSecondFactor };
+      return { id, name, role, requireSecondFactor, needsSecondFactor: isRequired && !hasSecondFactor };
     });
     return { person, workspaces };
   }
@@ -294,9 +294,10 @@ export function createPeople(deps: PeopleDeps) {
       });
       if (!joined) throw invalidLink();
       const membership = await membershipOf(sql, joined.workspaceId, person.id);
-      const isRequired = deps.requireSecondFactor || membership?.requireSecondFactor === true;
-      const needsSecondFactor = isRequired && !live.hasSecondFactor;
-      return { id: joined.workspaceId, name: invitation.workspaceName, role: joined.role, needsSecondFactor };
+      const requireSecondFactor = membership?.requireSecondFactor ?? false;
+      const needsSecondFactor = (deps.requireSecondFactor || requireSecondFactor) && !live.hasSecondFactor;
+      const { workspaceId: id, role } = joined;
+      return { id, name: invitation.workspaceName, role, requireSecondFactor, needsSecondFactor };
     },
   };
 }

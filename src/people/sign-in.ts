@@ -21,6 +21,7 @@ export type WorkspaceOfPerson = {
   id: string;
   name: string;
   role: Role;
+  requireSecondFactor: boolean;
   /** The session lacks a second factor that this workspace requires. */
   needsSecondFactor: boolean;
 };
