@@ -4,8 +4,6 @@ import type { CDPSession, Page } from "playwright-core";
 export type VirtualAuthenticator = {
   /** Whether the device recognizes its user. */
   setVerified(isVerified: boolean): Promise<void>;
-  /** Whether the user touches the device when it asks. */
-  setPresent(isPresent: boolean): Promise<void>;
   credentials(): Promise<{ credentialId: string; rpId?: string; signCount: number }[]>;
 };
 
@@ -25,8 +23,6 @@ export async function addAuthenticator(page: Page): Promise<VirtualAuthenticator
   return {
     setVerified: async (isUserVerified) =>
       void (await cdp.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified })),
-    setPresent: async (enabled) =>
-      void (await cdp.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId, enabled })),
     credentials: async () => (await cdp.send("WebAuthn.getCredentials", { authenticatorId })).credentials,
   };
 }
