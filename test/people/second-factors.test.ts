@@ -16,6 +16,7 @@ describe("an authenticator app", () => {
   let owner: { browser: Browser; workspace: string };
   let secret: string;
   let codes: string[];
+  let enrolledWith: string;
   before(async () => {
     database = await createTestDatabase();
     program = await startProgram({ databaseUrl: database.url, env: { POSTHORN_TRUSTED_PROXIES: "127.0.0.1/32" } });
@@ -75,7 +76,8 @@ describe("an authenticator app", () => {
       assert.deepEqual((body.violations as { field: string }[])[0]?.field, "code");
     }
     assert.equal((await browser.get("/auth/factors")).body.totp, false);
-    const confirmed = await browser.post("/auth/confirm-totp", { code: await code() });
+    enrolledWith = await code();
+    const confirmed = await browser.post("/auth/confirm-totp", { code: enrolledWith });
     codes = confirmed.body.recoveryCodes as string[];
     assert.equal(codes.length, 10);
     const after = (await browser.get("/auth/factors")).body;
@@ -91,6 +93,8 @@ describe("an authenticator app", () => {
     assert.match(browser.lastSet[0]!, /Max-Age=600; Path=\/; HttpOnly; SameSite=Strict$/);
     assert.equal(await isSignedIn(browser), false);
     assert.deepEqual((await browser.get("/auth/state")).body.secondFactor, { methods: ["totp", "recovery"] });
+    const again = await post("/auth/second-factor", { code: enrolledWith });
+    assert.equal(again.status, 401, "the code of the enrolment is used up");
     await forgetUses();
     const done = await post("/auth/second-factor", { code: await code() });
     assert.equal(done.status, 200, JSON.stringify(done.body));

@@ -1,5 +1,5 @@
 /** The dialog that shows new recovery codes once, to copy or to download. */
-import { Alert, Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Alert, Button, Modal, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { copyText } from "../parts/copy-button.tsx";
 import { download } from "../parts/download.ts";
@@ -34,14 +34,14 @@ export function RecoveryCodes({ codes, onClose }: { codes: string[] | undefined;
             </li>
           ))}
         </ul>
-        <Group grow>
+        <SimpleGrid cols={{ base: 1, xs: 2 }}>
           <Button variant="light" onClick={copy} aria-live="polite">
             {copied || "Copy codes"}
           </Button>
           <Button variant="light" onClick={() => download("posthorn-recovery-codes.txt", `${text}\n`, "text/plain")}>
             Download codes
           </Button>
-        </Group>
+        </SimpleGrid>
         <Button onClick={close}>I have stored them</Button>
       </Stack>
     </Modal>

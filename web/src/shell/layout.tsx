@@ -124,7 +124,7 @@ function PageOrSignIn({ path }: { path: string }) {
     );
   // Every call in this workspace would be rejected.
   if (caller.workspace.needsSecondFactor)
-    return path === "/account" ? <Outlet /> : <SecondFactorRequired workspace={caller.workspace.name} />;
+    return path === "/account" ? <Outlet /> : <SecondFactorRequired workspace={caller.workspace} />;
   // The key remounts the page when the workspace changes, so that no state of the previous workspace stays.
   return <PageWithBanner key={caller.workspace.id} />;
 }
