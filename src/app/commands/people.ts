@@ -29,10 +29,10 @@ const peopleList: Command = {
           p.email,
           p.name,
           p.lastSeenAt?.toISOString() ?? "never",
-          factorsText(p),
           p.workspaces ?? "none",
+          factorsText(p),
         ]);
-        process.stdout.write(table([["EMAIL", "NAME", "LAST SEEN", "SECOND FACTORS", "WORKSPACES"], ...rows], ""));
+        process.stdout.write(table([["EMAIL", "NAME", "LAST SEEN", "WORKSPACES", "SECOND FACTORS"], ...rows], ""));
       }
     });
   },

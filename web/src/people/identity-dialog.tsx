@@ -22,12 +22,12 @@ export function IdentityDialog() {
       // Above the dialog whose form needs the confirmation.
       zIndex={400}
     >
-      {finish && <Questions onDone={() => finish(true)} />}
+      {finish && <Questions onDone={() => finish(true)} onCancel={() => finish(false)} />}
     </Modal>
   );
 }
 
-function Questions({ onDone }: { onDone(): void }) {
+function Questions({ onDone, onCancel }: { onDone(): void; onCancel(): void }) {
   const factors = useFactors();
   if (factors.error) return <ProblemAlert error={factors.error} onRetry={() => void factors.refetch()} />;
   if (!factors.data) return <Loading what="your second factors" rows={2} />;
@@ -42,7 +42,7 @@ function Questions({ onDone }: { onDone(): void }) {
       {canPasskey && (confirm.password || confirm.code) && <Divider label="or" />}
       {canPasskey && <ByPasskey onDone={onDone} />}
       {confirm.passkey && <PasskeyHint origin={passkeyOrigin} path={location.pathname} />}
-      {confirm.signIn && <SignInAgain />}
+      {confirm.signIn && <SignInAgain onLeave={onCancel} />}
     </Stack>
   );
 }
@@ -110,11 +110,15 @@ function ByPasskey({ onDone }: { onDone(): void }) {
   );
 }
 
-function SignInAgain() {
+function SignInAgain({ onLeave }: { onLeave(): void }) {
+  const leave = () => {
+    onLeave();
+    void signOut();
+  };
   return (
     <Stack>
       <Text size="sm">Your account has no password and no second factor. Sign out and sign in again to confirm.</Text>
-      <Button onClick={signOut}>Sign out</Button>
+      <Button onClick={leave}>Sign out</Button>
     </Stack>
   );
 }

@@ -77,7 +77,7 @@ export function Layout() {
       )}
       <AppShell.Main id="content" tabIndex={-1}>
         <PageOrSignIn path={path} />
-        {caller?.kind === "person" && <IdentityDialog />}
+        <IdentityDialog />
       </AppShell.Main>
     </AppShell>
   );
