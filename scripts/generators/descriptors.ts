@@ -34,6 +34,7 @@ export interface Policy {
   scopes: string[];
   ownerOnly: boolean;
   planned: boolean;
+  fresh: boolean;
 }
 
 export async function readContract(): Promise<Contract> {

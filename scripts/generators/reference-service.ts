@@ -78,8 +78,9 @@ const codes = new Set(
 
 export function permissionText(policy: Policy): string {
   const words = policy.permissions.map((permission) => permission.replace("KEY_PERMISSION_", "").toLowerCase());
-  if (words.length === 0) return "signed-in people only";
-  return words.join(", ") + (policy.ownerOnly ? " (people: owner)" : "");
+  const forPeople = [...(policy.ownerOnly ? ["owner"] : []), ...(policy.fresh ? ["recent proof of identity"] : [])];
+  if (words.length === 0) return `signed-in people only${policy.fresh ? ", with a recent proof of identity" : ""}`;
+  return words.join(", ") + (forPeople.length > 0 ? ` (people: ${forPeople.join(", ")})` : "");
 }
 
 /** The scopes of keys without a permission, after the permissions. Empty where no key may call the method. */

@@ -261,6 +261,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       sql,
       log,
       clock,
+      metrics,
       secrets: store.secrets,
       accept,
       quotas,

@@ -117,6 +117,7 @@ function shapeConfig(values: Values, problems: string[]) {
     allowPrivateWebhooks: values.POSTHORN_ALLOW_PRIVATE_WEBHOOKS,
     region: values.POSTHORN_REGION,
     signup: values.POSTHORN_SIGNUP,
+    requireSecondFactor: values.POSTHORN_REQUIRE_SECOND_FACTOR === "true",
     systemFrom: values.POSTHORN_SYSTEM_FROM,
     tls:
       values.POSTHORN_TLS_CERT && values.POSTHORN_TLS_KEY

@@ -1,6 +1,7 @@
 /** Every column with sealed texts. A new one belongs here, or its texts are lost when the secret is replaced; sealed-columns.test.ts compares
  * the list with the schema. Used by replace-secret.ts, open-store.ts and the commands. */
 import type { Log } from "../ops/log.ts";
+import { totpContext } from "../people/codes.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { countSealedOtherwise, type SealedColumn } from "../postgres/reseal.ts";
 import { SecretError, type Secrets } from "../postgres/sealing.ts";
@@ -19,6 +20,13 @@ export const sealedColumns: readonly (SealedColumn & { what: string })[] = [
     column: "previous_secret_sealed",
     key,
     context: webhookContext,
+  },
+  {
+    what: "secrets of authenticator apps",
+    table: "people_totp",
+    column: "secret_sealed",
+    key: ["person_id"],
+    context: ([personId]) => totpContext(personId!),
   },
 ];
 

@@ -149,6 +149,11 @@ export const settings = {
     value: "first",
     help: "Who may sign up in the dashboard without an invitation: the first person only (first), everyone who confirms an address by mail (open), or no one (closed).",
   },
+  POSTHORN_REQUIRE_SECOND_FACTOR: {
+    shape: choice("true", "false"),
+    value: "false",
+    help: "Whether every person needs a second factor to use a workspace. Owners can require it for their workspace.",
+  },
   POSTHORN_SYSTEM_FROM: {
     shape: sender,
     help: "Sender of account emails to people, at a domain of the first workspace. Default in capture mode: posthorn@example.test.",

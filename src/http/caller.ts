@@ -1,4 +1,5 @@
 /** The caller of an API call: an API key or a signed-in person, with its workspace and permissions. The gate creates it. */
+import type { PersonProof } from "./proof.ts";
 
 /** `scoped`: the scopes of the key decide. */
 export type Permission = "full" | "send" | "read" | "scoped";
@@ -48,7 +49,7 @@ export type Caller = {
   /** Changes with the scopes and addresses of a key, so that streams notice. */
   limitsVersion?: number;
   /** Set when the caller is a person. The role is undefined in a call that names no workspace. */
-  person?: { id: string; email: string; role: Role | undefined };
+  person?: { id: string; email: string; role: Role | undefined; proof?: PersonProof };
 };
 
 /** Whether the caller reads the text of inbound mail, also in events. */

@@ -7,6 +7,7 @@ import { createTokenBuckets } from "../shares/token-bucket.ts";
 import { type Cancellation, unlessCanceled } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
 import { type Caller, type Role, type Scope, scopes } from "./caller.ts";
+import { requireFresh, requireSecondFactor } from "./proof.ts";
 import { requireSaneTimeout } from "./timeout.ts";
 
 /** Identifies a caller by its Authorization header; throws `unauthenticated` when the header holds no valid key, and `permission_denied`
@@ -49,7 +50,7 @@ export async function admit(deps: GateDeps, request: GateRequest): Promise<Calle
   caller.address = request.address;
   request.onCaller?.(caller);
   deps.callLimit.take(ownerOf(caller), performance.now());
-  if (caller.person) requireRole(request.method, caller.person.role);
+  if (caller.person) requirePerson(request.method, caller.person);
   else requirePermission(request.method, caller);
   return caller;
 }
@@ -59,6 +60,13 @@ async function identify(deps: GateDeps, { method, header, address }: GateRequest
   const authorization = header("authorization");
   const person = authorization === undefined && (await deps.sessions?.identify(header, needsWorkspace(method)));
   return person || (await deps.authenticator.authenticate(authorization, address));
+}
+
+function requirePerson(method: DescMethod, { role, proof }: NonNullable<Caller["person"]>): void {
+  // A person who must add a second factor first can still see which workspaces there are.
+  if (`${method.parent.name}/${method.name}` !== "WorkspaceService/ListWorkspaces") requireSecondFactor(proof);
+  requireRole(method, role);
+  if (policyOf(method).fresh) requireFresh(proof);
 }
 
 /** CreateWorkspace and ListWorkspaces work before the person has a workspace to name. */

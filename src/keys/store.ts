@@ -278,9 +278,9 @@ export async function foreignDomains(sql: Sql, workspaceId: string, names: reado
 /** The key or session that opened a stream, its workspace, and the version of the key's limits. */
 export type Holder = { id: string; workspaceId: string; limitsVersion?: number };
 
-/** The holders that may not read any longer: their key was revoked, has expired or has other limits (`changed`), their session has ended,
- * or their person left the workspace. events/follower.ts calls this while streams are open, since the gate checks a caller only at the
- * start. */
+/** The holders that may not read any longer: their key was revoked, has expired or has other limits (`changed`), their session has ended or
+ * lacks a second factor that the workspace requires, or their person left the workspace. events/follower.ts calls this while streams are
+ * open, since the gate checks a caller only at the start. */
 export async function revokedAmong(sql: Sql, holders: readonly Holder[]): Promise<(Holder & { changed: boolean })[]> {
   return await sql`
     select distinct h.id, h.workspace_id as "workspaceId", h.limits_version as "limitsVersion", exists (select 1 from keys where id = h.id and ${isValid(sql)}) as changed
@@ -288,7 +288,8 @@ export async function revokedAmong(sql: Sql, holders: readonly Holder[]): Promis
       ${holders.map((h) => h.limitsVersion ?? 0)}::int[]) as h(id, workspace_id, limits_version)
     where not exists (select 1 from keys where id = h.id and ${isValid(sql)} and keys.limits_version = h.limits_version)
       and not exists (select 1 from people_sessions s join members m on m.person_id = s.person_id and m.workspace_id = h.workspace_id
-        where s.id = h.id and s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true))`;
+        join workspaces w on w.id = h.workspace_id
+        where s.id = h.id and (s.has_second_factor or not w.require_second_factor) and s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true))`;
 }
 
 function isValid(sql: Sql) {

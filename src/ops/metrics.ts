@@ -11,6 +11,15 @@ const siteLabels = { limit: 40, candidates: 2_000, everyMs: 600_000 };
 export const siteOutcomes = ["accepted", "deferred", "bounced", "failed"] as const;
 export type SiteOutcome = (typeof siteOutcomes)[number];
 
+export const signInRefusalReasons = [
+  "wrong_password",
+  "wrong_code",
+  "reused_code",
+  "wrong_passkey",
+  "reused_passkey",
+  "too_many_tries",
+] as const;
+
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: "posthorn_" });
@@ -45,9 +54,16 @@ export function createMetrics() {
     labelNames: ["kind", "listed"],
     registers,
   });
+  const signInRefusals = new Counter({
+    name: "posthorn_sign_in_refusals_total",
+    help: "Refused sign-ins and confirmations of people, by reason: a wrong password, a wrong or reused code or passkey, or too many tries.",
+    labelNames: ["reason"],
+    registers,
+  });
   // Start every series at 0: a ratio needs all of them, and rate() sees the first event only as an increase from 0.
   for (const outcome of ["delivered", "retry", "gone"]) webhookAttempts.inc({ outcome }, 0);
   for (const answer of ["taken", "deferred", "refused"]) inboundMessages.inc({ answer }, 0);
+  for (const reason of signInRefusalReasons) signInRefusals.inc({ reason }, 0);
   for (const kind of ["bounce", "complaint"])
     for (const listed of ["true", "false"]) unattributedReports.inc({ kind, listed }, 0);
   return {
@@ -55,6 +71,7 @@ export function createMetrics() {
     webhookAttempts,
     inboundMessages,
     unattributedReports,
+    signInRefusals,
     /** Creates the series of all outcomes together, so that a ratio of them has a value from the first attempt on. */
     countSite(name: string, outcome: SiteOutcome, nowMs: number): void {
       const site = sites.labelOf(name, nowMs);

@@ -7,6 +7,11 @@ export function sessionCookieName(secure: boolean): string {
   return `${secure ? "__Secure-" : ""}posthorn.session_token`;
 }
 
+/** The cookie of a sign-in that waits for its second factor. */
+export function signInCookieName(secure: boolean): string {
+  return `${secure ? "__Secure-" : ""}posthorn.sign_in`;
+}
+
 /** The header that sets a session cookie; with no seconds left, the one that removes it. */
 export function sessionCookie(value: string, name: string, seconds: number): string {
   const secure = name.startsWith("__Secure-") ? "; Secure" : "";

@@ -1,4 +1,5 @@
-/** Opens a session for a person who has proved who they are, in whichever way. Called by people.ts. */
+/** Opens a session for a person who has proved who they are, in whichever way. Called by sign-in.ts and people.ts. */
+import { record } from "../audit/record.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Access, notAMember } from "./access.ts";
 import { readSessionToken, sessionCookie, signToken } from "./cookies.ts";
@@ -9,7 +10,13 @@ import type { Person } from "./store.ts";
 const keptSessions = 50;
 
 /** The browser that makes a request. */
-export type Visitor = { cookie: string | undefined; userAgent: string | undefined; address: string };
+export type Visitor = {
+  cookie: string | undefined;
+  userAgent: string | undefined;
+  address: string;
+  /** The Host header: the name that the browser uses for this service. */
+  host?: string;
+};
 
 export type SessionOpener = {
   /** Also ends the session of the cookie that came with the request. Returns the cookies to set. */
@@ -30,14 +37,22 @@ export function createSessionOpener(deps: {
       if (!(await deps.access.maySignIn(person))) throw notAMember();
       const { address } = visitor;
       const userAgent = visitor.userAgent?.slice(0, 300);
-      const token = await insertSession(sql, { personId: person.id, proof, userAgent, address, nowMs: deps.nowMs() });
+      const [signing] = deps.cookieSecrets();
       const before = readSessionToken(visitor.cookie, cookieName, deps.cookieSecrets());
-      if (before !== undefined) await endSession(sql, before);
-      await endOldSessions(sql, { personId: person.id, keptToken: token, others: keptSessions - 1 });
-      return {
-        token,
-        cookies: [sessionCookie(signToken(token, deps.cookieSecrets()[0]!), cookieName, sessionMs / 1000)],
-      };
+      const token = await sql.begin(async (tx) => {
+        const opened = await insertSession(tx, { personId: person.id, proof, userAgent, address, nowMs: deps.nowMs() });
+        if (before !== undefined) await endSession(tx, before);
+        await endOldSessions(tx, { personId: person.id, keptToken: opened.token, others: keptSessions - 1 });
+        const target = { kind: "session", id: opened.id } as const;
+        await record(tx, personActor(person.id, visitor), { action: "session.opened", target });
+        return opened.token;
+      });
+      return { token, cookies: [sessionCookie(signToken(token, signing!), cookieName, sessionMs / 1000)] };
     },
   };
+}
+
+/** A signed-in person in the audit log. */
+export function personActor(personId: string, { address }: Visitor) {
+  return { kind: "person", id: personId, personId, address } as const;
 }

@@ -1,5 +1,6 @@
-/** The endpoints under /auth for the dashboard: sign-up, sign-in, sign-out, passwords and invitations as JSON. This file checks requests
- * (same origin, JSON, size) and sets cookies; people.ts decides what a person may do. Called by http/dispatch.ts. */
+/** The endpoints under /auth for the dashboard: sign-up, sign-in, sign-out, passwords and invitations as JSON; factor-pages.ts has those
+ * for second factors and sessions. This file checks requests (same origin, JSON, size) and sets cookies; people.ts decides what a person
+ * may do. Called by http/dispatch.ts. */
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { clientAddress } from "../http/client-address.ts";
@@ -11,9 +12,10 @@ import type { Request, Response } from "../http/server.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { toWireId } from "../postgres/ids.ts";
+import { type Action, factorActions, factorReads, type Reply, sessionOnWire } from "./factor-pages.ts";
 import { createClientLimit } from "./limits.ts";
 import { passwordLength } from "./password.ts";
-import type { People, SignedIn, Visitor } from "./people.ts";
+import type { People, Visitor } from "./people.ts";
 import { signUpHelp } from "./sign-up.ts";
 
 export type PeoplePagesDeps = {
@@ -23,10 +25,6 @@ export type PeoplePagesDeps = {
   trustedProxies: readonly string[];
 };
 
-type Reply = { status?: number; body: object; cookies?: readonly string[] };
-/** `text` returns "" for a field that is missing or not a string: each action checks the fields that it needs. */
-type Action = (text: (field: string) => string, visitor: Visitor) => Promise<Reply>;
-
 /** Requests of one client to all endpoints: every one of them queries the database before the caller is known. */
 const callRate = { burst: 400, periodMs: 20 };
 
@@ -34,6 +32,7 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
   const { people } = deps;
   const calls = createClientLimit(callRate);
   const actions: Record<string, Action> = {
+    ...factorActions(people),
     async link(text) {
       return { body: await people.link(text("token")) };
     },
@@ -44,8 +43,8 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
       return { status: 202, body: { sent: true, message: "A link to continue the sign-up was sent to this address." } };
     },
     async "sign-in"(text, visitor) {
-      const answer = await people.signIn({ email: text("email"), password: text("password") }, visitor);
-      return { body: sessionOnWire(answer.value), cookies: answer.cookies };
+      const { value, cookies } = await people.signIn({ email: text("email"), password: text("password") }, visitor);
+      return { body: "secondFactor" in value ? value : sessionOnWire(value), cookies };
     },
     async "sign-out"(_text, visitor) {
       return { body: {}, cookies: (await people.signOut(visitor)).cookies };
@@ -74,12 +73,14 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
     cookie: request.headers.cookie,
     userAgent: request.headers["user-agent"],
     address: clientAddress(request, deps.trustedProxies),
+    host: "authority" in request ? request.authority : request.headers.host,
   });
 
   async function act(request: Request, action: Action): Promise<Reply> {
     requireSameOrigin((name) => request.headers[name] as string | undefined, deps.publicUrl);
     const fields = await readSmallJson(request);
-    return await action((field) => (typeof fields[field] === "string" ? fields[field] : ""), visitorOf(request));
+    const text = (field: string) => (typeof fields[field] === "string" ? fields[field] : "");
+    return await action(text, visitorOf(request), fields);
   }
 
   const state = async (request: Request): Promise<Reply> => {
@@ -109,6 +110,9 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
 
   return new Map([
     ["/auth/state", page("GET", state)],
+    ...Object.entries(factorReads(people)).map(
+      ([name, read]) => [`/auth/${name}`, page("GET", (request) => read(visitorOf(request)))] as const,
+    ),
     ...Object.entries(actions).map(
       ([name, action]) => [`/auth/${name}`, page("POST", (request) => act(request, action))] as const,
     ),
@@ -116,16 +120,14 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
 }
 
 function refusal(failure: ConnectError, error: unknown): Reply {
-  const violations = error instanceof Problem ? error.violations : [];
-  const body = { code: codeName(failure), message: failure.rawMessage, ...(violations.length > 0 && { violations }) };
-  return { status: failure.code === Code.Internal ? 500 : codeToHttpStatus(failure.code), body };
-}
-
-function sessionOnWire({ person, workspaces }: SignedIn) {
-  return {
-    person: { ...person, id: toWireId("person", person.id) },
-    workspaces: workspaces.map((workspace) => ({ ...workspace, id: toWireId("workspace", workspace.id) })),
+  const { violations = [], reason } = error instanceof Problem ? error : {};
+  const body = {
+    code: codeName(failure),
+    message: failure.rawMessage,
+    ...(violations.length > 0 && { violations }),
+    ...(reason !== undefined && { reason }),
   };
+  return { status: failure.code === Code.Internal ? 500 : codeToHttpStatus(failure.code), body };
 }
 
 function stateOnWire(state: Awaited<ReturnType<People["state"]>>["value"]) {
@@ -134,6 +136,8 @@ function stateOnWire(state: Awaited<ReturnType<People["state"]>>["value"]) {
     mayCreateWorkspace: state.mayCreateWorkspace,
     signUp: { by: state.by === "no mail" ? "closed" : state.by, first: state.first, message: signUpHelp[state.by] },
     passwordReset: state.passwordReset,
+    secondFactor: state.secondFactor ?? null,
+    passkeyOrigin: state.passkeyOrigin,
     password: { minLength: passwordLength.min, maxLength: passwordLength.max },
   };
 }

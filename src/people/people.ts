@@ -1,32 +1,46 @@
 /** `people` lets humans sign up and sign in to the dashboard. This file combines sessions, passwords and invitations, without HTTP.
- * Parts: pages.ts (the endpoints under /auth), session-caller.ts (people as callers of the API), sign-up.ts, resets.ts, invitations.ts,
- * account-mail.ts and limits.ts (against abuse), access.ts (people without a workspace), open-session.ts, cookies.ts, store.ts (SQL).
+ * Parts: pages.ts and factor-pages.ts (the endpoints under /auth), session-caller.ts (people as callers of the API), sign-up.ts,
+ * sign-in.ts (its two steps), factors.ts with codes.ts and passkeys.ts, confirm.ts, resets.ts, invitations.ts, account-mail.ts and
+ * limits.ts (against abuse), access.ts (people without a workspace), open-session.ts, cookies.ts, store.ts (SQL).
  * Next: pages.ts, then sign-up.ts; docs/decisions/0009-people.md. */
-import type { Role } from "../http/caller.ts";
+import { record } from "../audit/record.ts";
 import type { Log } from "../ops/log.ts";
 import { invalid, Problem } from "../ops/problem.ts";
 import { createLoader } from "../postgres/loader.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import { readEmail } from "../workspaces/rules.ts";
-import { joinByInvite, listWorkspacesOf, type MostOwned } from "../workspaces/store.ts";
+import { joinByInvite, listWorkspacesOf, type MostOwned, membershipOf } from "../workspaces/store.ts";
 import { type Access, notAMember, type SignUpMode } from "./access.ts";
 import type { AccountMail } from "./account-mail.ts";
+import { createCodes } from "./codes.ts";
+import { createConfirm } from "./confirm.ts";
 import { readSessionToken, sessionCookie, sessionCookieName, signToken } from "./cookies.ts";
+import { createFactors } from "./factors.ts";
 import { findInvitation } from "./invitation-links.ts";
 import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
-import { createSessionOpener, type Visitor } from "./open-session.ts";
+import { createSessionOpener, personActor, type Visitor } from "./open-session.ts";
+import { createPasskeys } from "./passkeys.ts";
 import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./password.ts";
+import { createRefusals, type RefusalReason } from "./refusals.ts";
 import { createResets } from "./resets.ts";
+import { createSessionList } from "./session-list.ts";
+import { createSessionUses } from "./session-uses.ts";
+import {
+  type Answer,
+  createSignIn,
+  type SecondFactorNeeded,
+  type SignedIn,
+  type WorkspaceOfPerson,
+} from "./sign-in.ts";
 import { createSignUp, invalidLink, type SignUpInput } from "./sign-up.ts";
+import { findFactors, hasFactor } from "./store/factors.ts";
 import { endSession, findSessions, type LiveSession, type Proof, renewSession, sessionMs } from "./store/sessions.ts";
 import { findLink, findPassword, findPerson, hasPeople, type Person, replacePassword, resetPassword } from "./store.ts";
 
 export type { Visitor } from "./open-session.ts";
-export type SignedIn = { person: Person; workspaces: { id: string; name: string; role: Role }[] };
-/** A result, and the cookies to set with it. */
-export type Answer<T> = { value: T; cookies: string[] };
+export type { Answer, SignedIn } from "./sign-in.ts";
 
 export type PeopleDeps = {
   sql: Sql;
@@ -38,9 +52,14 @@ export type PeopleDeps = {
   mostOwned: MostOwned;
   /** Served over https, so that cookies get the Secure attribute. */
   secure: boolean;
+  publicUrl: string | undefined;
+  /** The operator requires a second factor of every person. */
+  requireSecondFactor: boolean;
   /** The base URL of links. */
   base(): string;
   nowMs(): number;
+  /** Counts a refused sign-in or confirmation. */
+  countRefusal(reason: RefusalReason): void;
   /** Called after a person was added. */
   onPerson(): Promise<void>;
 };
@@ -70,12 +89,24 @@ export function createPeople(deps: PeopleDeps) {
     findSessions(sql, keys),
   );
 
+  const uses = createSessionUses(deps);
+  const refusals = createRefusals({ sql, log: deps.log, count: deps.countRefusal });
+  const codes = createCodes(deps);
+  const passkeys = createPasskeys(deps);
+  const signInSteps = createSignIn({ sql, opener, access: deps.access, codes, passkeys, refusals, secure, signedIn });
+  const isPasswordOf = async (email: string, password: string, visitor: Visitor) =>
+    (await checkPassword(email, password, visitor)) !== undefined;
+  const confirmation = createConfirm({ sql, codes, passkeys, refusals, isPasswordOf });
+  const factors = createFactors({ ...deps, passkeys, refusals, requireRecent: confirmation.requireRecent });
+
   const hash = (password: string, { address }: Visitor) => hashTurns.run(address, () => hashPassword(password));
 
   /** The live session of a Cookie header, with the person's role in a workspace. */
   async function session(cookie: string | undefined, workspaceId?: string): Promise<LiveSession | undefined> {
     const token = tokenOf(cookie);
-    return token === undefined ? undefined : await sessionOf({ token, workspaceId });
+    const live = token === undefined ? undefined : await sessionOf({ token, workspaceId });
+    if (live) uses.note(live);
+    return live;
   }
 
   async function requireSession(visitor: Visitor): Promise<LiveSession> {
@@ -85,9 +116,13 @@ export function createPeople(deps: PeopleDeps) {
     return live;
   }
 
-  async function signedIn(person: Person): Promise<SignedIn> {
+  async function signedIn(person: Person, hasSecondFactor: boolean): Promise<SignedIn> {
     const rows = await listWorkspacesOf(sql, { personId: person.id, before: undefined, limit: shownWorkspaces });
-    return { person, workspaces: rows.map(({ id, name, role }) => ({ id, name, role })) };
+    const workspaces = rows.map(({ id, name, role, requireSecondFactor }) => {
+      const isRequired = deps.requireSecondFactor || requireSecondFactor;
+      return { id, name, role, requireSecondFactor, needsSecondFactor: isRequired && !hasSecondFactor };
+    });
+    return { person, workspaces };
   }
 
   /** The person with this address and password. An unknown address takes as long as a wrong password. */
@@ -98,9 +133,16 @@ export function createPeople(deps: PeopleDeps) {
     return matches ? found?.person : undefined;
   }
 
+  /** The same error, after the same work, for an address without an account. */
+  async function wrongCredentials(email: string | undefined, { address }: Visitor): Promise<Problem> {
+    const personId = email === undefined ? undefined : (await findPerson(sql, email))?.id;
+    await refusals.add({ action: "sign_in.refused", reason: "wrong_password", personId, address });
+    return new Problem("unauthenticated", "The address or the password is wrong.");
+  }
+
   async function openSession(person: Person, proof: Proof, visitor: Visitor): Promise<Answer<SignedIn>> {
     const { cookies } = await opener.open(person, proof, visitor);
-    return { value: await signedIn(person), cookies };
+    return { value: await signedIn(person, proof.hasSecondFactor), cookies };
   }
 
   /** Extends the session and its cookie, at most once a day, and signs the cookie anew after a replacement of the secret. */
@@ -115,6 +157,12 @@ export function createPeople(deps: PeopleDeps) {
   return {
     cookieName,
     session,
+    requireSession,
+    signInSteps,
+    confirmation,
+    factors,
+    sessions: createSessionList({ sql }),
+    stop: uses.stop,
     hasPeople: () => hasPeople(sql),
 
     /** What the dashboard needs before it shows its first page: who is signed in, and how to sign up. */
@@ -124,9 +172,11 @@ export function createPeople(deps: PeopleDeps) {
       const passwordReset = (await deps.mail.canSend()) ? ("mail" as const) : ("command" as const);
       const person = live && { id: live.personId, email: live.email, name: live.name };
       const mayCreateWorkspace = person ? await deps.access.mayUse(person) : deps.mode === "open";
-      const who = person && (await signedIn(person));
+      const who = person && (await signedIn(person, live.hasSecondFactor));
+      const secondFactor = person ? undefined : await signInSteps.waiting(visitor);
+      const passkeyOrigin = passkeys.party(visitor.host)?.origin ?? null;
       return {
-        value: { who, mayCreateWorkspace, by, first, passwordReset },
+        value: { who, mayCreateWorkspace, by, first, passwordReset, secondFactor, passkeyOrigin },
         cookies: live ? await renew(live, visitor) : [],
       };
     },
@@ -157,17 +207,20 @@ export function createPeople(deps: PeopleDeps) {
       return person && (await openSession(person, byPassword, visitor));
     },
 
-    async signIn(input: { email: string; password: string }, visitor: Visitor): Promise<Answer<SignedIn>> {
+    async signIn(
+      input: { email: string; password: string },
+      visitor: Visitor,
+    ): Promise<Answer<SignedIn | SecondFactorNeeded>> {
       const email = readEmail(input.email);
       const attempt = { email: email ?? input.email.slice(0, 254).toLowerCase(), address: visitor.address };
       guard.check(attempt, performance.now());
       // Counted before the password is checked, so that concurrent attempts cannot pass the limit together.
       guard.take(attempt, performance.now());
-      if (!email) throw wrongCredentials();
+      if (!email) throw await wrongCredentials(undefined, visitor);
       signIns.check(email, performance.now());
       const person = await checkPassword(email, input.password, visitor);
-      if (!person) throw wrongCredentials();
-      const answer = await openSession(person, byPassword, visitor);
+      if (!person) throw await wrongCredentials(email, visitor);
+      const answer = await signInSteps.begin(person, byPassword, visitor);
       signIns.take(email, performance.now());
       guard.giveBack(attempt, performance.now());
       return answer;
@@ -175,7 +228,13 @@ export function createPeople(deps: PeopleDeps) {
 
     async signOut(visitor: Visitor): Promise<Answer<undefined>> {
       const token = tokenOf(visitor.cookie);
-      if (token !== undefined) await endSession(sql, token);
+      if (token !== undefined)
+        await sql.begin(async (tx) => {
+          const ended = await endSession(tx, token);
+          if (!ended) return;
+          const target = { kind: "session", id: ended.id } as const;
+          await record(tx, personActor(ended.personId, visitor), { action: "session.ended", target });
+        });
       return { value: undefined, cookies: [sessionCookie("", cookieName, 0)] };
     },
 
@@ -186,6 +245,9 @@ export function createPeople(deps: PeopleDeps) {
     ): Promise<Answer<SignedIn>> {
       const live = await requireSession(visitor);
       await requireGoodPassword(input.newPassword, live.email);
+      // Otherwise the password alone would give this session a recent proof.
+      const owned = await findFactors(sql, live.personId);
+      if (hasFactor(owned)) confirmation.requireRecent(live, owned);
       passwordChanges.check(live.personId, performance.now());
       passwordChanges.take(live.personId, performance.now());
       const person = await checkPassword(live.email, input.currentPassword, visitor);
@@ -193,8 +255,12 @@ export function createPeople(deps: PeopleDeps) {
       const passwordHash = await hash(input.newPassword, visitor);
       const proof = { by: "password" as const, hasSecondFactor: live.hasSecondFactor };
       const { token, cookies } = await opener.open(person, proof, visitor);
-      await replacePassword(sql, { personId: person.id, passwordHash, keptToken: token });
-      return { value: await signedIn(person), cookies };
+      await sql.begin(async (tx) => {
+        await replacePassword(tx, { personId: person.id, passwordHash, keptToken: token });
+        const target = { kind: "person", id: person.id } as const;
+        await record(tx, personActor(person.id, visitor), { action: "password.changed", target });
+      });
+      return { value: await signedIn(person, proof.hasSecondFactor), cookies };
     },
 
     requestReset: (email: string, visitor: Visitor) => resets.request(email, visitor.address),
@@ -204,10 +270,16 @@ export function createPeople(deps: PeopleDeps) {
       if (link?.kind !== "reset") throw invalidLink();
       await requireGoodPassword(input.newPassword, link.email);
       const passwordHash = await hash(input.newPassword, visitor);
-      if (!(await resetPassword(sql, { token: input.token, passwordHash }))) throw invalidLink();
+      const changed = await sql.begin(async (tx) => {
+        const person = await resetPassword(tx, { token: input.token, passwordHash });
+        const target = person && ({ kind: "person", id: person.id } as const);
+        if (person) await record(tx, personActor(person.id, visitor), { action: "password.reset", target });
+        return person;
+      });
+      if (!changed) throw invalidLink();
     },
 
-    async acceptInvitation(token: string, visitor: Visitor): Promise<{ id: string; name: string; role: Role }> {
+    async acceptInvitation(token: string, visitor: Visitor): Promise<WorkspaceOfPerson> {
       const live = await requireSession(visitor);
       const invitation = looksLikeToken(token) ? await findInvitation(sql, token, deps.mode) : undefined;
       if (!invitation) throw invalidLink();
@@ -218,9 +290,19 @@ export function createPeople(deps: PeopleDeps) {
         );
       const person = { id: live.personId, email: live.email };
       const join = { token: invitation.token, person, most: deps.mostOwned };
-      const joined = await sql.begin((tx) => joinByInvite(tx, join));
+      const joined = await sql.begin(async (tx) => {
+        const member = await joinByInvite(tx, join);
+        const target = { kind: "person", id: person.id } as const;
+        const change = { action: "member.joined", workspaceId: member?.workspaceId, target } as const;
+        if (member) await record(tx, personActor(person.id, visitor), change);
+        return member;
+      });
       if (!joined) throw invalidLink();
-      return { id: joined.workspaceId, name: invitation.workspaceName, role: joined.role };
+      const membership = await membershipOf(sql, joined.workspaceId, person.id);
+      const requireSecondFactor = membership?.requireSecondFactor ?? false;
+      const needsSecondFactor = (deps.requireSecondFactor || requireSecondFactor) && !live.hasSecondFactor;
+      const { workspaceId: id, role } = joined;
+      return { id, name: invitation.workspaceName, role, requireSecondFactor, needsSecondFactor };
     },
   };
 }
@@ -232,11 +314,6 @@ async function requireGoodPassword(newPassword: string, email: string): Promise<
 
 export function signedOut(): Problem {
   return new Problem("unauthenticated", "You are not signed in, or your session has ended. Sign in again.");
-}
-
-/** The same error for an address without an account. */
-function wrongCredentials(): Problem {
-  return new Problem("unauthenticated", "The address or the password is wrong.");
 }
 
 /** Empty, or longer than any password can be: not worth hashing. */

@@ -17,6 +17,8 @@ export function createSessionCallers(deps: {
   people: Pick<People, "session" | "cookieName">;
   access: Access;
   publicUrl: string | undefined;
+  /** The operator requires a second factor of every person. */
+  requireSecondFactor: boolean;
 }): SessionCallers {
   const { people, access, publicUrl } = deps;
   return {
@@ -38,7 +40,17 @@ export function createSessionCallers(deps: {
         keyId: session.id,
         permission: session.role === "viewer" ? "read" : "full",
         test: false,
-        person: { id: session.personId, email: session.email, role: session.role ?? undefined },
+        person: {
+          id: session.personId,
+          email: session.email,
+          role: session.role ?? undefined,
+          proof: {
+            hasSecondFactor: session.hasSecondFactor,
+            // A call that needs no workspace may name one: the requirement of that workspace does not concern it.
+            needsSecondFactor: deps.requireSecondFactor || (needsWorkspace && session.workspaceRequiresFactor),
+            agoMs: session.provedAgoMs,
+          },
+        },
       };
     },
   };

@@ -1,5 +1,6 @@
 /** Sign-up: by the link of the first person, by an invitation, or by a link in a mail, depending on POSTHORN_SIGNUP. Every link in a mail
  * proves an address, and the answers do not reveal whether an address has an account. Called by people.ts. */
+import { record } from "../audit/record.ts";
 import { makeToken } from "../ops/one-time-token.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -91,11 +92,14 @@ export function createSignUp(deps: SignUpDeps) {
     const problems = await judge(input, email);
     if (problems.length > 0) throw invalid(problems);
     const person = await prepare(input, address);
-    return requireAdded(
-      invitation
-        ? await addPersonByInvite(sql, person, { ...invitation, most: deps.mostOwned })
-        : await addPersonByLink(sql, person, input.token),
+    const added = await recorded(
+      (tx) =>
+        invitation
+          ? addPersonByInvite(tx, person, { ...invitation, most: deps.mostOwned })
+          : addPersonByLink(tx, person, input.token),
+      { address, workspaceId: invitation?.workspaceId },
     );
+    return requireAdded(added);
   }
 
   /** The address of a sign-up link. A link from a time of open sign-up is invalid once sign-up is closed. */
@@ -105,9 +109,26 @@ export function createSignUp(deps: SignUpDeps) {
   }
 
   async function addFirst(email: string, input: SignUpInput, address: string): Promise<Person> {
-    const person = await addFirstPerson(sql, { ...(await prepare(input, address)), email });
+    const prepared = await prepare(input, address);
+    const person = await recorded((tx) => addFirstPerson(tx, { ...prepared, email }), { address });
     if (!person) throw signUpRefused("closed");
     return person;
+  }
+
+  /** Adds the person and the entries of the audit log, both or neither. */
+  async function recorded<T extends Person | string | undefined>(
+    add: (tx: Sql) => Promise<T>,
+    { address, workspaceId }: { address: string; workspaceId?: string },
+  ): Promise<T> {
+    return await sql.begin(async (tx) => {
+      const added = await add(tx);
+      if (typeof added !== "object") return added;
+      const target = { kind: "person", id: added.id } as const;
+      const actor = { kind: "person", id: added.id, personId: added.id, address } as const;
+      await record(tx, actor, { action: "person.signed_up", target });
+      if (workspaceId !== undefined) await record(tx, actor, { action: "member.joined", workspaceId, target });
+      return added;
+    });
   }
 
   async function prepare({ name, password }: SignUpInput, address: string) {

@@ -23,11 +23,20 @@ export async function findPersonById(sql: Sql, id: string): Promise<Person | und
   return row;
 }
 
-export async function listPeople(
-  sql: Sql,
-): Promise<(Person & { createdAt: Date; lastSeenAt: Date | null; workspaces: string | null })[]> {
+export type ListedFacts = {
+  createdAt: Date;
+  lastSeenAt: Date | null;
+  /** Whether the person has an authenticator app. */
+  totp: boolean;
+  passkeys: number;
+  workspaces: string | null;
+};
+
+export async function listPeople(sql: Sql): Promise<(Person & ListedFacts)[]> {
   return await sql`
     select p.id, p.email, p.name, p.created_at as "createdAt",
+      exists (select 1 from people_totp t where t.person_id = p.id and t.confirmed_at is not null) as totp,
+      (select count(*)::int from people_passkeys k where k.person_id = p.id) as passkeys,
       (select max(s.updated_at) from people_sessions s where s.person_id = p.id) as "lastSeenAt",
       (select string_agg(w.name || ' (' || m.role || ')', ', ' order by w.id) from members m join workspaces w on w.id = m.workspace_id
        where m.person_id = p.id) as workspaces
@@ -132,6 +141,7 @@ export async function resetPassword(
       changed as (update people_accounts a set password = ${input.passwordHash}, updated_at = now() from person p
         where a.person_id = p.id and a.provider_id = 'credential'),
       ended as (delete from people_sessions s using person p where s.person_id = p.id),
+      waiting as (delete from people_sign_ins s using person p where s.person_id = p.id),
       dropped as (delete from people_links l where l.email = ${email} and l.kind = 'reset')
       select id, email, name from person`;
     return person;
@@ -144,7 +154,8 @@ export async function replacePassword(
   change: { personId: string; passwordHash: string; keptToken: string },
 ): Promise<void> {
   await sql.write`
-    with ended as (delete from people_sessions where person_id = ${change.personId} and token <> ${change.keptToken})
+    with ended as (delete from people_sessions where person_id = ${change.personId} and token <> ${change.keptToken}),
+      waiting as (delete from people_sign_ins where person_id = ${change.personId})
     update people_accounts set password = ${change.passwordHash}, updated_at = now()
     where person_id = ${change.personId} and provider_id = 'credential'`;
 }
@@ -158,6 +169,8 @@ function isLive(sql: Sql) {
 export async function deleteExpired(sql: Sql): Promise<void> {
   const ended = sql`expires_at < wall_time() and coalesce(service_expires_at, expires_at) < (select service_time())`;
   await sql`with old as (delete from people_sessions where ${ended}),
+      sign_ins as (delete from people_sign_ins where service_expires_at < (select service_time())),
+      challenges as (delete from people_used_challenges where service_expires_at < (select service_time())),
       counted as (delete from account_mail where counted_at < (select service_time()) - interval '1 day')
     delete from people_links where ${ended}`;
 }

@@ -12,6 +12,8 @@ export const idPrefixes = {
   workspace: "ws",
   member: "mem",
   person: "per",
+  session: "ses",
+  passkey: "pk",
 } as const;
 export type IdKind = keyof typeof idPrefixes;
 

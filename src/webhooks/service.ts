@@ -24,7 +24,7 @@ import type { Quotas } from "../quotas/quotas.ts";
 import { type Budget, createBudget } from "../shares/budget.ts";
 import { runOrRefuse } from "../shares/run-or-refuse.ts";
 import { previousSecretMs } from "./rules/retry.ts";
-import { sampleMetadata, samplePayload } from "./rules/sample.ts";
+import { sampleEvent } from "./sample-event.ts";
 import {
   type Delivery,
   eventsOf,
@@ -392,12 +392,4 @@ async function sendTestWebhook(
     error,
   });
   return { delivery: deliveryOnWire(delivery, { payload: eventJson(event), cuts: [] }) };
-}
-
-/** The event of a test delivery. It is computed from the delivery's columns, so that it does not have to be stored. */
-export function sampleEvent(test: Pick<Delivery, "eventId" | "eventType" | "eventAt" | "emailId">): StoredEvent {
-  const { eventId: id, eventType: type, eventAt: createdAt, emailId } = test;
-  const messageId = emailId && `<${emailId}@example.org>`;
-  const payload = samplePayload(type) ?? {};
-  return { number: "", id, type, emailId, messageId, metadata: { ...sampleMetadata }, payload, createdAt };
 }

@@ -8,6 +8,7 @@ import type { Call } from "../http/call.ts";
 import { serve } from "../http/call.ts";
 import type { Caller, Role } from "../http/caller.ts";
 import { cutPage, keysetPage, pageSizeOf } from "../http/paging.ts";
+import { requireFresh, secondFactorRequired } from "../http/proof.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
@@ -24,9 +25,9 @@ import {
   listWorkspacesOf,
   type MemberRow,
   type MostOwned,
+  membershipOf,
   removeMember,
-  renameWorkspace,
-  roleOf,
+  updateWorkspace,
   type Workspace,
 } from "./store.ts";
 import { quotasOnWire } from "./wire.ts";
@@ -92,14 +93,20 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
 
     async updateWorkspace(request, call) {
       const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
-      const name = nameFrom(request.name);
+      const { requireSecondFactor } = request;
+      const name = request.name === "" && requireSecondFactor !== undefined ? undefined : nameFrom(request.name);
+      if (requireSecondFactor !== undefined) requireSecurityProof(call, requireSecondFactor);
       call.beginWrite();
-      const target = { kind: "workspace", id: workspaceId } as const;
+      const fields = [
+        ...(name === undefined ? [] : ["name"]),
+        ...(requireSecondFactor === undefined ? [] : [factorField]),
+      ];
       const workspace = await audited(
         sql,
         actorOf(call.caller),
-        (tx) => renameWorkspace(tx, workspaceId, name),
-        (row) => row && { action: "workspace.updated", workspaceId, target, fields: ["name"] },
+        (tx) => updateWorkspace(tx, workspaceId, { name, requireSecondFactor }),
+        (found) =>
+          found && { action: "workspace.updated", workspaceId, target: { kind: "workspace", id: workspaceId }, fields },
       );
       if (!workspace) throw noSuchWorkspace(request.workspaceId);
       return { workspace: workspaceOnWire(workspace, "owner") };
@@ -187,8 +194,11 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
     const id = fromWireId("workspace", wireId);
     if (id === undefined) throw noSuchWorkspace(wireId);
     if (id === caller.workspaceId) return id;
-    const role = caller.person && (await roleOf(sql, id, caller.person.id));
-    if (!role) throw noSuchWorkspace(wireId);
+    const membership = caller.person && (await membershipOf(sql, id, caller.person.id));
+    if (!membership) throw noSuchWorkspace(wireId);
+    const { role } = membership;
+    // The gate has checked the workspace of the call, which is another one.
+    if (membership.requireSecondFactor && !caller.person?.proof?.hasSecondFactor) throw secondFactorRequired();
     if (ownerOnly && role !== "owner")
       throw new Problem("permission_denied", `This call needs an owner of the workspace; you are a ${role}.`);
     return id;
@@ -200,6 +210,19 @@ const roleRequired: Violation = {
   field: "role",
   description: "must be MEMBER_ROLE_OWNER, MEMBER_ROLE_DEVELOPER or MEMBER_ROLE_VIEWER",
 };
+
+const factorField = "requireSecondFactor";
+
+/** An owner who has no second factor would lock themselves out. */
+function requireSecurityProof({ caller }: Call, requireSecondFactor: boolean): void {
+  const proof = caller.person?.proof;
+  if (requireSecondFactor && !proof?.hasSecondFactor)
+    throw new Problem(
+      "failed_precondition",
+      "Your own session has no second factor. Add one on your account page, or sign in with it, then require it of all members.",
+    );
+  requireFresh(proof);
+}
 
 function lastOwner(): Problem {
   return new Problem(
@@ -250,6 +273,7 @@ function workspaceOnWire(workspace: Workspace, role: Role | undefined) {
     role: role ? roleOnWire[role] : MemberRole.UNSPECIFIED,
     createdAt: timestampFromDate(workspace.createdAt),
     updatedAt: timestampFromDate(workspace.updatedAt),
+    requireSecondFactor: workspace.requireSecondFactor,
   };
 }
 

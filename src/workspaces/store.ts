@@ -6,7 +6,7 @@ import { hashToken } from "../ops/one-time-token.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { tooManyOwned } from "./rules.ts";
 
-export type Workspace = { id: string; name: string; createdAt: Date; updatedAt: Date };
+export type Workspace = { id: string; name: string; createdAt: Date; updatedAt: Date; requireSecondFactor: boolean };
 
 export type MemberRow = {
   id: string;
@@ -27,16 +27,22 @@ export async function listWorkspacesOf(
   page: { personId: string; before: string | undefined; limit: number },
 ): Promise<Membership[]> {
   return await sql<Membership[]>`
-    select w.id, w.name, m.role, w.created_at as "createdAt", w.updated_at as "updatedAt"
+    select w.id, w.name, m.role, w.created_at as "createdAt", w.updated_at as "updatedAt",
+      w.require_second_factor as "requireSecondFactor"
     from members m join workspaces w on w.id = m.workspace_id where m.person_id = ${page.personId}
     ${page.before ? sql`and m.workspace_id < ${page.before}` : sql``} order by m.workspace_id desc limit ${page.limit}`;
 }
 
 /** Index members_by_person. */
-export async function roleOf(sql: Sql, workspaceId: string, personId: string): Promise<Role | undefined> {
-  const [row] = await sql<{ role: Role }[]>`
-    select role from members where person_id = ${personId} and workspace_id = ${workspaceId}`;
-  return row?.role;
+export async function membershipOf(
+  sql: Sql,
+  workspaceId: string,
+  personId: string,
+): Promise<{ role: Role; requireSecondFactor: boolean } | undefined> {
+  const [row] = await sql<{ role: Role; requireSecondFactor: boolean }[]>`
+    select m.role, w.require_second_factor as "requireSecondFactor" from members m join workspaces w on w.id = m.workspace_id
+    where m.person_id = ${personId} and m.workspace_id = ${workspaceId}`;
+  return row;
 }
 
 export async function addFirstOwner(
@@ -246,22 +252,32 @@ export async function createWorkspace(
   const [row] = await sql.write<Workspace[]>`
     with counter as (insert into event_counters (workspace_id) values (${workspace.id}))
     insert into workspaces (id, name, from_sign_up) values (${workspace.id}, ${workspace.name}, ${workspace.fromSignUp ?? false})
-    returning id, name, created_at as "createdAt", updated_at as "updatedAt"`;
+    returning ${columns(sql)}`;
   return row!;
 }
 
 /** Index workspaces_pkey. */
 export async function getWorkspace(sql: Sql, id: string): Promise<Workspace | undefined> {
   const [row] = await sql<Workspace[]>`
-    select id, name, created_at as "createdAt", updated_at as "updatedAt" from workspaces where id = ${id}`;
+    select ${columns(sql)} from workspaces where id = ${id}`;
   return row;
 }
 
-export async function renameWorkspace(sql: Sql, id: string, name: string): Promise<Workspace | undefined> {
+/** A field that is undefined stays as it is. */
+export async function updateWorkspace(
+  sql: Sql,
+  id: string,
+  change: { name: string | undefined; requireSecondFactor: boolean | undefined },
+): Promise<Workspace | undefined> {
   const [row] = await sql.write<Workspace[]>`
-    update workspaces set name = ${name}, updated_at = now() where id = ${id}
-    returning id, name, created_at as "createdAt", updated_at as "updatedAt"`;
+    update workspaces set name = coalesce(${change.name ?? null}, name), updated_at = now(),
+      require_second_factor = coalesce(${change.requireSecondFactor ?? null}, require_second_factor) where id = ${id}
+    returning ${columns(sql)}`;
   return row;
+}
+
+function columns(sql: Sql) {
+  return sql`id, name, created_at as "createdAt", updated_at as "updatedAt", require_second_factor as "requireSecondFactor"`;
 }
 
 /** An advisory lock number that no other code uses. */
@@ -293,13 +309,11 @@ export async function firstWorkspace(sql: Sql): Promise<string | undefined> {
 /** At most two rows, which is enough to detect an ambiguous name. */
 export async function findWorkspaceByName(sql: Sql, name: string): Promise<Workspace[]> {
   return await sql<Workspace[]>`
-    select id, name, created_at as "createdAt", updated_at as "updatedAt" from workspaces where name = ${name} order by id limit 2`;
+    select ${columns(sql)} from workspaces where name = ${name} order by id limit 2`;
 }
 
 export async function listWorkspaces(sql: Sql): Promise<Workspace[]> {
-  return await sql<
-    Workspace[]
-  >`select id, name, created_at as "createdAt", updated_at as "updatedAt" from workspaces order by id limit 1000`;
+  return await sql<Workspace[]>`select ${columns(sql)} from workspaces order by id limit 1000`;
 }
 
 /** The totals of the whole service, for the last line that a restore prints. */

@@ -206,7 +206,9 @@ describe("workspaces", () => {
       );
       assert.equal((await viewer.post("/auth/accept-invitation", { token })).body.code, "permission_denied");
       const accepted = await stranger.browser.post("/auth/accept-invitation", { token });
-      assert.deepEqual(accepted.body, { workspace: { id: owner.workspace, name: "Main", role: "viewer" } });
+      const joined = { id: owner.workspace, name: "Main", role: "viewer" };
+      const factor = { requireSecondFactor: false, needsSecondFactor: false };
+      assert.deepEqual(accepted.body, { workspace: { ...joined, ...factor } });
       assert.equal((await stranger.browser.rpc("KeyService/ListKeys", {}, owner.workspace)).status, 200);
       assert.equal((await invite("far@there.test")).body.code, "already_exists");
     });

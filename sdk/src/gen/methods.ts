@@ -263,7 +263,7 @@ export interface UnaryMethods {
   "WorkspaceService/CreateWorkspace": { request: CreateWorkspaceRequest; response: CreateWorkspaceResponse };
   /** Lists the workspaces of the caller: for a key its own workspace, for a person every workspace that they are a member of. */
   "WorkspaceService/ListWorkspaces": { request: ListWorkspacesRequest; response: ListWorkspacesResponse };
-  /** Renames a workspace. Only for owners; keys cannot call it. */
+  /** Renames a workspace, or changes whether its members need a second factor. Only for owners; keys cannot call it. */
   "WorkspaceService/UpdateWorkspace": { request: UpdateWorkspaceRequest; response: UpdateWorkspaceResponse };
   /** Lists the members of a workspace, including open invitations, ordered by email address. */
   "WorkspaceService/ListMembers": { request: ListMembersRequest; response: ListMembersResponse };

@@ -13,6 +13,8 @@ export interface Workspace {
   createdAt: string;
   /** When it was last changed. */
   updatedAt: string;
+  /** True: a member can use the workspace only in a session with a second factor. Keys are not affected. */
+  requireSecondFactor: boolean;
 }
 
 /** A person in a workspace, or an open invitation. */
@@ -63,8 +65,10 @@ export interface ListWorkspacesResponse {
 export interface UpdateWorkspaceRequest {
   /** Id of the workspace. Empty: the workspace that the call is made in. */
   workspaceId?: string;
-  /** The new name, up to 100 characters. Required. */
+  /** The new name, up to 100 characters. Required, unless `requireSecondFactor` is set: then empty keeps the name. */
   name: string;
+  /** Whether members need a session with a second factor. Not set: stays as it is. */
+  requireSecondFactor?: boolean;
 }
 
 /** Response of UpdateWorkspace. */

@@ -7,6 +7,7 @@ import type { Page } from "../../http/dispatch.ts";
 import type { SessionCallers } from "../../http/gate.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
+import type { Metrics } from "../../ops/metrics.ts";
 import { createAccess } from "../../people/access.ts";
 import { createAccountMail } from "../../people/account-mail.ts";
 import { createInvitations } from "../../people/invitations.ts";
@@ -40,6 +41,7 @@ type PeopleWiring = {
   sql: Sql;
   log: Log;
   clock: Clock;
+  metrics: Metrics;
   secrets: Secrets;
   accept: Accept;
   quotas: Quotas;
@@ -50,7 +52,7 @@ type PeopleWiring = {
 
 export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
   const { config, sql, log, clock, secrets } = wiring;
-  const { publicUrl, trustedProxies, mostOwned } = config;
+  const { publicUrl, trustedProxies, mostOwned, requireSecondFactor } = config;
   let port = config.http.port;
   const base = () => baseUrl(config, port);
   const from = config.systemFrom ?? (wiring.exampleDomain && `Posthorn <posthorn@${wiring.exampleDomain}>`);
@@ -70,8 +72,11 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     access,
     mostOwned,
     secure,
+    publicUrl,
+    requireSecondFactor,
     base,
     nowMs: clock.nowMs,
+    countRefusal: (reason) => wiring.metrics.signInRefusals.inc({ reason }),
     onPerson: removeLink,
   });
   const { quotas } = wiring;
@@ -87,7 +92,7 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
   return {
     mail: system,
     service: createWorkspaceService({ sql, clock, invitations, quotas, signUpIsOpen, mostOwned }),
-    sessions: createSessionCallers({ people, access, publicUrl }),
+    sessions: createSessionCallers({ people, access, publicUrl, requireSecondFactor }),
     pages: peoplePages({ people, log, publicUrl, trustedProxies }),
     async onListening(httpPort) {
       port = httpPort;
@@ -99,6 +104,9 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
       secrets.onChange(() => void rewrite());
       return await writeLink();
     },
-    stop: mail.stop,
+    async stop() {
+      await people.stop();
+      await mail.stop();
+    },
   };
 }

@@ -1,10 +1,11 @@
 /** posthorn people: lists and invites people and resets their passwords, on a running or a stopped instance. */
-import { commandLine } from "../../audit/record.ts";
+import { audited, commandLine } from "../../audit/record.ts";
 import { type Role, roles } from "../../http/caller.ts";
 import { Problem } from "../../ops/problem.ts";
 import { createInvitations } from "../../people/invitations.ts";
 import { firstToken, linkTo } from "../../people/links.ts";
 import { makeResetLink } from "../../people/resets.ts";
+import { removeAllFactors } from "../../people/store/factors.ts";
 import { findPerson, hasPeople, listPeople } from "../../people/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import { readEmail } from "../../workspaces/rules.ts";
@@ -17,7 +18,7 @@ import { withStore } from "./with-store.ts";
 
 const peopleList: Command = {
   name: "people list",
-  summary: "List the people who signed up, with their workspaces.",
+  summary: "List the people who signed up, with their second factors and workspaces.",
   options: { json: { type: "boolean", help: "one JSON object per line" } },
   async run({ options, config }) {
     await withStore(config(), async ({ sql }) => {
@@ -29,8 +30,9 @@ const peopleList: Command = {
           p.name,
           p.lastSeenAt?.toISOString() ?? "never",
           p.workspaces ?? "none",
+          factorsText(p),
         ]);
-        process.stdout.write(table([["EMAIL", "NAME", "LAST SIGNED IN", "WORKSPACES"], ...rows], ""));
+        process.stdout.write(table([["EMAIL", "NAME", "LAST SEEN", "WORKSPACES", "SECOND FACTORS"], ...rows], ""));
       }
     });
   },
@@ -104,6 +106,45 @@ const peopleResetPassword: Command = {
   },
 };
 
+const peopleRemoveFactors: Command = {
+  name: "people remove-factors",
+  summary:
+    "Remove the lost second factors of a person: authenticator app, recovery codes and passkeys. Ends all sessions.",
+  words: "EMAIL",
+  options: {},
+  async run({ words, config }) {
+    const email = oneEmail(words);
+    await withStore(config(), async ({ sql }) => {
+      const person = await findPerson(sql, email);
+      if (!person) throw new UsageError(`No person signed up with ${email}. See: posthorn people list`);
+      const target = { kind: "person", id: person.id } as const;
+      const removed = await audited(
+        sql,
+        commandLine,
+        (tx) => removeAllFactors(tx, person.id),
+        ({ totp, passkeys }) => ({
+          action: "factor.removed",
+          target,
+          fields: [...(totp ? ["totp"] : []), ...(passkeys > 0 ? ["passkey"] : [])],
+        }),
+      );
+      process.stdout.write(
+        removed.totp || removed.passkeys > 0
+          ? `Removed from ${email}: ${factorsText(removed)}. All sessions have ended; the password alone signs in now.\n`
+          : `${email} had no second factor. All sessions have ended.\n`,
+      );
+    });
+  },
+};
+
+function factorsText({ totp, passkeys }: { totp: boolean; passkeys: number }): string {
+  const parts = [
+    ...(totp ? ["app"] : []),
+    ...(passkeys > 0 ? [`${passkeys} passkey${passkeys === 1 ? "" : "s"}`] : []),
+  ];
+  return parts.join(", ") || "none";
+}
+
 function oneEmail(words: readonly string[]): string {
   const email = words.length === 1 ? readEmail(words[0]!) : undefined;
   if (!email) throw new UsageError("Give one email address, for example: ann@example.com");
@@ -115,4 +156,4 @@ async function currentBaseUrl(config: Config): Promise<string> {
   return baseUrl(config, (await readPorts(config.dataDir))?.ports.http ?? config.http.port);
 }
 
-export const people = [peopleList, peopleFirstLink, peopleInvite, peopleResetPassword];
+export const people = [peopleList, peopleFirstLink, peopleInvite, peopleResetPassword, peopleRemoveFactors];

@@ -25,17 +25,17 @@ export type NewSession = {
   nowMs: number;
 };
 
-/** Returns the token of the session. */
-export async function insertSession(sql: Sql, session: NewSession): Promise<string> {
+export async function insertSession(sql: Sql, session: NewSession): Promise<{ id: string; token: string }> {
   const token = randomBytes(24).toString("hex");
+  const id = makeUuid(session.nowMs);
   const length = sql`${`${sessionMs} milliseconds`}::interval`;
   const { by, hasSecondFactor } = session.proof;
   await sql.write`
     insert into people_sessions (id, person_id, token, ip_address, user_agent, created_at, updated_at, expires_at, service_expires_at,
       signed_in_by, has_second_factor)
-    values (${makeUuid(session.nowMs)}, ${session.personId}, ${token}, ${session.address}, ${session.userAgent ?? null}, wall_time(),
+    values (${id}, ${session.personId}, ${token}, ${session.address}, ${session.userAgent ?? null}, wall_time(),
       wall_time(), wall_time() + ${length}, service_time() + ${length}, ${by}, ${hasSecondFactor})`;
-  return token;
+  return { id, token };
 }
 
 export type LiveSession = {
@@ -49,8 +49,12 @@ export type LiveSession = {
   hasSecondFactor: boolean;
   /** The time since the person last proved who they are, by service time. Null: unknown. */
   provedAgoMs: number | null;
+  /** The time since the last use that was stored. */
+  usedAgoMs: number;
   /** The role in the requested workspace; null when the person is not a member. */
   role: Role | null;
+  /** Whether the requested workspace requires a second factor. */
+  workspaceRequiresFactor: boolean;
 };
 
 /** Many sessions in one statement (indexes people_sessions_token_key, members_by_person); undefined for one that has ended. */
@@ -60,14 +64,16 @@ export async function findSessions(
 ): Promise<(LiveSession | undefined)[]> {
   const rows = await sql<(LiveSession & { ord: number })[]>`
     select a.ord::int, s.id, s.person_id as "personId", p.email, p.name, m.role,
-      s.signed_in_by as "signedInBy", s.has_second_factor as "hasSecondFactor",
+      coalesce(w.require_second_factor, false) as "workspaceRequiresFactor",
+      (extract(epoch from wall_time() - s.updated_at) * 1000)::float8 as "usedAgoMs", s.signed_in_by as "signedInBy", s.has_second_factor as "hasSecondFactor",
       (extract(epoch from (select service_time()) - s.proved_at) * 1000)::float8 as "provedAgoMs",
       (extract(epoch from least(s.expires_at - wall_time(), s.service_expires_at - (select service_time()))) * 1000)::float8 as "endsInMs"
     from unnest(${keys.map((k) => k.token)}::text[], ${keys.map((k) => k.workspaceId ?? null)}::uuid[])
       with ordinality as a(token, workspace_id, ord)
     join people_sessions s on s.token = a.token and ${isLive(sql)}
     join people p on p.id = s.person_id
-    left join members m on m.person_id = s.person_id and m.workspace_id = a.workspace_id`;
+    left join members m on m.person_id = s.person_id and m.workspace_id = a.workspace_id
+    left join workspaces w on w.id = m.workspace_id`;
   const found: (LiveSession | undefined)[] = keys.map(() => undefined);
   for (const { ord, ...session } of rows) found[ord - 1] = session;
   return found;
@@ -82,9 +88,61 @@ export async function renewSession(sql: Sql, id: string, forMs: number): Promise
   return rows.length > 0;
 }
 
-/** Ends one session, for a person who may not sign in. */
-export async function endSession(sql: Sql, token: string): Promise<void> {
-  await sql`delete from people_sessions where token = ${token}`;
+export type EndedSession = { id: string; personId: string };
+
+/** Index people_sessions_token_key. */
+export async function endSession(sql: Sql, token: string): Promise<EndedSession | undefined> {
+  const [row] = await sql.write<EndedSession[]>`
+    delete from people_sessions where token = ${token} returning id, person_id as "personId"`;
+  return row;
+}
+
+/** Ends one session of a person, by its id. False: there is none. */
+export async function endSessionOf(sql: Sql, personId: string, id: string): Promise<boolean> {
+  const rows = await sql.write`delete from people_sessions where id = ${id} and person_id = ${personId} returning 1`;
+  return rows.length > 0;
+}
+
+/** Ends every session of a person, except one. Returns their ids (index people_sessions_by_person). */
+export async function endOtherSessions(sql: Sql, personId: string, keptId: string | undefined): Promise<string[]> {
+  const rows = await sql.write<{ id: string }[]>`
+    delete from people_sessions where person_id = ${personId} and id is distinct from ${keptId ?? null}::uuid returning id`;
+  return rows.map(({ id }) => id);
+}
+
+/** Stores uses of sessions, at most once a minute for each. */
+export async function touchSessions(sql: Sql, ids: readonly string[]): Promise<void> {
+  await sql`update people_sessions set updated_at = wall_time()
+    where id = any(${ids as string[]}::uuid[]) and updated_at not between wall_time() - interval '1 minute' and wall_time()`;
+}
+
+export type ListedSession = {
+  id: string;
+  userAgent: string | null;
+  address: string | null;
+  signedInBy: SignedInBy;
+  hasSecondFactor: boolean;
+  createdAt: Date;
+  lastUsedAt: Date;
+};
+
+/** The sessions that have not ended, last used first (index people_sessions_by_person). */
+export async function listSessions(sql: Sql, personId: string): Promise<ListedSession[]> {
+  return await sql<ListedSession[]>`
+    select s.id, s.user_agent as "userAgent", s.ip_address as address, s.signed_in_by as "signedInBy",
+      s.has_second_factor as "hasSecondFactor", s.created_at as "createdAt", s.updated_at as "lastUsedAt"
+    from people_sessions s where s.person_id = ${personId} and ${isLive(sql)} order by s.updated_at desc, s.id desc limit 100`;
+}
+
+/** The person of this session has just proved who they are. False: the session has ended. */
+export async function renewProof(
+  sql: Sql,
+  { id, withSecondFactor }: { id: string; withSecondFactor: boolean },
+): Promise<boolean> {
+  const rows = await sql.write`
+    update people_sessions s set proved_at = service_time(), has_second_factor = has_second_factor or ${withSecondFactor}
+    where s.id = ${id} and ${isLive(sql)} returning 1`;
+  return rows.length > 0;
 }
 
 /** Ends every session of every person. */

@@ -1,6 +1,6 @@
 /** Converts the errors of calls to titles, messages and field errors that people can read. Forms and ProblemAlert use it. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BadRequestSchema } from "../../../src/gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema, ErrorInfoSchema } from "../../../src/gen/google/rpc/error_details_pb.ts";
 import { AuthError } from "./auth.ts";
 
 export interface Problem {
@@ -53,4 +53,10 @@ function asSentences(fields: [field: string, description: string][]): Record<str
 
 export function codeOf(error: unknown): Code {
   return error instanceof AuthError ? (codes.get(error.code) ?? Code.Unknown) : ConnectError.from(error).code;
+}
+
+/** The constant that says which of several reasons an error has, such as SECOND_FACTOR_REQUIRED. */
+export function reasonOf(error: unknown): string | undefined {
+  if (error instanceof AuthError) return error.reason;
+  return ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason;
 }

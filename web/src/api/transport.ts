@@ -1,6 +1,10 @@
-/** The Connect transport of the dashboard: calls the API on the page's origin, with the tab's key or in the person's workspace. */
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+/** The Connect transport of the dashboard: calls the API on the page's origin, with the tab's key or in the person's workspace. Asks the
+ * person to confirm who they are if a call needs it, and repeats the call. */
+import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { freshReason, refreshAuthState } from "./auth.ts";
+import { repeatAfterConfirmation } from "./confirm.ts";
+import { reasonOf } from "./problem.ts";
 import { currentKey, currentWorkspace, endSession } from "./session.ts";
 
 const authenticate: Interceptor = (next) => async (request) => {
@@ -14,6 +18,8 @@ const authenticate: Interceptor = (next) => async (request) => {
     return await next(request);
   } catch (error) {
     if (!isKeyTest) endSessionIfUnauthenticated(error, key);
+    // The frame shows how to add one instead of the page.
+    if (!isKeyTest && reasonOf(error) === "SECOND_FACTOR_REQUIRED") void refreshAuthState();
     throw error;
   }
 };
@@ -26,8 +32,18 @@ export function endSessionIfUnauthenticated(error: unknown, key: string | undefi
   );
 }
 
-export const transport = createConnectTransport({
+const calls = createConnectTransport({
   baseUrl: location.origin,
   defaultTimeoutMs: 15_000,
   interceptors: [authenticate],
 });
+
+/** Not an interceptor: the time that the person needs must not count against the deadline of the call. */
+export const transport: Transport = {
+  ...calls,
+  unary: (...call) =>
+    repeatAfterConfirmation(
+      () => calls.unary(...call),
+      (error) => reasonOf(error) === freshReason,
+    ),
+};

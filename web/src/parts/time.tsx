@@ -1,5 +1,5 @@
 /** Shows a timestamp: the relative time with the exact time as a tooltip, or both with `long`. */
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { useSyncExternalStore } from "react";
 import { formatRelative } from "./relative-time.ts";
 
@@ -14,6 +14,11 @@ export function Time({ at, long = false }: { at: Timestamp; long?: boolean }) {
       {long ? `${exact} (${relative})` : relative}
     </time>
   );
+}
+
+/** The same for a time in a JSON response of /auth. */
+export function DateTime({ at }: { at: string }) {
+  return <Time at={timestampFromDate(new Date(at))} />;
 }
 
 /** One timer updates all times on the page every 30 seconds, so that "just now" does not stay on an open page. */

@@ -1,12 +1,15 @@
-/** The account of the signed-in person: name, email address, and a form to change the password. */
+/** The account of the signed-in person: profile, password, second factors and sessions. */
 import { Alert, Box, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Session } from "../api/auth.ts";
+import { refreshSessions } from "../api/factors.ts";
 import { useSession } from "../api/session.ts";
 import { Form, SecretField } from "../parts/form.tsx";
 import { Back, Fact, Facts, Page, Section } from "../parts/page.tsx";
 import { Empty } from "../parts/states.tsx";
 import { NewPassword } from "./new-password.tsx";
+import { SecondFactors } from "./second-factors.tsx";
+import { Sessions } from "./sessions.tsx";
 import { useAuth } from "./sign-in-form.tsx";
 
 export function AccountPage() {
@@ -19,13 +22,15 @@ export function AccountPage() {
     );
   return (
     <Page title="Account" back={!caller.workspace && <Back to="/">Start page</Back>}>
-      <Section title="You">
+      <Section title="Profile">
         <Facts>
           <Fact name="Name">{caller.person.name}</Fact>
           <Fact name="Email address">{caller.person.email}</Fact>
         </Facts>
       </Section>
       <ChangePassword />
+      <SecondFactors />
+      <Sessions />
     </Page>
   );
 }
@@ -38,13 +43,14 @@ function ChangePassword() {
     setCurrent("");
     setNew("");
     setIsDone(true);
+    void refreshSessions();
   });
   const submit = () => {
     setIsDone(false);
     send({ currentPassword, newPassword });
   };
   return (
-    <Section title="Change your password">
+    <Section title="Password">
       <Box maw={420}>
         <Form submitLabel="Change password" isPending={isPending} error={error} onSubmit={submit} isWide>
           <Text size="sm" c="dimmed">

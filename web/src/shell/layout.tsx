@@ -7,6 +7,8 @@ import { signOut, useSession } from "../api/session.ts";
 import { HornIcon } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
+import { IdentityDialog } from "../people/identity-dialog.tsx";
+import { SecondFactorRequired } from "../people/second-factor-required.tsx";
 import { CreateWorkspaceForm } from "../workspaces/create-workspace.tsx";
 import { StandingBanner } from "../workspaces/standing-banner.tsx";
 import { AccountMenu } from "./account-menu.tsx";
@@ -75,6 +77,7 @@ export function Layout() {
       )}
       <AppShell.Main id="content" tabIndex={-1}>
         <PageOrSignIn path={path} />
+        <IdentityDialog />
       </AppShell.Main>
     </AppShell>
   );
@@ -119,6 +122,9 @@ function PageOrSignIn({ path }: { path: string }) {
         <CreateWorkspaceForm />
       </AuthCard>
     );
+  // Every call in this workspace would be rejected.
+  if (caller.workspace.needsSecondFactor)
+    return path === "/account" ? <Outlet /> : <SecondFactorRequired workspace={caller.workspace} />;
   // The key remounts the page when the workspace changes, so that no state of the previous workspace stays.
   return <PageWithBanner key={caller.workspace.id} />;
 }

@@ -1,4 +1,4 @@
-/** The page of the current workspace: its name, its quotas and its members. */
+/** The page of the current workspace: its name, its security, its quotas and its members. */
 import { useMutation } from "@connectrpc/connect-query";
 import { Alert, Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -13,6 +13,7 @@ import { Empty, ProblemAlert } from "../parts/states.tsx";
 import { CreateWorkspace } from "./create-workspace.tsx";
 import { Members } from "./members.tsx";
 import { Quotas } from "./quotas.tsx";
+import { Security } from "./security.tsx";
 
 export function WorkspacePage() {
   const { caller } = useSession();
@@ -37,6 +38,7 @@ export function WorkspacePage() {
       }
     >
       <WorkspaceDetails key={workspace.id} workspace={workspace} isOwner={isOwner} />
+      <Security key={`security ${workspace.id}`} workspace={workspace} isOwner={isOwner} />
       <Quotas />
       <Members isOwner={isOwner} ownEmail={person.email} />
       <CreateWorkspace isOpen={isCreating} onClose={creating.close} />
