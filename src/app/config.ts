@@ -2,8 +2,10 @@
  * are reported together, each with its fix. */
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
+import type { ProviderSettings } from "../people/rules/provider.ts";
 import type { QuotaDefaults } from "../quotas/rules/limits.ts";
 import { InvalidSetting, quote, type Shape } from "./config-shapes.ts";
+import { isOidcSetting, readProviders } from "./oidc-settings.ts";
 import { type Role, roles, settings } from "./settings.ts";
 
 type Settings = typeof settings;
@@ -12,7 +14,7 @@ type Value<K extends keyof Settings> =
   | (Settings[K] extends { value: string } ? never : undefined);
 type Values = { [K in keyof Settings]: Value<K> };
 
-export type Config = ReturnType<typeof shapeConfig>;
+export type Config = ReturnType<typeof shapeConfig> & { providers: ProviderSettings[] };
 
 export class ConfigError extends Error {
   readonly problems: string[];
@@ -41,11 +43,13 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     }
   }
   for (const name of Object.keys(env)) {
-    if (name.startsWith("POSTHORN_") && !(name in settings) && !clientSettings.has(name)) {
+    if (name.startsWith("POSTHORN_") && !(name in settings) && !clientSettings.has(name) && !isOidcSetting(name)) {
       problems.push(`${name} is not a Posthorn setting${closest(name)}`);
     }
   }
-  const config = problems.length === 0 ? shapeConfig(values as Values, problems) : undefined;
+  const names = values.POSTHORN_OIDC as string[] | undefined;
+  const providers = names ? readProviders(env, names, problems) : [];
+  const config = problems.length === 0 ? { ...shapeConfig(values as Values, problems), providers } : undefined;
   if (!config || problems.length > 0) throw new ConfigError(problems);
   return config;
 }
@@ -73,6 +77,9 @@ function shapeConfig(values: Values, problems: string[]) {
   }
   if (!values.POSTHORN_TLS_CERT !== !values.POSTHORN_TLS_KEY) {
     problems.push("POSTHORN_TLS_CERT and POSTHORN_TLS_KEY: set both or neither");
+  }
+  if (values.POSTHORN_PASSWORD_SIGN_IN === "off" && values.POSTHORN_OIDC.length === 0) {
+    problems.push("POSTHORN_PASSWORD_SIGN_IN: off needs a provider in POSTHORN_OIDC, or people could not sign in");
   }
   // If the operator gave this port to another listener, the operations port moves to a free one.
   const used = [http, values.POSTHORN_SMTP, values.POSTHORN_DNS].some(({ port }) => port === defaultOpsPort);
@@ -114,6 +121,7 @@ function shapeConfig(values: Values, problems: string[]) {
     allowPrivateWebhooks: values.POSTHORN_ALLOW_PRIVATE_WEBHOOKS,
     region: values.POSTHORN_REGION,
     signup: values.POSTHORN_SIGNUP,
+    passwordSignIn: values.POSTHORN_PASSWORD_SIGN_IN === "on",
     systemFrom: values.POSTHORN_SYSTEM_FROM,
     tls:
       values.POSTHORN_TLS_CERT && values.POSTHORN_TLS_KEY

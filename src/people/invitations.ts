@@ -56,6 +56,8 @@ export function createInvitations(deps: InvitationDeps): Invitations {
         role,
         token: shown,
         forMs: linkLifetimeMs.invitation,
+        // Only the mail contains the token: the inviter sees another one.
+        isMailed: result === "sent" && shown !== token,
       };
       const add = (tx: Sql) => invite(tx, invitation);
       // A renewed invitation adds no member.

@@ -21,6 +21,7 @@ import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./
 import { createResets } from "./resets.ts";
 import { createSignUp, invalidLink, type SignUpInput } from "./sign-up.ts";
 import { endSession, findSessions, type LiveSession, type Proof, renewSession, sessionMs } from "./store/sessions.ts";
+import { proveAddress } from "./store/identities.ts";
 import { findLink, findPassword, findPerson, hasPeople, type Person, replacePassword, resetPassword } from "./store.ts";
 
 export type { Visitor } from "./open-session.ts";
@@ -213,7 +214,10 @@ export function createPeople(deps: PeopleDeps) {
         );
       const person = { id: live.personId, email: live.email };
       const join = { token: invitation.token, person, most: deps.mostOwned };
-      const joined = await sql.begin((tx) => joinByInvite(tx, join));
+      const joined = await sql.begin(async (tx) => {
+        if (invitation.provesAddress) await proveAddress(tx, person.id);
+        return await joinByInvite(tx, join);
+      });
       if (!joined) throw invalidLink();
       return { id: joined.workspaceId, name: invitation.workspaceName, role: joined.role };
     },

@@ -116,7 +116,7 @@ export function createSignUp(deps: SignUpDeps) {
   async function sendSignUpMail(email: string): Promise<void> {
     if (await findPerson(sql, email)) return await deps.mail.send(email, accountExistsMail(deps.base()));
     const token = makeToken();
-    await addLink(sql, { token, kind: "sign_up", email, forMs: linkLifetimeMs.sign_up });
+    await addLink(sql, { token, kind: "sign_up", email, forMs: linkLifetimeMs.sign_up, byMail: true });
     await deps.mail.send(email, signUpMail(linkTo(deps.base(), "sign_up", token)));
   }
 

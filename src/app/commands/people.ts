@@ -92,7 +92,7 @@ const peopleResetPassword: Command = {
     await withStore(config, async ({ sql }) => {
       if (!(await findPerson(sql, email)))
         throw new UsageError(`No person signed up with ${email}. See: posthorn people list`);
-      process.stdout.write(`${await makeResetLink(sql, email, base)}\n`);
+      process.stdout.write(`${await makeResetLink(sql, email, { base, byMail: false })}\n`);
     });
   },
 };
