@@ -80,7 +80,10 @@ ${table(rows)}`;
     setting.name,
     withDefault(setting),
   ]);
-  const providers = Object.entries(oidcSettings).map(([end, setting]) => [`POSTHORN_OIDC_<NAME>_${end}`, withDefault(setting)]);
+  const providers = Object.entries(oidcSettings).map(([end, setting]) => [
+    `POSTHORN_OIDC_<NAME>_${end}`,
+    withDefault(setting),
+  ]);
   return `${text}\nSettings, as flags or in the environment:\n${table(flags)}
 Settings of each provider that POSTHORN_OIDC names, in the environment:\n${table(providers)}`;
 }

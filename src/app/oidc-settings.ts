@@ -42,7 +42,9 @@ const roleMap: Shape<{ value: string; role: Role }[]> = (list) =>
     const value = pair.slice(0, Math.max(0, at)).trim();
     const role = roles.find((one) => one === pair.slice(at + 1).trim());
     if (value === "" || !role)
-      return refuse(`${quote(pair)} is not VALUE=ROLE with a role of ${roles.join(", ")}; write for example admins=owner`);
+      return refuse(
+        `${quote(pair)} is not VALUE=ROLE with a role of ${roles.join(", ")}; write for example admins=owner`,
+      );
     return { value, role };
   });
 
@@ -52,8 +54,14 @@ const claimName = matching(/^\S{1,200}$/, "must be the name of a claim, such as 
 export const oidcSettings = {
   ISSUER: { shape: issuer, help: "URL of the provider, as in its discovery document. Required." },
   CLIENT_ID: { shape: text, help: "Id of this service at the provider. Required." },
-  CLIENT_SECRET: { shape: text, help: "Secret of this service at the provider. Unset: a public client, with PKCE alone." },
-  LABEL: { shape: matching(/^[^\p{Cc}]{1,60}$/u, "must have 1 to 60 characters"), help: "Name on the sign-in button. Default: the name in POSTHORN_OIDC." },
+  CLIENT_SECRET: {
+    shape: text,
+    help: "Secret of this service at the provider. Unset: a public client, with PKCE alone.",
+  },
+  LABEL: {
+    shape: matching(/^[^\p{Cc}]{1,60}$/u, "must have 1 to 60 characters"),
+    help: "Name on the sign-in button. Default: the name in POSTHORN_OIDC.",
+  },
   SCOPES: { shape: text, value: "openid email profile", help: "Scopes to request, separated by spaces." },
   DOMAINS: {
     shape: domainList,
@@ -64,9 +72,20 @@ export const oidcSettings = {
     shape: text,
     help: "Name or id of the workspace that people join who sign up or get a role. Required with DOMAINS and ROLE_CLAIM.",
   },
-  ROLE: { shape: choice(...roles), value: "viewer", help: "Role of people who sign up, without ROLE_CLAIM: owner, developer or viewer." },
-  ROLE_CLAIM: { shape: claimName, help: "Claim that decides the role in the workspace at each sign-in; dots lead into objects." },
-  ROLES: { shape: roleMap, value: "", help: "Role for each value of the claim: admins=owner,devs=developer. The highest one counts." },
+  ROLE: {
+    shape: choice(...roles),
+    value: "viewer",
+    help: "Role of people who sign up, without ROLE_CLAIM: owner, developer or viewer.",
+  },
+  ROLE_CLAIM: {
+    shape: claimName,
+    help: "Claim that decides the role in the workspace at each sign-in; dots lead into objects.",
+  },
+  ROLES: {
+    shape: roleMap,
+    value: "",
+    help: "Role for each value of the claim: admins=owner,devs=developer. The highest one counts.",
+  },
   EMAIL_VERIFIED_CLAIM: {
     shape: claimName,
     value: "email_verified",
@@ -104,7 +123,10 @@ function readProvider(
   const before = problems.length;
   const nameOf = (end: keyof typeof oidcSettings) => `${prefix}${name.toUpperCase()}_${end}`;
   const read: Record<string, unknown> = {};
-  for (const [end, setting] of Object.entries(oidcSettings) as [keyof Values, { shape: Shape<unknown>; value?: string }][]) {
+  for (const [end, setting] of Object.entries(oidcSettings) as [
+    keyof Values,
+    { shape: Shape<unknown>; value?: string },
+  ][]) {
     const value = env[nameOf(end)]?.trim() || setting.value;
     if (value === undefined) continue;
     try {
@@ -123,7 +145,9 @@ function readProvider(
   need("CLIENT_ID", `is required, because POSTHORN_OIDC names ${name}`);
   if (values.DOMAINS!.length > 0 || values.ROLE_CLAIM) need("WORKSPACE", "is required: the workspace that people join");
   if (values.ROLE_CLAIM && values.ROLES!.length === 0)
-    problems.push(`${nameOf("ROLES")}: is required with ${nameOf("ROLE_CLAIM")}; write for example admins=owner,devs=developer`);
+    problems.push(
+      `${nameOf("ROLES")}: is required with ${nameOf("ROLE_CLAIM")}; write for example admins=owner,devs=developer`,
+    );
   if (!values.ROLE_CLAIM && values.ROLES!.length > 0)
     problems.push(`${nameOf("ROLE_CLAIM")}: is required with ${nameOf("ROLES")}; write for example groups`);
   if (!values.SCOPES!.split(/\s+/).includes("openid")) problems.push(`${nameOf("SCOPES")}: must contain openid`);

@@ -21,11 +21,19 @@ export type PeoplePagesDeps = {
   log: Log;
   publicUrl: string | undefined;
   trustedProxies: readonly string[];
+  passwordSignIn: boolean;
+  /** Shown on the sign-in page. */
+  providers: readonly { name: string; label: string }[];
+  /** Endpoints of other files. */
+  actions: Record<string, Action>;
+  redirects: Record<string, Redirect>;
 };
 
-type Reply = { status?: number; body: object; cookies?: readonly string[] };
+export type Reply = { status?: number; body: object; cookies?: readonly string[]; location?: string };
 /** `text` returns "" for a field that is missing or not a string: each action checks the fields that it needs. */
-type Action = (text: (field: string) => string, visitor: Visitor) => Promise<Reply>;
+export type Action = (text: (field: string) => string, visitor: Visitor) => Promise<Reply>;
+/** A GET that a browser navigates to. `query` starts with a question mark, or is empty. */
+export type Redirect = (query: string, visitor: Visitor) => Promise<{ location: string; cookies: readonly string[] }>;
 
 /** Requests of one client to all endpoints: every one of them queries the database before the caller is known. */
 const callRate = { burst: 400, periodMs: 20 };
@@ -68,6 +76,7 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
       const workspace = await people.acceptInvitation(text("token"), visitor);
       return { body: { workspace: { ...workspace, id: toWireId("workspace", workspace.id) } } };
     },
+    ...deps.actions,
   };
 
   const visitorOf = (request: Request): Visitor => ({
@@ -84,7 +93,14 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
 
   const state = async (request: Request): Promise<Reply> => {
     const { value, cookies } = await people.state(visitorOf(request));
-    return { body: stateOnWire(value), cookies };
+    const { passwordSignIn } = deps;
+    const providers = deps.providers.map(({ name, label }) => ({ name, label }));
+    return { body: { ...stateOnWire(value), passwordSignIn, providers }, cookies };
+  };
+
+  const redirect = async (request: Request, to: Redirect): Promise<Reply> => {
+    const next = await to(/\?.*/.exec(request.url ?? "")?.[0] ?? "", visitorOf(request));
+    return { ...next, status: 303, body: {} };
   };
 
   const page = (method: "GET" | "POST", answer: (request: Request) => Promise<Reply>): Page => {
@@ -112,6 +128,9 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
     ...Object.entries(actions).map(
       ([name, action]) => [`/auth/${name}`, page("POST", (request) => act(request, action))] as const,
     ),
+    ...Object.entries(deps.redirects).map(
+      ([name, to]) => [`/auth/${name}`, page("GET", (request) => redirect(request, to))] as const,
+    ),
   ]);
 }
 
@@ -132,17 +151,22 @@ function stateOnWire(state: Awaited<ReturnType<People["state"]>>["value"]) {
   return {
     ...(state.who ? sessionOnWire(state.who) : { person: null, workspaces: [] }),
     mayCreateWorkspace: state.mayCreateWorkspace,
-    signUp: { by: state.by === "no mail" ? "closed" : state.by, first: state.first, message: signUpHelp[state.by] },
+    signUp: {
+      by: state.by === "no mail" || state.by === "provider" ? "closed" : state.by,
+      first: state.first,
+      message: signUpHelp[state.by],
+    },
     passwordReset: state.passwordReset,
     password: { minLength: passwordLength.min, maxLength: passwordLength.max },
   };
 }
 
-function reply(response: Response, { status = 200, body, cookies = [] }: Reply): void {
+function reply(response: Response, { status = 200, body, cookies = [], location }: Reply): void {
   if (response.headersSent || response.destroyed) return;
   const text = `${JSON.stringify(body)}\n`;
   response.statusCode = status;
   if (cookies.length > 0) response.setHeader("set-cookie", [...cookies]);
+  if (location !== undefined) response.setHeader("location", location);
   response.setHeader("content-type", "application/json");
   response.setHeader("content-length", Buffer.byteLength(text));
   response.end(text);

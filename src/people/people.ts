@@ -20,8 +20,8 @@ import { createSessionOpener, type Visitor } from "./open-session.ts";
 import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./password.ts";
 import { createResets } from "./resets.ts";
 import { createSignUp, invalidLink, type SignUpInput } from "./sign-up.ts";
-import { endSession, findSessions, type LiveSession, type Proof, renewSession, sessionMs } from "./store/sessions.ts";
 import { proveAddress } from "./store/identities.ts";
+import { endSession, findSessions, type LiveSession, type Proof, renewSession, sessionMs } from "./store/sessions.ts";
 import { findLink, findPassword, findPerson, hasPeople, type Person, replacePassword, resetPassword } from "./store.ts";
 
 export type { Visitor } from "./open-session.ts";
@@ -34,6 +34,8 @@ export type PeopleDeps = {
   log: Log;
   secrets: Secrets;
   mode: SignUpMode;
+  /** POSTHORN_PASSWORD_SIGN_IN. */
+  passwordSignIn: boolean;
   mail: AccountMail;
   access: Access;
   mostOwned: MostOwned;
@@ -67,6 +69,10 @@ export function createPeople(deps: PeopleDeps) {
   const sessionOf = createLoader((keys: { token: string; workspaceId: string | undefined }[]) =>
     findSessions(sql, keys),
   );
+
+  function requirePasswords(): void {
+    if (!deps.passwordSignIn) throw passwordsOff();
+  }
 
   const hash = (password: string, { address }: Visitor) => hashTurns.run(address, () => hashPassword(password));
 
@@ -110,6 +116,9 @@ export function createPeople(deps: PeopleDeps) {
   return {
     cookieName,
     session,
+    requireSession,
+    /** Opens a session for a person who proved who they are in another way than by a password. */
+    begin: (person: Person, proof: Proof, visitor: Visitor) => opener.open(person, proof, visitor),
     hasPeople: () => hasPeople(sql),
 
     /** What the dashboard needs before it shows its first page: who is signed in, and how to sign up. */
@@ -130,6 +139,7 @@ export function createPeople(deps: PeopleDeps) {
     async link(token: string) {
       if (!looksLikeToken(token)) throw invalidLink();
       if (isFirstToken(deps.secrets, token)) {
+        requirePasswords();
         if (deps.mode === "closed" || (await hasPeople(sql))) throw invalidLink();
         return { kind: "first" as const };
       }
@@ -142,17 +152,20 @@ export function createPeople(deps: PeopleDeps) {
         return { kind: "invitation" as const, email, role, workspace, hasAccount, mayCreateAccount };
       }
       const found = await findLink(sql, token);
+      if (found) requirePasswords();
       if (!found || (found.kind === "sign_up" && deps.mode !== "open")) throw invalidLink();
       return found;
     },
 
     /** Signs the person in at once; undefined when a link was sent by mail instead. */
     async signUp(input: SignUpInput, visitor: Visitor): Promise<Answer<SignedIn> | undefined> {
+      requirePasswords();
       const person = await signUps.signUp(input, visitor);
       return person && (await openSession(person, byPassword, visitor));
     },
 
     async signIn(input: { email: string; password: string }, visitor: Visitor): Promise<Answer<SignedIn>> {
+      requirePasswords();
       const email = readEmail(input.email);
       const attempt = { email: email ?? input.email.slice(0, 254).toLowerCase(), address: visitor.address };
       guard.check(attempt, performance.now());
@@ -179,6 +192,7 @@ export function createPeople(deps: PeopleDeps) {
       input: { currentPassword: string; newPassword: string },
       visitor: Visitor,
     ): Promise<Answer<SignedIn>> {
+      requirePasswords();
       const live = await requireSession(visitor);
       const problems = judgePassword(input.newPassword, "newPassword");
       if (problems.length > 0) throw invalid(problems);
@@ -193,9 +207,13 @@ export function createPeople(deps: PeopleDeps) {
       return { value: await signedIn(person), cookies };
     },
 
-    requestReset: (email: string, visitor: Visitor) => resets.request(email, visitor.address),
+    async requestReset(email: string, visitor: Visitor): Promise<string> {
+      requirePasswords();
+      return await resets.request(email, visitor.address);
+    },
 
     async resetPassword(input: { token: string; newPassword: string }, visitor: Visitor): Promise<void> {
+      requirePasswords();
       if (!looksLikeToken(input.token) || (await findLink(sql, input.token))?.kind !== "reset") throw invalidLink();
       const problems = judgePassword(input.newPassword, "newPassword");
       if (problems.length > 0) throw invalid(problems);
@@ -231,6 +249,13 @@ export function signedOut(): Problem {
 /** The same error for an address without an account. */
 function wrongCredentials(): Problem {
   return new Problem("unauthenticated", "The address or the password is wrong.");
+}
+
+export function passwordsOff(): Problem {
+  return new Problem(
+    "failed_precondition",
+    "Passwords are turned off on this server. Sign in with one of the providers on the sign-in page.",
+  );
 }
 
 /** Empty, or longer than any password can be: not worth hashing. */

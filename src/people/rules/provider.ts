@@ -56,6 +56,15 @@ export function isVerified(claims: Claims, claim: string): boolean {
   return [true, "true", 1, "1"].includes(claimAt(claims, claim) as never);
 }
 
+/** The claims of the ID token, completed by those of the UserInfo endpoint. Whether an address is verified counts only for the address that
+ * the same answer contains. */
+export function mergeClaims(idToken: Claims, userInfo: Claims, verifiedClaim: string): Claims {
+  const merged: Record<string, unknown> = { ...userInfo, ...idToken };
+  if (idToken.email !== undefined && idToken.email !== userInfo.email) merged[verifiedClaim] = idToken[verifiedClaim];
+  else if (idToken.email === undefined) merged[verifiedClaim] = userInfo[verifiedClaim];
+  return merged;
+}
+
 /** Subdomains are domains of their own. */
 export function isAllowedDomain(email: string, domains: readonly string[]): boolean {
   return domains.includes(email.slice(email.lastIndexOf("@") + 1).toLowerCase());
