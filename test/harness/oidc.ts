@@ -33,9 +33,16 @@ export type TestProvider = {
 
 const clientSecret = "the secret of the test client, 0123456789";
 
-export async function startProvider(
-  options: { idTokenClaims?: boolean; public?: boolean } = {},
-): Promise<TestProvider> {
+export type ProviderOptions = {
+  /** Put the claims into the ID token, instead of the answer of the UserInfo endpoint. */
+  idTokenClaims?: boolean;
+  /** The program has no secret at the provider. */
+  public?: boolean;
+  /** `localhost` makes the provider another site than the program, for a real browser. */
+  host?: "127.0.0.1" | "localhost";
+};
+
+export async function startProvider(options: ProviderOptions = {}): Promise<TestProvider> {
   let handle: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => response.end();
   let registered: string | undefined;
   let keys = makeKeys();
@@ -46,7 +53,7 @@ export async function startProvider(
     handle(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const issuer = `http://${options.host ?? "127.0.0.1"}:${(server.address() as AddressInfo).port}`;
 
   function build(): void {
     const provider = new Provider(issuer, configuration());

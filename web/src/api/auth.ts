@@ -16,6 +16,9 @@ export interface AuthState {
   signUp: { by: "mail" | "link" | "closed"; first: boolean; message: string };
   passwordReset: "mail" | "command";
   password: { minLength: number; maxLength: number };
+  /** False: people sign in only with a provider. */
+  passwordSignIn: boolean;
+  providers: { name: string; label: string }[];
 }
 
 export interface LinkKind {

@@ -6,8 +6,20 @@ import { auth, type Session } from "../api/auth.ts";
 import { signInAs } from "../api/session.ts";
 import { Form, formErrors, SecretField, TextField } from "../parts/form.tsx";
 import { AnchorLink } from "../parts/links.tsx";
+import { ProviderButtons, useSignInOptions } from "./providers.tsx";
 
-export function SignInForm({ email: fixed }: { email?: string }) {
+/** `invitation` is the token of the invitation that the person is about to accept. */
+export function SignInForm({ email, invitation }: { email?: string; invitation?: string }) {
+  const { byPassword } = useSignInOptions();
+  return (
+    <Stack>
+      {byPassword && <PasswordForm email={email} />}
+      <ProviderButtons invitation={invitation} />
+    </Stack>
+  );
+}
+
+function PasswordForm({ email: fixed }: { email?: string }) {
   const [email, setEmail] = useState(fixed ?? "");
   const [password, setPassword] = useState("");
   const { send, isPending, fields, error } = useAuth<Session>("sign-in", signInAs);
