@@ -13,7 +13,8 @@ import {
   signUpFirst,
   tokenIn,
 } from "../harness/people.ts";
-import { type RunningProgram, startProgram } from "../harness/program.ts";
+import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
+import { until } from "../harness/wait.ts";
 
 let provider: TestProvider;
 let database: TestDatabase;
@@ -221,4 +222,57 @@ test("two tabs of a browser can sign in at the same time", async () => {
   const first = await visitProvider(browser, program);
   const second = await visitProvider(browser, program);
   assert.deepEqual([await comeBack(browser, first.back), await comeBack(browser, second.back)], ["/", "/"]);
+});
+
+test("behind https the cookie is bound to this host, and a provider that is down is said in one sentence", async () => {
+  const env = { ...provider.env, POSTHORN_PUBLIC_URL: "https://mail.corp.example" };
+  const secure = await startProgram({ databaseUrl: database.url, env });
+  try {
+    const browser = openBrowser(secure);
+    const begin = () => browser.post("/auth/oidc/start", { provider: "test" }, { origin: "https://mail.corp.example" });
+    provider.isDown = true;
+    const refused = await begin();
+    assert.deepEqual([refused.status, refused.body.code], [503, "unavailable"]);
+    assert.equal(refused.body.message, "The provider cannot be reached. Try again in a minute.");
+    provider.isDown = false;
+    const started = await until("the provider to be asked again", async () => {
+      const answer = await begin();
+      return answer.status === 200 ? answer : undefined;
+    });
+    const url = new URL(started.body.url as string);
+    assert.equal(url.searchParams.get("redirect_uri"), "https://mail.corp.example/auth/oidc/callback");
+    assert.equal(url.searchParams.get("code_challenge_method"), "S256");
+    assert.match(
+      browser.lastSet.join(),
+      /^__Host-posthorn\.oidc=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    );
+  } finally {
+    provider.isDown = false;
+    await secure.remove();
+  }
+});
+
+test("doctor says whether a provider answers, and what to register there", async () => {
+  const options = { dataDir: program.dataDir, databaseUrl: database.url };
+  const signIn = async (env: Record<string, string>) => {
+    const { stdout } = await runCommand(["doctor", "--json"], { ...options, env: { ...provider.env, ...env } });
+    const rows = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, string>);
+    return rows.filter(({ check }) => check === "sign-in");
+  };
+  const [fine] = await signIn({});
+  assert.equal(fine!.result, "ok");
+  assert.match(
+    fine!.found!,
+    /^test: http:\/\/127\.0\.0\.1:\d+ answers; its redirect URI is http:.*\/auth\/oidc\/callback$/,
+  );
+  const [wrong, people] = await signIn({
+    POSTHORN_OIDC_TEST_ISSUER: `${provider.issuer}/other`,
+    POSTHORN_PASSWORD_SIGN_IN: "off",
+  });
+  assert.deepEqual([wrong!.result, people!.result], ["fail", "warn"]);
+  assert.match(wrong!.fix!, /POSTHORN_OIDC_TEST_ISSUER.*other\/\.well-known\/openid-configuration/);
+  assert.match(people!.found!, /passwords are off, and \d+ people have linked no provider/);
 });

@@ -128,7 +128,7 @@ test("without passwords, the pages show only the providers", { skip: withoutBrow
   const guest = await openTab(browser, program.url);
   ends.push(guest.close);
   await guest.page.goto(link.pathname + link.hash);
-  await settled(guest.page, /Join default[\s\S]*Sign in to join[\s\S]*Continue with Example login/);
+  await settled(guest.page, /Join default[\s\S]*Sign in as nina@there\.test to join[\s\S]*Continue with Example login/);
   await inspect(guest.page, "invitation-with-provider");
   await become(guest, { sub: "nina", email: "nina@there.test", email_verified: true });
   await guest.page.getByRole("button", { name: "Continue with Example login" }).click();

@@ -5,6 +5,7 @@ import { type Finding, line, summary } from "./doctor/finding.ts";
 import { clockCheck, databaseChecks, diskChecks } from "./doctor/machine.ts";
 import { certificateChecks, delegationChecks, outboundCheck, ptrChecks } from "./doctor/network.ts";
 import { portChecks } from "./doctor/ports.ts";
+import { providerChecks } from "./doctor/providers.ts";
 import { receiverChecks } from "./doctor/receivers.ts";
 import { settingsChecks } from "./doctor/settings.ts";
 import { signUpChecks } from "./doctor/sign-up.ts";
@@ -12,7 +13,7 @@ import { signUpChecks } from "./doctor/sign-up.ts";
 export const doctor: Command = {
   name: "doctor",
   summary:
-    "Check settings, ports, database, disk, clock, DNS, PTR, TLS, outbound SMTP and receivers; exit code 1 if a check fails.",
+    "Check settings, ports, database, disk, sign-in, clock, DNS, PTR, TLS, outbound SMTP and receivers; exit code 1 if a check fails.",
   options: {
     probe: {
       type: "string",
@@ -39,6 +40,7 @@ export const doctor: Command = {
         ["disk", () => diskChecks(config)],
         ["database", () => databaseChecks(config)],
         ["sign-up", () => signUpChecks(config)],
+        ["sign-in", () => providerChecks(config)],
         ["clock", () => clockCheck()],
         ["ports", () => portChecks(config)],
         ["TLS", async () => certificateChecks(config, Date.now())],

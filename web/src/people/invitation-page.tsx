@@ -58,7 +58,10 @@ function Join({ token, link }: { token: string; link: LinkKind }) {
   if (!link.hasAccount)
     return (
       <>
-        <Invited role={link.role} next={byPassword ? "Choose a name and a password." : "Sign in to join."} />
+        <Invited
+          role={link.role}
+          next={byPassword ? "Choose a name and a password." : `Sign in as ${link.email} to join.`}
+        />
         {byPassword && <SignUpForm token={token} email={link.email} submitLabel="Create account and join" />}
         <ProviderButtons invitation={token} />
       </>
