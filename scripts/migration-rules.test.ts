@@ -60,6 +60,7 @@ for (const text of [
   "insert into settings (name, value) values ('a', 'drop table')",
   "create table a (name text); insert into a (name) select c.relname from pg_class c join pg_inherits i on c.oid = i.inhrelid",
   "create function one() returns int language plpgsql stable as $$ begin return 1; end $$",
+  "create table a (id bigint generated always as identity); create trigger t before update on a for each row execute function f()",
   "-- drop table emails;\n/* update emails set a = 1; */\ncomment on table emails is 'It''s; fine'",
 ])
   test(`allowed: ${text.slice(0, 70)}`, () => assert.deepEqual(faults(text), []));
@@ -69,6 +70,8 @@ const refusals: [text: string, why: RegExp][] = [
   ["create table a (id int); insert into a (id) select id from emails", /changes existing rows/],
   ["insert into people (id) select oid from pg_class", /changes existing rows/],
   ["create or replace function a() returns int language sql return 2", /may create tables and functions/],
+  ["create trigger t before update on emails for each row execute function f()", /may create tables and functions/],
+  ["create table a as select 1", /may create tables and functions/],
   ["alter table emails drop column a", /older programs still use it/],
   ["alter table emails drop constraint emails_pkey", /older programs still use it/],
   ["alter table emails alter column a type bigint", /rewrites the table/],

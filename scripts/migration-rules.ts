@@ -69,7 +69,8 @@ type Context = { created: Set<string>; before: readonly string[]; alone: boolean
 
 function faultsOfStatement(statement: string, context: Context): string[] {
   const fault = (why: string) => [`"${statement.slice(0, 60)}": ${why}`];
-  if (/^create table /i.test(statement) && !/^create table .* as /i.test(statement)) return [];
+  if (/^create table /i.test(statement) && !/^create table .* (?<!generated (always|by default) )as /i.test(statement))
+    return [];
   if (/^comment on /i.test(statement)) return [];
   if (/^create (unique )?index /i.test(statement)) return indexFaults(statement, context, fault);
   if (/^alter table /i.test(statement)) return alterFaults(statement, context, fault);
@@ -77,6 +78,8 @@ function faultsOfStatement(statement: string, context: Context): string[] {
   if (fillsNewTable(statement, context)) return [];
   // A new function locks no table, and older programs do not call it.
   if (/^create function /i.test(statement)) return [];
+  // So does a trigger on a table of the same file.
+  if (context.created.has(/^create trigger \w+ (?:before|after) .* on (\w+) /i.exec(statement)?.[1] ?? "")) return [];
   for (const [pattern, why] of refused) if (pattern.test(statement)) return fault(why);
   return fault(
     "a migration may create tables and functions, add columns and constraints, create indexes and insert single rows. Do the rest in a backfill (src/postgres/backfill.ts) or in the program.",

@@ -4,6 +4,7 @@
  * Next: config.ts lists every setting, and docs/flow.md follows one email through the parts.
  */
 import { fileURLToPath } from "node:url";
+import { createAuditService } from "../audit/service.ts";
 import { createComposer } from "../delivery/compose/pool.ts";
 import { createScheduled } from "../delivery/scheduled.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
@@ -287,6 +288,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createInboundService({ sql, reader }),
       createQueueService({ sql, clock, wake }),
       createStatsService({ sql, clock }),
+      createAuditService({ sql }),
       people.service,
     ];
     const router: RouterDeps = {

@@ -19,6 +19,7 @@ const commands: Record<string, () => Promise<Command[]>> = {
   keys: async () => (await import("./commands/keys.ts")).keys,
   workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
   people: async () => (await import("./commands/people.ts")).people,
+  audit: async () => [(await import("./commands/audit.ts")).audit],
   doctor: async () => [(await import("./commands/doctor.ts")).doctor],
   backup: async () => [(await import("./commands/backup.ts")).backup],
   restore: async () => [(await import("./commands/backup.ts")).restore],

@@ -60,7 +60,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
     const last = await beat(deps.sql, [id, ...retiring], observed);
     const { alive, stampMs, serviceMs, wallMs, partitionsMs } = last;
     lastBeat = { startedMs, serviceMs };
-    deps.clock.set({ wallMs: stampMs, serviceMs });
+    deps.clock.set({ wallMs: stampMs, serviceMs }, performance.now() - startedMs);
     // If renew() replaced the id meanwhile, registering again would orphan the new one.
     if (!alive.includes(id) && id === workerId) await register();
     if (Math.abs(wallMs - partitionsMs) > partitionsReachMs) followJump();

@@ -1,6 +1,7 @@
 /** Periodic maintenance of the store: creates partitions ahead of time, drops old ones, deletes expired rows, runs backfills.
  * Started by assemble.ts in the role housekeeping. */
 
+import { forgetEntries } from "../audit/store.ts";
 import { forgetReadJournals } from "../delivery/store/doubts.ts";
 import { forgetStsPolicies } from "../delivery/store/mta-sts.ts";
 import { forgetSites } from "../delivery/store/sites.ts";
@@ -38,6 +39,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetReadJournals(deps.sql);
       await forgetStsPolicies(deps.sql);
       await deleteExpired(deps.sql);
+      await forgetEntries(deps.sql, deps.retention.historyDays);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       await forgetDroppedContent(deps.sql);
       await forgetStats(deps.sql, await oldestEmailsAt(deps.sql));

@@ -34,6 +34,8 @@ export type AuditEntry = {
   at: Date;
   actor: Actor["kind"];
   actorId: string | null;
+  /** Of a key, of a member of the workspace, or for the whole service of any person; null for others. Not stored in the entry. */
+  actorName: string | null;
   action: string;
   target: IdKind | null;
   targetId: string | null;

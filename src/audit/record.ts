@@ -1,7 +1,7 @@
 /** `audit` is the log of who changed what, for each workspace and for the whole service. This file writes entries in the transaction of
  * the change that they describe: neither is ever stored without the other. Every noun that people or keys can change calls it.
  * Parts: entry.ts (the words), store.ts (SQL), service.ts (AuditService). Next: entry.ts. */
-import type { Caller } from "../http/caller.ts";
+import { type Caller, commandKeyId } from "../http/caller.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Actor, AuditChange } from "./entry.ts";
 import { insertEntries } from "./store.ts";
@@ -12,8 +12,10 @@ export type { Actor, AuditChange } from "./entry.ts";
 export const commandLine: Actor = { kind: "command" };
 export const service: Actor = { kind: "service" };
 
-export function actorOf({ person, keyId, keyMakerId, address }: Caller): Actor {
+export function actorOf({ person, keyId, keyMakerId, ...caller }: Caller): Actor {
+  const address = caller.address?.();
   if (person) return { kind: "person", id: person.id, personId: person.id, address };
+  if (keyId === commandKeyId) return commandLine;
   return { kind: "key", id: keyId, personId: keyMakerId, address };
 }
 

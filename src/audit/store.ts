@@ -50,7 +50,11 @@ export async function listEntries(
   const { before } = page;
   return await sql<AuditEntry[]>`
     select e.id::text, e.workspace_id as "workspaceId", e.at, e.actor, e.actor_id as "actorId", e.action, e.target, e.target_id as "targetId",
-      e.fields, e.reason, c.address
+      e.fields, e.reason, c.address,
+      case e.actor when 'key' then (select k.name from keys k where k.id = e.actor_id)
+        when 'person' then (select p.name from people p where p.id = e.actor_id
+          ${workspaceId === undefined ? sql`` : sql`and exists (select 1 from members m where m.person_id = p.id and m.workspace_id = e.workspace_id)`})
+        end as "actorName"
     from audit_entries e left join audit_clients c on c.entry_id = e.id
     where true
       ${workspaceId === undefined ? sql`` : sql`and e.workspace_id = ${workspaceId}`}

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeBareWorkspace } from "../../test/harness/mail.ts";
+import { commandLine } from "../audit/record.ts";
 import { createAuthoritative } from "../dns/authoritative.ts";
 import { createAuthority } from "../dns/authority.ts";
 import { createResolver } from "../dns/resolver.ts";
@@ -94,7 +95,7 @@ test("an instance that is not local or already has a domain never gets the examp
   assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: false }), undefined);
   assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: true }), undefined);
   await sql`delete from settings where name = 'example_domain'`;
-  await deps.registrar.register({ workspaceId, domain: "own.test", mailFromLabel: "" });
+  await deps.registrar.register({ workspaceId, domain: "own.test", mailFromLabel: "", actor: commandLine });
   assert.equal(await ensureExampleDomain({ ...deps, workspaceId, local: true }), undefined);
   assert.equal(await findDomain(sql, workspaceId, "example.test"), undefined);
 });

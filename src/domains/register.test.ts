@@ -3,6 +3,7 @@ import { createPrivateKey, createPublicKey } from "node:crypto";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeBareWorkspace } from "../../test/harness/mail.ts";
+import { commandLine } from "../audit/record.ts";
 import { Problem } from "../ops/problem.ts";
 import { createSecrets } from "../postgres/sealing.ts";
 import { createKeyMaker } from "./key-pair.ts";
@@ -30,7 +31,7 @@ const registrarOf = () =>
 async function problemOf(request: { domain: string; mailFromLabel?: string }): Promise<Problem> {
   const workspaceId = await makeBareWorkspace(database.sql);
   try {
-    await registrarOf().register({ workspaceId, mailFromLabel: "", ...request });
+    await registrarOf().register({ workspaceId, mailFromLabel: "", actor: commandLine, ...request });
   } catch (error) {
     if (error instanceof Problem) return error;
     throw error;
@@ -43,7 +44,7 @@ test("a registration gets its own token and two DKIM key pairs whose private key
   const workspaceId = await makeBareWorkspace(sql);
   let wrote = 0;
   const row = await registrarOf().register(
-    { workspaceId, domain: " Bücher.Example. ", mailFromLabel: "Returns" },
+    { workspaceId, domain: " Bücher.Example. ", mailFromLabel: "Returns", actor: commandLine },
     () => wrote++,
   );
   assert.equal(wrote, 1);
@@ -61,7 +62,8 @@ test("a registration gets its own token and two DKIM key pairs whose private key
   }
   assert.notEqual(publicKeys[0], publicKeys[1]);
   await assert.rejects(
-    () => registrarOf().register({ workspaceId, domain: "xn--bcher-kva.example", mailFromLabel: "" }),
+    () =>
+      registrarOf().register({ workspaceId, domain: "xn--bcher-kva.example", mailFromLabel: "", actor: commandLine }),
     (error: Problem) => error.code === "already_exists",
   );
 });
@@ -71,7 +73,10 @@ test("a registration whose deadline has passed stores nothing", async () => {
   const tooLate = () => {
     throw new Problem("deadline_exceeded", "too late");
   };
-  const registering = registrarOf().register({ workspaceId, domain: "late.test", mailFromLabel: "" }, tooLate);
+  const registering = registrarOf().register(
+    { workspaceId, domain: "late.test", mailFromLabel: "", actor: commandLine },
+    tooLate,
+  );
   await assert.rejects(() => registering, /too late/);
   assert.equal((await database.sql`select 1 from domains where workspace_id = ${workspaceId}`).length, 0);
 });

@@ -4,6 +4,7 @@
  * This file validates the name, makes the token and two DKIM keys, and stores them. The API and the CLI call it.
  */
 import { randomBytes } from "node:crypto";
+import { type Actor, record } from "../audit/record.ts";
 import { labelProblem, readDomainName } from "../dns/name.ts";
 import { isWithin } from "../dns/record.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
@@ -22,7 +23,7 @@ export type RegisterRequest = { workspaceId: string; domain: string; mailFromLab
 
 export type Registrar = {
   /** Calls `beginWrite` right before the domain is stored. */
-  register(request: RegisterRequest, beginWrite?: () => void): Promise<DomainRow>;
+  register(request: RegisterRequest & { actor: Actor }, beginWrite?: () => void): Promise<DomainRow>;
   /** Validates the request and makes the keys, but leaves storing to the caller. */
   prepare(request: RegisterRequest): Promise<NewDomain>;
 };
@@ -75,8 +76,14 @@ export function createRegistrar(deps: RegistrarDeps): Registrar {
     async register(request, beginWrite = () => {}) {
       const domain = await prepare(request);
       beginWrite();
-      const add = (sql: Sql) => addDomain(sql, domain);
-      const row = await (deps.quotas ? deps.quotas.adding(request.workspaceId, "domains", add) : add(deps.sql));
+      const { workspaceId, actor } = request;
+      const add = async (tx: Sql) => {
+        const added = await addDomain(tx, domain);
+        if (added)
+          await record(tx, actor, { action: "domain.added", workspaceId, target: { kind: "domain", id: domain.id } });
+        return added;
+      };
+      const row = await (deps.quotas ? deps.quotas.adding(workspaceId, "domains", add) : deps.sql.begin(add));
       if (!row) throw alreadyRegistered(domain.domain);
       return row;
     },

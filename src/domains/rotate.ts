@@ -3,6 +3,7 @@
  * that is not signing gets a new key. The key starts to sign once resolvers can no longer have the old one cached. The
  * other selector keeps its key, so that mail in transit can still be verified.
  */
+import { type Actor, record } from "../audit/record.ts";
 import { ttl } from "../dns/zone.ts";
 import { Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
@@ -13,8 +14,7 @@ import { readRotation, replaceKey } from "./store/dkim-keys.ts";
 import { type DomainRow, getDomain } from "./store/domains.ts";
 
 export type Rotate = (
-  workspaceId: string,
-  domainId: string,
+  domain: { workspaceId: string; id: string; actor: Actor },
   beginWrite?: () => void,
 ) => Promise<{ row: DomainRow; signsFrom: Date } | undefined>;
 
@@ -24,7 +24,7 @@ export type RotateDeps = { sql: Sql; secrets: Secrets; nowMs: () => number; make
 const marginSeconds = 120;
 
 export function createRotate(deps: RotateDeps): Rotate {
-  return async (workspaceId, domainId, beginWrite = () => {}) => {
+  return async ({ workspaceId, id: domainId, actor }, beginWrite = () => {}) => {
     const row = await getDomain(deps.sql, workspaceId, domainId);
     if (!row) return undefined;
     requireAliases(row);
@@ -37,6 +37,8 @@ export function createRotate(deps: RotateDeps): Rotate {
       const idle = keys[1];
       if (waiting || !idle || idle.signedRecently) throw rotationInProgress();
       const key = { id, slot: idle.slot, label: idle.label, publicKey: pair.publicKey, privateKeySealed };
+      const target = { kind: "domain", id: domainId } as const;
+      await record(tx, actor, { action: "domain.dkim_rotated", workspaceId, target });
       return await replaceKey(tx, { workspaceId, domainId, id: idle.id }, key, ttl + marginSeconds);
     });
     return { row, signsFrom };

@@ -2,6 +2,8 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { Actor } from "../audit/entry.ts";
+import { actorOf, audited } from "../audit/record.ts";
 import {
   type DnsRecordSchema,
   type DomainSchema,
@@ -10,7 +12,7 @@ import {
   RecordStatus,
   RecordType,
 } from "../gen/v1/domain_pb.ts";
-import { serve } from "../http/call.ts";
+import { type Call, serve } from "../http/call.ts";
 import { pageSizeOf } from "../http/paging.ts";
 import { invalid, notFound, type Violation } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
@@ -24,7 +26,7 @@ export type DomainServiceDeps = {
   sql: Sql;
   zone: string;
   register(
-    request: { workspaceId: string; domain: string; mailFromLabel: string },
+    request: { workspaceId: string; domain: string; mailFromLabel: string; actor: Actor },
     beginWrite: () => void,
   ): Promise<DomainRow>;
   checker: {
@@ -36,14 +38,16 @@ export type DomainServiceDeps = {
     ): Promise<{ row: DomainRow; wasRefreshed: boolean; nextRetryAt: Date | undefined } | undefined>;
   };
   rotate(
-    workspaceId: string,
-    id: string,
+    domain: { workspaceId: string; id: string; actor: Actor },
     beginWrite: () => void,
   ): Promise<{ row: DomainRow; signsFrom: Date } | undefined>;
   /** Whether our own DNS can serve the records of this domain. */
   servesLocally(domain: string): boolean;
   /** Publishes the domain's records in our own DNS and checks them. */
-  publishLocally(workspaceId: string, id: string, beginWrite: () => void): Promise<DomainRow | undefined>;
+  publishLocally(
+    domain: { workspaceId: string; id: string; actor: Actor },
+    beginWrite: () => void,
+  ): Promise<DomainRow | undefined>;
 };
 
 export function createDomainService(deps: DomainServiceDeps) {
@@ -52,7 +56,9 @@ export function createDomainService(deps: DomainServiceDeps) {
   return serve(DomainService, {
     async addDomain({ domain, mailFromLabel }, call) {
       const { workspaceId } = call.caller;
-      const row = await deps.register({ workspaceId, domain, mailFromLabel }, () => call.beginWrite());
+      const row = await deps.register({ workspaceId, domain, mailFromLabel, actor: actorOf(call.caller) }, () =>
+        call.beginWrite(),
+      );
       return {
         domain: onWire(row),
         message: `${row.domain} is registered. Publish the records at its DNS provider, then call VerifyDomain. Mail can be sent as soon as one DKIM record is found.`,
@@ -93,7 +99,7 @@ export function createDomainService(deps: DomainServiceDeps) {
 
     async rotateDkim(request, call) {
       const id = idFrom(request.id);
-      const rotated = id && (await deps.rotate(call.caller.workspaceId, id, () => call.beginWrite()));
+      const rotated = id && (await deps.rotate(target(id, call), () => call.beginWrite()));
       if (!rotated) throw notFound("domain", request.id);
       const { row, signsFrom } = rotated;
       return {
@@ -105,7 +111,7 @@ export function createDomainService(deps: DomainServiceDeps) {
 
     async publishToLocalDns(request, call) {
       const id = idFrom(request.id);
-      const row = id && (await deps.publishLocally(call.caller.workspaceId, id, () => call.beginWrite()));
+      const row = id && (await deps.publishLocally(target(id, call), () => call.beginWrite()));
       if (!row) throw notFound("domain", request.id);
       const domain = onWire(row);
       return {
@@ -117,13 +123,25 @@ export function createDomainService(deps: DomainServiceDeps) {
     async deleteDomain(request, call) {
       const id = idFrom(request.id);
       call.beginWrite();
-      const row = id && (await deleteDomain(sql, call.caller.workspaceId, id));
+      const { workspaceId } = call.caller;
+      const row =
+        id &&
+        (await audited(
+          sql,
+          actorOf(call.caller),
+          (tx) => deleteDomain(tx, workspaceId, id),
+          (deleted) => deleted && { action: "domain.deleted", workspaceId, target: { kind: "domain", id } },
+        ));
       if (!row) throw notFound("domain", request.id);
       return {
         message: `${row.domain} is deleted and can no longer send. Accepted mail is still signed and delivered: keep its DKIM records in DNS for 7 more days.`,
       };
     },
   });
+}
+
+function target(id: string, { caller }: Call) {
+  return { workspaceId: caller.workspaceId, id, actor: actorOf(caller) };
 }
 
 function idFrom(wireId: string): string | undefined {

@@ -2,6 +2,7 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { actorOf, audited } from "../audit/record.ts";
 import type { CatchUp } from "../events/catch-up.ts";
 import type { Follower } from "../events/follower.ts";
 import { listEvents, streamEvents } from "../events/service.ts";
@@ -127,7 +128,15 @@ export function createEmailService(deps: EmailServiceDeps) {
       const { workspaceId } = call.caller;
       const { id } = await find(request.id, call);
       call.beginWrite();
-      const { canceled } = await cancelEmail(sql, { workspaceId, id, eventId: makeUuid(deps.clock.nowMs()) });
+      const { canceled } = await audited(
+        sql,
+        actorOf(call.caller),
+        (tx) => cancelEmail(tx, { workspaceId, id, eventId: makeUuid(deps.clock.nowMs()) }),
+        (done) =>
+          done.canceled.length > 0
+            ? { action: "email.canceled", workspaceId, target: { kind: "email", id } }
+            : undefined,
+      );
       if (canceled.length === 0) {
         throw new Problem(
           "failed_precondition",

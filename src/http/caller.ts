@@ -5,6 +5,9 @@ export type Permission = "full" | "send" | "read";
 export const roles = ["owner", "developer", "viewer"] as const;
 export type Role = (typeof roles)[number];
 
+/** Stands in for the id of a key in calls of the command line: a caller that can open the store needs no key. */
+export const commandKeyId = "00000000-0000-0000-0000-000000000000";
+
 export type Caller = {
   workspaceId: string;
   /** The id of the key, or of the person's session. */
@@ -12,8 +15,8 @@ export type Caller = {
   permission: Permission;
   domain: string | undefined;
   test: boolean;
-  /** The client's IP address. Missing for calls of the command line. */
-  address?: string;
+  /** The client's IP address, read when it is needed. Missing for calls of the command line. */
+  address?: () => string;
   /** The person who created the key, if that is known. */
   keyMakerId?: string;
   /** Set when the caller is a person. The role is undefined in a call that names no workspace. */

@@ -44,8 +44,8 @@ export type GateRequest = {
 export async function admit(deps: GateDeps, request: GateRequest): Promise<Caller> {
   requireProtocolHeader(request);
   requireSaneTimeout(request);
-  const identified = await unlessCanceled(request.cancellation, identify(deps, request));
-  const caller = { ...identified, address: request.address() };
+  const caller = await unlessCanceled(request.cancellation, identify(deps, request));
+  caller.address = request.address;
   request.onCaller?.(caller);
   deps.callLimit.take(ownerOf(caller), performance.now());
   if (caller.person) requireRole(request.method, caller.person.role);

@@ -2,6 +2,7 @@
  * Parts: authenticate.ts identifies the caller of a call by its key, and store.ts has the SQL, the format and the hash of keys.
  * Next: authenticate.ts, then http/gate.ts, which calls it for every API call. */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { actorOf, audited, record } from "../audit/record.ts";
 import { KeyService } from "../gen/v1/key_pb.ts";
 import { KeyPermission } from "../gen/v1/options_pb.ts";
 import { serve } from "../http/call.ts";
@@ -52,7 +53,10 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
       const { workspaceId } = call.caller;
       const id = makeUuid(deps.clock.nowMs());
       const added = { id, workspaceId, name, secret, permission, domain: domain || undefined, test: request.test };
-      const key = await deps.quotas.adding(workspaceId, "keys", (tx) => insertKey(tx, added));
+      const key = await deps.quotas.adding(workspaceId, "keys", async (tx) => {
+        await record(tx, actorOf(call.caller), { action: "key.created", workspaceId, target: { kind: "key", id } });
+        return await insertKey(tx, added);
+      });
       return { key: keyOnWire(key), secret };
     },
 
@@ -71,8 +75,16 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
       if (request.id === "") throw invalid([{ field: "id", description: "is required: the id of a key, key_…" }]);
       const id = fromWireId("key", request.id);
       call.beginWrite();
+      const { workspaceId, test } = call.caller;
       const key =
-        id && (await revokeKey(deps.sql, { workspaceId: call.caller.workspaceId, id, testOnly: call.caller.test }));
+        id &&
+        (await audited(
+          deps.sql,
+          actorOf(call.caller),
+          (tx) => revokeKey(tx, { workspaceId, id, testOnly: test }),
+          (row) =>
+            row && row !== "live key" ? { action: "key.revoked", workspaceId, target: { kind: "key", id } } : undefined,
+        ));
       if (!key) throw notFound("key", request.id);
       if (key === "live key") throw liveKeyByTestKey("revoke");
       return {

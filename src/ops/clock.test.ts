@@ -19,3 +19,16 @@ test("the clocks start with this machine's time, and run with the monotonic cloc
   assert.equal(clock.nowMs(), 3_000_000);
   assert.equal(clock.serviceMs(), 4_000_300);
 });
+
+test("a slow answer neither sets the clocks back nor moves them beyond what the database can show by then", () => {
+  let monotonicMs = 0;
+  const clock = createClock(() => monotonicMs);
+  clock.set({ wallMs: 1_000_000, serviceMs: 500_000 });
+  monotonicMs += 5_000;
+  clock.set({ wallMs: 1_004_100, serviceMs: 504_100 }, 1_000);
+  assert.deepEqual([clock.nowMs(), clock.serviceMs()], [1_005_000, 505_000], "the answer took 900 ms to arrive");
+  clock.set({ wallMs: 1_005_200, serviceMs: 505_200 }, 1_000);
+  assert.equal(clock.nowMs(), 1_005_200, "the database is ahead");
+  clock.set({ wallMs: 900_000, serviceMs: 505_200 }, 1_000);
+  assert.deepEqual([clock.nowMs(), clock.serviceMs()], [901_000, 505_200], "its wall time was set back");
+});

@@ -8,7 +8,9 @@ export type Clock = {
   nowMs(): number;
   /** Service time, for durations that decide: it never jumps (src/postgres/service-clock.ts). */
   serviceMs(): number;
-  set(times: { wallMs: number; serviceMs: number }): void;
+  /** The database showed these times at some moment of the last `tookMs`. A clock that agrees with that stays as it is, so that a slow
+   * answer does not set it back: ids made afterwards would sort before older ones. */
+  set(times: { wallMs: number; serviceMs: number }, tookMs?: number): void;
 };
 
 /** Before the first heartbeat both clocks show this machine's time. */
@@ -19,9 +21,15 @@ export function createClock(monotonicMs: () => number = () => performance.now())
   return {
     nowMs: () => Math.floor(times.wallMs + passedMs()),
     serviceMs: () => Math.floor(times.serviceMs + passedMs()),
-    set(known) {
-      setAtMs = monotonicMs();
-      times = known;
+    set(known, tookMs = 0) {
+      const passed = passedMs();
+      const corrected = (runningMs: number, shownMs: number) =>
+        Math.min(Math.max(runningMs + passed, shownMs), shownMs + tookMs);
+      times = {
+        wallMs: corrected(times.wallMs, known.wallMs),
+        serviceMs: corrected(times.serviceMs, known.serviceMs),
+      };
+      setAtMs += passed;
     },
   };
 }

@@ -1,5 +1,6 @@
 /** Creates invitations to a workspace. Sends the link by mail if the service can send mail, and always returns one, so that the owner can
  * pass it on. Called by WorkspaceService and by the command line. */
+import { record } from "../audit/record.ts";
 import { makeToken } from "../ops/one-time-token.ts";
 import { invalid, Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
@@ -40,7 +41,7 @@ export function createInvitations(deps: InvitationDeps): Invitations {
   }
 
   return {
-    async invite({ workspaceId, email: text, role, inviter }) {
+    async invite({ workspaceId, email: text, role, inviter, actor }) {
       const email = readEmail(text);
       if (!email) throw invalid([invalidEmail]);
       byWorkspace.check(workspaceId, performance.now());
@@ -59,10 +60,17 @@ export function createInvitations(deps: InvitationDeps): Invitations {
         // Only the mail contains the token: the inviter sees another one.
         isMailed: result === "sent" && shown !== token,
       };
-      const add = (tx: Sql) => invite(tx, invitation);
+      const add = async (tx: Sql) => {
+        const invited = await invite(tx, invitation);
+        if (invited) {
+          const target = { kind: "member", id: invited.id } as const;
+          await record(tx, actor, { action: "member.invited", workspaceId, target, fields: ["role"] });
+        }
+        return invited;
+      };
       // A renewed invitation adds no member.
       const isLimited = deps.quotas && !(await isMemberOrInvited(sql, workspaceId, email));
-      const member = await (isLimited ? deps.quotas!.adding(workspaceId, "members", add) : add(sql));
+      const member = await (isLimited ? deps.quotas!.adding(workspaceId, "members", add) : sql.begin(add));
       if (!member) throw new Problem("already_exists", `${email} is already a member of this workspace.`);
       const link = linkTo(deps.base(), "invitation", token);
       if (result === "sent") {

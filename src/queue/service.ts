@@ -3,9 +3,11 @@
  * store.ts has the SQL, and the depth of the whole queue for metrics. Read delivery/loop.ts next: it delivers the queue.
  */
 import { timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { AuditAction } from "../audit/entry.ts";
+import { actorOf, audited } from "../audit/record.ts";
 import { laneHint } from "../emails/lane.ts";
 import { DestinationState, QueueService } from "../gen/v1/queue_pb.ts";
-import { serve } from "../http/call.ts";
+import { type Call, serve } from "../http/call.ts";
 import { pageSizeOf } from "../http/paging.ts";
 import { readAddressDomain } from "../mail/address-domain.ts";
 import type { Clock } from "../ops/clock.ts";
@@ -31,6 +33,11 @@ const purgeBatch = 1000;
 const purgeReason = "purged by PurgeDestination before delivery";
 
 export function createQueueService({ sql, clock, wake }: QueueDeps) {
+  /** Retries and purges change recipients in batches, and each batch that changed some has an entry in the audit log. */
+  const inLog = <T extends number | boolean>({ caller }: Call, action: AuditAction, work: (tx: Sql) => Promise<T>) =>
+    audited(sql, actorOf(caller), work, (changed) =>
+      changed ? { action, workspaceId: caller.workspaceId } : undefined,
+    );
   return serve(QueueService, {
     async listDestinations(request, call) {
       const problems: Violation[] = [];
@@ -55,7 +62,8 @@ export function createQueueService({ sql, clock, wake }: QueueDeps) {
     async retryDestination(request, call) {
       const at = { workspaceId: call.caller.workspaceId, destination: destinationOf(request) };
       call.beginWrite();
-      while ((await makeSomeDue(sql, { ...at, limit: retryBatch })) > 0);
+      const someDue = () => inLog(call, "queue.retried", (tx) => makeSomeDue(tx, { ...at, limit: retryBatch }));
+      while ((await someDue()) > 0);
       const { waiting, due } = await probeDestination(sql, at);
       if (waiting === 0) throw noQueuedMail(at.destination);
       wake.notify("mail", [laneHint(at)]);
@@ -68,7 +76,7 @@ export function createQueueService({ sql, clock, wake }: QueueDeps) {
     async pauseDestination(request, call) {
       const at = { workspaceId: call.caller.workspaceId, destination: destinationOf(request) };
       call.beginWrite();
-      const changed = await pauseDestination(sql, at);
+      const changed = await inLog(call, "queue.paused", (tx) => pauseDestination(tx, at));
       return {
         message: changed
           ? `Mail for ${at.destination} is paused until ResumeDestination. Running attempts finish, and waiting mail can still expire.`
@@ -79,7 +87,7 @@ export function createQueueService({ sql, clock, wake }: QueueDeps) {
     async resumeDestination(request, call) {
       const at = { workspaceId: call.caller.workspaceId, destination: destinationOf(request) };
       call.beginWrite();
-      if (!(await resumeDestination(sql, at)))
+      if (!(await inLog(call, "queue.resumed", (tx) => resumeDestination(tx, at))))
         throw new Problem(
           "failed_precondition",
           `Mail for ${at.destination} is not paused, so there is nothing to resume.`,
@@ -96,7 +104,8 @@ export function createQueueService({ sql, clock, wake }: QueueDeps) {
       let recipients = 0;
       for (;;) {
         const eventIds = Array.from({ length: purgeBatch }, () => makeUuid(clock.nowMs()));
-        const purged = await purgeSome(sql, { ...at, upTo, reason: purgeReason, eventIds });
+        const some = { ...at, upTo, reason: purgeReason, eventIds };
+        const purged = await inLog(call, "queue.purged", (tx) => purgeSome(tx, some));
         recipients += purged;
         if (purged > 0) wake.notify("events");
         if (purged < purgeBatch) break;

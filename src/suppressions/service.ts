@@ -4,6 +4,7 @@
  * inbound/store/returns.ts, which adds those of later bounces and of complaints.
  */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { actorOf, audited } from "../audit/record.ts";
 import { SuppressionReason as Reason, SuppressionService } from "../gen/v1/suppression_pb.ts";
 import { type Call, serve } from "../http/call.ts";
 import { pageSizeOf } from "../http/paging.ts";
@@ -76,7 +77,13 @@ export function createSuppressionService({ sql }: { sql: Sql }) {
       if (wrongNote) problems.push({ field: "note", description: wrongNote });
       if (!read.ok || problems.length > 0) throw invalid(problems);
       call.beginWrite();
-      await addSuppressions(sql, { workspaceId, reason: "manual", entries: [{ address: read.address, note }] });
+      const entries = [{ address: read.address, note }];
+      await audited(
+        sql,
+        actorOf(call.caller),
+        (tx) => addSuppressions(tx, { workspaceId, reason: "manual", entries }),
+        (added) => (added > 0 ? { action: "suppression.added", workspaceId } : undefined),
+      );
       const row = await getSuppression(sql, workspaceId, read.address);
       // Another call removed the address between the two statements.
       if (!row) throw new Problem("aborted", "The address was removed by another call at the same time. Try again.");
@@ -87,8 +94,14 @@ export function createSuppressionService({ sql }: { sql: Sql }) {
       const read = normalizeAddress(request.address);
       if (!read.ok) throw invalid([{ field: "address", description: read.reason }]);
       call.beginWrite();
-      if (!(await removeSuppression(sql, call.caller.workspaceId, read.address)))
-        throw new Problem("not_found", `${read.address} is not on this workspace's suppression list.`);
+      const { workspaceId } = call.caller;
+      const removed = await audited(
+        sql,
+        actorOf(call.caller),
+        (tx) => removeSuppression(tx, workspaceId, read.address),
+        (done) => (done ? { action: "suppression.removed", workspaceId } : undefined),
+      );
+      if (!removed) throw new Problem("not_found", `${read.address} is not on this workspace's suppression list.`);
       return { message: `${read.address} was removed from the suppression list. Emails to it are sent again.` };
     },
 
@@ -131,7 +144,13 @@ async function importCsv(sql: Sql, csv: string, call: Call) {
     // Only before the first batch: after it the import runs to its end, even past the deadline, and reports true counts.
     if (!writing) call.beginWrite();
     writing = true;
-    const added = await addSuppressions(sql, { workspaceId, reason: "import", entries });
+    // One entry for each batch that added addresses, in its transaction: an import that is cut off has the entries of what it stored.
+    const added = await audited(
+      sql,
+      actorOf(call.caller),
+      (tx) => addSuppressions(tx, { workspaceId, reason: "import", entries }),
+      (count) => (count > 0 ? { action: "suppression.imported", workspaceId } : undefined),
+    );
     counts.added += added;
     counts.alreadyPresent += entries.length - added;
   };

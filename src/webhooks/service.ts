@@ -1,5 +1,7 @@
 /** The handlers of WebhookService: managing webhooks, listing deliveries, redelivering events and sending test events. */
 
+import type { AuditAction, AuditChange } from "../audit/entry.ts";
+import { actorOf, audited, record } from "../audit/record.ts";
 import { cutProblem } from "../events/cursor.ts";
 import { type Cursor, lastShared, parseCursor } from "../events/rules.ts";
 import { eventBounds, type StoredEvent } from "../events/store.ts";
@@ -99,7 +101,10 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       const { workspaceId } = call.caller;
       call.beginWrite();
       const added = { workspaceId, id, url, eventTypes, description, sealedSecret };
-      const webhook = await deps.quotas.adding(workspaceId, "webhooks", (tx) => insertWebhook(tx, added));
+      const webhook = await deps.quotas.adding(workspaceId, "webhooks", async (tx) => {
+        await record(tx, actorOf(call.caller), changeOf("webhook.created", added));
+        return await insertWebhook(tx, added);
+      });
       return { webhook: webhookOnWire(webhook), signingSecret: secret };
     },
 
@@ -125,7 +130,14 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       };
       if (problems.length > 0) throw invalid(problems);
       call.beginWrite();
-      const webhook = await updateWebhook(sql, call.caller.workspaceId, id, change);
+      const { workspaceId } = call.caller;
+      const fields = Object.entries(change).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+      const webhook = await audited(
+        sql,
+        actorOf(call.caller),
+        (tx) => updateWebhook(tx, workspaceId, id, change),
+        (row) => row && { ...changeOf("webhook.updated", { workspaceId, id }), fields },
+      );
       if (!webhook) throw notFound("webhook", request.id);
       return { webhook: webhookOnWire(webhook) };
     },
@@ -133,7 +145,15 @@ export function createWebhookService(deps: WebhookServiceDeps) {
     async deleteWebhook(request, call) {
       const id = idFrom(request.id);
       call.beginWrite();
-      const webhook = id && (await deleteWebhook(sql, call.caller.workspaceId, id));
+      const { workspaceId } = call.caller;
+      const webhook =
+        id &&
+        (await audited(
+          sql,
+          actorOf(call.caller),
+          (tx) => deleteWebhook(tx, workspaceId, id),
+          (row) => row && changeOf("webhook.deleted", { workspaceId, id }),
+        ));
       if (!webhook) throw notFound("webhook", request.id);
       return {
         message: `The webhook to ${webhook.url} is deleted. Deliveries that were still waiting are not posted.`,
@@ -145,7 +165,12 @@ export function createWebhookService(deps: WebhookServiceDeps) {
       const { secret, sealedSecret } = newSecret(id);
       const { workspaceId } = call.caller;
       call.beginWrite();
-      const webhook = await rotateSecret(sql, { workspaceId, id, sealedSecret, previousForMs: previousSecretMs });
+      const webhook = await audited(
+        sql,
+        actorOf(call.caller),
+        (tx) => rotateSecret(tx, { workspaceId, id, sealedSecret, previousForMs: previousSecretMs }),
+        (row) => row && { ...changeOf("webhook.secret_rotated", { workspaceId, id }), fields: ["signingSecret"] },
+      );
       if (!webhook) throw notFound("webhook", request.id);
       return { webhook: webhookOnWire(webhook), signingSecret: secret };
     },
@@ -171,6 +196,10 @@ export function createWebhookService(deps: WebhookServiceDeps) {
     const secret = makeSigningSecret();
     return { secret, sealedSecret: deps.secrets.seal(secret, secretContext(webhookId)) };
   }
+}
+
+function changeOf(action: AuditAction, { workspaceId, id }: { workspaceId: string; id: string }): AuditChange {
+  return { action, workspaceId, target: { kind: "webhook", id } };
 }
 
 async function findWebhook(sql: Sql, wireId: string, call: Call, field = "id"): Promise<Webhook> {
@@ -245,7 +274,12 @@ async function redeliverWebhook(
   // A delivery that the caller names is posted even if the webhook no longer subscribes to its type.
   const anyType = requestedRange === undefined;
   const nowMs = deps.clock.nowMs();
-  const scheduled = await redeliver(sql, { workspaceId, webhookId: webhook.id, ...range, nowMs, anyType });
+  const scheduled = await audited(
+    sql,
+    actorOf(call.caller),
+    (tx) => redeliver(tx, { workspaceId, webhookId: webhook.id, ...range, nowMs, anyType }),
+    (count) => (count > 0 ? changeOf("webhook.redelivered", { workspaceId, id: webhook.id }) : undefined),
+  );
   return {
     scheduled,
     message:

@@ -2,6 +2,7 @@
  * otherwise every developer could create a key and become an owner. Parts: store.ts (SQL), rules.ts (names and addresses).
  * Next: store.ts for membership, then people/people.ts for sign-up, sign-in and invitations. */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { actorOf, audited } from "../audit/record.ts";
 import { MemberRole, WorkspaceService } from "../gen/v1/workspace_pb.ts";
 import type { Call } from "../http/call.ts";
 import { serve } from "../http/call.ts";
@@ -55,12 +56,18 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       const name = nameFrom(request.name);
       const person = personOf(call);
       call.beginWrite();
-      const workspace = await createOwnedWorkspace(sql, {
+      const owned = {
         workspace: { id: makeUuid(clock.nowMs()), name },
         member: { id: makeUuid(clock.nowMs()), personId: person.id, email: person.email },
         signUpIsOpen: deps.signUpIsOpen,
         most: deps.mostOwned,
-      });
+      };
+      const workspace = await audited(
+        sql,
+        actorOf(call.caller),
+        (tx) => createOwnedWorkspace(tx, owned),
+        ({ id }) => ({ action: "workspace.created", workspaceId: id, target: { kind: "workspace", id } }),
+      );
       return { workspace: workspaceOnWire(workspace, "owner") };
     },
 
@@ -87,7 +94,13 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
       const name = nameFrom(request.name);
       call.beginWrite();
-      const workspace = await renameWorkspace(sql, workspaceId, name);
+      const target = { kind: "workspace", id: workspaceId } as const;
+      const workspace = await audited(
+        sql,
+        actorOf(call.caller),
+        (tx) => renameWorkspace(tx, workspaceId, name),
+        (row) => row && { action: "workspace.updated", workspaceId, target, fields: ["name"] },
+      );
       if (!workspace) throw noSuchWorkspace(request.workspaceId);
       return { workspace: workspaceOnWire(workspace, "owner") };
     },
@@ -115,6 +128,7 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
         email: request.email,
         role,
         inviter,
+        actor: actorOf(call.caller),
       });
       return { member: memberOnWire(member), inviteUrl: url, message };
     },
@@ -127,7 +141,17 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
       const id = fromWireId("member", request.memberId);
       call.beginWrite();
-      const changed = id && (await changeRole(sql, { workspaceId, id, role, most: deps.mostOwned }));
+      const changed =
+        id &&
+        (await audited(
+          sql,
+          actorOf(call.caller),
+          (tx) => changeRole(tx, { workspaceId, id, role, most: deps.mostOwned }),
+          (row) =>
+            row && row !== "last owner"
+              ? { action: "member.updated", workspaceId, target: { kind: "member", id }, fields: ["role"] }
+              : undefined,
+        ));
       if (!changed) throw notFound("member", request.memberId);
       if (changed === "last owner") throw lastOwner();
       return { member: memberOnWire(changed) };
@@ -138,7 +162,17 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
       const id = fromWireId("member", request.memberId);
       call.beginWrite();
-      const removed = id && (await removeMember(sql, workspaceId, id));
+      const removed =
+        id &&
+        (await audited(
+          sql,
+          actorOf(call.caller),
+          (tx) => removeMember(tx, workspaceId, id),
+          (row) =>
+            row && row !== "last owner"
+              ? { action: "member.removed", workspaceId, target: { kind: "member", id } }
+              : undefined,
+        ));
       if (!removed) throw notFound("member", request.memberId);
       if (removed === "last owner") throw lastOwner();
       return {

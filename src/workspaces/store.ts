@@ -1,5 +1,6 @@
 /** The SQL of workspaces, members and open invitations. A workspace that has an owner always keeps one. Called by WorkspaceService, by
  * people, by the first start and by the commands. */
+import type { Actor } from "../audit/entry.ts";
 import type { Role } from "../http/caller.ts";
 import { hashToken } from "../ops/one-time-token.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -147,6 +148,7 @@ export type Invitations = {
     email: string;
     role: Role;
     inviter: { id: string } | undefined;
+    actor: Actor;
   }): Promise<Invited>;
 };
 /** `message` says whether the link was sent by mail, for the person who invites. */

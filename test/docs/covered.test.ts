@@ -21,6 +21,7 @@ const runBy: Record<string, string> = {
   "docs/webhooks.md python": "test/docs/snippets.test.ts",
   "docs/inbound.md sh": "test/docs/snippets.test.ts",
   "docs/people.md sh": "test/docs/snippets.test.ts",
+  "docs/audit.md sh": "test/docs/snippets.test.ts",
   "docs/delivery.md sh": "test/docs/snippets.test.ts",
   "docs/operate.md sh": "test/docs/snippets.test.ts",
   // The blocks are npm scripts; commands.test.ts checks that they exist, because a test cannot run all tests.

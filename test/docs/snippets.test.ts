@@ -190,6 +190,16 @@ test("docs/people.md: a person is invited, joins with the link, and resets the p
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
 });
 
+test("docs/audit.md: the changes of a workspace are shown, and those of the whole service exported", async () => {
+  const [audit] = await blocks("docs/audit.md", "sh", 1);
+  const created = await program.call("KeyService/CreateKey", { name: "Audited", permission: "KEY_PERMISSION_READ" });
+  assert.equal(created.status, 200);
+  const { key } = created.body as { key: { id: string } };
+  assert.match(await paste(audit!), new RegExp(`127\\.0\\.0\\.1 +key\\.created +${key.id}`));
+  const lines = (await readFile(join(folder, "audit.jsonl"), "utf8")).trim().split("\n");
+  assert.ok(lines.map((line) => JSON.parse(line)).some(({ targetId }) => targetId === key.id));
+});
+
 test("docs/delivery.md: the queue is listed, retried, paused, resumed and purged", async () => {
   const [queue] = await blocks("docs/delivery.md", "sh", 1);
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();

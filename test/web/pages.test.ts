@@ -48,6 +48,7 @@ const pages: [name: string, path: (data: WebData) => string, shows: RegExp][] = 
   ["webhooks", () => "/webhooks", /The shop's own endpoint/],
   ["webhook", ({ webhookId }) => `/webhooks/${webhookId}`, /HTTP 20/],
   ["keys", () => "/keys", /never used|last used/],
+  ["audit", () => "/audit", /suppressed an address[\s\S]*created a webhook/],
   ["nowhere", () => "/no/such/page", /Page not found/],
 ];
 

@@ -38,6 +38,7 @@ const pages: [name: string, path: string, text: RegExp][] = [
   ["suppressions", "/suppressions", /No suppressed addresses/],
   ["domains", "/domains", /No domains yet/],
   ["webhooks", "/webhooks", /No webhooks yet/],
+  ["audit log", "/audit", /No changes yet/],
   ["an email that does not exist", "/emails/em_01900000-0000-7000-8000-000000000000", /Not found/],
   ["a domain that does not exist", "/domains/dom_01900000-0000-7000-8000-000000000000", /Not found/],
   ["a webhook that does not exist", "/webhooks/wh_01900000-0000-7000-8000-000000000000", /Not found/],

@@ -1,5 +1,6 @@
 /** The pages of the dashboard and their paths. The code of a page is loaded when the page is first opened. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { readAuditSearch } from "./audit/search.ts";
 import { readEmailSearch } from "./emails/search.ts";
 import { readEventSearch } from "./events/search.ts";
 import { readTextParams } from "./parts/search-params.ts";
@@ -90,6 +91,12 @@ const workspace = createRoute({
   path: "/workspace",
   component: lazyRouteComponent(() => import("./workspaces/workspace-page.tsx"), "WorkspacePage"),
 });
+const audit = createRoute({
+  getParentRoute,
+  path: "/audit",
+  validateSearch: readAuditSearch,
+  component: lazyRouteComponent(() => import("./audit/audit-page.tsx"), "AuditPage"),
+});
 const account = createRoute({
   getParentRoute,
   path: "/account",
@@ -124,7 +131,7 @@ const invitation = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, emails, email, send, events, inbounds, inbound, queue, suppressions],
-    ...[domains, domain, webhooks, webhook, keys, workspace, account],
+    ...[domains, domain, webhooks, webhook, keys, workspace, audit, account],
     ...[signIn, signUp, forgotPassword, resetPassword, invitation],
   ]),
   defaultErrorComponent: PageError,

@@ -1,5 +1,11 @@
 // Generated from the contract in proto/ by "npm run generate": every method with the types of its request and its response. Do not edit.
 import type {
+  ListAuditEntriesRequest,
+  ListAuditEntriesResponse,
+  ExportAuditEntriesRequest,
+  ExportAuditEntriesResponse,
+} from "./audit.ts";
+import type {
   AddDomainRequest,
   AddDomainResponse,
   GetDomainRequest,
@@ -122,6 +128,10 @@ import type {
 
 /** Methods with one response. */
 export interface UnaryMethods {
+  /** Lists entries, newest first. */
+  "AuditService/ListAuditEntries": { request: ListAuditEntriesRequest; response: ListAuditEntriesResponse };
+  /** Returns entries as JSON lines, newest first, up to 5000 per page: one `AuditEntry` in each line. */
+  "AuditService/ExportAuditEntries": { request: ExportAuditEntriesRequest; response: ExportAuditEntriesResponse };
   /** Registers a domain and returns the DNS records to publish. */
   "DomainService/AddDomain": { request: AddDomainRequest; response: AddDomainResponse };
   /** Returns one domain with the state of its DNS records. */

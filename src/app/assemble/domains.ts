@@ -1,4 +1,5 @@
 /** Wires DNS and domains: our DNS server, the program's one resolver, registration and checks. Called by assemble.ts and by commands. */
+import { audited } from "../../audit/record.ts";
 import { createAddressGuard } from "../../dns/address-guard.ts";
 import { type Authoritative, createAuthoritative } from "../../dns/authoritative.ts";
 import { createAuthority } from "../../dns/authority.ts";
@@ -102,12 +103,17 @@ export function createDomains(deps: DomainDeps): Domains {
       checker,
       rotate,
       servesLocally: (domain) => servesLocally(config, domain),
-      async publishLocally(workspaceId, id, beginWrite) {
+      async publishLocally({ workspaceId, id, actor }, beginWrite) {
         const row = await getDomain(sql, workspaceId, id);
         if (!row) return undefined;
         if (config.delivery !== "capture") throw noLocalDns();
         beginWrite();
-        await publish(sql, row, { zone, takeOver: false });
+        await audited(
+          sql,
+          actor,
+          (tx) => publish(tx, row, { zone, takeOver: false }),
+          () => ({ action: "domain.published", workspaceId, target: { kind: "domain", id } }),
+        );
         return await checker.refresh(workspaceId, id);
       },
     }),

@@ -1,4 +1,5 @@
 /** posthorn domains: registers, lists, verifies and deletes sending domains and rotates their keys, on a running or a stopped instance. */
+import { audited, commandLine } from "../../audit/record.ts";
 import { listServedKeys } from "../../domains/store/dkim-keys.ts";
 import { deleteDomain, listDomains } from "../../domains/store/domains.ts";
 import { zoneFile } from "../../domains/zone-file.ts";
@@ -26,7 +27,7 @@ const domainsAdd: Command = {
     const domain = oneWord(words);
     await withDomains(config, options.workspace, async ({ domains, workspaceId }) => {
       const mailFromLabel = String(options["mail-from-label"] ?? "");
-      const row = await domains.registrar.register({ workspaceId, domain, mailFromLabel });
+      const row = await domains.registrar.register({ workspaceId, domain, mailFromLabel, actor: commandLine });
       if (options.json) return printJson(domainJson(row, config));
       print(showDomain(row, config.zone));
       print(`Once they are published, run: posthorn domains verify ${row.domain}`);
@@ -96,7 +97,8 @@ const domainsRotate: Command = {
   async run({ words, options, config: read }) {
     await withDomains(read(), options.workspace, async (context) => {
       const { id, domain } = await domainFrom(context, words);
-      const { signsFrom } = (await context.domains.rotate(context.workspaceId, id)) ?? {};
+      const { signsFrom } =
+        (await context.domains.rotate({ workspaceId: context.workspaceId, id, actor: commandLine })) ?? {};
       if (!signsFrom) throw new UsageError(`${words[0]} was deleted in the meantime.`);
       if (options.json) return printJson({ domain, signsFrom });
       print(`${domain} has a new DKIM key. It is in DNS now and signs mail from ${signsFrom.toISOString()} on.`);
@@ -112,7 +114,13 @@ const domainsDelete: Command = {
   async run({ words, options, config }) {
     await withDomains(config(), options.workspace, async (context) => {
       const row = await domainFrom(context, words);
-      await deleteDomain(context.sql, context.workspaceId, row.id);
+      const { workspaceId } = context;
+      await audited(
+        context.sql,
+        commandLine,
+        (tx) => deleteDomain(tx, workspaceId, row.id),
+        (deleted) => deleted && { action: "domain.deleted", workspaceId, target: { kind: "domain", id: row.id } },
+      );
       if (options.json) return printJson({ domain: row.domain, deleted: true });
       print(
         `${row.domain} deleted. Leave its DKIM records in DNS for 7 more days: receivers verify mail in transit with them.`,

@@ -1,4 +1,5 @@
 /** posthorn log cut: reports to readers of the event logs that this database lost the end of its logs. */
+import { commandLine, record } from "../../audit/record.ts";
 import { cutLogs } from "../../postgres/log-origin.ts";
 import type { Command } from "../command.ts";
 import { withStore } from "./with-store.ts";
@@ -8,7 +9,10 @@ const logCut: Command = {
   summary: "After restoring the database by other means: report to readers that the end of the event log is lost.",
   options: { json: { type: "boolean", help: "print the number of workspaces as JSON" } },
   async run({ options, config }) {
-    const workspaces = await withStore(config(), async ({ sql }) => await cutLogs(sql));
+    const workspaces = await withStore(config(), async ({ sql }) => {
+      await record(sql, commandLine, { action: "log.cut" });
+      return await cutLogs(sql);
+    });
     const logs = workspaces === 1 ? "1 workspace was" : `${workspaces} workspaces were`;
     process.stdout.write(
       options.json

@@ -1,4 +1,5 @@
 /** posthorn people: lists and invites people and resets their passwords, on a running or a stopped instance. */
+import { commandLine } from "../../audit/record.ts";
 import { type Role, roles } from "../../http/caller.ts";
 import { Problem } from "../../ops/problem.ts";
 import { createInvitations } from "../../people/invitations.ts";
@@ -78,7 +79,13 @@ const peopleInvite: Command = {
     await withStore(config, async ({ sql, nowMs }) => {
       const invitations = createInvitations({ sql, base: () => base, nowMs, mode: config.signup, mail: undefined });
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
-      const { url } = await invitations.invite({ workspaceId, email, role: role as Role, inviter: undefined });
+      const { url } = await invitations.invite({
+        workspaceId,
+        email,
+        role: role as Role,
+        inviter: undefined,
+        actor: commandLine,
+      });
       process.stdout.write(`${url}\n`);
     });
   },

@@ -2,6 +2,7 @@
 import { create, fromJson, type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { QueueService } from "../../gen/v1/queue_pb.ts";
 import { type Call, CallCancellation } from "../../http/call.ts";
+import { commandKeyId } from "../../http/caller.ts";
 import { silentLog } from "../../ops/log.ts";
 import { createWake } from "../../postgres/wake.ts";
 import { createQueueService } from "../../queue/service.ts";
@@ -114,7 +115,7 @@ async function withQueue(
     const wake = createWake({ sql, log: silentLog() });
     const { handlers } = createQueueService({ sql, wake, clock });
     const call: Call = {
-      caller: { workspaceId, keyId: "", permission: "full", domain: undefined, test: false },
+      caller: { workspaceId, keyId: commandKeyId, permission: "full", domain: undefined, test: false },
       requestId: "",
       cancellation: new CallCancellation(),
       timeLeftMs: () => undefined,

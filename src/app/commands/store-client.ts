@@ -13,6 +13,7 @@ import {
   StreamEventsResponseSchema,
 } from "../../gen/v1/email_pb.ts";
 import { type Call, cancellationOf, type Handlers } from "../../http/call.ts";
+import { commandKeyId } from "../../http/caller.ts";
 import { compose } from "../../mail/compose.ts";
 import type { Clock } from "../../ops/clock.ts";
 import { silentLog } from "../../ops/log.ts";
@@ -24,9 +25,6 @@ import type { Store } from "../open-store.ts";
 import type { Client, SendAnswer, StreamAnswer } from "./api-client.ts";
 import { workspaceFrom } from "./keys.ts";
 import { withStore } from "./with-store.ts";
-
-/** Stands in for the key id: a caller that can open the store needs no key. */
-const noKey = "00000000-0000-0000-0000-000000000000";
 
 export async function withStoreClient<T>(
   { config, workspace, stop }: { config: Config; workspace: string | boolean | undefined; stop: AbortSignal },
@@ -57,7 +55,7 @@ export async function withStoreClient<T>(
     const { sendEmail, streamEvents } = service.handlers as Required<Handlers<typeof EmailService>>;
     const delivers = async () => (await aliveRoles(sql)).has("delivery");
     const call = (signal: AbortSignal, extra: Partial<Call> = {}): Call => ({
-      caller: { workspaceId, keyId: noKey, permission: "full", domain: undefined, test: false },
+      caller: { workspaceId, keyId: commandKeyId, permission: "full", domain: undefined, test: false },
       requestId: "",
       cancellation: cancellationOf(signal),
       timeLeftMs: () => undefined,

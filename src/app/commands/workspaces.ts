@@ -1,4 +1,5 @@
 /** posthorn workspaces: creates and lists workspaces, on a running or a stopped instance. workspace-quotas.ts has the other commands. */
+import { audited, commandLine } from "../../audit/record.ts";
 import { makeUuid, toWireId } from "../../postgres/ids.ts";
 import { readUsage } from "../../quotas/store/usage.ts";
 import { createWorkspace, findWorkspaceByName, listWorkspaces } from "../../workspaces/store.ts";
@@ -18,7 +19,12 @@ const workspacesCreate: Command = {
     await withStore(config(), async ({ sql, nowMs }) => {
       if ((await findWorkspaceByName(sql, name)).length > 0)
         throw new UsageError(`A workspace named ${JSON.stringify(name)} already exists. Choose another name.`);
-      const workspace = await createWorkspace(sql, { id: makeUuid(nowMs()), name });
+      const workspace = await audited(
+        sql,
+        commandLine,
+        (tx) => createWorkspace(tx, { id: makeUuid(nowMs()), name }),
+        ({ id }) => ({ action: "workspace.created", workspaceId: id, target: { kind: "workspace", id } }),
+      );
       const id = toWireId("workspace", workspace.id);
       process.stdout.write(`${options.json ? JSON.stringify({ id, name }) : id}\n`);
     });

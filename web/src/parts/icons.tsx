@@ -110,6 +110,8 @@ export const InboxIcon = () => icon(<path d="M3 13l3-8h12l3 8v6H3zM3 13h5l1.5 3h
 
 export const QueueIcon = () => icon(<path d="M4 6h16M4 12h16M4 18h10" />);
 
+export const ListIcon = () => icon(<path d="M9 6h11M9 12h11M9 18h11M4 6h.5M4 12h.5M4 18h.5" />);
+
 export const PeopleIcon = () =>
   icon(
     <>

@@ -5,6 +5,7 @@ import {
   HookIcon,
   InboxIcon,
   KeyIcon,
+  ListIcon,
   MailIcon,
   PeopleIcon,
   PulseIcon,
@@ -22,6 +23,7 @@ export const sections = [
   { to: "/domains", label: "Domains", icon: <GlobeIcon /> },
   { to: "/webhooks", label: "Webhooks", icon: <HookIcon /> },
   { to: "/keys", label: "API keys", icon: <KeyIcon /> },
+  { to: "/audit", label: "Audit log", icon: <ListIcon /> },
   { to: "/workspace", label: "Workspace", icon: <PeopleIcon /> },
 ] as const;
 

@@ -1,0 +1,93 @@
+/** The wording of the audit log: what each action means, and the nouns to filter by. */
+import { AuditActor } from "../../../src/gen/v1/audit_pb.ts";
+
+/** Completes a sentence that starts with who acted. */
+const actions: Record<string, string> = {
+  "account.linked": "linked a sign-in provider",
+  "account.unlinked": "removed the link to a sign-in provider",
+  "domain.added": "added a domain",
+  "domain.deleted": "deleted a domain",
+  "domain.dkim_rotated": "replaced the DKIM key of a domain",
+  "domain.published": "published the records of a domain in the local DNS",
+  "email.canceled": "canceled an email",
+  "factor.added": "added a second factor",
+  "factor.removed": "removed a second factor",
+  "factors.removed": "removed all second factors of a person",
+  "invitation.accepted": "accepted an invitation",
+  "key.created": "created an API key",
+  "key.revoked": "revoked an API key",
+  "key.rotated": "rotated an API key",
+  "key.updated": "changed an API key",
+  "log.cut": "recorded that the end of the event log was lost",
+  "member.invited": "invited a member",
+  "member.joined": "joined the workspace",
+  "member.removed": "removed a member",
+  "member.updated": "changed the role of a member",
+  "operator.added": "made a person an operator",
+  "operator.removed": "ended the operator rights of a person",
+  "password.changed": "changed the password",
+  "password.reset": "set a new password with a link",
+  "person.created": "signed up",
+  "person.deleted": "deleted a person",
+  "person.disabled": "disabled a person",
+  "person.enabled": "enabled a person",
+  "queue.paused": "paused a destination",
+  "queue.purged": "removed waiting mail from the queue",
+  "queue.resumed": "resumed a destination",
+  "queue.retried": "retried the mail of a destination",
+  "recovery_codes.replaced": "created new recovery codes",
+  "secret.rotated": "replaced the secret of the service",
+  "session.ended": "ended a session",
+  "sessions.ended": "ended sessions",
+  "sign_in.refused": "was refused at sign-in",
+  "sign_in.succeeded": "signed in",
+  "suppression.added": "suppressed an address",
+  "suppression.imported": "imported suppressed addresses",
+  "suppression.removed": "removed an address from the suppression list",
+  "webhook.created": "created a webhook",
+  "webhook.deleted": "deleted a webhook",
+  "webhook.redelivered": "posted events to a webhook again",
+  "webhook.secret_rotated": "rotated the secret of a webhook",
+  "webhook.updated": "changed a webhook",
+  "workspace.created": "created the workspace",
+  "workspace.deleted": "deleted the workspace",
+  "workspace.exported": "exported the workspace",
+  "workspace.quota_changed": "changed the quotas of the workspace",
+  "workspace.resumed": "resumed the workspace",
+  "workspace.suspended": "suspended the workspace",
+  "workspace.updated": "changed the workspace",
+};
+
+/** A newer server may record actions that this page does not know. */
+export function actionText(action: string): string {
+  return actions[action] ?? action;
+}
+
+export const nouns: readonly { value: string; label: string }[] = [
+  { value: "key", label: "API keys" },
+  { value: "member", label: "Members" },
+  { value: "workspace", label: "Workspace" },
+  { value: "domain", label: "Domains" },
+  { value: "webhook", label: "Webhooks" },
+  { value: "suppression", label: "Suppressions" },
+  { value: "queue", label: "Queue" },
+  { value: "email", label: "Emails" },
+];
+
+/** The noun of an action, for its badge. */
+export function nounText(action: string): string {
+  return (action.split(".")[0] ?? "").replaceAll("_", " ");
+}
+
+const actors: Partial<Record<AuditActor, string>> = {
+  [AuditActor.COMMAND]: "The operator, by command line",
+  [AuditActor.SERVICE]: "Posthorn",
+  [AuditActor.STRANGER]: "A client that was not signed in",
+  [AuditActor.PERSON]: "A former member",
+  [AuditActor.KEY]: "A deleted key",
+};
+
+export function actorText({ actor, actorName }: { actor: AuditActor; actorName: string }): string {
+  if (actorName === "") return actors[actor] ?? "Unknown";
+  return actor === AuditActor.KEY ? `Key “${actorName}”` : actorName;
+}
