@@ -62,7 +62,7 @@ test("a person of an allowed domain signs up, and the next sign-in finds the sam
     [["default", "developer"]],
   );
   const [created] = await entries("person.created");
-  assert.deepEqual([`per_${created!.targetId}`, created!.actor, created!.reason], [person.id, "person", "oidc"]);
+  assert.deepEqual([`per_${created!.targetId}`, created!.actor, created!.reason], [person.id, "person", null]);
 
   // The provider may change the address: the identity is the issuer and the subject.
   provider.account = { sub: "ann-1", email: "renamed@elsewhere.example", email_verified: false };

@@ -132,7 +132,7 @@ async function findOrAdd(tx: Sql, deps: AdmitDeps, arrival: Arrival, decision: D
   if (!person || !(await addIdentity(tx, { personId: person.id, identity: arrival, nowMs }))) throw new Outrun();
   const target = { kind: "person" as const, id: person.id };
   const action = decision.kind === "link" ? "account.linked" : "person.created";
-  await record(tx, actorOf(person, arrival), { action, target, reason: "oidc" });
+  await record(tx, actorOf(person, arrival), { action, target });
   return person;
 }
 
@@ -146,7 +146,7 @@ async function join(tx: Sql, deps: AdmitDeps, arrival: Arrival, person: Person):
   if (!joined) throw new OidcRefusal("oidc_invitation", { personId: person.id });
   const { workspaceId } = joined;
   const target = { kind: "person" as const, id: person.id };
-  await record(tx, actorOf(person, arrival), { action: "member.joined", workspaceId, target, reason: "invitation" });
+  await record(tx, actorOf(person, arrival), { action: "member.joined", workspaceId, target });
 }
 
 async function applyRole(
@@ -166,14 +166,16 @@ async function applyRole(
     throw new OidcRefusal("oidc_quota");
   if (result.change === "last owner" || result.change === "too many owned")
     deps.log.warn({ workspaceId, personId: person.id, kept: result.change }, "the role claim changed no membership");
-  if ("memberId" in result) await record(tx, service, entryOf(result, workspaceId));
+  // The person joins; later changes are the provider's.
+  const actor = result.change === "added" ? actorOf(person, arrival) : service;
+  if ("memberId" in result) await record(tx, actor, entryOf(result, workspaceId));
 }
 
 const roleActions = { added: "member.joined", changed: "member.updated", removed: "member.removed" } as const;
 
 function entryOf({ change, memberId }: Extract<RoleChange, { memberId: string }>, workspaceId: string) {
   const target = { kind: "member" as const, id: memberId };
-  return { action: roleActions[change], workspaceId, target, fields: ["role"], reason: "oidc_claim" };
+  return { action: roleActions[change], workspaceId, target, fields: ["role"] };
 }
 
 function actorOf(person: Person, { address }: Arrival): Actor {

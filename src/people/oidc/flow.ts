@@ -160,7 +160,7 @@ export function createOidc(deps: OidcDeps) {
     await sql.begin(async (tx) => {
       if (!(await addIdentity(tx, { personId, identity: answered, nowMs: deps.nowMs() })))
         throw new OidcRefusal("oidc_linked_elsewhere", { personId });
-      await record(tx, actor, { action: "account.linked", target: { kind: "person", id: personId }, reason: "oidc" });
+      await record(tx, actor, { action: "account.linked", target: { kind: "person", id: personId } });
     });
     return next;
   }

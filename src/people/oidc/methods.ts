@@ -54,7 +54,6 @@ export function createMethods(deps: MethodDeps) {
         await record(tx, actor, {
           action: "account.unlinked",
           target: { kind: "person", id: personId },
-          reason: "oidc",
         });
       });
       return await list(sql, personId);
