@@ -30,6 +30,8 @@ test("only a clear yes verifies an address", () => {
   for (const yes of [true, "true", 1, "1"]) assert.equal(isVerified({ v: yes }, "v"), true, String(yes));
   for (const no of [false, "false", 0, "0", "yes", null, undefined, [true], {}, "TRUE"])
     assert.equal(isVerified({ v: no }, "v"), false, JSON.stringify(no));
+  assert.equal(isVerified({ xms_edov: 1, email_verified: false }, "xms_edov"), false, "the provider denies it");
+  assert.equal(isVerified({ xms_edov: 1 }, "xms_edov"), true);
 });
 
 test("a verified address counts only in the answer that contains it", () => {

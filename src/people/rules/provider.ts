@@ -51,9 +51,15 @@ export function claimAt(claims: Claims, path: string): unknown {
   return at;
 }
 
-/** Some providers write booleans as texts. Everything else, and a missing claim, is a no. */
+/** A provider that says `email_verified: false` is right, whatever another claim says. */
 export function isVerified(claims: Claims, claim: string): boolean {
-  return [true, "true", 1, "1"].includes(claimAt(claims, claim) as never);
+  const isDenied = claims.email_verified !== undefined && !isYes(claims.email_verified);
+  return !isDenied && isYes(claimAt(claims, claim));
+}
+
+/** Some providers write booleans as texts. Everything else, and a missing claim, is a no. */
+function isYes(value: unknown): boolean {
+  return [true, "true", 1, "1"].includes(value as never);
 }
 
 /** The claims of the ID token, completed by those of the UserInfo endpoint. Whether an address is verified counts only for the address that
