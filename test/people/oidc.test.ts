@@ -224,6 +224,21 @@ test("two tabs of a browser can sign in at the same time", async () => {
   assert.deepEqual([await comeBack(browser, first.back), await comeBack(browser, second.back)], ["/", "/"]);
 });
 
+test("concurrent first sign-ins of one person create one account", async () => {
+  provider.account = { sub: "gil-1", email: "gil@corp.example", email_verified: true };
+  const tabs = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const browser = openBrowser(program);
+      return { browser, ...(await visitProvider(browser, program)) };
+    }),
+  );
+  const locations = await Promise.all(tabs.map(({ browser, back }) => comeBack(browser, back)));
+  assert.deepEqual(new Set(locations), new Set(["/"]));
+  const rows = await database.sql`
+    select 1 from people p join people_accounts a on a.person_id = p.id where p.email = 'gil@corp.example'`;
+  assert.equal(rows.length, 1);
+});
+
 test("behind https the cookie is bound to this host, and a provider that is down is said in one sentence", async () => {
   const env = { ...provider.env, POSTHORN_PUBLIC_URL: "https://mail.corp.example" };
   const secure = await startProgram({ databaseUrl: database.url, env });

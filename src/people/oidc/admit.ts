@@ -81,6 +81,8 @@ async function decide(sql: Sql, arrival: Arrival): Promise<Decision> {
   if (!email || !isVerified(claims, provider.emailVerifiedClaim)) throw new OidcRefusal("oidc_email_not_verified");
   const found = await findByAddress(sql, email, arrival.issuer);
   if (found) {
+    // Another tab may have added the person between the two statements.
+    if (await findByIdentity(sql, arrival)) throw new Outrun();
     const personId = found.person.id;
     // An account that has not proved the address may belong to someone who took it before its owner came. And a second subject at the
     // same issuer may be the next holder of a mailbox.

@@ -43,10 +43,11 @@ export function createRefusals(deps: { sql: Sql; log: Log; metrics: Pick<Metrics
       const refusal = asRefusal(error);
       const { reason, personId } = refusal;
       deps.metrics.oidcSignIns.inc({ result: reason });
-      const details = { reason, provider, address, cause: causeOf(refusal) };
+      const isRecorded = reason !== "oidc_limit" && mayRecord(address);
+      const details = { reason, provider, cause: causeOf(refusal) };
       if (reason === "oidc_failed") deps.log.error({ err: error, ...details }, "a sign-in by a provider failed");
-      else deps.log.info(details, "a sign-in by a provider was refused");
-      if (reason === "oidc_limit" || !mayRecord(address)) return reason;
+      else deps.log[isRecorded ? "info" : "debug"](details, "a sign-in by a provider was refused");
+      if (!isRecorded) return reason;
       const actor = { kind: "stranger" as const, address, ...(personId && { personId }) };
       const target = personId === undefined ? {} : { target: { kind: "person" as const, id: personId } };
       await deps.sql
