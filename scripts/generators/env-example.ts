@@ -1,4 +1,5 @@
 // Writes deploy/.env.example from the settings table: every setting with its help and default.
+import { oidcSettings } from "../../src/app/oidc-settings.ts";
 import { settings } from "../../src/app/settings.ts";
 import { wrap } from "./text.ts";
 
@@ -56,5 +57,14 @@ export async function generate(): Promise<Map<string, string>> {
       const help = wrap(fixed ? `${setting.help} The compose files set it.` : setting.help, 116, "# ");
       return `\n${help}\n#${name}=${"value" in setting ? setting.value : ""}\n`;
     });
-  return new Map([[path, intro + blocks.join("")]]);
+  return new Map([[path, intro + blocks.join("") + providers()]]);
+}
+
+/** The settings of a provider, with the name EXAMPLE. */
+function providers(): string {
+  const blocks = Object.entries(oidcSettings).map(([end, setting]) => {
+    const help = wrap(setting.help, 116, "# ");
+    return `\n${help}\n#POSTHORN_OIDC_EXAMPLE_${end}=${"value" in setting ? setting.value : ""}\n`;
+  });
+  return `\n# ---- Settings of each provider in POSTHORN_OIDC; this one is POSTHORN_OIDC=example ----------------\n${blocks.join("")}`;
 }

@@ -52,6 +52,7 @@ import { createDomains, startDns, usesOwnDns } from "./assemble/domains.ts";
 import { createInboundReader, startInbound } from "./assemble/inbound.ts";
 import { startOps } from "./assemble/ops.ts";
 import { createPeopleParts, type FirstSignUp } from "./assemble/people.ts";
+import { findProviderWorkspaces } from "./assemble/providers.ts";
 import { createWebhooks } from "./assemble/webhooks.ts";
 import type { Config } from "./config.ts";
 import { type Ports, writePorts } from "./files.ts";
@@ -260,8 +261,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       config,
       sql,
       log,
-      clock,
       metrics,
+      providers: await findProviderWorkspaces(sql, config.providers),
+      clock,
       secrets: store.secrets,
       accept,
       quotas,

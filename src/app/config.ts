@@ -2,8 +2,10 @@
  * are reported together, each with its fix. */
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
+import type { ProviderSettings } from "../people/rules/provider.ts";
 import type { QuotaDefaults } from "../quotas/rules/limits.ts";
 import { InvalidSetting, quote, type Shape } from "./config-shapes.ts";
+import { isOidcSetting, readProviders } from "./oidc-settings.ts";
 import { type Role, roles, settings } from "./settings.ts";
 
 type Settings = typeof settings;
@@ -12,7 +14,7 @@ type Value<K extends keyof Settings> =
   | (Settings[K] extends { value: string } ? never : undefined);
 type Values = { [K in keyof Settings]: Value<K> };
 
-export type Config = ReturnType<typeof shapeConfig>;
+export type Config = ReturnType<typeof shapeConfig> & { providers: ProviderSettings[] };
 
 export class ConfigError extends Error {
   readonly problems: string[];
@@ -41,11 +43,13 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     }
   }
   for (const name of Object.keys(env)) {
-    if (name.startsWith("POSTHORN_") && !(name in settings) && !clientSettings.has(name)) {
+    if (name.startsWith("POSTHORN_") && !(name in settings) && !clientSettings.has(name) && !isOidcSetting(name)) {
       problems.push(`${name} is not a Posthorn setting${closest(name)}`);
     }
   }
-  const config = problems.length === 0 ? shapeConfig(values as Values, problems) : undefined;
+  const names = values.POSTHORN_OIDC as string[] | undefined;
+  const providers = names ? readProviders(env, names, problems) : [];
+  const config = problems.length === 0 ? { ...shapeConfig(values as Values, problems), providers } : undefined;
   if (!config || problems.length > 0) throw new ConfigError(problems);
   return config;
 }
@@ -76,6 +80,9 @@ function shapeConfig(values: Values, problems: string[]) {
   }
   if (values.POSTHORN_SECRET_PREVIOUS !== undefined && values.POSTHORN_SECRET === undefined)
     problems.push("POSTHORN_SECRET_PREVIOUS: set POSTHORN_SECRET too, or neither");
+  if (values.POSTHORN_PASSWORD_SIGN_IN === "off" && values.POSTHORN_OIDC.length === 0) {
+    problems.push("POSTHORN_PASSWORD_SIGN_IN: off needs a provider in POSTHORN_OIDC, or people could not sign in");
+  }
   // If the operator gave this port to another listener, the operations port moves to a free one.
   const used = [http, values.POSTHORN_SMTP, values.POSTHORN_DNS].some(({ port }) => port === defaultOpsPort);
   const ops = values.POSTHORN_OPS ?? { host: "127.0.0.1", port: used ? 0 : defaultOpsPort };
@@ -118,6 +125,7 @@ function shapeConfig(values: Values, problems: string[]) {
     region: values.POSTHORN_REGION,
     signup: values.POSTHORN_SIGNUP,
     requireSecondFactor: values.POSTHORN_REQUIRE_SECOND_FACTOR === "true",
+    passwordSignIn: values.POSTHORN_PASSWORD_SIGN_IN === "on",
     systemFrom: values.POSTHORN_SYSTEM_FROM,
     tls:
       values.POSTHORN_TLS_CERT && values.POSTHORN_TLS_KEY

@@ -2,6 +2,7 @@
  * scripts/generators/command-line.ts writes the texts to bin/command-line.json. */
 import { readFileSync } from "node:fs";
 import { type Command, type Option, settingFlags, table } from "./command.ts";
+import { oidcSettings } from "./oidc-settings.ts";
 
 export const version = (
   JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string }
@@ -79,7 +80,12 @@ ${table(rows)}`;
     setting.name,
     withDefault(setting),
   ]);
-  return `${text}\nSettings, as flags or in the environment:\n${table(flags)}`;
+  const providers = Object.entries(oidcSettings).map(([end, setting]) => [
+    `POSTHORN_OIDC_<NAME>_${end}`,
+    withDefault(setting),
+  ]);
+  return `${text}\nSettings, as flags or in the environment:\n${table(flags)}
+Settings of each provider that POSTHORN_OIDC names, in the environment:\n${table(providers)}`;
 }
 
 function withDefault({ help, value }: { help: string; value?: string }): string {

@@ -18,6 +18,7 @@ import {
   url,
   whole,
 } from "./config-shapes.ts";
+import { oidcNames } from "./oidc-settings.ts";
 import { quotaSettings } from "./quota-settings.ts";
 
 export const roles = ["api", "delivery", "inbound", "dns", "webhooks", "housekeeping"] as const;
@@ -153,6 +154,16 @@ export const settings = {
     shape: choice("true", "false"),
     value: "false",
     help: "Whether every person needs a second factor to use a workspace. Owners can require it for their workspace.",
+  },
+  POSTHORN_OIDC: {
+    shape: oidcNames,
+    value: "",
+    help: "Names of the OpenID Connect providers that people may sign in with; comma list. Each has settings of its own: POSTHORN_OIDC_<NAME>_ISSUER and others.",
+  },
+  POSTHORN_PASSWORD_SIGN_IN: {
+    shape: choice("on", "off"),
+    value: "on",
+    help: "off: people cannot sign in or sign up with a password, or set one. Needs a provider in POSTHORN_OIDC.",
   },
   POSTHORN_SYSTEM_FROM: {
     shape: sender,

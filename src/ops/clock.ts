@@ -33,3 +33,8 @@ export function createClock(monotonicMs: () => number = () => performance.now())
     },
   };
 }
+
+/** How far a time is ahead of this machine's clock, for libraries that read the machine's. */
+export function aheadOfMachineMs(nowMs: number): number {
+  return nowMs - Date.now();
+}

@@ -176,6 +176,12 @@ export function createMetrics() {
       help: "Event streams open on this node.",
       registers,
     }),
+    oidcSignIns: new Counter({
+      name: "posthorn_oidc_sign_ins_total",
+      help: "Answers of OpenID Connect providers, by result: ok, or the reason of the refusal.",
+      labelNames: ["result"],
+      registers,
+    }),
     httpInUse: new Gauge({
       name: "posthorn_http_in_use",
       help: "What requests to the API port use: connections, calls in progress, bytes of large request bodies and of large answers.",

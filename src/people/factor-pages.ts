@@ -1,16 +1,9 @@
 /** The endpoints under /auth for the second step of a sign-in, second factors, confirmations and sessions. pages.ts checks the requests and
  * serves them. */
 import { fromWireId, toWireId } from "../postgres/ids.ts";
+import type { Action, Reply } from "./endpoint.ts";
 import type { People, SignedIn, Visitor } from "./people.ts";
 import type { Passkey } from "./store/passkeys.ts";
-
-export type Reply = { status?: number; body: object; cookies?: readonly string[] };
-/** `text` returns "" for a field that is missing or not a string: each action checks the fields that it needs. */
-export type Action = (
-  text: (field: string) => string,
-  visitor: Visitor,
-  fields: Readonly<Record<string, unknown>>,
-) => Promise<Reply>;
 
 /** Answers of GET requests. They come without a body and change nothing. */
 export function factorReads(people: People): Record<string, (visitor: Visitor) => Promise<Reply>> {

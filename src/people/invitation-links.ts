@@ -6,7 +6,12 @@ import type { SignUpMode } from "./access.ts";
 import { shownToken } from "./links.ts";
 
 /** `token` is the one that is stored. */
-export type FoundInvitation = Invitation & { token: string; mayCreateAccount: boolean };
+export type FoundInvitation = Invitation & {
+  token: string;
+  mayCreateAccount: boolean;
+  /** Only a mail to the address contained this link. */
+  provesAddress: boolean;
+};
 
 /**
  * With open sign-up the inviter may be a stranger, who sees a link, too. That link works only for a signed-in person: otherwise the
@@ -14,9 +19,10 @@ export type FoundInvitation = Invitation & { token: string; mayCreateAccount: bo
  */
 export async function findInvitation(sql: Sql, token: string, mode: SignUpMode): Promise<FoundInvitation | undefined> {
   const fromMail = await findInvite(sql, shownToken(token));
-  if (fromMail) return { ...fromMail, token: shownToken(token), mayCreateAccount: true };
+  if (fromMail)
+    return { ...fromMail, token: shownToken(token), mayCreateAccount: true, provesAddress: fromMail.isMailed };
   const shown = await findInvite(sql, token);
-  return shown && { ...shown, token, mayCreateAccount: mode !== "open" };
+  return shown && { ...shown, token, mayCreateAccount: mode !== "open", provesAddress: false };
 }
 
 /** The same for addresses with and without an account. */

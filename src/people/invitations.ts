@@ -57,6 +57,8 @@ export function createInvitations(deps: InvitationDeps): Invitations {
         role,
         token: shown,
         forMs: linkLifetimeMs.invitation,
+        // Only the mail contains the token: the inviter sees another one.
+        isMailed: result === "sent" && shown !== token,
       };
       const add = async (tx: Sql) => {
         const invited = await invite(tx, invitation);

@@ -12,7 +12,8 @@ import type { Request, Response } from "../http/server.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { toWireId } from "../postgres/ids.ts";
-import { type Action, factorActions, factorReads, type Reply, sessionOnWire } from "./factor-pages.ts";
+import type { Action, Redirect, Reply } from "./endpoint.ts";
+import { factorActions, factorReads, sessionOnWire } from "./factor-pages.ts";
 import { createClientLimit } from "./limits.ts";
 import { passwordLength } from "./password.ts";
 import type { People, Visitor } from "./people.ts";
@@ -23,6 +24,12 @@ export type PeoplePagesDeps = {
   log: Log;
   publicUrl: string | undefined;
   trustedProxies: readonly string[];
+  passwordSignIn: boolean;
+  /** Shown on the sign-in page. */
+  providers: readonly { name: string; label: string }[];
+  /** Endpoints of other files. */
+  actions: Record<string, Action>;
+  redirects: Record<string, Redirect>;
 };
 
 /** Requests of one client to all endpoints: every one of them queries the database before the caller is known. */
@@ -67,6 +74,7 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
       const workspace = await people.acceptInvitation(text("token"), visitor);
       return { body: { workspace: { ...workspace, id: toWireId("workspace", workspace.id) } } };
     },
+    ...deps.actions,
   };
 
   const visitorOf = (request: Request): Visitor => ({
@@ -85,7 +93,14 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
 
   const state = async (request: Request): Promise<Reply> => {
     const { value, cookies } = await people.state(visitorOf(request));
-    return { body: stateOnWire(value), cookies };
+    const { passwordSignIn } = deps;
+    const providers = deps.providers.map(({ name, label }) => ({ name, label }));
+    return { body: { ...stateOnWire(value), passwordSignIn, providers }, cookies };
+  };
+
+  const redirect = async (request: Request, to: Redirect): Promise<Reply> => {
+    const next = await to(/\?.*/.exec(request.url ?? "")?.[0] ?? "", visitorOf(request));
+    return { ...next, status: 303, body: {} };
   };
 
   const page = (method: "GET" | "POST", answer: (request: Request) => Promise<Reply>): Page => {
@@ -116,6 +131,9 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
     ...Object.entries(actions).map(
       ([name, action]) => [`/auth/${name}`, page("POST", (request) => act(request, action))] as const,
     ),
+    ...Object.entries(deps.redirects).map(
+      ([name, to]) => [`/auth/${name}`, page("GET", (request) => redirect(request, to))] as const,
+    ),
   ]);
 }
 
@@ -134,7 +152,11 @@ function stateOnWire(state: Awaited<ReturnType<People["state"]>>["value"]) {
   return {
     ...(state.who ? sessionOnWire(state.who) : { person: null, workspaces: [] }),
     mayCreateWorkspace: state.mayCreateWorkspace,
-    signUp: { by: state.by === "no mail" ? "closed" : state.by, first: state.first, message: signUpHelp[state.by] },
+    signUp: {
+      by: state.by === "no mail" || state.by === "provider" ? "closed" : state.by,
+      first: state.first,
+      message: signUpHelp[state.by],
+    },
     passwordReset: state.passwordReset,
     secondFactor: state.secondFactor ?? null,
     passkeyOrigin: state.passkeyOrigin,
@@ -142,11 +164,12 @@ function stateOnWire(state: Awaited<ReturnType<People["state"]>>["value"]) {
   };
 }
 
-function reply(response: Response, { status = 200, body, cookies = [] }: Reply): void {
+function reply(response: Response, { status = 200, body, cookies = [], location }: Reply): void {
   if (response.headersSent || response.destroyed) return;
   const text = `${JSON.stringify(body)}\n`;
   response.statusCode = status;
   if (cookies.length > 0) response.setHeader("set-cookie", [...cookies]);
+  if (location !== undefined) response.setHeader("location", location);
   response.setHeader("content-type", "application/json");
   response.setHeader("content-length", Buffer.byteLength(text));
   response.end(text);

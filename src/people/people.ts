@@ -36,6 +36,7 @@ import {
 } from "./sign-in.ts";
 import { createSignUp, invalidLink, type SignUpInput } from "./sign-up.ts";
 import { findFactors, hasFactor } from "./store/factors.ts";
+import { proveAddress } from "./store/identities.ts";
 import { endSession, findSessions, type LiveSession, type Proof, renewSession, sessionMs } from "./store/sessions.ts";
 import { findLink, findPassword, findPerson, hasPeople, type Person, replacePassword, resetPassword } from "./store.ts";
 
@@ -47,6 +48,8 @@ export type PeopleDeps = {
   log: Log;
   secrets: Secrets;
   mode: SignUpMode;
+  /** POSTHORN_PASSWORD_SIGN_IN. */
+  passwordSignIn: boolean;
   mail: AccountMail;
   access: Access;
   mostOwned: MostOwned;
@@ -99,6 +102,10 @@ export function createPeople(deps: PeopleDeps) {
   const confirmation = createConfirm({ sql, codes, passkeys, refusals, isPasswordOf });
   const factors = createFactors({ ...deps, passkeys, refusals, requireRecent: confirmation.requireRecent });
 
+  function requirePasswords(): void {
+    if (!deps.passwordSignIn) throw passwordsOff();
+  }
+
   const hash = (password: string, { address }: Visitor) => hashTurns.run(address, () => hashPassword(password));
 
   /** The live session of a Cookie header, with the person's role in a workspace. */
@@ -113,6 +120,13 @@ export function createPeople(deps: PeopleDeps) {
     const live = await session(visitor.cookie);
     if (!live) throw signedOut();
     if (!(await deps.access.maySignIn({ id: live.personId, email: live.email }))) throw notAMember();
+    return live;
+  }
+
+  /** For changes of the ways to sign in. */
+  async function requireRecentSession(visitor: Visitor): Promise<LiveSession> {
+    const live = await requireSession(visitor);
+    confirmation.requireRecent(live, await findFactors(sql, live.personId));
     return live;
   }
 
@@ -158,6 +172,7 @@ export function createPeople(deps: PeopleDeps) {
     cookieName,
     session,
     requireSession,
+    requireRecentSession,
     signInSteps,
     confirmation,
     factors,
@@ -185,6 +200,7 @@ export function createPeople(deps: PeopleDeps) {
     async link(token: string) {
       if (!looksLikeToken(token)) throw invalidLink();
       if (isFirstToken(deps.secrets, token)) {
+        requirePasswords();
         if (deps.mode === "closed" || (await hasPeople(sql))) throw invalidLink();
         return { kind: "first" as const };
       }
@@ -197,12 +213,14 @@ export function createPeople(deps: PeopleDeps) {
         return { kind: "invitation" as const, email, role, workspace, hasAccount, mayCreateAccount };
       }
       const found = await findLink(sql, token);
+      if (found) requirePasswords();
       if (!found || (found.kind === "sign_up" && deps.mode !== "open")) throw invalidLink();
       return found;
     },
 
     /** Signs the person in at once; undefined when a link was sent by mail instead. */
     async signUp(input: SignUpInput, visitor: Visitor): Promise<Answer<SignedIn> | undefined> {
+      requirePasswords();
       const person = await signUps.signUp(input, visitor);
       return person && (await openSession(person, byPassword, visitor));
     },
@@ -211,6 +229,7 @@ export function createPeople(deps: PeopleDeps) {
       input: { email: string; password: string },
       visitor: Visitor,
     ): Promise<Answer<SignedIn | SecondFactorNeeded>> {
+      requirePasswords();
       const email = readEmail(input.email);
       const attempt = { email: email ?? input.email.slice(0, 254).toLowerCase(), address: visitor.address };
       guard.check(attempt, performance.now());
@@ -243,6 +262,7 @@ export function createPeople(deps: PeopleDeps) {
       input: { currentPassword: string; newPassword: string },
       visitor: Visitor,
     ): Promise<Answer<SignedIn>> {
+      requirePasswords();
       const live = await requireSession(visitor);
       await requireGoodPassword(input.newPassword, live.email);
       // Otherwise the password alone would give this session a recent proof.
@@ -263,9 +283,13 @@ export function createPeople(deps: PeopleDeps) {
       return { value: await signedIn(person, proof.hasSecondFactor), cookies };
     },
 
-    requestReset: (email: string, visitor: Visitor) => resets.request(email, visitor.address),
+    async requestReset(email: string, visitor: Visitor): Promise<string> {
+      requirePasswords();
+      return await resets.request(email, visitor.address);
+    },
 
     async resetPassword(input: { token: string; newPassword: string }, visitor: Visitor): Promise<void> {
+      requirePasswords();
       const link = looksLikeToken(input.token) ? await findLink(sql, input.token) : undefined;
       if (link?.kind !== "reset") throw invalidLink();
       await requireGoodPassword(input.newPassword, link.email);
@@ -291,6 +315,7 @@ export function createPeople(deps: PeopleDeps) {
       const person = { id: live.personId, email: live.email };
       const join = { token: invitation.token, person, most: deps.mostOwned };
       const joined = await sql.begin(async (tx) => {
+        if (invitation.provesAddress) await proveAddress(tx, person.id);
         const member = await joinByInvite(tx, join);
         const target = { kind: "person", id: person.id } as const;
         const change = { action: "member.joined", workspaceId: member?.workspaceId, target } as const;
@@ -314,6 +339,13 @@ async function requireGoodPassword(newPassword: string, email: string): Promise<
 
 export function signedOut(): Problem {
   return new Problem("unauthenticated", "You are not signed in, or your session has ended. Sign in again.");
+}
+
+export function passwordsOff(): Problem {
+  return new Problem(
+    "failed_precondition",
+    "Passwords are turned off on this server. Sign in with one of the providers on the sign-in page.",
+  );
 }
 
 /** Empty, or longer than any password can be: not worth hashing. */

@@ -16,7 +16,7 @@ export function createResets(deps: ResetDeps) {
 
   async function send(email: string): Promise<void> {
     if (!(await findPerson(deps.sql, email))) return;
-    await deps.mail.send(email, resetMail(await makeResetLink(deps.sql, email, deps.base())));
+    await deps.mail.send(email, resetMail(await makeResetLink(deps.sql, email, { base: deps.base(), byMail: true })));
   }
 
   return {
@@ -36,8 +36,12 @@ export function createResets(deps: ResetDeps) {
 }
 
 /** Also called by the command line, which prints the link instead of sending it. */
-export async function makeResetLink(sql: Sql, email: string, base: string): Promise<string> {
+export async function makeResetLink(
+  sql: Sql,
+  email: string,
+  { base, byMail }: { base: string; byMail: boolean },
+): Promise<string> {
   const token = makeToken();
-  await addLink(sql, { token, kind: "reset", email, forMs: linkLifetimeMs.reset });
+  await addLink(sql, { token, kind: "reset", email, forMs: linkLifetimeMs.reset, byMail });
   return linkTo(base, "reset", token);
 }

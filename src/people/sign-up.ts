@@ -24,8 +24,9 @@ import {
   type Person,
 } from "./store.ts";
 
-/** How a person without a link can sign up now. `no mail`: sign-up is open, but no address can be confirmed. */
-export type SignUpBy = "mail" | "link" | "closed" | "no mail";
+/** How a person without a link can sign up now. `no mail`: sign-up is open, but no address can be confirmed. `provider`: passwords are
+ * turned off. */
+export type SignUpBy = "mail" | "link" | "closed" | "no mail" | "provider";
 
 export type SignUpInput = { email: string; name: string; password: string; token: string };
 
@@ -33,6 +34,7 @@ export type SignUpDeps = {
   sql: Sql;
   secrets: Pick<Secrets, "isMac">;
   mode: SignUpMode;
+  passwordSignIn: boolean;
   mail: AccountMail;
   hashTurns: HashTurns;
   mostOwned: MostOwned;
@@ -47,6 +49,7 @@ export function createSignUp(deps: SignUpDeps) {
   const byClient = createClientLimit({ burst: 50, periodMs: 20_000 });
 
   async function signUpOptions(): Promise<{ by: SignUpBy; first: boolean }> {
+    if (!deps.passwordSignIn) return { by: "provider", first: false };
     const first = !(await hasPeople(sql));
     if (mode === "closed") return { by: "closed", first };
     // On loopback too: every user of the machine and every page in its browsers can reach loopback.
@@ -139,7 +142,7 @@ export function createSignUp(deps: SignUpDeps) {
   async function sendSignUpMail(email: string): Promise<void> {
     if (await findPerson(sql, email)) return await deps.mail.send(email, accountExistsMail(deps.base()));
     const token = makeToken();
-    await addLink(sql, { token, kind: "sign_up", email, forMs: linkLifetimeMs.sign_up });
+    await addLink(sql, { token, kind: "sign_up", email, forMs: linkLifetimeMs.sign_up, byMail: true });
     await deps.mail.send(email, signUpMail(linkTo(deps.base(), "sign_up", token)));
   }
 
@@ -171,6 +174,8 @@ export const signUpHelp: Record<SignUpBy, string> = {
   mail: "Sign up with your address. You get a link by mail to continue.",
   link: "The first person signs up with a one-time link. It is in the file first-sign-up in the server's data directory, and posthorn people first-link prints it. Open it in this browser.",
   closed: "Sign-up is closed. Ask an owner of a workspace for an invitation.",
+  provider:
+    "Passwords are turned off on this server. Sign in with one of its providers, or open the link of an invitation.",
   "no mail":
     "Sign-up is closed, because this server cannot send mail and so cannot confirm addresses. Its operator sets POSTHORN_SYSTEM_FROM to a sender whose domain can send; posthorn doctor says what is missing.",
 };

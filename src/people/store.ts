@@ -5,7 +5,14 @@ import type { Sql } from "../postgres/pool.ts";
 import { addFirstOwner, firstWorkspace, joinByInvite, type MostOwned, onlyOneNode } from "../workspaces/store.ts";
 
 export type Person = { id: string; email: string; name: string };
-export type NewPerson = { email: string; name: string; passwordHash: string; nowMs: number };
+export type NewPerson = {
+  email: string;
+  name: string;
+  passwordHash: string;
+  nowMs: number;
+  /** By a link that only a mail to the address contained (docs/decisions/0040-single-sign-on.md). */
+  provesAddress?: boolean;
+};
 
 export async function hasPeople(sql: Sql): Promise<boolean> {
   return (await sql`select 1 from people limit 1`).length > 0;
@@ -64,7 +71,7 @@ export async function addPersonByLink(
   return await withRollback(sql, async (tx) => {
     const email = await takeLink(tx, "sign_up", token);
     if (email === undefined) throw new Rollback("no link" as const);
-    const added = await addPerson(tx, { ...person, email });
+    const added = await addPerson(tx, { ...person, email, provesAddress: true });
     if (!added) throw new Rollback("has account" as const);
     return added;
   });
@@ -74,10 +81,11 @@ export async function addPersonByLink(
 export async function addPersonByInvite(
   sql: Sql,
   person: Omit<NewPerson, "email">,
-  invite: { token: string; email: string; most: MostOwned },
+  invite: { token: string; email: string; provesAddress?: boolean; most: MostOwned },
 ): Promise<Person | "no link" | "has account"> {
   return await withRollback(sql, async (tx) => {
-    const added = await addPerson(tx, { ...person, email: invite.email });
+    const { email, provesAddress = false } = invite;
+    const added = await addPerson(tx, { ...person, email, provesAddress });
     if (!added) throw new Rollback("has account" as const);
     const { token, most } = invite;
     if (!(await joinByInvite(tx, { token, person: added, most }))) throw new Rollback("no link" as const);
@@ -110,8 +118,8 @@ export async function addPerson(sql: Sql, person: NewPerson): Promise<Person | u
   const id = makeUuid(person.nowMs);
   const [row] = await sql<Person[]>`
     with added as (
-      insert into people (id, email, name) values (${id}, ${person.email}, ${person.name}) on conflict (email) do nothing
-      returning id, email, name
+      insert into people (id, email, name, email_verified) values (${id}, ${person.email}, ${person.name}, ${person.provesAddress ?? false})
+      on conflict (email) do nothing returning id, email, name
     ), account as (
       insert into people_accounts (id, person_id, provider_id, account_id, password)
       select ${makeUuid(person.nowMs)}::uuid, id, 'credential', id::text, ${person.passwordHash} from added
@@ -128,18 +136,22 @@ export async function findPassword(sql: Sql, email: string): Promise<{ person: P
   return row && { person: { id: row.id, email: row.email, name: row.name }, hash: row.hash };
 }
 
-/** Consumes the link, sets the password and ends every session, so that a person who knew the old password is signed out. */
+/** Consumes the link, sets the password and ends every session, so that a person who knew the old password is signed out. A person who
+ * came by a provider gets a password by it. */
 export async function resetPassword(
   sql: Sql,
   input: { token: string; passwordHash: string },
 ): Promise<Person | undefined> {
   return await sql.begin(async (tx) => {
-    const email = await takeLink(tx, "reset", input.token);
-    if (email === undefined) return undefined;
+    const link = await takeMailedLink(tx, "reset", input.token);
+    if (link === undefined) return undefined;
+    const { email, byMail } = link;
     const [person] = await tx<Person[]>`
       with person as (select id, email, name from people where email = ${email}),
-      changed as (update people_accounts a set password = ${input.passwordHash}, updated_at = now() from person p
-        where a.person_id = p.id and a.provider_id = 'credential'),
+      changed as (insert into people_accounts (id, person_id, provider_id, account_id, password)
+        select gen_random_uuid(), id, 'credential', id::text, ${input.passwordHash} from person
+        on conflict (provider_id, account_id) do update set password = excluded.password, updated_at = now()),
+      proved as (update people set email_verified = true, updated_at = now() where email = ${email} and ${byMail} and not email_verified),
       ended as (delete from people_sessions s using person p where s.person_id = p.id),
       waiting as (delete from people_sign_ins s using person p where s.person_id = p.id),
       dropped as (delete from people_links l where l.email = ${email} and l.kind = 'reset')
@@ -171,6 +183,7 @@ export async function deleteExpired(sql: Sql): Promise<void> {
   await sql`with old as (delete from people_sessions where ${ended}),
       sign_ins as (delete from people_sign_ins where service_expires_at < (select service_time())),
       challenges as (delete from people_used_challenges where service_expires_at < (select service_time())),
+      flows as (delete from oidc_flows where ${ended}),
       counted as (delete from account_mail where counted_at < (select service_time()) - interval '1 day')
     delete from people_links where ${ended}`;
 }
@@ -178,12 +191,13 @@ export async function deleteExpired(sql: Sql): Promise<void> {
 /** Links to sign up or to set a new password. Each works once and for a limited time; only its hash is stored. */
 export type LinkKind = "sign_up" | "reset";
 
+/** `byMail`: only a mail to the address contains the link. */
 export async function addLink(
   sql: Sql,
-  link: { token: string; kind: LinkKind; email: string; forMs: number },
+  link: { token: string; kind: LinkKind; email: string; forMs: number; byMail?: boolean },
 ): Promise<void> {
-  await sql.write`insert into people_links (token_hash, kind, email, expires_at, service_expires_at)
-    select ${hashToken(link.token)}, ${link.kind}, ${link.email}, wall_time() + length, service_time() + length
+  await sql.write`insert into people_links (token_hash, kind, email, expires_at, service_expires_at, by_mail)
+    select ${hashToken(link.token)}, ${link.kind}, ${link.email}, wall_time() + length, service_time() + length, ${link.byMail ?? false}
     from (select ${`${link.forMs} milliseconds`}::interval as length) l`;
 }
 
@@ -196,7 +210,16 @@ export async function findLink(sql: Sql, token: string): Promise<{ kind: LinkKin
 
 /** Deletes the link and returns the address that it was sent to. Only the first of two concurrent calls gets the address. */
 export async function takeLink(sql: Sql, kind: LinkKind, token: string): Promise<string | undefined> {
-  const [row] = await sql.write<{ email: string }[]>`
-    delete from people_links s where token_hash = ${hashToken(token)} and kind = ${kind} and ${isLive(sql)} returning email`;
-  return row?.email;
+  return (await takeMailedLink(sql, kind, token))?.email;
+}
+
+async function takeMailedLink(
+  sql: Sql,
+  kind: LinkKind,
+  token: string,
+): Promise<{ email: string; byMail: boolean } | undefined> {
+  const [row] = await sql.write<{ email: string; byMail: boolean }[]>`
+    delete from people_links s where token_hash = ${hashToken(token)} and kind = ${kind} and ${isLive(sql)}
+    returning email, by_mail as "byMail"`;
+  return row;
 }

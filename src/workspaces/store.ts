@@ -93,7 +93,7 @@ async function lockOwner(sql: Sql, personId: string) {
 }
 
 /** Whether the person may own one more workspace, which exists already. The number: the limit that they have reached. */
-async function reachedByOwning(
+export async function reachedByOwning(
   sql: Sql,
   { personId, isNew, most }: { personId: string; isNew: boolean; most: MostOwned },
 ): Promise<number | undefined> {
@@ -122,15 +122,26 @@ export async function isMemberOrInvited(sql: Sql, workspaceId: string, email: st
 /** Creates an invitation or renews an open one. Undefined when the person is already a member. */
 export async function invite(
   sql: Sql,
-  invitation: { workspaceId: string; id: string; email: string; role: Role; token: string; forMs: number },
+  invitation: {
+    workspaceId: string;
+    id: string;
+    email: string;
+    role: Role;
+    token: string;
+    forMs: number;
+    /** Only a mail to the address contains the link that may create an account. */
+    isMailed?: boolean;
+  },
 ): Promise<MemberRow | undefined> {
   const length = sql`${`${invitation.forMs} milliseconds`}::interval`;
+  const hash = hashToken(invitation.token);
   const [row] = await sql.write<MemberRow[]>`
-    insert into members as m (workspace_id, id, email, role, invite_hash, invite_expires_at, invite_service_expires_at, invited_at)
-    values (${invitation.workspaceId}, ${invitation.id}, ${invitation.email}, ${invitation.role}, ${hashToken(invitation.token)},
-      wall_time() + ${length}, service_time() + ${length}, now())
+    insert into members as m (workspace_id, id, email, role, invite_hash, mailed_invite_hash, invite_expires_at,
+      invite_service_expires_at, invited_at)
+    values (${invitation.workspaceId}, ${invitation.id}, ${invitation.email}, ${invitation.role}, ${hash},
+      ${invitation.isMailed ? hash : null}, wall_time() + ${length}, service_time() + ${length}, now())
     on conflict (workspace_id, email) do update set role = excluded.role, invite_hash = excluded.invite_hash,
-      invite_expires_at = excluded.invite_expires_at,
+      mailed_invite_hash = excluded.mailed_invite_hash, invite_expires_at = excluded.invite_expires_at,
       invite_service_expires_at = excluded.invite_service_expires_at, invited_at = excluded.invited_at where m.person_id is null
     returning m.id, m.email, null as name, m.role, m.invited_at as "invitedAt", m.joined_at as "joinedAt"`;
   return row;
@@ -149,7 +160,14 @@ export type Invitations = {
 /** `message` says whether the link was sent by mail, for the person who invites. */
 export type Invited = { member: MemberRow; url: string; message: string };
 
-export type Invitation = { workspaceId: string; workspaceName: string; email: string; role: Role };
+export type Invitation = {
+  workspaceId: string;
+  workspaceName: string;
+  email: string;
+  role: Role;
+  /** Only a mail to the address contains the link that may create an account. */
+  isMailed: boolean;
+};
 
 /** An invitation ends by wall time or by service time, whichever comes first. */
 function isOpen(sql: Sql) {
@@ -158,10 +176,15 @@ function isOpen(sql: Sql) {
 
 /** Index members_invite_hash_key. */
 export async function findInvite(sql: Sql, token: string): Promise<Invitation | undefined> {
+  return await findInviteByHash(sql, hashToken(token));
+}
+
+/** A sign-in at a provider remembers the hash of the invitation's token. */
+export async function findInviteByHash(sql: Sql, hash: string): Promise<Invitation | undefined> {
   const [row] = await sql<Invitation[]>`
-    select m.workspace_id as "workspaceId", w.name as "workspaceName", m.email, m.role
-    from members m join workspaces w on w.id = m.workspace_id
-    where m.invite_hash = ${hashToken(token)} and ${isOpen(sql)}`;
+    select m.workspace_id as "workspaceId", w.name as "workspaceName", m.email, m.role,
+      m.mailed_invite_hash is not distinct from m.invite_hash as "isMailed"
+    from members m join workspaces w on w.id = m.workspace_id where m.invite_hash = ${hash} and ${isOpen(sql)}`;
   return row;
 }
 
@@ -169,16 +192,23 @@ export async function findInvite(sql: Sql, token: string): Promise<Invitation | 
  * invitation stays open. Needs a transaction. */
 export async function joinByInvite(
   sql: Sql,
-  { token, person, most }: { token: string; person: { id: string; email: string }; most: MostOwned },
+  { token, ...join }: { token: string; person: { id: string; email: string }; most: MostOwned },
+): Promise<{ workspaceId: string; role: Role } | undefined> {
+  return await joinByInviteHash(sql, { ...join, hash: hashToken(token) });
+}
+
+export async function joinByInviteHash(
+  sql: Sql,
+  { hash, person, most }: { hash: string; person: { id: string; email: string }; most: MostOwned },
 ): Promise<{ workspaceId: string; role: Role } | undefined> {
   // Locks the workspace's row before the person's, as changeRole does, which could make the invitation one for an owner meanwhile.
   const [workspace] = await sql<{ isNew: boolean }[]>`
     select w.from_sign_up as "isNew" from workspaces w
-    where w.id = (select workspace_id from members where invite_hash = ${hashToken(token)}) for no key update`;
+    where w.id = (select workspace_id from members where invite_hash = ${hash}) for no key update`;
   if (!workspace) return undefined;
   const [row] = await sql<{ workspaceId: string; role: Role }[]>`
     select workspace_id as "workspaceId", role from members m
-    where invite_hash = ${hashToken(token)} and ${isOpen(sql)} and email = ${person.email}`;
+    where invite_hash = ${hash} and ${isOpen(sql)} and email = ${person.email}`;
   if (!row) return undefined;
   const limit =
     row.role === "owner"
@@ -187,7 +217,7 @@ export async function joinByInvite(
   if (limit !== undefined) throw tooManyOwned(limit, "join");
   const [joined] = await sql<{ workspaceId: string; role: Role }[]>`
     update members m set person_id = ${person.id}, joined_at = now(), invite_hash = null, invite_expires_at = null
-    where invite_hash = ${hashToken(token)} and ${isOpen(sql)} and email = ${person.email}
+    where invite_hash = ${hash} and ${isOpen(sql)} and email = ${person.email}
     returning workspace_id as "workspaceId", role`;
   return joined;
 }

@@ -7,6 +7,7 @@ import { targets } from "../../scripts/fuzz/targets.ts";
 import { allCommands } from "../../src/app/cli.ts";
 import { settingFlags } from "../../src/app/command.ts";
 import { completion } from "../../src/app/help.ts";
+import { oidcSettings } from "../../src/app/oidc-settings.ts";
 import { settings } from "../../src/app/settings.ts";
 import { allFaults } from "../faults/all.ts";
 import { codeOf, pages, root } from "../harness/pages.ts";
@@ -101,12 +102,18 @@ test("every test, bench, fault and fuzz target in the docs exists", () => {
 /** Read by clients and by examples in the docs, but not by the server. */
 const ofClients = new Set(["POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_WEBHOOK_SECRET"]);
 
+/** POSTHORN_OIDC_GOOGLE_ISSUER: the name of a provider, then that of a setting. */
+function isOfProvider(name: string): boolean {
+  const [, end] = /^POSTHORN_OIDC_[A-Z0-9]+_(\w+)$/.exec(name) ?? [];
+  return end !== undefined && end in oidcSettings;
+}
+
 test("every setting in the docs and in the deployment files exists", () => {
   const files = ["Dockerfile", "compose.yaml", "deploy/posthorn.service"];
   const texts = files.map((path) => ({ path, snippet: readFileSync(join(root, path), "utf8") }));
   for (const { path, snippet } of [...code, ...texts]) {
     for (const [name] of snippet.matchAll(/\bPOSTHORN_[A-Z_]*[A-Z]\b/g))
-      assert.ok(name in settings || ofClients.has(name), `${path}: ${name}`);
+      assert.ok(name in settings || ofClients.has(name) || isOfProvider(name), `${path}: ${name}`);
   }
 });
 

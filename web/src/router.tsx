@@ -107,6 +107,11 @@ const signUp = createRoute({
   path: "/sign-up",
   component: lazyRouteComponent(() => import("./people/sign-up-page.tsx"), "SignUpPage"),
 });
+const signIn = createRoute({
+  getParentRoute,
+  path: "/sign-in",
+  component: lazyRouteComponent(() => import("./people/sign-in-page.tsx"), "SignInPage"),
+});
 const forgotPassword = createRoute({
   getParentRoute,
   path: "/forgot-password",
@@ -127,7 +132,7 @@ export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, emails, email, send, events, inbounds, inbound, queue, suppressions],
     ...[domains, domain, webhooks, webhook, keys, workspace, audit, account],
-    ...[signUp, forgotPassword, resetPassword, invitation],
+    ...[signIn, signUp, forgotPassword, resetPassword, invitation],
   ]),
   defaultErrorComponent: PageError,
   defaultPreload: "intent",

@@ -12,9 +12,16 @@ import { createAccess } from "../../people/access.ts";
 import { createAccountMail } from "../../people/account-mail.ts";
 import { createInvitations } from "../../people/invitations.ts";
 import { firstToken, linkTo } from "../../people/links.ts";
+import { createOidc } from "../../people/oidc/flow.ts";
+import { createMethods } from "../../people/oidc/methods.ts";
+import { oidcActions, oidcRedirects } from "../../people/oidc/pages.ts";
+import { createRefusals } from "../../people/oidc/refusals.ts";
 import { peoplePages } from "../../people/pages.ts";
 import { createPeople } from "../../people/people.ts";
+import { oidcReasons } from "../../people/rules/oidc-refusal.ts";
+import type { Provider } from "../../people/rules/provider.ts";
 import { createSessionCallers } from "../../people/session-caller.ts";
+import { countPasswordOnly } from "../../people/store/identities.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import type { Secrets } from "../../postgres/sealing.ts";
 import type { Quotas } from "../../quotas/quotas.ts";
@@ -40,11 +47,13 @@ type PeopleWiring = {
   config: Config;
   sql: Sql;
   log: Log;
-  clock: Clock;
   metrics: Metrics;
+  clock: Clock;
   secrets: Secrets;
   accept: Accept;
   quotas: Quotas;
+  /** The providers of single sign-on, whose workspaces exist. */
+  providers: readonly Provider[];
   workspaceId: string;
   /** A domain of the first workspace that can send in capture mode. */
   exampleDomain: string | undefined;
@@ -68,6 +77,7 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     log,
     secrets,
     mode: config.signup,
+    passwordSignIn: config.passwordSignIn,
     mail,
     access,
     mostOwned,
@@ -79,27 +89,65 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     countRefusal: (reason) => wiring.metrics.signInRefusals.inc({ reason }),
     onPerson: removeLink,
   });
-  const { quotas } = wiring;
+  const { quotas, providers, metrics } = wiring;
+  const { passwordSignIn } = config;
+  const { requireSession, requireRecentSession } = people;
+  // rate() sees the first refusal only as an increase from 0.
+  for (const result of ["ok", ...oidcReasons]) metrics.oidcSignIns.inc({ result }, 0);
+  const oidc = createOidc({
+    sql,
+    log,
+    access,
+    quotas,
+    mostOwned,
+    nowMs: clock.nowMs,
+    onPerson: removeLink,
+    providers,
+    mode: config.signup,
+    secure,
+    base,
+    refusals: createRefusals({ sql, log, metrics }),
+    async begin(person, proof, visitor) {
+      const { value, cookies } = await people.signInSteps.begin(person, proof, visitor);
+      return { cookies, needsSecondFactor: "secondFactor" in value };
+    },
+    requireRecentSession,
+  });
+  const methods = createMethods({ sql, providers, passwordSignIn, requireSession, requireRecentSession });
   const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mode: config.signup, mail, quotas });
   const signUpIsOpen = config.signup === "open";
   /** Writes the file again when the secret was replaced. */
   async function writeLink(): Promise<FirstSignUp | undefined> {
-    if (config.signup === "closed" || (await people.hasPeople())) return void (await removeLink());
+    if (config.signup === "closed" || !passwordSignIn || (await people.hasPeople())) return void (await removeLink());
     const link = linkTo(base(), "first", firstToken(secrets));
     await writePrivate(linkFile, `${link}\n`);
     return { link, file: linkFile };
   }
+  const warnOfPasswordOnly = async () => {
+    const count = await countPasswordOnly(sql);
+    if (count > 0) log.warn({ people: count }, "passwords are turned off, but these people have linked no provider");
+  };
   return {
     mail: system,
     service: createWorkspaceService({ sql, clock, invitations, quotas, signUpIsOpen, mostOwned }),
     sessions: createSessionCallers({ people, access, publicUrl, requireSecondFactor }),
-    pages: peoplePages({ people, log, publicUrl, trustedProxies }),
+    pages: peoplePages({
+      people,
+      log,
+      publicUrl,
+      trustedProxies,
+      passwordSignIn,
+      providers,
+      actions: oidcActions(oidc, methods),
+      redirects: oidcRedirects(oidc),
+    }),
     async onListening(httpPort) {
       port = httpPort;
       if (config.signup === "open") {
         const problem = await system.problem();
         if (problem) log.warn(`POSTHORN_SIGNUP is open, but sign-up stays closed: ${problem}`);
       }
+      if (!passwordSignIn) await warnOfPasswordOnly();
       const rewrite = () => writeLink().catch((error) => log.warn({ err: error }, `cannot write ${linkFile}`));
       secrets.onChange(() => void rewrite());
       return await writeLink();

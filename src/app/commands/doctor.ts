@@ -5,6 +5,7 @@ import { type Finding, line, summary } from "./doctor/finding.ts";
 import { clockCheck, databaseChecks, diskChecks } from "./doctor/machine.ts";
 import { certificateChecks, delegationChecks, outboundCheck, ptrChecks } from "./doctor/network.ts";
 import { portChecks } from "./doctor/ports.ts";
+import { providerChecks } from "./doctor/providers.ts";
 import { receiverChecks } from "./doctor/receivers.ts";
 import { secretChecks } from "./doctor/secret.ts";
 import { settingsChecks } from "./doctor/settings.ts";
@@ -13,7 +14,7 @@ import { signUpChecks } from "./doctor/sign-up.ts";
 export const doctor: Command = {
   name: "doctor",
   summary:
-    "Check settings, ports, database, secret, disk, clock, DNS, PTR, TLS, outbound SMTP and receivers; exit code 1 if a check fails.",
+    "Check settings, ports, database, secret, disk, sign-in, clock, DNS, PTR, TLS, outbound SMTP and receivers; exit code 1 if a check fails.",
   options: {
     probe: {
       type: "string",
@@ -41,6 +42,7 @@ export const doctor: Command = {
         ["database", () => databaseChecks(config)],
         ["secret", () => secretChecks(config)],
         ["sign-up", () => signUpChecks(config)],
+        ["sign-in", () => providerChecks(config)],
         ["clock", () => clockCheck()],
         ["ports", () => portChecks(config)],
         ["TLS", async () => certificateChecks(config, Date.now())],

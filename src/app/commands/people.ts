@@ -46,6 +46,10 @@ const peopleFirstLink: Command = {
     const config = read();
     if (config.signup === "closed")
       throw new UsageError("POSTHORN_SIGNUP is closed. Invite the first person with: posthorn people invite EMAIL");
+    if (!config.passwordSignIn)
+      throw new UsageError(
+        "POSTHORN_PASSWORD_SIGN_IN is off. Invite the first person, who signs in with a provider: posthorn people invite EMAIL",
+      );
     const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql, secrets }) => {
       if (await hasPeople(sql))
@@ -97,11 +101,15 @@ const peopleResetPassword: Command = {
   async run({ words, config: read }) {
     const email = oneEmail(words);
     const config = read();
+    if (!config.passwordSignIn)
+      throw new UsageError(
+        "POSTHORN_PASSWORD_SIGN_IN is off, so a password opens no account. To let a person in who has linked no provider, set it to on, restart, run this command again, and let the person link a provider on the account page.",
+      );
     const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql }) => {
       if (!(await findPerson(sql, email)))
         throw new UsageError(`No person signed up with ${email}. See: posthorn people list`);
-      process.stdout.write(`${await makeResetLink(sql, email, base)}\n`);
+      process.stdout.write(`${await makeResetLink(sql, email, { base, byMail: false })}\n`);
     });
   },
 };

@@ -32,6 +32,9 @@ export interface AuthState {
   secondFactor: SecondFactorNeeded["secondFactor"] | null;
   /** The origin whose pages can use passkeys. Null: none can. */
   passkeyOrigin: string | null;
+  /** False: people sign in only with a provider. */
+  passwordSignIn: boolean;
+  providers: { name: string; label: string }[];
 }
 
 export interface LinkKind {

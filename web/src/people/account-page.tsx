@@ -8,12 +8,15 @@ import { Form, SecretField } from "../parts/form.tsx";
 import { Back, Fact, Facts, Page, Section } from "../parts/page.tsx";
 import { Empty } from "../parts/states.tsx";
 import { NewPassword } from "./new-password.tsx";
+import { useSignInOptions } from "./providers.tsx";
 import { SecondFactors } from "./second-factors.tsx";
 import { Sessions } from "./sessions.tsx";
 import { useAuth } from "./sign-in-form.tsx";
+import { SignInMethods } from "./sign-in-methods.tsx";
 
 export function AccountPage() {
   const { caller } = useSession();
+  const { byPassword } = useSignInOptions();
   if (caller?.kind !== "person")
     return (
       <Page title="Account">
@@ -28,7 +31,8 @@ export function AccountPage() {
           <Fact name="Email address">{caller.person.email}</Fact>
         </Facts>
       </Section>
-      <ChangePassword />
+      <SignInMethods />
+      {byPassword && <ChangePassword />}
       <SecondFactors />
       <Sessions />
     </Page>

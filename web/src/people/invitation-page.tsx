@@ -9,6 +9,7 @@ import { roles } from "../workspaces/roles.ts";
 import { AuthCard } from "./auth-card.tsx";
 import { LinkProblem } from "./link-problem.tsx";
 import { useLink, useOpenedLink } from "./link-token.ts";
+import { ProviderButtons, useSignInOptions } from "./providers.tsx";
 import { SignInForm, useAuth } from "./sign-in-form.tsx";
 import { SignUpForm } from "./sign-up-form.tsx";
 
@@ -38,6 +39,7 @@ export function InvitationPage() {
 
 function Join({ token, link }: { token: string; link: LinkKind }) {
   const { caller } = useSession();
+  const { byPassword } = useSignInOptions();
   const signedIn = caller?.kind === "person" ? caller.person : undefined;
   if (signedIn && link.email !== undefined && signedIn.email.toLowerCase() !== link.email.toLowerCase())
     return (
@@ -56,15 +58,19 @@ function Join({ token, link }: { token: string; link: LinkKind }) {
   if (!link.hasAccount)
     return (
       <>
-        <Invited role={link.role} next="Choose a name and a password." />
-        <SignUpForm token={token} email={link.email} submitLabel="Create account and join" />
+        <Invited
+          role={link.role}
+          next={byPassword ? "Choose a name and a password." : `Sign in as ${link.email} to join.`}
+        />
+        {byPassword && <SignUpForm token={token} email={link.email} submitLabel="Create account and join" />}
+        <ProviderButtons invitation={token} />
       </>
     );
   if (!signedIn)
     return (
       <>
         <Invited role={link.role} next="Sign in to accept." />
-        <SignInForm email={link.email} />
+        <SignInForm email={link.email} invitation={token} />
         {link.mayCreateAccount === false && (
           <Text size="sm">
             No account yet? Open the link in the invitation email: it proves that the address is yours.

@@ -10,17 +10,25 @@ import { Form, formErrors, SecretField, TextField } from "../parts/form.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { ProblemAlert } from "../parts/states.tsx";
 import { PasskeyHint } from "./passkey-hint.tsx";
+import { ProviderButtons, useSignInOptions } from "./providers.tsx";
 import { SecondStep } from "./second-step.tsx";
 
-export function SignInForm({ email: fixed }: { email?: string }) {
+/** `invitation` is the token of the invitation that the person is about to accept. */
+export function SignInForm({ email: fixed, invitation }: { email?: string; invitation?: string }) {
   const { data } = useAuthState();
+  const { byPassword } = useSignInOptions();
   if (data?.secondFactor) return <SecondStep methods={data.secondFactor.methods} />;
   return (
     <Stack>
-      <PasswordForm fixed={fixed} />
-      <AnchorLink to="/forgot-password" size="sm" w="fit-content">
-        Forgot your password?
-      </AnchorLink>
+      {byPassword && (
+        <>
+          <PasswordForm fixed={fixed} />
+          <AnchorLink to="/forgot-password" size="sm" w="fit-content">
+            Forgot your password?
+          </AnchorLink>
+        </>
+      )}
+      <ProviderButtons invitation={invitation} />
       {data && canUsePasskeys(data.passkeyOrigin) && <PasskeyButton />}
       <PasskeyHint origin={data?.passkeyOrigin} path={location.pathname} />
     </Stack>

@@ -7,6 +7,7 @@ import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { AuthCard } from "./auth-card.tsx";
 import { LinkProblem } from "./link-problem.tsx";
 import { type OpenedLink, useLink, useOpenedLink } from "./link-token.ts";
+import { ProviderButtons } from "./providers.tsx";
 import { SignUpByMail, SignUpForm } from "./sign-up-form.tsx";
 
 export function SignUpPage() {
@@ -47,6 +48,7 @@ function WithoutLink() {
       {state.error && <ProblemAlert error={state.error} onRetry={() => void state.refetch()} />}
       {signUp?.by === "mail" && <SignUpByMail />}
       {(signUp?.by === "link" || signUp?.by === "closed") && <Alert color="blue">{signUp.message}</Alert>}
+      <ProviderButtons />
       <SignInLink />
     </AuthCard>
   );

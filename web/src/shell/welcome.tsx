@@ -5,6 +5,7 @@ import { useSession } from "../api/session.ts";
 import { AnchorLink } from "../parts/links.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
 import { KeyForm } from "../people/key-form.tsx";
+import { ProviderButtons, ProviderProblem } from "../people/providers.tsx";
 import { SignInForm } from "../people/sign-in-form.tsx";
 import { ReadinessCard } from "./readiness-card.tsx";
 
@@ -43,10 +44,14 @@ function SignInOptions() {
           {endReason}
         </Alert>
       )}
+      <ProviderProblem />
       {byKey || onlyKey ? (
         <KeyForm />
       ) : isFirst ? (
-        <Alert color="blue">{state.data.signUp.message}</Alert>
+        <>
+          <Alert color="blue">{state.data.signUp.message}</Alert>
+          <ProviderButtons />
+        </>
       ) : (
         <SignInForm />
       )}

@@ -1,0 +1,181 @@
+/** Single sign-on: sends the browser to a provider, and takes it back with the provider's answer. An answer counts once, within ten minutes,
+ * and in the browser that began. Parts: client.ts (the protocol), admit.ts (who the person is), methods.ts (linked providers of a person),
+ * refusals.ts (counts and limits). Called by pages.ts; docs/decisions/0040-single-sign-on.md. */
+import { randomBytes } from "node:crypto";
+import { record } from "../../audit/record.ts";
+import { hashToken } from "../../ops/one-time-token.ts";
+import { invalid, Problem } from "../../ops/problem.ts";
+import { networksOf } from "../../shares/address.ts";
+import { createBudget } from "../../shares/budget.ts";
+import type { SignUpMode } from "../access.ts";
+import { cookieValue } from "../cookies.ts";
+import { findInvitation } from "../invitation-links.ts";
+import { createAttemptLimit, createClientLimit } from "../limits.ts";
+import { looksLikeToken } from "../links.ts";
+import type { Visitor } from "../open-session.ts";
+import { OidcRefusal } from "../rules/oidc-refusal.ts";
+import { localPath, type Provider } from "../rules/provider.ts";
+import { addIdentity, findByIdentity, listIdentities } from "../store/identities.ts";
+import { addFlow, type Flow, flowMs, personOfSession, takeFlow } from "../store/oidc-flows.ts";
+import type { LiveSession, Proof } from "../store/sessions.ts";
+import type { Person } from "../store.ts";
+import { type AdmitDeps, admit } from "./admit.ts";
+import { type Answered, createOidcClient } from "./client.ts";
+import type { Refusals } from "./refusals.ts";
+
+export type OidcDeps = AdmitDeps & {
+  providers: readonly Provider[];
+  mode: SignUpMode;
+  /** Served over https, so that the cookie gets the Secure attribute. */
+  secure: boolean;
+  base(): string;
+  refusals: Refusals;
+  /** Opens the session, or asks for a second factor first. The cookies belong to either. */
+  begin(person: Person, proof: Proof, visitor: Visitor): Promise<{ cookies: string[]; needsSecondFactor?: boolean }>;
+  /** Throws unless the person is signed in and proved recently who they are: a link is another way to sign in. */
+  requireRecentSession(visitor: Visitor): Promise<LiveSession>;
+};
+
+export type StartInput = {
+  provider: string;
+  /** Link the provider to the account of the session, instead of signing in. */
+  link: boolean;
+  /** A path of the dashboard to open afterwards. */
+  returnPath: string;
+  /** The token of an invitation to accept, or "". */
+  invitation: string;
+};
+
+/** Where the browser goes next, and its cookies. */
+export type Next = { location: string; cookies: string[] };
+
+export type Oidc = ReturnType<typeof createOidc>;
+
+const callbackPath = "/auth/oidc/callback";
+/** Sign-ins that wait for a provider at a time. */
+const maxWaiting = 32;
+
+export function createOidc(deps: OidcDeps) {
+  const { sql, log } = deps;
+  const client = createOidcClient(deps);
+  const cookieName = `${deps.secure ? "__Host-" : ""}posthorn.oidc`;
+  const starts = createClientLimit({ burst: 200, periodMs: 2_000 });
+  /** Each start stores a row for ten minutes. */
+  const startsOfNode = createAttemptLimit({ burst: 2000, periodMs: 50 });
+  const turns = createBudget({ total: maxWaiting, perOwner: maxWaiting / 4 });
+
+  const providerOf = (name: string) => deps.providers.find((one) => one.name === name);
+
+  async function start(input: StartInput, visitor: Visitor): Promise<{ url: string; cookies: string[] }> {
+    const provider = providerOf(input.provider);
+    if (!provider) throw invalid([{ field: "provider", description: "is not a provider of this service" }]);
+    const session = input.link ? await deps.requireRecentSession(visitor) : undefined;
+    const inviteHash = await inviteHashOf(input.invitation);
+    for (const [limit, key] of [
+      [starts, visitor.address],
+      [startsOfNode, "node"],
+    ] as const) {
+      limit.check(key, performance.now());
+      limit.take(key, performance.now());
+    }
+    const { state, nonce, codeVerifier } = await client.random();
+    const redirectUri = deps.base() + callbackPath;
+    const owner = networksOf(visitor.address).site;
+    const url = await turns
+      .run(owner, () => client.begin(provider, { state, nonce, codeVerifier, redirectUri }))
+      .catch((error: unknown) => {
+        log.warn({ err: error, provider: provider.name }, "cannot reach a provider of single sign-on");
+        if (error instanceof OidcRefusal) throw new Problem("unavailable", error.message);
+        throw error;
+      });
+    // Two tabs of a browser share the cookie, so that both can finish.
+    const browser = browserOf(visitor) ?? randomBytes(32).toString("base64url");
+    const returnPath = input.link ? "/account" : localPath(input.returnPath);
+    const flow = { provider: provider.name, issuer: provider.issuer, nonce, codeVerifier, redirectUri, returnPath };
+    await addFlow(sql, { state, browser }, { ...flow, sessionId: session?.id ?? null, inviteHash });
+    return { url, cookies: [browserCookie(browser)] };
+  }
+
+  async function inviteHashOf(token: string): Promise<string | null> {
+    if (token === "") return null;
+    const invitation = looksLikeToken(token) ? await findInvitation(sql, token, deps.mode) : undefined;
+    if (!invitation) throw new Problem("not_found", "This invitation is unknown, already used or expired.");
+    return hashToken(invitation.token);
+  }
+
+  /** Never throws: whatever happens, the browser gets a page of the dashboard. */
+  async function callback(query: string, visitor: Visitor): Promise<Next> {
+    const place = { page: "/sign-in", provider: "" };
+    try {
+      deps.refusals.check(visitor.address);
+      return await finish(query, visitor, place);
+    } catch (error) {
+      const reason = await deps.refusals.handle(error, { address: visitor.address, provider: place.provider });
+      const provider = place.provider === "" ? "" : `&provider=${place.provider}`;
+      return { location: `${place.page}?problem=${reason}${provider}`, cookies: [] };
+    }
+  }
+
+  async function finish(query: string, visitor: Visitor, place: { page: string; provider: string }): Promise<Next> {
+    const parameters = new URLSearchParams(query);
+    const [state = "", ...more] = parameters.getAll("state");
+    const browser = browserOf(visitor);
+    const isWhole = browser !== undefined && more.length === 0 && /^[\w-]{43}$/.test(state);
+    const flow = isWhole ? await takeFlow(sql, { state, browser }) : undefined;
+    const provider = flow && providerOf(flow.provider);
+    // The operator may have changed the settings meanwhile.
+    if (!flow || !provider || provider.issuer !== flow.issuer) throw new OidcRefusal("oidc_state");
+    place.provider = provider.name;
+    if (flow.sessionId !== null) place.page = "/account";
+    const owner = networksOf(visitor.address).site;
+    const answered = await turns.run(owner, () => client.finish(provider, { ...flow, state }, query));
+    const next =
+      flow.sessionId === null
+        ? await signIn(flow, provider, answered, visitor)
+        : await link(flow.sessionId, provider, answered, visitor);
+    deps.refusals.succeeded(visitor.address);
+    return next;
+  }
+
+  async function signIn(flow: Flow, provider: Provider, answered: Answered, visitor: Visitor): Promise<Next> {
+    const arrival = { ...answered, provider, inviteHash: flow.inviteHash, address: visitor.address };
+    const person = await admit(deps, arrival);
+    const proof: Proof = { by: "oidc", hasSecondFactor: provider.secondFactorTrusted };
+    const { cookies, needsSecondFactor } = await deps.begin(person, proof, visitor);
+    return { location: needsSecondFactor ? "/sign-in?step=second-factor" : flow.returnPath, cookies };
+  }
+
+  /** The session's cookie does not come with a request that begins at another site; the flow remembers the session instead. */
+  async function link(sessionId: string, provider: Provider, answered: Answered, visitor: Visitor): Promise<Next> {
+    const person = await personOfSession(sql, sessionId);
+    if (!person || !(await deps.access.maySignIn(person))) throw new OidcRefusal("oidc_session");
+    const next = { location: `/account?linked=${provider.name}`, cookies: [] };
+    const owner = await findByIdentity(sql, answered);
+    if (owner?.id === person.id) return next;
+    const personId = person.id;
+    if (owner) throw new OidcRefusal("oidc_linked_elsewhere", { personId });
+    const linked = await listIdentities(sql, personId);
+    if (linked.some(({ issuer }) => issuer === answered.issuer))
+      throw new OidcRefusal("oidc_already_linked", { personId });
+    const actor = { kind: "person" as const, id: personId, personId, address: visitor.address };
+    await sql.begin(async (tx) => {
+      if (!(await addIdentity(tx, { personId, identity: answered, nowMs: deps.nowMs() })))
+        throw new OidcRefusal("oidc_linked_elsewhere", { personId });
+      await record(tx, actor, { action: "account.linked", target: { kind: "person", id: personId } });
+    });
+    return next;
+  }
+
+  function browserOf(visitor: Visitor): string | undefined {
+    const value = cookieValue(visitor.cookie, cookieName);
+    return value !== undefined && /^[\w-]{43}$/.test(value) ? value : undefined;
+  }
+
+  /** Lax: it must come with the request that the provider's redirect makes. */
+  function browserCookie(value: string): string {
+    const secure = deps.secure ? "; Secure" : "";
+    return `${cookieName}=${value}; Max-Age=${flowMs / 1000}; Path=/; HttpOnly${secure}; SameSite=Lax`;
+  }
+
+  return { start, callback };
+}

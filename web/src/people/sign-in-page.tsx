@@ -1,0 +1,21 @@
+/** /sign-in for a person who is signed in already, for example after a sign-in at a provider failed in another tab. All others see the
+ * sign-in form at this address. */
+
+import { Alert } from "@mantine/core";
+import { Navigate } from "@tanstack/react-router";
+import { Back } from "../parts/page.tsx";
+import { AuthCard } from "./auth-card.tsx";
+import { useProviderResult } from "./providers.tsx";
+
+export function SignInPage() {
+  const { sentence } = useProviderResult();
+  if (!sentence) return <Navigate to="/" />;
+  return (
+    <AuthCard title="Sign-in failed" intro="You are still signed in.">
+      <Alert color="red" role="alert" className="wrap">
+        {sentence}
+      </Alert>
+      <Back to="/">Start page</Back>
+    </AuthCard>
+  );
+}
