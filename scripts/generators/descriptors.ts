@@ -33,6 +33,7 @@ export interface Policy {
   permissions: string[];
   ownerOnly: boolean;
   planned: boolean;
+  operatorOnly: boolean;
 }
 
 export async function readContract(): Promise<Contract> {

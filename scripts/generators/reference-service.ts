@@ -78,6 +78,7 @@ const codes = new Set(
 
 export function permissionText(policy: Policy): string {
   const words = policy.permissions.map((permission) => permission.replace("KEY_PERMISSION_", "").toLowerCase());
+  if (policy.operatorOnly) return "operators with a second factor only";
   if (words.length === 0) return "signed-in people only";
   return words.join(", ") + (policy.ownerOnly ? " (people: owner)" : "");
 }

@@ -4,8 +4,10 @@
 import { forgetReadJournals } from "../delivery/store/doubts.ts";
 import { forgetStsPolicies } from "../delivery/store/mta-sts.ts";
 import { forgetSites } from "../delivery/store/sites.ts";
+import { forgetKeptKeys } from "../domains/store/dkim-keys.ts";
 import { forgetSeen } from "../inbound/store/inbound.ts";
 import { forgetUnattributed } from "../inbound/store/unattributed.ts";
+import { forgetDeletions } from "../operators/store/deletion.ts";
 import type { Log } from "../ops/log.ts";
 import { deleteExpired } from "../people/store.ts";
 import { ensurePartitions } from "../postgres/partitions.ts";
@@ -38,6 +40,8 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetReadJournals(deps.sql);
       await forgetStsPolicies(deps.sql);
       await deleteExpired(deps.sql);
+      await forgetKeptKeys(deps.sql);
+      await forgetDeletions(deps.sql);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       await forgetDroppedContent(deps.sql);
       await forgetStats(deps.sql, await oldestEmailsAt(deps.sql));

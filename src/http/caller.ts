@@ -17,5 +17,13 @@ export type Caller = {
   /** The person who created the key, if that is known. */
   keyMakerId?: string;
   /** Set when the caller is a person. The role is undefined in a call that names no workspace. */
-  person?: { id: string; email: string; role: Role | undefined };
+  person?: {
+    id: string;
+    email: string;
+    role: Role | undefined;
+    /** An operator of the service whose session has a second factor. */
+    isOperator?: boolean;
+    /** An operator whose session lacks the second factor. */
+    lacksSecondFactor?: boolean;
+  };
 };

@@ -48,7 +48,8 @@ export async function admit(deps: GateDeps, request: GateRequest): Promise<Calle
   const caller = { ...identified, address: request.address() };
   request.onCaller?.(caller);
   deps.callLimit.take(ownerOf(caller), performance.now());
-  if (caller.person) requireRole(request.method, caller.person.role);
+  if (policyOf(request.method).operatorOnly) requireOperator(request.method, caller);
+  else if (caller.person) requireRole(request.method, caller.person.role);
   else requirePermission(request.method, caller.permission);
   return caller;
 }
@@ -60,8 +61,9 @@ async function identify(deps: GateDeps, { method, header }: GateRequest): Promis
   return person || (await deps.authenticator.authenticate(authorization));
 }
 
-/** CreateWorkspace and ListWorkspaces work before the person has a workspace to name. */
+/** CreateWorkspace and ListWorkspaces work before the person has a workspace to name. Operators' methods belong to no workspace. */
 function needsWorkspace(method: DescMethod): boolean {
+  if (policyOf(method).operatorOnly) return false;
   return !(method.parent.name === "WorkspaceService" && /^(Create|List)Workspaces?$/.test(method.name));
 }
 
@@ -101,6 +103,16 @@ function requireRole(method: DescMethod, role: Role | undefined): void {
   if (ownerOnly ? role === "owner" : role !== "viewer" || read) return;
   const allowed = ownerOnly ? "an owner of the workspace" : "an owner or a developer of the workspace";
   throw new Problem("permission_denied", `${method.name} needs ${allowed}; you are a ${role}.`);
+}
+
+function requireOperator({ name }: DescMethod, { person }: Caller): void {
+  if (person?.isOperator) return;
+  throw new Problem(
+    "permission_denied",
+    person?.lacksSecondFactor
+      ? `${name} needs a session with a second factor. Add a second factor on your account page, then sign in with it.`
+      : `${name} needs an operator of this service. An operator is appointed with: posthorn people operator EMAIL`,
+  );
 }
 
 /** A cache: getOption decodes the option on every call. */

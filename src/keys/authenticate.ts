@@ -80,6 +80,7 @@ function callerOf(key: FoundKey): Caller {
     permission: key.permission,
     domain: key.domain ?? undefined,
     test: key.test,
+    keyMakerId: key.makerId ?? undefined,
   };
 }
 

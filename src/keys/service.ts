@@ -51,7 +51,12 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
       call.beginWrite();
       const { workspaceId } = call.caller;
       const id = makeUuid(deps.clock.nowMs());
-      const added = { id, workspaceId, name, secret, permission, domain: domain || undefined, test: request.test };
+      const makerId = call.caller.person?.id ?? call.caller.keyMakerId;
+      const added = {
+        ...{ id, workspaceId, name, secret, permission, makerId },
+        domain: domain || undefined,
+        test: request.test,
+      };
       const key = await deps.quotas.adding(workspaceId, "keys", (tx) => insertKey(tx, added));
       return { key: keyOnWire(key), secret };
     },

@@ -15,6 +15,8 @@ export type Key = {
   createdAt: Date;
   lastUsedAt: Date | null;
   revokedAt: Date | null;
+  /** The person who created it in the dashboard. */
+  makerId: string | null;
 };
 
 /** The key id of mail that Posthorn itself sends to people. It contains links to their accounts, so the API does not return it. */
@@ -42,12 +44,13 @@ export async function insertKey(
     permission: Permission;
     domain?: string;
     test: boolean;
+    makerId?: string;
   },
 ): Promise<Key> {
   const [row] = await sql.write<Key[]>`
-    insert into keys (id, workspace_id, name, prefix, secret_hash, permission, domain, test)
+    insert into keys (id, workspace_id, name, prefix, secret_hash, permission, domain, test, maker_id)
     values (${key.id}, ${key.workspaceId}, ${key.name}, ${keyPrefix(key.secret)}, ${hash(key.secret)},
-      ${key.permission}, ${key.domain ?? null}, ${key.test})
+      ${key.permission}, ${key.domain ?? null}, ${key.test}, ${key.makerId ?? null})
     returning ${columns(sql)}`;
   return row!;
 }
@@ -71,14 +74,14 @@ export async function hasKeys(sql: Sql, workspaceId: string): Promise<boolean> {
 }
 
 /** The part of a key that authentication needs. */
-export type FoundKey = Pick<Key, "id" | "workspaceId" | "permission" | "domain" | "test">;
+export type FoundKey = Pick<Key, "id" | "workspaceId" | "permission" | "domain" | "test" | "makerId">;
 
 /** Looks up many presented keys in one statement (index keys_prefix_key). The result is undefined for an unknown, wrong or revoked key. */
 export async function findKeys(sql: Sql, presented: readonly string[]): Promise<(FoundKey | undefined)[]> {
   const prefixes = new Map(presented.map((secret) => [secret, keyPrefix(secret)]));
   // The inner select hides the number of prefixes, so that PostgreSQL keeps one plan: planning takes three times as long as the query.
   const rows = await sql<(FoundKey & { prefix: string; secretHash: string })[]>`
-    select id, workspace_id as "workspaceId", permission, domain, test, prefix, secret_hash as "secretHash" from keys
+    select id, workspace_id as "workspaceId", permission, domain, test, maker_id as "makerId", prefix, secret_hash as "secretHash" from keys
     where prefix = any((select ${[...new Set(prefixes.values())]}::text[])::text[]) and revoked_at is null`;
   const byPrefix = new Map(rows.map((row) => [row.prefix, row]));
   const found = new Map<string, FoundKey>();
@@ -87,8 +90,8 @@ export async function findKeys(sql: Sql, presented: readonly string[]): Promise<
     // Compares also when no row was found, so that the response time reveals nothing.
     const matches = timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(row?.secretHash ?? noHash));
     if (!row || !matches) continue;
-    const { id, workspaceId, permission, domain, test } = row;
-    found.set(secret, { id, workspaceId, permission, domain, test });
+    const { id, workspaceId, permission, domain, test, makerId } = row;
+    found.set(secret, { id, workspaceId, permission, domain, test, makerId });
   }
   return presented.map((secret) => found.get(secret));
 }
@@ -114,6 +117,33 @@ export async function revokeKey(
   return row && testOnly && !row.test ? "live key" : row;
 }
 
+/** The valid keys of a workspace that a person created, newest first (index keys_by_workspace). */
+export async function keysMadeBy(
+  sql: Sql,
+  made: { workspaceId: string; personId: string; before?: string; limit: number },
+): Promise<Key[]> {
+  return await sql<Key[]>`
+    select ${columns(sql)} from keys where workspace_id = ${made.workspaceId} and maker_id = ${made.personId} and revoked_at is null
+    ${made.before ? sql`and id < ${made.before}` : sql``} order by id desc limit ${made.limit}`;
+}
+
+/** Revokes the keys that a person created, in one workspace or in all. Returns those that were valid. */
+export async function revokeKeysMadeBy(
+  sql: Sql,
+  made: { workspaceId: string | undefined; personId: string },
+): Promise<Pick<Key, "id" | "workspaceId">[]> {
+  return await sql<Pick<Key, "id" | "workspaceId">[]>`
+    update keys set revoked_at = now() where maker_id = ${made.personId} and revoked_at is null
+    ${made.workspaceId ? sql`and workspace_id = ${made.workspaceId}` : sql``} returning id, workspace_id as "workspaceId"`;
+}
+
+/** The number of valid keys of a workspace that a person created. */
+export async function countKeysMadeBy(sql: Sql, workspaceId: string, personId: string): Promise<number> {
+  const [row] = await sql<{ keys: number }[]>`
+    select count(*)::int as keys from keys where workspace_id = ${workspaceId} and maker_id = ${personId} and revoked_at is null`;
+  return row!.keys;
+}
+
 /** Updates a key at most once a minute, so that not every API call causes a write. */
 export async function touchKeys(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`update keys set last_used_at = now()
@@ -122,7 +152,7 @@ export async function touchKeys(sql: Sql, ids: readonly string[]): Promise<void>
 
 function columns(sql: Sql) {
   return sql`id, workspace_id as "workspaceId", name, prefix, permission, domain, test, created_at as "createdAt",
-    last_used_at as "lastUsedAt", revoked_at as "revokedAt"`;
+    last_used_at as "lastUsedAt", revoked_at as "revokedAt", maker_id as "makerId"`;
 }
 
 function hash(secret: string): string {

@@ -1,4 +1,5 @@
 /** Opens a session for a person who has proved who they are, in whichever way. Called by people.ts. */
+import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Access, notAMember } from "./access.ts";
 import { readSessionToken, sessionCookie, signToken } from "./cookies.ts";
@@ -31,10 +32,16 @@ export function createSessionOpener(deps: {
       const { address } = visitor;
       const userAgent = visitor.userAgent?.slice(0, 300);
       const token = await insertSession(sql, { personId: person.id, proof, userAgent, address, nowMs: deps.nowMs() });
+      if (token === undefined) throw accountDisabled();
       const before = readSessionToken(visitor.cookie, cookieName, secret);
       if (before !== undefined) await endSession(sql, before);
       await endOldSessions(sql, { personId: person.id, keptToken: token, others: keptSessions - 1 });
       return { token, cookies: [sessionCookie(signToken(token, secret), cookieName, sessionMs / 1000)] };
     },
   };
+}
+
+/** Only a person who has proved who they are learns this. */
+function accountDisabled(): Problem {
+  return new Problem("permission_denied", "This account is disabled. Ask the operator of this service to enable it.");
 }

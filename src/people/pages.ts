@@ -131,6 +131,7 @@ function sessionOnWire({ person, workspaces }: SignedIn) {
 function stateOnWire(state: Awaited<ReturnType<People["state"]>>["value"]) {
   return {
     ...(state.who ? sessionOnWire(state.who) : { person: null, workspaces: [] }),
+    operator: state.operator ?? null,
     mayCreateWorkspace: state.mayCreateWorkspace,
     signUp: { by: state.by === "no mail" ? "closed" : state.by, first: state.first, message: signUpHelp[state.by] },
     passwordReset: state.passwordReset,

@@ -119,8 +119,9 @@ export function createPeople(deps: PeopleDeps) {
       const person = live && { id: live.personId, email: live.email, name: live.name };
       const mayCreateWorkspace = person ? await deps.access.mayUse(person) : deps.mode === "open";
       const who = person && (await signedIn(person));
+      const operator = live?.isOperator ? { hasSecondFactor: live.hasSecondFactor } : undefined;
       return {
-        value: { who, mayCreateWorkspace, by, first, passwordReset },
+        value: { who, operator, mayCreateWorkspace, by, first, passwordReset },
         cookies: live ? await renew(live, visitor) : [],
       };
     },

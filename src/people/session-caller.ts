@@ -39,7 +39,13 @@ export function createSessionCallers(deps: {
         permission: session.role === "viewer" ? "read" : "full",
         domain: undefined,
         test: false,
-        person: { id: session.personId, email: session.email, role: session.role ?? undefined },
+        person: {
+          id: session.personId,
+          email: session.email,
+          role: session.role ?? undefined,
+          isOperator: session.isOperator && session.hasSecondFactor,
+          lacksSecondFactor: session.isOperator && !session.hasSecondFactor,
+        },
       };
     },
   };

@@ -25,9 +25,17 @@ export async function findPersonById(sql: Sql, id: string): Promise<Person | und
 
 export async function listPeople(
   sql: Sql,
-): Promise<(Person & { createdAt: Date; lastSeenAt: Date | null; workspaces: string | null })[]> {
+): Promise<
+  (Person & {
+    isOperator: boolean;
+    disabledAt: Date | null;
+    createdAt: Date;
+    lastSeenAt: Date | null;
+    workspaces: string | null;
+  })[]
+> {
   return await sql`
-    select p.id, p.email, p.name, p.created_at as "createdAt",
+    select p.id, p.email, p.name, p.is_operator as "isOperator", p.disabled_at as "disabledAt", p.created_at as "createdAt",
       (select max(s.updated_at) from people_sessions s where s.person_id = p.id) as "lastSeenAt",
       (select string_agg(w.name || ' (' || m.role || ')', ', ' order by w.id) from members m join workspaces w on w.id = m.workspace_id
        where m.person_id = p.id) as workspaces

@@ -2,11 +2,13 @@
  * otherwise every developer could create a key and become an owner. Parts: store.ts (SQL), rules.ts (names and addresses).
  * Next: store.ts for membership, then people/people.ts for sign-up, sign-in and invitations. */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { actorOf } from "../audit/record.ts";
 import { MemberRole, WorkspaceService } from "../gen/v1/workspace_pb.ts";
 import type { Call } from "../http/call.ts";
 import { serve } from "../http/call.ts";
 import type { Caller, Role } from "../http/caller.ts";
 import { cutPage, keysetPage, pageSizeOf } from "../http/paging.ts";
+import { type Key, keysMadeBy } from "../keys/store.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
@@ -23,6 +25,8 @@ import {
   listWorkspacesOf,
   type MemberRow,
   type MostOwned,
+  personOfMember,
+  type Removed,
   removeMember,
   renameWorkspace,
   roleOf,
@@ -133,17 +137,31 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       return { member: memberOnWire(changed) };
     },
 
+    async listMemberKeys(request, call) {
+      const page = keysetPage(request);
+      if (request.memberId === "") throw invalid([memberIdRequired]);
+      const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
+      const id = fromWireId("member", request.memberId);
+      const personId = id && (await personOfMember(sql, workspaceId, id));
+      if (personId === undefined) throw notFound("member", request.memberId);
+      if (personId === null) return { data: [], nextPageToken: "" };
+      const made = { workspaceId, personId, before: page.before, limit: page.limit + 1 };
+      const { rows, nextPageToken } = cutPage(await keysMadeBy(sql, made), page.limit);
+      return { data: rows.map(memberKeyOnWire), nextPageToken };
+    },
+
     async removeMember(request, call) {
       if (request.memberId === "") throw invalid([memberIdRequired]);
       const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
       const id = fromWireId("member", request.memberId);
       call.beginWrite();
-      const removed = id && (await removeMember(sql, workspaceId, id));
+      const { revokeKeys } = request;
+      const actor = actorOf(call.caller);
+      const removed = id && (await removeMember(sql, { workspaceId, id, revokeKeys, actor }));
       if (!removed) throw notFound("member", request.memberId);
       if (removed === "last owner") throw lastOwner();
-      return {
-        message: removed.joined ? `Member ${removed.email} removed.` : `Invitation to ${removed.email} withdrawn.`,
-      };
+      const { revokedKeys, validKeys } = removed;
+      return { message: removalMessage(removed), revokedKeys, validKeys };
     },
   });
 
@@ -159,6 +177,13 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       throw new Problem("permission_denied", `This call needs an owner of the workspace; you are a ${role}.`);
     return id;
   }
+}
+
+function removalMessage({ email, joined, revokedKeys, validKeys }: Removed): string {
+  if (!joined) return `Invitation to ${email} withdrawn.`;
+  if (revokedKeys > 0) return `Member ${email} removed. Revoked keys that they created: ${revokedKeys}.`;
+  if (validKeys === 0) return `Member ${email} removed.`;
+  return `Member ${email} removed. Keys that they created and that are still valid: ${validKeys}. Revoke them with RevokeKey.`;
 }
 
 const memberIdRequired: Violation = { field: "memberId", description: "is required: the id of a member, mem_…" };
@@ -216,6 +241,17 @@ function workspaceOnWire(workspace: Workspace, role: Role | undefined) {
     role: role ? roleOnWire[role] : MemberRole.UNSPECIFIED,
     createdAt: timestampFromDate(workspace.createdAt),
     updatedAt: timestampFromDate(workspace.updatedAt),
+  };
+}
+
+function memberKeyOnWire(key: Key) {
+  return {
+    id: toWireId("key", key.id),
+    name: key.name,
+    prefix: key.prefix,
+    test: key.test,
+    createdAt: timestampFromDate(key.createdAt),
+    lastUsedAt: key.lastUsedAt ? timestampFromDate(key.lastUsedAt) : undefined,
   };
 }
 

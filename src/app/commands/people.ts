@@ -1,4 +1,5 @@
 /** posthorn people: lists and invites people and resets their passwords, on a running or a stopped instance. */
+import { audited, commandLine, record } from "../../audit/record.ts";
 import { type Role, roles } from "../../http/caller.ts";
 import { Problem } from "../../ops/problem.ts";
 import { createInvitations } from "../../people/invitations.ts";
@@ -12,11 +13,12 @@ import { type Command, table, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
 import { readPorts } from "../files.ts";
 import { workspaceFrom, workspaceOption } from "./keys.ts";
+import { peopleOperators } from "./people-operators.ts";
 import { withStore } from "./with-store.ts";
 
 const peopleList: Command = {
   name: "people list",
-  summary: "List the people who signed up, with their workspaces.",
+  summary: "List the people who signed up, with their state and their workspaces.",
   options: { json: { type: "boolean", help: "one JSON object per line" } },
   async run({ options, config }) {
     await withStore(config(), async ({ sql }) => {
@@ -26,10 +28,11 @@ const peopleList: Command = {
         const rows = people.map((p) => [
           p.email,
           p.name,
+          `${p.disabledAt ? "disabled" : "active"}${p.isOperator ? ", operator" : ""}`,
           p.lastSeenAt?.toISOString() ?? "never",
           p.workspaces ?? "none",
         ]);
-        process.stdout.write(table([["EMAIL", "NAME", "LAST SIGNED IN", "WORKSPACES"], ...rows], ""));
+        process.stdout.write(table([["EMAIL", "NAME", "STATE", "LAST SIGNED IN", "WORKSPACES"], ...rows], ""));
       }
     });
   },
@@ -74,7 +77,9 @@ const peopleInvite: Command = {
     await withStore(config, async ({ sql, nowMs }) => {
       const invitations = createInvitations({ sql, base: () => base, nowMs, mode: config.signup, mail: undefined });
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
-      const { url } = await invitations.invite({ workspaceId, email, role: role as Role, inviter: undefined });
+      const { url, member } = await invitations.invite({ workspaceId, email, role: role as Role, inviter: undefined });
+      const target = { kind: "member", id: member.id } as const;
+      await record(sql, commandLine, { action: "member.invited", workspaceId, target, fields: ["role"] });
       process.stdout.write(`${url}\n`);
     });
   },
@@ -90,9 +95,18 @@ const peopleResetPassword: Command = {
     const config = read();
     const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql }) => {
-      if (!(await findPerson(sql, email)))
-        throw new UsageError(`No person signed up with ${email}. See: posthorn people list`);
-      process.stdout.write(`${await makeResetLink(sql, email, base)}\n`);
+      const person = await findPerson(sql, email);
+      if (!person) throw new UsageError(`No person signed up with ${email}. See: posthorn people list`);
+      const link = await audited(
+        sql,
+        commandLine,
+        (tx) => makeResetLink(tx, email, base),
+        () => ({
+          action: "person.reset_link_created",
+          target: { kind: "person", id: person.id },
+        }),
+      );
+      process.stdout.write(`${link}\n`);
     });
   },
 };
@@ -108,4 +122,4 @@ async function currentBaseUrl(config: Config): Promise<string> {
   return baseUrl(config, (await readPorts(config.dataDir))?.ports.http ?? config.http.port);
 }
 
-export const people = [peopleList, peopleFirstLink, peopleInvite, peopleResetPassword];
+export const people = [peopleList, peopleFirstLink, peopleInvite, peopleResetPassword, ...peopleOperators];

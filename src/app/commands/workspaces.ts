@@ -1,10 +1,12 @@
-/** posthorn workspaces: creates and lists workspaces, on a running or a stopped instance. workspace-quotas.ts has the other commands. */
+/** posthorn workspaces: creates and lists workspaces, on a running or a stopped instance. workspace-quotas.ts and workspace-removal.ts
+ * have the other commands. */
 import { makeUuid, toWireId } from "../../postgres/ids.ts";
 import { readUsage } from "../../quotas/store/usage.ts";
 import { createWorkspace, findWorkspaceByName, listWorkspaces } from "../../workspaces/store.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import { withStore } from "./with-store.ts";
 import { stateOf, workspaceQuotas } from "./workspace-quotas.ts";
+import { workspaceRemoval } from "./workspace-removal.ts";
 
 const workspacesCreate: Command = {
   name: "workspaces create",
@@ -64,4 +66,4 @@ const workspacesList: Command = {
   },
 };
 
-export const workspaces = [workspacesCreate, workspacesList, ...workspaceQuotas];
+export const workspaces = [workspacesCreate, workspacesList, ...workspaceQuotas, ...workspaceRemoval];

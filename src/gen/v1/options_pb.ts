@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/options.proto.
  */
 export const file_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChB2MS9vcHRpb25zLnByb3RvEgJ2MSJbCgxNZXRob2RQb2xpY3kSJgoLcGVybWlzc2lvbnMYASADKA4yES52MS5LZXlQZXJtaXNzaW9uEhIKCm93bmVyX29ubHkYAiABKAgSDwoHcGxhbm5lZBgDIAEoCCp6Cg1LZXlQZXJtaXNzaW9uEh4KGktFWV9QRVJNSVNTSU9OX1VOU1BFQ0lGSUVEEAASFwoTS0VZX1BFUk1JU1NJT05fRlVMTBABEhcKE0tFWV9QRVJNSVNTSU9OX1NFTkQQAhIXChNLRVlfUEVSTUlTU0lPTl9SRUFEEAM6SgoGcG9saWN5Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYiY0DIAEoCzIQLnYxLk1ldGhvZFBvbGljeVIGcG9saWN5YgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChB2MS9vcHRpb25zLnByb3RvEgJ2MSJyCgxNZXRob2RQb2xpY3kSJgoLcGVybWlzc2lvbnMYASADKA4yES52MS5LZXlQZXJtaXNzaW9uEhIKCm93bmVyX29ubHkYAiABKAgSDwoHcGxhbm5lZBgDIAEoCBIVCg1vcGVyYXRvcl9vbmx5GAcgASgIKnoKDUtleVBlcm1pc3Npb24SHgoaS0VZX1BFUk1JU1NJT05fVU5TUEVDSUZJRUQQABIXChNLRVlfUEVSTUlTU0lPTl9GVUxMEAESFwoTS0VZX1BFUk1JU1NJT05fU0VORBACEhcKE0tFWV9QRVJNSVNTSU9OX1JFQUQQAzpKCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiJjQMgASgLMhAudjEuTWV0aG9kUG9saWN5UgZwb2xpY3liBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method, and whether this version implements it.
@@ -43,6 +43,13 @@ export type MethodPolicy = Message<"v1.MethodPolicy"> & {
    * @generated from field: bool planned = 3;
    */
   planned: boolean;
+
+  /**
+   * True: only for operators of the service, who must have signed in with a second factor. Such a method belongs to no workspace.
+   *
+   * @generated from field: bool operator_only = 7;
+   */
+  operatorOnly: boolean;
 };
 
 /**

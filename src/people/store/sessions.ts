@@ -25,17 +25,19 @@ export type NewSession = {
   nowMs: number;
 };
 
-/** Returns the token of the session. */
-export async function insertSession(sql: Sql, session: NewSession): Promise<string> {
+/** Returns the token of the session. Undefined: the person is disabled or was deleted. */
+export async function insertSession(sql: Sql, session: NewSession): Promise<string | undefined> {
   const token = randomBytes(24).toString("hex");
   const length = sql`${`${sessionMs} milliseconds`}::interval`;
   const { by, hasSecondFactor } = session.proof;
-  await sql.write`
+  // The lock makes a concurrent disablePerson wait, which then ends this session.
+  const rows = await sql.write`
     insert into people_sessions (id, person_id, token, ip_address, user_agent, created_at, updated_at, expires_at, service_expires_at,
       signed_in_by, has_second_factor)
-    values (${makeUuid(session.nowMs)}, ${session.personId}, ${token}, ${session.address}, ${session.userAgent ?? null}, wall_time(),
-      wall_time(), wall_time() + ${length}, service_time() + ${length}, ${by}, ${hasSecondFactor})`;
-  return token;
+    select ${makeUuid(session.nowMs)}::uuid, p.id, ${token}, ${session.address}, ${session.userAgent ?? null}, wall_time(),
+      wall_time(), wall_time() + ${length}, service_time() + ${length}, ${by}, ${hasSecondFactor}
+    from (select id from people where id = ${session.personId} and disabled_at is null for share) p returning 1`;
+  return rows.length > 0 ? token : undefined;
 }
 
 export type LiveSession = {
@@ -47,6 +49,7 @@ export type LiveSession = {
   endsInMs: number;
   signedInBy: SignedInBy;
   hasSecondFactor: boolean;
+  isOperator: boolean;
   /** The time since the person last proved who they are, by service time. Null: unknown. */
   provedAgoMs: number | null;
   /** The role in the requested workspace; null when the person is not a member. */
@@ -60,13 +63,13 @@ export async function findSessions(
 ): Promise<(LiveSession | undefined)[]> {
   const rows = await sql<(LiveSession & { ord: number })[]>`
     select a.ord::int, s.id, s.person_id as "personId", p.email, p.name, m.role,
-      s.signed_in_by as "signedInBy", s.has_second_factor as "hasSecondFactor",
+      s.signed_in_by as "signedInBy", s.has_second_factor as "hasSecondFactor", p.is_operator as "isOperator",
       (extract(epoch from (select service_time()) - s.proved_at) * 1000)::float8 as "provedAgoMs",
       (extract(epoch from least(s.expires_at - wall_time(), s.service_expires_at - (select service_time()))) * 1000)::float8 as "endsInMs"
     from unnest(${keys.map((k) => k.token)}::text[], ${keys.map((k) => k.workspaceId ?? null)}::uuid[])
       with ordinality as a(token, workspace_id, ord)
     join people_sessions s on s.token = a.token and ${isLive(sql)}
-    join people p on p.id = s.person_id
+    join people p on p.id = s.person_id and p.disabled_at is null
     left join members m on m.person_id = s.person_id and m.workspace_id = a.workspace_id`;
   const found: (LiveSession | undefined)[] = keys.map(() => undefined);
   for (const { ord, ...session } of rows) found[ord - 1] = session;
