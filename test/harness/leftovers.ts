@@ -11,6 +11,10 @@ const required: Record<string, Record<string, string | null>> = {
   unattributed_reports: { kind: "bounce", reason: "no_token" },
   idempotency: { answer: null },
   account_mail: { kind: "reset" },
+  members: { person_id: null, joined_at: null, role: "viewer" },
+  suppressions: { reason: "manual" },
+  webhooks: { disabled_at: null, disabled_reason: null },
+  webhook_deliveries: { status: "delivered" },
 };
 
 /** Adds a row to every table that has the column and no row with this id yet. Returns the names of those tables. */

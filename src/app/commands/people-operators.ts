@@ -1,4 +1,4 @@
-/** posthorn people operator, disable, enable, delete and export: what the operator of the service does with people, on a running or a
+/** posthorn people operator, disable, enable and delete: what the operator of the service does with people, on a running or a
  * stopped instance. */
 import { commandLine } from "../../audit/record.ts";
 import { appoint, deletePerson, disablePerson, enablePerson } from "../../operators/people.ts";
@@ -21,7 +21,7 @@ const peopleOperator: Command = {
   options: { remove: { type: "boolean", help: "the person is no longer an operator" }, json },
   async run({ words, options, config }) {
     await withStore(config(), async ({ sql }) => {
-      const { id, email } = await find(sql, words);
+      const { id, email } = await findPersonByWord(sql, words);
       const isOperator = options.remove !== true;
       const changed = await appoint(sql, { personId: id, isOperator, actor: commandLine });
       const state = isOperator ? "an operator" : "no operator";
@@ -42,7 +42,7 @@ const peopleDisable: Command = {
   options: { "revoke-keys": revokeKeys, json },
   async run({ words, options, config }) {
     await withStore(config(), async ({ sql }) => {
-      const { id, email } = await find(sql, words);
+      const { id, email } = await findPersonByWord(sql, words);
       const change = { personId: id, revokeKeys: options["revoke-keys"] === true, actor: commandLine };
       const { revokedKeys, person } = (await disablePerson(sql, change)) ?? gone(email);
       const sentence = `${email} is disabled: every session has ended, and they cannot sign in.`;
@@ -64,7 +64,7 @@ const peopleEnable: Command = {
   options: { json },
   async run({ words, options, config }) {
     await withStore(config(), async ({ sql }) => {
-      const { id, email } = await find(sql, words);
+      const { id, email } = await findPersonByWord(sql, words);
       const { changed } = (await enablePerson(sql, { personId: id, actor: commandLine })) ?? gone(email);
       finish(options, answerOf(id, email), changed ? `${email} can sign in again.` : `${email} is not disabled.`);
     });
@@ -82,7 +82,7 @@ const peopleDelete: Command = {
   },
   async run({ words, options, config }) {
     await withStore(config(), async ({ sql }) => {
-      const { id, email } = await find(sql, words);
+      const { id, email } = await findPersonByWord(sql, words);
       if (!options.yes)
         throw new UsageError(
           `This deletes ${email} for good. Export the person first: posthorn people export ${email} DIR\nThen repeat the command with --yes.`,
@@ -99,7 +99,7 @@ function answerOf(id: string, email: string) {
   return { id: toWireId("person", id), email };
 }
 
-export async function find(sql: Sql, words: readonly string[]): Promise<Person> {
+export async function findPersonByWord(sql: Sql, words: readonly string[]): Promise<Person> {
   const email = words.length === 1 ? readEmail(words[0]!) : undefined;
   if (!email) throw new UsageError("Give one email address, for example: ann@example.com");
   const person = await findPerson(sql, email);

@@ -12,6 +12,7 @@ import { baseUrl } from "../base-url.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
 import { readPorts } from "../files.ts";
+import { peopleExport } from "./export.ts";
 import { workspaceFrom, workspaceOption } from "./keys.ts";
 import { peopleOperators } from "./people-operators.ts";
 import { withStore } from "./with-store.ts";
@@ -122,4 +123,11 @@ async function currentBaseUrl(config: Config): Promise<string> {
   return baseUrl(config, (await readPorts(config.dataDir))?.ports.http ?? config.http.port);
 }
 
-export const people = [peopleList, peopleFirstLink, peopleInvite, peopleResetPassword, ...peopleOperators];
+export const people = [
+  peopleList,
+  peopleFirstLink,
+  peopleInvite,
+  peopleResetPassword,
+  ...peopleOperators,
+  peopleExport,
+];

@@ -1,5 +1,4 @@
-/** posthorn workspaces delete and export: takes a workspace out of service and deletes it, and writes all its data to a folder. On a
- * running or a stopped instance. */
+/** posthorn workspaces delete: takes a workspace out of service and deletes it, on a running or a stopped instance. */
 import { commandLine } from "../../audit/record.ts";
 import { deleteToEnd } from "../../operators/deletion.ts";
 import { deleteWorkspace } from "../../operators/workspaces.ts";
@@ -9,7 +8,7 @@ import { showProgress } from "./progress-line.ts";
 import { withStore } from "./with-store.ts";
 import { find, finish } from "./workspace-quotas.ts";
 
-const workspacesDelete: Command = {
+export const workspacesDelete: Command = {
   name: "workspaces delete",
   summary: "Delete a workspace with all its data. This cannot be undone: export the workspace first.",
   words: "ID|NAME",
@@ -41,5 +40,3 @@ const workspacesDelete: Command = {
     });
   },
 };
-
-export const workspaceRemoval = [workspacesDelete];
