@@ -110,6 +110,8 @@ export const InboxIcon = () => icon(<path d="M3 13l3-8h12l3 8v6H3zM3 13h5l1.5 3h
 
 export const QueueIcon = () => icon(<path d="M4 6h16M4 12h16M4 18h10" />);
 
+export const FoldersIcon = () => icon(<path d="M3 8h6l2 2h10v9H3zM6 8V5h5l2 2h5v3" />);
+
 export const PeopleIcon = () =>
   icon(
     <>

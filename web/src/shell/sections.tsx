@@ -1,5 +1,6 @@
 /** The entries of the navigation, and the pages that do not need a session. */
 import {
+  FoldersIcon,
   GlobeIcon,
   HomeIcon,
   HookIcon,
@@ -23,6 +24,12 @@ export const sections = [
   { to: "/webhooks", label: "Webhooks", icon: <HookIcon /> },
   { to: "/keys", label: "API keys", icon: <KeyIcon /> },
   { to: "/workspace", label: "Workspace", icon: <PeopleIcon /> },
+] as const;
+
+/** Only for operators of the service. */
+export const operatorSections = [
+  { to: "/operator/people", label: "People", icon: <PeopleIcon /> },
+  { to: "/operator/workspaces", label: "Workspaces", icon: <FoldersIcon /> },
 ] as const;
 
 /** Pages that do not need a session. Links in emails lead to them. */
