@@ -23,9 +23,7 @@ export async function findPersonById(sql: Sql, id: string): Promise<Person | und
   return row;
 }
 
-export async function listPeople(
-  sql: Sql,
-): Promise<
+export async function listPeople(sql: Sql): Promise<
   (Person & {
     isOperator: boolean;
     disabledAt: Date | null;

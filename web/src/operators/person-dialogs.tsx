@@ -92,7 +92,7 @@ export function DeletePerson({ person, onClose }: Dialog) {
       expected={email}
       confirmLabel="Delete person"
       cancelLabel="Keep person"
-      exportCommand={`posthorn people export ${email} ./export`}
+      exportCommand={`posthorn people export ${email.includes("'") ? `"${email}"` : email} ./export`}
       isPending={change.isPending}
       error={change.error}
       onConfirm={() => person && change.mutate({ id: person.id, email, revokeKeys })}
