@@ -9,13 +9,13 @@ import { type Piece, readInboundPieces, readPieces } from "./store/export.ts";
 /** A line of files.jsonl. */
 export type ContentFile = { path: string; of: string; bytes: number; sha256: string };
 
-type EmailRow = {
+export type EmailRow = {
   workspace_id: string;
   id: string;
   content_day: string;
   envelope: { attachments: { filename: string }[] };
 };
-type InboundRow = { workspace_id: string; id: string; created_at: string };
+export type InboundRow = { workspace_id: string; id: string; created_at: string };
 
 /** Nothing for an email whose content was deleted after its retention. */
 export async function writeEmailContent(sql: Sql, folder: ExportFolder, row: EmailRow): Promise<ContentFile[]> {

@@ -1,9 +1,16 @@
 /** Exports everything that is stored of a workspace or of a person to a folder: JSON lines for each kind of row, content and attachments as
  * files. Continues after a kill, and needs the same memory for any size. Rows that were committed before the export began are in it; what
  * changes meanwhile may be in it or not. Called by posthorn workspaces export and posthorn people export. */
+import { systemKeyId } from "../keys/store.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { writeEmailContent, writeInboundContent } from "./export-content.ts";
+import {
+  type ContentFile,
+  type EmailRow,
+  type InboundRow,
+  writeEmailContent,
+  writeInboundContent,
+} from "./export-content.ts";
 import { type ExportFolder, exportFormat, type ManifestFile, openExportFolder } from "./export-folder.ts";
 import { exportedRow } from "./rules/exported-row.ts";
 import { type ExportedRow, listSources, readPage, type Source, type Subject } from "./store/export.ts";
@@ -69,7 +76,7 @@ async function exportSource(sql: Sql, folder: ExportFolder, source: Source, opti
       return false;
     }
     const rows = await readPage(sql, { subject, source, after: file.position, limit });
-    await writeRows(sql, folder, source, rows);
+    await writeRows(sql, folder, { source, rows, subject });
     file.position = rows.at(-1)?.position ?? file.position;
     file.isComplete = rows.length < limit;
     options.onProgress?.(`${source.file}: ${file.rows} rows`);
@@ -78,14 +85,11 @@ async function exportSource(sql: Sql, folder: ExportFolder, source: Source, opti
   return true;
 }
 
-async function writeRows(sql: Sql, folder: ExportFolder, source: Source, rows: readonly ExportedRow[]): Promise<void> {
+type Rows = { source: Source; rows: readonly ExportedRow[]; subject: Subject };
+
+async function writeRows(sql: Sql, folder: ExportFolder, { source, rows, subject }: Rows): Promise<void> {
   for (const { row } of rows) {
-    const files =
-      source.table === "emails"
-        ? await writeEmailContent(sql, folder, row as Parameters<typeof writeEmailContent>[2])
-        : source.table === "inbound_messages"
-          ? await writeInboundContent(sql, folder, row as Parameters<typeof writeInboundContent>[2])
-          : [];
+    const files = await writeContent(sql, folder, { table: source.table, row, subject });
     await folder.append(
       contentList,
       files.map((one) => JSON.stringify(one)),
@@ -95,6 +99,15 @@ async function writeRows(sql: Sql, folder: ExportFolder, source: Source, rows: r
     source.file,
     rows.map(({ row }) => JSON.stringify(exportedRow(source.table, row))),
   );
+}
+
+type OneRow = { table: string; row: Record<string, unknown>; subject: Subject };
+
+async function writeContent(sql: Sql, folder: ExportFolder, { table, row, subject }: OneRow): Promise<ContentFile[]> {
+  // Links in account mail give access to the accounts of people. Their own exports have it.
+  if (subject.kind === "workspace" && row.key_id === systemKeyId) return [];
+  if (table === "emails") return await writeEmailContent(sql, folder, row as EmailRow);
+  return table === "inbound_messages" ? await writeInboundContent(sql, folder, row as InboundRow) : [];
 }
 
 function isoTime(ms: number): string {
