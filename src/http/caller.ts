@@ -5,6 +5,9 @@ export type Permission = "full" | "send" | "read";
 export const roles = ["owner", "developer", "viewer"] as const;
 export type Role = (typeof roles)[number];
 
+/** The workspace id of calls that need no workspace. No workspace has it. */
+export const noWorkspace = "00000000-0000-0000-0000-000000000000";
+
 export type Caller = {
   workspaceId: string;
   /** The id of the key, or of the person's session. */

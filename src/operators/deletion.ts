@@ -5,6 +5,7 @@ import { record, service } from "../audit/record.ts";
 import type { Log } from "../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import {
+  type Deletion,
   deleteBatch,
   deleteClients,
   findDeletions,
@@ -31,21 +32,27 @@ export function createDeletions(deps: { sql: Sql; log: Log; everyMs?: number } &
   const { signal } = stopping;
   let running: Promise<void> = Promise.resolve();
 
+  async function work({ workspaceId, isFinished }: Deletion): Promise<void> {
+    const options = { ...deps, stop: signal };
+    if (isFinished) await sweep(sql, workspaceId, options);
+    else if (await deleteToEnd(sql, workspaceId, options)) log.info({ workspaceId }, "a workspace was deleted");
+  }
+
+  /** An error of one deletion does not keep the others from going on. */
   async function round(): Promise<void> {
-    for (const { workspaceId, isFinished } of await findDeletions(sql)) {
+    for (const deletion of await findDeletions(sql)) {
       if (signal.aborted) return;
-      const options = { ...deps, stop: signal };
-      if (isFinished) await sweep(sql, workspaceId, options);
-      else if (await deleteToEnd(sql, workspaceId, options)) log.info({ workspaceId }, "a workspace was deleted");
+      await work(deletion).catch(report);
     }
+  }
+
+  function report(error: unknown): void {
+    if (!isDatabaseAway(error)) log.error({ err: error }, "deleting a workspace failed; it goes on where it stopped");
   }
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      await round().catch((error) => {
-        if (!isDatabaseAway(error))
-          log.error({ err: error }, "deleting a workspace failed; it goes on where it stopped");
-      });
+      await round().catch(report);
       await delay(everyMs, undefined, { signal }).catch(() => {});
     }
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -41,6 +41,9 @@ test("a folder of something else is refused and left as it is", async () => {
   await writeFile(join(path, "export-state.json"), "{");
   await assert.rejects(openExportFolder(path, subject), /cannot be read/);
   await assert.rejects(openExportFolder(parent, subject), /is not empty/);
+  await mkdir(join(parent, "target"));
+  await symlink(join(parent, "target"), join(parent, "link"));
+  await assert.rejects(openExportFolder(join(parent, "link"), subject), /is a link or belongs to another account/);
 });
 
 test("only one process writes, and the lock of an ended process does not count", async () => {

@@ -2,7 +2,7 @@
  * cuts the files back to that state and continues. The folder is complete when it has a manifest. Called by export.ts. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { chmod, type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { chmod, type FileHandle, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Problem } from "../ops/problem.ts";
 import type { Position } from "./store/export.ts";
@@ -43,6 +43,7 @@ export async function openExportFolder(
   { subject, startedAt }: { subject: string; startedAt: string },
 ): Promise<ExportFolder> {
   await mkdir(path, { recursive: true, mode: 0o700 });
+  await requireOwn(path);
   const names = await readdir(path);
   if (names.includes(manifestFile)) throw refused(`${path} has a complete export already. Choose another folder.`);
   const before = names.includes(stateFile) ? await readState(join(path, stateFile)) : undefined;
@@ -123,6 +124,13 @@ export async function openExportFolder(
   };
   if (!before) await folder.checkpoint({ now: true });
   return folder;
+}
+
+/** In a folder of another account, that account could replace files by links to others, which we would overwrite. */
+async function requireOwn(path: string): Promise<void> {
+  const stats = await lstat(path);
+  if (!stats.isDirectory() || (process.getuid !== undefined && stats.uid !== process.getuid()))
+    throw refused(`${path} is a link or belongs to another account. Choose a new folder.`);
 }
 
 async function readState(path: string): Promise<ExportState> {

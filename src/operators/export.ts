@@ -12,7 +12,7 @@ import {
   writeInboundContent,
 } from "./export-content.ts";
 import { type ExportFolder, exportFormat, type ManifestFile, openExportFolder } from "./export-folder.ts";
-import { exportedRow } from "./rules/exported-row.ts";
+import { exportedRow } from "./exported-row.ts";
 import { type ExportedRow, listSources, readPage, type Source, type Subject } from "./store/export.ts";
 
 export type ExportOptions = {

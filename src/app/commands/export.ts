@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { audited, commandLine } from "../../audit/record.ts";
 import { exportAll, type Manifest } from "../../operators/export.ts";
 import type { Subject } from "../../operators/store/export.ts";
+import { Problem } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { type Command, type Option, UsageError } from "../command.ts";
 import { findPersonByWord } from "./people-operators.ts";
@@ -66,10 +67,15 @@ type Run = { subject: Subject; folder: string; name: string; nowMs(): number; st
 
 async function run(sql: Sql, { subject, folder, name, nowMs, stop, json }: Run): Promise<void> {
   const progress = showProgress();
-  const done = await exportAll(sql, { subject, path: folder, nowMs, stop, onProgress: progress.show }).finally(
-    progress.end,
-  );
-  if (!done) throw new UsageError(`The export was stopped. Repeat the command to continue it.`);
+  const done = await exportAll(sql, { subject, path: folder, nowMs, stop, onProgress: progress.show })
+    .catch((error: NodeJS.ErrnoException) => {
+      // A full disk, for example.
+      if (error.syscall === undefined) throw error;
+      const fix = "Repeat the command with the same folder to continue.";
+      throw new Problem("unavailable", `Cannot write to ${folder}: ${error.message}. ${fix}`, { cause: error });
+    })
+    .finally(progress.end);
+  if (!done) throw new UsageError("The export was stopped. Repeat the command to continue it.");
   const { manifest } = done;
   process.stdout.write(json ? `${JSON.stringify(manifest)}\n` : `${summaryOf(manifest, name, folder)}\n`);
 }

@@ -1,5 +1,5 @@
 /** posthorn people: lists and invites people and resets their passwords, on a running or a stopped instance. */
-import { audited, commandLine, record } from "../../audit/record.ts";
+import { audited, commandLine } from "../../audit/record.ts";
 import { type Role, roles } from "../../http/caller.ts";
 import { Problem } from "../../ops/problem.ts";
 import { createInvitations } from "../../people/invitations.ts";
@@ -7,6 +7,7 @@ import { firstToken, linkTo } from "../../people/links.ts";
 import { makeResetLink } from "../../people/resets.ts";
 import { findPerson, hasPeople, listPeople } from "../../people/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
+import type { Sql } from "../../postgres/pool.ts";
 import { readEmail } from "../../workspaces/rules.ts";
 import { baseUrl } from "../base-url.ts";
 import { type Command, table, UsageError } from "../command.ts";
@@ -76,11 +77,17 @@ const peopleInvite: Command = {
     const config = read();
     const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql, nowMs }) => {
-      const invitations = createInvitations({ sql, base: () => base, nowMs, mode: config.signup, mail: undefined });
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
-      const { url, member } = await invitations.invite({ workspaceId, email, role: role as Role, inviter: undefined });
-      const target = { kind: "member", id: member.id } as const;
-      await record(sql, commandLine, { action: "member.invited", workspaceId, target, fields: ["role"] });
+      const invite = (tx: Sql) =>
+        createInvitations({ sql: tx, base: () => base, nowMs, mode: config.signup, mail: undefined }).invite({
+          ...{ workspaceId, email, role: role as Role },
+          inviter: undefined,
+        });
+      const { url } = await audited(sql, commandLine, invite, ({ member }) => ({
+        action: "member.invited",
+        workspaceId,
+        target: { kind: "member", id: member.id },
+      }));
       process.stdout.write(`${url}\n`);
     });
   },

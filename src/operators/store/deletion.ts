@@ -32,9 +32,11 @@ export async function beginDeletion(sql: Sql, workspaceId: string): Promise<bool
 const sweptForDays = 7;
 const sweepEveryMinutes = 10;
 
+export type Deletion = { workspaceId: string; isFinished: boolean };
+
 /** Deletions with work to do: unfinished ones first, then those to be swept again. */
-export async function findDeletions(sql: Sql): Promise<{ workspaceId: string; isFinished: boolean }[]> {
-  return await sql<{ workspaceId: string; isFinished: boolean }[]>`
+export async function findDeletions(sql: Sql): Promise<Deletion[]> {
+  return await sql<Deletion[]>`
     select workspace_id as "workspaceId", finished_at is not null as "isFinished" from workspace_deletions
     where finished_at is null or coalesce(swept_at, finished_at) < (select service_time()) - ${sweepEveryMinutes} * interval '1 minute'
     order by finished_at nulls first, workspace_id limit 100`;
@@ -78,6 +80,8 @@ export async function deleteBatch(
   try {
     return await sql.begin(async (tx) => {
       if (!(await lock(tx, workspaceId))) return "busy";
+      // With the statistics of a full table, the planner would read the deleted rows of all earlier batches again.
+      await tx.unsafe("set local enable_seqscan = off; set local enable_bitmapscan = off");
       const name = tx.unsafe(table);
       const rows = await tx`
         delete from ${name} where ctid = any(array(select ctid from ${name} where workspace_id = ${workspaceId} limit ${limit})) returning 1`;

@@ -1,6 +1,5 @@
-/** A row of the database as a line of an export: fields in camelCase and ids with their prefix, as the API spells them. Pure; called by
- * ../export.ts. */
-import { type IdKind, idPrefixes } from "../../postgres/ids.ts";
+/** A row of the database as a line of an export: fields in camelCase and ids with their prefix, as the API spells them. Called by export.ts. */
+import { type IdKind, idPrefixes } from "../postgres/ids.ts";
 
 /** What the column `id` of a table identifies. */
 const tables: Record<string, IdKind> = {
