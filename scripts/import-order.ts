@@ -26,6 +26,7 @@ const order = [
   "webhooks",
   "stats",
   "people",
+  "operators",
   "app",
 ];
 

@@ -11,14 +11,29 @@ const allowing = (permission: string) =>
   [...policyOf].filter(([, policy]) => policy.permissions.includes(permission)).map(([name]) => name);
 
 // A developer may create keys: a key that could manage members would give every developer the rights of an owner.
-test("only methods that change workspaces and members are closed to every key", () => {
-  const closed = [...policyOf].filter(([, policy]) => !policy.permissions.includes("KEY_PERMISSION_FULL"));
+test("only methods that manage workspaces and members, and those of operators, are closed to every key", () => {
+  const closed = [...policyOf].filter(
+    ([, policy]) => !policy.permissions.includes("KEY_PERMISSION_FULL") && !policy.operatorOnly,
+  );
+  const names = [
+    "CreateWorkspace",
+    "UpdateWorkspace",
+    "InviteMember",
+    "UpdateMember",
+    "ListMemberKeys",
+    "RemoveMember",
+  ];
   assert.deepEqual(
     closed.map(([name]) => name),
-    ["CreateWorkspace", "UpdateWorkspace", "InviteMember", "UpdateMember", "RemoveMember"].map(
-      (name) => `WorkspaceService.${name}`,
-    ),
+    names.map((name) => `WorkspaceService.${name}`),
   );
+});
+
+test("every method of OperatorService, and no other, is for operators only", () => {
+  for (const [name, { operatorOnly, permissions }] of policyOf) {
+    assert.equal(operatorOnly, name.startsWith("OperatorService."), name);
+    if (operatorOnly) assert.deepEqual(permissions, [], name);
+  }
 });
 
 test("a send key can send and read emails, and nothing else", () => {
@@ -33,6 +48,7 @@ test("a read key can call every reading method except those that return message 
   const reads = methods
     .map((method) => `${method.parent.name}.${method.name}`)
     .filter((name) => /\.(Get|List|Stream|Export)/.test(name))
+    .filter((name) => !policyOf.get(name)!.operatorOnly && name !== "WorkspaceService.ListMemberKeys")
     .filter((name) => !/\.(GetEmailContent|GetInbound\w*)$/.test(name));
   assert.deepEqual(allowing("KEY_PERMISSION_READ"), reads);
 });

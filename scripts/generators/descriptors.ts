@@ -35,6 +35,7 @@ export interface Policy {
   ownerOnly: boolean;
   planned: boolean;
   fresh: boolean;
+  operatorOnly: boolean;
 }
 
 export async function readContract(): Promise<Contract> {

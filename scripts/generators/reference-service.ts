@@ -78,6 +78,7 @@ const codes = new Set(
 
 export function permissionText(policy: Policy): string {
   const words = policy.permissions.map((permission) => permission.replace("KEY_PERMISSION_", "").toLowerCase());
+  if (policy.operatorOnly) return "operators with a second factor only";
   const forPeople = [...(policy.ownerOnly ? ["owner"] : []), ...(policy.fresh ? ["recent proof of identity"] : [])];
   if (words.length === 0) return `signed-in people only${policy.fresh ? ", with a recent proof of identity" : ""}`;
   return words.join(", ") + (forPeople.length > 0 ? ` (people: ${forPeople.join(", ")})` : "");

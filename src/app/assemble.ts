@@ -30,6 +30,8 @@ import { createAuthenticator } from "../keys/authenticate.ts";
 import { createKeyReminders } from "../keys/reminders.ts";
 import { createKeyService } from "../keys/service.ts";
 import { systemKeyId } from "../keys/store.ts";
+import { createDeletions } from "../operators/deletion.ts";
+import { createOperatorService } from "../operators/service.ts";
 import { createClock } from "../ops/clock.ts";
 import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
@@ -174,6 +176,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const housekeeping = createHousekeeping({ sql, log, retention: config });
     running.push({ name: "housekeeping", stop: housekeeping.stop });
     housekeeping.start();
+    const deletions = createDeletions({ sql, log });
+    running.push({ name: "deletions", stop: deletions.stop });
+    deletions.start();
     const counter = createCountLoop({ sql, log, clock });
     running.push({ name: "counter", stop: counter.stop });
     counter.start();
@@ -300,6 +305,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createStatsService({ sql, clock }),
       createAuditService({ sql }),
       people.service,
+      createOperatorService({ sql, clock, wake, defaults: config.quotas }),
     ];
     const router: RouterDeps = {
       log,

@@ -65,6 +65,22 @@ test("a sweep removes old mail and keeps new mail, by service time", async () =>
   assert.equal(await mailbox.sweep(60_000), 1);
 });
 
+test("a sweep removes the mail of deleted emails, but no mail whose result may not be stored yet", async () => {
+  let serviceMs = Date.UTC(2020, 0, 1);
+  const mailbox = await openMailbox(folder, () => serviceMs);
+  const [existing, gone] = ["01a1eadb-467c-716c-af37-af93868a0ae9", "01a1eadb-467c-716c-af37-af93868a0ae8"];
+  for (const id of [existing, gone]) await mailbox.deliver({ ...message, emailId: `em_${id}` });
+  const findExisting = async (ids: readonly string[]) => new Set(ids.filter((id) => id === existing));
+  assert.equal(await mailbox.sweep(86_400_000, findExisting), 0);
+  serviceMs += 3_601_000;
+  assert.equal(await mailbox.sweep(86_400_000, findExisting), 1);
+  assert.deepEqual(
+    (await readdir(join(folder, "new"))).map((name) => name.slice(3, 39)),
+    [existing],
+  );
+  await rm(join(folder, "new", (await readdir(join(folder, "new")))[0]!));
+});
+
 test("the sweep runs at the start and periodically, and continues when a folder is missing", async () => {
   const mailbox = await openMailbox(folder, Date.now);
   await mailbox.deliver(message);

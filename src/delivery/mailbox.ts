@@ -7,9 +7,16 @@ import type { Log } from "../ops/log.ts";
 export type Mailbox = {
   /** Writes the file atomically and returns its path. Its name depends only on email and recipient, so a second attempt replaces it. */
   deliver(message: CapturedMessage): Promise<string>;
-  /** Removes messages older than this and returns how many. */
-  sweep(keptMs: number): Promise<number>;
+  /** Removes messages older than this, and those of deleted emails, and returns how many. */
+  sweep(keptMs: number, findExisting?: FindExisting): Promise<number>;
 };
+
+/** Of these ids of emails, those that the database has. */
+export type FindExisting = (emailIds: readonly string[]) => Promise<ReadonlySet<string>>;
+
+/** The file of a message is written before its result is stored, so a new file says nothing about the email. */
+const notYetStoredMs = 3_600_000;
+const idsPerQuery = 500;
 
 /** `prefix`: the header fields of this recipient's copy, in front of the message. */
 export type CapturedMessage = { emailId: string; returnPath: string; recipient: string; prefix: string; raw: Buffer };
@@ -35,17 +42,30 @@ export async function openMailbox(folder: string, serviceMs: () => number): Prom
       await rename(draft, path);
       return path;
     },
-    async sweep(keptMs) {
-      const olderThanMs = serviceMs() - keptMs;
+    async sweep(keptMs, findExisting) {
+      const nowMs = serviceMs();
+      const kept: { path: string; emailId: string }[] = [];
       let removed = 0;
       for (const part of ["tmp", "new", "cur"]) {
         for (const name of await readdir(join(folder, part))) {
           const path = join(folder, part, name);
           const stats = await stat(path).catch(() => undefined);
-          if (!stats || stats.mtimeMs >= olderThanMs) continue;
+          if (!stats) continue;
+          const emailId = /^em_([0-9a-f-]{36})\./.exec(name)?.[1];
+          if (stats.mtimeMs >= nowMs - keptMs) {
+            if (emailId && stats.mtimeMs < nowMs - notYetStoredMs) kept.push({ path, emailId });
+            continue;
+          }
           await rm(path, { force: true });
           removed++;
         }
+      }
+      for (let i = 0; findExisting && i < kept.length; i += idsPerQuery) {
+        const some = kept.slice(i, i + idsPerQuery);
+        const existing = await findExisting([...new Set(some.map(({ emailId }) => emailId))]);
+        const gone = some.filter(({ emailId }) => !existing.has(emailId));
+        for (const { path } of gone) await rm(path, { force: true });
+        removed += gone.length;
       }
       return removed;
     },
@@ -62,13 +82,20 @@ async function openPrivate(folder: string): Promise<void> {
 
 const sweepEveryMs = 3_600_000;
 
-/** Deletes messages that are older than the content retention period. Every node that delivers sweeps its own mailbox. */
-export function createSweep(deps: { mailbox: Mailbox; log: Log; keptDays: number; everyMs?: number }) {
+/** Deletes messages that are older than the content retention period, and those of emails that were deleted with their workspace or person.
+ * Every node that delivers sweeps its own mailbox. */
+export function createSweep(deps: {
+  mailbox: Mailbox;
+  log: Log;
+  keptDays: number;
+  findExisting?: FindExisting;
+  everyMs?: number;
+}) {
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const sweep = async () => {
     try {
-      const removed = await deps.mailbox.sweep(deps.keptDays * 86_400_000);
+      const removed = await deps.mailbox.sweep(deps.keptDays * 86_400_000, deps.findExisting);
       if (removed > 0) deps.log.info({ removed }, "removed old messages from the local mailbox");
     } catch (error) {
       deps.log.warn({ err: error }, "cannot remove old messages from the local mailbox; the next sweep will retry");

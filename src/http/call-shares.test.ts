@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createCallShares, ownerOf } from "./call-shares.ts";
-import type { Caller } from "./caller.ts";
+import { type Caller, noWorkspace } from "./caller.ts";
 
 const caller = (workspaceId: string, keyId = "k"): Caller => ({
   workspaceId,
@@ -25,5 +25,6 @@ test("the owner of a call is its workspace, or the person who has not named one"
   assert.equal(ownerOf(caller("w")), "w");
   assert.equal(ownerOf({ ...caller("w"), person }), "w");
   assert.equal(ownerOf({ ...caller(""), person }), "p");
+  assert.equal(ownerOf({ ...caller(noWorkspace), person }), "p", "people without a workspace share nothing");
   assert.equal(ownerOf(caller("", "k1")), "k1");
 });

@@ -3,7 +3,7 @@
  * events/follower.ts. */
 import { Problem } from "../ops/problem.ts";
 import { createBudget } from "../shares/budget.ts";
-import type { Caller } from "./caller.ts";
+import { type Caller, noWorkspace } from "./caller.ts";
 
 export type CallShares = {
   /** Counts a call until the returned function is called. Throws `resource_exhausted` when the workspace has too many. */
@@ -38,7 +38,8 @@ export function createCallShares(limits: Partial<CallLimits> = {}): CallShares {
 
 /** The owner of a call's resources: its workspace, because keys are free, or the person who has not named a workspace. */
 export function ownerOf({ workspaceId, person, keyId }: Caller): string {
-  return workspaceId || person?.id || keyId;
+  if (person && (workspaceId === "" || workspaceId === noWorkspace)) return person.id;
+  return workspaceId || keyId;
 }
 
 function tooMany(): Problem {

@@ -36,6 +36,9 @@ export type KeyLimits = {
   expiresAt?: Date;
 };
 
+/** The workspace id of calls that need no workspace. No workspace has it. */
+export const noWorkspace = "00000000-0000-0000-0000-000000000000";
+
 export type Caller = {
   workspaceId: string;
   /** The id of the key, or of the person's session. */
@@ -49,7 +52,16 @@ export type Caller = {
   /** Changes with the scopes and addresses of a key, so that streams notice. */
   limitsVersion?: number;
   /** Set when the caller is a person. The role is undefined in a call that names no workspace. */
-  person?: { id: string; email: string; role: Role | undefined; proof?: PersonProof };
+  person?: {
+    id: string;
+    email: string;
+    role: Role | undefined;
+    proof?: PersonProof;
+    /** An operator of the service whose session has a second factor. */
+    isOperator?: boolean;
+    /** An operator whose session lacks the second factor. */
+    lacksSecondFactor?: boolean;
+  };
 };
 
 /** Whether the caller reads the text of inbound mail, also in events. */

@@ -50,7 +50,8 @@ export async function admit(deps: GateDeps, request: GateRequest): Promise<Calle
   caller.address = request.address;
   request.onCaller?.(caller);
   deps.callLimit.take(ownerOf(caller), performance.now());
-  if (caller.person) requirePerson(request.method, caller.person);
+  if (policyOf(request.method).operatorOnly) requireOperator(request.method, caller);
+  else if (caller.person) requirePerson(request.method, caller.person);
   else requirePermission(request.method, caller);
   return caller;
 }
@@ -69,8 +70,9 @@ function requirePerson(method: DescMethod, { role, proof }: NonNullable<Caller["
   if (policyOf(method).fresh) requireFresh(proof);
 }
 
-/** CreateWorkspace and ListWorkspaces work before the person has a workspace to name. */
+/** CreateWorkspace and ListWorkspaces work before the person has a workspace to name. Operators' methods belong to no workspace. */
 function needsWorkspace(method: DescMethod): boolean {
+  if (policyOf(method).operatorOnly) return false;
   return !(method.parent.name === "WorkspaceService" && /^(Create|List)Workspaces?$/.test(method.name));
 }
 
@@ -133,6 +135,16 @@ function requireRole(method: DescMethod, role: Role | undefined): void {
   if (ownerOnly ? role === "owner" : role !== "viewer" || read) return;
   const allowed = ownerOnly ? "an owner of the workspace" : "an owner or a developer of the workspace";
   throw new Problem("permission_denied", `${method.name} needs ${allowed}; you are a ${role}.`);
+}
+
+function requireOperator({ name }: DescMethod, { person }: Caller): void {
+  if (person?.isOperator) return;
+  throw new Problem(
+    "permission_denied",
+    person?.lacksSecondFactor
+      ? `${name} needs a session with a second factor. Add a second factor on your account page, then sign in with it.`
+      : `${name} needs an operator of this service. An operator is appointed with: posthorn people operator EMAIL`,
+  );
 }
 
 /** A cache: getOption decodes the option on every call. */

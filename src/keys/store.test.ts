@@ -3,7 +3,16 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace } from "../../test/harness/mail.ts";
 import { makeUuid } from "../postgres/ids.ts";
-import { findKeys, insertKey, makeKeySecret, revokeKey } from "./store.ts";
+import {
+  countKeysMadeBy,
+  findKeys,
+  insertKey,
+  keysMadeBy,
+  makeKeySecret,
+  type NewKey,
+  revokeKey,
+  revokeKeysMadeBy,
+} from "./store.ts";
 
 let database: TestDatabase;
 before(async () => {
@@ -30,4 +39,32 @@ test("a key is found only by its complete secret, and not after it was revoked",
   const plain = { permission: "send", test: false, limitsVersion: 0, expired: false };
   assert.deepEqual(found[0], { id: ids[0], workspaceId, ...plain });
   assert.deepEqual(await findKeys(sql, ["an unknown key"]), [undefined]);
+});
+
+test("the keys that a person created are listed by page and revoked, in one workspace or in all", async () => {
+  const { sql } = database;
+  const [here, there] = [await makeWorkspace(sql), await makeWorkspace(sql)];
+  const [personId, other] = [makeUuid(Date.now()), makeUuid(Date.now())];
+  const add = async (workspaceId: string, maker: NewKey["maker"]) => {
+    const { secret } = makeKeySecret(false);
+    const id = makeUuid(Date.now());
+    await insertKey(sql, { id, workspaceId, name: "k", secret, permission: "full", test: false, maker });
+    return { id, secret };
+  };
+  const first = await add(here, { personId });
+  const second = await add(here, { keyId: first.id });
+  await add(here, { personId: other });
+  await add(here, undefined);
+  const elsewhere = await add(there, { personId });
+  const listed = async (before?: string) =>
+    (await keysMadeBy(sql, { workspaceId: here, personId, before, limit: 1 })).map(({ id }) => id);
+  assert.deepEqual(await listed(), [second.id]);
+  assert.deepEqual(await listed(second.id), [first.id]);
+  assert.equal(await countKeysMadeBy(sql, here, personId), 2);
+  const revoked = await revokeKeysMadeBy(sql, { workspaceId: here, personId });
+  assert.deepEqual(revoked.map(({ id }) => id).sort(), [first.id, second.id].sort());
+  assert.equal(await countKeysMadeBy(sql, here, personId), 0);
+  assert.equal((await findKeys(sql, [elsewhere.secret]))[0]?.id, elsewhere.id);
+  assert.equal((await revokeKeysMadeBy(sql, { workspaceId: undefined, personId })).length, 1);
+  assert.equal(await countKeysMadeBy(sql, here, other), 1);
 });

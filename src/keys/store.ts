@@ -222,6 +222,42 @@ export async function revokeKey(
   return row && testOnly && !row.test ? "live key" : row;
 }
 
+/** The valid keys of a workspace that a person created, also with a key of theirs, newest first (index keys_by_workspace). */
+export async function keysMadeBy(
+  sql: Sql,
+  made: { workspaceId: string; personId: string; before?: string; limit: number },
+): Promise<Key[]> {
+  return await sql<Key[]>`
+    select ${columns(sql)} from keys where id in (${idsMadeBy(sql, made)}) and revoked_at is null
+    ${made.before ? sql`and id < ${made.before}` : sql``} order by id desc limit ${made.limit}`;
+}
+
+/** Revokes the keys that a person created, in one workspace or in all. Returns those that were valid. */
+export async function revokeKeysMadeBy(
+  sql: Sql,
+  made: { workspaceId: string | undefined; personId: string },
+): Promise<Pick<Key, "id" | "workspaceId">[]> {
+  return await sql<Pick<Key, "id" | "workspaceId">[]>`
+    update keys set revoked_at = now() where id in (${idsMadeBy(sql, made)}) and revoked_at is null
+    returning id, workspace_id as "workspaceId"`;
+}
+
+/** The number of valid keys of a workspace that a person created. */
+export async function countKeysMadeBy(sql: Sql, workspaceId: string, personId: string): Promise<number> {
+  const [row] = await sql<{ keys: number }[]>`
+    select count(*)::int as keys from keys where id in (${idsMadeBy(sql, { workspaceId, personId })}) and revoked_at is null`;
+  return row!.keys;
+}
+
+/** A person who creates a key with a key has created both. */
+function idsMadeBy(sql: Sql, { workspaceId, personId }: { workspaceId: string | undefined; personId: string }) {
+  const here = workspaceId ? sql`and k.workspace_id = ${workspaceId}` : sql``;
+  return sql`with recursive made (id) as (
+      select k.id from keys k where k.maker_person_id = ${personId} ${here}
+      union select k.id from keys k join made m on k.maker_key_id = m.id where true ${here})
+    select id from made`;
+}
+
 /** Updates a key at most once a minute, so that not every API call causes a write. */
 export async function touchKeys(sql: Sql, uses: readonly { id: string; address: string }[]): Promise<void> {
   await sql`update keys k set last_used_at = now(), last_used_address = nullif(u.address, '')

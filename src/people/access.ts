@@ -2,7 +2,7 @@
  * owners, and only an invitation makes the account work again. Called by people.ts and session-caller.ts. */
 import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { isInvited, isMember, mayFoundService } from "./store/access.ts";
+import { isInvited, isMemberOrOperator, mayFoundService } from "./store/access.ts";
 
 /** POSTHORN_SIGNUP: who may sign up without an invitation. */
 export type SignUpMode = "first" | "open" | "closed";
@@ -18,7 +18,7 @@ export type Access = {
 
 export function createAccess({ sql, mode }: { sql: Sql; mode: SignUpMode }): Access {
   async function mayUse(person: Someone): Promise<boolean> {
-    if (mode === "open" || (await isMember(sql, person.id))) return true;
+    if (mode === "open" || (await isMemberOrOperator(sql, person.id))) return true;
     // Where no workspace has an owner, no one could invite the operator.
     return await mayFoundService(sql, person.id);
   }

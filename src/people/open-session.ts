@@ -1,5 +1,6 @@
 /** Opens a session for a person who has proved who they are, in whichever way. Called by sign-in.ts and people.ts. */
 import { record } from "../audit/record.ts";
+import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Access, notAMember } from "./access.ts";
 import { readSessionToken, sessionCookie, signToken } from "./cookies.ts";
@@ -41,6 +42,7 @@ export function createSessionOpener(deps: {
       const before = readSessionToken(visitor.cookie, cookieName, deps.cookieSecrets());
       const token = await sql.begin(async (tx) => {
         const opened = await insertSession(tx, { personId: person.id, proof, userAgent, address, nowMs: deps.nowMs() });
+        if (!opened) throw accountDisabled();
         if (before !== undefined) await endSession(tx, before);
         await endOldSessions(tx, { personId: person.id, keptToken: opened.token, others: keptSessions - 1 });
         const target = { kind: "session", id: opened.id } as const;
@@ -55,4 +57,9 @@ export function createSessionOpener(deps: {
 /** A signed-in person in the audit log. */
 export function personActor(personId: string, { address }: Visitor) {
   return { kind: "person", id: personId, personId, address } as const;
+}
+
+/** Only a person who has proved who they are learns this. */
+function accountDisabled(): Problem {
+  return new Problem("permission_denied", "This account is disabled. Ask the operator of this service to enable it.");
 }

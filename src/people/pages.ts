@@ -151,6 +151,7 @@ function refusal(failure: ConnectError, error: unknown): Reply {
 function stateOnWire(state: Awaited<ReturnType<People["state"]>>["value"]) {
   return {
     ...(state.who ? sessionOnWire(state.who) : { person: null, workspaces: [] }),
+    operator: state.operator ?? null,
     mayCreateWorkspace: state.mayCreateWorkspace,
     signUp: {
       by: state.by === "no mail" || state.by === "provider" ? "closed" : state.by,

@@ -188,10 +188,11 @@ export function createPeople(deps: PeopleDeps) {
       const person = live && { id: live.personId, email: live.email, name: live.name };
       const mayCreateWorkspace = person ? await deps.access.mayUse(person) : deps.mode === "open";
       const who = person && (await signedIn(person, live.hasSecondFactor));
+      const operator = live?.isOperator ? { hasSecondFactor: live.hasSecondFactor } : undefined;
       const secondFactor = person ? undefined : await signInSteps.waiting(visitor);
       const passkeyOrigin = passkeys.party(visitor.host)?.origin ?? null;
       return {
-        value: { who, mayCreateWorkspace, by, first, passwordReset, secondFactor, passkeyOrigin },
+        value: { who, operator, mayCreateWorkspace, by, first, passwordReset, secondFactor, passkeyOrigin },
         cookies: live ? await renew(live, visitor) : [],
       };
     },

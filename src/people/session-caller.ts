@@ -1,5 +1,6 @@
 /** A signed-in person as a caller of the API: the cookie identifies the person, a header names the workspace, and the role in it decides
  * the permission. Called by http/gate.ts. */
+import { noWorkspace } from "../http/caller.ts";
 import type { SessionCallers } from "../http/gate.ts";
 import { requireSameOrigin } from "../http/same-origin.ts";
 import { invalid, type Problem } from "../ops/problem.ts";
@@ -9,9 +10,6 @@ import { type Access, notAMember } from "./access.ts";
 import { type People, signedOut } from "./people.ts";
 
 export const workspaceHeader = "posthorn-workspace";
-
-/** The workspace id of calls that need no workspace. No workspace has it. */
-const noWorkspace = "00000000-0000-0000-0000-000000000000";
 
 export function createSessionCallers(deps: {
   people: Pick<People, "session" | "cookieName">;
@@ -50,6 +48,8 @@ export function createSessionCallers(deps: {
             needsSecondFactor: deps.requireSecondFactor || (needsWorkspace && session.workspaceRequiresFactor),
             agoMs: session.provedAgoMs,
           },
+          isOperator: session.isOperator && session.hasSecondFactor,
+          lacksSecondFactor: session.isOperator && !session.hasSecondFactor,
         },
       };
     },

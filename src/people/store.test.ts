@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace } from "../../test/harness/mail.ts";
+import { commandLine } from "../audit/record.ts";
 import { revokedAmong } from "../keys/store.ts";
 import { makeToken } from "../ops/one-time-token.ts";
 import { makeUuid } from "../postgres/ids.ts";
@@ -125,7 +126,8 @@ describe("members", () => {
     assert.equal(live?.role, "viewer");
     const holder = { id: session.id, workspaceId };
     assert.deepEqual(await revokedAmong(sql, [holder]), []);
-    await removeMember(sql, workspaceId, (await listMembers(sql, { workspaceId, after: "", limit: 9 }))[0]!.id);
+    const [member] = await listMembers(sql, { workspaceId, after: "", limit: 9 });
+    await removeMember(sql, { workspaceId, id: member!.id, revokeKeys: false, actor: commandLine });
     assert.deepEqual(await revokedAmong(sql, [holder]), [{ ...holder, limitsVersion: 0, changed: false }]);
   });
 

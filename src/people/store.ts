@@ -31,6 +31,8 @@ export async function findPersonById(sql: Sql, id: string): Promise<Person | und
 }
 
 export type ListedFacts = {
+  isOperator: boolean;
+  disabledAt: Date | null;
   createdAt: Date;
   lastSeenAt: Date | null;
   /** Whether the person has an authenticator app. */
@@ -41,7 +43,7 @@ export type ListedFacts = {
 
 export async function listPeople(sql: Sql): Promise<(Person & ListedFacts)[]> {
   return await sql`
-    select p.id, p.email, p.name, p.created_at as "createdAt",
+    select p.id, p.email, p.name, p.is_operator as "isOperator", p.disabled_at as "disabledAt", p.created_at as "createdAt",
       exists (select 1 from people_totp t where t.person_id = p.id and t.confirmed_at is not null) as totp,
       (select count(*)::int from people_passkeys k where k.person_id = p.id) as passkeys,
       (select max(s.updated_at) from people_sessions s where s.person_id = p.id) as "lastSeenAt",

@@ -9,6 +9,7 @@ import { serve } from "../http/call.ts";
 import type { Caller, Role } from "../http/caller.ts";
 import { cutPage, keysetPage, pageSizeOf } from "../http/paging.ts";
 import { requireFresh, secondFactorRequired } from "../http/proof.ts";
+import { type Key, keysMadeBy } from "../keys/store.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
@@ -26,6 +27,8 @@ import {
   type MemberRow,
   type MostOwned,
   membershipOf,
+  personOfMember,
+  type Removed,
   removeMember,
   updateWorkspace,
   type Workspace,
@@ -164,27 +167,31 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       return { member: memberOnWire(changed) };
     },
 
+    async listMemberKeys(request, call) {
+      const page = keysetPage(request);
+      if (request.memberId === "") throw invalid([memberIdRequired]);
+      const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
+      const id = fromWireId("member", request.memberId);
+      const personId = id && (await personOfMember(sql, workspaceId, id));
+      if (personId === undefined) throw notFound("member", request.memberId);
+      if (personId === null) return { data: [], nextPageToken: "" };
+      const made = { workspaceId, personId, before: page.before, limit: page.limit + 1 };
+      const { rows, nextPageToken } = cutPage(await keysMadeBy(sql, made), page.limit);
+      return { data: rows.map(memberKeyOnWire), nextPageToken };
+    },
+
     async removeMember(request, call) {
       if (request.memberId === "") throw invalid([memberIdRequired]);
       const workspaceId = await targetOf(request.workspaceId, call, { ownerOnly: true });
       const id = fromWireId("member", request.memberId);
       call.beginWrite();
-      const removed =
-        id &&
-        (await audited(
-          sql,
-          actorOf(call.caller),
-          (tx) => removeMember(tx, workspaceId, id),
-          (row) =>
-            row && row !== "last owner"
-              ? { action: "member.removed", workspaceId, target: { kind: "member", id } }
-              : undefined,
-        ));
+      const { revokeKeys } = request;
+      const actor = actorOf(call.caller);
+      const removed = id && (await removeMember(sql, { workspaceId, id, revokeKeys, actor }));
       if (!removed) throw notFound("member", request.memberId);
       if (removed === "last owner") throw lastOwner();
-      return {
-        message: removed.joined ? `Member ${removed.email} removed.` : `Invitation to ${removed.email} withdrawn.`,
-      };
+      const { revokedKeys, validKeys } = removed;
+      return { message: removalMessage(removed), revokedKeys, validKeys };
     },
   });
 
@@ -203,6 +210,13 @@ export function createWorkspaceService(deps: WorkspaceServiceDeps) {
       throw new Problem("permission_denied", `This call needs an owner of the workspace; you are a ${role}.`);
     return id;
   }
+}
+
+function removalMessage({ email, joined, revokedKeys, validKeys }: Removed): string {
+  if (!joined) return `Invitation to ${email} withdrawn.`;
+  if (revokedKeys > 0) return `Member ${email} removed. Revoked keys that they created: ${revokedKeys}.`;
+  if (validKeys === 0) return `Member ${email} removed.`;
+  return `Member ${email} removed. Keys that they created and that are still valid: ${validKeys}. Revoke them with RevokeKey.`;
 }
 
 const memberIdRequired: Violation = { field: "memberId", description: "is required: the id of a member, mem_…" };
@@ -274,6 +288,17 @@ function workspaceOnWire(workspace: Workspace, role: Role | undefined) {
     createdAt: timestampFromDate(workspace.createdAt),
     updatedAt: timestampFromDate(workspace.updatedAt),
     requireSecondFactor: workspace.requireSecondFactor,
+  };
+}
+
+function memberKeyOnWire(key: Key) {
+  return {
+    id: toWireId("key", key.id),
+    name: key.name,
+    prefix: key.prefix,
+    test: key.test,
+    createdAt: timestampFromDate(key.createdAt),
+    lastUsedAt: key.lastUsedAt ? timestampFromDate(key.lastUsedAt) : undefined,
   };
 }
 

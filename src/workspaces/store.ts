@@ -1,7 +1,8 @@
 /** The SQL of workspaces, members and open invitations. A workspace that has an owner always keeps one. Called by WorkspaceService, by
  * people, by the first start and by the commands. */
-import type { Actor } from "../audit/entry.ts";
+import { type Actor, type AuditChange, record } from "../audit/record.ts";
 import type { Role } from "../http/caller.ts";
+import { countKeysMadeBy, revokeKeysMadeBy } from "../keys/store.ts";
 import { hashToken } from "../ops/one-time-token.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { tooManyOwned } from "./rules.ts";
@@ -169,9 +170,10 @@ export type Invitation = {
   isMailed: boolean;
 };
 
-/** An invitation ends by wall time or by service time, whichever comes first. */
+/** An invitation ends by wall time or by service time, whichever comes first. It does not work for a person who is disabled. */
 function isOpen(sql: Sql) {
-  return sql`m.invite_expires_at > wall_time() and coalesce(m.invite_service_expires_at > (select service_time()), true)`;
+  return sql`m.invite_expires_at > wall_time() and coalesce(m.invite_service_expires_at > (select service_time()), true)
+    and not exists (select 1 from people d where d.email = m.email and d.disabled_at is not null)`;
 }
 
 /** Index members_invite_hash_key. */
@@ -225,18 +227,43 @@ export async function joinByInviteHash(
 /** The changed row, undefined when there is no such member, or a refusal: a workspace must keep its last owner. */
 export type Change<T> = T | "last owner" | undefined;
 
+/** What a removal did. `validKeys`: keys of the member that are still valid. */
+export type Removed = { email: string; joined: boolean; revokedKeys: number; validKeys: number };
+
+/** Sessions find the role in each call, so the member loses access with the commit. Streams notice it within seconds (keys/store.ts). */
 export async function removeMember(
   sql: Sql,
-  workspaceId: string,
-  id: string,
-): Promise<Change<{ email: string; joined: boolean }>> {
+  removal: { workspaceId: string; id: string; revokeKeys: boolean; actor: Actor },
+): Promise<Change<Removed>> {
+  const { workspaceId, id, revokeKeys, actor } = removal;
   return await sql.begin(async (tx) => {
     const member = await lockMember(tx, workspaceId, id);
     if (!member) return undefined;
     if (member.lastOwner) return "last owner";
     await tx`delete from members where workspace_id = ${workspaceId} and id = ${id}`;
-    return { email: member.email, joined: member.personId !== null };
+    const { personId, email } = member;
+    await record(tx, actor, {
+      action: personId ? "member.removed" : "invitation.revoked",
+      workspaceId,
+      target: personId ? { kind: "person", id: personId } : { kind: "member", id },
+    });
+    if (!personId) return { email, joined: false, revokedKeys: 0, validKeys: 0 };
+    const revoked = revokeKeys ? await revokeKeysMadeBy(tx, { workspaceId, personId }) : [];
+    await record(tx, actor, ...revoked.map((key) => keyRevoked(key)));
+    const validKeys = revokeKeys ? 0 : await countKeysMadeBy(tx, workspaceId, personId);
+    return { email, joined: true, revokedKeys: revoked.length, validKeys };
   });
+}
+
+export function keyRevoked(key: { id: string; workspaceId: string }): AuditChange {
+  return { action: "key.revoked", workspaceId: key.workspaceId, target: { kind: "key", id: key.id } };
+}
+
+/** The person of a member; null for an open invitation. Primary key. */
+export async function personOfMember(sql: Sql, workspaceId: string, id: string): Promise<string | null | undefined> {
+  const [row] = await sql<{ personId: string | null }[]>`
+    select person_id as "personId" from members where workspace_id = ${workspaceId} and id = ${id}`;
+  return row?.personId;
 }
 
 /** Throws when a member would own too many workspaces. For an open invitation, joinByInvite decides that. */
@@ -336,10 +363,10 @@ export async function firstWorkspace(sql: Sql): Promise<string | undefined> {
   return row?.value;
 }
 
-/** At most two rows, which is enough to detect an ambiguous name. */
+/** At most two rows, which is enough to detect an ambiguous name. Without workspaces that are being deleted. */
 export async function findWorkspaceByName(sql: Sql, name: string): Promise<Workspace[]> {
   return await sql<Workspace[]>`
-    select ${columns(sql)} from workspaces where name = ${name} order by id limit 2`;
+    select ${columns(sql)} from workspaces where name = ${name} and deleting_at is null order by id limit 2`;
 }
 
 export async function listWorkspaces(sql: Sql): Promise<Workspace[]> {

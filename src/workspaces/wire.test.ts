@@ -26,6 +26,7 @@ test("the end of a window is a valid time, however far service time is behind", 
     lagMs: 90_000.126,
     suspendedAt: null,
     suspendedReason: null,
+    deletingAt: null,
     warning: null,
   };
   const message = create(GetQuotasResponseSchema, quotasOnWire(usage, noDefaults));

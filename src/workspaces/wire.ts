@@ -1,4 +1,4 @@
-/** Converts the quotas of a workspace to messages of the contract. Called by service.ts and by posthorn workspaces. */
+/** Converts the quotas of a workspace to messages of the contract. Called by service.ts, OperatorService and posthorn workspaces. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { QuotaKind as WireKind } from "../gen/v1/event_pb.ts";
@@ -6,7 +6,7 @@ import type { GetQuotasResponseSchema } from "../gen/v1/workspace_pb.ts";
 import { limitsOf, type QuotaDefaults, type QuotaKind, quotaKinds, windowAt } from "../quotas/rules/limits.ts";
 import type { WorkspaceUsage } from "../quotas/store/usage.ts";
 
-const kindOnWire = {
+export const quotaKindOnWire = {
   emailsPerHour: WireKind.EMAILS_PER_HOUR,
   emailsPerDay: WireKind.EMAILS_PER_DAY,
   storedBytes: WireKind.STORED_BYTES,
@@ -29,7 +29,7 @@ export function quotasOnWire(
       const limit = limits[kind];
       const window = windowAt(kind, serviceMs);
       return {
-        kind: kindOnWire[kind],
+        kind: quotaKindOnWire[kind],
         limit: limit ?? undefined,
         used: usage.used[kind],
         resetsAt: window && timestampFromMs(Math.round(window.endMs + lagMs)),

@@ -177,17 +177,18 @@ test("docs/inbound.md: suppressions are imported, and a reply to an email become
 });
 
 test("docs/people.md: a person is invited, joins with the link, and resets the password with another link", async () => {
-  const [firstLink, invite, reset] = await blocks("docs/people.md", "sh", 3);
+  const [firstLink, invite, reset, operator] = await blocks("docs/people.md", "sh", 4);
   const first = await openBrowser(program).post("/auth/link", { token: tokenIn(await paste(firstLink!)) });
   assert.deepEqual(first.body, { kind: "first" });
   const token = tokenIn(await paste(invite!));
   const joined = await openBrowser(program).post("/auth/sign-up", { token, name: "Ann", password });
   assert.equal(joined.status, 200, JSON.stringify(joined.body));
   const output = await paste(reset!);
-  assert.match(output, /ann@example\.com +Ann +\S+ +default/);
+  assert.match(output, /ann@example\.com +Ann +active +\S+ +default/);
   const newPassword = `${password} anew`;
   const answer = await openBrowser(program).post("/auth/reset-password", { token: tokenIn(output), newPassword });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  assert.match(await paste(operator!), /ann@example\.com is an operator\./);
 });
 
 test("docs/audit.md: the changes of a workspace are shown, and those of the whole service exported", async () => {
@@ -211,8 +212,8 @@ test("docs/delivery.md: the queue is listed, retried, paused, resumed and purged
   assert.match(output[1]!, /^example\.com /);
 });
 
-test("docs/operate.md: a first email is sent, and a backup is restored", async () => {
-  const [, send, backup] = (await blocks("docs/operate.md", "sh", 4)) as [string, string, string, string];
+test("docs/operate.md: a first email is sent, a workspace is exported and deleted, and a backup is restored", async () => {
+  const [, send, remove, backup] = (await blocks("docs/operate.md", "sh", 5)) as [string, string, string, string];
   // Replaces the reader's domain, and removes --follow, which runs until Ctrl-C (test/app/command-line.test.ts).
   const script = send.replace("you@example.com", "you@example.test").replace(" --follow", "");
   const output = await paste(script);
@@ -221,6 +222,9 @@ test("docs/operate.md: a first email is sent, and a backup is restored", async (
   const events = script.trim().split("\n").at(-1)!;
   const isDelivered = async () => /email\.delivered .*you@example\.net/.test(await paste(events));
   await until("the event on the page", isDelivered);
+  await paste("npx posthorn workspaces create Acme");
+  assert.match(await paste(remove), /Acme is exported to [\s\S]*Acme is deleted\./);
+  assert.ok((await readdir(join(folder, "acme"))).includes("manifest.json"));
   await paste(backup);
   // test/app/backup.test.ts checks the contents of a restored backup; data-copy.test.ts runs the fourth block.
   for (const created of ["backups/today", "data-restored"])

@@ -115,6 +115,7 @@ const theirWorkspace = async (workspaces: TwoWorkspaces) => {
   return (body.data as { id: string }[])[0]!.id;
 };
 const forPeople = "no key may call it; test/people/workspaces.test.ts tests it with sessions";
+const forOperators = "no key may call it; test/people/operators.test.ts tests it with sessions";
 
 export const cases: Record<string, MethodCase> = {
   "DomainService/AddDomain": noIds,
@@ -228,5 +229,16 @@ export const cases: Record<string, MethodCase> = {
   },
   "WorkspaceService/InviteMember": { built: true, ids: { workspaceId: forPeople } },
   "WorkspaceService/UpdateMember": { built: true, ids: { workspaceId: forPeople, memberId: forPeople } },
+  "WorkspaceService/ListMemberKeys": { built: true, ids: { workspaceId: forPeople, memberId: forPeople } },
   "WorkspaceService/RemoveMember": { built: true, ids: { workspaceId: forPeople, memberId: forPeople } },
+
+  "OperatorService/ListPeople": noIds,
+  "OperatorService/DisablePerson": { built: true, ids: { id: forOperators } },
+  "OperatorService/EnablePerson": { built: true, ids: { id: forOperators } },
+  "OperatorService/DeletePerson": { built: true, ids: { id: forOperators } },
+  "OperatorService/ListAllWorkspaces": noIds,
+  "OperatorService/SuspendWorkspace": { built: true, ids: { workspaceId: forOperators } },
+  "OperatorService/ResumeWorkspace": { built: true, ids: { workspaceId: forOperators } },
+  "OperatorService/SetQuotas": { built: true, ids: { workspaceId: forOperators } },
+  "OperatorService/DeleteWorkspace": { built: true, ids: { workspaceId: forOperators } },
 };

@@ -20,6 +20,8 @@ before(async () => {
   program = await startProgram({ databaseUrl: proxy.url, env: { POSTHORN_ROLES: "api,dns" } });
   const { browser, workspace } = await signUpFirst(program);
   call = (method, request) => browser.rpc(method, request, workspace);
+  await database.sql`update people set is_operator = true`;
+  await database.sql`update people_sessions set has_second_factor = true`;
   sender = (await domain(true)).name;
 });
 after(async () => {
@@ -64,6 +66,19 @@ const paused = async () => {
 };
 const invited = () => ({ email: `${unique()}@there.test`, role: "MEMBER_ROLE_VIEWER" });
 const member = async () => ({ memberId: idIn(await done("WorkspaceService/InviteMember", invited()), "member") });
+/** A person without a workspace, with the confirmation that deleting needs. */
+const person = async () => {
+  const { sql } = database;
+  const address = `${unique()}@there.test`;
+  const [row] = await sql<{ id: string }[]>`
+    insert into people (id, email, name) values (gen_random_uuid(), ${address}, 'P') returning id`;
+  return { id: `per_${row!.id}`, email: address };
+};
+/** A workspace, with the confirmation that deleting needs. */
+const workspaceId = async () => {
+  const name = unique();
+  return { workspaceId: idIn(await done("WorkspaceService/CreateWorkspace", { name }), "workspace"), name };
+};
 const delivery = async () => {
   const webhookId = await webhook();
   // An event of the workspace: a canceled email.
@@ -101,6 +116,24 @@ const writes: Record<string, () => unknown> = {
   "WebhookService/RotateWebhookSecret": async () => ({ id: await webhook() }),
   "WebhookService/RedeliverWebhook": delivery,
   "WebhookService/SendTestWebhook": async () => ({ id: await webhook() }),
+  "OperatorService/DisablePerson": person,
+  "OperatorService/EnablePerson": async () => {
+    const { id } = await person();
+    await done("OperatorService/DisablePerson", { id });
+    return { id };
+  },
+  "OperatorService/DeletePerson": person,
+  "OperatorService/SuspendWorkspace": workspaceId,
+  "OperatorService/ResumeWorkspace": async () => {
+    const at = await workspaceId();
+    await done("OperatorService/SuspendWorkspace", at);
+    return at;
+  },
+  "OperatorService/SetQuotas": async () => ({
+    ...(await workspaceId()),
+    quotas: [{ kind: "QUOTA_KIND_KEYS", limit: 9 }],
+  }),
+  "OperatorService/DeleteWorkspace": workspaceId,
   "WorkspaceService/CreateWorkspace": () => ({ name: unique() }),
   "WorkspaceService/UpdateWorkspace": () => ({ name: unique() }),
   "WorkspaceService/InviteMember": invited,

@@ -122,7 +122,7 @@ describe("POSTHORN_SIGNUP=closed", () => {
       [["default", "owner"]],
     );
     const listed = await run("people", "list");
-    assert.match(listed.stdout, /olga@there\.test +Olga +\S+ +default \(owner\)/);
+    assert.match(listed.stdout, /olga@there\.test +Olga +active +\S+ +default \(owner\)/);
     assert.equal((await run("people", "invite", "olga@there.test")).code, 1);
     assert.equal((await run("people", "invite", "nonsense")).code, 2);
     assert.equal((await run("people", "invite", "x@there.test", "--role", "king")).code, 2);

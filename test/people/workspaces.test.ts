@@ -90,14 +90,14 @@ describe("workspaces", () => {
   it("every method checks the role: a viewer reads, a developer does everything except members, an owner everything", async () => {
     for (const method of methods.filter((one) => one.methodKind === "unary")) {
       const name = nameOf(method);
-      const { permissions, ownerOnly } = getOption(method, policy);
+      const { permissions, ownerOnly, operatorOnly } = getOption(method, policy);
       const may = async (browser: Browser) =>
         (await browser.rpc(name, {}, owner.workspace)).body.code !== "permission_denied";
       const reads = permissions.length === 0 || permissions.includes(KeyPermission.READ);
       // The empty request is rejected before anything is created.
-      assert.equal(await may(viewer), reads && !ownerOnly, `${name} by a viewer`);
-      assert.equal(await may(developer), !ownerOnly, `${name} by a developer`);
-      assert.equal(await may(owner.browser), true, `${name} by an owner`);
+      assert.equal(await may(viewer), reads && !ownerOnly && !operatorOnly, `${name} by a viewer`);
+      assert.equal(await may(developer), !ownerOnly && !operatorOnly, `${name} by a developer`);
+      assert.equal(await may(owner.browser), !operatorOnly, `${name} by an owner`);
     }
   });
 

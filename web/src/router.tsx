@@ -102,6 +102,18 @@ const account = createRoute({
   path: "/account",
   component: lazyRouteComponent(() => import("./people/account-page.tsx"), "AccountPage"),
 });
+const operatorPeople = createRoute({
+  getParentRoute,
+  path: "/operator/people",
+  validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["q", "state"]),
+  component: lazyRouteComponent(() => import("./operators/people-page.tsx"), "OperatorPeoplePage"),
+});
+const operatorWorkspaces = createRoute({
+  getParentRoute,
+  path: "/operator/workspaces",
+  validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["q", "state"]),
+  component: lazyRouteComponent(() => import("./operators/workspaces-page.tsx"), "OperatorWorkspacesPage"),
+});
 const signUp = createRoute({
   getParentRoute,
   path: "/sign-up",
@@ -132,6 +144,7 @@ export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, emails, email, send, events, inbounds, inbound, queue, suppressions],
     ...[domains, domain, webhooks, webhook, keys, workspace, audit, account],
+    ...[operatorPeople, operatorWorkspaces],
     ...[signIn, signUp, forgotPassword, resetPassword, invitation],
   ]),
   defaultErrorComponent: PageError,

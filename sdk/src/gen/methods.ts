@@ -64,6 +64,26 @@ import type {
   RevokeKeyResponse,
 } from "./key.ts";
 import type {
+  ListPeopleRequest,
+  ListPeopleResponse,
+  DisablePersonRequest,
+  DisablePersonResponse,
+  EnablePersonRequest,
+  EnablePersonResponse,
+  DeletePersonRequest,
+  DeletePersonResponse,
+  ListAllWorkspacesRequest,
+  ListAllWorkspacesResponse,
+  SuspendWorkspaceRequest,
+  SuspendWorkspaceResponse,
+  ResumeWorkspaceRequest,
+  ResumeWorkspaceResponse,
+  SetQuotasRequest,
+  SetQuotasResponse,
+  DeleteWorkspaceRequest,
+  DeleteWorkspaceResponse,
+} from "./operator.ts";
+import type {
   ListDestinationsRequest,
   ListDestinationsResponse,
   RetryDestinationRequest,
@@ -124,6 +144,8 @@ import type {
   InviteMemberResponse,
   UpdateMemberRequest,
   UpdateMemberResponse,
+  ListMemberKeysRequest,
+  ListMemberKeysResponse,
   RemoveMemberRequest,
   RemoveMemberResponse,
   GetQuotasRequest,
@@ -213,6 +235,35 @@ export interface UnaryMethods {
   "KeyService/RotateKey": { request: RotateKeyRequest; response: RotateKeyResponse };
   /** Revokes a key immediately and permanently. Streams opened with it end. Revoking a revoked key has no effect. */
   "KeyService/RevokeKey": { request: RevokeKeyRequest; response: RevokeKeyResponse };
+  /** Lists the people of the service, newest first. */
+  "OperatorService/ListPeople": { request: ListPeopleRequest; response: ListPeopleResponse };
+  /**
+   * Disables a person: their sessions and streams end at once on every node, they cannot sign in, and invitations to their
+   * address do not work. Keys that they created stay valid unless `revokeKeys` is set. Disabling a disabled person only
+   * revokes keys.
+   */
+  "OperatorService/DisablePerson": { request: DisablePersonRequest; response: DisablePersonResponse };
+  /** Lets a disabled person sign in again. Enabling an enabled person has no effect. */
+  "OperatorService/EnablePerson": { request: EnablePersonRequest; response: EnablePersonResponse };
+  /**
+   * Deletes a person with all personal data: the account, sessions, links, memberships, invitations to the address, and the
+   * mail that the service sent to the address about the account. Export the person first with `posthorn people export`.
+   */
+  "OperatorService/DeletePerson": { request: DeletePersonRequest; response: DeletePersonResponse };
+  /** Lists the workspaces of the service with their quotas and what they use, newest first. */
+  "OperatorService/ListAllWorkspaces": { request: ListAllWorkspacesRequest; response: ListAllWorkspacesResponse };
+  /** Stops a workspace from sending: new emails are refused, queued mail waits, and everything else works. */
+  "OperatorService/SuspendWorkspace": { request: SuspendWorkspaceRequest; response: SuspendWorkspaceResponse };
+  /** Lets a suspended workspace send again: its queued mail goes out, and the abuse brake starts to count anew. */
+  "OperatorService/ResumeWorkspace": { request: ResumeWorkspaceRequest; response: ResumeWorkspaceResponse };
+  /** Sets quotas of a workspace. Quotas that the request does not name stay as they are. */
+  "OperatorService/SetQuotas": { request: SetQuotasRequest; response: SetQuotasResponse };
+  /**
+   * Deletes a workspace with all its data. At once, its keys and members lose access, it neither sends nor receives, and its
+   * webhooks stop; the data is deleted in the background. Its public DKIM keys stay in DNS for 7 days. This cannot be undone:
+   * export the workspace first with `posthorn workspaces export`. Deleting a workspace that is being deleted has no effect.
+   */
+  "OperatorService/DeleteWorkspace": { request: DeleteWorkspaceRequest; response: DeleteWorkspaceResponse };
   /** Lists the destinations with waiting mail, ordered by the number of recipients, highest first. */
   "QueueService/ListDestinations": { request: ListDestinationsRequest; response: ListDestinationsResponse };
   /** Retries every waiting recipient of a destination now instead of at its next attempt time. Scheduled emails keep their time. */
@@ -274,7 +325,15 @@ export interface UnaryMethods {
   "WorkspaceService/InviteMember": { request: InviteMemberRequest; response: InviteMemberResponse };
   /** Changes the role of a member or of an invited person. Only for owners; keys cannot call it. */
   "WorkspaceService/UpdateMember": { request: UpdateMemberRequest; response: UpdateMemberResponse };
-  /** Removes a member or revokes an invitation. Keys that the member created stay valid. Only for owners; keys cannot call it. */
+  /**
+   * Lists the keys that a member created in this workspace and that are not revoked, newest first: what RemoveMember with
+   * `revokeKeys` would revoke. Only for owners; keys cannot call it.
+   */
+  "WorkspaceService/ListMemberKeys": { request: ListMemberKeysRequest; response: ListMemberKeysResponse };
+  /**
+   * Removes a member or revokes an invitation. The member's sessions lose access to the workspace at once, and their open
+   * streams end. Keys that the member created stay valid unless `revokeKeys` is set. Only for owners; keys cannot call it.
+   */
   "WorkspaceService/RemoveMember": { request: RemoveMemberRequest; response: RemoveMemberResponse };
   /** Returns the quotas of a workspace with what is used of them, and whether the workspace is suspended or warned. */
   "WorkspaceService/GetQuotas": { request: GetQuotasRequest; response: GetQuotasResponse };

@@ -137,12 +137,54 @@ export interface RemoveMemberRequest {
   workspaceId?: string;
   /** Id of the member. Required. */
   memberId: string;
+  /** True: also revokes the keys that the member created in this workspace. */
+  revokeKeys?: boolean;
 }
 
 /** Response of RemoveMember. */
 export interface RemoveMemberResponse {
   /** Result of the call, in a sentence. */
   message: string;
+  /** The number of keys that the member created and that are still valid after this call. */
+  validKeys: number;
+  /** The number of keys that this call revoked. */
+  revokedKeys: number;
+}
+
+/** Request of ListMemberKeys. */
+export interface ListMemberKeysRequest {
+  /** Id of the workspace. Empty: the workspace that the call is made in. */
+  workspaceId?: string;
+  /** Id of the member. Required. */
+  memberId: string;
+  /** Maximum number of keys per page. 0 or unset means 20; values above 100 are reduced to 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
+  pageToken?: string;
+}
+
+/** Response of ListMemberKeys. */
+export interface ListMemberKeysResponse {
+  /** The keys of this page. Empty for an open invitation. */
+  data: MemberKey[];
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
+}
+
+/** A valid key that a member created. */
+export interface MemberKey {
+  /** Identifier of the key, `key_` and a UUID. */
+  id: string;
+  /** Name of the key. */
+  name: string;
+  /** The public prefix of the key, which identifies it without its secret. */
+  prefix: string;
+  /** True for a test key. */
+  test: boolean;
+  /** When it was created. */
+  createdAt: string;
+  /** When it was last used, to the minute. Absent when it was never used. */
+  lastUsedAt?: string;
 }
 
 /** Request of GetQuotas. */

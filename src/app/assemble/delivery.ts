@@ -14,6 +14,7 @@ import { createEvenPace, createPacedTransport } from "../../delivery/pace/paced.
 import { createSites, paceOf } from "../../delivery/pace/sites.ts";
 import { createSiteLimits } from "../../delivery/rules/site.ts";
 import { createSigning } from "../../delivery/signing.ts";
+import { findEmails } from "../../delivery/store/existing.ts";
 import { createSettler } from "../../delivery/store/settle.ts";
 import {
   createDirect,
@@ -147,7 +148,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
     pace: transport ? paceOf(sites) : createEvenPace(),
   });
   const followUps = createFollowUps({ sql, log, clock, wake });
-  const sweep = createSweep({ mailbox, log, keptDays: config.contentDays });
+  const findExisting = (ids: readonly string[]) => findEmails(sql, ids);
+  const sweep = createSweep({ mailbox, log, keptDays: config.contentDays, findExisting });
   loop.start();
   followUps.start();
   sweep.start();

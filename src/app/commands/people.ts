@@ -13,12 +13,14 @@ import { baseUrl } from "../base-url.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
 import { readPorts } from "../files.ts";
+import { peopleExport } from "./export.ts";
 import { workspaceFrom, workspaceOption } from "./keys.ts";
+import { peopleOperators } from "./people-operators.ts";
 import { withStore } from "./with-store.ts";
 
 const peopleList: Command = {
   name: "people list",
-  summary: "List the people who signed up, with their second factors and workspaces.",
+  summary: "List the people who signed up, with their state, second factors and workspaces.",
   options: { json: { type: "boolean", help: "one JSON object per line" } },
   async run({ options, config }) {
     await withStore(config(), async ({ sql }) => {
@@ -28,11 +30,13 @@ const peopleList: Command = {
         const rows = people.map((p) => [
           p.email,
           p.name,
+          `${p.disabledAt ? "disabled" : "active"}${p.isOperator ? ", operator" : ""}`,
           p.lastSeenAt?.toISOString() ?? "never",
           p.workspaces ?? "none",
           factorsText(p),
         ]);
-        process.stdout.write(table([["EMAIL", "NAME", "LAST SEEN", "WORKSPACES", "SECOND FACTORS"], ...rows], ""));
+        const head = ["EMAIL", "NAME", "STATE", "LAST SEEN", "WORKSPACES", "SECOND FACTORS"];
+        process.stdout.write(table([head, ...rows], ""));
       }
     });
   },
@@ -79,8 +83,8 @@ const peopleInvite: Command = {
     const config = read();
     const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql, nowMs }) => {
-      const invitations = createInvitations({ sql, base: () => base, nowMs, mode: config.signup, mail: undefined });
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
+      const invitations = createInvitations({ sql, base: () => base, nowMs, mode: config.signup, mail: undefined });
       const { url } = await invitations.invite({
         workspaceId,
         email,
@@ -107,9 +111,15 @@ const peopleResetPassword: Command = {
       );
     const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql }) => {
-      if (!(await findPerson(sql, email)))
-        throw new UsageError(`No person signed up with ${email}. See: posthorn people list`);
-      process.stdout.write(`${await makeResetLink(sql, email, { base, byMail: false })}\n`);
+      const person = await findPerson(sql, email);
+      if (!person) throw new UsageError(`No person signed up with ${email}. See: posthorn people list`);
+      const link = await audited(
+        sql,
+        commandLine,
+        (tx) => makeResetLink(tx, email, { base, byMail: false }),
+        () => ({ action: "person.reset_link_created", target: { kind: "person", id: person.id } }),
+      );
+      process.stdout.write(`${link}\n`);
     });
   },
 };
@@ -164,4 +174,12 @@ async function currentBaseUrl(config: Config): Promise<string> {
   return baseUrl(config, (await readPorts(config.dataDir))?.ports.http ?? config.http.port);
 }
 
-export const people = [peopleList, peopleFirstLink, peopleInvite, peopleResetPassword, peopleRemoveFactors];
+export const people = [
+  peopleList,
+  peopleFirstLink,
+  peopleInvite,
+  peopleResetPassword,
+  peopleRemoveFactors,
+  ...peopleOperators,
+  peopleExport,
+];

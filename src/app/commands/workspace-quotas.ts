@@ -1,15 +1,21 @@
 /** posthorn workspaces show, quota, suspend and resume: what a workspace uses, its limits, and whether it may send. On a running or a
  * stopped instance; running nodes read the changes with the next email. */
 import { create, toJson } from "@bufbuild/protobuf";
+import { commandLine } from "../../audit/record.ts";
 import { GetQuotasResponseSchema } from "../../gen/v1/workspace_pb.ts";
+import {
+  changeQuotas,
+  defaultReason,
+  longestReason,
+  type QuotaChanges,
+  resumeWorkspace,
+  suspendWorkspace,
+} from "../../operators/workspaces.ts";
 import { silentLog } from "../../ops/log.ts";
-import { Problem } from "../../ops/problem.ts";
 import { fromWireId, toWireId } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { createWake, type Topic } from "../../postgres/wake.ts";
-import { resumptionNotice, suspensionNotice } from "../../quotas/notice-text.ts";
-import { kindNames, type Limit, limitsOf, type QuotaKind, quotaKinds } from "../../quotas/rules/limits.ts";
-import { resume, setQuota, suspend } from "../../quotas/store/standing.ts";
+import { kindNames, limitsOf, type QuotaKind, quotaKinds } from "../../quotas/rules/limits.ts";
 import { readUsage, type WorkspaceUsage } from "../../quotas/store/usage.ts";
 import { findWorkspaceByName } from "../../workspaces/store.ts";
 import { quotasOnWire } from "../../workspaces/wire.ts";
@@ -55,17 +61,15 @@ const workspacesQuota: Command = {
         "Name a quota, for example --emails-per-hour 1000, or --reset. See also: posthorn workspaces show",
       );
     await withStore(config, async ({ sql }) => {
-      const { id } = await find(sql, words);
-      await setQuota(sql, id, changes);
-      print(await findById(sql, id), config, options.json === true);
+      const workspace = await find(sql, words);
+      await changeQuotas(sql, { workspace, changes, actor: commandLine });
+      print(await findById(sql, workspace.id), config, options.json === true);
     });
   },
 };
 
-function readChanges(
-  options: Record<string, string | boolean | undefined>,
-): Partial<Record<QuotaKind, Limit | undefined>> {
-  const changes: Partial<Record<QuotaKind, Limit | undefined>> = {};
+function readChanges(options: Record<string, string | boolean | undefined>): QuotaChanges {
+  const changes: QuotaChanges = {};
   if (options.reset) for (const kind of quotaKinds) changes[kind] = undefined;
   for (const kind of quotaKinds) {
     const text = options[flagOf(kind)];
@@ -83,30 +87,23 @@ const workspacesSuspend: Command = {
   summary: "Stop a workspace from sending: new emails are refused, queued mail waits, everything else works.",
   words: "ID|NAME",
   options: {
-    reason: { type: "string", help: "a sentence that callers and owners read", value: defaultReason() },
+    reason: { type: "string", help: "a sentence that callers and owners read", value: defaultReason },
     json,
   },
   async run({ words, options, config: read }) {
     const config = read();
-    const reason = String(options.reason ?? defaultReason()).trim();
-    if (reason === "" || reason.length > 500) throw new UsageError("--reason must have 1 to 500 characters");
+    const reason = String(options.reason ?? defaultReason).trim();
+    if (reason === "" || reason.length > longestReason)
+      throw new UsageError(`--reason must have 1 to ${longestReason} characters`);
     await withStore(config, async ({ sql, nowMs }) => {
-      const { id, name, suspendedAt } = await find(sql, words);
-      const notice = suspensionNotice({ workspaceId: id, name }, reason, undefined, nowMs());
-      if (suspendedAt || !(await suspend(sql, { notice, reason, automatic: false })))
-        throw new Problem(
-          "failed_precondition",
-          `${name} is suspended already. Resume it with: posthorn workspaces resume`,
-        );
+      const workspace = await find(sql, words);
+      const { id, name } = workspace;
+      await suspendWorkspace(sql, { workspace, reason, nowMs: nowMs(), actor: commandLine });
       await notify(sql, ["events"]);
       finish(options, { id: toWireId("workspace", id), reason }, `${name} is suspended. Its queued mail waits.`);
     });
   },
 };
-
-function defaultReason(): string {
-  return "The operator suspended this workspace.";
-}
 
 const workspacesResume: Command = {
   name: "workspaces resume",
@@ -115,9 +112,9 @@ const workspacesResume: Command = {
   options: { json },
   async run({ words, options, config: read }) {
     await withStore(read(), async ({ sql, nowMs }) => {
-      const { id, name, suspendedAt } = await find(sql, words);
-      const notice = resumptionNotice({ workspaceId: id, name }, suspendedAt ?? undefined, nowMs());
-      if (!(await resume(sql, notice))) throw new Problem("failed_precondition", `${name} is not suspended.`);
+      const workspace = await find(sql, words);
+      const { id, name } = workspace;
+      await resumeWorkspace(sql, { workspace, nowMs: nowMs(), actor: commandLine });
       await notify(sql, ["events", "mail"]);
       finish(options, { id: toWireId("workspace", id) }, `${name} can send again.`);
     });
@@ -131,7 +128,8 @@ async function notify(sql: Sql, topics: readonly Topic[]): Promise<void> {
   await wake.stop();
 }
 
-async function find(sql: Sql, words: readonly string[]): Promise<WorkspaceUsage> {
+/** By id, also a workspace that is being deleted; by name, only others. */
+export async function find(sql: Sql, words: readonly string[]): Promise<WorkspaceUsage> {
   const text = words.join(" ").trim();
   if (text === "") throw new UsageError("Name a workspace by its id or its name. See: posthorn workspaces list");
   const id = fromWireId("workspace", text);
@@ -178,12 +176,13 @@ function print(usage: WorkspaceUsage, config: Config, asJson: boolean): void {
   process.stdout.write(lines.join("\n"));
 }
 
-export function stateOf(usage: Pick<WorkspaceUsage, "suspendedAt" | "warning">): string {
+export function stateOf(usage: Pick<WorkspaceUsage, "suspendedAt" | "warning" | "deletingAt">): string {
+  if (usage.deletingAt) return "deleting";
   if (usage.suspendedAt) return "suspended";
   return usage.warning ? "warned" : "active";
 }
 
-function finish(options: Record<string, string | boolean | undefined>, answer: object, sentence: string): void {
+export function finish(options: Record<string, string | boolean | undefined>, answer: object, sentence: string): void {
   process.stdout.write(options.json ? `${JSON.stringify(answer)}\n` : `${sentence}\n`);
 }
 

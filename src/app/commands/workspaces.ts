@@ -1,11 +1,14 @@
-/** posthorn workspaces: creates and lists workspaces, on a running or a stopped instance. workspace-quotas.ts has the other commands. */
+/** posthorn workspaces: creates and lists workspaces, on a running or a stopped instance. workspace-quotas.ts,
+ * workspace-removal.ts and export.ts have the other commands. */
 import { audited, commandLine } from "../../audit/record.ts";
 import { makeUuid, toWireId } from "../../postgres/ids.ts";
 import { readUsage } from "../../quotas/store/usage.ts";
 import { createWorkspace, findWorkspaceByName, listWorkspaces } from "../../workspaces/store.ts";
 import { type Command, table, UsageError } from "../command.ts";
+import { workspacesExport } from "./export.ts";
 import { withStore } from "./with-store.ts";
 import { stateOf, workspaceQuotas } from "./workspace-quotas.ts";
+import { workspacesDelete } from "./workspace-removal.ts";
 
 const workspacesCreate: Command = {
   name: "workspaces create",
@@ -70,4 +73,4 @@ const workspacesList: Command = {
   },
 };
 
-export const workspaces = [workspacesCreate, workspacesList, ...workspaceQuotas];
+export const workspaces = [workspacesCreate, workspacesList, ...workspaceQuotas, workspacesExport, workspacesDelete];

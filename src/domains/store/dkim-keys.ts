@@ -58,20 +58,47 @@ export async function replaceKey(
   return row!.activeFrom;
 }
 
-/** The keys for many labels in one statement; undefined for a label without a key to serve. Index dkim_keys_served. */
+/** The keys for many labels in one statement; undefined for a label without a key to serve. Index dkim_keys_served, and the primary key of
+ * kept_dkim_keys. */
 export async function findServedKeys(sql: Sql, labels: readonly string[]): Promise<(string | undefined)[]> {
-  const rows = await sql<{ label: string; publicKey: string }[]>`
-    select distinct on (k.label) k.label, k.public_key as "publicKey" from dkim_keys k ${isServed(sql)}
-    and k.label = any(${labels as string[]}::text[]) order by k.label, k.retired_at desc nulls first, k.created_at desc`;
+  const rows = await sql<ServedKey[]>`
+    select label, public_key as "publicKey" from kept_dkim_keys
+      where label = any(${labels as string[]}::text[]) and kept_until > (select service_time())
+    union all ${servedKeys(sql, sql`and k.label = any(${labels as string[]}::text[])`)}`;
   const byLabel = new Map(rows.map((row) => [row.label, row.publicKey]));
   return labels.map((label) => byLabel.get(label));
 }
 
 /** Every key in our zone, for the zone file. */
-export async function listServedKeys(sql: Sql): Promise<{ label: string; publicKey: string }[]> {
-  return await sql<{ label: string; publicKey: string }[]>`
-    select distinct on (k.label) k.label, k.public_key as "publicKey" from dkim_keys k ${isServed(sql)}
-    order by k.label, k.retired_at desc nulls first, k.created_at desc`;
+export async function listServedKeys(sql: Sql): Promise<ServedKey[]> {
+  return await sql<ServedKey[]>`
+    select label, public_key as "publicKey" from kept_dkim_keys where kept_until > (select service_time())
+      and label not in (select label from dkim_keys)
+    union all ${servedKeys(sql, sql``)}
+    order by label`;
+}
+
+type ServedKey = { label: string; publicKey: string };
+
+/** One key for each label. */
+function servedKeys(sql: Sql, condition: ReturnType<Sql>) {
+  return sql`(select distinct on (k.label) k.label, k.public_key as "publicKey" from dkim_keys k ${isServed(sql)} ${condition}
+    order by k.label, k.retired_at desc nulls first, k.created_at desc)`;
+}
+
+/** Copies the public keys that our DNS serves for a workspace, before the workspace is deleted. The copies name neither the workspace nor
+ * its domains. Call it in the transaction that deletes the domains. */
+export async function keepServedKeys(sql: Sql, workspaceId: string): Promise<void> {
+  await sql`
+    insert into kept_dkim_keys (label, public_key, kept_until)
+    select label, "publicKey", (select service_time()) + ${servedForDays} * interval '1 day'
+    from ${servedKeys(sql, sql`and k.workspace_id = ${workspaceId}`)} k
+    on conflict (label) do update set public_key = excluded.public_key, kept_until = excluded.kept_until`;
+}
+
+/** Called by housekeeping. */
+export async function forgetKeptKeys(sql: Sql): Promise<void> {
+  await sql`delete from kept_dkim_keys where kept_until <= (select service_time())`;
 }
 
 function isServed(sql: Sql) {

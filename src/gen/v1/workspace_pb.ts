@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/workspace.proto.
  */
 export const file_v1_workspace: GenFile = /*@__PURE__*/
-  fileDesc("ChJ2MS93b3Jrc3BhY2UucHJvdG8SAnYxIsIBCglXb3Jrc3BhY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZXF1aXJlX3NlY29uZF9mYWN0b3IYBiABKAgirgEKBk1lbWJlchIKCgJpZBgBIAEoCRINCgVlbWFpbBgCIAEoCRIMCgRuYW1lGAMgASgJEhwKBHJvbGUYBCABKA4yDi52MS5NZW1iZXJSb2xlEi4KCmludml0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWpvaW5lZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiJgoWQ3JlYXRlV29ya3NwYWNlUmVxdWVzdBIMCgRuYW1lGAEgASgJIjsKF0NyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlEiAKCXdvcmtzcGFjZRgBIAEoCzINLnYxLldvcmtzcGFjZSI+ChVMaXN0V29ya3NwYWNlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiTgoWTGlzdFdvcmtzcGFjZXNSZXNwb25zZRIbCgRkYXRhGAEgAygLMg0udjEuV29ya3NwYWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJ6ChZVcGRhdGVXb3Jrc3BhY2VSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEiIKFXJlcXVpcmVfc2Vjb25kX2ZhY3RvchgDIAEoCEgAiAEBQhgKFl9yZXF1aXJlX3NlY29uZF9mYWN0b3IiOwoXVXBkYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiSAoTTGlzdE1lbWJlcnNSZXNwb25zZRIYCgRkYXRhGAEgAygLMgoudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJYChNJbnZpdGVNZW1iZXJSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCRINCgVlbWFpbBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSJXChRJbnZpdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXISEgoKaW52aXRlX3VybBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIlwKE1VwZGF0ZU1lbWJlclJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEhEKCW1lbWJlcl9pZBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSIyChRVcGRhdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXIiPgoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJbWVtYmVyX2lkGAIgASgJIicKFFJlbW92ZU1lbWJlclJlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiKAoQR2V0UXVvdGFzUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkidwoRR2V0UXVvdGFzUmVzcG9uc2USGQoGcXVvdGFzGAEgAygLMgkudjEuUXVvdGESIgoKc3VzcGVuc2lvbhgCIAEoCzIOLnYxLlN1c3BlbnNpb24SIwoHd2FybmluZxgDIAEoCzISLnYxLlNlbmRpbmdXYXJuaW5nIn8KBVF1b3RhEhsKBGtpbmQYASABKA4yDS52MS5RdW90YUtpbmQSEgoFbGltaXQYAiABKAFIAIgBARIMCgR1c2VkGAMgASgBEi0KCXJlc2V0c19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0Ik4KClN1c3BlbnNpb24SDgoGcmVhc29uGAEgASgJEjAKDHN1c3BlbmRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqcwoKTWVtYmVyUm9sZRIbChdNRU1CRVJfUk9MRV9VTlNQRUNJRklFRBAAEhUKEU1FTUJFUl9ST0xFX09XTkVSEAESGQoVTUVNQkVSX1JPTEVfREVWRUxPUEVSEAISFgoSTUVNQkVSX1JPTEVfVklFV0VSEAMyiQUKEFdvcmtzcGFjZVNlcnZpY2USUAoPQ3JlYXRlV29ya3NwYWNlEhoudjEuQ3JlYXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLkNyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlIgTK6BgAElQKDkxpc3RXb3Jrc3BhY2VzEhkudjEuTGlzdFdvcmtzcGFjZXNSZXF1ZXN0GhoudjEuTGlzdFdvcmtzcGFjZXNSZXNwb25zZSILyugYBwoCAQMiAQoSUgoPVXBkYXRlV29ya3NwYWNlEhoudjEuVXBkYXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLlVwZGF0ZVdvcmtzcGFjZVJlc3BvbnNlIgbK6BgCEAESSwoLTGlzdE1lbWJlcnMSFi52MS5MaXN0TWVtYmVyc1JlcXVlc3QaFy52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgvK6BgHCgIBAyIBChJLCgxJbnZpdGVNZW1iZXISFy52MS5JbnZpdGVNZW1iZXJSZXF1ZXN0GhgudjEuSW52aXRlTWVtYmVyUmVzcG9uc2UiCMroGAQQATABEksKDFVwZGF0ZU1lbWJlchIXLnYxLlVwZGF0ZU1lbWJlclJlcXVlc3QaGC52MS5VcGRhdGVNZW1iZXJSZXNwb25zZSIIyugYBBABMAESSwoMUmVtb3ZlTWVtYmVyEhcudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBoYLnYxLlJlbW92ZU1lbWJlclJlc3BvbnNlIgjK6BgEEAEwARJFCglHZXRRdW90YXMSFC52MS5HZXRRdW90YXNSZXF1ZXN0GhUudjEuR2V0UXVvdGFzUmVzcG9uc2UiC8roGAcKAgEDIgEKYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_event, file_v1_options]);
+  fileDesc("ChJ2MS93b3Jrc3BhY2UucHJvdG8SAnYxIsIBCglXb3Jrc3BhY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZXF1aXJlX3NlY29uZF9mYWN0b3IYBiABKAgirgEKBk1lbWJlchIKCgJpZBgBIAEoCRINCgVlbWFpbBgCIAEoCRIMCgRuYW1lGAMgASgJEhwKBHJvbGUYBCABKA4yDi52MS5NZW1iZXJSb2xlEi4KCmludml0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWpvaW5lZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiJgoWQ3JlYXRlV29ya3NwYWNlUmVxdWVzdBIMCgRuYW1lGAEgASgJIjsKF0NyZWF0ZVdvcmtzcGFjZVJlc3BvbnNlEiAKCXdvcmtzcGFjZRgBIAEoCzINLnYxLldvcmtzcGFjZSI+ChVMaXN0V29ya3NwYWNlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiTgoWTGlzdFdvcmtzcGFjZXNSZXNwb25zZRIbCgRkYXRhGAEgAygLMg0udjEuV29ya3NwYWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJ6ChZVcGRhdGVXb3Jrc3BhY2VSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEiIKFXJlcXVpcmVfc2Vjb25kX2ZhY3RvchgDIAEoCEgAiAEBQhgKFl9yZXF1aXJlX3NlY29uZF9mYWN0b3IiOwoXVXBkYXRlV29ya3NwYWNlUmVzcG9uc2USIAoJd29ya3NwYWNlGAEgASgLMg0udjEuV29ya3NwYWNlIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiSAoTTGlzdE1lbWJlcnNSZXNwb25zZRIYCgRkYXRhGAEgAygLMgoudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJYChNJbnZpdGVNZW1iZXJSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCRINCgVlbWFpbBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSJXChRJbnZpdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXISEgoKaW52aXRlX3VybBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIlwKE1VwZGF0ZU1lbWJlclJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEhEKCW1lbWJlcl9pZBgCIAEoCRIcCgRyb2xlGAMgASgOMg4udjEuTWVtYmVyUm9sZSIyChRVcGRhdGVNZW1iZXJSZXNwb25zZRIaCgZtZW1iZXIYASABKAsyCi52MS5NZW1iZXIiUwoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkSEQoJbWVtYmVyX2lkGAIgASgJEhMKC3Jldm9rZV9rZXlzGAMgASgIIlEKFFJlbW92ZU1lbWJlclJlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkSEgoKdmFsaWRfa2V5cxgCIAEoBRIUCgxyZXZva2VkX2tleXMYAyABKAUiZwoVTGlzdE1lbWJlcktleXNSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCRIRCgltZW1iZXJfaWQYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiTgoWTGlzdE1lbWJlcktleXNSZXNwb25zZRIbCgRkYXRhGAEgAygLMg0udjEuTWVtYmVyS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKlAQoJTWVtYmVyS2V5EgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGcHJlZml4GAMgASgJEgwKBHRlc3QYBCABKAgSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIoChBHZXRRdW90YXNSZXF1ZXN0EhQKDHdvcmtzcGFjZV9pZBgBIAEoCSJ3ChFHZXRRdW90YXNSZXNwb25zZRIZCgZxdW90YXMYASADKAsyCS52MS5RdW90YRIiCgpzdXNwZW5zaW9uGAIgASgLMg4udjEuU3VzcGVuc2lvbhIjCgd3YXJuaW5nGAMgASgLMhIudjEuU2VuZGluZ1dhcm5pbmcifwoFUXVvdGESGwoEa2luZBgBIAEoDjINLnYxLlF1b3RhS2luZBISCgVsaW1pdBgCIAEoAUgAiAEBEgwKBHVzZWQYAyABKAESLQoJcmVzZXRzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIICgZfbGltaXQiTgoKU3VzcGVuc2lvbhIOCgZyZWFzb24YASABKAkSMAoMc3VzcGVuZGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpzCgpNZW1iZXJSb2xlEhsKF01FTUJFUl9ST0xFX1VOU1BFQ0lGSUVEEAASFQoRTUVNQkVSX1JPTEVfT1dORVIQARIZChVNRU1CRVJfUk9MRV9ERVZFTE9QRVIQAhIWChJNRU1CRVJfUk9MRV9WSUVXRVIQAzLaBQoQV29ya3NwYWNlU2VydmljZRJQCg9DcmVhdGVXb3Jrc3BhY2USGi52MS5DcmVhdGVXb3Jrc3BhY2VSZXF1ZXN0GhsudjEuQ3JlYXRlV29ya3NwYWNlUmVzcG9uc2UiBMroGAASVAoOTGlzdFdvcmtzcGFjZXMSGS52MS5MaXN0V29ya3NwYWNlc1JlcXVlc3QaGi52MS5MaXN0V29ya3NwYWNlc1Jlc3BvbnNlIgvK6BgHCgIBAyIBChJSCg9VcGRhdGVXb3Jrc3BhY2USGi52MS5VcGRhdGVXb3Jrc3BhY2VSZXF1ZXN0GhsudjEuVXBkYXRlV29ya3NwYWNlUmVzcG9uc2UiBsroGAIQARJLCgtMaXN0TWVtYmVycxIWLnYxLkxpc3RNZW1iZXJzUmVxdWVzdBoXLnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiC8roGAcKAgEDIgEKEksKDEludml0ZU1lbWJlchIXLnYxLkludml0ZU1lbWJlclJlcXVlc3QaGC52MS5JbnZpdGVNZW1iZXJSZXNwb25zZSIIyugYBBABMAESSwoMVXBkYXRlTWVtYmVyEhcudjEuVXBkYXRlTWVtYmVyUmVxdWVzdBoYLnYxLlVwZGF0ZU1lbWJlclJlc3BvbnNlIgjK6BgEEAEwARJPCg5MaXN0TWVtYmVyS2V5cxIZLnYxLkxpc3RNZW1iZXJLZXlzUmVxdWVzdBoaLnYxLkxpc3RNZW1iZXJLZXlzUmVzcG9uc2UiBsroGAIQARJLCgxSZW1vdmVNZW1iZXISFy52MS5SZW1vdmVNZW1iZXJSZXF1ZXN0GhgudjEuUmVtb3ZlTWVtYmVyUmVzcG9uc2UiCMroGAQQATABEkUKCUdldFF1b3RhcxIULnYxLkdldFF1b3Rhc1JlcXVlc3QaFS52MS5HZXRRdW90YXNSZXNwb25zZSILyugYBwoCAQMiAQpiBnByb3RvMw", [file_google_protobuf_timestamp, file_v1_event, file_v1_options]);
 
 /**
  * A workspace.
@@ -493,6 +493,13 @@ export type RemoveMemberRequest = Message<"v1.RemoveMemberRequest"> & {
    * @generated from field: string member_id = 2;
    */
   memberId: string;
+
+  /**
+   * True: also revokes the keys that the member created in this workspace.
+   *
+   * @generated from field: bool revoke_keys = 3;
+   */
+  revokeKeys: boolean;
 };
 
 /**
@@ -514,6 +521,20 @@ export type RemoveMemberResponse = Message<"v1.RemoveMemberResponse"> & {
    * @generated from field: string message = 1;
    */
   message: string;
+
+  /**
+   * The number of keys that the member created and that are still valid after this call.
+   *
+   * @generated from field: int32 valid_keys = 2;
+   */
+  validKeys: number;
+
+  /**
+   * The number of keys that this call revoked.
+   *
+   * @generated from field: int32 revoked_keys = 3;
+   */
+  revokedKeys: number;
 };
 
 /**
@@ -522,6 +543,132 @@ export type RemoveMemberResponse = Message<"v1.RemoveMemberResponse"> & {
  */
 export const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse> = /*@__PURE__*/
   messageDesc(file_v1_workspace, 15);
+
+/**
+ * Request of ListMemberKeys.
+ *
+ * @generated from message v1.ListMemberKeysRequest
+ */
+export type ListMemberKeysRequest = Message<"v1.ListMemberKeysRequest"> & {
+  /**
+   * Id of the workspace. Empty: the workspace that the call is made in.
+   *
+   * @generated from field: string workspace_id = 1;
+   */
+  workspaceId: string;
+
+  /**
+   * Id of the member. Required.
+   *
+   * @generated from field: string member_id = 2;
+   */
+  memberId: string;
+
+  /**
+   * Maximum number of keys per page. 0 or unset means 20; values above 100 are reduced to 100.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * `nextPageToken` of the previous page. Leave it empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message v1.ListMemberKeysRequest.
+ * Use `create(ListMemberKeysRequestSchema)` to create a new message.
+ */
+export const ListMemberKeysRequestSchema: GenMessage<ListMemberKeysRequest> = /*@__PURE__*/
+  messageDesc(file_v1_workspace, 16);
+
+/**
+ * Response of ListMemberKeys.
+ *
+ * @generated from message v1.ListMemberKeysResponse
+ */
+export type ListMemberKeysResponse = Message<"v1.ListMemberKeysResponse"> & {
+  /**
+   * The keys of this page. Empty for an open invitation.
+   *
+   * @generated from field: repeated v1.MemberKey data = 1;
+   */
+  data: MemberKey[];
+
+  /**
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message v1.ListMemberKeysResponse.
+ * Use `create(ListMemberKeysResponseSchema)` to create a new message.
+ */
+export const ListMemberKeysResponseSchema: GenMessage<ListMemberKeysResponse> = /*@__PURE__*/
+  messageDesc(file_v1_workspace, 17);
+
+/**
+ * A valid key that a member created.
+ *
+ * @generated from message v1.MemberKey
+ */
+export type MemberKey = Message<"v1.MemberKey"> & {
+  /**
+   * Identifier of the key, `key_` and a UUID.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Name of the key.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The public prefix of the key, which identifies it without its secret.
+   *
+   * @generated from field: string prefix = 3;
+   */
+  prefix: string;
+
+  /**
+   * True for a test key.
+   *
+   * @generated from field: bool test = 4;
+   */
+  test: boolean;
+
+  /**
+   * When it was created.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 5;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When it was last used, to the minute. Absent when it was never used.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 6;
+   */
+  lastUsedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.MemberKey.
+ * Use `create(MemberKeySchema)` to create a new message.
+ */
+export const MemberKeySchema: GenMessage<MemberKey> = /*@__PURE__*/
+  messageDesc(file_v1_workspace, 18);
 
 /**
  * Request of GetQuotas.
@@ -542,7 +689,7 @@ export type GetQuotasRequest = Message<"v1.GetQuotasRequest"> & {
  * Use `create(GetQuotasRequestSchema)` to create a new message.
  */
 export const GetQuotasRequestSchema: GenMessage<GetQuotasRequest> = /*@__PURE__*/
-  messageDesc(file_v1_workspace, 16);
+  messageDesc(file_v1_workspace, 19);
 
 /**
  * Response of GetQuotas.
@@ -577,7 +724,7 @@ export type GetQuotasResponse = Message<"v1.GetQuotasResponse"> & {
  * Use `create(GetQuotasResponseSchema)` to create a new message.
  */
 export const GetQuotasResponseSchema: GenMessage<GetQuotasResponse> = /*@__PURE__*/
-  messageDesc(file_v1_workspace, 17);
+  messageDesc(file_v1_workspace, 20);
 
 /**
  * One quota of a workspace.
@@ -619,7 +766,7 @@ export type Quota = Message<"v1.Quota"> & {
  * Use `create(QuotaSchema)` to create a new message.
  */
 export const QuotaSchema: GenMessage<Quota> = /*@__PURE__*/
-  messageDesc(file_v1_workspace, 18);
+  messageDesc(file_v1_workspace, 21);
 
 /**
  * A suspension of a workspace: it cannot send, its queued mail waits, and everything else works.
@@ -647,7 +794,7 @@ export type Suspension = Message<"v1.Suspension"> & {
  * Use `create(SuspensionSchema)` to create a new message.
  */
 export const SuspensionSchema: GenMessage<Suspension> = /*@__PURE__*/
-  messageDesc(file_v1_workspace, 19);
+  messageDesc(file_v1_workspace, 22);
 
 /**
  * What a member may do in a workspace.
@@ -793,7 +940,23 @@ export const WorkspaceService: GenService<{
     output: typeof UpdateMemberResponseSchema;
   },
   /**
-   * Removes a member or revokes an invitation. Keys that the member created stay valid. Only for owners; keys cannot call it.
+   * Lists the keys that a member created in this workspace and that are not revoked, newest first: what RemoveMember with
+   * `revokeKeys` would revoke. Only for owners; keys cannot call it.
+   *
+   * Errors:
+   * - invalid_argument: `memberId` is empty, `pageSize` is negative or `pageToken` was not returned by this method.
+   * - not_found: the caller has no workspace with this id, or the workspace has no member with this id.
+   *
+   * @generated from rpc v1.WorkspaceService.ListMemberKeys
+   */
+  listMemberKeys: {
+    methodKind: "unary";
+    input: typeof ListMemberKeysRequestSchema;
+    output: typeof ListMemberKeysResponseSchema;
+  },
+  /**
+   * Removes a member or revokes an invitation. The member's sessions lose access to the workspace at once, and their open
+   * streams end. Keys that the member created stay valid unless `revokeKeys` is set. Only for owners; keys cannot call it.
    *
    * Errors:
    * - invalid_argument: `memberId` is empty.

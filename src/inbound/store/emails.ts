@@ -47,7 +47,7 @@ export async function findReturned(sql: Sql, emailId: string): Promise<ReturnedE
   const [email] = await sql<Omit<ReturnedEmail, "recipients">[]>`
     select e.workspace_id as "workspaceId", e.id, e.message_id as "messageId", e.metadata, e.domain_id as "domainId", e.domain
     from workspaces w cross join lateral (
-      select * from emails where workspace_id = w.id and id = ${emailId} offset 0) e limit 1`;
+      select * from emails where workspace_id = w.id and id = ${emailId} offset 0) e where w.deleting_at is null limit 1`;
   if (!email) return undefined;
   const recipients = await sql<ReturnedEmail["recipients"]>`
     select position, address, attempts, status in ('queued', 'delayed') as open, due_at < (select service_time()) - ${`${bouncesWithinDays} days`}::interval as expired from recipients

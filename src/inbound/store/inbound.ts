@@ -91,12 +91,14 @@ async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: rea
   const recipients = JSON.stringify(
     items.flatMap((item, ord) => item.recipients.map((recipient, position) => ({ ord, position, ...recipient }))),
   );
+  // addressees.ts may still know a domain whose workspace is being deleted: its mail is dropped here.
   const rows = await sql.write<{ ord: number }[]>`
     with input as (
-      select * from json_to_recordset((${input}::text)::json) as x(ord integer, id uuid, workspace_id uuid, domain_id uuid, domain text,
+      select x.* from json_to_recordset((${input}::text)::json) as x(ord integer, id uuid, workspace_id uuid, domain_id uuid, domain text,
         sender text, from_address text, subject text, message_id text, in_reply_to text, parent_email_id uuid, parent_message_id text,
         metadata jsonb, kind text, auto_submitted boolean, content_hash text, size_bytes bigint, summary jsonb, verdicts jsonb,
         body text, new_text text, html text, event_id uuid, event_type text, payload jsonb)
+      where exists (select 1 from workspaces w where w.id = x.workspace_id and w.deleting_at is null)
     ), recipient as (
       select r.*, i.workspace_id, i.id from json_to_recordset((${recipients}::text)::json)
         as r(ord integer, position integer, address text, fingerprint text) join input i using (ord)

@@ -7,7 +7,7 @@ import { makeToken } from "../../ops/one-time-token.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { addFirstOwner, invite } from "../../workspaces/store.ts";
 import { addPerson, type Person } from "../store.ts";
-import { isInvited, isMember, mayFoundService } from "./access.ts";
+import { isInvited, isMemberOrOperator, mayFoundService } from "./access.ts";
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -33,11 +33,11 @@ test("a person is a member while a workspace has them, and an invitation is not 
   const ann = await newPerson("ann@there.test");
   const workspaceId = await makeWorkspace(sql);
   await inviteTo(workspaceId, ann.email);
-  assert.equal(await isMember(sql, ann.id), false);
+  assert.equal(await isMemberOrOperator(sql, ann.id), false);
   await own(workspaceId, ann);
-  assert.equal(await isMember(sql, ann.id), true);
+  assert.equal(await isMemberOrOperator(sql, ann.id), true);
   await sql`delete from members where person_id = ${ann.id}`;
-  assert.equal(await isMember(sql, ann.id), false);
+  assert.equal(await isMemberOrOperator(sql, ann.id), false);
 });
 
 test("an address is invited while an invitation is open by both clocks and not accepted", async () => {

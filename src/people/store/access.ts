@@ -1,9 +1,12 @@
-/** The SQL that finds out whether a person belongs to this service: by a membership, by an open invitation, or as its first person. */
+/** The SQL that finds out whether a person belongs to this service: by a membership, as an operator, by an open invitation, or as its first person. */
 import type { Sql } from "../../postgres/pool.ts";
 
-/** Index members_by_person. */
-export async function isMember(sql: Sql, personId: string): Promise<boolean> {
-  return (await sql`select 1 from members where person_id = ${personId} limit 1`).length > 0;
+/** An operator needs no workspace. Index members_by_person, and the primary key of people. */
+export async function isMemberOrOperator(sql: Sql, personId: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 where exists (select 1 from members where person_id = ${personId})
+      or exists (select 1 from people where id = ${personId} and is_operator)`;
+  return rows.length > 0;
 }
 
 /** An invitation ends by wall time or by service time, whichever comes first (index members_invited). */

@@ -32,7 +32,7 @@ async function newPerson(): Promise<string> {
 async function openSession(personId: string, proof: Proof) {
   const userAgent = undefined;
   const session = { personId, proof, userAgent, address: "192.0.2.1", nowMs: Date.now() };
-  const { id, token } = await insertSession(database.sql, session);
+  const { id, token } = (await insertSession(database.sql, session))!;
   return { id, read: async () => (await findSessions(database.sql, [{ token, workspaceId: undefined }]))[0]! };
 }
 

@@ -25,17 +25,20 @@ export type NewSession = {
   nowMs: number;
 };
 
-export async function insertSession(sql: Sql, session: NewSession): Promise<{ id: string; token: string }> {
+/** Undefined: the person is disabled or was deleted. */
+export async function insertSession(sql: Sql, session: NewSession): Promise<{ id: string; token: string } | undefined> {
   const token = randomBytes(24).toString("hex");
   const id = makeUuid(session.nowMs);
   const length = sql`${`${sessionMs} milliseconds`}::interval`;
   const { by, hasSecondFactor } = session.proof;
-  await sql.write`
+  // The lock makes a concurrent disablePerson wait, which then ends this session.
+  const rows = await sql.write`
     insert into people_sessions (id, person_id, token, ip_address, user_agent, created_at, updated_at, expires_at, service_expires_at,
       signed_in_by, has_second_factor)
-    values (${id}, ${session.personId}, ${token}, ${session.address}, ${session.userAgent ?? null}, wall_time(),
-      wall_time(), wall_time() + ${length}, service_time() + ${length}, ${by}, ${hasSecondFactor})`;
-  return { id, token };
+    select ${id}::uuid, p.id, ${token}, ${session.address}, ${session.userAgent ?? null}, wall_time(),
+      wall_time(), wall_time() + ${length}, service_time() + ${length}, ${by}, ${hasSecondFactor}
+    from (select id from people where id = ${session.personId} and disabled_at is null for share) p returning 1`;
+  return rows.length > 0 ? { id, token } : undefined;
 }
 
 export type LiveSession = {
@@ -47,6 +50,7 @@ export type LiveSession = {
   endsInMs: number;
   signedInBy: SignedInBy;
   hasSecondFactor: boolean;
+  isOperator: boolean;
   /** The time since the person last proved who they are, by service time. Null: unknown. */
   provedAgoMs: number | null;
   /** The time since the last use that was stored. */
@@ -64,14 +68,14 @@ export async function findSessions(
 ): Promise<(LiveSession | undefined)[]> {
   const rows = await sql<(LiveSession & { ord: number })[]>`
     select a.ord::int, s.id, s.person_id as "personId", p.email, p.name, m.role,
-      coalesce(w.require_second_factor, false) as "workspaceRequiresFactor",
+      coalesce(w.require_second_factor, false) as "workspaceRequiresFactor", p.is_operator as "isOperator",
       (extract(epoch from wall_time() - s.updated_at) * 1000)::float8 as "usedAgoMs", s.signed_in_by as "signedInBy", s.has_second_factor as "hasSecondFactor",
       (extract(epoch from (select service_time()) - s.proved_at) * 1000)::float8 as "provedAgoMs",
       (extract(epoch from least(s.expires_at - wall_time(), s.service_expires_at - (select service_time()))) * 1000)::float8 as "endsInMs"
     from unnest(${keys.map((k) => k.token)}::text[], ${keys.map((k) => k.workspaceId ?? null)}::uuid[])
       with ordinality as a(token, workspace_id, ord)
     join people_sessions s on s.token = a.token and ${isLive(sql)}
-    join people p on p.id = s.person_id
+    join people p on p.id = s.person_id and p.disabled_at is null
     left join members m on m.person_id = s.person_id and m.workspace_id = a.workspace_id
     left join workspaces w on w.id = m.workspace_id`;
   const found: (LiveSession | undefined)[] = keys.map(() => undefined);

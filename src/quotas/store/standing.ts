@@ -28,7 +28,7 @@ export async function resume(sql: Sql, notice: Notice): Promise<boolean> {
   const rows = await sql<object[]>`
     with resumed as (
       update workspaces set suspended_at = null, suspended_reason = null, updated_at = now()
-      where id = ${workspaceId} and suspended_at is not null returning id
+      where id = ${workspaceId} and suspended_at is not null and deleting_at is null returning id
     ), recorded as (
       update workspace_suspensions s set service_to = service_time() from resumed where s.workspace_id = resumed.id and s.service_to is null
     ), anew as (

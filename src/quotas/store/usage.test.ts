@@ -77,7 +77,7 @@ describe("room for one more", () => {
   const require = (lock = false) =>
     requireRoom(database.sql, { workspaceId, kind: "keys", defaults: noDefaults, lock });
 
-  it("is there below the limit, without a limit and in an unknown workspace", async () => {
+  it("is there below the limit and without a limit, but not in a workspace that is being deleted or gone", async () => {
     await require();
     await setQuota(database.sql, workspaceId, { keys: 1 });
     await require();
@@ -85,8 +85,10 @@ describe("room for one more", () => {
     await assert.rejects(require(), { code: "resource_exhausted", metadata: { quota: "keys", limit: "1" } });
     await setQuota(database.sql, workspaceId, { keys: null });
     await require();
+    await database.sql`update workspaces set deleting_at = now() where id = ${workspaceId}`;
+    await assert.rejects(require(), { code: "not_found" });
     workspaceId = makeUuid(Date.now());
-    await require();
+    await assert.rejects(require(), { code: "not_found" });
   });
 
   it("of a locked workspace waits for the transaction that adds one", async () => {

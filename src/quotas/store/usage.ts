@@ -1,5 +1,6 @@
 /** Reads what workspaces use of their quotas, and adds to counted things only while there is room. Called by ../quotas.ts, WorkspaceService
  * and the commands. */
+import { Problem } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
 import type { Warning } from "../rules/brake.ts";
@@ -18,6 +19,8 @@ export type WorkspaceUsage = QuotaRow & {
   lagMs: number;
   suspendedAt: Date | null;
   suspendedReason: string | null;
+  /** The workspace is being deleted since then. */
+  deletingAt: Date | null;
   warning: Warning | null;
 };
 
@@ -26,6 +29,7 @@ export async function readUsage(sql: Sql, workspaceIds: readonly string[]): Prom
   type UsageRow = Omit<WorkspaceUsage, "used"> & Record<QuotaKind, number>;
   const rows = await sql<UsageRow[]>`
     select w.id, w.name, w.quota, w.from_sign_up as "fromSignUp", w.suspended_at as "suspendedAt", w.suspended_reason as "suspendedReason",
+      w.deleting_at as "deletingAt",
       (extract(epoch from t.service_at) * 1000)::float8 as "serviceMs", t.lag_ms as "lagMs", b.warning,
       u.hour_used::float8 as "emailsPerHour", u.day_used::float8 as "emailsPerDay", u.stored_bytes::float8 as "storedBytes",
       u.inbound_used::float8 as "inboundPerHour",
@@ -92,9 +96,11 @@ export async function requireRoom(
   }: { workspaceId: string; kind: AddedKind; defaults: QuotaDefaults; lock: boolean },
 ): Promise<void> {
   const [row] = await sql<QuotaRow[]>`
-    select quota, from_sign_up as "fromSignUp" from workspaces where id = ${workspaceId} ${lock ? sql`for no key update` : sql``}`;
-  const most = row && limitsOf(row, defaults)[kind];
-  if (most === undefined || most === null) return;
+    select quota, from_sign_up as "fromSignUp" from workspaces where id = ${workspaceId} and deleting_at is null
+    ${lock ? sql`for no key update` : sql``}`;
+  if (!row) throw new Problem("not_found", "This workspace does not exist any longer.");
+  const most = limitsOf(row, defaults)[kind];
+  if (most === null) return;
   const [count] = await sql<{ used: number }[]>`select ${countOf(sql, kind, sql`${workspaceId}`)} as used`;
   if (count!.used >= most) throw quotaExceeded(kind, most);
 }

@@ -22,6 +22,8 @@ export type Session = { person: Person; workspaces: WorkspaceOfPerson[] };
 export interface AuthState {
   person: Person | null;
   workspaces: WorkspaceOfPerson[];
+  /** Null unless the person is an operator of the service. */
+  operator: { hasSecondFactor: boolean } | null;
   /** False for a person who was removed from every workspace: only an invitation helps. */
   mayCreateWorkspace: boolean;
   /** How people create an account: with a link by email, the one-time link for the first person, or only an invitation. */

@@ -7,6 +7,7 @@ import {
   clearCache,
   type Person,
   type Role,
+  refreshAuthState,
   type Session,
   setAuthState,
   useAuthState,
@@ -39,15 +40,17 @@ export function signInWithKey(key: string): void {
 
 export function signInAs(session: Session): void {
   sessionStorage.removeItem(keySlot);
-  setAuthState((before) => ({ ...before, ...session, signUp: { ...before.signUp, first: false } }));
+  setAuthState((before) => ({ ...before, ...session, operator: null, signUp: { ...before.signUp, first: false } }));
   startSession();
+  // The answer to a sign-in does not say whether the person is an operator.
+  void refreshAuthState();
 }
 
 /** Ends the session in this page. The server ends the session of a person's cookie. */
 export function endSession(reason?: string): void {
   sessionStorage.removeItem(keySlot);
   localStorage.removeItem(extraSlot);
-  setAuthState((before) => ({ ...before, person: null, workspaces: [] }));
+  setAuthState((before) => ({ ...before, person: null, workspaces: [], operator: null }));
   endReason = reason;
   clearCache();
   notifyListeners();

@@ -12,6 +12,8 @@ export function Confirm(props: {
   /** Default "Cancel". */
   cancelLabel?: string;
   isHarmless?: boolean;
+  /** True: something is missing that the person must enter first. */
+  isBlocked?: boolean;
   isPending: boolean;
   error: unknown;
   onConfirm(): void;
@@ -26,7 +28,12 @@ export function Confirm(props: {
           <Button variant="default" onClick={props.onClose} data-autofocus>
             {props.cancelLabel ?? "Cancel"}
           </Button>
-          <Button color={props.isHarmless ? undefined : "red.9"} loading={props.isPending} onClick={props.onConfirm}>
+          <Button
+            color={props.isHarmless ? undefined : "red.9"}
+            loading={props.isPending}
+            disabled={props.isBlocked}
+            onClick={props.onConfirm}
+          >
             {props.confirmLabel}
           </Button>
         </Group>

@@ -112,6 +112,8 @@ export const QueueIcon = () => icon(<path d="M4 6h16M4 12h16M4 18h10" />);
 
 export const ListIcon = () => icon(<path d="M9 6h11M9 12h11M9 18h11M4 6h.5M4 12h.5M4 18h.5" />);
 
+export const FoldersIcon = () => icon(<path d="M3 8h6l2 2h10v9H3zM6 8V5h5l2 2h5v3" />);
+
 export const PeopleIcon = () =>
   icon(
     <>

@@ -13,15 +13,17 @@ import { CreateWorkspaceForm } from "../workspaces/create-workspace.tsx";
 import { StandingBanner } from "../workspaces/standing-banner.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { ColorSchemeSwitch } from "./color-scheme-switch.tsx";
-import { isWithin, publicPages, sections } from "./sections.tsx";
+import { isWithin, operatorSections, publicPages, sections } from "./sections.tsx";
 import { Welcome } from "./welcome.tsx";
 
 export function Layout() {
   const [isOpen, menu] = useDisclosure(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
-  const { caller } = useSession();
-  // Without a workspace, no section has content.
-  const hasSections = caller?.kind === "key" || caller?.workspace !== undefined;
+  const { caller, state } = useSession();
+  // Without a workspace, only the operators' sections have content.
+  const inWorkspace = caller?.kind === "key" || caller?.workspace !== undefined;
+  const isOperator = caller?.kind === "person" && Boolean(state.data?.operator);
+  const hasSections = inWorkspace || isOperator;
   useFocusOnNewPage(path);
   return (
     <AppShell
@@ -60,18 +62,15 @@ export function Layout() {
       {hasSections && (
         <AppShell.Navbar p="sm" id="sections" aria-label="Sections">
           <ScrollArea>
-            {sections.map(({ to, label, icon }) => (
-              <NavLink
-                key={to}
-                component={Link}
-                to={to}
-                label={label}
-                leftSection={icon}
-                active={isWithin(path, to)}
-                aria-current={isWithin(path, to) ? "page" : undefined}
-                onClick={menu.close}
-              />
-            ))}
+            {inWorkspace && <SectionLinks links={sections} path={path} onFollow={menu.close} />}
+            {isOperator && (
+              <>
+                <Text size="xs" fw={600} c="dimmed" px="sm" pt="md" pb={4}>
+                  Operator
+                </Text>
+                <SectionLinks links={operatorSections} path={path} onFollow={menu.close} />
+              </>
+            )}
           </ScrollArea>
         </AppShell.Navbar>
       )}
@@ -81,6 +80,21 @@ export function Layout() {
       </AppShell.Main>
     </AppShell>
   );
+}
+
+function SectionLinks(props: { links: typeof sections | typeof operatorSections; path: string; onFollow(): void }) {
+  return props.links.map(({ to, label, icon }) => (
+    <NavLink
+      key={to}
+      component={Link}
+      to={to}
+      label={label}
+      leftSection={icon}
+      active={isWithin(props.path, to)}
+      aria-current={isWithin(props.path, to) ? "page" : undefined}
+      onClick={props.onFollow}
+    />
+  ));
 }
 
 /** Moves the focus to the content after navigation. Without a reload, a screen reader does not announce a new page. */
@@ -98,7 +112,7 @@ function PageOrSignIn({ path }: { path: string }) {
   if (publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
   if (caller.kind === "key") return <PageWithBanner key="key" />;
-  if (!caller.workspace && path === "/account") return <Outlet />;
+  if (!caller.workspace && (path === "/account" || isWithin(path, "/operator"))) return <Outlet />;
   if (!caller.workspace && state.data?.mayCreateWorkspace === false)
     return (
       <AuthCard title="No workspace">

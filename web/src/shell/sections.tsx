@@ -1,5 +1,6 @@
 /** The entries of the navigation, and the pages that do not need a session. */
 import {
+  FoldersIcon,
   GlobeIcon,
   HomeIcon,
   HookIcon,
@@ -25,6 +26,12 @@ export const sections = [
   { to: "/keys", label: "API keys", icon: <KeyIcon /> },
   { to: "/audit", label: "Audit log", icon: <ListIcon /> },
   { to: "/workspace", label: "Workspace", icon: <PeopleIcon /> },
+] as const;
+
+/** Only for operators of the service. */
+export const operatorSections = [
+  { to: "/operator/people", label: "People", icon: <PeopleIcon /> },
+  { to: "/operator/workspaces", label: "Workspaces", icon: <FoldersIcon /> },
 ] as const;
 
 /** Pages that do not need a session. Links in emails lead to them. */

@@ -3,6 +3,7 @@ import { useInfiniteQuery, useMutation } from "@connectrpc/connect-query";
 import { Button, Group, NativeSelect, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
+import { KeyService } from "../../../src/gen/v1/key_pb.ts";
 import { type Member, type MemberRole, WorkspaceService } from "../../../src/gen/v1/workspace_pb.ts";
 import { refreshAuthState } from "../api/auth.ts";
 import { explain } from "../api/problem.ts";
@@ -13,6 +14,7 @@ import { Section } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Time } from "../parts/time.tsx";
 import { InviteMember } from "./invite-member.tsx";
+import { MemberKeys } from "./member-keys.tsx";
 import { roleLabel, roles } from "./roles.ts";
 
 export function Members({ isOwner, ownEmail }: { isOwner: boolean; ownEmail: string }) {
@@ -81,14 +83,16 @@ function Row({ member, isSelf, onRemove }: { member: Member; isSelf: boolean; on
 
 function RemoveMember(props: { member: Member | undefined; isSelf: boolean; onClose(): void }) {
   const { member, isSelf, onClose } = props;
+  const [revokeKeys, setRevokeKeys] = useState(false);
   const removal = useMutation(WorkspaceService.method.removeMember, {
     async onSuccess() {
       close();
-      await (isSelf ? refreshAuthState() : invalidate(WorkspaceService.method.listMembers));
+      await (isSelf ? refreshAuthState() : invalidate(WorkspaceService.method.listMembers, KeyService.method.listKeys));
     },
   });
   const close = () => {
     removal.reset();
+    setRevokeKeys(false);
     onClose();
   };
   const isInvited = member !== undefined && member.joinedAt === undefined;
@@ -100,14 +104,16 @@ function RemoveMember(props: { member: Member | undefined; isSelf: boolean; onCl
       cancelLabel={isInvited ? "Keep invitation" : "Keep member"}
       isPending={removal.isPending}
       error={removal.error}
-      onConfirm={() => member && removal.mutate({ memberId: member.id })}
+      onConfirm={() => member && removal.mutate({ memberId: member.id, revokeKeys })}
       onClose={close}
     >
       <Text>
         <strong>{member?.email}</strong>{" "}
         {isInvited ? "can no longer join with the link." : "loses access to this workspace."}
       </Text>
-      {!isInvited && <Text>Keys that they created stay valid. Revoke them on the API keys page.</Text>}
+      {member && !isInvited && (
+        <MemberKeys key={member.id} member={member} isChecked={revokeKeys} onChange={setRevokeKeys} />
+      )}
       {isSelf && <Text fw={600}>This is you: you will lose access to this workspace.</Text>}
     </Confirm>
   );

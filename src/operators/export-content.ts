@@ -1,0 +1,93 @@
+/** Writes the content of emails and inbound messages as files: texts, attachments under their own names, and raw messages. One piece is in
+ * memory at a time. Called by export.ts. */
+import { toWireId } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import type { ExportFolder } from "./export-folder.ts";
+import { attachmentName } from "./rules/file-name.ts";
+import { type Piece, readInboundPieces, readPieces } from "./store/export.ts";
+
+/** A line of files.jsonl. */
+export type ContentFile = { path: string; of: string; bytes: number; sha256: string };
+
+export type EmailRow = {
+  workspace_id: string;
+  id: string;
+  content_day: string;
+  envelope: { attachments: { filename: string }[] };
+};
+export type InboundRow = { workspace_id: string; id: string; created_at: string };
+
+/** Nothing for an email whose content was deleted after its retention. */
+export async function writeEmailContent(sql: Sql, folder: ExportFolder, row: EmailRow): Promise<ContentFile[]> {
+  const files: ContentFile[] = [];
+  const id = toWireId("email", row.id);
+  const place = `emails/${row.content_day}/${id}`;
+  const write = async (name: string, pieces: AsyncIterable<Buffer>) => {
+    const path = `${place}/${name}`;
+    files.push({ path, of: id, ...(await folder.writeContent(path, pieces)) });
+  };
+  const content = { workspaceId: row.workspace_id, emailId: row.id, day: row.content_day };
+  for await (const { part, data } of partsOf(readPieces(sql, content))) {
+    if (part === 0) {
+      const { text, html } = JSON.parse(await joined(data)) as { text?: string; html?: string };
+      if (text) await write("body.txt", one(text));
+      if (html) await write("body.html", one(html));
+    } else {
+      const filename = row.envelope.attachments[part - 1]?.filename ?? "";
+      await write(`attachments/${attachmentName(filename, part)}`, decoded(data));
+    }
+  }
+  return files;
+}
+
+/** The message exactly as it was received, with its attachments. */
+export async function writeInboundContent(sql: Sql, folder: ExportFolder, row: InboundRow): Promise<ContentFile[]> {
+  const of = toWireId("inbound", row.id);
+  const pieces = readInboundPieces(sql, { workspaceId: row.workspace_id, inboundId: row.id });
+  const first = await pieces.next();
+  if (first.done) return [];
+  const all = async function* () {
+    yield first.value;
+    yield* pieces;
+  };
+  const path = `inbound/${row.created_at.slice(0, 10)}/${of}.eml`;
+  return [{ path, of, ...(await folder.writeContent(path, decoded(all()))) }];
+}
+
+/** Groups pieces by their part. The caller reads each part to its end before the next. */
+async function* partsOf(pieces: AsyncGenerator<Piece>): AsyncGenerator<{ part: number; data: AsyncGenerator<string> }> {
+  let next = await pieces.next();
+  while (!next.done) {
+    const { part } = next.value;
+    yield {
+      part,
+      data: (async function* () {
+        for (; !next.done && next.value.part === part; next = await pieces.next()) yield next.value.data;
+      })(),
+    };
+    // A part that was not read to its end would come again.
+    while (!next.done && next.value.part === part) next = await pieces.next();
+  }
+}
+
+async function joined(texts: AsyncIterable<string>): Promise<string> {
+  const all: string[] = [];
+  for await (const text of texts) all.push(text);
+  return all.join("");
+}
+
+async function* one(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text);
+}
+
+/** Pieces of base64 need not end after four characters. */
+async function* decoded(texts: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  let rest = "";
+  for await (const text of texts) {
+    const all = rest + text.replace(/\s+/g, "");
+    const whole = all.length - (all.length % 4);
+    rest = all.slice(whole);
+    if (whole > 0) yield Buffer.from(all.slice(0, whole), "base64");
+  }
+  if (rest !== "") yield Buffer.from(rest, "base64");
+}

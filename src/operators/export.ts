@@ -1,0 +1,115 @@
+/** Exports everything that is stored of a workspace or of a person to a folder: JSON lines for each kind of row, content and attachments as
+ * files. Continues after a kill, and needs the same memory for any size. Rows that were committed before the export began are in it; what
+ * changes meanwhile may be in it or not. Called by posthorn workspaces export and posthorn people export. */
+import { systemKeyId } from "../keys/store.ts";
+import { toWireId } from "../postgres/ids.ts";
+import type { Sql } from "../postgres/pool.ts";
+import {
+  type ContentFile,
+  type EmailRow,
+  type InboundRow,
+  writeEmailContent,
+  writeInboundContent,
+} from "./export-content.ts";
+import { type ExportFolder, exportFormat, type ManifestFile, openExportFolder } from "./export-folder.ts";
+import { exportedRow } from "./exported-row.ts";
+import { type ExportedRow, listSources, readPage, type Source, type Subject } from "./store/export.ts";
+
+export type ExportOptions = {
+  subject: Subject;
+  path: string;
+  nowMs(): number;
+  /** Rows per statement. */
+  pageRows?: number;
+  stop?: AbortSignal;
+  onProgress?(text: string): void;
+};
+
+export type Manifest = {
+  format: number;
+  subject: string;
+  startedAt: string;
+  finishedAt: string;
+  files: ManifestFile[];
+};
+
+/** Paths, sizes and hashes of the content files. */
+const contentList = "files.jsonl";
+/** Rows of events and inbound mail can have some 100 KiB. */
+const defaultPageRows = 100;
+
+/** Undefined: stopped before the end; a second call continues. */
+export async function exportAll(
+  sql: Sql,
+  options: ExportOptions,
+): Promise<{ manifest: Manifest; wasResumed: boolean } | undefined> {
+  const { subject, nowMs } = options;
+  const id = toWireId(subject.kind, subject.id);
+  const folder = await openExportFolder(options.path, { subject: id, startedAt: isoTime(nowMs()) });
+  try {
+    await folder.append(contentList, []);
+    for (const source of await listSources(sql, subject)) {
+      if (!(await exportSource(sql, folder, source, options))) return undefined;
+    }
+    options.onProgress?.("computing checksums");
+    const manifest: Manifest = {
+      format: exportFormat,
+      subject: id,
+      startedAt: folder.state.startedAt,
+      finishedAt: isoTime(nowMs()),
+      files: await folder.hashFiles(),
+    };
+    await folder.complete(manifest);
+    return { manifest, wasResumed: folder.isResumed };
+  } finally {
+    await folder.close();
+  }
+}
+
+/** False: stopped before the end. */
+async function exportSource(sql: Sql, folder: ExportFolder, source: Source, options: ExportOptions): Promise<boolean> {
+  const { subject, pageRows: limit = defaultPageRows, stop } = options;
+  const file = folder.file(source.file);
+  while (!file.isComplete) {
+    if (stop?.aborted) {
+      await folder.checkpoint({ now: true });
+      return false;
+    }
+    const rows = await readPage(sql, { subject, source, after: file.position, limit });
+    await writeRows(sql, folder, { source, rows, subject });
+    file.position = rows.at(-1)?.position ?? file.position;
+    file.isComplete = rows.length < limit;
+    options.onProgress?.(`${source.file}: ${file.rows} rows`);
+    await folder.checkpoint({ now: file.isComplete });
+  }
+  return true;
+}
+
+type Rows = { source: Source; rows: readonly ExportedRow[]; subject: Subject };
+
+async function writeRows(sql: Sql, folder: ExportFolder, { source, rows, subject }: Rows): Promise<void> {
+  for (const { row } of rows) {
+    const files = await writeContent(sql, folder, { table: source.table, row, subject });
+    await folder.append(
+      contentList,
+      files.map((one) => JSON.stringify(one)),
+    );
+  }
+  await folder.append(
+    source.file,
+    rows.map(({ row }) => JSON.stringify(exportedRow(source.table, row))),
+  );
+}
+
+type OneRow = { table: string; row: Record<string, unknown>; subject: Subject };
+
+async function writeContent(sql: Sql, folder: ExportFolder, { table, row, subject }: OneRow): Promise<ContentFile[]> {
+  // Links in account mail give access to the accounts of people. Their own exports have it.
+  if (subject.kind === "workspace" && row.key_id === systemKeyId) return [];
+  if (table === "emails") return await writeEmailContent(sql, folder, row as EmailRow);
+  return table === "inbound_messages" ? await writeInboundContent(sql, folder, row as InboundRow) : [];
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,56 @@
+/** A row of the database as a line of an export: fields in camelCase and ids with their prefix, as the API spells them. Called by export.ts. */
+import { type IdKind, idPrefixes } from "../postgres/ids.ts";
+
+/** What the column `id` of a table identifies. */
+const tables: Record<string, IdKind> = {
+  workspaces: "workspace",
+  members: "member",
+  keys: "key",
+  domains: "domain",
+  emails: "email",
+  events: "event",
+  webhooks: "webhook",
+  webhook_deliveries: "delivery",
+  inbound_messages: "inbound",
+  people: "person",
+};
+
+const references: Record<string, IdKind> = {
+  workspace_id: "workspace",
+  email_id: "email",
+  parent_email_id: "email",
+  domain_id: "domain",
+  key_id: "key",
+  event_id: "event",
+  source_event: "event",
+  webhook_id: "webhook",
+  inbound_id: "inbound",
+  person_id: "person",
+  maker_person_id: "person",
+  maker_key_id: "key",
+  rotated_from: "key",
+};
+
+/** How the API spells the kinds of actors that have an id. */
+const actors: Record<string, IdKind> = { person: "person", stranger: "person", key: "key" };
+
+export function exportedRow(table: string, row: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => {
+      const kind = kindOf(table, name, row);
+      const text = kind && typeof value === "string" ? `${idPrefixes[kind]}_${value}` : value;
+      return [camel(name), text];
+    }),
+  );
+}
+
+function kindOf(table: string, name: string, row: Record<string, unknown>): IdKind | undefined {
+  if (name === "id") return tables[table];
+  if (name === "actor_id") return actors[String(row.actor)];
+  if (name === "target_id") return row.target as IdKind;
+  return references[name];
+}
+
+function camel(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,97 @@
+/** What operators do with people: list, disable, enable and delete them, and appoint operators. Each change is one transaction with its
+ * entry in the audit log. Called by OperatorService and by posthorn people. */
+import { type Actor, record } from "../audit/record.ts";
+import { revokeKeysMadeBy } from "../keys/store.ts";
+import { Problem } from "../ops/problem.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { keyRevoked } from "../workspaces/store.ts";
+import { disable, enable, getPersonEntry, type PersonEntry, setOperator } from "./store/people.ts";
+import { erasePerson, lockOwned } from "./store/person-deletion.ts";
+
+type Change = { personId: string; actor: Actor };
+export type Disabled = { wasEnabled: boolean; revokedKeys: number; person: PersonEntry };
+
+/** Undefined: there is no such person. */
+export async function disablePerson(
+  sql: Sql,
+  { personId, actor, revokeKeys }: Change & { revokeKeys: boolean },
+): Promise<Disabled | undefined> {
+  requireOther(actor, personId, "disable");
+  return await sql.begin(async (tx) => {
+    if (!(await getPersonEntry(tx, personId))) return undefined;
+    const wasEnabled = await disable(tx, personId);
+    if (wasEnabled) await record(tx, actor, changeOf("person.disabled", personId));
+    const revokedKeys = revokeKeys ? await revokeAll(tx, personId, actor) : 0;
+    return { wasEnabled, revokedKeys, person: (await getPersonEntry(tx, personId))! };
+  });
+}
+
+/** False in `changed`: the person was not disabled. */
+export async function enablePerson(
+  sql: Sql,
+  { personId, actor }: Change,
+): Promise<{ changed: boolean; person: PersonEntry } | undefined> {
+  return await sql.begin(async (tx) => {
+    const changed = await enable(tx, personId);
+    if (changed) await record(tx, actor, changeOf("person.enabled", personId));
+    const person = await getPersonEntry(tx, personId);
+    return person && { changed, person };
+  });
+}
+
+/** Undefined: there is no such person. Throws when they are the last owner of a workspace. */
+export async function deletePerson(
+  sql: Sql,
+  { personId, actor, revokeKeys }: Change & { revokeKeys: boolean },
+): Promise<{ email: string; revokedKeys: number; validKeys: number } | undefined> {
+  requireOther(actor, personId, "delete");
+  return await sql.begin(async (tx) => {
+    const person = await getPersonEntry(tx, personId);
+    if (!person) return undefined;
+    const orphans = await lockOwned(tx, personId);
+    if (orphans.length > 0) throw lastOwner(person.email, orphans);
+    const revokedKeys = revokeKeys ? await revokeAll(tx, personId, actor) : 0;
+    await erasePerson(tx, person);
+    await record(tx, actor, changeOf("person.deleted", personId));
+    return { email: person.email, revokedKeys, validKeys: person.validKeys - revokedKeys };
+  });
+}
+
+/** False: the person is or is not an operator already. */
+export async function appoint(
+  sql: Sql,
+  { personId, actor, isOperator }: Change & { isOperator: boolean },
+): Promise<boolean> {
+  return await sql.begin(async (tx) => {
+    const changed = await setOperator(tx, personId, isOperator);
+    if (changed) await record(tx, actor, changeOf(isOperator ? "operator.added" : "operator.removed", personId));
+    return changed;
+  });
+}
+
+async function revokeAll(tx: Sql, personId: string, actor: Actor): Promise<number> {
+  const revoked = await revokeKeysMadeBy(tx, { workspaceId: undefined, personId });
+  await record(tx, actor, ...revoked.map(keyRevoked));
+  return revoked.length;
+}
+
+function changeOf(action: `${string}.${string}`, personId: string) {
+  return { action, target: { kind: "person", id: personId } } as const;
+}
+
+/** An operator who locks themselves out would need the command line. */
+function requireOther(actor: Actor, personId: string, what: "disable" | "delete"): void {
+  if (actor.kind === "person" && actor.id === personId)
+    throw new Problem(
+      "failed_precondition",
+      `This is your own account, which you cannot ${what} here. Ask another operator, or use: posthorn people ${what} EMAIL`,
+    );
+}
+
+function lastOwner(email: string, workspaces: readonly { name: string }[]): Problem {
+  const names = workspaces.map(({ name }) => JSON.stringify(name)).join(", ");
+  return new Problem(
+    "failed_precondition",
+    `${email} is the last owner of ${names}. Make another member an owner there, or delete the workspaces, then try again.`,
+  );
+}

@@ -1,0 +1,124 @@
+/** Reads all rows of a workspace or of a person, page by page in the order of each table's primary key, for an export. Which tables there
+ * are comes from the catalog, so that a new table cannot be forgotten. Called by ../export.ts. */
+import { systemKeyId } from "../../keys/store.ts";
+import type { Sql } from "../../postgres/pool.ts";
+
+export type Subject = { kind: "workspace"; id: string } | { kind: "person"; id: string; email: string };
+
+/** A file of the export: rows of one table. */
+export type Source = { file: string; table: string; key: KeyColumn[]; secrets: string[] };
+type KeyColumn = { name: string; type: string };
+
+/** The key of a row as text; an export that was killed continues after it. */
+export type Position = string[];
+export type ExportedRow = { row: Record<string, unknown>; position: Position };
+
+/** Content is exported as files. The others hold nothing that a person would look for: keys and hashes that recognize repeated requests for
+ * a day, and the state of a deletion. */
+const notExported = ["email_contents", "inbound_contents", "idempotency", "inbound_seen", "workspace_deletions"];
+
+/** What gives access to something. A random token in DNS names and the hash of a message do not. */
+const secret = /secret|sealed|password|_hash$|^token$|_token$|private|credential|challenge|recovery/;
+const notSecret = ["domains.token", "inbound_messages.content_hash"];
+
+/** Tables of people that have no column person_id. */
+const byAddress = ["people", "people_links", "audit_entries", "emails", "recipients", "events"];
+
+export async function listSources(sql: Sql, subject: Subject): Promise<Source[]> {
+  const column = subject.kind === "workspace" ? "workspace_id" : "person_id";
+  const others = subject.kind === "workspace" ? ["workspaces"] : byAddress;
+  const rows = await sql<{ table: string; columns: string[]; key: KeyColumn[] }[]>`
+    select c.relname::text as table, array_agg(a.attname::text order by a.attnum) as columns,
+      (select jsonb_agg(jsonb_build_object('name', k.attname, 'type', format_type(k.atttypid, null)) order by array_position(i.indkey::int2[], k.attnum))
+        from pg_index i join pg_attribute k on k.attrelid = c.oid and k.attnum = any(i.indkey) where i.indrelid = c.oid and i.indisprimary) as key
+    from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = current_schema()::regnamespace
+      and c.relname <> all(${notExported}::text[])
+    group by c.oid, c.relname having bool_or(a.attname = ${column}) or c.relname = any(${others}::text[]) order by c.relname`;
+  return rows.map(({ table, columns, key }) => ({
+    file: `${fileNames[table] ?? table.replaceAll("_", "-")}.jsonl`,
+    table,
+    key,
+    secrets: columns.filter((name) => secret.test(name) && !notSecret.includes(`${table}.${name}`)),
+  }));
+}
+
+const fileNames: Record<string, string> = {
+  workspaces: "workspace",
+  inbound_messages: "inbound",
+  audit_entries: "audit",
+};
+
+/** Tables are partitioned by their keys, and keys begin with the workspace, so a page costs as much as its rows. */
+export async function readPage(
+  sql: Sql,
+  read: { subject: Subject; source: Source; after: Position | undefined; limit: number },
+): Promise<ExportedRow[]> {
+  const { source, after } = read;
+  const key = sql.unsafe(source.key.map(({ name }) => `t.${name}`).join(", "));
+  const texts = sql.unsafe(source.key.map(({ name }) => `t.${name}::text`).join(", "));
+  return await sql<ExportedRow[]>`
+    select to_jsonb(t) - ${source.secrets}::text[] as row, array[${texts}] as position from ${sql.unsafe(source.table)} t
+    where ${belongs(sql, read.subject, source.table)} ${after ? sql`and (${key}) > (${castKey(sql, source, after)})` : sql``}
+    order by ${key} limit ${read.limit}`;
+}
+
+function castKey(sql: Sql, { key }: Source, position: Position) {
+  return key
+    .map(({ type }, i) => sql`${position[i]}::text::${sql.unsafe(type)}`)
+    .reduce((list, value) => sql`${list}, ${value}`);
+}
+
+function belongs(sql: Sql, subject: Subject, table: string) {
+  if (subject.kind === "workspace")
+    return table === "workspaces" ? sql`t.id = ${subject.id}` : sql`t.workspace_id = ${subject.id}`;
+  const { id, email } = subject;
+  const mails = sql`(select e.workspace_id, e.id from recipients r join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
+    where lower(r.address) = lower(${email}) and e.key_id = ${systemKeyId})`;
+  const conditions: Record<string, ReturnType<Sql>> = {
+    people: sql`t.id = ${id}`,
+    people_links: sql`t.email = ${email}`,
+    members: sql`(t.person_id = ${id} or t.email = ${email})`,
+    account_mail: sql`(t.person_id = ${id} or t.email = ${email})`,
+    audit_entries: sql`(t.actor_id = ${id} or t.target_id = ${id})`,
+    emails: sql`(t.workspace_id, t.id) in ${mails}`,
+    recipients: sql`(t.workspace_id, t.email_id) in ${mails}`,
+    events: sql`(t.workspace_id, t.email_id) in ${mails}`,
+  };
+  return conditions[table] ?? sql`t.person_id = ${id}`;
+}
+
+export type Piece = { part: number; piece: number; data: string };
+/** A few at a time: each has up to 256 KiB. */
+const piecesPerPage = 8;
+
+/** The pieces of an email's content, in order: part 0 is JSON of the texts, part n the base64 of attachment n. Primary key. */
+export async function* readPieces(
+  sql: Sql,
+  content: { workspaceId: string; emailId: string; day: string },
+): AsyncGenerator<Piece> {
+  let after = { part: -1, piece: -1 };
+  for (;;) {
+    const rows = await sql<Piece[]>`
+      select part, piece, data from email_contents where workspace_id = ${content.workspaceId} and email_id = ${content.emailId}
+        and day = ${content.day}::date and (part, piece) > (${after.part}, ${after.piece}) order by part, piece limit ${piecesPerPage}`;
+    yield* rows;
+    if (rows.length < piecesPerPage) return;
+    after = rows.at(-1)!;
+  }
+}
+
+/** The pieces of an inbound message, in base64. Primary key. */
+export async function* readInboundPieces(
+  sql: Sql,
+  content: { workspaceId: string; inboundId: string },
+): AsyncGenerator<string> {
+  for (let after = -1; ; ) {
+    const rows = await sql<{ piece: number; data: string }[]>`
+      select piece, data from inbound_contents where workspace_id = ${content.workspaceId} and inbound_id = ${content.inboundId}
+        and piece > ${after} order by piece limit ${piecesPerPage}`;
+    for (const { data } of rows) yield data;
+    if (rows.length < piecesPerPage) return;
+    after = rows.at(-1)!.piece;
+  }
+}

@@ -1,0 +1,77 @@
+/** Deletes a person with everything that names them, in one transaction: the account, memberships, invitations, links, and the mail that
+ * the service sent to them about the account. Called by ../people.ts. docs/decisions/0041 lists what stays and why. */
+import { systemKeyId } from "../../keys/store.ts";
+import type { Sql } from "../../postgres/pool.ts";
+
+/** Workspaces that would have no owner left, at most ten. Locks the rows of all workspaces that the person owns, in the order of their
+ * ids, so that the other owners cannot leave at the same time. */
+export async function lockOwned(sql: Sql, personId: string): Promise<{ id: string; name: string }[]> {
+  await sql`
+    select 1 from workspaces where id in (select workspace_id from members where person_id = ${personId} and role = 'owner')
+    order by id for no key update`;
+  return await sql<{ id: string; name: string }[]>`
+    select w.id, w.name from members m join workspaces w on w.id = m.workspace_id
+    where m.person_id = ${personId} and m.role = 'owner' and not exists (
+      select 1 from members o where o.workspace_id = m.workspace_id and o.id <> m.id and o.role = 'owner' and o.person_id is not null)
+    order by w.id limit 10`;
+}
+
+/** Needs a transaction. Accounts, sessions and client addresses in the audit log go with the row of the person. */
+export async function erasePerson(sql: Sql, person: { id: string; email: string }): Promise<void> {
+  const { id, email } = person;
+  await sql`delete from members where person_id = ${id} or email = ${email} and person_id is null`;
+  await sql`delete from people_links where email = ${email}`;
+  await sql`delete from account_mail where email = ${email} or person_id = ${id}`;
+  await eraseAccountMail(sql, email);
+  // The person's programs use these keys.
+  await sql`update keys set last_used_address = null where maker_person_id = ${id} and last_used_address is not null`;
+  await sql`delete from people where id = ${id}`;
+}
+
+/** Mail of the service to this address. Its events stay, because the log of a workspace has no gaps, but without the address and texts.
+ * Indexes recipients_by_address, events_by_email and inbound_by_parent, and primary keys. */
+async function eraseAccountMail(sql: Sql, email: string): Promise<void> {
+  const mails = await sql<{ workspaceId: string; id: string }[]>`
+    select distinct e.workspace_id as "workspaceId", e.id from recipients r
+    join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
+    where lower(r.address) = lower(${email}) and e.key_id = ${systemKeyId}`;
+  for (const [workspaceId, some] of Map.groupBy(mails, (mail) => mail.workspaceId)) {
+    const ids = some.map((mail) => mail.id);
+    await sql`
+      delete from suppressions where workspace_id = ${workspaceId} and address = lower(${email})
+        and source_event in (select id from events where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[]))`;
+    await eraseReplies(sql, workspaceId, ids);
+    await sql`
+      update events set metadata = '{}', payload = (payload - ${personalFields}::text[])
+          || case when payload ? 'recipients' then '{"recipients": []}'::jsonb else '{}' end
+      where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
+    await sql`delete from idempotency where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
+    await sql`delete from follow_ups where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
+    await sql`delete from unattributed_reports where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
+    await sql`delete from email_contents where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
+    await sql`delete from recipients where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
+    await sql`delete from emails where workspace_id = ${workspaceId} and id = any(${ids}::uuid[])`;
+  }
+  await forgetReplies(sql);
+}
+
+/** Fields of events in which an address or the text of a message can be. */
+const personalFields = [
+  ...["recipients", "smtpReply", "reason", "from", "to", "cc", "subject", "body", "newText", "html"],
+  ...["messageId", "inReplyTo", "references", "attachments", "verdicts", "remoteMx", "userAgent"],
+];
+
+async function eraseReplies(sql: Sql, workspaceId: string, emailIds: string[]): Promise<void> {
+  const replies = await sql<{ id: string }[]>`
+    select id from inbound_messages where workspace_id = ${workspaceId} and parent_email_id = any(${emailIds}::uuid[])`;
+  const ids = replies.map(({ id }) => id);
+  if (ids.length === 0) return;
+  await sql`delete from inbound_contents where workspace_id = ${workspaceId} and inbound_id = any(${ids}::uuid[])`;
+  await sql`delete from inbound_seen where workspace_id = ${workspaceId} and inbound_id = any(${ids}::uuid[])`;
+  await sql`delete from inbound_messages where workspace_id = ${workspaceId} and id = any(${ids}::uuid[])`;
+}
+
+/** The last replies of receiving servers are kept to diagnose a site, and some servers repeat the address in them. */
+export async function forgetReplies(sql: Sql): Promise<void> {
+  await sql`update sites set last_reply = null, last_reply_at = null where last_reply like '%@%'`;
+}

@@ -1,0 +1,88 @@
+/** For tests of deletions: puts a row into every table that has rows of a workspace or of a person, and finds what is left in any table of
+ * the schema. Both read the catalog, so a table that is added later is tested, too. */
+import { makeUuid } from "../../src/postgres/ids.ts";
+import type { Sql } from "../../src/postgres/pool.ts";
+
+type Column = { name: string; type: string };
+
+/** Values that a check constraint requires. */
+const required: Record<string, Record<string, string | null>> = {
+  follow_ups: { kind: "reply" },
+  unattributed_reports: { kind: "bounce", reason: "no_token" },
+  idempotency: { answer: null },
+  account_mail: { kind: "reset" },
+  members: { person_id: null, joined_at: null, role: "viewer" },
+  suppressions: { reason: "manual" },
+  webhooks: { disabled_at: null, disabled_reason: null },
+  webhook_deliveries: { status: "delivered" },
+};
+
+/** Adds a row to every table that has the column and no row with this id yet. Returns the names of those tables. */
+export async function fillTables(
+  sql: Sql,
+  fill: { column: "workspace_id" | "person_id"; id: string; marker: string; except: readonly string[] },
+): Promise<string[]> {
+  const filled: string[] = [];
+  for (const table of await tablesWith(sql, fill.column)) {
+    if (fill.except.includes(table)) continue;
+    const rows = await sql`select 1 from ${sql.unsafe(table)} where ${sql.unsafe(fill.column)} = ${fill.id} limit 1`;
+    if (rows.length > 0) continue;
+    await insertRow(sql, table, fill);
+    filled.push(table);
+  }
+  return filled;
+}
+
+async function insertRow(sql: Sql, table: string, fill: { column: string; id: string; marker: string }): Promise<void> {
+  const columns = (
+    await sql<Column[]>`
+      select attname::text as name, format_type(atttypid, null) as type from pg_attribute
+      where attrelid = ${table}::regclass and attnum > 0 and not attisdropped and attidentity = '' order by attnum`
+  ).filter(({ name }) => required[table]?.[name] !== null);
+  const values = columns.map((column) => {
+    if (column.name === fill.column) return quote(fill.id);
+    const value = required[table]?.[column.name];
+    return value == null ? literal(column.type, fill.marker) : quote(value);
+  });
+  await sql.unsafe(
+    `insert into ${table} (${columns.map(({ name }) => name).join(", ")}) values (${values.join(", ")})`,
+  );
+}
+
+function literal(type: string, marker: string): string {
+  if (type === "uuid") return quote(makeUuid(Date.now()));
+  if (type === "jsonb") return `${quote(JSON.stringify({ marker }))}::jsonb`;
+  if (type === "boolean") return "false";
+  if (type.startsWith("timestamp")) return "service_time()";
+  if (type === "date") return "service_time()::date";
+  if (type === "text[]") return `array[${quote(marker)}]`;
+  if (type.endsWith("[]")) return "'{1}'";
+  return type === "text" ? quote(marker) : "1";
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+async function tablesWith(sql: Sql, column: string): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select c.relname::text as name from pg_class c
+    join pg_attribute a on a.attrelid = c.oid and a.attname = ${column} and not a.attisdropped
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = current_schema()::regnamespace order by 1`;
+  return rows.map(({ name }) => name);
+}
+
+/** Rows of any table that contain one of the texts, as `table: row`. */
+export async function findLeftovers(sql: Sql, texts: readonly string[]): Promise<string[]> {
+  const tables = await sql<{ name: string }[]>`
+    select relname::text as name from pg_class
+    where relkind in ('r', 'p') and not relispartition and relnamespace = current_schema()::regnamespace order by 1`;
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const patterns = texts.map((text) => `%${text}%`);
+    const rows = await sql<{ row: string }[]>`
+      select left(t::text, 300) as row from ${sql.unsafe(name)} t where t::text ilike any(${patterns}::text[]) limit 3`;
+    found.push(...rows.map(({ row }) => `${name}: ${row}`));
+  }
+  return found;
+}
