@@ -240,7 +240,10 @@ export interface UnaryMethods {
   "WebhookService/DeleteWebhook": { request: DeleteWebhookRequest; response: DeleteWebhookResponse };
   /** Replaces the signing secret of a webhook. For 24 hours every delivery is signed with both the new and the old secret. */
   "WebhookService/RotateWebhookSecret": { request: RotateWebhookSecretRequest; response: RotateWebhookSecretResponse };
-  /** Lists the deliveries of a webhook, newest first, each with its last attempt. For keys with read permission, `payload` is empty. */
+  /**
+   * Lists the deliveries of a webhook, newest first, each with its last attempt. For keys with read permission, and for
+   * keys with scopes but without `KEY_SCOPE_EVENTS` and `KEY_SCOPE_INBOUND`, `payload` is empty.
+   */
   "WebhookService/ListWebhookDeliveries": { request: ListWebhookDeliveriesRequest; response: ListWebhookDeliveriesResponse };
   /** Posts events again: one earlier delivery, or every event of a range of cursors that matches the webhook's event types. */
   "WebhookService/RedeliverWebhook": { request: RedeliverWebhookRequest; response: RedeliverWebhookResponse };
