@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { behindProxies, clientAddress, clientSite } from "./client-address.ts";
+import { behindProxies, clientAddress, clientSite, exactAddress } from "./client-address.ts";
 import type { Request } from "./server.ts";
 
 const request = (remoteAddress: string, headers: Record<string, string> = {}) =>
@@ -32,6 +32,18 @@ describe("the client's address", () => {
   it("is the /64 network for IPv6", () => {
     assert.equal(clientAddress(request("2001:db8:1:2:3:4:5:6"), []), "2001:db8:1:2::/64");
     assert.equal(clientAddress(request("::ffff:192.0.2.1"), []), "192.0.2.1");
+  });
+
+  it("is exact for limits of keys: without a port or a zone, and IPv4 in its own form", () => {
+    const trusted = ["127.0.0.0/8"];
+    const exact = (peer: string, forwarded?: string) =>
+      exactAddress(request(peer, forwarded === undefined ? {} : { "x-forwarded-for": forwarded }), trusted);
+    assert.equal(exact("::ffff:192.0.2.1"), "192.0.2.1");
+    assert.equal(exact("fe80::1%eth0"), "fe80::1");
+    assert.equal(exact("127.0.0.1", "2001:DB8:0::7"), "2001:db8::7");
+    assert.equal(exact("127.0.0.1", "198.51.100.1, [2001:db8::9]:443"), "2001:db8::9");
+    assert.equal(exact("192.0.2.1", "198.51.100.1"), "192.0.2.1", "not a trusted proxy");
+    assert.equal(exact(""), "", "a connection without an address");
   });
 
   it("has a /56 network for turns", () => {

@@ -157,7 +157,7 @@ function readNewKey(
   request: CreateKeyRequest,
   nowMs: number,
 ): { name: string; permission: Permission; limits: KeyLimits } {
-  const name = request.name.trim();
+  const [name, domain] = [request.name.trim(), request.domain.trim()];
   const problems: Violation[] = nameProblems(name);
   const scopes = scopesFrom(request.scopes, problems);
   const permission = scopes ? "scoped" : permissionFrom(request.permission);
@@ -170,17 +170,17 @@ function readNewKey(
       field: "permission",
       description: "must be KEY_PERMISSION_FULL, KEY_PERMISSION_SEND or KEY_PERMISSION_READ, unless scopes are given",
     });
-  if (request.domain !== "" && permission && permission !== "send")
+  if (domain !== "" && permission && permission !== "send")
     problems.push({
       field: "domain",
       description:
         "is allowed only with KEY_PERMISSION_SEND; leave it out, or use domains for other keys that can send",
     });
-  if (request.domain !== "" && request.domains.length > 0) {
+  if (domain !== "" && request.domains.length > 0) {
     const description = "give domain or domains, not both";
     problems.push({ field: "domain", description }, { field: "domains", description });
   }
-  const named = request.domain.trim() === "" ? undefined : [readDomain(request.domain)];
+  const named = domain === "" ? undefined : [readDomain(domain)];
   const expiresAt = request.expiresAt && timestampDate(request.expiresAt);
   const limits: KeyLimits = {
     scopes,

@@ -37,3 +37,25 @@ test("a full key sees the text of a reply, a read key everything else, and a sen
     assert.deepEqual([send.end.code, send.messages], ["permission_denied", []]);
   }
 });
+
+test("a key with the scope events sees the text of a reply only with the scope inbound", async () => {
+  const create = async (...scopes: string[]) => {
+    const { status, body } = await testbed.program.call("KeyService/CreateKey", { name: "scoped", scopes });
+    assert.equal(status, 200, JSON.stringify(body));
+    return body.secret as string;
+  };
+  const bodyOf = (events: { event: Record<string, unknown> }[]) =>
+    (events.find(({ event }) => event.type === "email.replied")!.event.replied as { body: string }).body;
+  const [plain, both] = [await create("KEY_SCOPE_EVENTS"), await create("KEY_SCOPE_EVENTS", "KEY_SCOPE_INBOUND")];
+  for (const [key, isShown] of [
+    [plain, false],
+    [both, true],
+  ] as const) {
+    for (const form of ["lines", "connect"] as StreamForm[]) {
+      const { events } = await testbed.read({ follow: false }, { form, key });
+      assert.equal(bodyOf(events) !== "", isShown, form);
+    }
+    const listed = await testbed.program.call("EmailService/ListEvents", {}, { key });
+    assert.equal(bodyOf(listed.body.data as { event: Record<string, unknown> }[]) !== "", isShown, "ListEvents");
+  }
+});

@@ -5,7 +5,7 @@ import { KeyScope } from "../../src/gen/v1/options_pb.ts";
 import { connectCall } from "../harness/connect-call.ts";
 import { allMethods, nameOf, policyOf } from "../harness/contract.ts";
 import { accepted } from "../harness/sending.ts";
-import { startTestbed, type Testbed } from "../harness/testbed.ts";
+import { startWebhookTestbed, type WebhookTestbed } from "../harness/webhook-testbed.ts";
 
 const methods = await allMethods();
 const names: (keyof typeof KeyScope)[] = [
@@ -20,9 +20,9 @@ const names: (keyof typeof KeyScope)[] = [
   "AUDIT",
   "MANAGE",
 ];
-let testbed: Testbed;
+let testbed: WebhookTestbed;
 before(async () => {
-  testbed = await startTestbed();
+  testbed = await startWebhookTestbed();
 });
 after(async () => await testbed?.stop());
 
@@ -99,4 +99,22 @@ test("the scope send reads its own emails only, and emails reads all with conten
     assert.equal(await read(reader.secret, id, "GetEmailContent"), 200);
   }
   assert.equal((await testbed.call("EmailService/SendEmail", request, { key: reader.secret })).status, 403);
+});
+
+test("payloads of webhook deliveries are events, so they need the scopes events and inbound too", async () => {
+  const webhook = await testbed.createWebhook();
+  await accepted(testbed, {});
+  await testbed.untilDeliveries("a delivery", webhook.id, (all) => all.length > 0);
+  const payloads = async (...scopes: string[]) => {
+    const { secret } = await create(scopes);
+    const { body } = await testbed.call(
+      "WebhookService/ListWebhookDeliveries",
+      { webhookId: webhook.id },
+      { key: secret },
+    );
+    return (body.data as { payload: string }[]).filter(({ payload }) => payload !== "").length;
+  };
+  assert.equal(await payloads("WEBHOOKS"), 0);
+  assert.equal(await payloads("WEBHOOKS", "INBOUND"), 0);
+  assert.notEqual(await payloads("WEBHOOKS", "EVENTS", "INBOUND"), 0);
 });
