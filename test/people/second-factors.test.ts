@@ -263,6 +263,7 @@ describe("an authenticator app", () => {
       "command factor.removed",
       "person recovery_codes.replaced",
       "person password.reset",
+      "person session.confirmed",
       "stranger sign_in.refused",
       "person confirmation.refused",
     ])
