@@ -48,6 +48,3 @@ create table people_sign_ins (
   service_expires_at timestamptz not null
 );
 create index people_sign_ins_by_person on people_sign_ins (person_id);
-
--- Members need a session with a second factor.
-alter table workspaces add column require_second_factor boolean not null default false;
