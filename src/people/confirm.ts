@@ -1,11 +1,12 @@
 /** A signed-in person proves again who they are, before a sensitive change: with a passkey, or with the password and, if they have a second
  * factor, a code. Called by people.ts for POST /auth/confirm. */
+import { audited } from "../audit/record.ts";
 import { freshRequired, isFresh } from "../http/proof.ts";
 import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Codes, refusedCode } from "./codes.ts";
 import { createFactorGuard } from "./limits.ts";
-import type { Visitor } from "./open-session.ts";
+import { personActor, type Visitor } from "./open-session.ts";
 import { type Passkeys, refusedPasskey } from "./passkeys.ts";
 import type { RefusalReason, Refusals } from "./refusals.ts";
 import { type Factors, findFactors, hasFactor } from "./store/factors.ts";
@@ -78,7 +79,12 @@ export function createConfirm(deps: ConfirmDeps) {
       if (withPasskey) await byPasskey(input.credential, live, visitor);
       else await byPasswordAndCode(input, by, live, visitor);
       guard.giveBack(attempt, performance.now());
-      await renewProof(sql, { id: live.id, withSecondFactor: withPasskey || by.code });
+      await audited(
+        sql,
+        personActor(live.personId, visitor),
+        (tx) => renewProof(tx, { id: live.id, withSecondFactor: withPasskey || by.code }),
+        (done) => (done ? { action: "session.confirmed", target: { kind: "session", id: live.id } } : undefined),
+      );
     },
 
     async passkeyOptions(live: LiveSession, visitor: Visitor) {

@@ -1,5 +1,6 @@
 /** The endpoints under /auth for the second step of a sign-in, second factors, confirmations and sessions. pages.ts checks the requests and
  * serves them. */
+import { invalid } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Action, Reply } from "./endpoint.ts";
 import type { People, SignedIn, Visitor } from "./people.ts";
@@ -39,6 +40,8 @@ export function factorActions(people: People): Record<string, Action> {
       const purpose = text("purpose");
       if (purpose === "sign_in" || purpose === "second_factor")
         return { body: await signInSteps.passkeyOptions(purpose, visitor) };
+      if (purpose !== "confirm" && purpose !== "add")
+        throw invalid([{ field: "purpose", description: "must be sign_in, second_factor, confirm or add" }]);
       const live = await requireSession(visitor);
       const part = purpose === "confirm" ? confirmation : factors;
       return { body: await part.passkeyOptions(live, visitor) };

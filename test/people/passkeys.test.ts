@@ -43,6 +43,7 @@ describe("passkeys", () => {
 
   it("belong to localhost on a loopback address, and the page learns where to use them", async () => {
     assert.equal((await owner.get("/auth/state")).body.passkeyOrigin, origin);
+    assert.equal((await optionsFor(owner, "anything")).code, "invalid_argument");
     const options = await optionsFor(owner, "add");
     assert.deepEqual((options.rp as { id: string }).id, "localhost");
     assert.deepEqual(options.authenticatorSelection, {

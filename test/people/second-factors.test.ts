@@ -236,7 +236,8 @@ describe("an authenticator app", () => {
     const run = (...args: string[]) => runCommand(args, { dataDir: program.dataDir, databaseUrl: database.url });
     const begun = (await owner.browser.post("/auth/begin-totp")).body;
     secret = String(begun.secret);
-    await owner.browser.post("/auth/confirm-totp", { code: await code() });
+    const confirmed = await owner.browser.post("/auth/confirm-totp", { code: await code() });
+    assert.equal(confirmed.status, 200, JSON.stringify([begun, confirmed.body]));
     assert.match((await run("people", "list")).stdout, /SECOND FACTORS[\s\S]*owner@there\.test.*\bapp\b/);
     const removed = await run("people", "remove-factors", email);
     assert.deepEqual([removed.code, removed.stderr], [0, ""]);
@@ -263,6 +264,7 @@ describe("an authenticator app", () => {
       "command factor.removed",
       "person recovery_codes.replaced",
       "person password.reset",
+      "person session.confirmed",
       "stranger sign_in.refused",
       "person confirmation.refused",
     ])

@@ -16,7 +16,7 @@ import {
 } from "../harness/browser.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { firstLink, password } from "../harness/people.ts";
-import { type RunningProgram, startProgram } from "../harness/program.ts";
+import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { passServiceTime } from "../harness/time.ts";
 import { addAuthenticator, type VirtualAuthenticator } from "../harness/virtual-authenticator.ts";
 import { until } from "../harness/wait.ts";
@@ -250,6 +250,29 @@ test("a workspace requires a second factor, and a session without one is led to 
   await removing.getByRole("button", { name: "Remove passkey" }).click();
   await removing.getByText(/This is your last second factor/).waitFor();
   await removing.getByRole("button", { name: "Cancel" }).click();
+});
+
+test("a new member of that workspace adds a passkey first, and then sees it", { skip: withoutBrowser }, async () => {
+  const run = { dataDir: program.dataDir, databaseUrl: database.url };
+  const invited = await runCommand(["people", "invite", "vera@there.test", "--role", "viewer"], run);
+  const link = new URL(invited.stdout.trim());
+  const member = await openTab(browser, program.url.replace("127.0.0.1", "localhost"));
+  await addAuthenticator(member.page);
+  await member.page.goto(link.pathname + link.hash);
+  await member.page.getByLabel("Your name").fill("Vera Viewer");
+  await member.page.getByRole("textbox", { name: "Password" }).fill(password);
+  await member.page.getByRole("button", { name: "Create account and join" }).click();
+  await settled(member.page, /Second factor required/);
+  await member.page.getByRole("link", { name: "Add a second factor" }).click();
+  await settled(member.page, /A second factor is required/);
+  await inspect(member.page, "account-factor-required");
+  await member.page.getByRole("button", { name: "Add passkey" }).click();
+  await member.page.getByRole("dialog").getByRole("button", { name: "Create passkey" }).click();
+  await member.page.getByRole("button", { name: "I have stored them" }).click();
+  await follow(member.page, "/keys");
+  await settled(member.page, /first key/);
+  assert.deepEqual(member.complaints, []);
+  await member.close();
 });
 
 test("a person sees other sessions and ends them", { skip: withoutBrowser }, async () => {

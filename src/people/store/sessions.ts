@@ -114,10 +114,12 @@ export async function endOtherSessions(sql: Sql, personId: string, keptId: strin
   return rows.map(({ id }) => id);
 }
 
-/** Stores uses of sessions, at most once a minute for each. */
+/** Stores uses of sessions, at most once a minute for each. Skips a session that another statement changes: waiting for several of them
+ * could deadlock with a statement that ends all sessions of a person. */
 export async function touchSessions(sql: Sql, ids: readonly string[]): Promise<void> {
-  await sql`update people_sessions set updated_at = wall_time()
-    where id = any(${ids as string[]}::uuid[]) and updated_at not between wall_time() - interval '1 minute' and wall_time()`;
+  await sql`update people_sessions set updated_at = wall_time() where id in (
+    select id from people_sessions where id = any(${ids as string[]}::uuid[])
+      and updated_at not between wall_time() - interval '1 minute' and wall_time() for no key update skip locked)`;
 }
 
 export type ListedSession = {

@@ -136,17 +136,18 @@ function PageOrSignIn({ path }: { path: string }) {
         <CreateWorkspaceForm />
       </AuthCard>
     );
+  const { id, needsSecondFactor = false } = caller.workspace;
   // Every call in this workspace would be rejected.
-  if (caller.workspace.needsSecondFactor)
-    return path === "/account" ? <Outlet /> : <SecondFactorRequired workspace={caller.workspace} />;
-  // The key remounts the page when the workspace changes, so that no state of the previous workspace stays.
-  return <PageWithBanner key={caller.workspace.id} />;
+  if (needsSecondFactor && path !== "/account") return <SecondFactorRequired workspace={caller.workspace} />;
+  // The key remounts the page when the workspace changes, so that no state of the previous workspace stays. Adding a second factor must
+  // not remount it: the account page then shows recovery codes.
+  return <PageWithBanner key={id} hasBanner={!needsSecondFactor} />;
 }
 
-function PageWithBanner() {
+function PageWithBanner({ hasBanner = true }: { hasBanner?: boolean }) {
   return (
     <>
-      <StandingBanner />
+      {hasBanner && <StandingBanner />}
       <Outlet />
     </>
   );
