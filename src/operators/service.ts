@@ -2,6 +2,7 @@
  * session has a second factor. Parts: people.ts and workspaces.ts (the changes), deletion.ts (deletes workspaces in the background),
  * export.ts (writes all data of a workspace or a person to a folder), store/ (SQL), wire.ts. Next: workspaces.ts, then deletion.ts. */
 import { actorOf } from "../audit/record.ts";
+import { createAuditReader } from "../audit/service.ts";
 import { OperatorService } from "../gen/v1/operator_pb.ts";
 import { serve } from "../http/call.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
@@ -42,7 +43,11 @@ export function createOperatorService({ sql, clock, wake, defaults }: OperatorSe
     return { workspace: after && workspaceOnWire(after, defaults) };
   };
 
+  const audit = createAuditReader(sql);
   return serve(OperatorService, {
+    listServiceAuditEntries: (request) => audit.list(request, undefined),
+    exportServiceAuditEntries: (request, call) => audit.export(request, call, undefined),
+
     async listPeople(request) {
       const page = keysetPage(request);
       const { operatorsOnly } = request;

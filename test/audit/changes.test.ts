@@ -102,7 +102,9 @@ describe("the audit log", () => {
     ] as const;
     const covered = new Set([...steps.map(([method]) => method), ...created.map(([method]) => method)]);
     const missing = (await allMethods())
-      .filter((method) => !isReadOnly(method) && !covered.has(nameOf(method)) && !notRecorded.has(nameOf(method)))
+      // test/people/operators.test.ts has those of operators.
+      .filter((method) => !isReadOnly(method) && method.parent.name !== "OperatorService")
+      .filter((method) => !covered.has(nameOf(method)) && !notRecorded.has(nameOf(method)))
       .map(nameOf);
     assert.deepEqual(missing, [], "a new method that changes something needs an entry here");
 
@@ -191,7 +193,7 @@ describe("the audit log", () => {
     );
     const [newest] = all;
     const older = await list({ to: newest!.at });
-    assert.ok(older.length > 0 && older.every(({ at }) => at < newest!.at));
+    assert.ok(older.length > 0 && older.every(({ at }) => Date.parse(at) < Date.parse(newest!.at)));
     assert.deepEqual(await list({ from: new Date(Date.now() + 60_000).toISOString() }), []);
   });
 

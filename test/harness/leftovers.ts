@@ -53,6 +53,7 @@ function literal(type: string, marker: string): string {
   if (type === "uuid") return quote(makeUuid(Date.now()));
   if (type === "jsonb") return `${quote(JSON.stringify({ marker }))}::jsonb`;
   if (type === "boolean") return "false";
+  if (type === "bytea") return `${quote(marker)}::bytea`;
   if (type.startsWith("timestamp")) return "service_time()";
   if (type === "date") return "service_time()::date";
   if (type === "text[]") return `array[${quote(marker)}]`;

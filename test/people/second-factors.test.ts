@@ -68,7 +68,7 @@ describe("an authenticator app", () => {
     const begun = (await browser.post("/auth/begin-totp")).body;
     secret = String(begun.secret);
     assert.match(String(begun.uri), /^otpauth:\/\/totp\/Posthorn:owner%40there\.test\?/);
-    const [stored] = await database.sql<{ secret: string }[]>`select secret from people_totp`;
+    const [stored] = await database.sql<{ secret: string }[]>`select secret_sealed as secret from people_totp`;
     assert.ok(!stored!.secret.includes(secret), "the secret is sealed");
     for (const wrong of ["000000", "", await code(3), await code(-3)]) {
       const { status, body } = await browser.post("/auth/confirm-totp", { code: wrong });

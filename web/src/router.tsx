@@ -108,6 +108,12 @@ const operatorPeople = createRoute({
   validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["q", "state"]),
   component: lazyRouteComponent(() => import("./operators/people-page.tsx"), "OperatorPeoplePage"),
 });
+const operatorAudit = createRoute({
+  getParentRoute,
+  path: "/operator/audit",
+  validateSearch: readAuditSearch,
+  component: lazyRouteComponent(() => import("./operators/audit-page.tsx"), "OperatorAuditPage"),
+});
 const operatorWorkspaces = createRoute({
   getParentRoute,
   path: "/operator/workspaces",
@@ -144,7 +150,7 @@ export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, emails, email, send, events, inbounds, inbound, queue, suppressions],
     ...[domains, domain, webhooks, webhook, keys, workspace, audit, account],
-    ...[operatorPeople, operatorWorkspaces],
+    ...[operatorPeople, operatorWorkspaces, operatorAudit],
     ...[signIn, signUp, forgotPassword, resetPassword, invitation],
   ]),
   defaultErrorComponent: PageError,

@@ -19,7 +19,7 @@ export interface AuditEntry {
   fields: string[];
   /** Why something was refused, as a constant such as `wrong_code`. Empty for changes. */
   reason: string;
-  /** The client's address: an IPv4 address or an IPv6 /64. Empty for other actors than people and keys, and once the person was deleted. */
+  /** The client's address; for sign-ins over IPv6 its /64 network. Empty for the command line and the program, and once the person was deleted. */
   address: string;
   /** Id of the workspace. Empty for a change that concerns the whole service. */
   workspaceId: string;

@@ -82,6 +82,10 @@ import type {
   SetQuotasResponse,
   DeleteWorkspaceRequest,
   DeleteWorkspaceResponse,
+  ListServiceAuditEntriesRequest,
+  ListServiceAuditEntriesResponse,
+  ExportServiceAuditEntriesRequest,
+  ExportServiceAuditEntriesResponse,
 } from "./operator.ts";
 import type {
   ListDestinationsRequest,
@@ -264,6 +268,13 @@ export interface UnaryMethods {
    * export the workspace first with `posthorn workspaces export`. Deleting a workspace that is being deleted has no effect.
    */
   "OperatorService/DeleteWorkspace": { request: DeleteWorkspaceRequest; response: DeleteWorkspaceResponse };
+  /** Lists the entries of the audit log of the whole service and of every workspace, newest first. */
+  "OperatorService/ListServiceAuditEntries": { request: ListServiceAuditEntriesRequest; response: ListServiceAuditEntriesResponse };
+  /**
+   * Returns the entries of the audit log of the whole service and of every workspace as JSON lines, newest first, up to 5000
+   * per page: one `AuditEntry` in each line.
+   */
+  "OperatorService/ExportServiceAuditEntries": { request: ExportServiceAuditEntriesRequest; response: ExportServiceAuditEntriesResponse };
   /** Lists the destinations with waiting mail, ordered by the number of recipients, highest first. */
   "QueueService/ListDestinations": { request: ListDestinationsRequest; response: ListDestinationsResponse };
   /** Retries every waiting recipient of a destination now instead of at its next attempt time. Scheduled emails keep their time. */
@@ -301,7 +312,10 @@ export interface UnaryMethods {
   "WebhookService/DeleteWebhook": { request: DeleteWebhookRequest; response: DeleteWebhookResponse };
   /** Replaces the signing secret of a webhook. For 24 hours every delivery is signed with both the new and the old secret. */
   "WebhookService/RotateWebhookSecret": { request: RotateWebhookSecretRequest; response: RotateWebhookSecretResponse };
-  /** Lists the deliveries of a webhook, newest first, each with its last attempt. For keys with read permission, `payload` is empty. */
+  /**
+   * Lists the deliveries of a webhook, newest first, each with its last attempt. For keys with read permission, and for
+   * keys with scopes but without `KEY_SCOPE_EVENTS` and `KEY_SCOPE_INBOUND`, `payload` is empty.
+   */
   "WebhookService/ListWebhookDeliveries": { request: ListWebhookDeliveriesRequest; response: ListWebhookDeliveriesResponse };
   /** Posts events again: one earlier delivery, or every event of a range of cursors that matches the webhook's event types. */
   "WebhookService/RedeliverWebhook": { request: RedeliverWebhookRequest; response: RedeliverWebhookResponse };

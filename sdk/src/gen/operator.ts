@@ -1,4 +1,5 @@
 // Generated from the contract in proto/ by "npm run generate": the types of v1/operator.proto. Do not edit.
+import type { AuditEntry, AuditFilter } from "./audit.ts";
 import type { MemberRole, Quota, Suspension } from "./workspace.ts";
 import type { QuotaKind, SendingWarning } from "./event.ts";
 
@@ -218,6 +219,40 @@ export interface DeleteWorkspaceRequest {
 export interface DeleteWorkspaceResponse {
   /** Result of the call, in a sentence. */
   message: string;
+}
+
+/** Request of ListServiceAuditEntries. */
+export interface ListServiceAuditEntriesRequest {
+  /** Which entries to return. Unset: all. */
+  filter?: AuditFilter;
+  /** Maximum number of entries per page. 0 or unset means 20; values above 100 are reduced to 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
+  pageToken?: string;
+}
+
+/** Response of ListServiceAuditEntries. */
+export interface ListServiceAuditEntriesResponse {
+  /** The entries of this page, newest first. */
+  data: AuditEntry[];
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
+}
+
+/** Request of ExportServiceAuditEntries. */
+export interface ExportServiceAuditEntriesRequest {
+  /** Which entries to return. Unset: all. */
+  filter?: AuditFilter;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
+  pageToken?: string;
+}
+
+/** Response of ExportServiceAuditEntries. */
+export interface ExportServiceAuditEntriesResponse {
+  /** The entries of this page, one JSON object per line. */
+  jsonLines: string;
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
 }
 
 /** Whether a person may sign in. */

@@ -87,7 +87,7 @@ export type AuditEntry = Message<"v1.AuditEntry"> & {
   reason: string;
 
   /**
-   * The client's address: an IPv4 address or an IPv6 /64. Empty for other actors than people and keys, and once the person was deleted.
+   * The client's address; for sign-ins over IPv6 its /64 network. Empty for the command line and the program, and once the person was deleted.
    *
    * @generated from field: string address = 10;
    */

@@ -8,6 +8,8 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { AuditEntry, AuditFilter } from "./audit_pb.ts";
+import { file_v1_audit } from "./audit_pb.ts";
 import type { QuotaKind, SendingWarning } from "./event_pb.ts";
 import { file_v1_event } from "./event_pb.ts";
 import { file_v1_options } from "./options_pb.ts";
@@ -19,7 +21,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/operator.proto.
  */
 export const file_v1_operator: GenFile = /*@__PURE__*/
-  fileDesc("ChF2MS9vcGVyYXRvci5wcm90bxICdjEi1AIKC1BlcnNvbkVudHJ5EgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEgwKBG5hbWUYAyABKAkSHgoFc3RhdGUYBCABKA4yDy52MS5QZXJzb25TdGF0ZRITCgtpc19vcGVyYXRvchgFIAEoCBIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3NlZW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgp3b3Jrc3BhY2VzGAkgAygLMhMudjEuUGVyc29uV29ya3NwYWNlEhcKD3dvcmtzcGFjZV9jb3VudBgKIAEoBRISCgp2YWxpZF9rZXlzGAsgASgFIkkKD1BlcnNvbldvcmtzcGFjZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhwKBHJvbGUYAyABKA4yDi52MS5NZW1iZXJSb2xlIu0CCg5Xb3Jrc3BhY2VFbnRyeRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiEKBXN0YXRlGAMgASgOMhIudjEuV29ya3NwYWNlU3RhdGUSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMZnJvbV9zaWduX3VwGAUgASgIEhAKCGlzX2ZpcnN0GAYgASgIEg4KBm93bmVycxgHIAEoBRIZCgZxdW90YXMYCCADKAsyCS52MS5RdW90YRIhCgpvd25fcXVvdGFzGAkgAygOMg0udjEuUXVvdGFLaW5kEiIKCnN1c3BlbnNpb24YCiABKAsyDi52MS5TdXNwZW5zaW9uEiMKB3dhcm5pbmcYCyABKAsyEi52MS5TZW5kaW5nV2FybmluZxIvCgtkZWxldGluZ19hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAigQEKEUxpc3RQZW9wbGVSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEg0KBXF1ZXJ5GAMgASgJEh4KBXN0YXRlGAQgASgOMg8udjEuUGVyc29uU3RhdGUSFgoOb3BlcmF0b3JzX29ubHkYBSABKAgiTAoSTGlzdFBlb3BsZVJlc3BvbnNlEh0KBGRhdGEYASADKAsyDy52MS5QZXJzb25FbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoURGlzYWJsZVBlcnNvblJlcXVlc3QSCgoCaWQYASABKAkSEwoLcmV2b2tlX2tleXMYAiABKAgiSQoVRGlzYWJsZVBlcnNvblJlc3BvbnNlEh8KBnBlcnNvbhgBIAEoCzIPLnYxLlBlcnNvbkVudHJ5Eg8KB21lc3NhZ2UYAiABKAkiIQoTRW5hYmxlUGVyc29uUmVxdWVzdBIKCgJpZBgBIAEoCSJIChRFbmFibGVQZXJzb25SZXNwb25zZRIfCgZwZXJzb24YASABKAsyDy52MS5QZXJzb25FbnRyeRIPCgdtZXNzYWdlGAIgASgJIkUKE0RlbGV0ZVBlcnNvblJlcXVlc3QSCgoCaWQYASABKAkSDQoFZW1haWwYAiABKAkSEwoLcmV2b2tlX2tleXMYAyABKAgiJwoURGVsZXRlUGVyc29uUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSJzChhMaXN0QWxsV29ya3NwYWNlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDQoFcXVlcnkYAyABKAkSIQoFc3RhdGUYBCABKA4yEi52MS5Xb3Jrc3BhY2VTdGF0ZSJWChlMaXN0QWxsV29ya3NwYWNlc1Jlc3BvbnNlEiAKBGRhdGEYASADKAsyEi52MS5Xb3Jrc3BhY2VFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPwoXU3VzcGVuZFdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSJBChhTdXNwZW5kV29ya3NwYWNlUmVzcG9uc2USJQoJd29ya3NwYWNlGAEgASgLMhIudjEuV29ya3NwYWNlRW50cnkiLgoWUmVzdW1lV29ya3NwYWNlUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkiQAoXUmVzdW1lV29ya3NwYWNlUmVzcG9uc2USJQoJd29ya3NwYWNlGAEgASgLMhIudjEuV29ya3NwYWNlRW50cnkicQoLUXVvdGFDaGFuZ2USGwoEa2luZBgBIAEoDjINLnYxLlF1b3RhS2luZBIPCgVsaW1pdBgCIAEoAUgAEhMKCXVubGltaXRlZBgDIAEoCEgAEhUKC3VzZV9kZWZhdWx0GAQgASgISABCCAoGY2hhbmdlIkkKEFNldFF1b3Rhc1JlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEh8KBnF1b3RhcxgCIAMoCzIPLnYxLlF1b3RhQ2hhbmdlIjoKEVNldFF1b3Rhc1Jlc3BvbnNlEiUKCXdvcmtzcGFjZRgBIAEoCzISLnYxLldvcmtzcGFjZUVudHJ5IjwKFkRlbGV0ZVdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkiKgoXRGVsZXRlV29ya3NwYWNlUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSpfCgtQZXJzb25TdGF0ZRIcChhQRVJTT05fU1RBVEVfVU5TUEVDSUZJRUQQABIXChNQRVJTT05fU1RBVEVfQUNUSVZFEAESGQoVUEVSU09OX1NUQVRFX0RJU0FCTEVEEAIqigEKDldvcmtzcGFjZVN0YXRlEh8KG1dPUktTUEFDRV9TVEFURV9VTlNQRUNJRklFRBAAEhoKFldPUktTUEFDRV9TVEFURV9BQ1RJVkUQARIdChlXT1JLU1BBQ0VfU1RBVEVfU1VTUEVOREVEEAISHAoYV09SS1NQQUNFX1NUQVRFX0RFTEVUSU5HEAMy1QUKD09wZXJhdG9yU2VydmljZRJDCgpMaXN0UGVvcGxlEhUudjEuTGlzdFBlb3BsZVJlcXVlc3QaFi52MS5MaXN0UGVvcGxlUmVzcG9uc2UiBsroGAI4ARJMCg1EaXNhYmxlUGVyc29uEhgudjEuRGlzYWJsZVBlcnNvblJlcXVlc3QaGS52MS5EaXNhYmxlUGVyc29uUmVzcG9uc2UiBsroGAI4ARJJCgxFbmFibGVQZXJzb24SFy52MS5FbmFibGVQZXJzb25SZXF1ZXN0GhgudjEuRW5hYmxlUGVyc29uUmVzcG9uc2UiBsroGAI4ARJJCgxEZWxldGVQZXJzb24SFy52MS5EZWxldGVQZXJzb25SZXF1ZXN0GhgudjEuRGVsZXRlUGVyc29uUmVzcG9uc2UiBsroGAI4ARJYChFMaXN0QWxsV29ya3NwYWNlcxIcLnYxLkxpc3RBbGxXb3Jrc3BhY2VzUmVxdWVzdBodLnYxLkxpc3RBbGxXb3Jrc3BhY2VzUmVzcG9uc2UiBsroGAI4ARJVChBTdXNwZW5kV29ya3NwYWNlEhsudjEuU3VzcGVuZFdvcmtzcGFjZVJlcXVlc3QaHC52MS5TdXNwZW5kV29ya3NwYWNlUmVzcG9uc2UiBsroGAI4ARJSCg9SZXN1bWVXb3Jrc3BhY2USGi52MS5SZXN1bWVXb3Jrc3BhY2VSZXF1ZXN0GhsudjEuUmVzdW1lV29ya3NwYWNlUmVzcG9uc2UiBsroGAI4ARJACglTZXRRdW90YXMSFC52MS5TZXRRdW90YXNSZXF1ZXN0GhUudjEuU2V0UXVvdGFzUmVzcG9uc2UiBsroGAI4ARJSCg9EZWxldGVXb3Jrc3BhY2USGi52MS5EZWxldGVXb3Jrc3BhY2VSZXF1ZXN0GhsudjEuRGVsZXRlV29ya3NwYWNlUmVzcG9uc2UiBsroGAI4AWIGcHJvdG8z", [file_google_protobuf_timestamp, file_v1_event, file_v1_options, file_v1_workspace]);
+  fileDesc("ChF2MS9vcGVyYXRvci5wcm90bxICdjEi1AIKC1BlcnNvbkVudHJ5EgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEgwKBG5hbWUYAyABKAkSHgoFc3RhdGUYBCABKA4yDy52MS5QZXJzb25TdGF0ZRITCgtpc19vcGVyYXRvchgFIAEoCBIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3NlZW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgp3b3Jrc3BhY2VzGAkgAygLMhMudjEuUGVyc29uV29ya3NwYWNlEhcKD3dvcmtzcGFjZV9jb3VudBgKIAEoBRISCgp2YWxpZF9rZXlzGAsgASgFIkkKD1BlcnNvbldvcmtzcGFjZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhwKBHJvbGUYAyABKA4yDi52MS5NZW1iZXJSb2xlIu0CCg5Xb3Jrc3BhY2VFbnRyeRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiEKBXN0YXRlGAMgASgOMhIudjEuV29ya3NwYWNlU3RhdGUSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMZnJvbV9zaWduX3VwGAUgASgIEhAKCGlzX2ZpcnN0GAYgASgIEg4KBm93bmVycxgHIAEoBRIZCgZxdW90YXMYCCADKAsyCS52MS5RdW90YRIhCgpvd25fcXVvdGFzGAkgAygOMg0udjEuUXVvdGFLaW5kEiIKCnN1c3BlbnNpb24YCiABKAsyDi52MS5TdXNwZW5zaW9uEiMKB3dhcm5pbmcYCyABKAsyEi52MS5TZW5kaW5nV2FybmluZxIvCgtkZWxldGluZ19hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAigQEKEUxpc3RQZW9wbGVSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEg0KBXF1ZXJ5GAMgASgJEh4KBXN0YXRlGAQgASgOMg8udjEuUGVyc29uU3RhdGUSFgoOb3BlcmF0b3JzX29ubHkYBSABKAgiTAoSTGlzdFBlb3BsZVJlc3BvbnNlEh0KBGRhdGEYASADKAsyDy52MS5QZXJzb25FbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoURGlzYWJsZVBlcnNvblJlcXVlc3QSCgoCaWQYASABKAkSEwoLcmV2b2tlX2tleXMYAiABKAgiSQoVRGlzYWJsZVBlcnNvblJlc3BvbnNlEh8KBnBlcnNvbhgBIAEoCzIPLnYxLlBlcnNvbkVudHJ5Eg8KB21lc3NhZ2UYAiABKAkiIQoTRW5hYmxlUGVyc29uUmVxdWVzdBIKCgJpZBgBIAEoCSJIChRFbmFibGVQZXJzb25SZXNwb25zZRIfCgZwZXJzb24YASABKAsyDy52MS5QZXJzb25FbnRyeRIPCgdtZXNzYWdlGAIgASgJIkUKE0RlbGV0ZVBlcnNvblJlcXVlc3QSCgoCaWQYASABKAkSDQoFZW1haWwYAiABKAkSEwoLcmV2b2tlX2tleXMYAyABKAgiJwoURGVsZXRlUGVyc29uUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSJzChhMaXN0QWxsV29ya3NwYWNlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDQoFcXVlcnkYAyABKAkSIQoFc3RhdGUYBCABKA4yEi52MS5Xb3Jrc3BhY2VTdGF0ZSJWChlMaXN0QWxsV29ya3NwYWNlc1Jlc3BvbnNlEiAKBGRhdGEYASADKAsyEi52MS5Xb3Jrc3BhY2VFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPwoXU3VzcGVuZFdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSJBChhTdXNwZW5kV29ya3NwYWNlUmVzcG9uc2USJQoJd29ya3NwYWNlGAEgASgLMhIudjEuV29ya3NwYWNlRW50cnkiLgoWUmVzdW1lV29ya3NwYWNlUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkiQAoXUmVzdW1lV29ya3NwYWNlUmVzcG9uc2USJQoJd29ya3NwYWNlGAEgASgLMhIudjEuV29ya3NwYWNlRW50cnkicQoLUXVvdGFDaGFuZ2USGwoEa2luZBgBIAEoDjINLnYxLlF1b3RhS2luZBIPCgVsaW1pdBgCIAEoAUgAEhMKCXVubGltaXRlZBgDIAEoCEgAEhUKC3VzZV9kZWZhdWx0GAQgASgISABCCAoGY2hhbmdlIkkKEFNldFF1b3Rhc1JlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEh8KBnF1b3RhcxgCIAMoCzIPLnYxLlF1b3RhQ2hhbmdlIjoKEVNldFF1b3Rhc1Jlc3BvbnNlEiUKCXdvcmtzcGFjZRgBIAEoCzISLnYxLldvcmtzcGFjZUVudHJ5IjwKFkRlbGV0ZVdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkiKgoXRGVsZXRlV29ya3NwYWNlUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSJoCh5MaXN0U2VydmljZUF1ZGl0RW50cmllc1JlcXVlc3QSHwoGZmlsdGVyGAEgASgLMg8udjEuQXVkaXRGaWx0ZXISEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWAofTGlzdFNlcnZpY2VBdWRpdEVudHJpZXNSZXNwb25zZRIcCgRkYXRhGAEgAygLMg4udjEuQXVkaXRFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVwogRXhwb3J0U2VydmljZUF1ZGl0RW50cmllc1JlcXVlc3QSHwoGZmlsdGVyGAEgASgLMg8udjEuQXVkaXRGaWx0ZXISEgoKcGFnZV90b2tlbhgCIAEoCSJQCiFFeHBvcnRTZXJ2aWNlQXVkaXRFbnRyaWVzUmVzcG9uc2USEgoKanNvbl9saW5lcxgBIAEoCRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqXwoLUGVyc29uU3RhdGUSHAoYUEVSU09OX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTUEVSU09OX1NUQVRFX0FDVElWRRABEhkKFVBFUlNPTl9TVEFURV9ESVNBQkxFRBACKooBCg5Xb3Jrc3BhY2VTdGF0ZRIfChtXT1JLU1BBQ0VfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZXT1JLU1BBQ0VfU1RBVEVfQUNUSVZFEAESHQoZV09SS1NQQUNFX1NUQVRFX1NVU1BFTkRFRBACEhwKGFdPUktTUEFDRV9TVEFURV9ERUxFVElORxADMrMHCg9PcGVyYXRvclNlcnZpY2USQwoKTGlzdFBlb3BsZRIVLnYxLkxpc3RQZW9wbGVSZXF1ZXN0GhYudjEuTGlzdFBlb3BsZVJlc3BvbnNlIgbK6BgCOAESTAoNRGlzYWJsZVBlcnNvbhIYLnYxLkRpc2FibGVQZXJzb25SZXF1ZXN0GhkudjEuRGlzYWJsZVBlcnNvblJlc3BvbnNlIgbK6BgCOAESSQoMRW5hYmxlUGVyc29uEhcudjEuRW5hYmxlUGVyc29uUmVxdWVzdBoYLnYxLkVuYWJsZVBlcnNvblJlc3BvbnNlIgbK6BgCOAESSQoMRGVsZXRlUGVyc29uEhcudjEuRGVsZXRlUGVyc29uUmVxdWVzdBoYLnYxLkRlbGV0ZVBlcnNvblJlc3BvbnNlIgbK6BgCOAESWAoRTGlzdEFsbFdvcmtzcGFjZXMSHC52MS5MaXN0QWxsV29ya3NwYWNlc1JlcXVlc3QaHS52MS5MaXN0QWxsV29ya3NwYWNlc1Jlc3BvbnNlIgbK6BgCOAESVQoQU3VzcGVuZFdvcmtzcGFjZRIbLnYxLlN1c3BlbmRXb3Jrc3BhY2VSZXF1ZXN0GhwudjEuU3VzcGVuZFdvcmtzcGFjZVJlc3BvbnNlIgbK6BgCOAESUgoPUmVzdW1lV29ya3NwYWNlEhoudjEuUmVzdW1lV29ya3NwYWNlUmVxdWVzdBobLnYxLlJlc3VtZVdvcmtzcGFjZVJlc3BvbnNlIgbK6BgCOAESQAoJU2V0UXVvdGFzEhQudjEuU2V0UXVvdGFzUmVxdWVzdBoVLnYxLlNldFF1b3Rhc1Jlc3BvbnNlIgbK6BgCOAESUgoPRGVsZXRlV29ya3NwYWNlEhoudjEuRGVsZXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLkRlbGV0ZVdvcmtzcGFjZVJlc3BvbnNlIgbK6BgCOAESagoXTGlzdFNlcnZpY2VBdWRpdEVudHJpZXMSIi52MS5MaXN0U2VydmljZUF1ZGl0RW50cmllc1JlcXVlc3QaIy52MS5MaXN0U2VydmljZUF1ZGl0RW50cmllc1Jlc3BvbnNlIgbK6BgCOAEScAoZRXhwb3J0U2VydmljZUF1ZGl0RW50cmllcxIkLnYxLkV4cG9ydFNlcnZpY2VBdWRpdEVudHJpZXNSZXF1ZXN0GiUudjEuRXhwb3J0U2VydmljZUF1ZGl0RW50cmllc1Jlc3BvbnNlIgbK6BgCOAFiBnByb3RvMw", [file_google_protobuf_timestamp, file_v1_audit, file_v1_event, file_v1_options, file_v1_workspace]);
 
 /**
  * A person of the service.
@@ -795,6 +797,125 @@ export const DeleteWorkspaceResponseSchema: GenMessage<DeleteWorkspaceResponse> 
   messageDesc(file_v1_operator, 21);
 
 /**
+ * Request of ListServiceAuditEntries.
+ *
+ * @generated from message v1.ListServiceAuditEntriesRequest
+ */
+export type ListServiceAuditEntriesRequest = Message<"v1.ListServiceAuditEntriesRequest"> & {
+  /**
+   * Which entries to return. Unset: all.
+   *
+   * @generated from field: v1.AuditFilter filter = 1;
+   */
+  filter?: AuditFilter | undefined;
+
+  /**
+   * Maximum number of entries per page. 0 or unset means 20; values above 100 are reduced to 100.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * `nextPageToken` of the previous page. Leave it empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message v1.ListServiceAuditEntriesRequest.
+ * Use `create(ListServiceAuditEntriesRequestSchema)` to create a new message.
+ */
+export const ListServiceAuditEntriesRequestSchema: GenMessage<ListServiceAuditEntriesRequest> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 22);
+
+/**
+ * Response of ListServiceAuditEntries.
+ *
+ * @generated from message v1.ListServiceAuditEntriesResponse
+ */
+export type ListServiceAuditEntriesResponse = Message<"v1.ListServiceAuditEntriesResponse"> & {
+  /**
+   * The entries of this page, newest first.
+   *
+   * @generated from field: repeated v1.AuditEntry data = 1;
+   */
+  data: AuditEntry[];
+
+  /**
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message v1.ListServiceAuditEntriesResponse.
+ * Use `create(ListServiceAuditEntriesResponseSchema)` to create a new message.
+ */
+export const ListServiceAuditEntriesResponseSchema: GenMessage<ListServiceAuditEntriesResponse> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 23);
+
+/**
+ * Request of ExportServiceAuditEntries.
+ *
+ * @generated from message v1.ExportServiceAuditEntriesRequest
+ */
+export type ExportServiceAuditEntriesRequest = Message<"v1.ExportServiceAuditEntriesRequest"> & {
+  /**
+   * Which entries to return. Unset: all.
+   *
+   * @generated from field: v1.AuditFilter filter = 1;
+   */
+  filter?: AuditFilter | undefined;
+
+  /**
+   * `nextPageToken` of the previous page. Leave it empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message v1.ExportServiceAuditEntriesRequest.
+ * Use `create(ExportServiceAuditEntriesRequestSchema)` to create a new message.
+ */
+export const ExportServiceAuditEntriesRequestSchema: GenMessage<ExportServiceAuditEntriesRequest> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 24);
+
+/**
+ * Response of ExportServiceAuditEntries.
+ *
+ * @generated from message v1.ExportServiceAuditEntriesResponse
+ */
+export type ExportServiceAuditEntriesResponse = Message<"v1.ExportServiceAuditEntriesResponse"> & {
+  /**
+   * The entries of this page, one JSON object per line.
+   *
+   * @generated from field: string json_lines = 1;
+   */
+  jsonLines: string;
+
+  /**
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message v1.ExportServiceAuditEntriesResponse.
+ * Use `create(ExportServiceAuditEntriesResponseSchema)` to create a new message.
+ */
+export const ExportServiceAuditEntriesResponseSchema: GenMessage<ExportServiceAuditEntriesResponse> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 25);
+
+/**
  * Whether a person may sign in.
  *
  * @generated from enum v1.PersonState
@@ -1024,6 +1145,34 @@ export const OperatorService: GenService<{
     methodKind: "unary";
     input: typeof DeleteWorkspaceRequestSchema;
     output: typeof DeleteWorkspaceResponseSchema;
+  },
+  /**
+   * Lists the entries of the audit log of the whole service and of every workspace, newest first.
+   *
+   * Errors:
+   * - invalid_argument: `pageSize` is negative, `pageToken` was not returned by this method, a filter is not an id or an action, or `from` is not before `to`.
+   *
+   * @generated from rpc v1.OperatorService.ListServiceAuditEntries
+   */
+  listServiceAuditEntries: {
+    methodKind: "unary";
+    input: typeof ListServiceAuditEntriesRequestSchema;
+    output: typeof ListServiceAuditEntriesResponseSchema;
+  },
+  /**
+   * Returns the entries of the audit log of the whole service and of every workspace as JSON lines, newest first, up to 5000
+   * per page: one `AuditEntry` in each line.
+   *
+   * Errors:
+   * - invalid_argument: `pageToken` was not returned by this method, a filter is not an id or an action, or `from` is not before `to`.
+   * - resource_exhausted: the person reads too many large answers at the same time.
+   *
+   * @generated from rpc v1.OperatorService.ExportServiceAuditEntries
+   */
+  exportServiceAuditEntries: {
+    methodKind: "unary";
+    input: typeof ExportServiceAuditEntriesRequestSchema;
+    output: typeof ExportServiceAuditEntriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_v1_operator, 0);

@@ -942,7 +942,8 @@ export const WebhookService: GenService<{
     output: typeof RotateWebhookSecretResponseSchema;
   },
   /**
-   * Lists the deliveries of a webhook, newest first, each with its last attempt. For keys with read permission, `payload` is empty.
+   * Lists the deliveries of a webhook, newest first, each with its last attempt. For keys with read permission, and for
+   * keys with scopes but without `KEY_SCOPE_EVENTS` and `KEY_SCOPE_INBOUND`, `payload` is empty.
    *
    * Errors:
    * - invalid_argument: `webhookId` is empty, `eventId` is not a valid event id, `pageSize` is negative or `pageToken` was not returned by this method.

@@ -12,8 +12,8 @@ const actions: Record<string, string> = {
   "email.canceled": "canceled an email",
   "factor.added": "added a second factor",
   "factor.removed": "removed a second factor",
-  "factors.removed": "removed all second factors of a person",
-  "invitation.accepted": "accepted an invitation",
+  "factor.updated": "renamed a passkey",
+  "confirmation.refused": "was refused when asked to confirm who they are",
   "key.created": "created an API key",
   "key.revoked": "revoked an API key",
   "key.rotated": "rotated an API key",
@@ -27,7 +27,9 @@ const actions: Record<string, string> = {
   "operator.removed": "ended the operator rights of a person",
   "password.changed": "changed the password",
   "password.reset": "set a new password with a link",
-  "person.created": "signed up",
+  "person.exported": "exported what is stored about a person",
+  "person.reset_link_created": "created a link to set a new password",
+  "person.signed_up": "signed up",
   "person.deleted": "deleted a person",
   "person.disabled": "disabled a person",
   "person.enabled": "enabled a person",
@@ -38,10 +40,10 @@ const actions: Record<string, string> = {
   "recovery_codes.replaced": "created new recovery codes",
   "secret.replaced": "replaced the secret of the service",
   "secret.revoked": "made everything invalid that the previous secret had signed",
+  "session.confirmed": "confirmed who they are",
   "session.ended": "ended a session",
-  "sessions.ended": "ended sessions",
+  "session.opened": "signed in",
   "sign_in.refused": "was refused at sign-in",
-  "sign_in.succeeded": "signed in",
   "suppression.added": "suppressed an address",
   "suppression.imported": "imported suppressed addresses",
   "suppression.removed": "removed an address from the suppression list",
@@ -52,6 +54,7 @@ const actions: Record<string, string> = {
   "webhook.updated": "changed a webhook",
   "workspace.created": "created the workspace",
   "workspace.deleted": "deleted the workspace",
+  "workspace.erased": "has deleted all data of the workspace",
   "workspace.exported": "exported the workspace",
   "workspace.quota_changed": "changed the quotas of the workspace",
   "workspace.resumed": "resumed the workspace",
@@ -63,6 +66,18 @@ const actions: Record<string, string> = {
 export function actionText(action: string): string {
   return actions[action] ?? action;
 }
+
+/** For the log of the whole service. */
+export const serviceNouns: readonly { value: string; label: string }[] = [
+  { value: "person", label: "People" },
+  { value: "operator", label: "Operators" },
+  { value: "session", label: "Sessions" },
+  { value: "sign_in", label: "Refused sign-ins" },
+  { value: "factor", label: "Second factors" },
+  { value: "password", label: "Passwords" },
+  { value: "account", label: "Linked providers" },
+  { value: "secret", label: "Secret of the service" },
+];
 
 export const nouns: readonly { value: string; label: string }[] = [
   { value: "key", label: "API keys" },

@@ -32,6 +32,7 @@ export const sections = [
 export const operatorSections = [
   { to: "/operator/people", label: "People", icon: <PeopleIcon /> },
   { to: "/operator/workspaces", label: "Workspaces", icon: <FoldersIcon /> },
+  { to: "/operator/audit", label: "Service audit log", icon: <ListIcon /> },
 ] as const;
 
 /** Pages that do not need a session. Links in emails lead to them. */
