@@ -177,7 +177,7 @@ test("docs/inbound.md: suppressions are imported, and a reply to an email become
 });
 
 test("docs/people.md: a person is invited, joins with the link, and resets the password with another link", async () => {
-  const [firstLink, invite, reset, operator] = await blocks("docs/people.md", "sh", 4);
+  const [firstLink, invite, reset, factors, operator] = await blocks("docs/people.md", "sh", 5);
   const first = await openBrowser(program).post("/auth/link", { token: tokenIn(await paste(firstLink!)) });
   assert.deepEqual(first.body, { kind: "first" });
   const token = tokenIn(await paste(invite!));
@@ -188,6 +188,7 @@ test("docs/people.md: a person is invited, joins with the link, and resets the p
   const newPassword = `${password} anew`;
   const answer = await openBrowser(program).post("/auth/reset-password", { token: tokenIn(output), newPassword });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  assert.match(await paste(factors!), /ann@example\.com had no second factor[\s\S]* none\n/);
   assert.match(await paste(operator!), /ann@example\.com is an operator\./);
 });
 
