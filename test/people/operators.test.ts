@@ -166,6 +166,9 @@ describe("operators", () => {
     ok(await openBrowser(program).post("/auth/sign-in", { email, password }));
     assert.equal((await openBrowser(program).post("/auth/link", { token })).status, 200);
     assert.match(await succeed("people", "disable", email), /dora@there\.test is disabled/);
+    const invitation = await run("people", "invite", email);
+    assert.equal(invitation.code, 2);
+    assert.match(invitation.stderr, /is disabled, so an invitation would not work/);
     assert.match(await succeed("people", "enable", email), /dora@there\.test can sign in again/);
     assert.deepEqual(await actions("person."), [
       "person person.disabled",

@@ -85,12 +85,25 @@ test("a deleted workspace is out of service at once, and nothing of it is left i
   assert.equal(refused.code, 2, "without --yes");
   assert.match(refused.stderr, /posthorn workspaces export ws_/);
 
+  const stream = await fetch(`${second.url}/v1.EmailService/StreamEvents`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "connect-protocol-version": "1",
+      authorization: `Bearer ${doomed.key}`,
+    },
+    body: "{}",
+  });
+  assert.equal(stream.status, 200);
+  const streamEnds = stream.text();
+
   const printed = await operate(testbed, "workspaces", "delete", doomed.name, "--yes");
   assert.match(printed, /Zebra Works is deleted\. Its DKIM keys stay in DNS for 7 days\./);
   for (const node of [testbed.program, second]) {
     const answer = await node.call("EmailService/ListEmails", {}, { key: doomed.key });
     assert.deepEqual([answer.status, answer.body.code], [401, "unauthenticated"]);
   }
+  assert.match(await streamEnds, /unauthenticated/, "its streams end");
   const mail = { to: `x@${doomed.domain}`, raw: "Subject: late\n\nlate\n" };
   await until("inbound mail to be refused", async () =>
     deliverInbound(testbed, mail).then(

@@ -1,6 +1,7 @@
 /** posthorn people: lists and invites people and resets their passwords, on a running or a stopped instance. */
 import { audited, commandLine } from "../../audit/record.ts";
 import { type Role, roles } from "../../http/caller.ts";
+import { getPersonEntry } from "../../operators/store/people.ts";
 import { Problem } from "../../ops/problem.ts";
 import { createInvitations } from "../../people/invitations.ts";
 import { firstToken, linkTo } from "../../people/links.ts";
@@ -83,6 +84,11 @@ const peopleInvite: Command = {
     const config = read();
     const base = await currentBaseUrl(config);
     await withStore(config, async ({ sql, nowMs }) => {
+      const person = await findPerson(sql, email);
+      if (person && (await getPersonEntry(sql, person.id))?.disabledAt)
+        throw new UsageError(
+          `${email} is disabled, so an invitation would not work. First: posthorn people enable ${email}`,
+        );
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
       const invitations = createInvitations({ sql, base: () => base, nowMs, mode: config.signup, mail: undefined });
       const { url } = await invitations.invite({
