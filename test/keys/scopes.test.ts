@@ -47,7 +47,10 @@ test("each scope opens exactly its methods", async () => {
         allowedCalls++;
       } else {
         assert.equal(code, "permission_denied", what);
-        assert.match(message, new RegExp(`this key has the scopes ${name.toLowerCase()}|signed in to the dashboard|needs an operator`));
+        assert.match(
+          message,
+          new RegExp(`this key has the scopes ${name.toLowerCase()}|signed in to the dashboard|needs an operator`),
+        );
       }
     }
   }
