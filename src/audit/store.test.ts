@@ -91,8 +91,8 @@ test("entries are listed newest first, in pages without gaps, by every filter", 
 test("entries older than the history are deleted with their addresses", async () => {
   const workspaceId = newId();
   const actor: Actor = { kind: "key", id: newId(), address: "192.0.2.30" };
-  await sql`insert into audit_entries (workspace_id, at, actor, action)
-    select ${workspaceId}, wall_time() - interval '31 days', 'service', 'old.entry' from generate_series(1, 12000)`;
+  await sql`insert into audit_entries (workspace_id, at, stored_at, actor, action)
+    select ${workspaceId}, wall_time() - interval '31 days', service_time() - interval '31 days', 'service', 'old.entry' from generate_series(1, 12000)`;
   await sql`insert into audit_clients (entry_id, address) select id, '192.0.2.31' from audit_entries where action = 'old.entry'`;
   await insertEntries(sql, actor, [{ action: "new.entry", workspaceId }]);
   await forgetEntries(sql, 30);

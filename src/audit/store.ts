@@ -16,7 +16,10 @@ export async function insertEntries(sql: Sql, actor: Actor, changes: readonly Au
   const person = sql`${actor.personId ?? null}::uuid`;
   const owner =
     actor.kind === "key"
-      ? sql`coalesce(${person}, (select k.maker_person_id from keys k where k.id = ${actor.id ?? null}::uuid))`
+      ? sql`coalesce(${person}, (with recursive made (maker_person_id, maker_key_id) as (
+          select k.maker_person_id, k.maker_key_id from keys k where k.id = ${actor.id ?? null}::uuid
+          union select k.maker_person_id, k.maker_key_id from keys k join made m on k.id = m.maker_key_id)
+        select maker_person_id from made where maker_person_id is not null limit 1))`
       : person;
   await sql`
     with added as (
@@ -53,12 +56,16 @@ export async function listEntries(
 ): Promise<AuditEntry[]> {
   const { workspaceId, actorId, targetId, action, from, to } = filter;
   const { before } = page;
+  // To a workspace, people who are not its members stay unknown: neither their name nor their address is shown.
+  const isMember = sql`exists (select 1 from members m where m.person_id = e.actor_id and m.workspace_id = e.workspace_id)`;
+  const address =
+    workspaceId === undefined ? sql`c.address` : sql`case when e.actor <> 'person' or ${isMember} then c.address end`;
   return await sql<AuditEntry[]>`
     select e.id::text, e.workspace_id as "workspaceId", e.at, e.actor, e.actor_id as "actorId", e.action, e.target, e.target_id as "targetId",
-      e.fields, e.reason, c.address,
+      e.fields, e.reason, ${address} as address,
       case e.actor when 'key' then (select k.name from keys k where k.id = e.actor_id)
         when 'person' then (select p.name from people p where p.id = e.actor_id
-          ${workspaceId === undefined ? sql`` : sql`and exists (select 1 from members m where m.person_id = p.id and m.workspace_id = e.workspace_id)`})
+          ${workspaceId === undefined ? sql`` : sql`and ${isMember}`})
         end as "actorName"
     from audit_entries e left join audit_clients c on c.entry_id = e.id
     where true
@@ -72,13 +79,13 @@ export async function listEntries(
     order by e.at desc, e.id desc limit ${page.limit}`;
 }
 
-/** Deletes entries that are older than the history, some thousands at a time (index audit_by_time). Called by housekeeping. */
+/** Deletes entries that are older than the history, some thousands at a time (index audit_by_age). By service time, as all history. Called by housekeeping. */
 export async function forgetEntries(sql: Sql, historyDays: number): Promise<void> {
   const batch = 5000;
   for (;;) {
     const rows = await sql`
       with old as (
-        select id from audit_entries where at < wall_time() - ${`${historyDays} days`}::interval order by at, id limit ${batch}
+        select id from audit_entries where stored_at < (select service_time()) - ${`${historyDays} days`}::interval limit ${batch}
       ), clients as (delete from audit_clients where entry_id in (select id from old))
       delete from audit_entries where id in (select id from old) returning 1`;
     if (rows.length < batch) return;

@@ -137,8 +137,12 @@ function requireRole(method: DescMethod, role: Role | undefined): void {
   throw new Problem("permission_denied", `${method.name} needs ${allowed}; you are a ${role}.`);
 }
 
-function requireOperator({ name }: DescMethod, { person }: Caller): void {
-  if (person?.isOperator) return;
+function requireOperator(method: DescMethod, { person }: Caller): void {
+  const { name } = method;
+  if (person?.isOperator) {
+    if (policyOf(method).fresh) requireFresh(person.proof);
+    return;
+  }
   throw new Problem(
     "permission_denied",
     person?.lacksSecondFactor

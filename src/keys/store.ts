@@ -250,7 +250,10 @@ export async function countKeysMadeBy(sql: Sql, workspaceId: string, personId: s
 }
 
 /** A person who creates a key with a key has created both. */
-function idsMadeBy(sql: Sql, { workspaceId, personId }: { workspaceId: string | undefined; personId: string }) {
+export function idsMadeBy(
+  sql: Sql,
+  { workspaceId, personId }: { workspaceId: string | undefined; personId: string | ReturnType<Sql> },
+) {
   const here = workspaceId ? sql`and k.workspace_id = ${workspaceId}` : sql``;
   return sql`with recursive made (id) as (
       select k.id from keys k where k.maker_person_id = ${personId} ${here}
@@ -258,9 +261,11 @@ function idsMadeBy(sql: Sql, { workspaceId, personId }: { workspaceId: string | 
     select id from made`;
 }
 
-/** Updates a key at most once a minute, so that not every API call causes a write. */
+/** Updates a key at most once a minute, so that not every API call causes a write. Keeps no address of a deleted person's programs. */
 export async function touchKeys(sql: Sql, uses: readonly { id: string; address: string }[]): Promise<void> {
-  await sql`update keys k set last_used_at = now(), last_used_address = nullif(u.address, '')
+  await sql`update keys k set last_used_at = now(),
+      last_used_address = case when k.maker_person_id is null or exists (select 1 from people p where p.id = k.maker_person_id)
+        then coalesce(nullif(u.address, ''), k.last_used_address) end
     from unnest(${uses.map((use) => use.id)}::uuid[], ${uses.map((use) => use.address)}::text[]) as u(id, address)
     where k.id = u.id and (last_used_at is null or last_used_at not between now() - interval '1 minute' and now())`;
 }

@@ -53,7 +53,7 @@ export async function deletePerson(
     const revokedKeys = revokeKeys ? await revokeAll(tx, personId, actor) : 0;
     await erasePerson(tx, person);
     await record(tx, actor, changeOf("person.deleted", personId));
-    return { email: person.email, revokedKeys, validKeys: person.validKeys - revokedKeys };
+    return { email: person.email, revokedKeys, validKeys: revokeKeys ? 0 : person.validKeys };
   });
 }
 

@@ -22,6 +22,8 @@ export type ConfirmDeps = {
   codes: Codes;
   passkeys: Passkeys;
   refusals: Refusals;
+  /** Whether people sign in with passwords here. */
+  passwordSignIn: boolean;
   isPasswordOf(email: string, password: string, visitor: Visitor): Promise<boolean>;
 };
 
@@ -67,10 +69,13 @@ export function createConfirm(deps: ConfirmDeps) {
 
     async confirm(input: Confirmation, live: LiveSession, visitor: Visitor): Promise<void> {
       const factors = await findFactors(sql, live.personId);
-      const by = confirmBy(factors);
+      const by = confirmBy(factors, deps.passwordSignIn);
       const withPasskey = input.credential !== undefined;
       if (!withPasskey && by.signIn)
-        throw new Problem("failed_precondition", "Your account has no password and no second factor. Sign in again.");
+        throw new Problem(
+          "failed_precondition",
+          "You have neither a password nor a second factor to confirm with. Sign in again.",
+        );
       if (!withPasskey && !by.password && !by.code)
         throw new Problem("failed_precondition", "Confirm with your passkey, or sign in again.");
       const attempt = { email: live.personId, address: visitor.address };
@@ -94,10 +99,10 @@ export function createConfirm(deps: ConfirmDeps) {
   };
 }
 
-export function confirmBy(factors: Factors): ConfirmBy {
+export function confirmBy(factors: Factors, passwordSignIn: boolean): ConfirmBy {
   const code = hasFactor(factors) && (factors.totp || factors.recoveryCodes > 0);
   // A password alone is not enough for a person with a second factor.
-  const password = factors.hasPassword && (code || !hasFactor(factors));
+  const password = passwordSignIn && factors.hasPassword && (code || !hasFactor(factors));
   const passkey = factors.passkeys > 0;
   return { password, code, passkey, signIn: !password && !code && !passkey };
 }

@@ -7,14 +7,14 @@ export function sessionCookieName(secure: boolean): string {
   return `${secure ? "__Secure-" : ""}posthorn.session_token`;
 }
 
-/** The cookie of a sign-in that waits for its second factor. */
+/** The cookie of a sign-in that waits for its second factor. The prefix also keeps other hosts of the domain from setting it. */
 export function signInCookieName(secure: boolean): string {
-  return `${secure ? "__Secure-" : ""}posthorn.sign_in`;
+  return `${secure ? "__Host-" : ""}posthorn.sign_in`;
 }
 
 /** The header that sets a session cookie; with no seconds left, the one that removes it. */
 export function sessionCookie(value: string, name: string, seconds: number): string {
-  const secure = name.startsWith("__Secure-") ? "; Secure" : "";
+  const secure = /^__(Secure|Host)-/.test(name) ? "; Secure" : "";
   return `${name}=${encodeURIComponent(value)}; Max-Age=${seconds}; Path=/; HttpOnly${secure}; SameSite=Strict`;
 }
 

@@ -39,6 +39,8 @@ export type FactorDeps = {
   refusals: Refusals;
   /** The operator requires a second factor of every person. */
   requireSecondFactor: boolean;
+  /** Whether people sign in with passwords here. */
+  passwordSignIn: boolean;
   requireRecent(live: LiveSession, factors: Factors): void;
   nowMs(): number;
 };
@@ -81,7 +83,8 @@ export function createFactors(deps: FactorDeps) {
       await lockPerson(tx, live.personId);
       if (!(await removal.run(tx))) throw new Problem("not_found", `You have no ${removal.what}.`);
       if (!hasFactor(await findFactors(tx, live.personId))) {
-        if (deps.requireSecondFactor || (await isRequiredByWorkspace(tx, live.personId))) throw lastFactor();
+        const isRequired = deps.requireSecondFactor || live.isOperator;
+        if (isRequired || (await isRequiredByWorkspace(tx, live.personId))) throw lastFactor();
         await onLastFactorRemoved(tx, live.personId);
       }
       await record(tx, personActor(live.personId, visitor), removal.change);
@@ -111,7 +114,7 @@ export function createFactors(deps: FactorDeps) {
         passkeys,
         isRequired: deps.requireSecondFactor || (await isRequiredByWorkspace(sql, live.personId)),
         hasSecondFactor: live.hasSecondFactor,
-        confirm: confirmBy(factors),
+        confirm: confirmBy(factors, deps.passwordSignIn),
         passkeyOrigin: deps.passkeys.party(visitor.host)?.origin ?? null,
       };
     },

@@ -4,6 +4,7 @@ import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Access, notAMember } from "./access.ts";
 import { readSessionToken, sessionCookie, signToken } from "./cookies.ts";
+import { isDisabled } from "./store/access.ts";
 import { endOldSessions, endSession, insertSession, type Proof, sessionMs } from "./store/sessions.ts";
 import type { Person } from "./store.ts";
 
@@ -42,7 +43,7 @@ export function createSessionOpener(deps: {
       const before = readSessionToken(visitor.cookie, cookieName, deps.cookieSecrets());
       const token = await sql.begin(async (tx) => {
         const opened = await insertSession(tx, { personId: person.id, proof, userAgent, address, nowMs: deps.nowMs() });
-        if (!opened) throw accountDisabled();
+        if (!opened) throw await refusedProof(tx, person.id);
         if (before !== undefined) await endSession(tx, before);
         await endOldSessions(tx, { personId: person.id, keptToken: opened.token, others: keptSessions - 1 });
         const target = { kind: "session", id: opened.id } as const;
@@ -59,7 +60,9 @@ export function personActor(personId: string, { address }: Visitor) {
   return { kind: "person", id: personId, personId, address } as const;
 }
 
-/** Only a person who has proved who they are learns this. */
-function accountDisabled(): Problem {
-  return new Problem("permission_denied", "This account is disabled. Ask the operator of this service to enable it.");
+/** Why a session was not opened. Only a person who has proved who they are learns this. */
+export async function refusedProof(sql: Sql, personId: string): Promise<Problem> {
+  if (await isDisabled(sql, personId))
+    return new Problem("permission_denied", "This account is disabled. Ask the operator of this service to enable it.");
+  return new Problem("unauthenticated", "The password was changed meanwhile. Sign in with the new one.");
 }

@@ -1,7 +1,7 @@
 /** Passkeys (Web Authentication): options for the browser, and the check of its answers. User verification is always required, so that a
  * passkey counts as two factors. Challenges are signed, not stored: strangers get them without limit, and only an accepted answer
  * writes a row, which makes the challenge work once. Called by factors.ts, sign-in.ts and confirm.ts. */
-import { randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -16,6 +16,8 @@ import { findPasskey, listPasskeys, serviceTimeMs, useChallenge, usePasskey } fr
 import type { Person } from "./store.ts";
 
 const challengeMs = 5 * 60_000;
+/** The purpose of the key that signs challenges. */
+const challenges = "passkey challenges";
 /** COSE: ES256, EdDSA, RS256. */
 const algorithms = [-7, -8, -257];
 
@@ -52,7 +54,7 @@ const load = () => import("@simplewebauthn/server");
 
 export function createPasskeys(deps: {
   sql: Sql;
-  secrets: Pick<Secrets, "mac">;
+  secrets: Pick<Secrets, "mac" | "isMac">;
   publicUrl: string | undefined;
 }): Passkeys {
   const { sql } = deps;
@@ -63,14 +65,12 @@ export function createPasskeys(deps: {
     return party;
   }
 
-  function sign(head: Buffer, { purpose, subject }: ChallengeFor): Buffer {
-    return deps.secrets.mac("passkey challenges", `${purpose} ${subject} ${head.toString("hex")}`);
-  }
+  const signed = (head: Buffer, { purpose, subject }: ChallengeFor) => `${purpose} ${subject} ${head.toString("hex")}`;
 
   async function makeChallenge(forWhat: ChallengeFor): Promise<Uint8Array<ArrayBuffer>> {
     const head = Buffer.concat([Buffer.alloc(8), randomBytes(16)]);
     head.writeDoubleBE((await serviceTimeMs(sql)) + challengeMs);
-    return new Uint8Array(Buffer.concat([head, sign(head, forWhat)]));
+    return new Uint8Array(Buffer.concat([head, deps.secrets.mac(challenges, signed(head, forWhat))]));
   }
 
   /** When a challenge of ours ends, in service time; undefined for any other text. */
@@ -78,7 +78,8 @@ export function createPasskeys(deps: {
     const bytes = Buffer.from(challenge, "base64url");
     if (bytes.length !== 56 || bytes.toString("base64url") !== challenge) return undefined;
     const head = bytes.subarray(0, 24);
-    return timingSafeEqual(bytes.subarray(24), sign(head, forWhat)) ? head.readDoubleBE() : undefined;
+    const isOurs = deps.secrets.isMac(bytes.subarray(24), challenges, signed(head, forWhat));
+    return isOurs ? head.readDoubleBE() : undefined;
   }
 
   /** The challenge that an answer contains, if we made it for this. */

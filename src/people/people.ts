@@ -99,7 +99,14 @@ export function createPeople(deps: PeopleDeps) {
   const signInSteps = createSignIn({ sql, opener, access: deps.access, codes, passkeys, refusals, secure, signedIn });
   const isPasswordOf = async (email: string, password: string, visitor: Visitor) =>
     (await checkPassword(email, password, visitor)) !== undefined;
-  const confirmation = createConfirm({ sql, codes, passkeys, refusals, isPasswordOf });
+  const confirmation = createConfirm({
+    sql,
+    codes,
+    passkeys,
+    refusals,
+    passwordSignIn: deps.passwordSignIn,
+    isPasswordOf,
+  });
   const factors = createFactors({ ...deps, passkeys, refusals, requireRecent: confirmation.requireRecent });
 
   function requirePasswords(): void {
@@ -140,11 +147,11 @@ export function createPeople(deps: PeopleDeps) {
   }
 
   /** The person with this address and password. An unknown address takes as long as a wrong password. */
-  async function checkPassword(email: string, password: string, visitor: Visitor): Promise<Person | undefined> {
+  async function checkPassword(email: string, password: string, visitor: Visitor) {
     if (cannotBePassword(password)) return undefined;
     const found = await findPassword(sql, email);
     const matches = await hashTurns.run(visitor.address, () => verifyPassword(found?.hash, password));
-    return matches ? found?.person : undefined;
+    return matches ? found : undefined;
   }
 
   /** The same error, after the same work, for an address without an account. */
@@ -238,9 +245,9 @@ export function createPeople(deps: PeopleDeps) {
       guard.take(attempt, performance.now());
       if (!email) throw await wrongCredentials(undefined, visitor);
       signIns.check(email, performance.now());
-      const person = await checkPassword(email, input.password, visitor);
-      if (!person) throw await wrongCredentials(email, visitor);
-      const answer = await signInSteps.begin(person, byPassword, visitor);
+      const checked = await checkPassword(email, input.password, visitor);
+      if (!checked) throw await wrongCredentials(email, visitor);
+      const answer = await signInSteps.begin(checked.person, { ...byPassword, passwordHash: checked.hash }, visitor);
       signIns.take(email, performance.now());
       guard.giveBack(attempt, performance.now());
       return answer;
@@ -271,16 +278,19 @@ export function createPeople(deps: PeopleDeps) {
       if (hasFactor(owned)) confirmation.requireRecent(live, owned);
       passwordChanges.check(live.personId, performance.now());
       passwordChanges.take(live.personId, performance.now());
-      const person = await checkPassword(live.email, input.currentPassword, visitor);
-      if (!person) throw invalid([{ field: "currentPassword", description: "is not your password" }]);
+      const wrongPassword = invalid([{ field: "currentPassword", description: "is not your password" }]);
+      const checked = await checkPassword(live.email, input.currentPassword, visitor);
+      if (!checked) throw wrongPassword;
+      const { person } = checked;
       const passwordHash = await hash(input.newPassword, visitor);
-      const proof = { by: "password" as const, hasSecondFactor: live.hasSecondFactor };
-      const { token, cookies } = await opener.open(person, proof, visitor);
       await sql.begin(async (tx) => {
-        await replacePassword(tx, { personId: person.id, passwordHash, keptToken: token });
+        const change = { personId: person.id, from: checked.hash, to: passwordHash };
+        if (!(await replacePassword(tx, change))) throw wrongPassword;
         const target = { kind: "person", id: person.id } as const;
         await record(tx, personActor(person.id, visitor), { action: "password.changed", target });
       });
+      const proof = { by: "password" as const, hasSecondFactor: live.hasSecondFactor, passwordHash };
+      const { cookies } = await opener.open(person, proof, visitor);
       return { value: await signedIn(person, proof.hasSecondFactor), cookies };
     },
 

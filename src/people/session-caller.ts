@@ -46,7 +46,7 @@ export function createSessionCallers(deps: {
             hasSecondFactor: session.hasSecondFactor,
             // A call that needs no workspace may name one: the requirement of that workspace does not concern it.
             needsSecondFactor: deps.requireSecondFactor || (needsWorkspace && session.workspaceRequiresFactor),
-            agoMs: session.provedAgoMs,
+            agoMs: session.personHasFactor && !session.hasSecondFactor ? null : session.provedAgoMs,
           },
           isOperator: session.isOperator && session.hasSecondFactor,
           lacksSecondFactor: session.isOperator && !session.hasSecondFactor,

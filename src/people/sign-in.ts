@@ -9,7 +9,7 @@ import { type Codes, refusedCode } from "./codes.ts";
 import { cookieValue, sessionCookie, signInCookieName } from "./cookies.ts";
 import { createClientLimit, createFactorGuard } from "./limits.ts";
 import { looksLikeToken } from "./links.ts";
-import type { SessionOpener, Visitor } from "./open-session.ts";
+import { refusedProof, type SessionOpener, type Visitor } from "./open-session.ts";
 import { type Passkeys, refusedPasskey } from "./passkeys.ts";
 import type { RefusalReason, Refusals } from "./refusals.ts";
 import { type Factors, findFactors, hasFactor } from "./store/factors.ts";
@@ -111,7 +111,8 @@ export function createSignIn(deps: SignInDeps) {
       if (!factors || !hasFactor(factors)) return await open(person, proof, visitor);
       if (!(await deps.access.maySignIn(person))) throw notAMember();
       const token = makeToken();
-      await insertSignIn(sql, { token, personId: person.id, by: proof.by, forMs: waitMs });
+      if (!(await insertSignIn(sql, { token, personId: person.id, proof, forMs: waitMs })))
+        throw await refusedProof(sql, person.id);
       const cookie = sessionCookie(token, cookieName, waitMs / 1000);
       return { value: { secondFactor: { methods: methodsOf(factors) } }, cookies: [cookie] };
     },

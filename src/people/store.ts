@@ -148,6 +148,9 @@ export async function resetPassword(
     const link = await takeMailedLink(tx, "reset", input.token);
     if (link === undefined) return undefined;
     const { email, byMail } = link;
+    // Waits for sign-ins with the old password, so that the next statement sees and ends their sessions.
+    await tx`select 1 from people_accounts a join people p on p.id = a.person_id
+      where p.email = ${email} and a.provider_id = 'credential' for no key update of a`;
     const [person] = await tx<Person[]>`
       with person as (select id, email, name from people where email = ${email}),
       changed as (insert into people_accounts (id, person_id, provider_id, account_id, password)
@@ -162,16 +165,19 @@ export async function resetPassword(
   });
 }
 
-/** Sets a new password and ends every session of the person except one. */
+/** Sets a new password and ends every session of the person. Needs a transaction. False: the password is no longer the one that was
+ * checked. Sessions are deleted by a second statement, which sees those that the first one waited for. */
 export async function replacePassword(
   sql: Sql,
-  change: { personId: string; passwordHash: string; keptToken: string },
-): Promise<void> {
-  await sql.write`
-    with ended as (delete from people_sessions where person_id = ${change.personId} and token <> ${change.keptToken}),
-      waiting as (delete from people_sign_ins where person_id = ${change.personId})
-    update people_accounts set password = ${change.passwordHash}, updated_at = now()
-    where person_id = ${change.personId} and provider_id = 'credential'`;
+  change: { personId: string; from: string; to: string },
+): Promise<boolean> {
+  const changed = await sql`
+    update people_accounts set password = ${change.to}, updated_at = now()
+    where person_id = ${change.personId} and provider_id = 'credential' and password = ${change.from} returning 1`;
+  if (changed.length === 0) return false;
+  await sql`with waiting as (delete from people_sign_ins where person_id = ${change.personId})
+    delete from people_sessions where person_id = ${change.personId}`;
+  return true;
 }
 
 /** A session or a link ends by wall time or by service time, whichever comes first: a clock that jumps must not extend it. */

@@ -106,8 +106,9 @@ export async function recordOrigin(sql: Sql): Promise<boolean> {
   }
 }
 
-/** Cuts all logs at their newest event, for a restore that left no other trace. Returns the number of logs. */
-export async function cutLogs(sql: Sql): Promise<number> {
+/** Cuts all logs at their newest event, for a restore that left no other trace. Returns the number of logs. `note` writes to the same
+ * transaction. */
+export async function cutLogs(sql: Sql, note?: (tx: Sql) => Promise<void>): Promise<number> {
   return await sql.session(
     async (session) =>
       await session.begin(async (tx) => {
@@ -116,6 +117,7 @@ export async function cutLogs(sql: Sql): Promise<number> {
         await tx.unsafe(cutAll.replace("$1", `'${makeCutLetters()}'`));
         await tx.unsafe(skipWorkerIds);
         await tx.unsafe(markDue);
+        await note?.(tx);
         return logs;
       }),
   );

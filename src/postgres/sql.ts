@@ -203,8 +203,9 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
           await query(client, "release savepoint joined", []);
           return value;
         } catch (error) {
-          // Fails on a lost connection, where the first error says more.
-          await query(client, "rollback to savepoint joined; release savepoint joined", []).catch(() => {});
+          // On a failure the next statement of the transaction fails too, and the first error says more.
+          if (!lost.has(client))
+            await query(client, "rollback to savepoint joined; release savepoint joined", []).catch(() => {});
           throw error;
         }
       };

@@ -13,7 +13,7 @@ import { readAddressDomain } from "../mail/address-domain.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import { makeUuid, uuidTime } from "../postgres/ids.ts";
-import type { Sql } from "../postgres/pool.ts";
+import { retrying, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import {
   type DestinationRow,
@@ -35,8 +35,10 @@ const purgeReason = "purged by PurgeDestination before delivery";
 export function createQueueService({ sql, clock, wake }: QueueDeps) {
   /** Retries and purges change recipients in batches, and each batch that changed some has an entry in the audit log. */
   const inLog = <T extends number | boolean>({ caller }: Call, action: AuditAction, work: (tx: Sql) => Promise<T>) =>
-    audited(sql, actorOf(caller), work, (changed) =>
-      changed ? { action, workspaceId: caller.workspaceId } : undefined,
+    retrying(() =>
+      audited(sql, actorOf(caller), work, (changed) =>
+        changed ? { action, workspaceId: caller.workspaceId } : undefined,
+      ),
     );
   return serve(QueueService, {
     async listDestinations(request, call) {

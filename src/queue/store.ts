@@ -1,5 +1,5 @@
 /** SQL of the queue by destination, for QueueService. Also the depth of the whole queue, for metrics. */
-import { retrying, type Sql } from "../postgres/pool.ts";
+import type { Sql } from "../postgres/pool.ts";
 import { shownTime } from "../postgres/service-clock.ts";
 import { liveWorkers } from "../postgres/workers.ts";
 
@@ -133,8 +133,7 @@ export type Purge = {
  */
 export async function purgeSome(sql: Sql, purge: Purge): Promise<number> {
   const { workspaceId, destination } = purge;
-  const [row] = await retrying(
-    () => sql.write<{ purged: number }[]>`
+  const [row] = await sql.write<{ purged: number }[]>`
     with live as materialized (${liveWorkers(sql)}), picked as materialized (
       select r.email_id, r.position, r.address, r.attempts from recipients r cross join live
       where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
@@ -167,8 +166,7 @@ export async function purgeSome(sql: Sql, purge: Purge): Promise<number> {
       from numbered n cross join bump b join mail m on m.id = n.email_id
       join unnest(${purge.eventIds}::uuid[]) with ordinality as i(id, ord) on i.ord = n.ord
     )
-    select count(*)::int as purged from numbered`,
-  );
+    select count(*)::int as purged from numbered`;
   return row!.purged;
 }
 

@@ -15,10 +15,11 @@ import {
 import { type Call, serve } from "../http/call.ts";
 import { type Caller, readsInboundText } from "../http/caller.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
+import { requireFresh } from "../http/proof.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, makeUuid } from "../postgres/ids.ts";
-import type { Sql } from "../postgres/pool.ts";
+import { retrying, type Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import { type Budget, createBudget } from "../shares/budget.ts";
@@ -121,6 +122,8 @@ export function createWebhookService(deps: WebhookServiceDeps) {
     },
 
     async updateWebhook(request, call) {
+      // Another URL gets the events, as a new webhook would.
+      if (request.url !== undefined && call.caller.person) requireFresh(call.caller.person.proof);
       const { id } = await findWebhook(sql, request.id, call);
       const problems: Violation[] = [];
       const change = {
@@ -282,11 +285,13 @@ async function redeliverWebhook(
   // A delivery that the caller names is posted even if the webhook no longer subscribes to its type.
   const anyType = requestedRange === undefined;
   const nowMs = deps.clock.nowMs();
-  const scheduled = await audited(
-    sql,
-    actorOf(call.caller),
-    (tx) => redeliver(tx, { workspaceId, webhookId: webhook.id, ...range, nowMs, anyType }),
-    (count) => (count > 0 ? changeOf("webhook.redelivered", { workspaceId, id: webhook.id }) : undefined),
+  const scheduled = await retrying(() =>
+    audited(
+      sql,
+      actorOf(call.caller),
+      (tx) => redeliver(tx, { workspaceId, webhookId: webhook.id, ...range, nowMs, anyType }),
+      (count) => (count > 0 ? changeOf("webhook.redelivered", { workspaceId, id: webhook.id }) : undefined),
+    ),
   );
   return {
     scheduled,

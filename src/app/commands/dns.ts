@@ -1,4 +1,5 @@
 /** posthorn dns publish: in capture mode, our own DNS replaces the provider of a reserved name. */
+import { audited, commandLine } from "../../audit/record.ts";
 import { publish } from "../../domains/publish.ts";
 import { usesOwnDns } from "../assemble/domains.ts";
 import { type Command, UsageError } from "../command.ts";
@@ -22,7 +23,13 @@ export const dnsPublish: Command = {
       );
     await withDomains(config, options.workspace, async (context) => {
       const row = await domainFrom(context, words);
-      const { records, replaced } = await publish(context.sql, row, { zone: config.zone, takeOver: true });
+      const { workspaceId } = context;
+      const { records, replaced } = await audited(
+        context.sql,
+        commandLine,
+        (tx) => publish(tx, row, { zone: config.zone, takeOver: true }),
+        () => ({ action: "domain.published", workspaceId, target: { kind: "domain", id: row.id } }),
+      );
       if (options.json)
         return void process.stdout.write(`${JSON.stringify({ domain: row.domain, records, replaced })}\n`);
       const lines = [`Posthorn's own DNS now serves ${records} records of ${row.domain}.`];

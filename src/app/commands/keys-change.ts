@@ -1,5 +1,5 @@
 /** posthorn keys update and keys rotate, on a running or a stopped instance. */
-import { audited, commandLine } from "../../audit/record.ts";
+import { audited, commandLine, record } from "../../audit/record.ts";
 import { changedFields, decideRotation, decideUpdate, keyChange, requireDomains } from "../../keys/changes.ts";
 import { defaultOverlapMs, maxOverlapMs, nameProblems } from "../../keys/rules/settings.ts";
 import { rotateKey, updateKey } from "../../keys/store/changes.ts";
@@ -69,13 +69,16 @@ const keysRotate: Command = {
       const rotated = await audited(
         sql,
         commandLine,
-        (tx) =>
-          rotateKey(tx, { workspaceId, id }, (old) => {
+        async (tx) => {
+          const done = await rotateKey(tx, { workspaceId, id }, (old) => {
             const wanted = { overlapMs, expiresAt: limits.expiresAt, nowMs: nowMs() };
             const decided = decideRotation(old, { ...wanted, caller: undefined, maker: undefined });
             secret = decided.secret;
             return options.expires === "never" ? { ...decided, expiresAt: undefined } : decided;
-          }),
+          });
+          if (done) await record(tx, commandLine, keyChange("key.created", { workspaceId, id: done.key.id }));
+          return done;
+        },
         (done) => done && keyChange("key.rotated", { workspaceId, id }),
       );
       if (!rotated) throw noSuchKey(words[0]);

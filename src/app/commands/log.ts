@@ -10,8 +10,7 @@ const logCut: Command = {
   options: { json: { type: "boolean", help: "print the number of workspaces as JSON" } },
   async run({ options, config }) {
     const workspaces = await withStore(config(), async ({ sql }) => {
-      await record(sql, commandLine, { action: "log.cut" });
-      return await cutLogs(sql);
+      return await cutLogs(sql, (tx) => record(tx, commandLine, { action: "log.cut" }));
     });
     const logs = workspaces === 1 ? "1 workspace was" : `${workspaces} workspaces were`;
     process.stdout.write(

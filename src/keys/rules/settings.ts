@@ -60,12 +60,20 @@ export function readDomain(text: string): string {
   return read.ok ? read.domain : name;
 }
 
+/** Times on the wire end with the year 9999. The last year is left out, so that an end can be added to. */
+const lastEndMs = Date.UTC(9999, 0, 1);
+
 export function endProblems(expiresAt: Date | undefined, nowMs: number): Violation[] {
-  if (!expiresAt || expiresAt.getTime() > nowMs) return [];
+  if (!expiresAt) return [];
+  const ms = expiresAt.getTime();
+  if (!(ms < lastEndMs))
+    return [{ field: "expiresAt", description: "must be before the year 9999; leave it out for a key without an end" }];
+  if (ms > nowMs) return [];
   return [{ field: "expiresAt", description: `must be in the future, is ${expiresAt.toISOString()}` }];
 }
 
 /** The end of the key that replaces another: after the same time as the replaced key had from its creation on. */
 export function renewedEnd(key: { createdAt: Date; expiresAt: Date | null }, nowMs: number): Date | undefined {
-  return key.expiresAt ? new Date(nowMs + key.expiresAt.getTime() - key.createdAt.getTime()) : undefined;
+  if (!key.expiresAt) return undefined;
+  return new Date(Math.min(nowMs + key.expiresAt.getTime() - key.createdAt.getTime(), lastEndMs - 1));
 }

@@ -1,6 +1,8 @@
 /** The SQL with which operators list, disable and enable people and appoint operators. store/person-deletion.ts deletes people. Called by
  * ../people.ts. */
+
 import type { Role } from "../../http/caller.ts";
+import { idsMadeBy } from "../../keys/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
 
 export type PersonEntry = {
@@ -57,7 +59,8 @@ function columns(sql: Sql) {
       select w.id, w.name, m.role from members m join workspaces w on w.id = m.workspace_id where m.person_id = p.id
       order by w.id desc limit ${shownWorkspaces}) m) as workspaces,
     (select count(*)::int from members m where m.person_id = p.id) as "workspaceCount",
-    (select count(*)::int from keys k where k.maker_person_id = p.id and k.revoked_at is null) as "validKeys"`;
+    (select count(*)::int from keys k where k.revoked_at is null
+      and k.id in (${idsMadeBy(sql, { workspaceId: undefined, personId: sql`p.id` })})) as "validKeys"`;
 }
 
 /** False: nothing changed, because the person is or is not an operator already. */
@@ -73,6 +76,7 @@ export async function disable(sql: Sql, id: string): Promise<boolean> {
   const rows = await sql`
     update people set disabled_at = wall_time(), updated_at = now() where id = ${id} and disabled_at is null returning 1`;
   await sql`delete from people_sessions where person_id = ${id}`;
+  await sql`delete from people_sign_ins where person_id = ${id}`;
   return rows.length > 0;
 }
 

@@ -1,6 +1,6 @@
 /** Deletes a person with everything that names them, in one transaction: the account, memberships, invitations, links, and the mail that
  * the service sent to them about the account. Called by ../people.ts. docs/decisions/0041 lists what stays and why. */
-import { systemKeyId } from "../../keys/store.ts";
+import { idsMadeBy, systemKeyId } from "../../keys/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
 
 /** Workspaces that would have no owner left, at most ten. Locks the rows of all workspaces that the person owns, in the order of their
@@ -24,7 +24,8 @@ export async function erasePerson(sql: Sql, person: { id: string; email: string 
   await sql`delete from account_mail where email = ${email} or person_id = ${id}`;
   await eraseAccountMail(sql, email);
   // The person's programs use these keys.
-  await sql`update keys set last_used_address = null where maker_person_id = ${id} and last_used_address is not null`;
+  await sql`update keys set last_used_address = null where last_used_address is not null
+    and id in (${idsMadeBy(sql, { workspaceId: undefined, personId: id })})`;
   await sql`delete from people where id = ${id}`;
 }
 

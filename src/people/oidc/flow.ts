@@ -15,7 +15,7 @@ import { looksLikeToken } from "../links.ts";
 import type { Visitor } from "../open-session.ts";
 import { OidcRefusal } from "../rules/oidc-refusal.ts";
 import { localPath, type Provider } from "../rules/provider.ts";
-import { addIdentity, findByIdentity, listIdentities } from "../store/identities.ts";
+import { addIdentity, findByIdentity, listIdentities, lockPerson } from "../store/identities.ts";
 import { addFlow, type Flow, flowMs, personOfSession, takeFlow } from "../store/oidc-flows.ts";
 import type { LiveSession, Proof } from "../store/sessions.ts";
 import type { Person } from "../store.ts";
@@ -154,11 +154,12 @@ export function createOidc(deps: OidcDeps) {
     if (owner?.id === person.id) return next;
     const personId = person.id;
     if (owner) throw new OidcRefusal("oidc_linked_elsewhere", { personId });
-    const linked = await listIdentities(sql, personId);
-    if (linked.some(({ issuer }) => issuer === answered.issuer))
-      throw new OidcRefusal("oidc_already_linked", { personId });
     const actor = { kind: "person" as const, id: personId, personId, address: visitor.address };
     await sql.begin(async (tx) => {
+      await lockPerson(tx, personId);
+      const linked = await listIdentities(tx, personId);
+      if (linked.some(({ issuer }) => issuer === answered.issuer))
+        throw new OidcRefusal("oidc_already_linked", { personId });
       if (!(await addIdentity(tx, { personId, identity: answered, nowMs: deps.nowMs() })))
         throw new OidcRefusal("oidc_linked_elsewhere", { personId });
       await record(tx, actor, { action: "account.linked", target: { kind: "person", id: personId } });

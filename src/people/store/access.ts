@@ -1,6 +1,11 @@
 /** The SQL that finds out whether a person belongs to this service: by a membership, as an operator, by an open invitation, or as its first person. */
 import type { Sql } from "../../postgres/pool.ts";
 
+/** Primary key of people. Also true for a person who was deleted. */
+export async function isDisabled(sql: Sql, personId: string): Promise<boolean> {
+  return (await sql`select 1 from people where id = ${personId} and disabled_at is null`).length === 0;
+}
+
 /** An operator needs no workspace. Index members_by_person, and the primary key of people. */
 export async function isMemberOrOperator(sql: Sql, personId: string): Promise<boolean> {
   const rows = await sql`

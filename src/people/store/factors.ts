@@ -104,10 +104,11 @@ export async function onFactorAdded(sql: Sql, personId: string, sessionId: strin
     where person_id = ${personId}`;
 }
 
-/** After the last factor: nothing of it may satisfy a requirement. A provider's second factor stays. */
+/** After the last factor: nothing of it may satisfy a requirement. It cannot be told apart from that of a trusted provider, which counts
+ * again from the next sign-in on. */
 export async function onLastFactorRemoved(sql: Sql, personId: string): Promise<void> {
   await sql`delete from people_recovery_codes where person_id = ${personId}`;
-  await sql`update people_sessions set has_second_factor = false where person_id = ${personId} and signed_in_by <> 'oidc'`;
+  await sql`update people_sessions set has_second_factor = false where person_id = ${personId}`;
 }
 
 /** Removes every factor of a person and ends all sessions. Returns the factors that there were. For the operator's command. */

@@ -15,6 +15,8 @@ export type Proof = {
   by: SignedInBy;
   /** With a second factor, or with something that counts as one. */
   hasSecondFactor: boolean;
+  /** The hash that the given password matched. If it was replaced meanwhile, the proof is void. */
+  passwordHash?: string;
 };
 
 export type NewSession = {
@@ -25,7 +27,7 @@ export type NewSession = {
   nowMs: number;
 };
 
-/** Undefined: the person is disabled or was deleted. */
+/** Undefined: the person is disabled or was deleted, or has another password by now. */
 export async function insertSession(sql: Sql, session: NewSession): Promise<{ id: string; token: string } | undefined> {
   const token = randomBytes(24).toString("hex");
   const id = makeUuid(session.nowMs);
@@ -37,8 +39,17 @@ export async function insertSession(sql: Sql, session: NewSession): Promise<{ id
       signed_in_by, has_second_factor)
     select ${id}::uuid, p.id, ${token}, ${session.address}, ${session.userAgent ?? null}, wall_time(),
       wall_time(), wall_time() + ${length}, service_time() + ${length}, ${by}, ${hasSecondFactor}
-    from (select id from people where id = ${session.personId} and disabled_at is null for share) p returning 1`;
+    from (${stillProved(sql, session.personId, session.proof)}) p returning 1`;
   return rows.length > 0 ? { id, token } : undefined;
+}
+
+/** The person, if what they proved still holds. The locks make a concurrent change of the password, and disabling the person, wait: both
+ * then delete what was inserted. */
+export function stillProved(sql: Sql, personId: string, { passwordHash }: Pick<Proof, "passwordHash">) {
+  if (passwordHash === undefined)
+    return sql`select id from people where id = ${personId} and disabled_at is null for share`;
+  return sql`select p.id from people p join people_accounts a on a.person_id = p.id and a.provider_id = 'credential'
+    where p.id = ${personId} and p.disabled_at is null and a.password = ${passwordHash} for share`;
 }
 
 export type LiveSession = {
@@ -50,6 +61,8 @@ export type LiveSession = {
   endsInMs: number;
   signedInBy: SignedInBy;
   hasSecondFactor: boolean;
+  /** Whether the person has a factor; a session without it may come from another node, or from before. */
+  personHasFactor: boolean;
   isOperator: boolean;
   /** The time since the person last proved who they are, by service time. Null: unknown. */
   provedAgoMs: number | null;
@@ -69,6 +82,8 @@ export async function findSessions(
   const rows = await sql<(LiveSession & { ord: number })[]>`
     select a.ord::int, s.id, s.person_id as "personId", p.email, p.name, m.role,
       coalesce(w.require_second_factor, false) as "workspaceRequiresFactor", p.is_operator as "isOperator",
+      exists (select 1 from people_totp t where t.person_id = p.id and t.confirmed_at is not null)
+        or exists (select 1 from people_passkeys k where k.person_id = p.id) as "personHasFactor",
       (extract(epoch from wall_time() - s.updated_at) * 1000)::float8 as "usedAgoMs", s.signed_in_by as "signedInBy", s.has_second_factor as "hasSecondFactor",
       (extract(epoch from (select service_time()) - s.proved_at) * 1000)::float8 as "provedAgoMs",
       (extract(epoch from least(s.expires_at - wall_time(), s.service_expires_at - (select service_time()))) * 1000)::float8 as "endsInMs"
@@ -151,9 +166,10 @@ export async function renewProof(
   return rows.length > 0;
 }
 
-/** Ends every session of every person. */
+/** Ends every session of every person, and every sign-in that waits for its second step. */
 export async function endAllSessions(sql: Sql): Promise<void> {
   await sql`delete from people_sessions`;
+  await sql`delete from people_sign_ins`;
 }
 
 /** Keeps one session and the newest others of a person (index people_sessions_by_person). Ids grow with the database's clock, so after a

@@ -2,17 +2,20 @@
 import { hashToken } from "../../ops/one-time-token.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import type { Person } from "../store.ts";
-import type { SignedInBy } from "./sessions.ts";
+import { type Proof, type SignedInBy, stillProved } from "./sessions.ts";
 
 export type PendingSignIn = { person: Person; by: SignedInBy };
 
+/** False: as for insertSession. */
 export async function insertSignIn(
   sql: Sql,
-  signIn: { token: string; personId: string; by: SignedInBy; forMs: number },
-): Promise<void> {
-  await sql.write`insert into people_sign_ins (token_hash, person_id, signed_in_by, service_expires_at)
-    values (${hashToken(signIn.token)}, ${signIn.personId}, ${signIn.by},
-      service_time() + ${`${signIn.forMs} milliseconds`}::interval)`;
+  signIn: { token: string; personId: string; proof: Proof; forMs: number },
+): Promise<boolean> {
+  const { personId, proof } = signIn;
+  const rows = await sql.write`insert into people_sign_ins (token_hash, person_id, signed_in_by, service_expires_at)
+    select ${hashToken(signIn.token)}, p.id, ${proof.by}, service_time() + ${`${signIn.forMs} milliseconds`}::interval
+    from (${stillProved(sql, personId, proof)}) p returning 1`;
+  return rows.length > 0;
 }
 
 /** Primary key of people_sign_ins. */

@@ -5,6 +5,8 @@ create table audit_entries (
   workspace_id uuid,
   -- To the millisecond, so that a page can continue after the time of its last entry.
   at timestamptz not null default date_trunc('milliseconds', wall_time()),
+  -- Service time: a jump of the database's clock must not delete entries early.
+  stored_at timestamptz not null default service_time(),
   -- 'person', 'key', 'command' for the operator's command line, 'service' for the program itself, 'stranger' before a sign-in.
   actor text not null,
   actor_id uuid,
@@ -18,6 +20,7 @@ create table audit_entries (
   -- Why something was refused, as a constant.
   reason text
 );
+create index audit_by_age on audit_entries (stored_at);
 create index audit_by_time on audit_entries (at, id);
 create index audit_by_workspace on audit_entries (workspace_id, at, id);
 create index audit_by_actor on audit_entries (actor_id, at, id) where actor_id is not null;

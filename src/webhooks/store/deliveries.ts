@@ -1,7 +1,7 @@
 /** The delivery log of a webhook: lists deliveries, queues events again and records tests. Called by WebhookService. */
 
 import type { StoredEvent } from "../../events/store.ts";
-import { retrying, type Sql } from "../../postgres/pool.ts";
+import type { Sql } from "../../postgres/pool.ts";
 import { shownTime } from "../../postgres/service-clock.ts";
 import { countedId } from "./follow.ts";
 
@@ -79,9 +79,7 @@ export async function redeliver(
   sql: Sql,
   range: { workspaceId: string; webhookId: string; from: bigint; to: bigint; nowMs: number; anyType?: boolean },
 ): Promise<number> {
-  const [row] = await retrying(
-    async () =>
-      await sql.write<{ scheduled: number }[]>`
+  const [row] = await sql.write<{ scheduled: number }[]>`
     with selected as materialized (
       select e.number, e.id, e.type, e.email_id, e.created_at from events e
       join webhooks w on w.workspace_id = e.workspace_id and w.id = ${range.webhookId}
@@ -100,8 +98,7 @@ export async function redeliver(
       from selected where id not in (select event_id from waiting)
       returning 1
     )
-    select ((select count(*) from added) + (select count(distinct event_id) from waiting))::int as scheduled`,
-  );
+    select ((select count(*) from added) + (select count(distinct event_id) from waiting))::int as scheduled`;
   return row!.scheduled;
 }
 
