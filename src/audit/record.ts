@@ -19,12 +19,15 @@ export function actorOf({ person, keyId, ...caller }: Caller): Actor {
   return { kind: "key", id: keyId, address };
 }
 
+const always = { receipt: "always" } as const;
+
 /** Call this with the transaction of the change. */
 export async function record(tx: Sql, actor: Actor, ...changes: AuditChange[]): Promise<void> {
   if (changes.length > 0) await insertEntries(tx, actor, changes);
 }
 
-/** Runs a change and its entry in one transaction. `describe` returns nothing if the change did not happen. */
+/** Runs a change and its entry in one transaction. `describe` returns nothing if the change did not happen. Always leaves a receipt, as a
+ * single statement that writes for a caller does: after a lost answer, the caller hears what happened. */
 export async function audited<T>(
   sql: Sql,
   actor: Actor,
@@ -36,5 +39,5 @@ export async function audited<T>(
     const entry = describe(result);
     if (entry) await record(tx, actor, entry);
     return result;
-  });
+  }, always);
 }

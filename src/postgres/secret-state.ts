@@ -70,8 +70,10 @@ export async function checkSecret(sql: Sql, secrets: Secrets): Promise<SecretSta
 
 /** `locked`: waits for a replacement that is being committed. */
 export async function readSecretState(sql: Sql, { locked = false } = {}): Promise<SecretState> {
+  // The next statement sees what this one waited for. A single one would see the changed row, but not the new one.
+  if (locked) await sql`select 1 from settings where name = 'secret_check' for share`;
   const rows = await sql<{ name: string; value: string }[]>`
-    select name, value from settings where name in ('secret_check', 'secret_replacement') ${locked ? sql`for share` : sql``}`;
+    select name, value from settings where name in ('secret_check', 'secret_replacement')`;
   const textOf = (name: string) => rows.find((row) => row.name === name)?.value;
   const replacement = textOf("secret_replacement");
   return {

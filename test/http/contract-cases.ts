@@ -21,6 +21,8 @@ export type MethodCase =
     };
 
 const noIds: MethodCase = { built: true, ids: {} };
+const ownEntries = "selects among the entries of the caller's workspace";
+const byAuditFilter: MethodCase = { built: true, ids: { "filter.actorId": ownEntries, "filter.targetId": ownEntries } };
 
 /** Creates a key in the other workspace. Each test gets a new one, because some methods delete what they name. */
 const theirKey = async (workspaces: TwoWorkspaces) =>
@@ -162,6 +164,9 @@ export const cases: Record<string, MethodCase> = {
   },
   "EmailService/ListEvents": byEventsOfEmail,
 
+  "AuditService/ListAuditEntries": byAuditFilter,
+  "AuditService/ExportAuditEntries": byAuditFilter,
+
   "KeyService/CreateKey": noIds,
   "KeyService/ListKeys": noIds,
   "KeyService/UpdateKey": byKeyId,
@@ -233,6 +238,14 @@ export const cases: Record<string, MethodCase> = {
   "WorkspaceService/RemoveMember": { built: true, ids: { workspaceId: forPeople, memberId: forPeople } },
 
   "OperatorService/ListPeople": noIds,
+  "OperatorService/ListServiceAuditEntries": {
+    built: true,
+    ids: { "filter.actorId": forOperators, "filter.targetId": forOperators },
+  },
+  "OperatorService/ExportServiceAuditEntries": {
+    built: true,
+    ids: { "filter.actorId": forOperators, "filter.targetId": forOperators },
+  },
   "OperatorService/DisablePerson": { built: true, ids: { id: forOperators } },
   "OperatorService/EnablePerson": { built: true, ids: { id: forOperators } },
   "OperatorService/DeletePerson": { built: true, ids: { id: forOperators } },

@@ -98,6 +98,8 @@ const writes: Record<string, () => unknown> = {
   "EmailService/SendEmailBatch": () => ({ emails: [email(), email()].map(({ async: _, ...one }) => one) }),
   "EmailService/CancelEmail": scheduled,
   "KeyService/CreateKey": key,
+  "KeyService/UpdateKey": async () => ({ id: idIn(await done("KeyService/CreateKey", key()), "key"), name: unique() }),
+  "KeyService/RotateKey": async () => ({ id: idIn(await done("KeyService/CreateKey", key()), "key") }),
   "KeyService/RevokeKey": async () => ({ id: idIn(await done("KeyService/CreateKey", key()), "key") }),
   "QueueService/RetryDestination": queued,
   "QueueService/PauseDestination": queued,

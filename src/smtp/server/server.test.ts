@@ -268,13 +268,15 @@ test("a message that gives way is answered with 421", async () => {
 test("a full port takes the place of an idle session, which gets a reply", async () => {
   const shares = createConnectionShares({ total: 2, factor: Number.POSITIVE_INFINITY, perAddress: 10 });
   const { port, server } = await start({ shares });
-  const idle = [dial(port), dial(port)];
-  for (const client of idle) await client.received(/^220 /);
+  // One after the other: the place of the session that is idle for the longest time is taken.
+  const first = dial(port);
+  await first.received(/^220 /);
+  await dial(port).received(/^220 /);
   // The newcomer has another address, because an address does not take its own place.
   const socket = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
   await once(socket, "data");
-  await idle[0]!.received(/421 4\.7\.0/);
-  await idle[0]!.closed;
+  await first.received(/421 4\.7\.0/);
+  await first.closed;
   socket.destroy();
   while (server.connections() > 1) await new Promise((resolve) => setImmediate(resolve));
 });
