@@ -262,12 +262,13 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     follower.start();
     const waitForFirstAttempt = createWaitForFirstAttempt({ sql, wake });
     const stopping = shutdown.signal;
+    const providers = await findProviderWorkspaces(sql, config.providers);
     const people = createPeopleParts({
       config,
       sql,
       log,
       metrics,
-      providers: await findProviderWorkspaces(sql, config.providers),
+      providers,
       clock,
       secrets: store.secrets,
       accept,
@@ -305,7 +306,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createStatsService({ sql, clock }),
       createAuditService({ sql }),
       people.service,
-      createOperatorService({ sql, clock, wake, defaults: config.quotas }),
+      createOperatorService({ sql, clock, wake, defaults: config.quotas, providers }),
     ];
     const router: RouterDeps = {
       log,

@@ -18,7 +18,7 @@ async function addDoomed(): Promise<string> {
   const { sql } = database;
   const id = await makeWorkspace(sql);
   await sql`insert into suppressions (workspace_id, address, reason) select ${id}, n || '@there.test', 'manual' from generate_series(1, 50) n`;
-  await deleteWorkspace(sql, { workspace: (await readEntry(sql, id))!, actor: commandLine });
+  await deleteWorkspace(sql, { workspace: (await readEntry(sql, id))!, actor: commandLine, providers: [] });
   return id;
 }
 

@@ -96,6 +96,8 @@ export async function openExportFolder(
           hash.update(piece);
           bytes += piece.length;
         }
+        // The next checkpoint says that this file is complete.
+        await handle.datasync();
       } finally {
         await handle.close();
       }

@@ -22,15 +22,22 @@ import {
   deleteWorkspace,
   listWorkspaceEntries,
   longestReason,
+  type ProviderWorkspace,
   readEntry,
   resumeWorkspace,
   suspendWorkspace,
   type WorkspaceEntry,
 } from "./workspaces.ts";
 
-export type OperatorServiceDeps = { sql: Sql; clock: Clock; wake: Pick<Wake, "notify">; defaults: QuotaDefaults };
+export type OperatorServiceDeps = {
+  sql: Sql;
+  clock: Clock;
+  wake: Pick<Wake, "notify">;
+  defaults: QuotaDefaults;
+  providers: readonly ProviderWorkspace[];
+};
 
-export function createOperatorService({ sql, clock, wake, defaults }: OperatorServiceDeps) {
+export function createOperatorService({ sql, clock, wake, defaults, providers }: OperatorServiceDeps) {
   const readWorkspace = async (wireId: string): Promise<WorkspaceEntry> => {
     if (wireId === "") throw required("workspaceId", "ws_…");
     const id = fromWireId("workspace", wireId);
@@ -130,7 +137,7 @@ export function createOperatorService({ sql, clock, wake, defaults }: OperatorSe
       if (request.name.trim() !== workspace.name.trim())
         throw invalid([{ field: "name", description: "must be the name of the workspace, as a confirmation" }]);
       call.beginWrite();
-      await deleteWorkspace(sql, { workspace, actor: actorOf(call.caller) });
+      await deleteWorkspace(sql, { workspace, actor: actorOf(call.caller), providers });
       return {
         message: `${workspace.name} is out of service, and its data is being deleted. Its DKIM keys stay in DNS for 7 days.`,
       };

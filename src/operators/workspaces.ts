@@ -83,9 +83,22 @@ export async function changeQuotas(
   });
 }
 
+/** A provider of single sign-on whose people join a workspace. */
+export type ProviderWorkspace = { label: string; workspaceId?: string; workspaceSetting: string };
+
 /** Takes the workspace out of service; deletion.ts deletes its rows. False: the deletion has begun before. */
-export async function deleteWorkspace(sql: Sql, { workspace, actor }: Change): Promise<boolean> {
+export async function deleteWorkspace(
+  sql: Sql,
+  { workspace, actor, providers }: Change & { providers: readonly ProviderWorkspace[] },
+): Promise<boolean> {
   const { id } = workspace;
+  const provider = providers.find((one) => one.workspaceId === id);
+  // The next start would fail, because the settings name a workspace that does not exist.
+  if (provider)
+    throw new Problem(
+      "failed_precondition",
+      `People who sign in with ${provider.label} join ${workspace.name}. Change ${provider.workspaceSetting} and restart first.`,
+    );
   return await sql.begin(async (tx) => {
     if ((await firstWorkspace(tx)) === id)
       throw new Problem(

@@ -3,6 +3,7 @@ import { commandLine } from "../../audit/record.ts";
 import { deleteToEnd } from "../../operators/deletion.ts";
 import { deleteWorkspace } from "../../operators/workspaces.ts";
 import { toWireId } from "../../postgres/ids.ts";
+import { findProviderWorkspaces } from "../assemble/providers.ts";
 import { type Command, UsageError } from "../command.ts";
 import { showProgress } from "./progress-line.ts";
 import { withStore } from "./with-store.ts";
@@ -17,15 +18,17 @@ export const workspacesDelete: Command = {
     "no-wait": { type: "boolean", help: "return at once: a running program deletes the data in the background" },
     json: { type: "boolean", help: "print JSON" },
   },
-  async run({ words, options, config, stop }) {
-    await withStore(config(), async ({ sql }) => {
+  async run({ words, options, config: read, stop }) {
+    const config = read();
+    await withStore(config, async ({ sql }) => {
       const workspace = await find(sql, words);
       const { id, name } = workspace;
       if (!options.yes)
         throw new UsageError(
           `This deletes ${JSON.stringify(name)} with all its mail for good. Export it first: posthorn workspaces export ${toWireId("workspace", id)} DIR\nThen repeat the command with --yes.`,
         );
-      await deleteWorkspace(sql, { workspace, actor: commandLine });
+      const providers = await findProviderWorkspaces(sql, config.providers);
+      await deleteWorkspace(sql, { workspace, actor: commandLine, providers });
       const progress = showProgress();
       if (!options["no-wait"])
         await deleteToEnd(sql, id, { stop, onProgress: (rows) => progress.show(`${rows} rows deleted`) });
