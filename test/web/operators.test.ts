@@ -58,7 +58,7 @@ test("the pages are for operators with a second factor, and say so", { skip: wit
   await settled(page, /A second factor is required/);
   await inspect(page, "operator-second-factor");
   await page.getByRole("link", { name: "Your account" }).click();
-  await settled(page, /Change your password/);
+  await settled(page, /Second factors/);
   await proveSecondFactor();
 });
 

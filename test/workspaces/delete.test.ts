@@ -160,8 +160,12 @@ test("a deletion goes on after its node was killed, and late rows are swept", as
     >`select count(*)::int as rows from events where workspace_id = ${doomed.workspaceId}`;
     return row!.rows;
   };
-  assert.equal(await deleteWorkspace(sql, { workspace: target, actor: commandLine }), true);
-  assert.equal(await deleteWorkspace(sql, { workspace: target, actor: commandLine }), false, "a repeated call");
+  assert.equal(await deleteWorkspace(sql, { workspace: target, actor: commandLine, providers: [] }), true);
+  assert.equal(
+    await deleteWorkspace(sql, { workspace: target, actor: commandLine, providers: [] }),
+    false,
+    "a repeated call",
+  );
   await until("a part to be deleted", async () => (await count()) < 39_000, { everyMs: 5 });
   for (const node of [testbed.program, second]) await node.kill();
   const left = await count();

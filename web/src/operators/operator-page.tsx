@@ -26,8 +26,8 @@ export function OperatorPage({ title, intro, children }: { title: string; intro:
           }
         >
           <Text fw={600}>A second factor is required</Text>
-          Operators can manage and delete the data of every workspace, so they sign in with a second factor. Add one on
-          your account page, sign out, and sign in with it.
+          Operators can manage and delete the data of every workspace, so they need a second factor. Add one on your
+          account page.
         </Empty>
       )}
       {operator?.hasSecondFactor && children}
