@@ -24,6 +24,8 @@ test("addresses are deleted with their person, and entries stay", async () => {
   const actor: Actor = { kind: "person", id: person.id, personId: person.id, address: "192.0.2.7" };
   const madeByPerson: Actor = { kind: "key", id: newId(), address: "192.0.2.8" };
   await sql`insert into workspaces (id, name) values (${workspaceId}, 'W')`;
+  await sql`insert into members (workspace_id, id, person_id, email, role, joined_at)
+    values (${workspaceId}, ${newId()}, ${person.id}, 'a@there.test', 'owner', now())`;
   await sql`insert into keys (id, workspace_id, name, prefix, secret_hash, permission, maker_person_id)
     values (${madeByPerson.id}, ${workspaceId}, 'K', 'made by a person', 'x', 'full', ${person.id})`;
   const withoutMaker: Actor = { kind: "key", id: newId(), address: "192.0.2.9" };
@@ -33,6 +35,8 @@ test("addresses are deleted with their person, and entries stay", async () => {
     (await all(workspaceId)).map(({ address }) => address),
     ["192.0.2.9", "192.0.2.8", "192.0.2.7"],
   );
+  await sql`delete from members where person_id = ${person.id}`;
+  assert.equal((await all(workspaceId))[2]!.address, null, "people who are not members stay unknown to the workspace");
   await sql`delete from people where id = ${person.id}`;
   assert.deepEqual(
     (await all(workspaceId)).map(({ address }) => address),

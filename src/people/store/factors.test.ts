@@ -140,7 +140,7 @@ test("a first factor upgrades its session and takes the recent proof from other 
   assert.deepEqual(await facts(), [
     [false, true],
     [false, false],
-    [true, true],
+    [false, true],
   ]);
   assert.deepEqual(await removeAllFactors(sql, personId), { totp: false, passkeys: 0 });
   assert.equal(await own.read(), undefined, "every session has ended");
