@@ -26,17 +26,26 @@ export function keyChange(
   return { action, workspaceId, target: { kind: "key", id }, fields };
 }
 
-/** The names of the fields that a request changes, as the API spells them. */
-export function changedFields({ name, limits, named }: WantedChange): string[] {
-  const changed = {
-    name: name !== undefined,
-    scopes: limits.scopes !== undefined,
-    domains: named.domains,
-    allowedRecipients: named.recipients,
-    allowedAddresses: named.addresses,
-    expiresAt: named.expiresAt,
-  };
-  return Object.entries(changed).flatMap(([field, isChanged]) => (isChanged ? [field] : []));
+/** The names of the fields in which two states of a key differ, as the API spells them. */
+export function changedFields(before: Key, after: Key): string[] {
+  const fields = {
+    name: "name",
+    scopes: "scopes",
+    domains: "domains",
+    recipients: "allowedRecipients",
+    addresses: "allowedAddresses",
+    expiresAt: "expiresAt",
+  } as const;
+  return Object.entries(fields).flatMap(([column, field]) => {
+    const [old, now] = [before, after].map((key) => JSON.stringify(key[column as keyof typeof fields]));
+    return old === now ? [] : [field];
+  });
+}
+
+/** The entry of the audit log for an update, unless it changed nothing. */
+export function updateEntry(before: Key | undefined, after: Key | undefined): AuditChange | undefined {
+  const fields = before && after ? changedFields(before, after) : [];
+  return after && fields.length > 0 ? keyChange("key.updated", after, fields) : undefined;
 }
 
 export function decideUpdate(before: Key, change: WantedChange, caller: Caller | undefined): KeyChange {

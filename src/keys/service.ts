@@ -15,7 +15,6 @@ import { fromWireId, makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import {
-  changedFields,
   decideRotation,
   decideUpdate,
   keyChange,
@@ -24,6 +23,7 @@ import {
   requireDomains,
   requireNoExcess,
   sendingProblems,
+  updateEntry,
   type WantedChange,
 } from "./changes.ts";
 import {
@@ -35,7 +35,7 @@ import {
   readEntries,
 } from "./rules/settings.ts";
 import { type Rotatable, rotateKey, updateKey } from "./store/changes.ts";
-import { getKey, insertKey, listKeys, makeKeySecret, revokeKey } from "./store.ts";
+import { getKey, insertKey, type Key, listKeys, makeKeySecret, revokeKey } from "./store.ts";
 import { keyOnWire, permissionFrom, scopesFrom } from "./wire.ts";
 
 export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas }) {
@@ -75,13 +75,18 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
       const change = readChange(request, clock.nowMs());
       await requireDomains(sql, workspaceId, change.limits.domains);
       call.beginWrite();
+      let before: Key | undefined;
+      const decide = (found: Key) => {
+        before = found;
+        return decideUpdate(found, change, call.caller);
+      };
       const key =
         id &&
         (await audited(
           sql,
           actorOf(call.caller),
-          (tx) => updateKey(tx, { workspaceId, id }, (before) => decideUpdate(before, change, call.caller)),
-          (row) => row && keyChange("key.updated", { workspaceId, id }, changedFields(change)),
+          (tx) => updateKey(tx, { workspaceId, id }, decide),
+          (after) => updateEntry(before, after),
         ));
       if (!key) throw notFound("key", request.id);
       return { key: keyOnWire(key) };

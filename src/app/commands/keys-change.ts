@@ -1,8 +1,9 @@
 /** posthorn keys update and keys rotate, on a running or a stopped instance. */
 import { audited, commandLine, record } from "../../audit/record.ts";
-import { changedFields, decideRotation, decideUpdate, keyChange, requireDomains } from "../../keys/changes.ts";
+import { decideRotation, decideUpdate, keyChange, requireDomains, updateEntry } from "../../keys/changes.ts";
 import { defaultOverlapMs, maxOverlapMs, nameProblems } from "../../keys/rules/settings.ts";
 import { rotateKey, updateKey } from "../../keys/store/changes.ts";
+import type { Key } from "../../keys/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import { type Command, UsageError } from "../command.ts";
 import { limitOptions, readDuration, readLimits } from "./key-options.ts";
@@ -29,11 +30,16 @@ const keysUpdate: Command = {
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
       await requireDomains(sql, workspaceId, given.limits.domains);
       const change = { name, ...given };
+      let before: Key | undefined;
+      const decide = (found: Key) => {
+        before = found;
+        return decideUpdate(found, change, undefined);
+      };
       const key = await audited(
         sql,
         commandLine,
-        (tx) => updateKey(tx, { workspaceId, id }, (before) => decideUpdate(before, change, undefined)),
-        (row) => row && keyChange("key.updated", { workspaceId, id }, changedFields(change)),
+        (tx) => updateKey(tx, { workspaceId, id }, decide),
+        (after) => updateEntry(before, after),
       );
       if (!key) throw noSuchKey(words[0]);
       const { prefix, expiresAt } = key;
