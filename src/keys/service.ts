@@ -133,14 +133,19 @@ export function createKeyService(deps: { sql: Sql; clock: Clock; quotas: Quotas 
       const id = idFrom(request.id);
       const target = id && limits && id !== keyId ? await getKey(sql, { workspaceId, id }) : undefined;
       if (target) requireCovered("revoke", target, call.caller);
+      let wasRevoked = false;
       call.beginWrite();
       const key =
         id &&
         (await audited(
           sql,
           actorOf(call.caller),
-          (tx) => revokeKey(tx, { workspaceId, id, testOnly: test }),
-          (row) => (row && row !== "live key" ? keyChange("key.revoked", { workspaceId, id }) : undefined),
+          async (tx) => {
+            wasRevoked = (await getKey(tx, { workspaceId, id }))?.revokedAt != null;
+            return await revokeKey(tx, { workspaceId, id, testOnly: test });
+          },
+          (row) =>
+            row && row !== "live key" && !wasRevoked ? keyChange("key.revoked", { workspaceId, id }) : undefined,
         ));
       if (!key) throw notFound("key", request.id);
       if (key === "live key") throw liveKeyByTestKey("revoke");

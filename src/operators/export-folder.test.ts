@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -42,6 +42,8 @@ test("a folder of something else is refused and left as it is", async () => {
   await assert.rejects(openExportFolder(path, subject), /cannot be read/);
   await assert.rejects(openExportFolder(parent, subject), /is not empty/);
   await mkdir(join(parent, "target"));
+  await chmod(join(parent, "target"), 0o777);
+  await assert.rejects(openExportFolder(join(parent, "target"), subject), /Other accounts can write to/);
   await symlink(join(parent, "target"), join(parent, "link"));
   await assert.rejects(openExportFolder(join(parent, "link"), subject), /is a link or belongs to another account/);
 });

@@ -133,6 +133,7 @@ async function requireOwn(path: string): Promise<void> {
   const stats = await lstat(path);
   if (!stats.isDirectory() || (process.getuid !== undefined && stats.uid !== process.getuid()))
     throw refused(`${path} is a link or belongs to another account. Choose a new folder.`);
+  if ((stats.mode & 0o022) !== 0) throw refused(`Other accounts can write to ${path}. Choose a new folder.`);
 }
 
 async function readState(path: string): Promise<ExportState> {

@@ -12,6 +12,7 @@ export const siteOutcomes = ["accepted", "deferred", "bounced", "failed"] as con
 export type SiteOutcome = (typeof siteOutcomes)[number];
 
 export const signInRefusalReasons = [
+  "account_disabled",
   "wrong_password",
   "wrong_code",
   "reused_code",

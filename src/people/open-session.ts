@@ -4,6 +4,7 @@ import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Access, notAMember } from "./access.ts";
 import { readSessionToken, sessionCookie, signToken } from "./cookies.ts";
+import type { Refusals } from "./refusals.ts";
 import { isDisabled } from "./store/access.ts";
 import { endOldSessions, endSession, insertSession, type Proof, sessionMs } from "./store/sessions.ts";
 import type { Person } from "./store.ts";
@@ -31,6 +32,7 @@ export function createSessionOpener(deps: {
   /** The first one signs cookies; all are accepted. */
   cookieSecrets(): readonly string[];
   cookieName: string;
+  refusals: Refusals;
   nowMs(): number;
 }): SessionOpener {
   const { sql, cookieName } = deps;
@@ -43,13 +45,14 @@ export function createSessionOpener(deps: {
       const before = readSessionToken(visitor.cookie, cookieName, deps.cookieSecrets());
       const token = await sql.begin(async (tx) => {
         const opened = await insertSession(tx, { personId: person.id, proof, userAgent, address, nowMs: deps.nowMs() });
-        if (!opened) throw await refusedProof(tx, person.id);
+        if (!opened) return undefined;
         if (before !== undefined) await endSession(tx, before);
         await endOldSessions(tx, { personId: person.id, keptToken: opened.token, others: keptSessions - 1 });
         const target = { kind: "session", id: opened.id } as const;
         await record(tx, personActor(person.id, visitor), { action: "session.opened", target });
         return opened.token;
       });
+      if (token === undefined) throw await refusedProof(deps, person.id, visitor);
       return { token, cookies: [sessionCookie(signToken(token, signing!), cookieName, sessionMs / 1000)] };
     },
   };
@@ -61,8 +64,14 @@ export function personActor(personId: string, { address }: Visitor) {
 }
 
 /** Why a session was not opened. Only a person who has proved who they are learns this. */
-export async function refusedProof(sql: Sql, personId: string): Promise<Problem> {
-  if (await isDisabled(sql, personId))
+export async function refusedProof(
+  { sql, refusals }: { sql: Sql; refusals: Refusals },
+  personId: string,
+  { address }: Visitor,
+): Promise<Problem> {
+  if (await isDisabled(sql, personId)) {
+    await refusals.add({ action: "sign_in.refused", reason: "account_disabled", personId, address });
     return new Problem("permission_denied", "This account is disabled. Ask the operator of this service to enable it.");
+  }
   return new Problem("unauthenticated", "The password was changed meanwhile. Sign in with the new one.");
 }

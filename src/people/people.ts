@@ -80,7 +80,8 @@ export function createPeople(deps: PeopleDeps) {
   const cookieSecret = () => cookieSecrets()[0]!;
   const cookieName = sessionCookieName(secure);
   const tokenOf = (cookie: string | undefined) => readSessionToken(cookie, cookieName, cookieSecrets());
-  const opener = createSessionOpener({ sql, access: deps.access, cookieSecrets, cookieName, nowMs });
+  const refusals = createRefusals({ sql, log: deps.log, count: deps.countRefusal });
+  const opener = createSessionOpener({ sql, access: deps.access, cookieSecrets, cookieName, refusals, nowMs });
   const hashTurns = createHashTurns();
   const signUps = createSignUp({ ...deps, hashTurns });
   const resets = createResets(deps);
@@ -93,7 +94,6 @@ export function createPeople(deps: PeopleDeps) {
   );
 
   const uses = createSessionUses(deps);
-  const refusals = createRefusals({ sql, log: deps.log, count: deps.countRefusal });
   const codes = createCodes(deps);
   const passkeys = createPasskeys(deps);
   const signInSteps = createSignIn({ sql, opener, access: deps.access, codes, passkeys, refusals, secure, signedIn });

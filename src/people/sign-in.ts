@@ -112,7 +112,7 @@ export function createSignIn(deps: SignInDeps) {
       if (!(await deps.access.maySignIn(person))) throw notAMember();
       const token = makeToken();
       if (!(await insertSignIn(sql, { token, personId: person.id, proof, forMs: waitMs })))
-        throw await refusedProof(sql, person.id);
+        throw await refusedProof(deps, person.id, visitor);
       const cookie = sessionCookie(token, cookieName, waitMs / 1000);
       return { value: { secondFactor: { methods: methodsOf(factors) } }, cookies: [cookie] };
     },

@@ -1,6 +1,7 @@
 /** Single sign-on against a real provider: sign-up by domain, sign-in, linking, invitations. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { Secret, TOTP } from "otpauth";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { comeBack, signInBy, startProvider, type TestProvider, visitProvider } from "../harness/oidc.ts";
 import {
@@ -151,6 +152,37 @@ test("the only way to sign in cannot be unlinked, and a reset by mail adds a pas
   const signedIn = await browser.post("/auth/sign-in", { email: "ben@corp.example", password });
   assert.equal(signedIn.status, 200, JSON.stringify(signedIn.body));
   assert.equal((await browser.post("/auth/oidc/unlink", { id: linked!.id })).status, 200);
+});
+
+test("a provider that is not trusted for it leads to the second step, and links no account before it", async () => {
+  const email = "tess@corp.example";
+  provider.account = { sub: "tess-1", email, email_verified: true };
+  const first = openBrowser(program);
+  assert.equal(await signInBy(first, program), "/");
+  const begun = (await first.post("/auth/begin-totp")).body as { secret: string };
+  const code = new TOTP({ secret: Secret.fromBase32(begun.secret) }).generate();
+  const added = await first.post("/auth/confirm-totp", { code });
+  assert.equal(added.status, 200, JSON.stringify(added.body));
+  const [recoveryCode] = added.body.recoveryCodes as string[];
+
+  const browser = openBrowser(program);
+  assert.equal(await signInBy(browser, program), "/sign-in?step=second-factor");
+  assert.equal((await who(browser)).person, null, "no session before the second step");
+  const replayed = await browser.post("/auth/second-factor", { code });
+  assert.equal(replayed.status, 401, "the code was used when the app was added");
+  const done = await browser.post("/auth/second-factor", { code: recoveryCode });
+  assert.equal(done.status, 200, JSON.stringify(done.body));
+  assert.equal((await who(browser)).person.email, email);
+
+  // The same address at another issuer, or with another subject after the first was unlinked, must not skip the factor.
+  const sql = database.sql;
+  await sql`update people set email_verified = true where email = ${email}`;
+  await sql`delete from people_accounts where person_id = (select id from people where email = ${email})`;
+  provider.account = { sub: "tess-2", email, email_verified: true };
+  assert.match(await signInBy(openBrowser(program), program), /oidc_not_linked/);
+  const linked =
+    await sql`select 1 from people_accounts a join people p on p.id = a.person_id where p.email = ${email}`;
+  assert.equal(linked.length, 0);
 });
 
 test("one account at the provider belongs to one person, and one person has one account there", async () => {

@@ -149,6 +149,8 @@ describe("operators", () => {
     const signIn = await openBrowser(program).post("/auth/sign-in", { email, password });
     assert.deepEqual([signIn.status, signIn.body.code], [403, "permission_denied"]);
     assert.match(signIn.body.message as string, /^This account is disabled\. Ask the operator/);
+    const refusals = await database.sql`select 1 from audit_entries where reason = 'account_disabled'`;
+    assert.equal(refusals.length, 1, "the refusal is in the audit log");
     const wrong = await openBrowser(program).post("/auth/sign-in", { email, password: "a wrong password" });
     assert.equal(wrong.status, 401, "only the right password learns it");
     assert.equal((await program.call("KeyService/ListKeys", {}, { key })).status, 200, "the key stays valid");

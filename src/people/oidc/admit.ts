@@ -18,6 +18,7 @@ import {
   type Provider,
   roleOfClaims,
 } from "../rules/provider.ts";
+import { findFactors, hasFactor } from "../store/factors.ts";
 import { addIdentity, addPersonOfProvider, findByAddress, findByIdentity } from "../store/identities.ts";
 import { hasPeople, type Person } from "../store.ts";
 import type { Answered } from "./client.ts";
@@ -87,6 +88,9 @@ async function decide(sql: Sql, arrival: Arrival): Promise<Decision> {
     // An account that has not proved the address may belong to someone who took it before its owner came. And a second subject at the
     // same issuer may be the next holder of a mailbox.
     if (!found.hasProvedAddress || found.hasOther) throw new OidcRefusal("oidc_not_linked", { personId });
+    // Otherwise the link would stay, even if the person never gives the second factor.
+    if (!provider.secondFactorTrusted && hasFactor(await findFactors(sql, personId)))
+      throw new OidcRefusal("oidc_not_linked", { personId });
     return { kind: "link", person: found.person, role: claimed };
   }
   if (invitation) return { kind: "new", email, role: claimed };
