@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
+import { addLink, addPerson } from "../../people/store.ts";
+import { makeUuid } from "../../postgres/ids.ts";
+import { addFirstOwner, createWorkspace } from "../../workspaces/store.ts";
+import { erasePerson, lockOwned } from "./person-deletion.ts";
+
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+});
+after(async () => await database?.drop());
+
+const newId = () => makeUuid(Date.now());
+
+test("the workspaces that would lose their last owner are named, and no others", async () => {
+  const { sql } = database;
+  const [ann, ben] = await Promise.all(
+    ["ann", "ben"].map(
+      async (name) =>
+        (await addPerson(sql, { email: `${name}@there.test`, name, passwordHash: "h", nowMs: Date.now() }))!,
+    ),
+  );
+  const own = async (name: string, owners: (typeof ann)[]) => {
+    const { id } = await createWorkspace(sql, { id: newId(), name });
+    for (const owner of owners)
+      await addFirstOwner(sql, { workspaceId: id, id: newId(), personId: owner!.id, email: owner!.email });
+  };
+  await own("Shared", [ann, ben]);
+  await own("Alone", [ann]);
+  const names = async (id: string) => (await sql.begin((tx) => lockOwned(tx, id))).map(({ name }) => name);
+  assert.deepEqual([await names(ann!.id), await names(ben!.id)], [["Alone"], []]);
+});
+
+test("an erased person leaves no account, link, membership, invitation or address of their keys' clients", async () => {
+  const { sql } = database;
+  const email = "gone@there.test";
+  const { id } = (await addPerson(sql, { email, name: "Gone", passwordHash: "h", nowMs: Date.now() }))!;
+  const { id: workspaceId } = await createWorkspace(sql, { id: newId(), name: "W" });
+  await addFirstOwner(sql, { workspaceId, id: newId(), personId: id, email });
+  await addLink(sql, { token: "token", kind: "reset", email, forMs: 60_000 });
+  const [direct, derived] = [newId(), newId()];
+  await sql`insert into keys (id, workspace_id, name, prefix, secret_hash, permission, maker_person_id, maker_key_id, last_used_address)
+    values (${direct}, ${workspaceId}, 'a', 'gone a', 'x', 'full', ${id}, null, '192.0.2.1'),
+      (${derived}, ${workspaceId}, 'b', 'gone b', 'x', 'full', null, ${direct}, '192.0.2.2')`;
+  await sql.begin((tx) => erasePerson(tx, { id, email }));
+  for (const table of ["people", "people_links", "members"]) {
+    const rows = await sql`select 1 from ${sql.unsafe(table)} t where t.email = ${email}`;
+    assert.equal(rows.length, 0, table);
+  }
+  const addresses = await sql`select 1 from keys where workspace_id = ${workspaceId} and last_used_address is not null`;
+  assert.equal(addresses.length, 0, "also of keys that were created with a key");
+});
