@@ -1,5 +1,5 @@
 /** Checks the layout of src: the order of folders, the three kinds of files in a noun (service, store, rules), SQL, generated code, uses of
- * the machine's clock and the length of files. No two files of the project import each other, directly or through others. */
+ * the machine's clock, the length of files and the files that comments name. No two files of the project import each other, directly or through others. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
@@ -62,6 +62,7 @@ const wrong = [
   ...sources.flatMap(clockFaults),
   ...findCycles([...files, ...others]),
   ...sources.flatMap(lengthFaults),
+  ...sources.flatMap(mentionFaults),
 ];
 
 if (wrong.length > 0) {
@@ -119,6 +120,18 @@ function clockFaults(file: string): string[] {
 function lengthFaults(file: string): string[] {
   const lines = readFileSync(file, "utf8").split("\n").length - 1;
   return lines > maxLines ? [`${file} has ${lines} lines, more than ${maxLines}: look for the second noun in it`] : [];
+}
+
+/** A comment names a file by its name, or by its name with folders. A renamed file is renamed in comments too. */
+function mentionFaults(file: string): string[] {
+  const comments = readFileSync(file, "utf8").matchAll(/^\s*(?:\/\*\*|\*|\/\/) .*$/gm);
+  const names = [...comments].flatMap(([line]) => line.match(/(?<![\w*.<-])[\w./-]*\w\.tsx?\b/g) ?? []);
+  return names.flatMap((name) => {
+    const ending = `/${name.replace(/^(?:\.\.?\/)+/, "")}`;
+    return [...graph.keys()].some((path) => `/${path}`.endsWith(ending))
+      ? []
+      : [`${file}: a comment names ${name}, which does not exist`];
+  });
 }
 
 /** Finds each import cycle once, including cycles of type-only imports. */

@@ -36,7 +36,7 @@ import { createClock } from "../ops/clock.ts";
 import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
-import { openFilesLimit } from "../ops/open-files.ts";
+import { openFilesLimit } from "../ops/process.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createWake } from "../postgres/wake.ts";

@@ -200,3 +200,9 @@ function closest(name: string): string {
   const best = Object.keys(settings).reduce((a, b) => (score(b) > score(a) ? b : a));
   return score(best) > 1 ? `; did you mean ${best}?` : "; remove it, or see: posthorn start --help";
 }
+
+/** The URL of this service in links: POSTHORN_PUBLIC_URL, or the HTTP listener. Never taken from a request, which could forge it. */
+export function baseUrl(config: Pick<Config, "http" | "publicUrl">, port: number): string {
+  const host = config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host;
+  return config.publicUrl ?? `http://${host}:${port}`;
+}

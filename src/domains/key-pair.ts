@@ -6,8 +6,7 @@ import { createPublicKey } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { makeRsaKey } from "../mail/rsa-key.ts";
 import { Problem } from "../ops/problem.ts";
-import { createBudget } from "../shares/budget.ts";
-import { runOrRefuse } from "../shares/run-or-refuse.ts";
+import { createBudget, runOrRefuse } from "../shares/budget.ts";
 
 export type KeyPair = {
   /** Base64 SPKI, as published in DNS. */

@@ -1,12 +1,11 @@
-/** Finds the addressee of inbound mail: a receiving domain, a return path of ours, or the feedback address. Other addresses get the SMTP
- * reply that rejects them. Called by receive.ts at RCPT and again for the message. */
+/** Finds the addressee of inbound mail: a receiving domain, a return path of ours, the feedback address, or the postmaster. Other
+ * addresses get the SMTP reply that rejects them. Called by receive.ts at RCPT and again for the message. */
 
 import { type ReceivingDomain, receivingDomain } from "../domains/store/domains.ts";
 import { parseAddress } from "../mail/address.ts";
 import { type ReturnPathKey, readReturnPath } from "../mail/return-path.ts";
 import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import type { createPostmaster } from "./postmaster.ts";
 import { hasProvedDomain } from "./store/inbound.ts";
 
 export type Addressee =
@@ -67,5 +66,27 @@ export function createAddressees(deps: AddresseesDeps) {
     if (receiving) return { addressee: { kind: "domain", address, domain: receiving } };
     if (domain === zone || domain.endsWith(`.${zone}`)) return { reply: "550 5.1.1 no such mailbox here" };
     return { reply: "550 5.7.1 no relaying: this domain does not receive mail here" };
+  };
+}
+
+export type Postmaster = { address: string; domain: ReceivingDomain };
+
+/** The mailbox belongs to no registered domain. */
+const noDomain = "00000000-0000-0000-0000-000000000000";
+
+/** Mail to postmaster of this server (RFC 5321 §4.5.1) is stored in the first workspace, which is the operator's. A tenant's domain has its
+ * own postmaster, who is an address of the domain like any other. */
+export function createPostmaster(deps: { workspaceId: string; hostname: string; zone: string }) {
+  const { workspaceId, zone } = deps;
+  const names = new Set([zone, deps.hostname.toLowerCase()]);
+  /** Undefined for every other address. */
+  return function postmasterOf(text: string): Postmaster | undefined {
+    // Without a domain, in any case: RFC 5321 §4.1.1.3.
+    const [name, domain, ...rest] = text.toLowerCase().split("@");
+    if (name !== "postmaster" || rest.length > 0) return undefined;
+    const isOurs = domain === undefined || names.has(domain) || domain.endsWith(`.${zone}`);
+    return isOurs
+      ? { address: `postmaster@${domain ?? zone}`, domain: { id: noDomain, workspaceId, domain: zone } }
+      : undefined;
   };
 }

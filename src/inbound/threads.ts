@@ -71,7 +71,7 @@ const heavyCostMs = 2000;
 const tinyBytes = 16 * 1024;
 const largeBytes = 256 * 1024;
 /** The thread for small messages has the priority of the event loop. The others get a third of its CPU time on a contended core, as signing
- * does (ops/thread-pool.ts). */
+ * does (ops/process.ts). */
 const niceness = { small: 0, any: 5 };
 const costHalfLifeMs = 10_000;
 /** What an overrun adds to the recent cost: the owner counts as heavy for 36 seconds. */

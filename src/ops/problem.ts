@@ -1,5 +1,5 @@
 /**
- * ops/ holds the tools that every folder uses: log, metrics, problems, budgets, token buckets, deadlines and the clock.
+ * ops/ holds the tools that every folder uses: log, metrics, problems, deadlines and the clock.
  * This file defines Problem: a caller's mistake or a refusal, with a Connect code and a sentence on what to do next.
  * Every folder throws problems; http/errors.ts turns them into responses. Next: log.ts and metrics.ts.
  */

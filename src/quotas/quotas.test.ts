@@ -12,13 +12,13 @@ import { makeUuid } from "../postgres/ids.ts";
 import { partitionOf } from "../postgres/partitions.ts";
 import { addFirstOwner } from "../workspaces/store.ts";
 import { createInboundQuota } from "./inbound-quota.ts";
-import { sendOwnerMails } from "./owner-mail.ts";
 import { createQuotas } from "./quotas.ts";
 import { noDefaults, unlimited } from "./rules/limits.ts";
 import { readOwnerMails } from "./store/notices.ts";
 import { forgetDroppedContent, setQuota } from "./store/standing.ts";
 import { findNearLimits, readUsage } from "./store/usage.ts";
 import { createStreamQuota } from "./streams.ts";
+import { sendOwnerMails } from "./watch.ts";
 
 let database: TestDatabase;
 before(async () => {

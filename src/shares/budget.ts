@@ -1,5 +1,8 @@
-/** A bounded amount of a resource that owners share, such as bytes of memory, statements or threads. An owner is a workspace or a
- * stranger's network. Owners that wait are served in turn, and a single owner leaves a part to others. */
+/** `shares` divides what a node has among workspaces and strangers, so that none of them can use it up. This file is the budget: a bounded
+ * amount, such as bytes of memory, statements or threads, that owners share. An owner is a workspace or a stranger's network. Owners that
+ * wait are served in turn, and a single owner leaves a part to others.
+ * Parts: share.ts (the formula), connections.ts (connections to a port), turns.ts, round-robin.ts and cost-queue.ts (whose turn it is),
+ * loop-share.ts (time of the event loop), token-bucket.ts (rate limits). Next: share.ts, then turns.ts. */
 import { leftFor } from "./share.ts";
 
 export type BudgetOptions = {
@@ -145,4 +148,30 @@ export function createBudget({ total, factor = Number.POSITIVE_INFINITY, perOwne
         ? [...queues.values()].reduce((sum, { length }) => sum + length, 0)
         : (queues.get(owner)?.length ?? 0),
   };
+}
+
+export type RunOptions = {
+  budget: Budget;
+  owner: string;
+  /** How many tasks of one owner may wait. */
+  maxWaiting: number;
+  /** The error for a task that may not wait. */
+  refusal(): Error;
+  /** Ends the wait. */
+  signal?: AbortSignal;
+};
+
+/** Runs a task in its owner's share of a budget, or refuses it when too many tasks of the owner wait. Used for work that callers start and
+ * that takes seconds: keys, domain checks, imports, test posts. */
+export async function runOrRefuse<T>(options: RunOptions, task: () => Promise<T>): Promise<T> {
+  const { budget, owner, maxWaiting, refusal, signal } = options;
+  if (!budget.tryTake(owner, 1)) {
+    if (budget.waiting(owner) >= maxWaiting) throw refusal();
+    await budget.take(owner, 1, signal);
+  }
+  try {
+    return await task();
+  } finally {
+    budget.give(owner, 1);
+  }
 }

@@ -1,5 +1,5 @@
 /** A queue that serves owners in turn: an owner with a thousand items delays the one item of another owner by at most one item. Used by
- * fair-limit.ts and loop-share.ts. */
+ * loop-share.ts. */
 
 export type RoundRobin<Item> = {
   add(owner: string, item: Item): void;

@@ -11,8 +11,7 @@ import { pageSizeOf } from "../http/paging.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { createBudget } from "../shares/budget.ts";
-import { runOrRefuse } from "../shares/run-or-refuse.ts";
+import { createBudget, runOrRefuse } from "../shares/budget.ts";
 import {
   normalizeAddress,
   noteProblem,

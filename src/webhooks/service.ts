@@ -22,10 +22,8 @@ import { fromWireId, makeUuid } from "../postgres/ids.ts";
 import { retrying, type Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import type { Quotas } from "../quotas/quotas.ts";
-import { type Budget, createBudget } from "../shares/budget.ts";
-import { runOrRefuse } from "../shares/run-or-refuse.ts";
+import { type Budget, createBudget, runOrRefuse } from "../shares/budget.ts";
 import { previousSecretMs } from "./rules/retry.ts";
-import { sampleEvent } from "./sample-event.ts";
 import {
   type Delivery,
   eventsOf,
@@ -54,6 +52,7 @@ import {
   eventJson,
   eventTypesFrom,
   isEventType,
+  sampleEvent,
   webhookOnWire,
 } from "./wire.ts";
 

@@ -5,8 +5,7 @@ import { eventTypes } from "../events/wire.ts";
 import { EventSchema } from "../gen/v1/event_pb.ts";
 import type { Violation } from "../ops/problem.ts";
 import { samplePayload } from "./rules/sample.ts";
-import { sampleEvent } from "./sample-event.ts";
-import { descriptionFrom, eventJson, eventTypesFrom } from "./wire.ts";
+import { descriptionFrom, eventJson, eventTypesFrom, sampleEvent } from "./wire.ts";
 
 const id = "01938a52-1f33-7d48-9b10-a4c6e8f02d75";
 

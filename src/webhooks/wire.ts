@@ -14,6 +14,7 @@ import {
 } from "../gen/v1/webhook_pb.ts";
 import type { Violation } from "../ops/problem.ts";
 import { toWireId } from "../postgres/ids.ts";
+import { sampleMetadata, samplePayload } from "./rules/sample.ts";
 import type { Delivery, DeliveryStatus } from "./store/deliveries.ts";
 import type { Webhook } from "./store/webhooks.ts";
 
@@ -117,4 +118,12 @@ export function descriptionFrom(text: string, problems: Violation[]): string {
 
 function time(date: Date | null) {
   return date ? timestampFromDate(date) : undefined;
+}
+
+/** The event of a test delivery, as it is posted and as the log of deliveries shows it. It is computed from the delivery's columns, so that it does not have to be stored. */
+export function sampleEvent(test: Pick<Delivery, "eventId" | "eventType" | "eventAt" | "emailId">): StoredEvent {
+  const { eventId: id, eventType: type, eventAt: createdAt, emailId } = test;
+  const messageId = emailId && `<${emailId}@example.org>`;
+  const payload = samplePayload(type) ?? {};
+  return { number: "", id, type, emailId, messageId, metadata: { ...sampleMetadata }, payload, createdAt };
 }

@@ -14,7 +14,6 @@ import { createEvenPace, createPacedTransport } from "../../delivery/pace/paced.
 import { createSites, paceOf } from "../../delivery/pace/sites.ts";
 import { createSiteLimits } from "../../delivery/rules/site.ts";
 import { createSigning } from "../../delivery/signing.ts";
-import { findEmails } from "../../delivery/store/existing.ts";
 import { createSettler } from "../../delivery/store/settle.ts";
 import {
   createDirect,
@@ -23,12 +22,12 @@ import {
   readRelayUrl,
   type TransportResult,
 } from "../../delivery/transport.ts";
+import { findEmails } from "../../emails/store/reads.ts";
 import { createFollowUps } from "../../inbound/follow-ups.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
-import { openFilesLimit } from "../../ops/open-files.ts";
-import { lowerThreadPriority } from "../../ops/thread-pool.ts";
+import { lowerThreadPriority, openFilesLimit } from "../../ops/process.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Wake } from "../../postgres/wake.ts";
 import { createTurns } from "../../shares/turns.ts";

@@ -1,7 +1,6 @@
 /** Wires the inbound role, from a connection on POSTHORN_SMTP to committed mail, bounces and complaints. Called by assemble.ts. */
 import type { Resolver } from "../../dns/resolver.ts";
-import { createAddressees } from "../../inbound/addressees.ts";
-import { createPostmaster } from "../../inbound/postmaster.ts";
+import { createAddressees, createPostmaster } from "../../inbound/addressees.ts";
 import { createReader, type Reader } from "../../inbound/reader.ts";
 import { createReceive } from "../../inbound/receive.ts";
 import { createReports } from "../../inbound/reports.ts";

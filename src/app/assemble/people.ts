@@ -26,8 +26,8 @@ import type { Sql } from "../../postgres/pool.ts";
 import type { Secrets } from "../../postgres/sealing.ts";
 import type { Quotas } from "../../quotas/quotas.ts";
 import { createWorkspaceService } from "../../workspaces/service.ts";
-import { baseUrl } from "../base-url.ts";
 import type { Config } from "../config.ts";
+import { baseUrl } from "../config.ts";
 import { firstSignUpFile, writePrivate } from "../files.ts";
 
 /** The one-time link of the first person, and the file that holds it. */

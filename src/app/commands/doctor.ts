@@ -2,14 +2,12 @@
 import type { Command } from "../command.ts";
 import { type Config, ConfigError } from "../config.ts";
 import { type Finding, line, summary } from "./doctor/finding.ts";
+import { receiverChecks, secretChecks, signUpChecks } from "./doctor/instance.ts";
 import { clockCheck, databaseChecks, diskChecks } from "./doctor/machine.ts";
 import { certificateChecks, delegationChecks, outboundCheck, ptrChecks } from "./doctor/network.ts";
 import { portChecks } from "./doctor/ports.ts";
 import { providerChecks } from "./doctor/providers.ts";
-import { receiverChecks } from "./doctor/receivers.ts";
-import { secretChecks } from "./doctor/secret.ts";
 import { settingsChecks } from "./doctor/settings.ts";
-import { signUpChecks } from "./doctor/sign-up.ts";
 
 export const doctor: Command = {
   name: "doctor",

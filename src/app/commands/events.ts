@@ -5,7 +5,7 @@ import type { Command } from "../command.ts";
 import { type StreamAnswer, urlOption } from "./api-client.ts";
 import { showEvent } from "./event-line.ts";
 import { workspaceOption } from "./keys.ts";
-import { withClient } from "./with-client.ts";
+import { withClient } from "./store-client.ts";
 
 export const events: Command = {
   name: "events",

@@ -3,8 +3,7 @@ import { type BackfillState, outstandingBackfills } from "../../postgres/backfil
 import { type Progress, readMigrations } from "../../postgres/migrate.ts";
 import { schemaState } from "../../postgres/schema-state.ts";
 import type { Command } from "../command.ts";
-import { lineOf } from "./migration-line.ts";
-import { withStore } from "./with-store.ts";
+import { lineOf, withStore } from "./with-store.ts";
 
 export const migrateCommand: Command = {
   name: "migrate",

@@ -6,7 +6,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { type Command, color, UsageError } from "../command.ts";
 import { type SendAnswer, urlOption } from "./api-client.ts";
 import { workspaceOption } from "./keys.ts";
-import { withClient } from "./with-client.ts";
+import { withClient } from "./store-client.ts";
 
 export const send: Command = {
   name: "send",

@@ -1,9 +1,9 @@
 /** posthorn start: runs the program until SIGINT or SIGTERM, and prints its addresses, the first key and an example call. */
 import { createLog } from "../../ops/log.ts";
 import { assemble, type Program } from "../assemble.ts";
-import { baseUrl } from "../base-url.ts";
 import type { Command } from "../command.ts";
 import type { Config } from "../config.ts";
+import { baseUrl } from "../config.ts";
 import { mailboxFolder } from "../files.ts";
 import { untilAborted } from "../stop-signal.ts";
 

@@ -1,5 +1,5 @@
 /** The Client for the local store: runs the API's own handlers on it without a key, whether the program runs or not.
- * Used by with-client.ts. */
+ * Used by posthorn send and events. */
 import { create, fromJson, toJson } from "@bufbuild/protobuf";
 import { createAccept } from "../../emails/accept.ts";
 import { createEmailService, createWaitForFirstAttempt } from "../../emails/service.ts";
@@ -20,9 +20,10 @@ import { silentLog } from "../../ops/log.ts";
 import { createWake } from "../../postgres/wake.ts";
 import { aliveRoles } from "../../postgres/workers.ts";
 import { createLoopShare } from "../../shares/loop-share.ts";
+import { UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
 import type { Store } from "../open-store.ts";
-import type { Client, SendAnswer, StreamAnswer } from "./api-client.ts";
+import { type Client, createApiClient, type SendAnswer, type StreamAnswer } from "./api-client.ts";
 import { workspaceFrom } from "./keys.ts";
 import { withStore } from "./with-store.ts";
 
@@ -97,3 +98,21 @@ export async function withStoreClient<T>(
 }
 
 const jsonOptions = { alwaysEmitImplicit: true } as const;
+
+/** Gives a command the Client of a workspace: on the local store, or with --url on another Posthorn's API. */
+export async function withClient<T>(
+  input: { options: Record<string, string | boolean | undefined>; config: () => Config; stop: AbortSignal },
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const url = String(input.options.url ?? process.env.POSTHORN_URL ?? "").trim();
+  if (url === "")
+    return await withStoreClient(
+      { config: input.config(), workspace: input.options.workspace, stop: input.stop },
+      work,
+    );
+  if (input.options.workspace !== undefined)
+    throw new UsageError(
+      "--workspace works only on the local data directory. With a URL, the key in POSTHORN_KEY selects the workspace.",
+    );
+  return await work(createApiClient({ url, key: (process.env.POSTHORN_KEY ?? "").trim() }));
+}

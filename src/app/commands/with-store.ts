@@ -1,11 +1,10 @@
-/** Opens the store for a short command, whether the program runs on it or not. Used by most commands. */
+/** Opens the store for a short command, whether the program runs on it or not, and prints why it waits. Used by most commands. */
 import { type Clock, createClock } from "../../ops/clock.ts";
 import { silentLog } from "../../ops/log.ts";
 import type { Progress } from "../../postgres/migrate.ts";
 import { readClocks } from "../../postgres/service-clock.ts";
 import type { Config } from "../config.ts";
 import { openStore, type Store, type StoreOptions } from "../open-store.ts";
-import { lineOf } from "./migration-line.ts";
 
 export async function withStore<T>(
   config: Config,
@@ -26,4 +25,26 @@ export async function withStore<T>(
 /** Explains why a command waits. Applied migrations are not printed. */
 function reportWait(progress: Progress): void {
   if (progress.kind !== "applied") process.stderr.write(`${lineOf(progress)}\n`);
+}
+
+/** One line for each step of a migration. Printed by posthorn migrate, and by other commands that wait for a migration. */
+export function lineOf(progress: Progress): string {
+  const { migration } = progress;
+  switch (progress.kind) {
+    case "applied":
+      return `${migration}: applied in ${progress.tookMs} ms`;
+    case "index":
+      return `${migration}: building ${progress.index} on ${progress.table} (${progress.step} of ${progress.of})`;
+    case "building":
+      return `${migration}: ${progress.index}: ${progress.phase}${progress.percent === undefined ? "" : `, ${progress.percent} %`}`;
+    case "queued":
+      return `${migration}: waiting for another node that applies it`;
+    case "waiting": {
+      const { blocker, tables } = progress;
+      const by = blocker
+        ? `: session ${blocker.pid} (${blocker.application || "no name"}, ${blocker.state}) has been in a transaction for ${Math.round(blocker.openForMs / 1000)} s: ${blocker.query}`
+        : "";
+      return `${migration}: waiting for a lock on ${tables.join(", ")}${by}`;
+    }
+  }
 }

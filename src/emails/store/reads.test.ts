@@ -6,7 +6,7 @@ import { leaseDue } from "../../delivery/store/lease.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { storeBatch } from "./batches.ts";
-import { cancelEmail, type EmailFilter, getEmail, getRecipients, listEmails } from "./reads.ts";
+import { cancelEmail, type EmailFilter, findEmails, getEmail, getRecipients, listEmails } from "./reads.ts";
 
 let database: TestDatabase;
 before(async () => {
@@ -81,4 +81,24 @@ test("cancel skips recipients that are being attempted and reports all waiting o
   );
   const events = await sql`select type, number::int from events where workspace_id = ${workspaceId}`;
   assert.deepEqual([...events], [{ type: "email.canceled", number: 1 }]);
+});
+
+test("only emails that still exist are found, in any workspace", async () => {
+  const { sql } = database;
+  const ids: string[] = [];
+  for (let n = 0; n < 2; n++) {
+    const workspaceId = await makeWorkspace(sql);
+    const emails = [newEmail(workspaceId, ["a@there.test"]), newEmail(workspaceId, ["b@there.test"])];
+    await store(workspaceId, ...emails);
+    ids.push(...emails.map(({ id }) => id));
+  }
+  // An event, as of every captured email.
+  await sql`insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
+    select e.workspace_id, 1000000 + row_number() over (), gen_random_uuid(), 'email.delivered', e.id, '<m>', '{}', '{}', service_time()
+    from emails e where e.id = any(${ids}::uuid[])
+      and not exists (select 1 from events v where v.email_id = e.id)`;
+  await sql`delete from emails where id = ${ids[0]!}`;
+  const found = await findEmails(sql, [...ids, makeUuid(Date.now())]);
+  assert.deepEqual([...found].sort(), ids.slice(1).sort());
+  assert.equal((await findEmails(sql, [])).size, 0);
 });

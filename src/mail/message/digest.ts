@@ -1,4 +1,4 @@
-/** Reads a received message into plain data: texts, threading, attachments, report. Called by inbound/parse-worker.ts. */
+/** Reads a received message into plain data: texts, threading, attachments, report. Called by inbound/thread.ts. */
 import { isAutomatic } from "../auto-reply.ts";
 import { htmlToText } from "../html-text.ts";
 import { boundReferences, parseMessageIds } from "../message-id.ts";
@@ -73,7 +73,7 @@ function labelOf({ id, filename, contentType, sizeBytes, contentId }: Part): Att
   return { id, filename, contentType, sizeBytes, contentId };
 }
 
-/** Only the texts, for inbound/open.ts, which reads a stored message. */
+/** Only the texts, for inbound/stored.ts, which reads a stored message. */
 export function textsOf(message: ReadMessage): Texts {
   // Mail servers add empty lines at the end, so they are removed. The stored message keeps them.
   const body = message.text !== "" || message.html === "" ? message.text.trimEnd() : htmlToText(message.html);

@@ -1,5 +1,5 @@
 /** Notices to a workspace: an event in its log and mail to its owners, both written in one statement with what they report. Each threshold
- * of a quota is reported once per window, whichever node notices it. Called by ../quotas.ts and ../owner-mail.ts. */
+ * of a quota is reported once per window, whichever node notices it. Called by ../quotas.ts and ../watch.ts. */
 import type { Sql } from "../../postgres/pool.ts";
 import type { QuotaKind } from "../rules/limits.ts";
 

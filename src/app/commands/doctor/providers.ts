@@ -3,8 +3,8 @@
 import { discoverNow } from "../../../people/oidc/client.ts";
 import type { ProviderSettings } from "../../../people/rules/provider.ts";
 import { countPasswordOnly } from "../../../people/store/identities.ts";
-import { baseUrl } from "../../base-url.ts";
 import type { Config } from "../../config.ts";
+import { baseUrl } from "../../config.ts";
 import { withStore } from "../with-store.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineOf } from "./migration-line.ts";
+import { lineOf } from "./with-store.ts";
 
 test("each step of a migration is one line", () => {
   const migration = "0007_a.sql";

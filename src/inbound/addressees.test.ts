@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createPostmaster } from "./postmaster.ts";
+import { createPostmaster } from "./addressees.ts";
 
 test("postmaster of the server is the operator's, in any case and with or without a domain", () => {
   const postmasterOf = createPostmaster({ workspaceId: "first", hostname: "MX.example.com", zone: "mail.example.com" });

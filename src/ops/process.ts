@@ -1,4 +1,4 @@
-/** Lowers the priority of libuv's threads. They sign and compress, which can fill every core. Called once when delivery starts. */
+/** What the operating system gives this process: the priority of its threads and the number of files and sockets it may have open. */
 import { randomFill } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { getPriority, setPriority } from "node:os";
@@ -11,6 +11,7 @@ import { promisify } from "node:util";
 const niceness = 5;
 
 /**
+ * Lowers the priority of libuv's threads, which sign and compress and can fill every core. Called once when delivery starts.
  * Returns the number of threads that it changed: 0 outside Linux, where threads have no priority of their own, and where the
  * system forbids it. At equal priority, a tenant's flood of mail to sign makes other tenants' statements wait for the CPU.
  */
@@ -29,4 +30,14 @@ export async function lowerThreadPriority(): Promise<number> {
     }
   }
   return lowered;
+}
+
+type UserLimits = { userLimits?: { open_files?: { soft?: number | string } } };
+
+/** The number of files and sockets that the process may have open; undefined where the system reports none, or has no limit. Node raises the
+ * soft limit to the hard one when it starts. */
+export function openFilesLimit(): number | undefined {
+  const report = process.report.getReport() as UserLimits;
+  const limit = Number(report.userLimits?.open_files?.soft);
+  return Number.isFinite(limit) && limit > 0 ? limit : undefined;
 }

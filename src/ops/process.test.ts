@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { getPriority } from "node:os";
 import { test } from "node:test";
-import { lowerThreadPriority } from "./thread-pool.ts";
+import { lowerThreadPriority } from "./process.ts";
 
 test("signing threads run at lower priority, and the event loop keeps its own", {
   skip: process.platform !== "linux" && "Linux only",
