@@ -1,4 +1,5 @@
-/** Checks file names against docs/glossary.md: no retired words, and a word that belongs to some folders appears in no other. */
+/** Checks file names against docs/glossary.md: no retired words, and a word that belongs to some folders appears in no other. The glossary
+ * defines each word once. */
 import { globSync, readFileSync } from "node:fs";
 
 type Word = { word: string; folders: string[] };
@@ -9,6 +10,9 @@ const owned: Word[] = tableAfter("## Words").flatMap(([word, , folders]) => {
   return names.length > 0 ? [{ word: word!, folders: names }] : [];
 });
 const retired = new Map(tableAfter("## Retired words").map(([word, instead]) => [word!, instead!]));
+const words = tableAfter("## Words").map(([word]) => word!);
+const repeated = words.filter((word, i) => words.indexOf(word) !== i);
+if (repeated.length > 0) fail(repeated.map((word) => `docs/glossary.md defines "${word}" more than once`));
 if (owned.length === 0 || retired.size === 0) fail(["docs/glossary.md has no table of words or of retired words"]);
 
 const files = globSync([

@@ -9,7 +9,7 @@ import { serve } from "../../src/http/call.ts";
 import { createCallShares } from "../../src/http/call-shares.ts";
 import { createDispatch } from "../../src/http/dispatch.ts";
 import { createCallLimit } from "../../src/http/gate.ts";
-import { createRefusals } from "../../src/http/refusals.ts";
+import { createRefusalPace } from "../../src/http/refusals.ts";
 import { createBodyMemory } from "../../src/http/request-body.ts";
 import { createRouter, type RouterDeps } from "../../src/http/router.ts";
 import { createSafeHeaders } from "../../src/http/safe-headers.ts";
@@ -65,7 +65,7 @@ const servers: Record<string, () => Promise<number>> = {
       calls: createCallShares(),
       answers: createAnswerMemory(),
       loop: createLoopShare(),
-      refusals: createRefusals(() => metrics.slowedRefusals.inc()),
+      refusals: createRefusalPace(() => metrics.slowedRefusals.inc()),
     };
     const services = [serve(EmailService, { sendEmail: async () => answer })];
     const rpcs = createRouter(router, services);

@@ -5,7 +5,7 @@ import { classify } from "../../src/delivery/rules/outcome.ts";
 import { answerPacket } from "../../src/dns/authority-answer.ts";
 import { interpret } from "../../src/dns/interpret.ts";
 import { queryMessage } from "../../src/dns/message.ts";
-import { readMessage } from "../../src/dns/message-read.ts";
+import { readDnsMessage } from "../../src/dns/message-read.ts";
 import { writeMessage } from "../../src/dns/message-write.ts";
 import { MalformedMessage } from "../../src/dns/name-codec.ts";
 import { recordsZone, textRecord, zoneList } from "../../src/dns/zone.ts";
@@ -124,7 +124,7 @@ const dns = target(
       if (reply) assert.ok(reply.bytes.length <= (transport === "udp" ? 1232 : 65_535));
     }
     try {
-      const message = readMessage(packet);
+      const message = readDnsMessage(packet);
       for (const type of ["A", "TXT", "MX", "CNAME"] as const) interpret(message, "big.shop.example", type);
     } catch (error) {
       if (!(error instanceof MalformedMessage)) throw error;

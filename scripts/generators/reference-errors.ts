@@ -75,8 +75,8 @@ went wrong and what to do next, and \`details\` contains structured data for som
 A stream that fails after its first message ends with the same object in its last message. gRPC and gRPC-Web clients see the
 same codes as gRPC status codes.`;
 
-const unavailableIntro = `The \`reason\` in \`google.rpc.ErrorInfo\` tells what became of the request. After \`DATABASE_…\`, nothing was
-stored, and every call can be repeated. \`OUTCOME_UNKNOWN\` is rare: the connection to the database was lost during the commit, and the database stayed away
+const unavailableIntro = `The \`reason\` in \`google.rpc.ErrorInfo\` says what happened to the request. After \`DATABASE_…\`, nothing was
+stored, and every call can be repeated. \`OUTCOME_UNKNOWN\` is rare: the connection to the database was lost during the commit, and the database stayed unavailable
 until the caller's deadline, or for 10 seconds if there was none. Repeat such a call with the same idempotency key, which stores it at most once;
 without a key, look for the result first, for example with ListEmails. \`PARTLY_STORED\` is returned by methods that
 store in several steps, such as ImportSuppressions and PurgeDestination.`;

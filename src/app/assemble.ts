@@ -19,7 +19,7 @@ import { createFiles, openapiPages } from "../http/files.ts";
 import { createForwardedShares, createProxyTrust } from "../http/forwarded.ts";
 import { createCallLimit } from "../http/gate.ts";
 import { healthPages } from "../http/health.ts";
-import { createRefusals } from "../http/refusals.ts";
+import { createRefusalPace } from "../http/refusals.ts";
 import { createBodyMemory } from "../http/request-body.ts";
 import { createRouter, type RouterDeps } from "../http/router.ts";
 import { createSafeHeaders } from "../http/safe-headers.ts";
@@ -318,7 +318,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       calls: createCallShares(),
       answers: createAnswerMemory(),
       loop,
-      refusals: createRefusals(() => metrics.slowedRefusals.inc()),
+      refusals: createRefusalPace(() => metrics.slowedRefusals.inc()),
       shutdown: stopping,
     };
     const rpcs = createRouter(router, services);

@@ -6,7 +6,7 @@ import type { ProviderSettings } from "../people/rules/provider.ts";
 import type { QuotaDefaults } from "../quotas/rules/limits.ts";
 import { InvalidSetting, quote, type Shape } from "./config-shapes.ts";
 import { isOidcSetting, readProviders } from "./oidc-settings.ts";
-import { type Role, roles, settings } from "./settings.ts";
+import { type NodeRole, roles, settings } from "./settings.ts";
 
 type Settings = typeof settings;
 type Value<K extends keyof Settings> =
@@ -86,7 +86,7 @@ function shapeConfig(values: Values, problems: string[]) {
   // If the operator gave this port to another listener, the operations port moves to a free one.
   const used = [http, values.POSTHORN_SMTP, values.POSTHORN_DNS].some(({ port }) => port === defaultOpsPort);
   const ops = values.POSTHORN_OPS ?? { host: "127.0.0.1", port: used ? 0 : defaultOpsPort };
-  if (!isLoopback(ops.host) && values.POSTHORN_METRICS_TOKEN === undefined) {
+  if (!isLoopbackHost(ops.host) && values.POSTHORN_METRICS_TOKEN === undefined) {
     problems.push(
       "POSTHORN_OPS: an address outside loopback needs POSTHORN_METRICS_TOKEN; generate one with: openssl rand -hex 24",
     );
@@ -95,12 +95,12 @@ function shapeConfig(values: Values, problems: string[]) {
     databaseUrl: values.DATABASE_URL,
     databasePool: values.POSTHORN_DATABASE_POOL,
     dataDir: resolve(values.POSTHORN_DATA_DIR),
-    roles: new Set(chosen as Role[]),
+    roles: new Set(chosen as NodeRole[]),
     http,
     smtp: values.POSTHORN_SMTP,
     dns: values.POSTHORN_DNS,
     ops: { ...ops, chosen: values.POSTHORN_OPS !== undefined },
-    onLoopback: isLoopback(http.host),
+    onLoopback: isLoopbackHost(http.host),
     publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ""),
     zone: values.POSTHORN_ZONE,
     hostname: values.POSTHORN_HOSTNAME ?? `mail.${values.POSTHORN_ZONE}`,
@@ -189,7 +189,7 @@ function quotasOf(values: Values): QuotaDefaults {
   };
 }
 
-export function isLoopback(host: string): boolean {
+export function isLoopbackHost(host: string): boolean {
   return host === "localhost" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback");
 }
 

@@ -10,7 +10,7 @@ import { openEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
 import { explain, pathsOverlap } from "../postgres/embedded/error.ts";
 import { makeDataDir } from "../postgres/embedded/location.ts";
 import { cutLogs, recordOrigin } from "../postgres/log-origin.ts";
-import { migrate, type Progress } from "../postgres/migrate.ts";
+import { type MigrationProgress, migrate } from "../postgres/migrate.ts";
 import { type Outage, outageOf } from "../postgres/outage.ts";
 import { examineServer, openDb, type ServerFacts, type Sql } from "../postgres/pool.ts";
 import { schemaState } from "../postgres/schema-state.ts";
@@ -36,7 +36,7 @@ export type StoreOptions = {
   log: Log;
   for: "program" | "command";
   /** Receives each step of a migration; without it, steps are logged. */
-  onMigration?: (progress: Progress) => void;
+  onMigration?: (progress: MigrationProgress) => void;
   /** Called once PostgreSQL answers, before the migration. */
   onOpen?: (sql: Sql) => void;
   /** For a backup: skip the migration, so that the data is copied as it is. An empty database is migrated anyway. */

@@ -6,7 +6,7 @@ import { type AddressInfo, isIP } from "node:net";
 import { createPortConnections } from "../http/connections.ts";
 import { hasToken, tokenRequired } from "../http/health.ts";
 import type { Log } from "../ops/log.ts";
-import { isLoopback } from "./config.ts";
+import { isLoopbackHost } from "./config.ts";
 import type { Details } from "./readiness.ts";
 
 export type OpsListenerDeps = {
@@ -23,7 +23,7 @@ export type OpsListenerDeps = {
 };
 
 const defaultLimits = {
-  /** A scraper and a few health checks need a handful. On a full port, an idle connection gives way to a client with fewer. */
+  /** A scraper and a few health checks need a handful. On a full port, an idle connection is closed for a client with fewer. */
   connections: 128,
   /** One address may hold this many times the number of free connections; further ones are closed at once. */
   shareFactor: 3,
@@ -38,7 +38,7 @@ const defaultLimits = {
 
 export function createOpsListener(deps: OpsListenerDeps) {
   const limits = { ...defaultLimits, ...deps.limits };
-  const local = isLoopback(deps.host);
+  const local = isLoopbackHost(deps.host);
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,

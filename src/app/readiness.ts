@@ -3,15 +3,15 @@ import { withCode } from "../postgres/lost-connection.ts";
 import { outageOf } from "../postgres/outage.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Ports } from "./files.ts";
-import type { Role } from "./settings.ts";
+import type { NodeRole } from "./settings.ts";
 
-export type Phase = "starting" | "migrating" | "running" | "stopping";
+export type NodePhase = "starting" | "migrating" | "running" | "stopping";
 
 /** The state of this node, kept up to date by assemble.ts. */
 export type NodeState = {
-  phase: Phase;
+  phase: NodePhase;
   version: string;
-  roles: readonly Role[];
+  roles: readonly NodeRole[];
   ports: Ports;
   sql: Sql | undefined;
   /** On a node that delivers: what its recipients in hand do. */
@@ -32,7 +32,7 @@ export type InHand = {
 export type Details = {
   ready: boolean;
   version: string;
-  roles: readonly Role[];
+  roles: readonly NodeRole[];
   ports: Ports;
   /** By the name of the check: `ok`, or what is wrong. */
   checks: Record<string, string>;

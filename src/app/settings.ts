@@ -22,7 +22,7 @@ import { oidcNames } from "./oidc-settings.ts";
 import { quotaSettings } from "./quota-settings.ts";
 
 export const roles = ["api", "delivery", "inbound", "dns", "webhooks", "housekeeping"] as const;
-export type Role = (typeof roles)[number];
+export type NodeRole = (typeof roles)[number];
 
 /** Each setting with its type, default and help. `posthorn start --help` prints this table. */
 export const settings = {

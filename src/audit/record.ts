@@ -27,7 +27,7 @@ export async function record(tx: Sql, actor: Actor, ...changes: AuditChange[]): 
 }
 
 /** Runs a change and its entry in one transaction. `describe` returns nothing if the change did not happen. Always leaves a receipt, as a
- * single statement that writes for a caller does: after a lost answer, the caller hears what happened. */
+ * single statement that writes for a caller does: after a lost answer, the caller learns whether the change is stored. */
 export async function audited<T>(
   sql: Sql,
   actor: Actor,

@@ -27,7 +27,7 @@ export type Journal = {
 export type JournalDeps = {
   folder: string;
   log: Log;
-  /** Identifies the boot of the machine. Undefined: the system does not tell, and nothing is journaled. */
+  /** Identifies the boot of the machine. Undefined: the system does not report it, and nothing is journaled. */
   bootId: string | undefined;
   /** A new file begins beyond this size. A file is deleted when everything in it is settled. */
   fileBytes?: number;

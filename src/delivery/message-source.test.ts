@@ -199,7 +199,7 @@ test("a kept message is freed after its time", async () => {
   await until("no reserved memory", () => state.reserved === 0 && sources.size() === 0);
 });
 
-test("every recipient hears that the content is lost, and nothing is kept", async () => {
+test("every recipient gets the error that the content is lost, and nothing is kept", async () => {
   const { sources, state, release } = setUp({ parts: undefined });
   release();
   const handles = [sources.open(requestFor(2)), sources.open(requestFor(2))];

@@ -1,7 +1,8 @@
 /** Watches the attempts in hand: an attempt that waits for its receiver frees its working slot, and a site that stops answering falls to
  * one probe. The delivery loop starts and ends the watch of each attempt. */
 import type { Log } from "../ops/log.ts";
-import { type AnsweredStep, Progress } from "../smtp/client/progress.ts";
+import type { AnsweredStep } from "../smtp/client/evidence.ts";
+import { Progress } from "../smtp/client/progress.ts";
 import type { Leased } from "./store/lease.ts";
 
 /** What the loop and an attempt share while it runs. */

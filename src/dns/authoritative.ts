@@ -3,7 +3,7 @@
 import { exchange } from "./exchange.ts";
 import { interpret } from "./interpret.ts";
 import { typeCodes } from "./message.ts";
-import { canonicalName, isWithin, type Lookup, type LookupType } from "./record.ts";
+import { canonicalName, isAtOrBelow, type Lookup, type LookupType } from "./record.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ServerAddress } from "./servers.ts";
 
@@ -63,7 +63,7 @@ export function createAuthoritative(options: AuthoritativeOptions): Authoritativ
       const parent = zone.slice(zone.indexOf(".") + 1);
       // The SOA of a negative answer names the enclosing zone, which saves the lookups in between.
       const soaZone = found.kind === "found" ? undefined : found.zone;
-      zone = soaZone !== undefined && isWithin(parent, soaZone) && soaZone !== "" ? canonicalName(soaZone) : parent;
+      zone = soaZone !== undefined && isAtOrBelow(parent, soaZone) && soaZone !== "" ? canonicalName(soaZone) : parent;
     }
     return undefined;
   }

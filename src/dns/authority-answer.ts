@@ -2,8 +2,8 @@
 import { maxChain } from "./interpret.ts";
 import {
   classIn,
+  type DnsMessage,
   largestMessage,
-  type Message,
   plainUdpBytes,
   type Question,
   rcodes,
@@ -11,20 +11,20 @@ import {
   typeCodeOf,
   typeCodes,
 } from "./message.ts";
-import { headerBytes, readHeader, readMessage } from "./message-read.ts";
+import { headerBytes, readDnsMessage, readHeader } from "./message-read.ts";
 import { writeMessage } from "./message-write.ts";
 import { MalformedMessage } from "./name-codec.ts";
 import { canonicalName, type RecordOf, type ResourceRecord } from "./record.ts";
 import type { Zone, ZoneFinder } from "./zone.ts";
 
-export type Reply = { bytes: Buffer; rcode: number };
+export type DnsReply = { bytes: Buffer; rcode: number };
 
 /** Undefined means that the packet gets no answer. Rejects only if a zone does; the caller then sends `failureReply`. */
 export async function answerPacket(
   packet: Buffer,
   transport: Transport,
   findZone: ZoneFinder,
-): Promise<Reply | undefined> {
+): Promise<DnsReply | undefined> {
   const query = readQuery(packet);
   if (query === undefined) return undefined;
   if ("refusal" in query) return finish(query, replyTo(query.message, query.refusal), transport);
@@ -32,29 +32,29 @@ export async function answerPacket(
 }
 
 /** SERVFAIL, for a question that this server failed to answer. */
-export function failureReply(packet: Buffer, transport: Transport): Reply | undefined {
+export function failureReply(packet: Buffer, transport: Transport): DnsReply | undefined {
   const query = readQuery(packet);
   return query && finish(query, replyTo(query.message, rcodes.SERVFAIL), transport);
 }
 
 /** An empty truncated answer: a real client retries over TCP, and a forged query amplifies nothing. */
-export function slipReply(packet: Buffer): Reply | undefined {
+export function slipReply(packet: Buffer): DnsReply | undefined {
   const query = readQuery(packet);
   if (query === undefined || "refusal" in query) return undefined;
   return finish(query, { ...replyTo(query.message, rcodes.NOERROR), truncated: true }, "udp");
 }
 
 type Transport = "udp" | "tcp";
-type Query = { message: Message; question: Question } | { message: Message; refusal: number };
+type Query = { message: DnsMessage; question: Question } | { message: DnsMessage; refusal: number };
 
 function readQuery(packet: Buffer): Query | undefined {
   // Answering a response could start an endless exchange between two servers.
   if (packet.length < headerBytes || (packet[2]! & 0x80) !== 0) return undefined;
   const header = readHeader(packet);
   if (header.opcode !== 0) return { message: header, refusal: rcodes.NOTIMP };
-  let message: Message;
+  let message: DnsMessage;
   try {
-    message = readMessage(packet);
+    message = readDnsMessage(packet);
   } catch (error) {
     if (!(error instanceof MalformedMessage)) throw error;
     return { message: header, refusal: rcodes.FORMERR };
@@ -68,7 +68,7 @@ function readQuery(packet: Buffer): Query | undefined {
   return refusal === undefined ? { message, question } : { message, refusal };
 }
 
-function refusalOf({ edns, answers, authorities }: Message, { typeCode, classCode }: Question): number | undefined {
+function refusalOf({ edns, answers, authorities }: DnsMessage, { typeCode, classCode }: Question): number | undefined {
   // RFC 6891 §6.1.3
   if (edns && edns.version > 0) return rcodes.BADVERS;
   if (classCode !== classIn) return rcodes.REFUSED;
@@ -79,7 +79,7 @@ function refusalOf({ edns, answers, authorities }: Message, { typeCode, classCod
   return undefined;
 }
 
-async function answerQuestion(question: Question, query: Message, findZone: ZoneFinder): Promise<Message> {
+async function answerQuestion(question: Question, query: DnsMessage, findZone: ZoneFinder): Promise<DnsMessage> {
   const first = await findZone(canonicalName(question.name));
   if (first === undefined) return replyTo(query, rcodes.REFUSED);
   const reply = { ...replyTo(query, rcodes.NOERROR), authoritative: true };
@@ -125,7 +125,7 @@ function negativeSoa(zone: Zone): ResourceRecord {
   return { ...zone.soa, ttl: Math.min(zone.soa.ttl, zone.soa.minimum) };
 }
 
-function replyTo(query: Message, rcode: number): Message {
+function replyTo(query: DnsMessage, rcode: number): DnsMessage {
   return {
     ...query,
     response: true,
@@ -140,7 +140,7 @@ function replyTo(query: Message, rcode: number): Message {
   };
 }
 
-function finish({ message }: Query, reply: Message, transport: Transport): Reply {
+function finish({ message }: Query, reply: DnsMessage, transport: Transport): DnsReply {
   // RFC 6891 §6.2.3: a size below 512 counts as 512.
   const clientLimit = Math.max(plainUdpBytes, message.edns?.udpBytes ?? 0);
   const limit = transport === "tcp" ? largestMessage : Math.min(safeUdpBytes, clientLimit);

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { encode } from "dns-packet";
 import { serviceZone } from "../domains/service-zone.ts";
 import { type Authority, createAuthority } from "./authority.ts";
-import { readMessage } from "./message-read.ts";
+import { readDnsMessage } from "./message-read.ts";
 import { createResolver } from "./resolver.ts";
 import type { ServerAddress } from "./servers.ts";
 import { zoneList } from "./zone.ts";
@@ -38,7 +38,7 @@ test("a good query is answered after each of 10,000 malformed and hostile packet
   let answered = () => {};
   socket.on("message", (reply) => {
     if (reply.readUInt16BE(0) !== expected) return;
-    const [record] = readMessage(reply).answers;
+    const [record] = readDnsMessage(reply).answers;
     assert.ok(record?.type === "A" && record.address === "203.0.113.5");
     answered();
   });

@@ -8,7 +8,7 @@ import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, isIP, type Server, type Socket as TcpSocket } from "node:net";
 import { createConnectionShares } from "../shares/connections.ts";
-import { answerPacket, failureReply, type Reply, slipReply } from "./authority-answer.ts";
+import { answerPacket, type DnsReply, failureReply, slipReply } from "./authority-answer.ts";
 import { serveConnection } from "./authority-tcp.ts";
 import { type AnswerLimitOptions, createAnswerLimit, isLoopback } from "./rate-limit.ts";
 import type { ServerAddress } from "./servers.ts";
@@ -91,7 +91,7 @@ export function createAuthority(options: AuthorityOptions): Authority {
     if (server) await new Promise<void>((resolve) => server.close(() => resolve()));
   }
 
-  /** An address may have an eighth of the connections. On a full port, an idle connection of the largest holder gives way. */
+  /** An address may have an eighth of the connections. On a full port, an idle connection of the largest holder is closed. */
   function onConnection(socket: TcpSocket): void {
     const address = socket.remoteAddress;
     if (address === undefined) return void socket.destroy();
@@ -134,7 +134,7 @@ export function createAuthority(options: AuthorityOptions): Authority {
     return reply?.bytes;
   }
 
-  async function answerOrFail(packet: Buffer, transport: "udp" | "tcp"): Promise<Reply | undefined> {
+  async function answerOrFail(packet: Buffer, transport: "udp" | "tcp"): Promise<DnsReply | undefined> {
     try {
       return await answerPacket(packet, transport, findZone);
     } catch (error) {

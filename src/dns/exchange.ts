@@ -1,15 +1,15 @@
 /** Sends one query to one server: over UDP first, over TCP if the answer is truncated or does not repeat the name's case, and without
  * EDNS if the server does not support it. Called by resolver.ts and authoritative.ts. */
 import { randomInt } from "node:crypto";
-import { type Message, type Question, queryMessage, rcodes } from "./message.ts";
-import { headerBytes, readMessage } from "./message-read.ts";
+import { type DnsMessage, type Question, queryMessage, rcodes } from "./message.ts";
+import { headerBytes, readDnsMessage } from "./message-read.ts";
 import { writeMessage } from "./message-write.ts";
 import { MalformedMessage } from "./name-codec.ts";
 import type { ServerAddress } from "./servers.ts";
 import { exchangeTcp } from "./transport-tcp.ts";
-import { exchangeUdp, type TransportResult } from "./transport-udp.ts";
+import { exchangeUdp, type QueryResult } from "./transport-udp.ts";
 
-export type ExchangeResult = TransportResult<Message> | { kind: "malformed" };
+export type ExchangeResult = QueryResult<DnsMessage> | { kind: "malformed" };
 
 export type ExchangeInput = {
   server: ServerAddress;
@@ -31,7 +31,7 @@ export async function exchange(input: ExchangeInput): Promise<ExchangeResult> {
 }
 
 /** What a datagram or a TCP message is. `other case`: it answers the question, but not in the case that was sent. */
-type Judged = Message | "malformed" | "other case";
+type Judged = DnsMessage | "malformed" | "other case";
 
 async function attempt(input: ExchangeInput, edns: boolean): Promise<ExchangeResult> {
   // Over UDP the name is sent in random case, which a forger must guess in addition to the id and the port.
@@ -46,7 +46,7 @@ async function attempt(input: ExchangeInput, edns: boolean): Promise<ExchangeRes
 async function ask(
   input: ExchangeInput,
   query: { edns: boolean; name: string; send: typeof exchangeUdp; exactCase: boolean },
-): Promise<TransportResult<Judged>> {
+): Promise<QueryResult<Judged>> {
   const { server, typeCode, recursion, timeoutMs, signal } = input;
   const id = randomInt(0x10000);
   const message = queryMessage({ id, name: query.name, typeCode, recursion, edns: query.edns });
@@ -54,7 +54,7 @@ async function ask(
   return await query.send({ server, query: writeMessage(message), accept, timeoutMs, signal });
 }
 
-function withoutJudgment(result: TransportResult<Judged>): ExchangeResult {
+function withoutJudgment(result: QueryResult<Judged>): ExchangeResult {
   if (result.kind !== "reply") return result;
   return typeof result.reply === "object" ? { kind: "reply", reply: result.reply } : { kind: "malformed" };
 }
@@ -63,9 +63,9 @@ function withoutJudgment(result: TransportResult<Judged>): ExchangeResult {
 function acceptFor(question: Question, id: number, exactCase: boolean): (reply: Buffer) => Judged | undefined {
   return (reply) => {
     if (reply.length < headerBytes || reply.readUInt16BE(0) !== id || (reply[2]! & 0x80) === 0) return undefined;
-    let message: Message;
+    let message: DnsMessage;
     try {
-      message = readMessage(reply);
+      message = readDnsMessage(reply);
     } catch (error) {
       if (!(error instanceof MalformedMessage)) throw error;
       return "malformed";

@@ -1,7 +1,7 @@
 /** Interprets a server's message as the answer to one question. Called by resolver.ts and authoritative.ts. */
-import { type Message, rcodes } from "./message.ts";
+import { type DnsMessage, rcodes } from "./message.ts";
 import {
-  isWithin,
+  isAtOrBelow,
   type LookupType,
   type RecordOf,
   type ResourceRecord,
@@ -21,7 +21,7 @@ export type Interpretation<T extends LookupType> =
   | { kind: "referral"; zone: string; servers: string[] }
   | { kind: "servfail"; reason: ServfailReason };
 
-export function interpret<T extends LookupType>(message: Message, name: string, type: T): Interpretation<T> {
+export function interpret<T extends LookupType>(message: DnsMessage, name: string, type: T): Interpretation<T> {
   const { rcode } = message;
   if (rcode === rcodes.REFUSED) return { kind: "servfail", reason: "refused" };
   if (rcode !== rcodes.NOERROR && rcode !== rcodes.NXDOMAIN) return { kind: "servfail", reason: "servfail" };
@@ -50,12 +50,12 @@ export function interpret<T extends LookupType>(message: Message, name: string, 
 }
 
 function negative(
-  message: Message,
+  message: DnsMessage,
   { owner, chain, ttlSeconds }: { owner: string; chain: string[]; ttlSeconds: number },
 ): Exclude<Interpretation<LookupType>, { kind: "found" }> {
   const kind = message.rcode === rcodes.NXDOMAIN ? "nxdomain" : "nodata";
   const soa = message.authorities.find(
-    (record): record is RecordOf<"SOA"> => record.type === "SOA" && isWithin(owner, record.name),
+    (record): record is RecordOf<"SOA"> => record.type === "SOA" && isAtOrBelow(owner, record.name),
   );
   if (soa) {
     // RFC 2308 §5: the TTL of a negative answer is the smaller of the SOA's TTL and its minimum.
@@ -63,7 +63,7 @@ function negative(
   }
   if (kind === "nodata" && chain.length > 0) return { kind: "alias", chain, ttlSeconds };
   const delegation = message.authorities.filter(
-    (record): record is RecordOf<"NS"> => record.type === "NS" && isWithin(owner, record.name),
+    (record): record is RecordOf<"NS"> => record.type === "NS" && isAtOrBelow(owner, record.name),
   );
   const [first] = delegation;
   // RFC 2308 §2.2: NS records without an SOA, in an answer that is not authoritative, are a referral rather than NODATA.

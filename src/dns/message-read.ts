@@ -1,6 +1,6 @@
 /** Parses a DNS message. Every length is checked against the message and against its record. */
 import ipaddr from "ipaddr.js";
-import { type Edns, type Message, type Question, typeCodes } from "./message.ts";
+import { type DnsMessage, type Edns, type Question, typeCodes } from "./message.ts";
 import { MalformedMessage, readName } from "./name-codec.ts";
 import type { ResourceRecord } from "./record.ts";
 
@@ -9,7 +9,7 @@ export const headerBytes = 12;
 const maxEntries = 1000;
 
 /** Throws MalformedMessage, and no other error, on bytes that are not exactly one message. */
-export function readMessage(bytes: Buffer): Message {
+export function readDnsMessage(bytes: Buffer): DnsMessage {
   const message = readHeader(bytes);
   const entries = [4, 6, 8, 10].reduce((sum, offset) => sum + bytes.readUInt16BE(offset), 0);
   if (entries > maxEntries) throw new MalformedMessage(`the message has ${entries} questions and records`);
@@ -31,7 +31,7 @@ export function readMessage(bytes: Buffer): Message {
 }
 
 /** Parses only the header, so that the server can answer a message whose rest is malformed. */
-export function readHeader(bytes: Buffer): Message {
+export function readHeader(bytes: Buffer): DnsMessage {
   if (bytes.length < headerBytes) throw new MalformedMessage("the message is shorter than its header");
   const flags = bytes.readUInt16BE(2);
   return {
@@ -60,7 +60,7 @@ function readQuestion(bytes: Buffer, offset: number): { question: Question; end:
   };
 }
 
-function readRecord(bytes: Buffer, offset: number, message: Message, section: ResourceRecord[]): number {
+function readRecord(bytes: Buffer, offset: number, message: DnsMessage, section: ResourceRecord[]): number {
   const { name, end } = readName(bytes, offset);
   need(bytes, end, 10);
   const typeCode = bytes.readUInt16BE(end);

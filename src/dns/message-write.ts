@@ -1,11 +1,11 @@
 /** Encodes DNS messages. With compressed names, a 2048-bit DKIM key fits the 512 bytes of a client without EDNS. */
 import ipaddr from "ipaddr.js";
-import { classIn, type Edns, largestMessage, type Message, typeCodeOf, typeCodes } from "./message.ts";
+import { classIn, type DnsMessage, type Edns, largestMessage, typeCodeOf, typeCodes } from "./message.ts";
 import { labelsOf, MalformedMessage } from "./name-codec.ts";
 import { canonicalName, type ResourceRecord } from "./record.ts";
 
 /** Returns the message as bytes. A message over `maxBytes` is reduced to its question, with the TC flag set (RFC 2181 §9). */
-export function writeMessage(message: Message, maxBytes = largestMessage): Buffer {
+export function writeMessage(message: DnsMessage, maxBytes = largestMessage): Buffer {
   try {
     const bytes = write(message);
     if (bytes.length <= maxBytes) return bytes;
@@ -19,7 +19,7 @@ class TooLarge extends Error {}
 
 type Writer = { bytes: Buffer; at: number; names: Map<string, number> };
 
-function write(message: Message): Buffer {
+function write(message: DnsMessage): Buffer {
   // 4 KiB are enough for nearly all messages. A larger one is encoded again into a buffer of the maximum size.
   try {
     return fill(message, Buffer.allocUnsafe(4096));
@@ -29,7 +29,7 @@ function write(message: Message): Buffer {
   }
 }
 
-function fill(message: Message, bytes: Buffer): Buffer {
+function fill(message: DnsMessage, bytes: Buffer): Buffer {
   const writer: Writer = { bytes, at: 0, names: new Map() };
   u16(writer, message.id);
   u16(writer, flagsOf(message));
@@ -49,7 +49,7 @@ function fill(message: Message, bytes: Buffer): Buffer {
   return bytes.subarray(0, writer.at);
 }
 
-function flagsOf(message: Message): number {
+function flagsOf(message: DnsMessage): number {
   return (
     (message.response ? 0x8000 : 0) |
     (message.opcode << 11) |

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Answer, decode, encode } from "dns-packet";
 import fc from "fast-check";
-import { type Message, queryMessage, typeCodes } from "./message.ts";
-import { readMessage } from "./message-read.ts";
+import { type DnsMessage, queryMessage, typeCodes } from "./message.ts";
+import { readDnsMessage } from "./message-read.ts";
 import { writeMessage } from "./message-write.ts";
 import { labelsOf, MalformedMessage, readName } from "./name-codec.ts";
 import type { ResourceRecord } from "./record.ts";
@@ -39,7 +39,7 @@ const record: fc.Arbitrary<ResourceRecord> = fc.oneof(
     minimum: u32,
   }),
 );
-const message: fc.Arbitrary<Message> = fc.record({
+const message: fc.Arbitrary<DnsMessage> = fc.record({
   id: u16,
   response: fc.boolean(),
   opcode: fc.integer({ min: 0, max: 15 }),
@@ -58,7 +58,7 @@ const message: fc.Arbitrary<Message> = fc.record({
 test("an encoded message parses back to the same value", () => {
   fc.assert(
     fc.property(message, (one) => {
-      const read = readMessage(writeMessage(one));
+      const read = readDnsMessage(writeMessage(one));
       // Compression may point to an earlier name that differs in case.
       assert.deepEqual(lower(read), lower(one));
     }),
@@ -74,7 +74,7 @@ test("an independent library parses our messages, and we parse its messages", ()
       const theirs = decode(written);
       assert.equal(theirs.answers?.length, answers.length);
       const again = encode({ ...theirs, additionals: [], answers: theirs.answers as Answer[] });
-      assert.deepEqual(lower(readMessage(again).answers), lower(answers));
+      assert.deepEqual(lower(readDnsMessage(again).answers), lower(answers));
     }),
     { seed: 5, numRuns: 300 },
   );
@@ -86,7 +86,7 @@ test("a 2048-bit DKIM key fits the 512 bytes of a client without EDNS", () => {
   const query = queryMessage({ id: 1, name: owner, typeCode: typeCodes.TXT, recursion: false, edns: false });
   const strings = [text.slice(0, 255), text.slice(255)];
   const reply = { ...query, response: true, answers: [{ name: owner, ttl: 60, type: "TXT" as const, strings }] };
-  assert.ok(!readMessage(writeMessage(reply, 512)).truncated);
+  assert.ok(!readDnsMessage(writeMessage(reply, 512)).truncated);
 });
 
 test("a message over the limit is truncated to its question", () => {
@@ -98,7 +98,7 @@ test("a message over the limit is truncated to its question", () => {
     strings: ["x".repeat(255)],
   }));
   for (const limit of [512, 1232, undefined]) {
-    const cut = readMessage(writeMessage({ ...query, response: true, answers }, limit));
+    const cut = readDnsMessage(writeMessage({ ...query, response: true, answers }, limit));
     assert.deepEqual([cut.truncated, cut.answers.length, cut.questions.length, cut.edns?.version], [true, 0, 1, 0]);
   }
 });
@@ -111,7 +111,7 @@ test("arbitrary bytes either parse or throw MalformedMessage", () => {
   );
   const check = (input: Buffer): void => {
     try {
-      readMessage(input);
+      readDnsMessage(input);
     } catch (error) {
       assert.ok(error instanceof MalformedMessage, String(error));
     }
@@ -138,8 +138,8 @@ test("a message with 1,000 questions and records is parsed; one more is rejected
     header.writeUInt16BE(count, 4);
     return Buffer.concat([header, ...Array.from({ length: count }, () => one)]);
   };
-  assert.equal(readMessage(questions(1000)).questions.length, 1000);
-  assert.throws(() => readMessage(questions(1001)), /1001 questions and records/);
+  assert.equal(readDnsMessage(questions(1000)).questions.length, 1000);
+  assert.throws(() => readDnsMessage(questions(1001)), /1001 questions and records/);
 });
 
 test("names keep unusual bytes and dots inside labels, and invalid names are not encoded", () => {

@@ -41,7 +41,7 @@ export type Question = { name: string; typeCode: number; classCode: number };
 
 export type Edns = { udpBytes: number; version: number; dnssecOk: boolean };
 
-export type Message = {
+export type DnsMessage = {
   id: number;
   response: boolean;
   opcode: number;
@@ -70,7 +70,7 @@ export function queryMessage(input: {
   typeCode: number;
   recursion: boolean;
   edns: boolean;
-}): Message {
+}): DnsMessage {
   return {
     id: input.id,
     response: false,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canonicalName, isWithin, joinText, sameName, showText } from "./record.ts";
+import { canonicalName, isAtOrBelow, joinText, sameName, showText } from "./record.ts";
 
 test("the strings of a TXT record are joined, and the displayed text is readable and bounded", () => {
   assert.equal(joinText({ strings: ["v=DKIM1; p=AB", "CD"] }), "v=DKIM1; p=ABCD");
@@ -17,8 +17,8 @@ test("names are compared without regard to ASCII case and a trailing dot", () =>
 });
 
 test("a name is within itself, its ancestors and the root, but not within a name that is only a string suffix", () => {
-  assert.ok(isWithin("a.example.com", "EXAMPLE.com."));
-  assert.ok(isWithin("example.com", "example.com"));
-  assert.ok(isWithin("anything.test", ""));
-  assert.ok(!isWithin("badexample.com", "example.com"));
+  assert.ok(isAtOrBelow("a.example.com", "EXAMPLE.com."));
+  assert.ok(isAtOrBelow("example.com", "example.com"));
+  assert.ok(isAtOrBelow("anything.test", ""));
+  assert.ok(!isAtOrBelow("badexample.com", "example.com"));
 });

@@ -72,7 +72,7 @@ export function canonicalName(name: string): string {
 }
 
 /** True if `name` is `ancestor` or below it. */
-export function isWithin(name: string, ancestor: string): boolean {
+export function isAtOrBelow(name: string, ancestor: string): boolean {
   const child = canonicalName(name);
   const parent = canonicalName(ancestor);
   return parent === "" || child === parent || child.endsWith(`.${parent}`);

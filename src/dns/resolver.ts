@@ -11,7 +11,7 @@ import { type ExchangeResult, exchange } from "./exchange.ts";
 import { type Interpretation, interpret, maxChain } from "./interpret.ts";
 import { typeCodes } from "./message.ts";
 import { labelsOf, MalformedMessage } from "./name-codec.ts";
-import { canonicalName, isWithin, type Lookup, type LookupType, type ServfailReason, sameName } from "./record.ts";
+import { canonicalName, isAtOrBelow, type Lookup, type LookupType, type ServfailReason, sameName } from "./record.ts";
 import { type Route, type ServerAddress, systemServers } from "./servers.ts";
 
 export type ResolverOptions = {
@@ -179,8 +179,9 @@ function keyOf(server: ServerAddress): string {
 }
 
 function longestRoute(routes: readonly Route[], name: string): readonly ServerAddress[] | undefined {
-  return routes.filter((route) => isWithin(name, route.suffix)).toSorted((a, b) => b.suffix.length - a.suffix.length)[0]
-    ?.servers;
+  return routes
+    .filter((route) => isAtOrBelow(name, route.suffix))
+    .toSorted((a, b) => b.suffix.length - a.suffix.length)[0]?.servers;
 }
 
 function isEncodable(name: string): boolean {

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { setDeadline } from "../ops/deadline.ts";
 import { largestMessage } from "./message.ts";
 import type { ServerAddress } from "./servers.ts";
-import type { TransportResult } from "./transport-udp.ts";
+import type { QueryResult } from "./transport-udp.ts";
 
 export function exchangeTcp<T>(input: {
   server: ServerAddress;
@@ -11,13 +11,13 @@ export function exchangeTcp<T>(input: {
   accept: (reply: Buffer) => T | undefined;
   timeoutMs: number;
   signal: AbortSignal;
-}): Promise<TransportResult<T>> {
+}): Promise<QueryResult<T>> {
   const { server, query, accept, timeoutMs, signal } = input;
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: "timeout" });
     const socket = connect({ host: server.host, port: server.port, noDelay: true });
     const reader = createFrameReader(largestMessage);
-    const finish = (result: TransportResult<T>): void => {
+    const finish = (result: QueryResult<T>): void => {
       deadline.clear();
       signal.removeEventListener("abort", onAbort);
       socket.destroy();

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { setDeadline } from "../ops/deadline.ts";
 import type { ServerAddress } from "./servers.ts";
 
-export type TransportResult<T> = { kind: "reply"; reply: T } | { kind: "timeout" } | { kind: "unreachable" };
+export type QueryResult<T> = { kind: "reply"; reply: T } | { kind: "timeout" } | { kind: "unreachable" };
 
 /** `accept` returns undefined for a datagram that is not the answer. It is ignored, so that a forged one does not end the wait. */
 export function exchangeUdp<T>(input: {
@@ -13,13 +13,13 @@ export function exchangeUdp<T>(input: {
   accept: (reply: Buffer) => T | undefined;
   timeoutMs: number;
   signal: AbortSignal;
-}): Promise<TransportResult<T>> {
+}): Promise<QueryResult<T>> {
   const { server, query, accept, timeoutMs, signal } = input;
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: "timeout" });
     // RFC 5452 §9.2: the kernel binds an unpredictable port for each query.
     const socket = createSocket({ type: isIP(server.host) === 6 ? "udp6" : "udp4" });
-    const finish = (result: TransportResult<T>): void => {
+    const finish = (result: QueryResult<T>): void => {
       deadline.clear();
       signal.removeEventListener("abort", onAbort);
       socket.removeAllListeners("message");
@@ -27,7 +27,7 @@ export function exchangeUdp<T>(input: {
       resolve(result);
     };
     let done = false;
-    const once = (result: TransportResult<T>): void => {
+    const once = (result: QueryResult<T>): void => {
       if (done) return;
       done = true;
       finish(result);

@@ -1,5 +1,5 @@
 /** Zones that the DNS server answers for, built from lists of records. domains/service-zone.ts builds the service's own zone. */
-import { canonicalName, isWithin, type RecordOf, type ResourceRecord } from "./record.ts";
+import { canonicalName, isAtOrBelow, type RecordOf, type ResourceRecord } from "./record.ts";
 
 export type Zone = {
   origin: string;
@@ -44,7 +44,7 @@ export function recordsZone(input: {
   const byName = new Map<string, ResourceRecord[]>();
   for (const record of records) {
     const name = canonicalName(record.name);
-    if (!isWithin(name, origin)) throw new Error(`${record.name} is not in the zone ${origin}`);
+    if (!isAtOrBelow(name, origin)) throw new Error(`${record.name} is not in the zone ${origin}`);
     byName.set(name, [...(byName.get(name) ?? []), record]);
     // RFC 8020: the names between a record and the zone's origin exist too.
     for (let above = name; above !== origin; above = above.slice(above.indexOf(".") + 1)) {
@@ -57,7 +57,7 @@ export function recordsZone(input: {
 /** A finder over a fixed list of zones. */
 export function zoneList(zones: readonly Zone[]): ZoneFinder {
   const longestFirst = zones.toSorted((a, b) => b.origin.length - a.origin.length);
-  return (name) => longestFirst.find((zone) => isWithin(name, zone.origin));
+  return (name) => longestFirst.find((zone) => isAtOrBelow(name, zone.origin));
 }
 
 /** RFC 1035 §3.3: a string holds at most 255 bytes, so a longer text is split into several. */

@@ -11,7 +11,7 @@ import { createBudget, runOrRefuse } from "../shares/budget.ts";
 import type { DomainCheck } from "./check.ts";
 import { checkTimes, isStale } from "./rules/check-plan.ts";
 import { expectedRecords } from "./rules/records.ts";
-import { type CheckKind, type CheckResult, resultOf } from "./rules/result.ts";
+import { type CheckKind, type DomainCheckResult, resultOf } from "./rules/result.ts";
 import { claimDue, claimStale, claimVerify, recheckRivals, recordCheck, releaseCheck } from "./store/checks.ts";
 import { forgetDeletedDomains, readPublicKeys } from "./store/dkim-keys.ts";
 import { type DomainRow, getDomain } from "./store/domains.ts";
@@ -198,7 +198,7 @@ export function createChecker(deps: CheckerDeps): Checker {
    * Makes other registrations of the same name due for a check. When this one gains a DKIM record, another has usually
    * lost it. But each may also have one of the two DKIM records, so the other registration needs a check of its own.
    */
-  async function scheduleRivals(before: DomainRow, { signingSlots }: CheckResult): Promise<void> {
+  async function scheduleRivals(before: DomainRow, { signingSlots }: DomainCheckResult): Promise<void> {
     const changed = signingSlots.join() !== before.signingSlots.join();
     if (signingSlots.length === 0 && !changed) return;
     const seenAfter = new Date(before.readAt.getTime() - (changed ? 0 : checkTimes.staleAfterMs));

@@ -2,7 +2,7 @@
  * Capture mode: our own DNS serves the records of domains with reserved names, as a DNS provider would. DomainService,
  * the CLI and example.ts publish records; app/assemble/domains.ts gives `localZones` to the DNS server.
  */
-import { canonicalName, isWithin, type ResourceRecord } from "../dns/record.ts";
+import { canonicalName, isAtOrBelow, type ResourceRecord } from "../dns/record.ts";
 import { recordsZone, textRecord, type Zone, type ZoneFinder, zoneList } from "../dns/zone.ts";
 import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -23,12 +23,12 @@ export const reservedOrigins = [
 ] as const;
 
 export function isReserved(name: string): boolean {
-  return reservedOrigins.some((origin) => isWithin(name, origin));
+  return reservedOrigins.some((origin) => isAtOrBelow(name, origin));
 }
 
 /** Only reserved names: serving any other domain would forge its owner's DNS. */
 export function isPublishable(domain: string, zone: string): boolean {
-  return isReserved(domain) && !isWithin(domain, zone);
+  return isReserved(domain) && !isAtOrBelow(domain, zone);
 }
 
 /** With `takeOver`, the records replace those of another workspace. Only the operator may do that, not API callers. */
@@ -74,7 +74,7 @@ export function localZones(deps: {
   const { service, published, serial, nameServers } = deps;
   const empty = zoneList(reservedOrigins.map((origin) => recordsZone({ origin, records: [], serial, nameServers })));
   return async (name) => {
-    if (isWithin(name, service.origin)) return service;
+    if (isAtOrBelow(name, service.origin)) return service;
     if (!isReserved(name)) return undefined;
     const zone = await published(withParents(name));
     return zone ? recordsZone({ ...zone, serial, nameServers }) : empty(name);

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { type Actor, record } from "../audit/record.ts";
 import { labelProblem, readDomainName } from "../dns/name.ts";
-import { isWithin } from "../dns/record.ts";
+import { isAtOrBelow } from "../dns/record.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -96,7 +96,7 @@ function readNames(request: RegisterRequest, zone: string): { domain: string; ma
   const read = readDomainName(request.domain);
   const domain = read.ok ? read.name.ascii : "";
   if (!read.ok) problems.push({ field: "domain", description: read.reason });
-  else if (isWithin(domain, zone))
+  else if (isAtOrBelow(domain, zone))
     problems.push({
       field: "domain",
       description: `${domain} belongs to this service; register a domain that you own`,

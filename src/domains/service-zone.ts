@@ -3,7 +3,7 @@
  * dns/authority.ts serves it, and zone-file.ts writes it to a file.
  */
 import ipaddr from "ipaddr.js";
-import { canonicalName, isWithin, type RecordOf, type ResourceRecord } from "../dns/record.ts";
+import { canonicalName, isAtOrBelow, type RecordOf, type ResourceRecord } from "../dns/record.ts";
 import { recordsZone, textRecord, ttl, type Zone } from "../dns/zone.ts";
 import { dkimKeyText } from "../mail/dkim-record.ts";
 import { createLoader } from "../postgres/loader.ts";
@@ -51,8 +51,8 @@ export function serviceRecords(input: ServiceZone): ResourceRecord[] {
   const zone = canonicalName(input.zone);
   const inbound = `inbound.${zone}`;
   const hosts = new Set([inbound, `feedback.${zone}`, `bounce.${zone}`]);
-  if (isWithin(input.hostname, zone)) hosts.add(canonicalName(input.hostname));
-  for (const server of nameServersOf(input)) if (isWithin(server, zone)) hosts.add(canonicalName(server));
+  if (isAtOrBelow(input.hostname, zone)) hosts.add(canonicalName(input.hostname));
+  for (const server of nameServersOf(input)) if (isAtOrBelow(server, zone)) hosts.add(canonicalName(server));
 
   const records: ResourceRecord[] = [];
   for (const name of hosts) {
@@ -67,7 +67,7 @@ export function serviceRecords(input: ServiceZone): ResourceRecord[] {
   for (const name of new Set([
     zone,
     `bounce.${zone}`,
-    ...(isWithin(input.hostname, zone) ? [canonicalName(input.hostname)] : []),
+    ...(isAtOrBelow(input.hostname, zone) ? [canonicalName(input.hostname)] : []),
   ])) {
     records.push(textRecord(name, `v=spf1 include:${spfInclude(zone)} -all`));
   }

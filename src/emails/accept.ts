@@ -14,7 +14,7 @@ import { noDefaults, type QuotaDefaults, type QuotaKind } from "../quotas/rules/
 import { type AcceptBatch, createAcceptBatch, type PrepareOptions } from "./accept-batch.ts";
 import { wakeLanes } from "./lane.ts";
 import { type CheckedEmail, check, domainRefused, keyProblem } from "./rules/check.ts";
-import { checkIdempotencyKey, hashOf, idempotencyKeptForMs, idempotencyKeyReused } from "./rules/idempotency.ts";
+import { checkIdempotencyKey, idempotencyKeptForMs, idempotencyKeyReused, requestHash } from "./rules/idempotency.ts";
 import type { AcceptOptions, SendLimits, SendRequest, Submitter } from "./rules/request.ts";
 import { createEmailStore, findAccepted, type NewEmail } from "./store/emails.ts";
 import { findThread } from "./store/reads.ts";
@@ -116,7 +116,7 @@ export function createAccept(deps: AcceptDeps): Accept {
   ): Promise<AcceptedEmail | undefined> {
     const first = key === undefined ? undefined : await findAccepted(deps.sql, submitter.workspaceId, key);
     if (!first) return undefined;
-    if (first.requestHash !== hashOf(request)) throw idempotencyKeyReused();
+    if (first.requestHash !== requestHash(request)) throw idempotencyKeyReused();
     return { id: first.emailId, messageId: first.messageId, repeated: true };
   }
 }
@@ -192,6 +192,6 @@ function toRow({ deps, request, submitter, email, thread, idempotencyKey }: RowI
     idempotency:
       idempotencyKey === undefined
         ? undefined
-        : { key: idempotencyKey, requestHash: hashOf(request), keptForMs: idempotencyKeptForMs },
+        : { key: idempotencyKey, requestHash: requestHash(request), keptForMs: idempotencyKeptForMs },
   };
 }

@@ -212,7 +212,7 @@ async function sendBatch(
   return { data, accepted: length - refused, refused };
 }
 
-export type Progress = { status: EmailState; statusMessage: string };
+export type FirstAttempt = { status: EmailState; statusMessage: string };
 
 /**
  * Waits until every recipient was attempted once, for synchronous callers of SendEmail. It never rejects, because the
@@ -222,7 +222,7 @@ export type WaitForFirstAttempt = (
   email: { workspaceId: string; id: string },
   limitMs: number,
   signal: AbortSignal,
-) => Promise<Progress | undefined>;
+) => Promise<FirstAttempt | undefined>;
 
 export function createWaitForFirstAttempt(deps: { sql: Sql; wake: Wake }): WaitForFirstAttempt {
   const load = createLoader(async (emails: { workspaceId: string; id: string }[]) => {
@@ -232,7 +232,7 @@ export function createWaitForFirstAttempt(deps: { sql: Sql; wake: Wake }): WaitF
 
   return async (email, limitMs, signal) => {
     const end = performance.now() + limitMs;
-    let last: Progress | undefined;
+    let last: FirstAttempt | undefined;
     for (;;) {
       const changed = nextChange(deps.wake, Math.min(pollMs, end - performance.now()), signal);
       const now = await load(email).catch(() => undefined);

@@ -25,10 +25,10 @@ export type CatchUp = {
   /** Resolves when the stream may write, to a function that must be called when its client has taken the bytes. */
   turn(workspaceId: string, kind: "live" | "catching up"): Promise<() => void>;
   /** The part of a page that the stream may keep in memory until its client has taken it. */
-  hold(workspaceId: string, page: EncodedPage, from: number): Piece;
+  hold(workspaceId: string, page: EncodedPage, from: number): PagePiece;
 };
 
-export type Piece = {
+export type PagePiece = {
   bytes: Uint8Array;
   /** The index after the last message. */
   end: number;

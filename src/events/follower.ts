@@ -1,7 +1,7 @@
 /** Follows the event logs that have open streams on this node, with one query for all of them. Keeps the newest events of each log in
  * memory, so that live streams need no queries. Called by service.ts for StreamEvents. */
 import { setTimeout as delay } from "node:timers/promises";
-import { type Holder, revokedAmong } from "../keys/store.ts";
+import { revokedAmong, type StreamHolder } from "../keys/store.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { makeCutLetters } from "../postgres/log-origin.ts";
@@ -50,7 +50,7 @@ export type StreamEnd = "revoked" | "changed";
 
 export type Follower = {
   /** The stream ends when the key or session `holder` ends; undefined for streams without one. */
-  subscribe(workspaceId: string, holder: Omit<Holder, "workspaceId"> | undefined): Promise<Subscription>;
+  subscribe(workspaceId: string, holder: Omit<StreamHolder, "workspaceId"> | undefined): Promise<Subscription>;
   /** The number of open streams on this node. */
   size(): number;
   start(): void;
@@ -79,7 +79,7 @@ type Followed = {
   grewAt: number;
 };
 type Stream = {
-  holder: Omit<Holder, "workspaceId"> | undefined;
+  holder: Omit<StreamHolder, "workspaceId"> | undefined;
   ended: StreamEnd | undefined;
   notify(): void;
 };
@@ -260,7 +260,7 @@ export function createFollower(deps: FollowerDeps): Follower {
 }
 
 /** Streams that a key opened before and after a change of its limits are checked separately. */
-function nameOf({ id, limitsVersion = 0 }: Omit<Holder, "workspaceId">): string {
+function nameOf({ id, limitsVersion = 0 }: Omit<StreamHolder, "workspaceId">): string {
   return `${id} ${limitsVersion}`;
 }
 

@@ -66,7 +66,7 @@ export const maxRefusals = 64;
 const retryAfterSeconds = 5;
 
 /** What a client with too many connections or requests gets, in the form of every error of the API. */
-export function tooMany(what: "connections" | "requests"): { retryAfterSeconds: string; body: string } {
+export function tooManyOpen(what: "connections" | "requests"): { retryAfterSeconds: string; body: string } {
   const error = new ConnectError(
     `Your address has too many ${what} open, and the others are kept for other clients. Reuse connections, and retry in ${retryAfterSeconds} seconds.`,
     Code.ResourceExhausted,
@@ -77,7 +77,7 @@ export function tooMany(what: "connections" | "requests"): { retryAfterSeconds: 
 
 /** A whole HTTP/1.1 response to a connection over the share. */
 export function tooManyConnections(): string {
-  const { retryAfterSeconds, body } = tooMany("connections");
+  const { retryAfterSeconds, body } = tooManyOpen("connections");
   const fields = `Retry-After: ${retryAfterSeconds}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}`;
   return `HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\n${fields}\r\n\r\n${body}`;
 }

@@ -33,7 +33,7 @@ import { dropOverlongTimeout, timeoutOf } from "./timeout.ts";
 import { isUnaryJson, type UnaryCall } from "./unary-json.ts";
 import { withRequestJson } from "./unknown-fields.ts";
 
-export type Page = (request: Request, response: Response) => Promise<void> | void;
+export type PageHandler = (request: Request, response: Response) => Promise<void> | void;
 
 export type DispatchDeps = {
   log: Log;
@@ -41,9 +41,9 @@ export type DispatchDeps = {
   rpcs: Map<string, UniversalHandler>;
   unaryCalls: Map<string, UnaryCall>;
   /** Handlers for exact paths that are not RPCs. */
-  pages: Map<string, Page>;
+  pages: Map<string, PageHandler>;
   /** Serves every other GET: the dashboard's files. */
-  files: Page;
+  files: PageHandler;
   corsOrigins: readonly string[];
   maxBodyBytes: number;
   /** The memory budget for request bodies. */
@@ -179,7 +179,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
     }
   }
 
-  function run(page: Page, request: Request, response: Response, requestId: string): void {
+  function run(page: PageHandler, request: Request, response: Response, requestId: string): void {
     Promise.resolve(page(request, response)).catch((error) => {
       deps.log.error({ err: error, requestId }, "page handler failed");
       if (!response.headersSent) sendText(response, 500, "internal error\n");

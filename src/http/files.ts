@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
-import { type Page, sendText } from "./dispatch.ts";
+import { type PageHandler, sendText } from "./dispatch.ts";
 
 type File = { body: Buffer; gzip: () => Buffer; type: string; etag: string };
 
@@ -32,7 +32,7 @@ const previews: Record<string, string> = {
   "/preview-images.html": previewPolicy("data: https: http:"),
 };
 
-export async function createFiles(folder: string): Promise<Page> {
+export async function createFiles(folder: string): Promise<PageHandler> {
   const files = await readFiles(folder);
   return (request, response) => {
     const path = (request.url ?? "/").split(/[?#]/, 1)[0]!;
@@ -88,11 +88,11 @@ function lazyGzip(body: Buffer): () => Buffer {
 }
 
 /** Serves /openapi.json, which `npm run generate` writes. */
-export async function openapiPages(file: string): Promise<Map<string, Page>> {
+export async function openapiPages(file: string): Promise<Map<string, PageHandler>> {
   // The whitespace is only for readers of the repository.
   const body = Buffer.from(JSON.stringify(JSON.parse(await readFile(file, "utf8"))));
   const zipped = lazyGzip(body);
-  const page: Page = (request, response) => {
+  const page: PageHandler = (request, response) => {
     if (request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");
       return sendText(response, 405, "Use GET.\n");

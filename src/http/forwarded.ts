@@ -3,7 +3,7 @@
 import { isWithin } from "../shares/address.ts";
 import { createConnectionShares } from "../shares/connections.ts";
 import { behindProxies } from "./client-address.ts";
-import { tooMany } from "./connections.ts";
+import { tooManyOpen } from "./connections.ts";
 import type { Request, Response } from "./server.ts";
 
 export type ProxyTrust = {
@@ -66,7 +66,7 @@ export function createForwardedShares(trust: ProxyTrust, limits: Partial<Forward
 }
 
 function refuse(response: Response): void {
-  const { retryAfterSeconds, body } = tooMany("requests");
+  const { retryAfterSeconds, body } = tooManyOpen("requests");
   response.statusCode = 429;
   response.setHeader("retry-after", retryAfterSeconds);
   response.setHeader("content-type", "application/json");

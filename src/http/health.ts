@@ -1,18 +1,18 @@
 /** /healthz, /readyz and /metrics on the API port. The first two return a status without reasons; /metrics needs a token. The operations
  * port (src/app/ops-listener.ts) has the details. Called by app/assemble.ts. */
 import { timingSafeEqual } from "node:crypto";
-import { type Page, sendText } from "./dispatch.ts";
+import { type PageHandler, sendText } from "./dispatch.ts";
 import type { Request } from "./server.ts";
 
-export type HealthDeps = {
+export type HealthPageDeps = {
   metricsToken: string | undefined;
   ready(): Promise<boolean>;
   /** The metrics in the Prometheus format. */
   metrics(): Promise<{ contentType: string; text: string }>;
 };
 
-export function healthPages(deps: HealthDeps): Map<string, Page> {
-  return new Map<string, Page>([
+export function healthPages(deps: HealthPageDeps): Map<string, PageHandler> {
+  return new Map<string, PageHandler>([
     ["/healthz", (_request, response) => sendText(response, 200, "ok\n")],
     [
       "/readyz",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { createRefusals, type FailedCall } from "./refusals.ts";
+import { createRefusalPace, type RefusedCall } from "./refusals.ts";
 
 const refused = new ConnectError("too many", Code.ResourceExhausted);
 const invalid = new ConnectError("wrong address", Code.InvalidArgument);
@@ -15,7 +15,7 @@ function connection() {
   const onClosed = (listener: () => void) => void response.once("close", listener);
   return {
     close: () => response.emit("close"),
-    failed: (owner: string, extra: Partial<FailedCall> = {}): FailedCall => ({
+    failed: (owner: string, extra: Partial<RefusedCall> = {}): RefusedCall => ({
       owner,
       admitted: true,
       error: refused,
@@ -37,7 +37,7 @@ async function atOnce(answers: Promise<void>[]): Promise<boolean[]> {
 }
 
 test("the first refusals of an owner are answered at once, the next ones wait, and other owners do not", async () => {
-  const { pace } = createRefusals(() => {}, { burst: 2, perSecond: 0.001, pauseMs });
+  const { pace } = createRefusalPace(() => {}, { burst: 2, perSecond: 0.001, pauseMs });
   const { failed, close } = connection();
   const answers = ["flood", "flood", "flood", "calm"].map((owner) => pace(failed(owner)));
   assert.deepEqual(await atOnce(answers), [true, true, false, true]);
@@ -46,7 +46,7 @@ test("the first refusals of an owner are answered at once, the next ones wait, a
 });
 
 test("every failure before the gate has let a call in is a refusal, later ones by their code", async () => {
-  const { pace } = createRefusals(() => {}, { burst: 1, perSecond: 0.001, pauseMs });
+  const { pace } = createRefusalPace(() => {}, { burst: 1, perSecond: 0.001, pauseMs });
   const { failed, close } = connection();
   await pace(failed("flood"));
   const answers = [
@@ -60,13 +60,13 @@ test("every failure before the gate has let a call in is a refusal, later ones b
 
 test("a pause ends by itself", async () => {
   let pauses = 0;
-  const { pace } = createRefusals(() => void pauses++, { burst: 1, perSecond: 0.001, pauseMs: 5 });
+  const { pace } = createRefusalPace(() => void pauses++, { burst: 1, perSecond: 0.001, pauseMs: 5 });
   for (let i = 0; i < 3; i++) await pace(connection().failed("flood"));
   assert.equal(pauses, 2);
 });
 
 test("an owner has a share of the answers that wait, and is answered at once beyond it", async () => {
-  const { pace } = createRefusals(() => {}, { burst: 1, perSecond: 0.001, pauseMs, waiting: 4 });
+  const { pace } = createRefusalPace(() => {}, { burst: 1, perSecond: 0.001, pauseMs, waiting: 4 });
   const { failed, close } = connection();
   const flood = Array.from({ length: 5 }, () => pace(failed("flood")));
   assert.deepEqual(await atOnce(flood), [true, false, false, true, true]);

@@ -4,7 +4,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { createBudget } from "../shares/budget.ts";
 import { createTokenBuckets } from "../shares/token-bucket.ts";
 
-export type FailedCall = {
+export type RefusedCall = {
   /** The workspace, once the gate knows it; before that the client's network. */
   owner: string;
   /** Whether the gate let the call in. Every failure before that is a refusal. */
@@ -14,9 +14,9 @@ export type FailedCall = {
   onClosed(listener: () => void): void;
 };
 
-export type Refusals = {
+export type RefusalPace = {
   /** Resolves when the answer may be sent: at once for errors other than refusals, and for callers with few of them. */
-  pace(call: FailedCall): Promise<void>;
+  pace(call: RefusedCall): Promise<void>;
 };
 
 export type RefusalLimits = {
@@ -32,7 +32,7 @@ const defaultLimits: RefusalLimits = { burst: 200, perSecond: 100, pauseMs: 1000
 
 const refusalCodes = new Set([Code.ResourceExhausted, Code.Unauthenticated, Code.PermissionDenied]);
 
-export function createRefusals(onPause: () => void, limits: Partial<RefusalLimits> = {}): Refusals {
+export function createRefusalPace(onPause: () => void, limits: Partial<RefusalLimits> = {}): RefusalPace {
   const { burst, perSecond, pauseMs, waiting } = { ...defaultLimits, ...limits };
   const buckets = createTokenBuckets({ burst, periodMs: 1000 / perSecond, maxKeys: 10_000 });
   const places = createBudget({ total: waiting, factor: 1 });

@@ -16,7 +16,7 @@ import { codeName, toConnectError } from "./errors.ts";
 import { admit, type GateDeps } from "./gate.ts";
 import { createAnswerPreparer, largeFieldEncoder } from "./large-fields.ts";
 import { createJsonReader } from "./read-json.ts";
-import type { Refusals } from "./refusals.ts";
+import type { RefusalPace } from "./refusals.ts";
 import { bodyReservationKey, countDecompressed } from "./request-body.ts";
 import { jsonWriteOptions, streamOutputKey } from "./stream-output.ts";
 import { maxTimeoutMs } from "./timeout.ts";
@@ -30,7 +30,7 @@ export type RouterDeps = GateDeps & {
   calls: CallShares;
   answers: AnswerMemory;
   loop: LoopShare;
-  refusals: Refusals;
+  refusals: RefusalPace;
   /** Ends streams when the node shuts down. Unary calls in progress are finished. */
   shutdown: AbortSignal;
 };

@@ -1,7 +1,7 @@
 /** Ends answers that are complete but that the client does not read. Such an answer keeps its memory while the client keeps the connection
  * in use, for example with an HTTP/2 window of 0 and a PING from time to time. Called by server.ts. */
 
-export type Answer = {
+export type WatchedAnswer = {
   /** Whether the handler has written all of it. */
   ended(): boolean;
   /** What is not sent yet. While it changes, the client reads. */
@@ -11,13 +11,13 @@ export type Answer = {
 
 export type UnreadAnswers = {
   /** Watches an answer until the returned function is called. */
-  watch(answer: Answer): () => void;
+  watch(answer: WatchedAnswer): () => void;
   stop(): void;
 };
 
 /** One timer for all answers: a timer for each one would cost more than most calls can spare. */
 export function createUnreadAnswers({ unreadMs, everyMs }: { unreadMs: number; everyMs: number }): UnreadAnswers {
-  const answers = new Set<{ answer: Answer; pendingBytes: number; sinceMs: number }>();
+  const answers = new Set<{ answer: WatchedAnswer; pendingBytes: number; sinceMs: number }>();
 
   function check(): void {
     const nowMs = performance.now();

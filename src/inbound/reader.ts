@@ -30,7 +30,7 @@ export function createReader({ threads, hostname }: { threads: Threads; hostname
     work: Extract<Work, { kind: Kind }>,
   ): Promise<Results[Kind]> {
     if (threads.waiting("reads", owner) >= maxWaitingReads) throw tooManyReads();
-    const outcome = await threads.run<Kind>({ work, raw, lane: "reads", owner });
+    const outcome = await threads.run<Kind>({ work, raw, queue: "reads", owner });
     if (outcome.kind === "done") return outcome.result;
     if (outcome.kind === "late") throw tooManyReads();
     // Mail of an earlier version, which had other limits.
@@ -43,7 +43,7 @@ export function createReader({ threads, hostname }: { threads: Threads; hostname
   return {
     async digest(mail) {
       const work = { kind: "digest", sender: mail.sender } as const;
-      const outcome = await threads.run({ work, raw: mail.message, lane: "arrivals", owner: ownerOf(mail) });
+      const outcome = await threads.run({ work, raw: mail.message, queue: "arrivals", owner: ownerOf(mail) });
       switch (outcome.kind) {
         case "done":
           return { digest: outcome.result };
@@ -61,7 +61,7 @@ export function createReader({ threads, hostname }: { threads: Threads; hostname
       const task = {
         work,
         raw: mail.message,
-        lane: "arrivals",
+        queue: "arrivals",
         owner: ownerOf(mail),
         timeoutMs: verifyLimitMs,
       } as const;

@@ -26,7 +26,7 @@ export type ReceiveDeps = {
   reports: ReturnType<typeof createReports>;
   onEvent(): void;
   /** Whether the workspace may get another message now. */
-  hasRoom(workspaceId: string): Promise<boolean>;
+  mayReceive(workspaceId: string): Promise<boolean>;
 };
 
 /** Where a message is stored: under a receiving domain of a workspace, or under the email that it was returned to. */
@@ -70,8 +70,8 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     return acceptedReply;
   }
 
-  /** Mail to a return path: a bounce, a complaint, or an automatic answer (RFC 3834 §4), which becomes another target unless the workspace
-   * has no room for it. */
+  /** Mail to a return path: a bounce, a complaint, or an automatic answer (RFC 3834 §4), which becomes another target unless the workspace's
+   * quota is used up. */
   async function handleReturn(
     { report }: Digest,
     { emailId, position, address }: Addressee & { kind: "return" },
@@ -85,7 +85,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     else if (report?.kind === "complaint") await deps.reports.complaint(report, { emailId, position });
     else {
       const { workspaceId, domainId, domain } = email;
-      if (!(await deps.hasRoom(workspaceId))) return "full";
+      if (!(await deps.mayReceive(workspaceId))) return "full";
       targets.push({ workspaceId, domainId, domain, addresses: [address], parent: email });
     }
     return "handled";
@@ -107,7 +107,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
         const result = await deps.findAddressee(address);
         if ("reply" in result) return result;
         const { addressee } = result;
-        if (addressee.kind === "domain" && !(await deps.hasRoom(addressee.domain.workspaceId)))
+        if (addressee.kind === "domain" && !(await deps.mayReceive(addressee.domain.workspaceId)))
           return { reply: fullReply };
         return { address: addressee.address };
       } catch (error) {

@@ -54,7 +54,7 @@ export function createReports(deps: ReportsDeps) {
     log.info({ kind }, "ignored a report that is not about a stored email");
   }
 
-  /** A complaint without a valid token. Its Message-ID tells the workspace, and proves nothing. */
+  /** A complaint without a valid token. Its Message-ID names the workspace, and proves nothing. */
   async function complaintWithoutToken(report: ComplaintReport): Promise<void> {
     const ours = readMessageId(report.originalMessageId);
     const id = ours && fromWireId("email", ours.emailId);

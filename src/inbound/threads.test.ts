@@ -15,8 +15,8 @@ function start(limits: Partial<ThreadLimits> = {}, lookup: Resolver["lookup"] = 
   const resolver = { lookup, stop() {} } as unknown as Resolver;
   const threads = createThreads({ resolver, limits, onOverrun: ({ owner }) => void overruns.push(owner) });
   running.push(threads);
-  const digest = (owner: string, raw: Buffer, lane: "arrivals" | "reads" = "arrivals") =>
-    threads.run({ work: { kind: "digest", sender: "" }, raw, lane, owner });
+  const digest = (owner: string, raw: Buffer, queue: "arrivals" | "reads" = "arrivals") =>
+    threads.run({ work: { kind: "digest", sender: "" }, raw, queue, owner });
   const verify = (owner: string, raw: Buffer, timeoutMs?: number) =>
     threads.run({
       work: {
@@ -26,7 +26,7 @@ function start(limits: Partial<ThreadLimits> = {}, lookup: Resolver["lookup"] = 
         hostname: "mx.test",
       },
       raw,
-      lane: "arrivals",
+      queue: "arrivals",
       owner,
       timeoutMs,
     });

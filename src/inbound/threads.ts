@@ -7,7 +7,7 @@ import type { Resolver } from "../dns/resolver.ts";
 import { type CostQueue, createCostQueue } from "../shares/cost-queue.ts";
 import type { FromThread, Results, ToThread, Work } from "./thread-messages.ts";
 
-export type Outcome<Result> =
+export type TaskResult<Result> =
   | { kind: "done"; result: Result }
   /** The SMTP reply for a message that exceeds a limit. */
   | { kind: "refused"; reply: string }
@@ -17,20 +17,20 @@ export type Outcome<Result> =
   | { kind: "late" };
 
 export type Threads = {
-  run<Kind extends Work["kind"]>(task: Task<Kind>): Promise<Outcome<Results[Kind]>>;
+  run<Kind extends Work["kind"]>(task: Task<Kind>): Promise<TaskResult<Results[Kind]>>;
   /** How many tasks of the owner wait for a thread. */
-  waiting(lane: Lane, owner: string): number;
+  waiting(queue: QueueName, owner: string): number;
   /** How many threads there are. */
   count(): number;
   stop(): Promise<void>;
 };
 
-export type Lane = "arrivals" | "reads";
+export type QueueName = "arrivals" | "reads";
 
 export type Task<Kind extends Work["kind"] = Work["kind"]> = {
   work: Extract<Work, { kind: Kind }>;
   raw: Uint8Array;
-  lane: Lane;
+  queue: QueueName;
   owner: string;
   /** The longest time from the start of the work to its end, waits for DNS included. */
   timeoutMs?: number;
@@ -94,7 +94,7 @@ type Job = {
   answers: (ToThread & { kind: "answer" })[];
   ended: AbortController;
   timer: NodeJS.Timeout | undefined;
-  resolve(outcome: Outcome<never>): void;
+  resolve(outcome: TaskResult<never>): void;
 };
 
 type Thread = {
@@ -116,11 +116,11 @@ type Thread = {
 
 export function createThreads(deps: ThreadsDeps): Threads {
   const limits = { ...defaults, ...deps.limits };
-  const lanes: Record<Lane, CostQueue<Job>> = {
+  const queues: Record<QueueName, CostQueue<Job>> = {
     arrivals: createCostQueue({ halfLifeMs: costHalfLifeMs }),
     reads: createCostQueue({ halfLifeMs: costHalfLifeMs }),
   };
-  let nextLane: Lane = "arrivals";
+  let nextQueue: QueueName = "arrivals";
   const threads = new Set<Thread>();
   /** Owners whose large messages rest. */
   const resting = new Set<string>();
@@ -173,7 +173,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
     if (job.answers.length > 0) thread.answered.add(job);
   }
 
-  function outcomeOf(job: Job, message: FromThread): Outcome<never> {
+  function outcomeOf(job: Job, message: FromThread): TaskResult<never> {
     if (job.ended.signal.aborted) return { kind: "late" };
     if (message.kind === "done") return { kind: "done", result: message.result as never };
     if (message.kind === "refused") return { kind: "refused", reply: message.reply };
@@ -183,8 +183,8 @@ export function createThreads(deps: ThreadsDeps): Threads {
     return { kind: "overran" };
   }
 
-  function overran({ task }: Job, reason: string): Outcome<never> {
-    lanes[task.lane].charge(task.owner, overrunCostMs);
+  function overran({ task }: Job, reason: string): TaskResult<never> {
+    queues[task.queue].charge(task.owner, overrunCostMs);
     deps.onOverrun({ work: task.work.kind, owner: task.owner, reason });
     return { kind: "overran" };
   }
@@ -199,12 +199,12 @@ export function createThreads(deps: ThreadsDeps): Threads {
     }
     const usedMs = Math.max(0, cpuMs - thread.cpuMs);
     thread.cpuMs = cpuMs;
-    lanes[job.task.lane].charge(job.task.owner, usedMs);
+    queues[job.task.queue].charge(job.task.owner, usedMs);
     if (isLarge(job)) rest(job.task, usedMs);
   }
 
-  function rest({ lane, owner }: Task, usedMs: number): void {
-    if (resting.has(owner) || lanes[lane].recentCost(owner) < restingCostMs) return;
+  function rest({ queue, owner }: Task, usedMs: number): void {
+    if (resting.has(owner) || queues[queue].recentCost(owner) < restingCostMs) return;
     resting.add(owner);
     const end = () => {
       resting.delete(owner);
@@ -218,7 +218,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
     thread.answered.delete(job);
   }
 
-  function finish(job: Job, outcome: Outcome<never>): void {
+  function finish(job: Job, outcome: TaskResult<never>): void {
     clearTimeout(job.timer);
     job.ended.abort();
     job.resolve(outcome);
@@ -252,7 +252,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
       if (job) begin(thread, job);
       else endWhenIdle(thread);
     }
-    const waiting = lanes.arrivals.waiting() + lanes.reads.waiting();
+    const waiting = queues.arrivals.waiting() + queues.reads.waiting();
     const starting = [...threads].filter(({ isReady }) => !isReady).length;
     if (waiting > starting && threads.size < limits.threads) startThread();
   }
@@ -273,14 +273,14 @@ export function createThreads(deps: ThreadsDeps): Threads {
     }, limits.idleMs).unref();
   }
 
-  /** Both lanes take turns. */
+  /** Both queues take turns. */
   function nextJob({ isForSmall }: Thread): Job | undefined {
     const mayRun = (job: Job) => !isResting(job) && !(isForSmall && isLong(job));
-    const order: Lane[] = nextLane === "arrivals" ? ["arrivals", "reads"] : ["reads", "arrivals"];
-    for (const lane of order) {
-      const job = lanes[lane].next(mayRun);
+    const order: QueueName[] = nextQueue === "arrivals" ? ["arrivals", "reads"] : ["reads", "arrivals"];
+    for (const queue of order) {
+      const job = queues[queue].next(mayRun);
       if (!job) continue;
-      nextLane = lane === "arrivals" ? "reads" : "arrivals";
+      nextQueue = queue === "arrivals" ? "reads" : "arrivals";
       return job;
     }
     return undefined;
@@ -289,8 +289,8 @@ export function createThreads(deps: ThreadsDeps): Threads {
   const isLarge = ({ task }: Job) => task.raw.length > largeBytes;
 
   function isLong(job: Job): boolean {
-    const { raw, lane, owner } = job.task;
-    return isLarge(job) || (raw.length > tinyBytes && lanes[lane].recentCost(owner) > heavyCostMs);
+    const { raw, queue, owner } = job.task;
+    return isLarge(job) || (raw.length > tinyBytes && queues[queue].recentCost(owner) > heavyCostMs);
   }
 
   /** Small messages do not rest: a relay that sends many of them would get only a part of a core. */
@@ -329,7 +329,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
     if (thread.active !== job || !usage) return;
     const usedMs = (usage.user + usage.system) / 1000 - thread.cpuMs;
     if (usedMs >= limits.cpuMs) {
-      lanes[job.task.lane].charge(job.task.owner, usedMs);
+      queues[job.task.queue].charge(job.task.owner, usedMs);
       return replace(thread, { kind: "overran" }, "it used too much CPU time");
     }
     if (performance.now() - sinceMs > limits.turnMs) return replace(thread, { kind: "late" }, "the CPU is too busy");
@@ -354,12 +354,12 @@ export function createThreads(deps: ThreadsDeps): Threads {
   }
 
   function enqueue(job: Job): void {
-    const { lane, owner } = job.task;
+    const { queue, owner } = job.task;
     clearTimeout(job.timer);
     job.timer = setTimeout(() => {
-      if (lanes[lane].remove(owner, job)) finish(job, { kind: "late" });
+      if (queues[queue].remove(owner, job)) finish(job, { kind: "late" });
     }, limits.queueMs);
-    lanes[lane].add(owner, job);
+    queues[queue].add(owner, job);
   }
 
   return {
@@ -380,12 +380,12 @@ export function createThreads(deps: ThreadsDeps): Threads {
         advance();
       });
     },
-    waiting: (lane, owner) => lanes[lane].waiting(owner),
+    waiting: (queue, owner) => queues[queue].waiting(owner),
     count: () => threads.size,
     async stop() {
       stopped = true;
-      for (const lane of Object.values(lanes))
-        for (let job = lane.next(); job; job = lane.next()) finish(job, { kind: "late" });
+      for (const queue of Object.values(queues))
+        for (let job = queue.next(); job; job = queue.next()) finish(job, { kind: "late" });
       const all = [...threads];
       for (const thread of all) {
         for (const job of thread.parked.values()) finish(job, { kind: "late" });

@@ -5,10 +5,10 @@ import type { Caller, KeyLimits, Permission } from "../http/caller.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import { makeUuid, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { canSend, excessOf, type Power } from "./rules/covers.ts";
+import { excessOf, keyCanSend, type Power } from "./rules/covers.ts";
 import { renewedEnd } from "./rules/settings.ts";
 import type { KeyChange, Rotatable, Rotation } from "./store/changes.ts";
-import { configuredKeyName, foreignDomains, type Key, limitsOf, makeKeySecret } from "./store.ts";
+import { configuredKeyName, foreignDomains, type Key, keyLimitsOf, makeKeySecret } from "./store.ts";
 
 /** What to change. A limit that the request does not name stays. */
 export type WantedChange = {
@@ -59,7 +59,7 @@ export function decideUpdate(before: Key, change: WantedChange, caller: Caller |
     );
   if (wanted.scopes && before.permission !== "scoped")
     throw invalid([{ field: "scopes", description: `this key has the permission ${before.permission}, which stays` }]);
-  const old = limitsOf(before) ?? {};
+  const old = keyLimitsOf(before) ?? {};
   const limits: KeyLimits = {
     scopes: wanted.scopes ?? old.scopes,
     domains: named.domains ? wanted.domains : old.domains,
@@ -89,7 +89,7 @@ export function decideRotation(
   requireCovered("rotate", old, caller);
   requireRotatable(old);
   const expiresAt = wanted.expiresAt ?? earlier(renewedEnd(old, nowMs), caller?.limits?.expiresAt);
-  requireNoExcess("create", { ...old, limits: { ...limitsOf(old), expiresAt } }, caller);
+  requireNoExcess("create", { ...old, limits: { ...keyLimitsOf(old), expiresAt } }, caller);
   return { id: makeUuid(nowMs), secret: makeKeySecret(old.test).secret, overlapMs, expiresAt, maker };
 }
 
@@ -107,7 +107,7 @@ function requireRotatable(old: Rotatable): void {
 
 /** Limits on sending for a key that cannot send are a mistake. */
 export function sendingProblems(permission: Permission, limits: KeyLimits): Violation[] {
-  if (canSend({ permission, limits })) return [];
+  if (keyCanSend({ permission, limits })) return [];
   const description = "is allowed only for a key that can send";
   return [
     ...(limits.domains ? [{ field: "domains", description }] : []),
@@ -128,7 +128,7 @@ export type Act = "create" | "update" | "rotate" | "revoke";
 
 /** The key must not be one that may do more than the caller's key. */
 export function requireCovered(act: Act, key: Key, caller: Caller | undefined): void {
-  requireNoExcess(act, { ...key, limits: limitsOf(key) }, caller);
+  requireNoExcess(act, { ...key, limits: keyLimitsOf(key) }, caller);
 }
 
 /** A limited key that could create or change keys without its limits would have none. People have no limits. */

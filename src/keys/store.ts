@@ -168,13 +168,13 @@ export async function findKeys(sql: Sql, presented: readonly string[]): Promise<
       expired: limits?.expired ?? false,
     };
     const expiresAt = limits?.expiresAt ? new Date(limits.expiresAt) : null;
-    found.set(secret, limits ? { ...key, limits: limitsOf({ ...limits, expiresAt }) } : key);
+    found.set(secret, limits ? { ...key, limits: keyLimitsOf({ ...limits, expiresAt }) } : key);
   }
   return presented.map((secret) => found.get(secret));
 }
 
 /** Undefined for a key without limits. */
-export function limitsOf(
+export function keyLimitsOf(
   row: Pick<Key, "scopes" | "domains" | "recipients" | "addresses" | "expiresAt">,
 ): KeyLimits | undefined {
   const { scopes, domains, recipients, addresses, expiresAt } = row;
@@ -317,12 +317,15 @@ export async function foreignDomains(sql: Sql, workspaceId: string, names: reado
 }
 
 /** The key or session that opened a stream, its workspace, and the version of the key's limits. */
-export type Holder = { id: string; workspaceId: string; limitsVersion?: number };
+export type StreamHolder = { id: string; workspaceId: string; limitsVersion?: number };
 
 /** The holders that may not read any longer: their key was revoked, has expired or has other limits (`changed`), their session has ended or
  * lacks a second factor that the workspace requires, or their person left the workspace. events/follower.ts calls this while streams are
  * open, since the gate checks a caller only at the start. */
-export async function revokedAmong(sql: Sql, holders: readonly Holder[]): Promise<(Holder & { changed: boolean })[]> {
+export async function revokedAmong(
+  sql: Sql,
+  holders: readonly StreamHolder[],
+): Promise<(StreamHolder & { changed: boolean })[]> {
   return await sql`
     select distinct h.id, h.workspace_id as "workspaceId", h.limits_version as "limitsVersion", exists (select 1 from keys where id = h.id and ${isValid(sql)}) as changed
     from unnest(${holders.map((h) => h.id)}::uuid[], ${holders.map((h) => h.workspaceId)}::uuid[],

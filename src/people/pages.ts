@@ -4,7 +4,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { clientAddress } from "../http/client-address.ts";
-import type { Page } from "../http/dispatch.ts";
+import type { PageHandler } from "../http/dispatch.ts";
 import { codeName, toConnectError } from "../http/errors.ts";
 import { readSmallJson } from "../http/read-json.ts";
 import { requireSameOrigin } from "../http/same-origin.ts";
@@ -35,7 +35,7 @@ export type PeoplePagesDeps = {
 /** Requests of one client to all endpoints: every one of them queries the database before the caller is known. */
 const callRate = { burst: 400, periodMs: 20 };
 
-export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
+export function peoplePages(deps: PeoplePagesDeps): Map<string, PageHandler> {
   const { people } = deps;
   const calls = createClientLimit(callRate);
   const actions: Record<string, Action> = {
@@ -103,7 +103,7 @@ export function peoplePages(deps: PeoplePagesDeps): Map<string, Page> {
     return { ...next, status: 303, body: {} };
   };
 
-  const page = (method: "GET" | "POST", answer: (request: Request) => Promise<Reply>): Page => {
+  const page = (method: "GET" | "POST", answer: (request: Request) => Promise<Reply>): PageHandler => {
     return async (request, response) => {
       if (request.method !== method) {
         response.setHeader("allow", method);

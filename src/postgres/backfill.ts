@@ -28,7 +28,7 @@ export type BackfillState = {
 };
 export type OlderNode = { host: string; pid: number; schemaVersion: number };
 
-export type BatchResult =
+export type BackfillResult =
   | { kind: "worked"; rows: number; total: number }
   | { kind: "finished"; rows: number; total: number }
   | { kind: "waits"; nodes: OlderNode[] }
@@ -40,7 +40,7 @@ export type BatchResult =
 const lockSpace = 0x706f7376;
 
 /** Runs one batch and stores its position in the same transaction. An advisory lock of the transaction allows one node at a time. */
-export async function runBatch(sql: Sql, backfill: Backfill, limit: number): Promise<BatchResult> {
+export async function runBatch(sql: Sql, backfill: Backfill, limit: number): Promise<BackfillResult> {
   const { name, since } = backfill;
   return await sql.begin(async (tx) => {
     const [lock] = await tx<{ taken: boolean }[]>`

@@ -8,7 +8,7 @@ import { laterMigrations } from "../../test/harness/migrations.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
 import { partitionIndexName } from "./index-build.ts";
-import { migrate, type Progress } from "./migrate.ts";
+import { type MigrationProgress, migrate } from "./migrate.ts";
 import { openDb } from "./pool.ts";
 import { schemaState } from "./schema-state.ts";
 
@@ -81,7 +81,7 @@ const complete = (tables: string[]) => tables.map((table) => ({ table, valid: tr
 
 test("the index is built on each partition and attached, and the parent's index is valid", async () => {
   const { database, folder, name, sql } = await newTable();
-  const reported: Progress[] = [];
+  const reported: MigrationProgress[] = [];
   const { applied } = await migrate(sql, log, { folder, onProgress: (progress) => reported.push(progress) });
   assert.deepEqual(applied, [name]);
   assert.deepEqual([...(await indexesOf(database))], complete(["things", "things_p1", "things_p2", "things_p3"]));
@@ -154,8 +154,8 @@ for (const pool of [1, 2])
     ends.push(() => other.end());
     const close = await openSnapshot(database);
     const stop = new AbortController();
-    const reported: Progress[] = [];
-    const options = { folder, stop: stop.signal, onProgress: (progress: Progress) => reported.push(progress) };
+    const reported: MigrationProgress[] = [];
+    const options = { folder, stop: stop.signal, onProgress: (progress: MigrationProgress) => reported.push(progress) };
     const building = assert.rejects(migrate(sql, log, options), { message: "enough" });
     await untilBuilding(database);
     const waiting = assert.rejects(migrate(other, log, options), { message: "enough" });
@@ -211,7 +211,7 @@ test("after kill -9 during a build the next start waits for the build in the ser
   await untilBuilding(database);
   child.kill("SIGKILL");
   await once(child, "exit");
-  const reported: Progress[] = [];
+  const reported: MigrationProgress[] = [];
   const next = migrate(sql, log, { folder, onProgress: (progress) => reported.push(progress) });
   await until("the next start to wait", () => reported.some(({ kind }) => kind === "queued"));
   await close();
@@ -226,7 +226,7 @@ test("two nodes that start together build the index once, and the second one wai
   const close = await openSnapshot(database);
   const first = migrate(sql, log, { folder });
   await untilBuilding(database);
-  const reported: Progress[] = [];
+  const reported: MigrationProgress[] = [];
   const second = migrate(other, log, { folder, onProgress: (progress) => reported.push(progress) });
   await until("the second to wait", () => reported.some(({ kind }) => kind === "queued"));
   await close();

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { laterMigrations, type MigrationFolder, ownVersion } from "../../test/harness/migrations.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
-import { migrate, type Progress, readMigrations } from "./migrate.ts";
+import { type MigrationProgress, migrate, readMigrations } from "./migrate.ts";
 import { openDb } from "./pool.ts";
 import { readApplied, schemaState } from "./schema-state.ts";
 
@@ -114,7 +114,7 @@ test("a migration that waits for a long reader blocks no other session and repor
     await released;
   });
   await until("the reader", () => reading);
-  const reported: Progress[] = [];
+  const reported: MigrationProgress[] = [];
   const running = migrate(database.sql, log, { folder, onProgress: (progress) => reported.push(progress) });
   const waiting = await until("the migration to wait", () => reported.find((one) => one.kind === "waiting"));
   assert.equal(waiting.migration, names[0]);
@@ -171,7 +171,7 @@ test("a validation does not hold the migration lock, and a second node reports t
   await database.sql.begin(async (tx) => void (await tx`select pg_advisory_xact_lock(${0x706f7374})`));
   const other = openDb({ url: database.url, pool: 1, log });
   ends.push(() => other.end());
-  const reported: Progress[] = [];
+  const reported: MigrationProgress[] = [];
   const second = migrate(other, log, { folder, onProgress: (progress) => reported.push(progress) });
   await until("the second node to wait", () => reported.some(({ kind }) => kind === "queued"));
   release();
@@ -199,7 +199,7 @@ test("a stop ends a migration that waits for a lock", async () => {
   });
   await until("the reader", () => reading);
   const stop = new AbortController();
-  const onProgress = ({ kind }: Progress) => kind === "waiting" && stop.abort(new Error("enough"));
+  const onProgress = ({ kind }: MigrationProgress) => kind === "waiting" && stop.abort(new Error("enough"));
   await assert.rejects(migrate(database.sql, log, { folder, stop: stop.signal, onProgress }), { message: "enough" });
   release();
   await report;

@@ -8,7 +8,7 @@ import { buildIndex, runExclusively } from "./index-build.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
 import { ensurePartitions } from "./partitions.ts";
 import type { Sql } from "./pool.ts";
-import { createRecord, readApplied, record } from "./schema-state.ts";
+import { createRecord, readApplied, recordMigration } from "./schema-state.ts";
 import { type DatabaseLocation, judgeSchema } from "./schema-verdict.ts";
 
 export { readMigrations } from "./migration-files.ts";
@@ -17,7 +17,7 @@ export { readMigrations } from "./migration-files.ts";
 const lockKey = 0x706f7374; // "post"
 const betweenTriesMs = 100;
 
-export type Progress =
+export type MigrationProgress =
   | { kind: "applied"; migration: string; tookMs: number }
   | { kind: "index"; migration: string; index: string; table: string; step: number; of: number }
   | { kind: "building"; migration: string; index: string; phase: string; percent: number | undefined }
@@ -29,12 +29,16 @@ export type MigrateOptions = {
   folder?: URL;
   location?: DatabaseLocation;
   /** Called for each step; by default the steps are logged. */
-  onProgress?: (progress: Progress) => void;
+  onProgress?: (progress: MigrationProgress) => void;
   /** Ends every wait and cancels an index build; `migrate` then rejects with the signal's reason. The next start continues. */
   stop?: AbortSignal;
 };
 
-type StepOptions = { step: Migration; onProgress: (progress: Progress) => void; stop: AbortSignal | undefined };
+type StepOptions = {
+  step: Migration;
+  onProgress: (progress: MigrationProgress) => void;
+  stop: AbortSignal | undefined;
+};
 
 export type Migrated = {
   applied: string[];
@@ -47,7 +51,7 @@ export type Migrated = {
 export async function migrate(sql: Sql, log: Log, options: MigrateOptions = {}): Promise<Migrated> {
   const {
     location = { kind: "external" },
-    onProgress = (progress: Progress) => logProgress(log, progress),
+    onProgress = (progress: MigrationProgress) => logProgress(log, progress),
     stop,
   } = options;
   const steps = await readMigrations(options.folder);
@@ -86,9 +90,9 @@ async function applyFile(sql: Sql, { step, onProgress, stop }: StepOptions): Pro
     if (step.version === 2) {
       // This file creates the table that `record` writes to.
       await tx.unsafe(step.text);
-      await record(tx, step);
+      await recordMigration(tx, step);
     } else {
-      await record(tx, step);
+      await recordMigration(tx, step);
       await runAndCommit(tx, step.text);
     }
     return "applied";
@@ -125,7 +129,7 @@ async function applyLong(sql: Sql, { step, onProgress, stop }: StepOptions): Pro
     const outcome = await sql.begin(async (tx) => {
       if (!(await takeLock(tx))) return "busy";
       if (!(await isNext(tx, step))) return "done";
-      await record(tx, step);
+      await recordMigration(tx, step);
       return "applied";
     }, withoutReceipt);
     if (outcome !== "busy") return outcome === "applied";
@@ -144,7 +148,7 @@ async function isNext(tx: Sql, step: Migration): Promise<boolean> {
   return (await readApplied(tx)).length === step.version - 1;
 }
 
-function logProgress(log: Log, progress: Progress): void {
+function logProgress(log: Log, progress: MigrationProgress): void {
   const { kind, ...facts } = progress;
   if (kind === "applied") log.info(facts, "schema migrated");
   else if (kind === "waiting")

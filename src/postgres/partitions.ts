@@ -104,11 +104,11 @@ async function closePartitions(sql: Sql): Promise<void> {
   await sql`delete from closed_partitions where name <> all(${all.map(({ name }) => name)}::text[])`;
 }
 
-export type Times = { wallMs: number; partitionsMs: number };
+export type PartitionTimes = { wallMs: number; partitionsMs: number };
 
 /** Partitions are chosen by wall time: the database's clock, and the time for which partitions were last ensured. */
-export async function readTimes(sql: Sql): Promise<Times> {
-  const [row] = await sql<Times[]>`
+export async function readTimes(sql: Sql): Promise<PartitionTimes> {
+  const [row] = await sql<PartitionTimes[]>`
     select (extract(epoch from wall_time()) * 1000)::float8 as "wallMs", (extract(epoch from partitions_at) * 1000)::float8 as "partitionsMs"
     from service_clock`;
   return row!;

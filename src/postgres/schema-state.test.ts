@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createTestDatabase } from "../../test/harness/database.ts";
 import { parseMigration } from "./migration-files.ts";
-import { readApplied, record, schemaState } from "./schema-state.ts";
+import { readApplied, recordMigration, schemaState } from "./schema-state.ts";
 
 test("the record of migrations is read when empty, after all migrations, and after later ones", async () => {
   const empty = await createTestDatabase({ migrated: false });
@@ -14,8 +14,8 @@ test("the record of migrations is read when empty, after all migrations, and aft
   const { version } = await schemaState(sql);
   assert.equal((await readApplied(sql)).length, version);
   const next = (n: number, text: string) => parseMigration(`${version + n}_x.sql`, text);
-  await record(sql, next(1, "-- serves: 2\nselect 1"));
-  await record(sql, next(2, "select 2"));
+  await recordMigration(sql, next(1, "-- serves: 2\nselect 1"));
+  await recordMigration(sql, next(2, "select 2"));
   assert.deepEqual(await schemaState(sql), { version: version + 2, name: `${version + 2}_x.sql`, serves: 2 });
   const unknownToVersion1 = await sql<
     { version: number }[]

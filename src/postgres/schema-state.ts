@@ -33,7 +33,7 @@ export async function createRecord(tx: Sql): Promise<void> {
     version integer primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`;
 }
 
-export async function record(tx: Sql, { version, name, checksum, serves = 1 }: Migration): Promise<void> {
+export async function recordMigration(tx: Sql, { version, name, checksum, serves = 1 }: Migration): Promise<void> {
   if (version === 1) {
     await tx`insert into schema_migrations (version, name, checksum) values (${version}, ${name}, ${checksum})`;
     return;

@@ -218,7 +218,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
       if (!lost.has(client)) await query(client, "rollback", []).catch(() => lost.add(client));
       if (!committing || receipt === "never" || !endsConnection(error)) throw idleTimeout ?? error;
       finish();
-      // The look-up must not wait for the share of its workspace: its caller has to hear the truth.
+      // The look-up must not wait for the share of its workspace: its caller needs the true result.
       const acquireFree = () => outsideCalls(acquire);
       const stored = await lookUpReceipt({ id, acquire: acquireFree, withinMs: currentCall()?.timeLeftMs() });
       if (stored === undefined) throw new OutcomeUnknown(error);

@@ -22,7 +22,7 @@ export function createInboundQuota(deps: { sql: Sql; quotas: Quotas; nowMs?(): n
     return answer;
   }
 
-  return async function hasRoom(workspaceId: string): Promise<boolean> {
+  return async function mayReceive(workspaceId: string): Promise<boolean> {
     const full = await findFull(workspaceId);
     if (full) quotas.review(workspaceId, full);
     return full === undefined;

@@ -133,10 +133,10 @@ describe("notices", () => {
       ["storedBytes", "STORED_BYTES"],
     ] as const) {
       const workspaceId = await makeWorkspace(database.sql);
-      const hasRoom = createInboundQuota({ sql: database.sql, quotas: quotasOf() });
-      assert.equal(await hasRoom(await makeWorkspace(database.sql)), true);
+      const mayReceive = createInboundQuota({ sql: database.sql, quotas: quotasOf() });
+      assert.equal(await mayReceive(await makeWorkspace(database.sql)), true);
       await setQuota(database.sql, workspaceId, { [kind]: 0 });
-      assert.deepEqual([await hasRoom(workspaceId), await hasRoom(workspaceId)], [false, false]);
+      assert.deepEqual([await mayReceive(workspaceId), await mayReceive(workspaceId)], [false, false]);
       await until("the notice", async () => (await eventsOf(workspaceId)).length > 0);
       assert.deepEqual(await eventsOf(workspaceId), [`workspace.quota QUOTA_KIND_${name} 100`]);
     }

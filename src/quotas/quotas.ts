@@ -21,9 +21,9 @@ import { type AddedKind, readLimits, readUsage, requireRoom, type WorkspaceUsage
 
 export type Quotas = {
   defaults: QuotaDefaults;
-  /** Throws unless there is room for one more: before expensive work. */
+  /** Throws if the quota is used up. Called before expensive work. */
   check(workspaceId: string, kind: AddedKind): Promise<void>;
-  /** Runs `add` in a transaction if there is room for one more, and reports when the quota is nearly used up. */
+  /** Runs `add` in a transaction if the quota allows one more, and reports when the quota is nearly used up. */
   adding<T>(workspaceId: string, kind: AddedKind, add: (tx: Sql) => Promise<T>): Promise<T>;
   limitOf(workspaceId: string, kind: QuotaKind): Promise<Limit>;
   /** Reads the usage of the workspace soon and reports thresholds that it has reached. Calls for one workspace share a reading. `refused`:

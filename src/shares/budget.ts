@@ -36,7 +36,7 @@ export function createBudget({ total, factor = Number.POSITIVE_INFINITY, perOwne
   /** In serving order: an owner that was served moves to the end. */
   const queues = new Map<string, Waiter[]>();
   const largestShare = Math.min(perOwner, Number.isFinite(factor) ? (total * factor) / (1 + factor) : total);
-  /** Until this much is used, an owner that holds nothing gets its amount whole. The last eighth is for small amounts of newcomers. */
+  /** Until this much is used, an owner that holds nothing gets its whole amount. The last eighth is for small amounts of new owners. */
   const wholeUntil = Number.isFinite(factor) ? (total * 7) / 8 : total;
   let used = 0;
 

@@ -1,5 +1,5 @@
-/** The connections of strangers to one port: how many an address may hold, and which one gives way when the port is full. Every door that
- * takes connections uses it: HTTP, inbound SMTP and DNS over TCP. */
+/** The connections of strangers to one port: how many an address may hold, and which one is closed when the port is full. Every port
+ * that takes connections uses it: HTTP, inbound SMTP and DNS over TCP. */
 import { isWithin, networksOf } from "./address.ts";
 import { leftFor } from "./share.ts";
 
@@ -12,7 +12,7 @@ export type ConnectionLimits = {
   perAddress: number;
   /** Ranges of our own proxies, in CIDR notation, or a function that recognizes them. They count toward the total only. */
   exempt?: readonly string[] | ((address: string) => boolean);
-  /** Whether an idle connection of our own proxies gives way too. For doors whose proxies keep idle connections in reserve. */
+  /** Whether an idle connection of our own proxies may be closed too. For ports whose proxies keep idle connections in reserve. */
   exemptGiveWay?: boolean;
 };
 
@@ -44,7 +44,7 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
   const isExempt = typeof exempt === "function" ? exempt : (address: string) => isWithin(address, exempt);
 
   function mayHold(held: number, most: number): boolean {
-    // A full port is judged as if one place were free, which makeRoom then provides.
+    // A full port is judged as if one place were free, which closeOne then provides.
     const used = Math.min(total, limits.total - 1);
     return held < most && leftFor({ limit: limits.total, used, held, factor: limits.factor }) > 0;
   }
@@ -54,8 +54,8 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
     return address === site || mayHold(bySite.get(site) ?? 0, limits.perAddress * addressesPerSite);
   }
 
-  /** Frees a place on a full port, at the expense of the address that holds most. False when no connection has to give way. */
-  function makeRoom(): boolean {
+  /** Closes a connection of the address that holds the most on a full port. False when no connection may be closed. */
+  function closeOne(): boolean {
     const idlest = crowdedIdlest() ?? idlestOf(byAddress.values());
     if (!idlest || (!idlest.isCrowd && idlest.idleMs < lonelyIdleMs)) return false;
     idlest.release();
@@ -107,7 +107,7 @@ export function createConnectionShares(limits: ConnectionLimits): ConnectionShar
       const ours = isExempt(text);
       const { address, site } = networksOf(text);
       if (!ours && !hasShare(address, site)) return undefined;
-      if (total >= limits.total && !makeRoom()) return undefined;
+      if (total >= limits.total && !closeOne()) return undefined;
       return ours && !exemptGiveWay ? holdExempt() : hold(address, site, connection);
     },
     count: () => total,

@@ -19,7 +19,7 @@ export type ExchangeOptions = {
   connectMs: number | undefined;
 };
 
-export type ExchangeResult = {
+export type HttpResult = {
   /** Undefined when no response header arrived. */
   status: number | undefined;
   location: string | undefined;
@@ -39,7 +39,7 @@ const maxIdle = 256;
 /** An idle connection keeps its IP address, so a short limit makes a change of DNS take effect soon. */
 const idleMs = 5_000;
 
-export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
+export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
   const { target, signal } = options;
   const url = new URL(target.url);
   const request = (target.protocol === "https:" ? https : http).request({
@@ -60,7 +60,7 @@ export function exchange(options: ExchangeOptions): Promise<ExchangeResult> {
     let bodyBytes = 0;
     const head: Buffer[] = [];
 
-    const finish = (error?: string, unsent?: ExchangeResult["unsent"]) => {
+    const finish = (error?: string, unsent?: HttpResult["unsent"]) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
       request.off("error", onError);

@@ -11,7 +11,7 @@ const pollMs = 1000;
 const gatherMs = 40;
 const perStatement = { webhooks: 50, events: 200 };
 
-export function createFollower(deps: { sql: Sql; log: Log; wake: Wake; nowMs: () => number; onAdded(): void }) {
+export function createWebhookFollower(deps: { sql: Sql; log: Log; wake: Wake; nowMs: () => number; onAdded(): void }) {
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   let unsubscribe = () => {};

@@ -3,7 +3,7 @@
 
 import { isIP } from "node:net";
 import { canonicalName, type Lookup } from "../dns/record.ts";
-import { createAgents, type ExchangeOptions, type ExchangeResult, exchange } from "./exchange.ts";
+import { createAgents, type ExchangeOptions, exchangeHttp, type HttpResult } from "./exchange.ts";
 import type { WebhookAnswer } from "./rules/retry.ts";
 import { refusedAddress, type WebhookGuard, type WebhookTarget } from "./rules/url.ts";
 
@@ -50,7 +50,7 @@ export function createPoster(deps: PosterDeps): Poster {
   async function postToAddresses(
     target: WebhookTarget,
     request: Pick<ExchangeOptions, "headers" | "body" | "signal">,
-  ): Promise<ExchangeResult> {
+  ): Promise<HttpResult> {
     const found = await deps.finder.addressesOf(target, request.signal);
     if (found.kind !== "found") return failed(found.error);
     const agent = target.protocol === "https:" ? agents.https : agents.http;
@@ -58,8 +58,8 @@ export function createPoster(deps: PosterDeps): Poster {
     const addresses = found.addresses.slice(0, maxAddresses);
     for (const [i, address] of addresses.entries()) {
       const connectMs = i < addresses.length - 1 ? Math.ceil(deps.timeoutMs / maxAddresses) : undefined;
-      last = await exchange({ ...request, target, address, agent, connectMs });
-      if (last.unsent === "stale") last = await exchange({ ...request, target, address, agent: false, connectMs });
+      last = await exchangeHttp({ ...request, target, address, agent, connectMs });
+      if (last.unsent === "stale") last = await exchangeHttp({ ...request, target, address, agent: false, connectMs });
       if (last.unsent !== "unreached" || request.signal.aborted) break;
     }
     return last;
@@ -95,7 +95,7 @@ export function createPoster(deps: PosterDeps): Poster {
 }
 
 /** A 2xx response counts only if it is complete; for other responses the status is enough. */
-function answerOf({ status, location, head, error }: ExchangeResult): Omit<PostResult, "durationMs"> {
+function answerOf({ status, location, head, error }: HttpResult): Omit<PostResult, "durationMs"> {
   const success = status !== undefined && status >= 200 && status < 300;
   if (status !== undefined && (error === undefined || !success))
     return { answer: { kind: "answered", status, location }, status, head };
@@ -104,7 +104,7 @@ function answerOf({ status, location, head, error }: ExchangeResult): Omit<PostR
   return { answer: { kind: "failed", error: text }, status, head };
 }
 
-function failed(error: string): ExchangeResult {
+function failed(error: string): HttpResult {
   return { status: undefined, location: undefined, head: "", error, unsent: undefined };
 }
 

@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { hashOf } from "../../src/emails/rules/idempotency.ts";
+import { requestHash } from "../../src/emails/rules/idempotency.ts";
 import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { EmailService } from "../../src/gen/v1/email_pb.ts";
 import { runCommand } from "../harness/program.ts";
@@ -191,7 +191,7 @@ test("an email without content that an earlier release accepted gets the same re
     replyToAddresses: [],
     requireTls: false,
   };
-  await testbed.database.sql`update idempotency set request_hash = ${hashOf(blank)} where key = 'before'`;
+  await testbed.database.sql`update idempotency set request_hash = ${requestHash(blank)} where key = 'before'`;
   const again = await testbed.send({ to: ["a@there.test"], body: "" }, key);
   assert.deepEqual([again.status, again.body.id], [200, first.id]);
 });

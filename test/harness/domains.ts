@@ -1,7 +1,7 @@
 /** Domain rows and check results for tests that need many domains but no real keys, because making keys is slow. */
 import { randomBytes } from "node:crypto";
 import { dkimLabel, type RecordKey, recordKeys } from "../../src/domains/rules/records.ts";
-import type { CheckResult, StoredRecord } from "../../src/domains/rules/result.ts";
+import type { DomainCheckResult, StoredRecord } from "../../src/domains/rules/result.ts";
 import type { DomainStatus } from "../../src/domains/rules/status.ts";
 import type { NewDomain } from "../../src/domains/store/domains.ts";
 import { makeUuid } from "../../src/postgres/ids.ts";
@@ -33,8 +33,8 @@ export function newDomain(workspaceId: string, domain: string, extra: Partial<Ne
 export function checkResult(
   status: DomainStatus,
   found: readonly RecordKey[],
-  extra: Partial<CheckResult> = {},
-): CheckResult {
+  extra: Partial<DomainCheckResult> = {},
+): DomainCheckResult {
   const dkim = found.includes("dkim1") || found.includes("dkim2");
   const records = recordKeys.map(
     (key): StoredRecord => ({

@@ -3,7 +3,7 @@ import { createAnswerMemory } from "../../src/http/answer-memory.ts";
 import { createCallShares } from "../../src/http/call-shares.ts";
 import { createDispatch, type DispatchDeps } from "../../src/http/dispatch.ts";
 import { createCallLimit } from "../../src/http/gate.ts";
-import { createRefusals } from "../../src/http/refusals.ts";
+import { createRefusalPace } from "../../src/http/refusals.ts";
 import { createBodyMemory } from "../../src/http/request-body.ts";
 import { createRouter, type RouterDeps } from "../../src/http/router.ts";
 import { createSafeHeaders } from "../../src/http/safe-headers.ts";
@@ -49,7 +49,7 @@ export async function startRpcServer({ services, maxBodyBytes, ...options }: Rpc
     calls: createCallShares(),
     answers,
     loop,
-    refusals: createRefusals(() => {}),
+    refusals: createRefusalPace(() => {}),
   };
   const handle = createDispatch({
     log,

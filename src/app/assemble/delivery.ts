@@ -61,13 +61,13 @@ const memoryBytes = { small: 48 * 1024 * 1024, large: 48 * 1024 * 1024 };
 /** Sites with the longest wait in /readyz and the metrics. */
 const shownSites = 20;
 
-export type Delivery = {
+export type DeliveryPart = {
   /** What the recipients in hand do, for /readyz and the metrics. */
   inHand(): InHand;
   stop(): Promise<void>;
 };
 
-export async function startDelivery(deps: DeliveryDeps): Promise<Delivery> {
+export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   const { config, log, clock, wake, store } = deps;
   const { sql } = store;
   await lowerThreadPriority();

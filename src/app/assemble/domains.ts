@@ -3,7 +3,7 @@ import { audited } from "../../audit/record.ts";
 import { createAddressGuard } from "../../dns/address-guard.ts";
 import { type Authoritative, createAuthoritative } from "../../dns/authoritative.ts";
 import { createAuthority } from "../../dns/authority.ts";
-import { isWithin } from "../../dns/record.ts";
+import { isAtOrBelow } from "../../dns/record.ts";
 import { createResolver, type Resolver } from "../../dns/resolver.ts";
 import type { ServerAddress } from "../../dns/servers.ts";
 import { type ZoneFinder, zoneList } from "../../dns/zone.ts";
@@ -53,7 +53,7 @@ export async function startDns(deps: DnsDeps & { serve: boolean }): Promise<Dns>
     log.warn("POSTHORN_PUBLIC_IPS is not set: SPF authorizes no address, and the zone's hosts have none");
   const bound = await authority?.start();
   const own = bound && usesOwnDns(config) ? [reachable(bound)] : undefined;
-  const askOwn = (name: string) => (isReserved(name) || isWithin(name, config.zone) ? own : undefined);
+  const askOwn = (name: string) => (isReserved(name) || isAtOrBelow(name, config.zone) ? own : undefined);
   const resolver = createResolver({ servers: config.resolvers, routes: askOwn });
   const allowAddress = createAddressGuard({ allowCidrs: config.allowPrivateMx });
   return {
@@ -68,7 +68,7 @@ export async function startDns(deps: DnsDeps & { serve: boolean }): Promise<Dns>
   };
 }
 
-export type Domains = {
+export type DomainsPart = {
   service: ServiceEntry;
   registrar: Registrar;
   checker: Checker;
@@ -81,7 +81,7 @@ export type Domains = {
 /** `quotas` is undefined for the operator's commands. */
 type DomainDeps = DnsDeps & { secrets: Secrets; dns: Dns; quotas?: Quotas; onEvent?: () => void };
 
-export function createDomains(deps: DomainDeps): Domains {
+export function createDomains(deps: DomainDeps): DomainsPart {
   const { config, sql, log, dns } = deps;
   const { zone, region, verifyIntervalMs } = config;
   const { secrets, nowMs } = deps;

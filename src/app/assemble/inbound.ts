@@ -74,7 +74,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     nowMs,
     reader: deps.reader,
     onEvent,
-    hasRoom: createInboundQuota({ sql, quotas: deps.quotas }),
+    mayReceive: createInboundQuota({ sql, quotas: deps.quotas }),
     findAddressee: createAddressees({ sql, zone: config.zone, returnPathKeys, postmasterOf }),
     reports: createReports({
       sql,

@@ -1,5 +1,5 @@
 /** Wires readiness, metrics and the operations port that serves them. Called by assemble.ts. */
-import type { HealthDeps } from "../../http/health.ts";
+import type { HealthPageDeps } from "../../http/health.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import { type Config, defaultOpsPort } from "../config.ts";
@@ -11,7 +11,7 @@ export type OpsDeps = { config: Config; log: Log; metrics: Metrics; node: NodeSt
 
 export type Ops = {
   /** Health pages on the API's port use this. */
-  health: HealthDeps;
+  health: HealthPageDeps;
   /** Registers a function that sets another part's gauges before each scrape. */
   beforeScrape(set: () => void): void;
   /** Warns if the default port was taken. Called after the store is open, so that a program that cannot start prints only the reason. */

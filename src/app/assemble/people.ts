@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import type { Accept } from "../../emails/accept.ts";
 import { createSystemMail, type SystemMail } from "../../emails/system-mail.ts";
 import type { ServiceEntry } from "../../http/call.ts";
-import type { Page } from "../../http/dispatch.ts";
+import type { PageHandler } from "../../http/dispatch.ts";
 import type { SessionCallers } from "../../http/gate.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
@@ -37,7 +37,7 @@ export type PeopleParts = {
   mail: SystemMail;
   service: ServiceEntry;
   sessions: SessionCallers;
-  pages: Map<string, Page>;
+  pages: Map<string, PageHandler>;
   /** Called once the HTTP port is known: links name that port from then on. Returns the first person's link until a person exists. */
   onListening(port: number): Promise<FirstSignUp | undefined>;
   stop(): Promise<void>;

@@ -8,7 +8,7 @@ import type { Wake } from "../../postgres/wake.ts";
 import type { Quotas } from "../../quotas/quotas.ts";
 import { createAttempt } from "../../webhooks/attempt.ts";
 import { createDeliver } from "../../webhooks/deliver.ts";
-import { createFollower } from "../../webhooks/follow.ts";
+import { createWebhookFollower } from "../../webhooks/follow.ts";
 import { createWebhookLoop } from "../../webhooks/loop.ts";
 import { type AddressResolver, createPoster, createTargetFinder } from "../../webhooks/post.ts";
 import { createWebhookGuard } from "../../webhooks/rules/url.ts";
@@ -31,14 +31,14 @@ export type WebhookDeps = {
   resolver: AddressResolver;
 };
 
-export type Webhooks = {
+export type WebhooksPart = {
   service: ServiceEntry;
   /** Starts the role: this process posts events. */
   start(): Promise<void>;
   stop(): Promise<void>;
 };
 
-export function createWebhooks(deps: WebhookDeps): Webhooks {
+export function createWebhooks(deps: WebhookDeps): WebhooksPart {
   const { config, log, clock, wake } = deps;
   const { sql, secrets, schemaVersion } = deps.store;
   const { scheduleMs, timeoutMs, disableAfterMs } = config.webhooks;
@@ -80,7 +80,7 @@ export function createWebhooks(deps: WebhookDeps): Webhooks {
     }),
     settle: (item) => settler.add(item, item.responseHead.length + item.error.length),
   });
-  const follower = createFollower({ sql, log, wake, nowMs: clock.nowMs, onAdded: loop.wake });
+  const follower = createWebhookFollower({ sql, log, wake, nowMs: clock.nowMs, onAdded: loop.wake });
   let started = false;
 
   return {

@@ -32,7 +32,7 @@ export type GivenLimits = {
   named: { domains: boolean; recipients: boolean; addresses: boolean; expiresAt: boolean };
 };
 
-export function readLimits(
+export function readKeyLimits(
   lists: Record<string, string[]>,
   expires: string | boolean | undefined,
   nowMs: number,

@@ -6,7 +6,7 @@ import { rotateKey, updateKey } from "../../keys/store/changes.ts";
 import type { Key } from "../../keys/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import { type Command, UsageError } from "../command.ts";
-import { limitOptions, readDuration, readLimits } from "./key-options.ts";
+import { limitOptions, readDuration, readKeyLimits } from "./key-options.ts";
 import { keyIdFrom, noSuchKey, workspaceFrom, workspaceOption } from "./keys.ts";
 import { withStore } from "./with-store.ts";
 
@@ -26,7 +26,7 @@ const keysUpdate: Command = {
     const [problem] = name === undefined ? [] : nameProblems(name);
     if (problem) throw new UsageError(`--name ${problem.description}`);
     await withStore(config(), async ({ sql, nowMs }) => {
-      const given = readLimits(lists, options.expires, nowMs());
+      const given = readKeyLimits(lists, options.expires, nowMs());
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
       await requireDomains(sql, workspaceId, given.limits.domains);
       const change = { name, ...given };
@@ -69,7 +69,7 @@ const keysRotate: Command = {
         `--overlap must be a duration such as 24h, up to 30d, or 0, not ${JSON.stringify(options.overlap)}`,
       );
     await withStore(config(), async ({ sql, nowMs }) => {
-      const { limits } = readLimits({}, options.expires, nowMs());
+      const { limits } = readKeyLimits({}, options.expires, nowMs());
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
       let secret = "";
       const rotated = await audited(

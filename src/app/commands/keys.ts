@@ -8,7 +8,7 @@ import { fromWireId, makeUuid, toWireId } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { ensureFirstWorkspace, findWorkspaceByName, onlyOneNode } from "../../workspaces/store.ts";
 import { type Command, type Option, table, UsageError } from "../command.ts";
-import { limitOptions, readLimits } from "./key-options.ts";
+import { limitOptions, readKeyLimits } from "./key-options.ts";
 import { withStore } from "./with-store.ts";
 
 export const workspaceOption: Option = { type: "string", help: "name of the workspace; default: the first one" };
@@ -28,7 +28,7 @@ const keysCreate: Command = {
     const permission = permissionFrom(options.permission, lists.scope ?? []);
     const test = options.test === true;
     await withStore(config(), async ({ sql, nowMs }) => {
-      const { limits } = readLimits(lists, options.expires, nowMs());
+      const { limits } = readKeyLimits(lists, options.expires, nowMs());
       requireLimitsThatFit(permission, { isDefault: options.permission === undefined, limits });
       const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
       await requireDomains(sql, workspaceId, limits.domains);

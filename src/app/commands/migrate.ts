@@ -1,6 +1,6 @@
 /** posthorn migrate: brings the schema up to date without starting the program, and prints each step. */
 import { type BackfillState, outstandingBackfills } from "../../postgres/backfill.ts";
-import { type Progress, readMigrations } from "../../postgres/migrate.ts";
+import { type MigrationProgress, readMigrations } from "../../postgres/migrate.ts";
 import { schemaState } from "../../postgres/schema-state.ts";
 import type { Command } from "../command.ts";
 import { lineOf, withStore } from "./with-store.ts";
@@ -13,7 +13,7 @@ export const migrateCommand: Command = {
     const steps = await readMigrations();
     const applied: string[] = [];
     const print = (line: string) => void (options.json ? process.stderr : process.stdout).write(`${line}\n`);
-    const onMigration = (progress: Progress) => {
+    const onMigration = (progress: MigrationProgress) => {
       if (progress.kind === "applied") applied.push(progress.migration);
       print(lineOf(progress));
     };

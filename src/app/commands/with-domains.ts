@@ -3,14 +3,14 @@ import { readDomainName } from "../../dns/name.ts";
 import { type DomainRow, findDomain, getDomain } from "../../domains/store/domains.ts";
 import { silentLog } from "../../ops/log.ts";
 import { fromWireId } from "../../postgres/ids.ts";
-import { createDomains, type Domains, startDns } from "../assemble/domains.ts";
+import { createDomains, type DomainsPart, startDns } from "../assemble/domains.ts";
 import { type Option, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
 import type { Store } from "../open-store.ts";
 import { workspaceFrom } from "./keys.ts";
 import { withStore } from "./with-store.ts";
 
-export type DomainsContext = Store & { nowMs(): number; domains: Domains; workspaceId: string };
+export type DomainsContext = Store & { nowMs(): number; domains: DomainsPart; workspaceId: string };
 
 export async function withDomains<T>(
   config: Config,

@@ -1,7 +1,7 @@
 /** Opens the store for a short command, whether the program runs on it or not, and prints why it waits. Used by most commands. */
 import { type Clock, createClock } from "../../ops/clock.ts";
 import { silentLog } from "../../ops/log.ts";
-import type { Progress } from "../../postgres/migrate.ts";
+import type { MigrationProgress } from "../../postgres/migrate.ts";
 import { readClocks } from "../../postgres/service-clock.ts";
 import type { Config } from "../config.ts";
 import { openStore, type Store, type StoreOptions } from "../open-store.ts";
@@ -23,12 +23,12 @@ export async function withStore<T>(
 }
 
 /** Explains why a command waits. Applied migrations are not printed. */
-function reportWait(progress: Progress): void {
+function reportWait(progress: MigrationProgress): void {
   if (progress.kind !== "applied") process.stderr.write(`${lineOf(progress)}\n`);
 }
 
 /** One line for each step of a migration. Printed by posthorn migrate, and by other commands that wait for a migration. */
-export function lineOf(progress: Progress): string {
+export function lineOf(progress: MigrationProgress): string {
   const { migration } = progress;
   switch (progress.kind) {
     case "applied":

@@ -1,9 +1,10 @@
 /** The pace of every site on this node: how many recipients may be in hand, how many connections may be open, and how replies change both.
  * Holds state and does no I/O; sites.ts synchronizes it with the other nodes. Time is an argument. */
 
+import type { AnsweredStep } from "../../smtp/client/evidence.ts";
 import { backOffMs, type SiteSignal, shareOf } from "../rules/pace.ts";
 import type { createSiteLimits, SiteLimit } from "../rules/site.ts";
-import { type AnsweredStep, stallAfterMs, type Usual, withAnswer } from "../rules/stall.ts";
+import { stallAfterMs, type Usual, withAnswer } from "../rules/stall.ts";
 import type { KnownSite, SiteReport, SiteRow } from "../store/sites.ts";
 
 /** Recipients in hand per connection. More than one, so that the next emails are read, composed and signed while the connection is busy. */

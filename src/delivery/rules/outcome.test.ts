@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Evidence, Phase, Reply } from "../../smtp/client/evidence.ts";
-import { classify, expire, type Outcome, readReply, type Scope } from "./outcome.ts";
+import { classify, expire, type Outcome, type OutcomeScope, readReply } from "./outcome.ts";
 import { type BounceType, type Category, categories, wordingRules } from "./outcome-rules.ts";
 
 interface Case {
@@ -11,7 +11,7 @@ interface Case {
   reply: string;
   kind: Outcome["kind"];
   category: Category;
-  scope: Scope;
+  scope: OutcomeScope;
   suppress: boolean;
   bounceType?: BounceType;
 }

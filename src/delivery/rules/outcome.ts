@@ -13,13 +13,13 @@ import { type BounceType, type Category, categories, codeRules, enhancedRules, w
 export type OutcomeKind = "delivered" | "sent" | "deferred" | "bounced" | "failed";
 
 /** What a failure concerns. A deferred outcome of scope `destination` slows down all mail for the site. */
-export type Scope = "recipient" | "message" | "destination";
+export type OutcomeScope = "recipient" | "message" | "destination";
 
 export interface Outcome {
   /** `delivered` to the recipient's own server, `sent` to a relay, `deferred` until another attempt. `bounced` and `failed` are final. */
   kind: OutcomeKind;
   category: Category;
-  scope: Scope;
+  scope: OutcomeScope;
   /** What a bounce means for the address; null unless bounced. */
   bounceType: BounceType | null;
   /** The receiver's code, or ours where no server replied. */
@@ -39,7 +39,7 @@ export interface Context {
   relay: boolean;
 }
 
-type Verdict = { kind: OutcomeKind; category: Category; scope: Scope };
+type Verdict = { kind: OutcomeKind; category: Category; scope: OutcomeScope };
 
 const maxReplyCharacters = 1000;
 
@@ -174,7 +174,7 @@ function shorten(line: string): string {
 }
 
 /** A connection dropped before DATA is a problem of the destination. After DATA, the message itself may be the cause. */
-function scopeOfDrop(phase: Phase): Scope {
+function scopeOfDrop(phase: Phase): OutcomeScope {
   return phase === "data" || phase === "dot" || phase === "after-dot" ? "message" : "destination";
 }
 

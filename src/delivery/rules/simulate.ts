@@ -7,13 +7,13 @@ import { classify, type Outcome } from "./outcome.ts";
 /** The delay until a deferred attempt is retried and until a complaint or reply follows; replaces the usual schedule. */
 export const simulatedStepMs = 1_000;
 
-export type FollowUp = "complaint" | "reply";
+export type FollowUpKind = "complaint" | "reply";
 
 export type Simulated =
   | {
       kind: "outcome";
       outcome: Outcome;
-      followUp: FollowUp | null;
+      followUp: FollowUpKind | null;
       /** Until the next attempt or the follow-up. */
       afterMs: number | null;
     }
@@ -46,7 +46,7 @@ export function simulate({ address, attempt }: { address: string; attempt: numbe
   }
 }
 
-function deliver(followUp: FollowUp | null): Simulated {
+function deliver(followUp: FollowUpKind | null): Simulated {
   const accepted: Evidence = { kind: "accepted", reply: makeReply(250, "2.0.0", "Delivered (simulated)") };
   return { kind: "outcome", outcome: judge(accepted), followUp, afterMs: followUp && simulatedStepMs };
 }

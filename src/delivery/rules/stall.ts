@@ -1,8 +1,6 @@
 /** When a site that does not answer counts as stalled, and how long a session may take to open. Both adapt to what the site usually
  * needs. Used by pace/. */
-
-/** The steps whose usual duration differs: opening a session, the envelope, the reply to the message. */
-export type AnsweredStep = "open" | "envelope" | "dot";
+import type { AnsweredStep } from "../../smtp/client/evidence.ts";
 
 /** The usual time until the site's answer, in milliseconds; a step that was never answered is absent. */
 export type Usual = Partial<Record<AnsweredStep, number>>;

@@ -21,7 +21,7 @@ export type CheckedDomain = {
   checks: number;
 };
 
-export type CheckResult = {
+export type DomainCheckResult = {
   facts: DomainFacts;
   records: StoredRecord[];
   summary: DomainSummary;
@@ -44,7 +44,7 @@ export function resultOf(input: {
   now: Date;
   /** From 0 to 1. */
   jitter: number;
-}): CheckResult {
+}): DomainCheckResult {
   const { before, expected, findings, now } = input;
   const judged = judgedRecords(expected, before.records).map((one): JudgedRecord & Judgment => {
     const finding = findings.get(one.record.key);

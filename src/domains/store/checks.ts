@@ -6,7 +6,7 @@
 import { appendEvent } from "../../events/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import type { CheckResult } from "../rules/result.ts";
+import type { DomainCheckResult } from "../rules/result.ts";
 import { type DomainRow, domainColumns } from "./domains.ts";
 
 /** Longer than any check takes. After this time another node may lease the domain. */
@@ -75,7 +75,7 @@ export async function claimDue(
 /** Stores the state and the event of a check in one transaction. Undefined: the check no longer has the lease. */
 export async function recordCheck(
   sql: Sql,
-  check: DomainKey & { lease: string; eventId: string; result: CheckResult },
+  check: DomainKey & { lease: string; eventId: string; result: DomainCheckResult },
 ): Promise<DomainRow | undefined> {
   const { result } = check;
   const { facts, summary } = result;

@@ -26,7 +26,7 @@ export function idempotencyKeyReused(): Problem {
 }
 
 /** Equal requests have equal hashes. Maps are sorted, because JSON objects have no order. */
-export function hashOf(request: SendRequest): string {
+export function requestHash(request: SendRequest): string {
   const sorted = (map: Readonly<Record<string, string>>) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
   const { attachments, ...rest } = request;
   const hash = createHash("sha256").update(
@@ -39,6 +39,6 @@ export function hashOf(request: SendRequest): string {
 /** Two batches are equal if they have equal emails in the same order. */
 export function hashOfBatch(requests: readonly SendRequest[]): string {
   const hash = createHash("sha256").update("batch");
-  for (const request of requests) hash.update(hashOf(request));
+  for (const request of requests) hash.update(requestHash(request));
   return hash.digest("hex");
 }

@@ -1,15 +1,15 @@
 /** Stores a batch of emails and its idempotency key in one transaction. Called by accept-batch.ts. */
 import type { Sql } from "../../postgres/pool.ts";
 import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
-import { refusalOf, repeatedOnRace } from "../../quotas/store/sending.ts";
+import { quotaProblem, repeatedOnRace } from "../../quotas/store/sending.ts";
 import {
   batchBytes,
+  type ContentPiece,
   changedMeanwhile,
   countEmails,
   insertEmails,
   insertPieces,
   type NewEmail,
-  type Piece,
   piecesOf,
 } from "./emails.ts";
 
@@ -37,11 +37,11 @@ async function storeOnce(sql: Sql, batch: NewBatch): Promise<EarlierBatch | unde
     if (batch.emails.length === 0) return undefined;
     const leftOut = await insertEmails(tx, batch.emails, { quotas });
     // A quota that does not suffice for all emails refuses all of them: the caller can send a smaller batch.
-    const refused = leftOut.map(refusalOf).find((one) => one !== undefined);
+    const refused = leftOut.map(quotaProblem).find((one) => one !== undefined);
     if (refused) throw refused;
     // The domain could send when the batch was checked. The error makes the caller retry, which checks it again.
     if (leftOut.length > 0) throw changedMeanwhile("A sending domain was deleted or blocked");
-    let slice: Piece[] = [];
+    let slice: ContentPiece[] = [];
     let length = 0;
     for (const piece of batch.emails.flatMap((email) => [...piecesOf(email)])) {
       slice.push(piece);

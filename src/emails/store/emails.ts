@@ -15,11 +15,11 @@ import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import {
   counted,
   countStored,
-  createSlots,
+  createUsageSlots,
   fittingRest,
-  type Refusal,
+  type QuotaRefusal,
+  quotaProblem,
   refusalColumns,
-  refusalOf,
   refused,
   repeatedOnRace,
   sumsSoFar,
@@ -88,7 +88,7 @@ export type EmailStoreOptions = {
 
 export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): EmailStore {
   const { quotas = noDefaults } = options;
-  const nextSlot = createSlots();
+  const nextSlot = createUsageSlots();
   const group = createGroupCommit<NewEmail, Accepted>({
     run: acceptTogether,
     maxItems: 200,
@@ -158,7 +158,7 @@ async function acceptLarge(sql: Sql, email: NewEmail, quotas: QuotaDefaults): Pr
     sql.begin(async (tx) => {
       const leftOut = await insertEmails(tx, [email], { quotas });
       if (leftOut.length > 0) return leftOut;
-      let slice: Piece[] = [];
+      let slice: ContentPiece[] = [];
       for (const piece of piecesOf(email)) {
         slice.push(piece);
         if (slice.length < batchBytes / pieceLength) continue;
@@ -174,14 +174,19 @@ async function acceptLarge(sql: Sql, email: NewEmail, quotas: QuotaDefaults): Pr
 }
 
 /** An email that was not stored: its domain or its workspace may not send, or its idempotency key was already used. */
-export type LeftOut = { id: string; canSend: boolean | null; status: string | null; note: string | null } & Refusal;
+export type LeftOut = {
+  id: string;
+  canSend: boolean | null;
+  status: string | null;
+  note: string | null;
+} & QuotaRefusal;
 
 export type InsertOptions = {
   quotas: QuotaDefaults;
   /** Where unlimited workspaces are counted. */
   slot?: number;
   /** All content of the emails, which are counted in the same statement. Undefined: content follows, and then a call of countEmails. */
-  pieces?: Piece[];
+  pieces?: ContentPiece[];
 };
 
 /** Returns the emails that were not stored, nearly always none. */
@@ -262,9 +267,9 @@ function isSystemMail({ keyId }: NewEmail): boolean {
   return keyId === systemKeyId;
 }
 
-export type Piece = { workspaceId: string; emailId: string; part: number; piece: number; data: string };
+export type ContentPiece = { workspaceId: string; emailId: string; part: number; piece: number; data: string };
 
-export async function insertPieces(sql: Sql, pieces: Piece[]): Promise<void> {
+export async function insertPieces(sql: Sql, pieces: ContentPiece[]): Promise<void> {
   await sql`
     insert into email_contents (workspace_id, email_id, day, part, piece, data)
     select e.workspace_id, e.id, e.content_day, p.part, p.piece, p.data
@@ -285,7 +290,7 @@ function answersFor(sql: Sql, emails: readonly NewEmail[], leftOut: readonly Lef
     const left = byId.get(email.id);
     if (!left) return { stored: true };
     if (!left.canSend) return { stored: false, emailId: undefined, domain: blockedDomain(left) };
-    const problem = refusalOf(left);
+    const problem = quotaProblem(left);
     if (problem) return { stored: false, emailId: undefined, refused: problem };
     return firsts!.then((found) => {
       const first = found.get(keyOf(email)!);
@@ -362,7 +367,7 @@ function recipientRows(email: NewEmail) {
   return email.recipients.map((recipient, position) => ({ email_id: email.id, position, ...recipient }));
 }
 
-export function* piecesOf({ id, workspaceId, parts }: NewEmail): Generator<Piece> {
+export function* piecesOf({ id, workspaceId, parts }: NewEmail): Generator<ContentPiece> {
   for (const [part, text] of parts.entries()) {
     let from = 0;
     for (let piece = 0; piece === 0 || from < text.length; piece++) {

@@ -18,7 +18,7 @@ export type InboundAttachmentLabel = {
   contentId: string;
 };
 
-export type Reply = {
+export type ReceivedReply = {
   from: string;
   to: readonly string[];
   subject: string;
@@ -41,7 +41,7 @@ export const maxStoredText = 1024 * 1024;
 /** Longer texts are truncated in events, which are sent to every stream and webhook; InboundService returns the whole text. */
 export const maxEventText = 256 * 1024;
 
-export function repliedPayload(reply: Reply): Record<string, unknown> {
+export function repliedPayload(reply: ReceivedReply): Record<string, unknown> {
   const { body, newText, html, verdicts, ...rest } = reply;
   return {
     ...rest,
@@ -52,7 +52,7 @@ export function repliedPayload(reply: Reply): Record<string, unknown> {
   };
 }
 
-export type Received = Omit<Reply, "newText" | "parentEmailId" | "inboundId"> & {
+export type Received = Omit<ReceivedReply, "newText" | "parentEmailId" | "inboundId"> & {
   inboundId: string;
   autoSubmitted: boolean;
   /** Wire id of the email that an automatic answer refers to. */

@@ -45,7 +45,7 @@ export type Stored = boolean;
 /** A larger message gets its own transaction, in which its content is inserted piece by piece. */
 const aloneAboveBytes = 512 * 1024;
 /** reads.ts finds the pieces of an attachment by this length, so it must stay the same. */
-export const pieceBytes = 192 * 1024;
+export const contentPieceBytes = 192 * 1024;
 
 export function createInboundStore(sql: Sql, options: { onStored(): void }) {
   const commits = createGroupCommit<NewInbound, Stored>({
@@ -175,8 +175,8 @@ function textBytes({ texts }: NewInbound): number {
 type Piece = { workspaceId: string; inboundId: string; piece: number; data: string };
 
 function* piecesOf({ id, workspaceId, raw }: NewInbound): Generator<Piece> {
-  for (let piece = 0; piece === 0 || piece * pieceBytes < raw.length; piece++) {
-    const data = raw.subarray(piece * pieceBytes, (piece + 1) * pieceBytes).toString("base64");
+  for (let piece = 0; piece === 0 || piece * contentPieceBytes < raw.length; piece++) {
+    const data = raw.subarray(piece * contentPieceBytes, (piece + 1) * contentPieceBytes).toString("base64");
     yield { workspaceId, inboundId: id, piece, data };
   }
 }

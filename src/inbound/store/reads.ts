@@ -3,7 +3,7 @@
 import type { Texts } from "../../mail/message/digest.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { type InboundSummary, pieceBytes } from "./inbound.ts";
+import { contentPieceBytes, type InboundSummary } from "./inbound.ts";
 
 export type InboundRow = {
   id: string;
@@ -77,13 +77,13 @@ export async function readInboundBody(
   sql: Sql,
   { workspaceId, id, start, end }: { workspaceId: string; id: string; start: number; end: number },
 ): Promise<Buffer | undefined> {
-  const first = Math.floor(start / pieceBytes);
+  const first = Math.floor(start / contentPieceBytes);
   const rows = await sql<{ data: string }[]>`
     select data from inbound_contents where workspace_id = ${workspaceId} and inbound_id = ${id}
-      and piece between ${first} and ${Math.floor(Math.max(start, end - 1) / pieceBytes)} order by piece`;
+      and piece between ${first} and ${Math.floor(Math.max(start, end - 1) / contentPieceBytes)} order by piece`;
   if (rows.length === 0) return undefined;
   const bytes = Buffer.concat(rows.map(({ data }) => Buffer.from(data, "base64")));
-  return bytes.subarray(start - first * pieceBytes, end - first * pieceBytes);
+  return bytes.subarray(start - first * contentPieceBytes, end - first * contentPieceBytes);
 }
 
 /** Undefined if the texts are not stored apart from the content. */

@@ -22,7 +22,7 @@ export function excessOf(key: Power, caller: Power): string | undefined {
   if (caller.test && !key.test) return "it is a live key and this one is a test key";
   const methods = excessMethods(key, caller);
   if (methods) return methods;
-  if (canSend(key)) {
+  if (keyCanSend(key)) {
     const domains = excessEntry(wanted.domains, own.domains, (outer, inner) => outer === inner);
     if (domains) return `it may send from ${domains === "any" ? "any domain" : domains}`;
     const recipients = excessEntry(wanted.recipients, own.recipients, containsRecipients);
@@ -36,7 +36,7 @@ export function excessOf(key: Power, caller: Power): string | undefined {
 }
 
 /** Whether limits on sending mean anything for the key. */
-export function canSend({ permission, limits }: Pick<Power, "permission" | "limits">): boolean {
+export function keyCanSend({ permission, limits }: Pick<Power, "permission" | "limits">): boolean {
   return permission === "full" || permission === "send" || limits?.scopes?.includes("send") === true;
 }
 

@@ -10,8 +10,8 @@ import {
   displayAddress,
   type Field,
   fieldOf,
-  type Part,
   type ReadMessage,
+  type ReadPart,
   readMessage,
 } from "./read.ts";
 
@@ -69,7 +69,7 @@ export async function digestMessage(raw: Uint8Array, { sender }: { sender: strin
   };
 }
 
-function labelOf({ id, filename, contentType, sizeBytes, contentId }: Part): AttachmentLabel {
+function labelOf({ id, filename, contentType, sizeBytes, contentId }: ReadPart): AttachmentLabel {
   return { id, filename, contentType, sizeBytes, contentId };
 }
 

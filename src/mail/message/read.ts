@@ -4,11 +4,11 @@ import { parseMessageIds } from "../message-id.ts";
 import { type BodyEncoding, decodeBody, decodedBytes } from "./body.ts";
 import type { Header, PartHeader } from "./part-header.ts";
 import { isText, type Leaf, structureOf } from "./structure.ts";
-import { textsOf } from "./texts.ts";
+import { collectTexts } from "./texts.ts";
 
 export type Field = { name: string; value: string };
 
-export type Part = {
+export type ReadPart = {
   /** The part's number among the non-text parts, starting at 1. */
   id: string;
   filename: string;
@@ -34,7 +34,7 @@ export type ReadMessage = {
   references: string[];
   text: string;
   html: string;
-  parts: Part[];
+  parts: ReadPart[];
 };
 
 /** Throws a ShapeProblem if the message exceeds a limit on parts or lines. */
@@ -42,7 +42,7 @@ export function readMessage(raw: Uint8Array, maxLines?: number): ReadMessage {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const { header, leaves, lines } = structureOf(bytes, maxLines);
   const { headers } = header;
-  const { text, html } = textsOf(bytes, leaves, lines);
+  const { text, html } = collectTexts(bytes, leaves, lines);
   const attached = leaves.filter((leaf) => !isText(leaf.header));
   return {
     fields: headers.map(({ key, value }) => ({ name: key, value: storable(value) })),
@@ -69,7 +69,7 @@ export function displayAddress({ name, address }: { name: string; address: strin
   return `${plain ? name : `"${name.replace(/["\\]/g, "\\$&")}"`} <${address}>`;
 }
 
-function partOf(raw: Buffer, { header, start, end }: Leaf, index: number): Part {
+function partOf(raw: Buffer, { header, start, end }: Leaf, index: number): ReadPart {
   const body = raw.subarray(start, end);
   const isCalendar = calendarTypes.has(header.type);
   const read = () => (isCalendar ? calendarOf(header, body) : decodeBody(body, header.encoding));

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ShapeProblem, structureOf } from "./structure.ts";
-import { textsOf } from "./texts.ts";
+import { collectTexts } from "./texts.ts";
 
 function texts(raw: Buffer, maxLines?: number): { text: string; html: string } {
   const { leaves, lines } = structureOf(raw, maxLines);
-  return textsOf(raw, leaves, lines);
+  return collectTexts(raw, leaves, lines);
 }
 
 const message = (...lines: string[]) => Buffer.from(lines.join("\r\n"));

@@ -7,7 +7,7 @@ type Kind = "text" | "html";
 type Written = Partial<Record<Kind, string[]>>;
 
 /** A message with only one kind of text has an empty string for the other. Where a message mixes both, parts of one kind are converted. */
-export function textsOf(raw: Buffer, leaves: readonly Leaf[], lines: LineCount): { text: string; html: string } {
+export function collectTexts(raw: Buffer, leaves: readonly Leaf[], lines: LineCount): { text: string; html: string } {
   /** The parts of a multipart/alternative are versions of one text, so they share an entry. */
   const entries = new Map<object, Written>();
   for (const leaf of leaves) {

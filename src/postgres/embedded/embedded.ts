@@ -24,10 +24,10 @@ import {
   syncPath,
   systemDir,
 } from "./location.ts";
-import { type Holder, isListening, type Lock, lockHolder, type Role, takeLock } from "./lock.ts";
+import { isListening, type Lock, type LockHolder, type LockRole, lockHolder, takeLock } from "./lock.ts";
 import { createServerLog, type EmbeddedLog } from "./log.ts";
 import { type Server, startServer, stopLeftover, superviseServer } from "./server.ts";
-import { ensureDatabase, resetPassword } from "./session.ts";
+import { ensureDatabase, resetServerPassword } from "./session.ts";
 
 export { EmbeddedError } from "./error.ts";
 
@@ -35,7 +35,7 @@ export type EmbeddedOptions = {
   dataDir: string;
   log: EmbeddedLog;
   /** A starting program waits for a command that has the lock, and refuses to start when another program has it. */
-  role?: Role;
+  role?: LockRole;
   /** Settings that override those of the cluster, as `name=value`. */
   settings?: string[];
 };
@@ -109,7 +109,7 @@ async function startLocked(
   const run = { location, binaries, log: serverLog, settings };
   let first: Server | undefined;
   try {
-    if (passwordIsNew) await resetPassword(run, facts);
+    if (passwordIsNew) await resetServerPassword(run, facts);
     first = await startServer(run);
     await ensureDatabase(location, facts.password);
   } catch (error) {
@@ -159,7 +159,7 @@ async function lockCluster({
 }
 
 /** Takes the lock. Waits while a command has it, and throws when a program has it. */
-export async function lockOrRefuse(location: ClusterLocation, role: Role): Promise<Lock> {
+export async function lockOrRefuse(location: ClusterLocation, role: LockRole): Promise<Lock> {
   const until = performance.now() + commandWaitMs;
   for (;;) {
     const result = await takeLock({ ...location, role, socket: socketPath(location.socketDir) });
@@ -171,13 +171,13 @@ export async function lockOrRefuse(location: ClusterLocation, role: Role): Promi
   }
 }
 
-function alreadyRunning({ pid, dataDir: theirs }: Holder, dataDir: string): EmbeddedError {
+function alreadyRunning({ pid, dataDir: theirs }: LockHolder, dataDir: string): EmbeddedError {
   const through = theirs === dataDir ? "" : ` (through ${theirs})`;
   const message = `Posthorn already runs on the data directory ${dataDir}${through}: process ${pid}. Stop that process, or set POSTHORN_DATA_DIR to another directory.`;
   return new EmbeddedError("locked", message);
 }
 
-function copiedWhileRunning({ copied, path }: { copied: Holder; path: string }, dataDir: string): EmbeddedError {
+function copiedWhileRunning({ copied, path }: { copied: LockHolder; path: string }, dataDir: string): EmbeddedError {
   const of = copied.dataDir === dataDir ? "a copy" : `a copy of ${copied.dataDir}`;
   const message = `${dataDir} is ${of}, made while Posthorn (process ${copied.pid}) ran on the original or after it was killed, so its database may be damaged. Copy again after a clean stop, or use posthorn backup and posthorn restore. If the copy is an atomic snapshot, or nothing ran when it was made, remove ${path} and start again.`;
   return new EmbeddedError("copied", message);
@@ -206,7 +206,7 @@ async function joinRunning(path: string, until: number): Promise<Embedded | unde
   }
 }
 
-type RunningProgram = { holder: Holder; socketDir: string; password: string | undefined };
+type RunningProgram = { holder: LockHolder; socketDir: string; password: string | undefined };
 
 /** The program that runs on this data directory, and where its server listens. */
 async function findRunning(dataDir: string): Promise<RunningProgram | undefined> {

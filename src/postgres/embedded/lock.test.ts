@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { newDirectory } from "../../../test/harness/embedded.ts";
 import { until } from "../../../test/harness/wait.ts";
-import { type Holder, type Lock, lockHolder, takeLock } from "./lock.ts";
+import { type Lock, type LockHolder, lockHolder, takeLock } from "./lock.ts";
 import { machineId, processStart } from "./process.ts";
 
 describe("the lock of a data directory", () => {
@@ -146,7 +146,7 @@ describe("the lock in a copied data directory", () => {
     const taken = await takeLock(request);
     assert.ok("copied" in taken);
     await rm(taken.path);
-    const free: Partial<Holder>[] = [
+    const free: Partial<LockHolder>[] = [
       // A volume that moved to another machine, a power loss, a machine without an id.
       { machine: "another" },
       { file: "1:1" },
@@ -196,10 +196,10 @@ async function take(request: Request): Promise<Lock> {
 }
 
 /** Writes a lock file as a killed program leaves it: our own, with some fields changed. */
-async function leaveBehind(request: Request, change: Partial<Holder>): Promise<string> {
+async function leaveBehind(request: Request, change: Partial<LockHolder>): Promise<string> {
   const lock = await take(request);
   const [name] = await readdir(request.baseDir);
-  const ours = JSON.parse(await readFile(join(request.baseDir, name!), "utf8")) as Holder;
+  const ours = JSON.parse(await readFile(join(request.baseDir, name!), "utf8")) as LockHolder;
   await lock.release();
   const path = join(request.baseDir, "postgres.lock.5");
   await writeFile(path, "");

@@ -7,14 +7,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { bootId, machineId, pidNamespace, processStart } from "./process.ts";
 
 /** A program keeps the lock while it runs. A command keeps it briefly, so a starting program waits for it. */
-export type Role = "program" | "command";
+export type LockRole = "program" | "command";
 
-export type Holder = {
+export type LockHolder = {
   pid: number;
   start: string;
   boot: string;
   pidNamespace: string;
-  role: Role;
+  role: LockRole;
   dataDir: string;
   socket: string;
   /** Empty when the machine has no id. Older releases do not write it. */
@@ -29,13 +29,13 @@ export type Lock = { release(): Promise<void> };
 const beatMs = 2000;
 const silentMs = 6000;
 
-export type LockRequest = { baseDir: string; dataDir: string; role: Role; socket: string };
+export type LockRequest = { baseDir: string; dataDir: string; role: LockRole; socket: string };
 
 /**
  * The lock, or the holder that has it. `copied`: the lock file is part of a copy of the holder's data directory, made while the
  * holder ran or after it was killed.
  */
-export type LockResult = Lock | { holder: Holder } | { copied: Holder; path: string };
+export type LockResult = Lock | { holder: LockHolder } | { copied: LockHolder; path: string };
 
 /**
  * Node has no flock, so the lock is a file that names its holder, with a generation number. A program takes `postgres.lock.7` by
@@ -66,7 +66,7 @@ export async function takeLock(request: LockRequest): Promise<LockResult> {
 }
 
 /** The running holder of the lock, without taking it. */
-export async function lockHolder(request: Omit<LockRequest, "role">): Promise<Holder | undefined> {
+export async function lockHolder(request: Omit<LockRequest, "role">): Promise<LockHolder | undefined> {
   const newest = await newestLock(request.baseDir);
   return (await lockState(newest, request)) === "alive" ? newest?.holder : undefined;
 }
@@ -86,7 +86,7 @@ function holdLock(path: string, file: FileHandle): Lock {
   };
 }
 
-function describeSelf({ dataDir, role, socket }: LockRequest): Holder {
+function describeSelf({ dataDir, role, socket }: LockRequest): LockHolder {
   const start = processStart(process.pid) ?? "";
   const machine = { boot: bootId(), machine: machineId(), pidNamespace: pidNamespace() };
   return { pid: process.pid, start, ...machine, role, dataDir, socket };
@@ -117,7 +117,7 @@ export function identityOf({ dev, ino }: { dev: number; ino: number }): string {
   return `${dev}:${ino}`;
 }
 
-async function isRunning(holder: Holder, path: string, socket: string): Promise<boolean> {
+async function isRunning(holder: LockHolder, path: string, socket: string): Promise<boolean> {
   if (holder.boot !== bootId()) return false;
   if (holder.pidNamespace === pidNamespace()) return processStart(holder.pid) === holder.start;
   // The holder is in another container on the same volume. Its process is not visible here, but its socket and its heartbeat are.
@@ -134,14 +134,14 @@ async function isRunning(holder: Holder, path: string, socket: string): Promise<
   }
 }
 
-type LockFile = { generation: number; path: string; holder: Holder | undefined };
+type LockFile = { generation: number; path: string; holder: LockHolder | undefined };
 
 async function newestLock(baseDir: string): Promise<LockFile | undefined> {
   const generation = Math.max(0, ...(await generations(baseDir)));
   if (generation === 0) return undefined;
   const path = lockPath(baseDir, generation);
   try {
-    return { generation, path, holder: JSON.parse(await readFile(path, "utf8")) as Holder };
+    return { generation, path, holder: JSON.parse(await readFile(path, "utf8")) as LockHolder };
   } catch (error) {
     // A file that a power loss damaged has no holder. A file that has disappeared was released, so look for the newest again.
     if (error instanceof SyntaxError) return { generation, path, holder: undefined };
@@ -160,7 +160,7 @@ function lockPath(baseDir: string, generation: number): string {
 }
 
 /** Writes the file under another name first, so that a reader never sees an incomplete one. Undefined when the path exists. */
-async function createOnce(path: string, holder: Holder): Promise<FileHandle | undefined> {
+async function createOnce(path: string, holder: LockHolder): Promise<FileHandle | undefined> {
   const draft = `${path}.${randomBytes(6).toString("hex")}`;
   const file = await open(draft, "wx", 0o644);
   try {

@@ -24,7 +24,7 @@ export async function ensureDatabase(location: ClusterLocation, password: string
  * Sets a new password after postgres.json was lost. For one run the server accepts connections without a password, but only on its
  * socket in a 0700 directory. The account that can open that socket can read the cluster's files anyway.
  */
-export async function resetPassword(run: StartServer, facts: Facts): Promise<void> {
+export async function resetServerPassword(run: StartServer, facts: Facts): Promise<void> {
   const rules = join(run.location.baseDir, "postgres.hba.conf");
   await replaceFile(rules, `local all ${user} trust\n`, 0o644);
   try {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { addSteps, isSuspended, judgeSteps, type Step } from "./brake.ts";
+import { addSteps, type BrakeStep, isSuspended, judgeSteps } from "./brake.ts";
 
-const good = (recipients: number): Step => ({ recipients, bounces: 0, complaints: 0 });
-const bounced = (recipients: number, bounces: number): Step => ({ recipients, bounces, complaints: 0 });
-const complained = (recipients: number, complaints: number): Step => ({ recipients, bounces: 0, complaints });
-const many = (count: number, step: Step) => Array.from({ length: count }, () => step);
+const good = (recipients: number): BrakeStep => ({ recipients, bounces: 0, complaints: 0 });
+const bounced = (recipients: number, bounces: number): BrakeStep => ({ recipients, bounces, complaints: 0 });
+const complained = (recipients: number, complaints: number): BrakeStep => ({ recipients, bounces: 0, complaints });
+const many = (count: number, step: BrakeStep) => Array.from({ length: count }, () => step);
 
 describe("the brake for bounces", () => {
   it("needs more than 10 % of the last 1,000 recipients", () => {
@@ -43,7 +43,7 @@ describe("the brake for complaints", () => {
 });
 
 describe("one recipient domain", () => {
-  const from = (domains: NonNullable<Step["domains"]>): Step => {
+  const from = (domains: NonNullable<BrakeStep["domains"]>): BrakeStep => {
     const total = (i: 0 | 1) => Object.values(domains).reduce((all, counts) => all + counts[i], 0);
     return { recipients: 200, bounces: total(0), complaints: total(1), domains };
   };

@@ -2,7 +2,7 @@
  * recipients, so that the last 10,000 need 100 numbers. Pure. Called by store/brakes.ts. */
 
 /** Outcomes of recipients in a row. */
-export type Step = {
+export type BrakeStep = {
   recipients: number;
   bounces: number;
   complaints: number;
@@ -28,7 +28,7 @@ const brakes: Record<Figure, { recipients: number; share: number; least: number;
 };
 
 /** Adds outcomes in their order, and forgets steps that no brake looks at any more. */
-export function addSteps(steps: readonly Step[], added: readonly Step[]): Step[] {
+export function addSteps(steps: readonly BrakeStep[], added: readonly BrakeStep[]): BrakeStep[] {
   const all = [...steps];
   for (const step of added) {
     const last = all.at(-1);
@@ -41,7 +41,7 @@ export function addSteps(steps: readonly Step[], added: readonly Step[]): Step[]
 }
 
 /** Why the workspace must stop or be warned. Undefined: it is within the limits. */
-export function judgeSteps(steps: readonly Step[]): Warning | undefined {
+export function judgeSteps(steps: readonly BrakeStep[]): Warning | undefined {
   for (const figure of ["complaints", "bounces"] as const) {
     const { share, least, recipients: window } = brakes[figure];
     const total = lastSteps(steps, window).reduce(sum, { recipients: 0, bounces: 0, complaints: 0 });
@@ -54,7 +54,7 @@ export function judgeSteps(steps: readonly Step[]): Warning | undefined {
 }
 
 /** The cases of a figure, in which no domain counts with more than its most. */
-function countOf(total: Step, figure: Figure): number {
+function countOf(total: BrakeStep, figure: Figure): number {
   const all = total[figure];
   let over = 0;
   for (const counts of Object.values(total.domains ?? {})) {
@@ -70,14 +70,14 @@ export function isSuspended(mode: BrakeMode, workspace: { fromSignUp: boolean })
 }
 
 /** The newest steps with at least so many recipients. */
-function lastSteps(steps: readonly Step[], recipients: number): Step[] {
+function lastSteps(steps: readonly BrakeStep[], recipients: number): BrakeStep[] {
   let first = steps.length;
   for (let found = 0; first > 0 && found < recipients; first--) found += steps[first - 1]!.recipients;
   return steps.slice(first);
 }
 
-function sum(a: Step, b: Step): Step {
-  const total: Step = {
+function sum(a: BrakeStep, b: BrakeStep): BrakeStep {
+  const total: BrakeStep = {
     recipients: a.recipients + b.recipients,
     bounces: a.bounces + b.bounces,
     complaints: a.complaints + b.complaints,
@@ -92,7 +92,7 @@ function sum(a: Step, b: Step): Step {
 }
 
 /** No brake looks at bounces this old. Their domains would make the stored record ten times as large. */
-function withoutBounceDomains(step: Step): Step {
+function withoutBounceDomains(step: BrakeStep): BrakeStep {
   if (!step.domains) return step;
   const complaining = Object.entries(step.domains).filter(([, [, complaints]]) => complaints > 0);
   return {

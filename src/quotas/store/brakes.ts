@@ -3,7 +3,14 @@
 import { createHash } from "node:crypto";
 import { organizationalDomain } from "../../dns/name.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { addSteps, type BrakeMode, type DomainCounts, judgeSteps, type Step, type Warning } from "../rules/brake.ts";
+import {
+  addSteps,
+  type BrakeMode,
+  type BrakeStep,
+  type DomainCounts,
+  judgeSteps,
+  type Warning,
+} from "../rules/brake.ts";
 import { type Notice, noticed } from "./notices.ts";
 
 type LockedRecord = {
@@ -16,7 +23,7 @@ type LockedRecord = {
 };
 type StoredStep = [recipients: number, bounces: number, complaints: number, domains?: DomainCounts];
 /** `from`: the recipient domain of each bounce and complaint. */
-type NewSteps = Step & {
+type NewSteps = BrakeStep & {
   workspaceId: string;
   upTo: string;
   rows: number;
@@ -115,11 +122,11 @@ function fold(record: LockedRecord, added: readonly NewSteps[]) {
   };
 }
 
-function fromStored([recipients, bounces, complaints, domains]: StoredStep): Step {
+function fromStored([recipients, bounces, complaints, domains]: StoredStep): BrakeStep {
   return { recipients, bounces, complaints, domains };
 }
 
-function toStored({ recipients, bounces, complaints, domains }: Step): StoredStep {
+function toStored({ recipients, bounces, complaints, domains }: BrakeStep): StoredStep {
   const hasDomains = Object.keys(domains ?? {}).length > 0;
   return hasDomains ? [recipients, bounces, complaints, domains] : [recipients, bounces, complaints];
 }

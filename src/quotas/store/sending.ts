@@ -7,7 +7,7 @@ import { serviceTime } from "../../postgres/service-clock.ts";
 import { type QuotaDefaults, type QuotaKind, quotaExceeded, workspaceSuspended } from "../rules/limits.ts";
 
 /** Why an email was not stored. The columns of `refusalColumns`. */
-export type Refusal = {
+export type QuotaRefusal = {
   refusal: QuotaKind | "suspended" | null;
   suspendedReason: string | null;
   limits: Partial<Record<QuotaKind, number>>;
@@ -50,7 +50,7 @@ export function refused(sql: Sql, defaults: QuotaDefaults, slot = 0) {
 }
 
 /** The slot of the next statement. Statements that run at the same time should have different ones. */
-export function createSlots(): () => number {
+export function createUsageSlots(): () => number {
   let last = Math.floor(Math.random() * slots);
   return () => {
     last = (last % slots) + 1;
@@ -128,7 +128,13 @@ export function refusalColumns(sql: Sql) {
 }
 
 /** Undefined when the email was left out for another reason. */
-export function refusalOf({ refusal, suspendedReason, limits, hourLeftMs, dayLeftMs }: Refusal): Problem | undefined {
+export function quotaProblem({
+  refusal,
+  suspendedReason,
+  limits,
+  hourLeftMs,
+  dayLeftMs,
+}: QuotaRefusal): Problem | undefined {
   if (refusal === null) return undefined;
   if (refusal === "suspended") return workspaceSuspended(suspendedReason ?? "");
   const retryAfterMs = { emailsPerHour: hourLeftMs, emailsPerDay: dayLeftMs }[refusal as string];
@@ -136,7 +142,7 @@ export function refusalOf({ refusal, suspendedReason, limits, hourLeftMs, dayLef
 }
 
 type Counted = { id: string; workspaceId: string; total: number; sizeBytes: number; free: boolean };
-type NotStored = Refusal & { id: string; canSend: boolean | null };
+type NotStored = QuotaRefusal & { id: string; canSend: boolean | null };
 
 /** The ids of refused emails that still fit, in the order of the statement: it also counted emails before them that it did not store. None
  * when the quota is used up, so that a caller who repeats refused calls costs no second statement. */

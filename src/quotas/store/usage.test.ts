@@ -73,7 +73,7 @@ describe("the usage", () => {
   });
 });
 
-describe("room for one more", () => {
+describe("a quota that allows one more", () => {
   const require = (lock = false) =>
     requireRoom(database.sql, { workspaceId, kind: "keys", defaults: noDefaults, lock });
 

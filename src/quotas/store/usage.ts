@@ -1,4 +1,4 @@
-/** Reads what workspaces use of their quotas, and adds to counted things only while there is room. Called by ../quotas.ts, WorkspaceService
+/** Reads what workspaces use of their quotas, and adds to counted things only within the quota. Called by ../quotas.ts, WorkspaceService
  * and the commands. */
 import { Problem } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
@@ -84,7 +84,7 @@ function countOf(sql: Sql, kind: AddedKind, workspaceId: ReturnType<Sql>) {
   return counts[kind];
 }
 
-/** Throws unless the workspace has room for one more. In a transaction, locks the workspace's row, so that concurrent calls cannot exceed
+/** Throws unless the quota allows one more. In a transaction, locks the workspace's row, so that concurrent calls cannot exceed
  * the limit together. */
 export async function requireRoom(
   sql: Sql,

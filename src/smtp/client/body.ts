@@ -3,14 +3,14 @@
 /** Small enough that copying one piece does not block the event loop, large enough that most messages are one piece. */
 export const pieceBytes = 64 * 1024;
 
-export type Piece = { bytes: Buffer; last: boolean };
+export type BodyPiece = { bytes: Buffer; last: boolean };
 
 /**
  * RFC 5321 §4.5.2. Throws BareLineEnd instead of returning a piece with a bare CR or LF. Receivers disagree on their
  * meaning: a receiver that reads them as line ends could see the end of the message inside it ("SMTP smuggling").
  * `prefix`: header fields in front of the message, so that copies with different ones share the message's memory.
  */
-export function* bodyPieces(message: Buffer, prefix = ""): Generator<Piece, void, undefined> {
+export function* bodyPieces(message: Buffer, prefix = ""): Generator<BodyPiece, void, undefined> {
   checkPrefix(prefix);
   let start = 0;
   let head = prefix;

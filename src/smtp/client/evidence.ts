@@ -4,6 +4,9 @@
 export const phases = ["connect", "banner", "ehlo", "tls", "auth", "mail", "rcpt", "data", "dot", "after-dot"] as const;
 export type Phase = (typeof phases)[number];
 
+/** The steps of an attempt that a server answers, and whose usual duration differs: opening a session, the envelope, the reply to the message. */
+export type AnsweredStep = "open" | "envelope" | "dot";
+
 /** A server's complete reply: `text` is every line without its codes, `line` is the reply with its codes on one line. */
 export interface Reply {
   code: number;

@@ -1,9 +1,7 @@
 /** What an attempt waits for, kept up to date by the SMTP client. Delivery reads it to notice receivers that do not answer. */
-import type { Phase } from "./evidence.ts";
+import type { AnsweredStep, Phase } from "./evidence.ts";
 
-/** The steps of an attempt whose usual duration differs: opening a session, the envelope, the message and its final reply. */
-export type Step = "queued" | "open" | "envelope" | "body" | "dot";
-export type AnsweredStep = Exclude<Step, "queued" | "body">;
+export type Step = AnsweredStep | "queued" | "body";
 
 export class Progress {
   /** `queued`: waits for a connection of the pool. */

@@ -16,7 +16,7 @@ export function createCollector(): Collector {
   let blocks: Buffer[] = [];
   let used = 0;
 
-  function room(): number {
+  function freeBytes(): number {
     const last = blocks.at(-1);
     return last ? last.length - used : 0;
   }
@@ -24,7 +24,7 @@ export function createCollector(): Collector {
   return {
     add(piece) {
       for (let at = 0; at < piece.length; ) {
-        if (room() === 0) {
+        if (freeBytes() === 0) {
           const bytes = Math.min(largestBlockBytes, (blocks.at(-1)?.length ?? firstBlockBytes / 4) * 4);
           blocks.push(Buffer.allocUnsafeSlow(bytes));
           used = 0;

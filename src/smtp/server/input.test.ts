@@ -10,7 +10,7 @@ import {
   readGreetingName,
   readPath,
 } from "./input.ts";
-import { createProgress } from "./progress.ts";
+import { createReceiveProgress } from "./progress.ts";
 
 const enoughMemory = { maxBytes: 1_000_000, reserve: () => true };
 
@@ -92,7 +92,7 @@ test("a large message is read in turns, and a small one as it arrives", async ()
       ...enoughMemory,
       pauseMs: 60_000,
       totalMs: 60_000,
-      progress: createProgress({ bytesPerSecond: 1, graceMs: 60_000 }),
+      progress: createReceiveProgress({ bytesPerSecond: 1, graceMs: 60_000 }),
       signal: new AbortController().signal,
       turn: async () => void turns++,
     });

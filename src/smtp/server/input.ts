@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net";
 import { createCollector } from "./collector.ts";
-import type { Progress } from "./progress.ts";
+import type { ReceiveProgress } from "./progress.ts";
 
 /**
  * A fault ends the session. When two servers disagree about line ends, a sender can make one of them see a second message
@@ -35,7 +35,7 @@ export type DataOptions = {
   /** The longest time for the whole message. */
   totalMs: number;
   /** Ends the message when it is too slow. */
-  progress: Progress;
+  progress: ReceiveProgress;
   /** Ends the message when it is aborted. */
   signal: AbortSignal;
   /** Reserves memory before the reader keeps more bytes. When it returns false, the reader discards the message. */
@@ -282,10 +282,10 @@ function fault(name: LineFault): DataStep {
 }
 
 /** `verb` is in upper case, and empty when the line does not begin with a word. */
-export type Command = { verb: string; rest: string };
+export type SmtpCommand = { verb: string; rest: string };
 
 /** Splits a command line into verb and rest; undefined when it is not UTF-8, the only charset that RFC 6531 §3.3 allows. */
-export function readCommand(line: Buffer): Command | undefined {
+export function readCommand(line: Buffer): SmtpCommand | undefined {
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line);

@@ -1,5 +1,5 @@
 /** The memory for messages that arrive, shared between the networks of their senders. When it is short, a slow message of the sender that holds
- * most gives way to a sender that holds less. Created by app/assemble/inbound.ts, used by receiving.ts. */
+ * the most is dropped for a sender that holds less. Created by app/assemble/inbound.ts, used by receiving.ts. */
 import { createBudget } from "../../shares/budget.ts";
 
 export type MessageMemoryOptions = {
@@ -8,7 +8,7 @@ export type MessageMemoryOptions = {
   unsharedBytes: number;
   /** A sender may hold this many times the memory that is free: with 1, a single one gets half. */
   factor: number;
-  /** Called when a message gives way. */
+  /** Called when a message is dropped for another sender. */
   onGiveWay?(): void;
   /** Called when a message gives memory back. */
   onRelease?(bytes: number): void;
@@ -33,7 +33,7 @@ export type Reserved = {
   release(): void;
 };
 
-/** Only a message that arrives more slowly than this gives way: the others end soon. */
+/** Only a message that arrives more slowly than this is dropped: the others end soon. */
 const slowBytesPerSecond = 64 * 1024;
 
 type Holding = { owner: string; arriving: Arriving; shared: number; release(): void };

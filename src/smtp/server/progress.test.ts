@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createProgress } from "./progress.ts";
+import { createReceiveProgress } from "./progress.ts";
 
 function start() {
   const clock = { ms: 0 };
-  const progress = createProgress({ bytesPerSecond: 100, graceMs: 10_000 }, () => clock.ms);
+  const progress = createReceiveProgress({ bytesPerSecond: 100, graceMs: 10_000 }, () => clock.ms);
   return { clock, progress };
 }
 

@@ -3,7 +3,7 @@
 
 export type MinimumRate = { bytesPerSecond: number; graceMs: number };
 
-export type Progress = {
+export type ReceiveProgress = {
   received(bytes: number): void;
   /** The time until the message is too slow, unless more arrives. */
   leftMs(): number;
@@ -16,7 +16,10 @@ export type Progress = {
 /** The rate is an average over two such periods: a client that stops has the rate 0 after at most that time. */
 const periodMs = 2500;
 
-export function createProgress({ bytesPerSecond, graceMs }: MinimumRate, nowMs = () => performance.now()): Progress {
+export function createReceiveProgress(
+  { bytesPerSecond, graceMs }: MinimumRate,
+  nowMs = () => performance.now(),
+): ReceiveProgress {
   /** Time that the client has in advance, at most `graceMs`. Each octet adds to it. */
   let creditMs = graceMs;
   /** Octets of this period and of the one before. */

@@ -2,7 +2,7 @@
 import type { LoopShare } from "../../shares/loop-share.ts";
 import type { DataRead, ServerInput } from "./input.ts";
 import type { MessageMemory } from "./message-memory.ts";
-import { createProgress, type MinimumRate, type Progress } from "./progress.ts";
+import { createReceiveProgress, type MinimumRate, type ReceiveProgress } from "./progress.ts";
 
 export type ReceivingLimits = {
   messageBytes: number;
@@ -13,7 +13,7 @@ export type ReceivingLimits = {
 };
 
 export type Receiving = {
-  progress: Progress;
+  progress: ReceiveProgress;
   /** Whether the client has been behind the minimum rate for a while. */
   isSlow(): boolean;
   /** Why the message was dropped for lack of memory: its sender used up its share, or it gave way to another sender. */
@@ -33,7 +33,7 @@ export function createReceiving(deps: {
   loop: LoopShare;
 }): Receiving {
   const { limits, owner } = deps;
-  const progress = createProgress(limits.minimumRate);
+  const progress = createReceiveProgress(limits.minimumRate);
   const dropped = new AbortController();
   let shortage: "own share" | "gave way" | undefined;
   let complete = false;

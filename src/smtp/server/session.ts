@@ -3,15 +3,22 @@ import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
 import { networksOf } from "../../shares/address.ts";
 import type { LoopShare } from "../../shares/loop-share.ts";
-import { type Command, createServerInput, readCommand, readGreetingName, readPath, type ServerInput } from "./input.ts";
+import {
+  createServerInput,
+  readCommand,
+  readGreetingName,
+  readPath,
+  type ServerInput,
+  type SmtpCommand,
+} from "./input.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { createReceiving, type Receiving, type ReceivingLimits } from "./receiving.ts";
-import { drained, faultReply, finish, handshake } from "./socket.ts";
+import { drained, faultReply, finishSocket, handshake } from "./socket.ts";
 
-export type Client = { ip: string; helo: string; tls: { protocol: string; cipher: string } | undefined };
+export type RemoteClient = { ip: string; helo: string; tls: { protocol: string; cipher: string } | undefined };
 
 export type IncomingMail = {
-  client: Client;
+  client: RemoteClient;
   /** Empty for the null reverse-path of bounces. */
   sender: string;
   recipients: readonly string[];
@@ -24,7 +31,7 @@ export type ServerPolicy = {
   /** Called at RCPT: returns the normalized address, or the reply that refuses it. */
   recipient(
     address: string,
-    about: { sender: string; client: Client },
+    about: { sender: string; client: RemoteClient },
   ): Promise<{ address: string } | { reply: string }>;
   /** Called after the final dot. Returns 2xx only after the message is stored durably. */
   message(mail: IncomingMail): Promise<string>;
@@ -83,7 +90,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
   const owner = networksOf(plain.remoteAddress ?? "").site;
   let socket: Socket = plain;
   let input: ServerInput = createServerInput(socket);
-  const client: Client = { ip: plain.remoteAddress ?? "", helo: "", tls: undefined };
+  const client: RemoteClient = { ip: plain.remoteAddress ?? "", helo: "", tls: undefined };
   let envelope: Envelope | undefined;
   let errors = 0;
   let refusedRecipients = 0;
@@ -132,7 +139,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
       // A client that does not read its replies gets no more of them.
       if (socket.writableNeedDrain && !(await drained(socket, limits.commandMs))) return;
     }
-    await finish(socket);
+    await finishSocket(socket);
   }
 
   function commandWaitMs(): number {
@@ -146,7 +153,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     disconnect(reply);
   }
 
-  async function handle(command: Command | undefined): Promise<void> {
+  async function handle(command: SmtpCommand | undefined): Promise<void> {
     if (!command) return sendError("500 5.5.2 command is not valid UTF-8");
     switch (command.verb) {
       case "EHLO":
@@ -190,7 +197,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     }
   }
 
-  function greet({ verb, rest }: Command): void {
+  function greet({ verb, rest }: SmtpCommand): void {
     const name = readGreetingName(rest);
     if (name === undefined) return sendError(`501 5.5.4 syntax: ${verb} hostname`);
     // RFC 2920 §3.1: the client must wait for this reply, because it changes which commands may follow.
@@ -209,7 +216,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     ]);
   }
 
-  async function startTls({ rest }: Command): Promise<void> {
+  async function startTls({ rest }: SmtpCommand): Promise<void> {
     if (client.tls) return sendError("503 5.5.1 TLS is already active");
     if (rest !== "") return sendError("501 5.5.4 STARTTLS takes no parameter");
     // Plaintext from before the handshake must not be read after it (RFC 3207 §6, CVE-2011-0411).
@@ -229,7 +236,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     envelope = undefined;
   }
 
-  function mail({ rest }: Command): void {
+  function mail({ rest }: SmtpCommand): void {
     if (client.helo === "") return sendError("503 5.5.1 send EHLO or HELO first");
     if (envelope) return sendError("503 5.5.1 a transaction is already open: finish it with DATA or send RSET");
     if (messages >= limits.messages)
@@ -259,7 +266,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     return undefined;
   }
 
-  async function rcpt({ rest }: Command): Promise<void> {
+  async function rcpt({ rest }: SmtpCommand): Promise<void> {
     if (!envelope) return sendError("503 5.5.1 send MAIL first");
     // Checked before the recipient lookup, so that a client cannot cause thousands of lookups.
     if (envelope.accepted >= limits.recipients) {
@@ -280,7 +287,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     send("250 2.1.5 ok");
   }
 
-  async function data({ rest }: Command): Promise<void> {
+  async function data({ rest }: SmtpCommand): Promise<void> {
     if (!envelope) return sendError("503 5.5.1 send MAIL first");
     if (rest !== "") return sendError("501 5.5.4 DATA takes no parameter");
     if (envelope.recipients.length === 0) return sendError("554 5.5.1 no valid recipients");

@@ -36,7 +36,7 @@ export async function drained(socket: Socket, waitMs: number): Promise<boolean> 
 }
 
 /** Closes the socket so that the last reply reaches a client that is still sending; after 2 s it is destroyed. */
-export async function finish(socket: Socket): Promise<void> {
+export async function finishSocket(socket: Socket): Promise<void> {
   if (socket.destroyed) return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, 2000);

@@ -4,23 +4,23 @@ import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { addCounts, addEvents, type Counts, type HourCounts, keepLargest, noCounts } from "../rules.ts";
 import {
-  countEmails,
+  type CountLimits,
   countedHourEnd,
   emailLagMs,
   type HourKey,
   isAhead,
-  type Limits,
   lastEmail,
   lockMarks,
   type Mark,
-  type NewEmails,
-  type NewEvents,
   ofWorkspace,
   openFromMs,
-  readNewEmails,
-  readNewEvents,
+  readUncountedEmails,
+  readUncountedEvents,
   recountEmails,
   setBack,
+  sumEmails,
+  type UncountedEmails,
+  type UncountedEvents,
 } from "./uncounted.ts";
 
 /** `behind`: more mail is left to count; call again at once. */
@@ -30,7 +30,7 @@ export type FoldResult = { events: number; emails: number; behind: boolean };
  * Counts and marks change in one statement, under a lock on the mark. If the process is killed before it, nothing is
  * counted, and two nodes never count the same workspace at once. Writers of mail never wait for this lock.
  */
-export async function foldStats(sql: Sql, limits: Limits): Promise<FoldResult> {
+export async function foldStats(sql: Sql, limits: CountLimits): Promise<FoldResult> {
   await sql`
     insert into stats_marks (workspace_id) select workspace_id from event_counters c
     where not exists (select 1 from stats_marks m where m.workspace_id = c.workspace_id) on conflict do nothing`;
@@ -40,10 +40,10 @@ export async function foldStats(sql: Sql, limits: Limits): Promise<FoldResult> {
     const { nowMs, rows: limit } = limits;
     const leftBehind = await recountAhead(tx, locked, limits);
     const marks = locked.map((mark) => (isAhead(mark, nowMs) ? setBack(mark, nowMs) : mark));
-    const events = await readNewEvents(tx, marks, limit);
+    const events = await readUncountedEvents(tx, marks, limit);
     const range = { after: (mark: Mark) => mark.emailsTo, beforeMs: nowMs - emailLagMs, limit };
-    const emails = await readNewEmails(tx, marks, range);
-    const caughtUp = marks.filter((mark) => countEmails(emails, mark) < limit);
+    const emails = await readUncountedEmails(tx, marks, range);
+    const caughtUp = marks.filter((mark) => sumEmails(emails, mark) < limit);
     const openFrom = openFromMs(nowMs);
     const recounted = [...leftBehind, ...(await recountEmails(tx, caughtUp, { rows: limit, beforeMs: openFrom }))];
     const hours = await storedHours(tx, [...events, ...emails, ...recounted]);
@@ -61,7 +61,7 @@ export async function foldStats(sql: Sql, limits: Limits): Promise<FoldResult> {
     const eventsOf = (mark: Mark) => ofWorkspace(events, mark).reduce((sum, { rows }) => sum + rows, 0);
     return {
       events: marks.reduce((sum, mark) => sum + eventsOf(mark), 0),
-      emails: marks.reduce((sum, mark) => sum + countEmails(emails, mark), 0),
+      emails: marks.reduce((sum, mark) => sum + sumEmails(emails, mark), 0),
       behind:
         marks.length === limits.workspaces || marks.some((mark) => eventsOf(mark) >= limit || !caughtUp.includes(mark)),
     };
@@ -69,8 +69,8 @@ export async function foldStats(sql: Sql, limits: Limits): Promise<FoldResult> {
 }
 
 /** Counts the hours once more that a clock left when it went back: their emails are not read again before the clock gets there. */
-async function recountAhead(tx: Sql, marks: readonly Mark[], limits: Limits): Promise<NewEmails[]> {
-  const found: NewEmails[] = [];
+async function recountAhead(tx: Sql, marks: readonly Mark[], limits: CountLimits): Promise<UncountedEmails[]> {
+  const found: UncountedEmails[] = [];
   for (const mark of marks.filter((one) => isAhead(one, limits.nowMs)))
     found.push(...(await recountEmails(tx, [mark], { rows: limits.rows, beforeMs: countedHourEnd(mark) })));
   return found;
@@ -117,11 +117,11 @@ function emptyHour(): HourCounts {
   return { all: noCounts(), sites: new Map() };
 }
 
-function acceptedIn({ emails, recipients }: NewEmails): Counts {
+function acceptedIn({ emails, recipients }: UncountedEmails): Counts {
   return { ...noCounts(), emails, accepted: recipients };
 }
 
-function movedEvents(mark: Mark, events: readonly NewEvents[]) {
+function movedEvents(mark: Mark, events: readonly UncountedEvents[]) {
   const numbers = [mark.eventsTo, ...events.map(({ upTo }) => upTo)].map(BigInt);
   return {
     workspace_id: mark.workspaceId,

@@ -10,7 +10,7 @@ export const emailLagMs = 4_000;
 /** All emails of an hour are committed by this time after its end, so it is counted once more then. */
 const recountAfterMs = hourMs;
 
-export type Limits = {
+export type CountLimits = {
   nowMs: number;
   /** The most workspaces in one fold. */
   workspaces: number;
@@ -22,8 +22,8 @@ export type Limits = {
 export type Mark = { workspaceId: string; eventsTo: string; emailsTo: string; recountedTo: Date };
 
 export type HourKey = { workspaceId: string; hourMs: number };
-export type NewEvents = HourKey & EventGroup & { rows: number; upTo: string };
-export type NewEmails = HourKey & { emails: number; recipients: number; upTo: string };
+export type UncountedEvents = HourKey & EventGroup & { rows: number; upTo: string };
+export type UncountedEmails = HourKey & { emails: number; recipients: number; upTo: string };
 
 /** The start of the first hour that may still get late emails. */
 export function openFromMs(nowMs: number): number {
@@ -56,7 +56,7 @@ export function countedHourEnd(mark: Mark): number {
  * Locks the marks of workspaces that have something to count, skipping those locked by other nodes. Probes the primary
  * key of emails once per workspace. `events_at` is the service time of the last fold, so that workspaces take turns.
  */
-export async function lockMarks(tx: Sql, limits: Limits): Promise<Mark[]> {
+export async function lockMarks(tx: Sql, limits: CountLimits): Promise<Mark[]> {
   return await tx<Mark[]>`
     select m.workspace_id as "workspaceId", m.events_to as "eventsTo", m.emails_to as "emailsTo",
       m.recounted_to as "recountedTo"
@@ -75,9 +75,9 @@ function firstUuidOf(time: ReturnType<Sql>, sql: Sql) {
 }
 
 /** Event numbers follow commit order, so a reader that sees one sees all before it. Primary keys of events and emails. */
-export async function readNewEvents(tx: Sql, marks: readonly Mark[], limit: number): Promise<NewEvents[]> {
+export async function readUncountedEvents(tx: Sql, marks: readonly Mark[], limit: number): Promise<UncountedEvents[]> {
   const types = tx`${countedTypes as string[]}::text[]`;
-  return await tx<NewEvents[]>`
+  return await tx<UncountedEvents[]>`
     with uncounted as materialized (
       select k.workspace_id, e.* from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => m.eventsTo)}::bigint[])
         as k(workspace_id, after), lateral (
@@ -96,12 +96,12 @@ export async function readNewEvents(tx: Sql, marks: readonly Mark[], limit: numb
 }
 
 /** In the order of their ids, which contain their time. Primary key. */
-export async function readNewEmails(
+export async function readUncountedEmails(
   tx: Sql,
   marks: readonly Mark[],
   range: { after(mark: Mark): string; beforeMs: number; limit: number },
-): Promise<NewEmails[]> {
-  return await tx<NewEmails[]>`
+): Promise<UncountedEmails[]> {
+  return await tx<UncountedEmails[]>`
     select k.workspace_id as "workspaceId", count(*)::int as emails, sum(e.total)::int as recipients, max(e.id::text) as "upTo",
       (floor(('x' || translate(left(e.id::text, 13), '-', ''))::bit(48)::bigint / ${hourMs}) * ${hourMs})::float8 as "hourMs"
     from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => range.after(m))}::uuid[]) as k(workspace_id, after), lateral (
@@ -117,30 +117,30 @@ export async function readNewEmails(
 export async function recountEmails(
   tx: Sql,
   marks: readonly Mark[],
-  limits: Pick<Limits, "rows"> & { beforeMs: number },
-): Promise<NewEmails[]> {
-  const hours = new Map<string, NewEmails>();
+  limits: Pick<CountLimits, "rows"> & { beforeMs: number },
+): Promise<UncountedEmails[]> {
+  const hours = new Map<string, UncountedEmails>();
   const reached = new Map(marks.map((mark) => [mark, firstUuidAt(mark.recountedTo.getTime())]));
   const after = (mark: Mark) => reached.get(mark)!;
   const range = { after, beforeMs: limits.beforeMs, limit: limits.rows };
   for (let left = marks; left.length > 0; ) {
-    const page = await readNewEmails(tx, left, range);
+    const page = await readUncountedEmails(tx, left, range);
     for (const part of page) {
       const key = `${part.workspaceId} ${part.hourMs}`;
       const { emails = 0, recipients = 0 } = hours.get(key) ?? {};
       hours.set(key, { ...part, emails: emails + part.emails, recipients: recipients + part.recipients });
     }
     for (const mark of left) reached.set(mark, lastEmail(page, mark) ?? reached.get(mark)!);
-    left = left.filter((mark) => countEmails(page, mark) >= limits.rows);
+    left = left.filter((mark) => sumEmails(page, mark) >= limits.rows);
   }
   return [...hours.values()];
 }
 
-export function countEmails(found: readonly NewEmails[], mark: Mark): number {
+export function sumEmails(found: readonly UncountedEmails[], mark: Mark): number {
   return ofWorkspace(found, mark).reduce((sum, { emails }) => sum + emails, 0);
 }
 
-export function lastEmail(found: readonly NewEmails[], mark: Mark): string | undefined {
+export function lastEmail(found: readonly UncountedEmails[], mark: Mark): string | undefined {
   return ofWorkspace(found, mark)
     .map(({ upTo }) => upTo)
     .sort()

@@ -1,6 +1,6 @@
 /** The simulated internet of posthorn demo, on loopback: a DNS provider, and a receiver's mail server with the mailboxes ada and grace. */
 import { createAuthority } from "../../../dns/authority.ts";
-import { isWithin, type ResourceRecord } from "../../../dns/record.ts";
+import { isAtOrBelow, type ResourceRecord } from "../../../dns/record.ts";
 import { createResolver, type Resolver } from "../../../dns/resolver.ts";
 import { recordsZone, textRecord, type Zone } from "../../../dns/zone.ts";
 import type { Verdicts } from "../../../inbound/rules/events.ts";
@@ -39,7 +39,7 @@ export async function startDemoNetwork(): Promise<DemoNetwork> {
   const dns = createAuthority({
     host: loopback,
     port: 0,
-    findZone: (name) => [...zones.values()].find((zone) => isWithin(name, zone.origin)),
+    findZone: (name) => [...zones.values()].find((zone) => isAtOrBelow(name, zone.origin)),
   });
   const { port: dnsPort } = await dns.start();
   const resolver = createResolver({ servers: [{ host: loopback, port: dnsPort }] });

@@ -6,7 +6,7 @@ import { createResolver } from "../../../dns/resolver.ts";
 import type { Config } from "../../config.ts";
 import type { Listen } from "../../config-shapes.ts";
 import { runningPorts } from "../../files.ts";
-import type { Role } from "../../settings.ts";
+import type { NodeRole } from "../../settings.ts";
 import type { Finding } from "./finding.ts";
 import { greetingOf } from "./network.ts";
 
@@ -14,7 +14,7 @@ type Listener = {
   check: string;
   setting: string;
   /** Undefined: every node has this listener. */
-  role?: Role;
+  role?: NodeRole;
   listen: Listen;
   /** The actual port, if the program runs. */
   port: number | undefined;
