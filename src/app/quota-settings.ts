@@ -1,7 +1,7 @@
 /** The settings of quotas: what a workspace may use unless the operator has set a quota of its own. Part of the table in settings.ts. */
 import { choice, quota } from "./config-shapes.ts";
 
-/** Settings with NEW are for workspaces of people who came by open sign-up. */
+/** Settings with NEW are for workspaces that were created through open sign-up. */
 export const quotaSettings = {
   POSTHORN_QUOTA_EMAILS_PER_HOUR: {
     shape: quota,
@@ -16,12 +16,12 @@ export const quotaSettings = {
   POSTHORN_QUOTA_STORED_BYTES: {
     shape: quota,
     value: "unlimited",
-    help: "Bytes of content of emails and inbound messages that a workspace may have stored.",
+    help: "Bytes of email and inbound content that a workspace may store.",
   },
   POSTHORN_QUOTA_INBOUND_PER_HOUR: {
     shape: quota,
     value: "unlimited",
-    help: "Inbound messages per hour of a workspace. Senders of more are asked to try again later.",
+    help: "Inbound messages per hour of a workspace. Beyond it, senders get a temporary error and retry later.",
   },
   POSTHORN_QUOTA_DOMAINS: { shape: quota, value: "10000", help: "Domains of a workspace." },
   POSTHORN_QUOTA_KEYS: { shape: quota, value: "10000", help: "API keys of a workspace that are not revoked." },
@@ -32,56 +32,56 @@ export const quotaSettings = {
   POSTHORN_QUOTA_NEW_EMAILS_PER_HOUR: {
     shape: quota,
     value: "100",
-    help: "Emails per hour of a workspace whose owner came by open sign-up.",
+    help: "Emails per hour of a workspace that was created through open sign-up.",
   },
   POSTHORN_QUOTA_NEW_EMAILS_PER_DAY: {
     shape: quota,
     value: "1000",
-    help: "Emails per day of a workspace whose owner came by open sign-up.",
+    help: "Emails per day of a workspace that was created through open sign-up.",
   },
   POSTHORN_QUOTA_NEW_STORED_BYTES: {
     shape: quota,
     value: String(1024 * 1024 * 1024),
-    help: "Stored bytes of a workspace whose owner came by open sign-up.",
+    help: "Stored bytes of a workspace that was created through open sign-up.",
   },
   POSTHORN_QUOTA_NEW_INBOUND_PER_HOUR: {
     shape: quota,
     value: "1000",
-    help: "Inbound messages per hour of a workspace whose owner came by open sign-up.",
+    help: "Inbound messages per hour of a workspace that was created through open sign-up.",
   },
   POSTHORN_QUOTA_NEW_DOMAINS: {
     shape: quota,
     value: "5",
-    help: "Domains of a workspace whose owner came by open sign-up.",
+    help: "Domains of a workspace that was created through open sign-up.",
   },
   POSTHORN_QUOTA_NEW_KEYS: {
     shape: quota,
     value: "20",
-    help: "API keys of a workspace whose owner came by open sign-up.",
+    help: "API keys of a workspace that was created through open sign-up.",
   },
   POSTHORN_QUOTA_NEW_WEBHOOKS: {
     shape: quota,
     value: "5",
-    help: "Webhooks of a workspace whose owner came by open sign-up.",
+    help: "Webhooks of a workspace that was created through open sign-up.",
   },
   POSTHORN_QUOTA_NEW_MEMBERS: {
     shape: quota,
     value: "10",
-    help: "Members and open invitations of a workspace whose owner came by open sign-up.",
+    help: "Members and open invitations of a workspace that was created through open sign-up.",
   },
   POSTHORN_QUOTA_NEW_STREAMS: {
     shape: quota,
     value: "10",
-    help: "Open event streams of a workspace whose owner came by open sign-up.",
+    help: "Open event streams of a workspace that was created through open sign-up.",
   },
   POSTHORN_QUOTA_NEW_WORKSPACES: {
     shape: quota,
     value: "3",
-    help: "Workspaces that a person may own who came by open sign-up.",
+    help: "Workspaces that a person who signed up through open sign-up may own.",
   },
   POSTHORN_ABUSE_BRAKE: {
     shape: choice("new", "all", "none"),
     value: "new",
-    help: "Whose workspaces are suspended when too much of their mail bounces or is reported as spam: those of open sign-up (new), all, or none. The others are warned.",
+    help: "Whose workspaces are suspended when too much of their mail bounces or is reported as spam: those created through open sign-up (new), all, or none. The others are warned.",
   },
 } as const;

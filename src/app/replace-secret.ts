@@ -181,13 +181,13 @@ async function requireSettled(
   if (late > 0)
     throw new Problem(
       "failed_precondition",
-      `${late} stored secrets are sealed with the secret before the present one. Finish that replacement first: run posthorn secret rotate with the present secret and the one before it.`,
+      `${late} stored secrets are sealed with the secret before the current one. Finish that replacement first: run posthorn secret rotate with the current secret and the one before it.`,
     );
   const until = replacement.revokedAt === undefined ? replacement.validUntil : undefined;
   if (revoke || until === undefined || Date.parse(until) <= nowMs()) return;
   throw new Problem(
     "failed_precondition",
-    `The secret was replaced before, and tokens of the one before that replacement are in use until ${until.slice(0, 10)}. Wait until then, or end them now with --revoke.`,
+    `The secret was replaced before, and tokens of the one before that replacement are in use until ${until.slice(0, 10)}. Wait until then, or invalidate them now with --revoke.`,
   );
 }
 
@@ -205,13 +205,13 @@ function notPrepared(config: Config): Problem {
 
 function howToPrepare(config: Config): string {
   if (config.secret === undefined) return "run posthorn secret rotate --new, which generates a new secret.";
-  return "set POSTHORN_SECRET to the new secret and POSTHORN_SECRET_PREVIOUS to the present one on every node, and restart the nodes one after another.";
+  return "set POSTHORN_SECRET to the new secret and POSTHORN_SECRET_PREVIOUS to the current one on every node, and restart the nodes one after another.";
 }
 
 function inSettings(): Problem {
   return new Problem(
     "failed_precondition",
-    "--new replaces the secret in the data directory, but POSTHORN_SECRET is set. Generate a new one with openssl rand -hex 32, set it as POSTHORN_SECRET, and the present one as POSTHORN_SECRET_PREVIOUS, on every node.",
+    "--new replaces the secret in the data directory, but POSTHORN_SECRET is set. Generate a new one with openssl rand -hex 32, set it as POSTHORN_SECRET, and the current one as POSTHORN_SECRET_PREVIOUS, on every node.",
   );
 }
 

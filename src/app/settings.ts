@@ -66,7 +66,7 @@ export const settings = {
   POSTHORN_PUBLIC_IPS: {
     shape: ipList,
     value: "",
-    help: "Addresses that mail leaves from and inbound mail arrives at, for SPF and host records; comma list.",
+    help: "Addresses that send and receive mail, for SPF and host records; comma list.",
   },
   POSTHORN_API_KEY: {
     shape: matching(
@@ -115,7 +115,7 @@ export const settings = {
   POSTHORN_SOURCE_IPS: {
     shape: sources,
     value: "",
-    help: "Local addresses that mail leaves from, each with an optional HELO name and weight: 203.0.113.5=mx1.example.com*3,203.0.113.6. Default: the system's choice.",
+    help: "Local addresses to send mail from, each with an optional HELO name and weight: 203.0.113.5=mx1.example.com*3,203.0.113.6. Default: the system's choice.",
   },
   POSTHORN_MTA_STS_PORT: {
     shape: whole(1, 65535),
@@ -137,12 +137,12 @@ export const settings = {
   POSTHORN_ALLOW_PRIVATE_MX: {
     shape: cidrList,
     value: "",
-    help: "Private ranges that mail and DNS queries may go to, comma list of CIDR ranges.",
+    help: "Private ranges that mail and DNS queries may be sent to, comma list of CIDR ranges.",
   },
   POSTHORN_ALLOW_PRIVATE_WEBHOOKS: {
     shape: cidrList,
     value: "",
-    help: "Private ranges that webhooks may go to, also over http; comma list of CIDR ranges.",
+    help: "Private ranges that webhooks may be posted to, also over http; comma list of CIDR ranges.",
   },
   POSTHORN_REGION: { shape: text, value: "local", help: "The region name shown on domains." },
   POSTHORN_SIGNUP: {
@@ -219,12 +219,12 @@ export const settings = {
   POSTHORN_CONTENT_DAYS: {
     shape: whole(1, 3650),
     value: "30",
-    help: "Days that message content is kept after its last day of use.",
+    help: "Days to keep message content after its last day of use.",
   },
   POSTHORN_HISTORY_DAYS: {
     shape: whole(1, 3650),
     value: "90",
-    help: "Days that finished emails, recipients and events are kept.",
+    help: "Days to keep finished emails, recipients and events.",
   },
   POSTHORN_RATE_PER_SECOND: { shape: whole(1, 1_000_000), value: "5000", help: "Requests per second per workspace." },
   POSTHORN_RATE_BURST: {
@@ -240,14 +240,18 @@ export const settings = {
   POSTHORN_MAX_RECIPIENTS: {
     shape: whole(1, 1000),
     value: "50",
-    help: "Most recipients of one email: to, cc and bcc together.",
+    help: "Maximum number of recipients of one email: to, cc and bcc together.",
   },
   POSTHORN_MAX_MESSAGE_BYTES: {
     shape: whole(1024, 100 * 1024 * 1024),
     value: String(40 * 1024 * 1024),
     help: "Largest composed message.",
   },
-  POSTHORN_MAX_ATTACHMENTS: { shape: whole(0, 1000), value: "100", help: "Most attachments of one email." },
+  POSTHORN_MAX_ATTACHMENTS: {
+    shape: whole(0, 1000),
+    value: "100",
+    help: "Maximum number of attachments of one email.",
+  },
   POSTHORN_DATABASE_POOL: {
     shape: whole(2, 200),
     value: "10",

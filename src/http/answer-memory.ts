@@ -79,7 +79,8 @@ export function createAnswerMemory(options: Partial<AnswerLimits> = {}): AnswerM
       }
 
       function requireOpen(): void {
-        if (released) throw cancellation.reason() ?? new Problem("aborted", "The call has ended before its answer.");
+        if (released)
+          throw cancellation.reason() ?? new Problem("aborted", "The call ended before its answer was sent.");
       }
 
       return {

@@ -68,7 +68,7 @@ const retryAfterSeconds = 5;
 /** What a client with too many connections or requests gets, in the form of every error of the API. */
 export function tooManyOpen(what: "connections" | "requests"): { retryAfterSeconds: string; body: string } {
   const error = new ConnectError(
-    `Your address has too many ${what} open, and the others are kept for other clients. Reuse connections, and retry in ${retryAfterSeconds} seconds.`,
+    `Your address has too many ${what} open, and the rest are reserved for other clients. Reuse connections, and retry in ${retryAfterSeconds} seconds.`,
     Code.ResourceExhausted,
   );
   error.details.push({ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(1000 * retryAfterSeconds) } });

@@ -172,7 +172,7 @@ async function importCsv(sql: Sql, csv: string, call: Call) {
 function tooManyImports(): Problem {
   return new Problem(
     "resource_exhausted",
-    "This workspace has an import in progress, and others wait for it. Wait for their end, then retry.",
+    "This workspace has an import in progress, and others wait for it. Wait until they finish, then retry.",
     { retryAfterMs: 10_000 },
   );
 }

@@ -13,7 +13,7 @@ export interface AuditEntry {
   actorName: string;
   /** What happened: a noun and a verb, such as `key.created`. */
   action: string;
-  /** Id of the changed thing. Empty where the action says enough. */
+  /** Id of the changed object. Empty where the action has none. */
   targetId: string;
   /** Names of the changed fields. */
   fields: string[];
@@ -29,7 +29,7 @@ export interface AuditEntry {
 export interface AuditFilter {
   /** Only changes by this person or key, `per_...` or `key_...`. */
   actorId?: string;
-  /** Only changes of this thing, by its id. */
+  /** Only changes to the object with this id. */
   targetId?: string;
   /** Only this action, such as `key.created`, or all actions of a noun, such as `key`. */
   action?: string;

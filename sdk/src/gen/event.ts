@@ -321,7 +321,7 @@ export interface WebhookDisabledEvent {
 export interface WorkspaceQuotaEvent {
   /** The quota. */
   kind: QuotaKind;
-  /** 80 or 100: the part of the quota that was reached. At 100, more is refused. */
+  /** 80 or 100: the percentage of the quota that was reached. At 100, more is refused. */
   percent: number;
   /** The most that the workspace may use. */
   limit: number;
@@ -363,7 +363,7 @@ export interface WorkspaceResumedEvent {
   suspendedAt: string;
 }
 
-/** Payload of `key.expiring`: an API key expires soon. Rotate it with RotateKey, or move its end with UpdateKey. */
+/** Payload of `key.expiring`: an API key expires soon. Rotate it with RotateKey, or extend it with UpdateKey. */
 export interface KeyExpiringEvent {
   /** Id of the key. */
   keyId: string;
@@ -373,7 +373,7 @@ export interface KeyExpiringEvent {
   prefix: string;
   /** When the key expires. */
   expiresAt: string;
-  /** Which reminder this is: 7 or 1 days before the end. */
+  /** Which reminder this is: 7 or 1 days before the key expires. */
   daysLeft: number;
   /** When the key was last used, to the minute. Absent when it was never used. */
   lastUsedAt?: string;

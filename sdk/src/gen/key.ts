@@ -33,7 +33,7 @@ export interface Key {
   expiresAt?: string;
   /** The client address of the last use. Empty when the key was never used, or not since an upgrade from an earlier version. */
   lastUsedAddress: string;
-  /** Who created the key. Absent for keys of the command line and of earlier versions. */
+  /** Who created the key. Absent for keys created on the command line or by earlier versions. */
   maker?: KeyMaker;
   /** Id of the key that this key replaces (RotateKey). Empty: none. */
   rotatedFrom: string;
@@ -128,9 +128,9 @@ export interface UpdateKeyResponse {
 export interface RotateKeyRequest {
   /** Id of the key. Required. */
   id: string;
-  /** How long the old key works on, in seconds, up to 2592000 (30 days). Not set: 86400 (a day). 0: it is revoked at once. */
+  /** How long the old key keeps working, in seconds, up to 2592000 (30 days). Not set: 86400 (a day). 0: it is revoked at once. */
   overlapSeconds?: number;
-  /** When the new key expires. Not set: after the same time as the old key from its creation on, or never if the old key had no end. */
+  /** When the new key expires. Not set: after the same lifetime as the old key, or never if the old key does not expire. */
   expiresAt?: Date | string;
 }
 
@@ -140,7 +140,7 @@ export interface RotateKeyResponse {
   key: Key;
   /** The complete new key, for the Authorization header. It is returned only in this response: store it safely. */
   secret: string;
-  /** The old key with its new end. */
+  /** The old key with its new expiry. */
   previous: Key;
   /** Result of the call, in a sentence. */
   message: string;

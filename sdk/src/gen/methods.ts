@@ -228,7 +228,7 @@ export interface UnaryMethods {
   /** Lists the workspace's keys, newest first, including revoked and expired ones. Secrets are not included. */
   "KeyService/ListKeys": { request: ListKeysRequest; response: ListKeysResponse };
   /**
-   * Changes the name, the end and the limits of a key. The secret, the permission and the kind (live or test) stay. Every node
+   * Changes the name, the expiry and the limits of a key. The secret, the permission and the kind (live or test) do not change. Every node
    * uses the new limits for the next call. Streams that the key opened end if its scopes or addresses change.
    */
   "KeyService/UpdateKey": { request: UpdateKeyRequest; response: UpdateKeyResponse };
@@ -258,7 +258,7 @@ export interface UnaryMethods {
   "OperatorService/ListAllWorkspaces": { request: ListAllWorkspacesRequest; response: ListAllWorkspacesResponse };
   /** Stops a workspace from sending: new emails are refused, queued mail waits, and everything else works. */
   "OperatorService/SuspendWorkspace": { request: SuspendWorkspaceRequest; response: SuspendWorkspaceResponse };
-  /** Lets a suspended workspace send again: its queued mail goes out, and the abuse brake starts to count anew. */
+  /** Lets a suspended workspace send again: its queued mail is sent, and the abuse brake resets its counts. */
   "OperatorService/ResumeWorkspace": { request: ResumeWorkspaceRequest; response: ResumeWorkspaceResponse };
   /** Sets quotas of a workspace. Quotas that the request does not name stay as they are. */
   "OperatorService/SetQuotas": { request: SetQuotasRequest; response: SetQuotasResponse };
@@ -349,7 +349,7 @@ export interface UnaryMethods {
    * streams end. Keys that the member created stay valid unless `revokeKeys` is set. Only for owners; keys cannot call it.
    */
   "WorkspaceService/RemoveMember": { request: RemoveMemberRequest; response: RemoveMemberResponse };
-  /** Returns the quotas of a workspace with what is used of them, and whether the workspace is suspended or warned. */
+  /** Returns the quotas of a workspace, their usage, and whether the workspace is suspended or warned. */
   "WorkspaceService/GetQuotas": { request: GetQuotasRequest; response: GetQuotasResponse };
 }
 

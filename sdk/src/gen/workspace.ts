@@ -67,7 +67,7 @@ export interface UpdateWorkspaceRequest {
   workspaceId?: string;
   /** The new name, up to 100 characters. Required, unless `requireSecondFactor` is set: then empty keeps the name. */
   name: string;
-  /** Whether members need a session with a second factor. Not set: stays as it is. */
+  /** Whether members need a session with a second factor. Not set: unchanged. */
   requireSecondFactor?: boolean;
 }
 

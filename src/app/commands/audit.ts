@@ -20,7 +20,7 @@ export const audit: Command = {
     workspace: workspaceOption,
     all: { type: "boolean", help: "entries of every workspace and of the service itself" },
     actor: { type: "string", help: "only changes by this person or key, per_… or key_…" },
-    target: { type: "string", help: "only changes of the thing with this id" },
+    target: { type: "string", help: "only changes to the object with this id" },
     action: { type: "string", help: "only this action or noun, such as key.created or key" },
     from: { type: "string", help: "only entries from this time on, such as 2026-11-01 or 2026-11-01T12:00:00Z" },
     to: { type: "string", help: "only entries before this time" },
@@ -78,7 +78,7 @@ function limitFrom(value: string | boolean | undefined, json: boolean): number {
   if (value === undefined) return json ? Number.POSITIVE_INFINITY : shownByDefault;
   const limit = Number(value);
   if (!Number.isInteger(limit) || limit < 1)
-    throw new UsageError(`--limit must be a number from 1 on, not ${JSON.stringify(value)}`);
+    throw new UsageError(`--limit must be a number of at least 1, not ${JSON.stringify(value)}`);
   return limit;
 }
 

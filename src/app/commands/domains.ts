@@ -138,7 +138,7 @@ const domainsZone: Command = {
     const input = serviceZoneOf(config, Date.now());
     if (input.publicIps.length === 0)
       throw new UsageError(
-        "POSTHORN_PUBLIC_IPS is not set, so the zone's hosts would have no address. Set it to the addresses that mail leaves from.",
+        "POSTHORN_PUBLIC_IPS is not set, so the zone's hosts would have no address. Set it to the addresses that mail is sent from.",
       );
     await withStore(config, async ({ sql }) => print(zoneFile(input, await listServedKeys(sql))));
   },

@@ -12,7 +12,7 @@ import { withStore } from "./with-store.ts";
 
 const keysUpdate: Command = {
   name: "keys update",
-  summary: "Change the name, the end and the limits of an API key. `any` removes a limit.",
+  summary: "Change the name, the expiry and the limits of an API key. `any` removes a limit.",
   words: "KEY_ID",
   options: {
     workspace: workspaceOption,
@@ -53,13 +53,13 @@ const keysUpdate: Command = {
 
 const keysRotate: Command = {
   name: "keys rotate",
-  summary: "Replace an API key by one with the same settings, and print only the new key on standard output.",
+  summary: "Replace an API key with one that has the same settings, and print only the new key on standard output.",
   words: "KEY_ID",
   options: {
     workspace: workspaceOption,
-    overlap: { type: "string", help: "how long the old key works on: 24h, 7d, up to 30d, or 0", value: "24h" },
+    overlap: { type: "string", help: "how long the old key keeps working: 24h, 7d, up to 30d, or 0", value: "24h" },
     expires: limitOptions.expires,
-    json: { type: "boolean", help: "print the new key, its id and the end of the old one as JSON" },
+    json: { type: "boolean", help: "print the new key, its id and the expiry of the old one as JSON" },
   },
   async run({ words, options, config }) {
     const id = keyIdFrom(words);

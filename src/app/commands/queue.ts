@@ -40,7 +40,7 @@ export const queue: Command = {
     retry: { type: "string", help: "retry the queued mail of this destination now" },
     pause: { type: "string", help: "stop sending to this destination" },
     resume: { type: "string", help: "send to this destination again" },
-    purge: { type: "string", help: "give up the queued mail of this destination: it ends as failed" },
+    purge: { type: "string", help: "fail the queued mail of this destination without sending it" },
     search: { type: "string", help: "only destinations that contain this text" },
     workspace: workspaceOption,
     url: urlOption,

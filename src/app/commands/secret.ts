@@ -7,7 +7,7 @@ import { withStore } from "./with-store.ts";
 const secretRotate: Command = {
   name: "secret rotate",
   summary:
-    "Make POSTHORN_SECRET the secret in use instead of POSTHORN_SECRET_PREVIOUS, and encrypt all stored keys anew.",
+    "Make POSTHORN_SECRET the secret in use instead of POSTHORN_SECRET_PREVIOUS, and re-encrypt all stored keys.",
   options: {
     new: {
       type: "boolean",
@@ -35,9 +35,9 @@ const secretRotate: Command = {
       return { unreadable, standing: await readStanding({ sql, secrets, config, nowMs }) };
     });
     if (options.json) return void process.stdout.write(`${JSON.stringify({ ...standing, unreadable })}\n`);
-    process.stdout.write("The new secret is in use. Nothing that the previous one encrypted is left.\n");
+    process.stdout.write("The new secret is in use. Nothing is encrypted with the previous one any more.\n");
     if (standing.replacement?.revokedAt)
-      process.stdout.write("Tokens of the previous secret are invalid: everyone signs in again.\n");
+      process.stdout.write("Tokens of the previous secret are invalid: everyone must sign in again.\n");
     if (unreadable.length > 0)
       process.stdout.write(
         `Neither secret opens ${unreadable.length} stored secrets, so their domains and webhooks could not use them before either: ${unreadable.slice(0, 20).join(", ")}.\n`,

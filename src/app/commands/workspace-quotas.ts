@@ -27,7 +27,7 @@ const json: Option = { type: "boolean", help: "print JSON" };
 
 const workspacesShow: Command = {
   name: "workspaces show",
-  summary: "Show the quotas of a workspace with what is used of them, and whether it is suspended.",
+  summary: "Show the quotas of a workspace, their usage, and whether it is suspended.",
   words: "ID|NAME",
   options: { json },
   async run({ words, options, config: read }) {
@@ -87,7 +87,7 @@ const workspacesSuspend: Command = {
   summary: "Stop a workspace from sending: new emails are refused, queued mail waits, everything else works.",
   words: "ID|NAME",
   options: {
-    reason: { type: "string", help: "a sentence that callers and owners read", value: defaultReason },
+    reason: { type: "string", help: "the reason that callers and owners see", value: defaultReason },
     json,
   },
   async run({ words, options, config: read }) {
@@ -107,7 +107,7 @@ const workspacesSuspend: Command = {
 
 const workspacesResume: Command = {
   name: "workspaces resume",
-  summary: "Let a suspended workspace send again: its queued mail goes out, and the abuse brake starts to count anew.",
+  summary: "Let a suspended workspace send again: its queued mail is sent, and the abuse brake resets its counts.",
   words: "ID|NAME",
   options: { json },
   async run({ words, options, config: read }) {

@@ -59,7 +59,7 @@ function headline(domain: string, status: DomainStatus, nextAction: NextAction, 
         ? `${domain} can still send, but required records are missing, and receivers may reject its mail.`
         : `${domain} has lost its DKIM records and cannot send.`;
     case "failed":
-      return `No DKIM record of ${domain} has been found for 72 hours, so it cannot send. It recovers by itself once the records are published.`;
+      return `No DKIM record of ${domain} has been found for 72 hours, so it cannot send. It recovers automatically once the records are published.`;
   }
 }
 

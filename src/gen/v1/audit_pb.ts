@@ -66,7 +66,7 @@ export type AuditEntry = Message<"v1.AuditEntry"> & {
   action: string;
 
   /**
-   * Id of the changed thing. Empty where the action says enough.
+   * Id of the changed object. Empty where the action has none.
    *
    * @generated from field: string target_id = 7;
    */
@@ -122,7 +122,7 @@ export type AuditFilter = Message<"v1.AuditFilter"> & {
   actorId: string;
 
   /**
-   * Only changes of this thing, by its id.
+   * Only changes to the object with this id.
    *
    * @generated from field: string target_id = 2;
    */

@@ -1107,7 +1107,7 @@ export type WorkspaceQuotaEvent = Message<"v1.WorkspaceQuotaEvent"> & {
   kind: QuotaKind;
 
   /**
-   * 80 or 100: the part of the quota that was reached. At 100, more is refused.
+   * 80 or 100: the percentage of the quota that was reached. At 100, more is refused.
    *
    * @generated from field: int32 percent = 2;
    */
@@ -1255,7 +1255,7 @@ export const WorkspaceResumedEventSchema: GenMessage<WorkspaceResumedEvent> = /*
   messageDesc(file_v1_event, 21);
 
 /**
- * Payload of `key.expiring`: an API key expires soon. Rotate it with RotateKey, or move its end with UpdateKey.
+ * Payload of `key.expiring`: an API key expires soon. Rotate it with RotateKey, or extend it with UpdateKey.
  *
  * @generated from message v1.KeyExpiringEvent
  */
@@ -1289,7 +1289,7 @@ export type KeyExpiringEvent = Message<"v1.KeyExpiringEvent"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Which reminder this is: 7 or 1 days before the end.
+   * Which reminder this is: 7 or 1 days before the key expires.
    *
    * @generated from field: int32 days_left = 5;
    */

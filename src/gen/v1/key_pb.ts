@@ -130,7 +130,7 @@ export type Key = Message<"v1.Key"> & {
   lastUsedAddress: string;
 
   /**
-   * Who created the key. Absent for keys of the command line and of earlier versions.
+   * Who created the key. Absent for keys created on the command line or by earlier versions.
    *
    * @generated from field: v1.KeyMaker maker = 16;
    */
@@ -453,14 +453,14 @@ export type RotateKeyRequest = Message<"v1.RotateKeyRequest"> & {
   id: string;
 
   /**
-   * How long the old key works on, in seconds, up to 2592000 (30 days). Not set: 86400 (a day). 0: it is revoked at once.
+   * How long the old key keeps working, in seconds, up to 2592000 (30 days). Not set: 86400 (a day). 0: it is revoked at once.
    *
    * @generated from field: optional int32 overlap_seconds = 2;
    */
   overlapSeconds?: number | undefined;
 
   /**
-   * When the new key expires. Not set: after the same time as the old key from its creation on, or never if the old key had no end.
+   * When the new key expires. Not set: after the same lifetime as the old key, or never if the old key does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 3;
    */
@@ -495,7 +495,7 @@ export type RotateKeyResponse = Message<"v1.RotateKeyResponse"> & {
   secret: string;
 
   /**
-   * The old key with its new end.
+   * The old key with its new expiry.
    *
    * @generated from field: v1.Key previous = 3;
    */
@@ -615,8 +615,8 @@ export const KeyService: GenService<{
   /**
    * Creates a key. Only this response contains its secret.
    *
-   * A key has a `permission` or `scopes`. A key can create only keys that may do no more than itself: its scopes, sending
-   * domains, recipients, addresses and its end limit what it creates.
+   * A key has a `permission` or `scopes`. A key cannot create a key with more rights than its own: its scopes, sending
+   * domains, recipients, addresses and expiry limit what it creates.
    *
    * Errors:
    * - invalid_argument: `name` is empty or longer than 100 characters, or neither or both of `permission` and `scopes` are set.
@@ -647,7 +647,7 @@ export const KeyService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Changes the name, the end and the limits of a key. The secret, the permission and the kind (live or test) stay. Every node
+   * Changes the name, the expiry and the limits of a key. The secret, the permission and the kind (live or test) do not change. Every node
    * uses the new limits for the next call. Streams that the key opened end if its scopes or addresses change.
    *
    * Errors:

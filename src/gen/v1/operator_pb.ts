@@ -1100,7 +1100,7 @@ export const OperatorService: GenService<{
     output: typeof SuspendWorkspaceResponseSchema;
   },
   /**
-   * Lets a suspended workspace send again: its queued mail goes out, and the abuse brake starts to count anew.
+   * Lets a suspended workspace send again: its queued mail is sent, and the abuse brake resets its counts.
    *
    * Errors:
    * - invalid_argument: `workspaceId` is empty.

@@ -250,7 +250,7 @@ export type UpdateWorkspaceRequest = Message<"v1.UpdateWorkspaceRequest"> & {
   name: string;
 
   /**
-   * Whether members need a session with a second factor. Not set: stays as it is.
+   * Whether members need a session with a second factor. Not set: unchanged.
    *
    * @generated from field: optional bool require_second_factor = 3;
    */
@@ -971,7 +971,7 @@ export const WorkspaceService: GenService<{
     output: typeof RemoveMemberResponseSchema;
   },
   /**
-   * Returns the quotas of a workspace with what is used of them, and whether the workspace is suspended or warned.
+   * Returns the quotas of a workspace, their usage, and whether the workspace is suspended or warned.
    *
    * Errors:
    * - invalid_argument: `workspaceId` is not a string.

@@ -67,7 +67,9 @@ export function endProblems(expiresAt: Date | undefined, nowMs: number): Violati
   if (!expiresAt) return [];
   const ms = expiresAt.getTime();
   if (!(ms < lastEndMs))
-    return [{ field: "expiresAt", description: "must be before the year 9999; leave it out for a key without an end" }];
+    return [
+      { field: "expiresAt", description: "must be before the year 9999; leave it out for a key that does not expire" },
+    ];
   if (ms > nowMs) return [];
   return [{ field: "expiresAt", description: `must be in the future, is ${expiresAt.toISOString()}` }];
 }

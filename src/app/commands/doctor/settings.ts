@@ -36,7 +36,7 @@ function deliveryProblems(config: Config): Finding[] {
   if (config.publicIps.length === 0)
     fail(
       "no public address is set, so SPF authorizes no sender",
-      "Set POSTHORN_PUBLIC_IPS to the addresses that mail leaves from.",
+      "Set POSTHORN_PUBLIC_IPS to the addresses that mail is sent from.",
     );
   for (const ip of config.publicIps.filter((ip) => !isPublicAddress(ip)))
     fail(
