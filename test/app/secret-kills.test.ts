@@ -188,7 +188,7 @@ describe("with the secret in the data directory", () => {
     assert.equal(await read("secret"), second, "refused before the files change");
     const signedIn = openBrowser(program);
     await signedIn.post("/auth/sign-in", { email: "owner@there.test", password });
-    assert.match(await runSecret(["rotate", "--new", "--revoke"], options), /everyone signs in again/);
+    assert.match(await runSecret(["rotate", "--new", "--revoke"], options), /everyone must sign in again/);
     assert.equal(await read("secret.previous"), second);
     assert.equal((await signedIn.get("/auth/state")).body.person, null);
     assert.equal((await signedIn.post("/auth/sign-in", { email: "owner@there.test", password })).status, 200);

@@ -138,7 +138,7 @@ describe("the replacement of the secret on two nodes", () => {
     const out = await runSecret(["rotate"], command(bothSecrets));
     assert.match(
       out,
-      /^The new secret is in use\. Nothing that the previous one encrypted is left\.\nKeep POSTHORN_SECRET_PREVIOUS on every node until \d{4}-\d\d-\d\d, then remove it/,
+      /^The new secret is in use\. Nothing is encrypted with the previous one any more\.\nKeep POSTHORN_SECRET_PREVIOUS on every node until \d{4}-\d\d-\d\d, then remove it/,
     );
     const { sql } = testbed.database;
     const alone = createSecrets(newSecret);
@@ -224,7 +224,7 @@ describe("the replacement of the secret on two nodes", () => {
     const cookies = new Map(owner.browser.cookies);
     for (const node of nodes) assert.ok(await isSignedIn(node, cookies));
     const out = await runSecret(["rotate", "--revoke"], command(bothSecrets));
-    assert.match(out, /everyone signs in again\.\nRemove POSTHORN_SECRET_PREVIOUS from every node/);
+    assert.match(out, /everyone must sign in again\.\nRemove POSTHORN_SECRET_PREVIOUS from every node/);
     for (const node of nodes) assert.ok(!(await isSignedIn(node, cookies)));
     // Nodes read the state every two seconds.
     const late = sentBefore.get("x2@there.test")!;

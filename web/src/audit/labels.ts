@@ -39,7 +39,7 @@ const actions: Record<string, string> = {
   "queue.retried": "retried the mail of a destination",
   "recovery_codes.replaced": "created new recovery codes",
   "secret.replaced": "replaced the secret of the service",
-  "secret.revoked": "made everything invalid that the previous secret had signed",
+  "secret.revoked": "invalidated everything signed with the previous secret",
   "session.confirmed": "confirmed who they are",
   "session.ended": "ended a session",
   "session.opened": "signed in",
@@ -54,7 +54,7 @@ const actions: Record<string, string> = {
   "webhook.updated": "changed a webhook",
   "workspace.created": "created the workspace",
   "workspace.deleted": "deleted the workspace",
-  "workspace.erased": "has deleted all data of the workspace",
+  "workspace.erased": "finished deleting the data of the workspace",
   "workspace.exported": "exported the workspace",
   "workspace.quota_changed": "changed the quotas of the workspace",
   "workspace.resumed": "resumed the workspace",
@@ -96,7 +96,7 @@ export function nounText(action: string): string {
 }
 
 const actors: Partial<Record<AuditActor, string>> = {
-  [AuditActor.COMMAND]: "The operator, by command line",
+  [AuditActor.COMMAND]: "The operator, on the command line",
   [AuditActor.SERVICE]: "Posthorn",
   [AuditActor.STRANGER]: "A client that was not signed in",
   [AuditActor.PERSON]: "A former member",

@@ -19,7 +19,7 @@ export function OperatorAuditPage() {
   return (
     <OperatorPage
       title="Audit log of the service"
-      intro="Sign-ins, changes of people and of the service, and the changes in every workspace."
+      intro="Sign-ins, changes to people and to the service, and the changes in every workspace."
     >
       <Listed />
     </OperatorPage>

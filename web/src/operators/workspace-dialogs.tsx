@@ -76,8 +76,8 @@ export function ResumeWorkspace({ workspace, onClose }: Dialog) {
       onClose={close}
     >
       <Text>
-        <strong>{workspace?.name}</strong> can send again. Its queued mail goes out, and the count of its bounces and
-        complaints starts anew.
+        <strong>{workspace?.name}</strong> can send again. Its queued mail is sent, and the count of its bounces and
+        complaints is reset.
       </Text>
     </Confirm>
   );

@@ -24,7 +24,7 @@ export function OperatorWorkspacesPage() {
   const close = () => setAction(undefined);
   const workspaceFor = (kind: Action["kind"]) => (action?.kind === kind ? action.workspace : undefined);
   return (
-    <OperatorPage title="Workspaces" intro="All workspaces of this service, with what they use now.">
+    <OperatorPage title="Workspaces" intro="All workspaces of this service, with their current usage.">
       <Listed onAct={setAction} />
       <EditQuotas workspace={workspaceFor("quotas")} onClose={close} />
       <SuspendWorkspace workspace={workspaceFor("suspend")} onClose={close} />

@@ -16,11 +16,11 @@ export const quotaNames: Partial<Record<QuotaKind, string>> = {
 
 /** What happens at 100 %, and what helps. */
 export const atLimit: Partial<Record<QuotaKind, string>> = {
-  [QuotaKind.EMAILS_PER_HOUR]: "New emails are refused until the count starts again.",
-  [QuotaKind.EMAILS_PER_DAY]: "New emails are refused until the count starts again.",
+  [QuotaKind.EMAILS_PER_HOUR]: "New emails are refused until the count resets.",
+  [QuotaKind.EMAILS_PER_DAY]: "New emails are refused until the count resets.",
   [QuotaKind.STORED_BYTES]:
     "New emails and inbound messages are refused until old content is deleted after its retention period. Ask the operator for more.",
-  [QuotaKind.INBOUND_PER_HOUR]: "Senders are asked to try again later until the count starts again.",
+  [QuotaKind.INBOUND_PER_HOUR]: "Senders get a temporary error and retry until the count resets.",
   [QuotaKind.DOMAINS]: "To add another domain, delete one or ask the operator for more.",
   [QuotaKind.KEYS]: "To create another API key, revoke one or ask the operator for more.",
   [QuotaKind.WEBHOOKS]: "To create another webhook, delete one or ask the operator for more.",

@@ -75,7 +75,7 @@ function Bar({ quota: { kind, limit = 0, used, resetsAt } }: { quota: Quota }) {
       <Progress value={percent} color={color} size="md" aria-label={`${name}: ${percent} % used`} />
       {percent >= 100 && (
         <Text size="sm" c="var(--mantine-color-error)">
-          {atLimit[kind] ?? "More is refused."}
+          {atLimit[kind] ?? "Further requests are refused."}
         </Text>
       )}
     </Stack>

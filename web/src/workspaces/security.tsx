@@ -23,7 +23,7 @@ export function Security({ workspace, isOwner }: { workspace: WorkspaceOfPerson;
     <Section title="Security">
       <Stack gap="sm">
         <Switch
-          label="Require a second factor of all members"
+          label="Require a second factor for all members"
           description="Members without one can use this workspace only after they add it. API keys are not affected."
           checked={change.isPending ? (change.variables.requireSecondFactor ?? isRequired) : isRequired}
           disabled={!isOwner || change.isPending}
