@@ -1,5 +1,6 @@
 /** Checks the layout of src: the order of folders, the three kinds of files in a noun (service, store, rules), SQL, generated code, uses of
- * the machine's clock, the length of files and the files that comments name. No two files of the project import each other, directly or through others. */
+ * the machine's clock, the length of files, the files that comments name and the map in
+ * CONTRIBUTING.md. No two files of the project import each other, directly or through others. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
@@ -63,6 +64,7 @@ const wrong = [
   ...findCycles([...files, ...others]),
   ...sources.flatMap(lengthFaults),
   ...sources.flatMap(mentionFaults),
+  ...mapFaults(),
 ];
 
 if (wrong.length > 0) {
@@ -132,6 +134,19 @@ function mentionFaults(file: string): string[] {
       ? []
       : [`${file}: a comment names ${name}, which does not exist`];
   });
+}
+
+/** The map of folders in CONTRIBUTING.md has the same order, and the files to start with exist. */
+function mapFaults(): string[] {
+  const rows = readFileSync("CONTRIBUTING.md", "utf8").matchAll(/^\| `(\w+)` \|[^|]*\|([^|]*)\|$/gm);
+  const map = [...rows].map(([, folder, start]) => ({ folder: folder!, start: start!.match(/[\w./-]+\.ts/g) ?? [] }));
+  const missing = map.flatMap(({ folder, start }) =>
+    start
+      .filter((name) => !graph.has(`src/${folder}/${name}`))
+      .map((name) => `CONTRIBUTING.md: src/${folder}/${name} does not exist`),
+  );
+  if (map.map(({ folder }) => folder).join() === order.join()) return missing;
+  return [...missing, `CONTRIBUTING.md: the map of folders must list, in this order: ${order.join(", ")}`];
 }
 
 /** Finds each import cycle once, including cycles of type-only imports. */

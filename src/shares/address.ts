@@ -24,7 +24,7 @@ function prefix(bytes: readonly number[], bits: number): string {
   return `${ipaddr.fromByteArray(kept).toString()}/${bits}`;
 }
 
-/** Whether an address lies in one of these ranges, in CIDR notation. */
+/** Whether an address is in one of these ranges, in CIDR notation. */
 export function isWithin(text: string, ranges: readonly string[]): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text);

@@ -29,7 +29,7 @@ export type ConnectionShares = {
   count(): number;
 };
 
-/** A full port takes the place of a connection that was idle for this long, even if its address has only one. */
+/** A full port closes a connection that was idle for this long, even if its address has only one. */
 const lonelyIdleMs = 10_000;
 const addressesPerSite = 4;
 
