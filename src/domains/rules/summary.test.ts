@@ -98,6 +98,6 @@ test("the message reports records without an answer from DNS", () => {
 
 test("the message of a failed domain has the reason and how it recovers", () => {
   const summary = summarize("shop.example", "failed", judged(["dmarc"]));
-  assert.match(summary.message, /72 hours.*recovers by itself.*ph1\._domainkey/s);
+  assert.match(summary.message, /72 hours.*recovers automatically.*ph1\._domainkey/s);
   assert.ok(!summary.canSend);
 });
