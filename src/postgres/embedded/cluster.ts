@@ -39,7 +39,7 @@ export async function prepareCluster(location: ClusterLocation, binaries: Binari
   if (created) await createCluster(location, binaries, facts);
   else await checkCluster(location, binaries);
   const passwordIsNew = known === undefined && !created;
-  // resetPassword writes postgres.json once the cluster has the new password, so that after a kill the next start tries again.
+  // resetServerPassword writes postgres.json once the cluster has the new password, so that after a kill the next start tries again.
   const changed = known?.url !== facts.url || known?.home !== facts.home;
   if (changed && !passwordIsNew) await writeFacts(location.dataDir, facts);
   return { facts, created, passwordIsNew };
