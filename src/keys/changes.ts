@@ -81,7 +81,7 @@ export type WantedRotation = {
   nowMs: number;
 };
 
-/** Without an end in the request, a caller that expires gives the new key its own end at the latest. */
+/** Without an expiry in the request, a caller that expires limits the new key to its own expiry. */
 export function decideRotation(
   old: Rotatable,
   { overlapMs, caller, maker, nowMs, ...wanted }: WantedRotation,

@@ -1,6 +1,6 @@
 /** The SQL, format and hash of API keys. Only a hash of the secret is stored: a key is found by its public prefix and compared in constant
  * time. Called by service.ts, authenticate.ts, the first start and the commands. Parts: store/changes.ts (update, rotation),
- * store/reminders.ts (before the end). */
+ * store/reminders.ts (before the expiry). */
 import { hash as digest, randomBytes, timingSafeEqual } from "node:crypto";
 import type { KeyLimits, Permission, Scope } from "../http/caller.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -89,7 +89,7 @@ export function needsLimitedHash(limits: KeyLimits, domains: readonly string[] |
   return Boolean(limits.scopes || limits.recipients || limits.addresses || domains);
 }
 
-/** Values of expires_at, service_expires_at and reminded_days for an end in wall time. Reminders whose moment has passed are not sent. */
+/** Values of expires_at, service_expires_at and reminded_days for an expiry in wall time. Reminders whose moment has passed are not sent. */
 export function endColumns(sql: Sql, expiresAt: ReturnType<Sql>) {
   return sql`${expiresAt}, ${expiresAt} - wall_time() + (select service_time()),
     case when ${expiresAt} - wall_time() <= interval '1 day' then 1 when ${expiresAt} - wall_time() <= interval '7 days' then 7 end`;
@@ -188,8 +188,8 @@ export function keyLimitsOf(
   };
 }
 
-/** Whether either clock has reached the end of a key. Without an end, no clock is read: a sub-select for service time would be prepared for
- * every key. */
+/** Whether either clock has reached the expiry of a key. Without an expiry, no clock is read: a sub-select for service time would be
+ * prepared for every key. */
 export function isExpired(sql: Sql) {
   return sql`case when expires_at is null then false
     else expires_at <= wall_time() or coalesce(service_expires_at <= service_time(), false) end`;

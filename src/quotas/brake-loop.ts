@@ -1,4 +1,4 @@
-/** The abuse brake: counts outcomes every few seconds, suspends workspaces of people who came by open sign-up when too much of their mail
+/** The abuse brake: counts outcomes every few seconds, suspends workspaces of people who came through open sign-up when too much of their mail
  * bounces or is reported as spam, and warns all others. Runs on every housekeeping node. Started by app/assemble.ts. */
 import type { Clock } from "../ops/clock.ts";
 import type { Log } from "../ops/log.ts";

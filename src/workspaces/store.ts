@@ -57,7 +57,7 @@ export async function addFirstOwner(
       invite_hash = null, invite_expires_at = null`;
 }
 
-/** The most workspaces that a person may own: in general, and if they came by open sign-up. Null: unlimited. */
+/** The most workspaces that a person may own: in general, and if they came through open sign-up. Null: unlimited. */
 export type MostOwned = { established: number | null; fromSignUp: number | null };
 
 export type OwnedWorkspace = {
@@ -68,8 +68,8 @@ export type OwnedWorkspace = {
 };
 
 /** Creates a workspace with the person as its owner. The workspace is new if the person owns no established one, and sign-up is open or
- * they are a member of a workspace that came by it: closing sign-up establishes no person who is already here. Throws when the person owns
- * as many workspaces as they may. */
+ * they are a member of a workspace that was created through it, so that closing sign-up does not raise the quotas of people who are already
+ * here. Throws when the person owns as many workspaces as they may. */
 export async function createOwnedWorkspace(sql: Sql, input: OwnedWorkspace): Promise<Workspace> {
   return await sql.begin(async (tx) => {
     const { owned, isEstablished, cameBySignUp } = await lockOwner(tx, input.member.personId);

@@ -28,7 +28,7 @@ function networkOf({ address, bits }: Range): string {
   return ipaddr.fromByteArray(bytes).toString();
 }
 
-/** Whether the client's address lies in one of the ranges. An IPv4-mapped IPv6 address counts as IPv4. */
+/** Whether the client's address is in one of the ranges. An IPv4-mapped IPv6 address counts as IPv4. */
 export function allowsAddress(ranges: readonly string[], client: string): boolean {
   const plain = client.replace(/%.*$/, "");
   if (isIP(plain) === 0) return false;
@@ -39,7 +39,7 @@ export function allowsAddress(ranges: readonly string[], client: string): boolea
   });
 }
 
-/** Whether every address of `inner` lies in `outer`. */
+/** Whether every address of `inner` is in `outer`. */
 export function containsRange(outer: string, inner: string): boolean {
   const [wide, narrow] = [parsed(outer), parsed(inner)];
   return (

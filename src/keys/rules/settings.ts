@@ -1,4 +1,4 @@
-/** Reads the settings of a key: its name, its lists of limits and its end. Called by ../service.ts, ../changes.ts and the commands. */
+/** Reads the settings of a key: its name, its lists of limits and its expiry. Called by ../service.ts, ../changes.ts and the commands. */
 import { readAddressDomain } from "../../mail/address-domain.ts";
 import type { Violation } from "../../ops/problem.ts";
 import { readRange } from "./addresses.ts";

@@ -38,7 +38,7 @@ export async function updateKey(
 export type Rotation = {
   id: string;
   secret: string;
-  /** How long the old key works on; 0: it is revoked. */
+  /** How long the old key keeps working; 0: it is revoked at once. */
   overlapMs: number;
   expiresAt: Date | undefined;
   maker: { personId: string } | { keyId: string } | undefined;

@@ -11,11 +11,11 @@ export type ExpiringKey = {
   prefix: string;
   expiresAt: Date;
   lastUsedAt: Date | null;
-  /** The reminder that is due: 7 or 1 days before the end. */
+  /** The reminder that is due: 7 or 1 days before the expiry. */
   days: number;
 };
 
-/** Keys whose reminder is due (index keys_expiring). A key ends when the first of both clocks reaches its end. */
+/** Keys whose reminder is due (index keys_expiring). A key expires when the first of both clocks reaches its expiry. */
 export async function findExpiring(sql: Sql, limit: number): Promise<ExpiringKey[]> {
   return await sql<ExpiringKey[]>`
     select k.id, k.workspace_id as "workspaceId", w.name as workspace, k.name, k.prefix, k.expires_at as "expiresAt",
@@ -28,7 +28,7 @@ export async function findExpiring(sql: Sql, limit: number): Promise<ExpiringKey
     order by k.expires_at limit ${limit}`;
 }
 
-/** False: another node has made this reminder, or the key was revoked or got another end meanwhile. */
+/** False: another node has made this reminder, or the key was revoked or got another expiry meanwhile. */
 export async function noteExpiring(sql: Sql, key: ExpiringKey, notice: Notice): Promise<boolean> {
   const rows = await sql<object[]>`
     with marked as (

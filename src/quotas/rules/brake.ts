@@ -19,7 +19,7 @@ export type BrakeMode = "new" | "all" | "none";
 
 const stepRecipients = 100;
 
-/** The figure must exceed `share` of the last `recipients`, and have at least `least` cases. A recipient domain counts with at most `alone`
+/** The figure must exceed `share` of the last `recipients`, and have at least `least` cases. A recipient domain counts for at most `alone`
  * cases, or half as many as all others together: the owner of a domain can enter any number of its addresses in a tenant's form, and
  * complain from each. */
 const brakes: Record<Figure, { recipients: number; share: number; least: number; alone: number }> = {
@@ -53,7 +53,7 @@ export function judgeSteps(steps: readonly BrakeStep[]): Warning | undefined {
   return undefined;
 }
 
-/** The cases of a figure, in which no domain counts with more than its most. */
+/** The cases of a figure, in which no domain counts for more than its limit. */
 function countOf(total: BrakeStep, figure: Figure): number {
   const all = total[figure];
   let over = 0;

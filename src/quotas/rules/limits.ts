@@ -19,7 +19,7 @@ export type QuotaKind = (typeof quotaKinds)[number];
 export type Limit = number | null;
 export type Limits = Record<QuotaKind, Limit>;
 
-/** The limits of the settings: for workspaces in general, and for those of people who came by open sign-up. */
+/** The limits of the settings: for workspaces in general, and for those of people who came through open sign-up. */
 export type QuotaDefaults = { established: Limits; fromSignUp: Limits };
 
 export const unlimited: Limits = Object.fromEntries(quotaKinds.map((kind) => [kind, null])) as Limits;

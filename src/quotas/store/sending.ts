@@ -61,7 +61,7 @@ export function createUsageSlots(): () => number {
 const slots = 16;
 
 /** CTEs that count the stored emails. They lock the rows of the workspaces, in the order of their ids, until the commit, so they belong
- * into the last statement of a transaction. Service time may fall back by seconds, so a window never goes back. Bytes over the limit set a
+ * in the last statement of a transaction. Service time may fall back by seconds, so a window never goes back. Bytes over the limit set a
  * limit of -1, so that quota_hour fails: a constraint of their own would fail for inbound mail, which may exceed it. */
 export function counted(sql: Sql) {
   return sql`

@@ -22,7 +22,7 @@ export async function suspend(sql: Sql, { notice, reason, automatic }: NewSuspen
   return rows.length > 0;
 }
 
-/** Also starts the figures of the abuse brake anew, so that it does not suspend the workspace again at once. False: it is not suspended. */
+/** Also resets the figures of the abuse brake, so that it does not suspend the workspace again at once. False: it is not suspended. */
 export async function resume(sql: Sql, notice: Notice): Promise<boolean> {
   const { workspaceId } = notice;
   const rows = await sql<object[]>`
