@@ -363,10 +363,14 @@ export async function firstWorkspace(sql: Sql): Promise<string | undefined> {
   return row?.value;
 }
 
-/** At most two rows, which is enough to detect an ambiguous name. Without workspaces that are being deleted. */
-export async function findWorkspaceByName(sql: Sql, name: string): Promise<Workspace[]> {
+/** At most two rows, which is enough to detect an ambiguous name. Without workspaces that are being deleted, unless the caller asks. */
+export async function findWorkspaceByName(
+  sql: Sql,
+  name: string,
+  { withDeleting }: { withDeleting: boolean } = { withDeleting: false },
+): Promise<Workspace[]> {
   return await sql<Workspace[]>`
-    select ${columns(sql)} from workspaces where name = ${name} and deleting_at is null order by id limit 2`;
+    select ${columns(sql)} from workspaces where name = ${name} and (deleting_at is null or ${withDeleting}) order by id limit 2`;
 }
 
 export async function listWorkspaces(sql: Sql): Promise<Workspace[]> {
