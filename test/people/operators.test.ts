@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { findLeftovers } from "../harness/leftovers.ts";
-import { type Browser, joinAs, openBrowser, password, signUpFirst, tokenIn } from "../harness/people.ts";
+import { type Browser, capturedMail, joinAs, openBrowser, password, signUpFirst, tokenIn } from "../harness/people.ts";
 import { fillPerson } from "../harness/person-rows.ts";
 import { type Answer, type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
@@ -250,9 +250,13 @@ describe("operators", () => {
     const email = "gone.forever@there.test";
     const name = "Gwendolyn";
     const { sql } = database;
-    const browser = await joinAs(owner, program, { email, role: "developer" });
+    const browser = await joinAs(owner, program, { email, role: "owner" });
     await sql`update people set name = ${name} where email = ${email}`;
     ok(await browser.rpc("KeyService/CreateKey", { name: "k", permission: "KEY_PERMISSION_FULL" }, owner.workspace));
+    const invitee = "invited.by.her@else.test";
+    const invitation = { email: invitee, role: "MEMBER_ROLE_VIEWER" };
+    ok(await browser.rpc("WorkspaceService/InviteMember", invitation, owner.workspace));
+    assert.match(await capturedMail(program, invitee, /invited/), /^Gwendolyn invites you to a workspace on Posthorn/);
     const workspaceId = owner.workspace.replace("ws_", "");
     const person = await personOf(email);
     await fillPerson(sql, program, { id: person.id.replace("per_", ""), email, name, workspaceId });
@@ -269,6 +273,13 @@ describe("operators", () => {
       await sql`select number from events where workspace_id = ${workspaceId} order by number`,
       numbers,
       "the log has no gap",
+    );
+    const [kept] = await sql<{ data: string }[]>`
+      select c.data from recipients r join email_contents c on c.workspace_id = r.workspace_id and c.email_id = r.email_id
+      where r.address = ${invitee}`;
+    assert.match(
+      JSON.parse(kept!.data).text,
+      /^An owner invites you to a workspace on Posthorn, as viewer\.\n[\s\S]*#token=/,
     );
     const listed = await owner.browser.rpc("EmailService/ListEvents", { pageSize: 100 }, owner.workspace);
     ok(listed);

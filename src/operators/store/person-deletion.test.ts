@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
+import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
+import { createEmailStore } from "../../emails/store/emails.ts";
+import { systemKeyId } from "../../keys/store.ts";
+import { invitationMail, inviterMetadata } from "../../people/links.ts";
 import { addLink, addPerson } from "../../people/store.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { addFirstOwner, createWorkspace } from "../../workspaces/store.ts";
@@ -51,4 +55,32 @@ test("an erased person leaves no account, link, membership, invitation or addres
   }
   const addresses = await sql`select 1 from keys where workspace_id = ${workspaceId} and last_used_address is not null`;
   assert.equal(addresses.length, 0, "also of keys that were created with a key");
+});
+
+test("invitations that wait to be sent lose the name of the inviter, and nothing else", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const people = await Promise.all(
+    ["Gwen invites you", "Ann"].map((name, n) =>
+      addPerson(sql, { email: `inviter${n}@there.test`, name, passwordHash: "h", nowMs: Date.now() }),
+    ),
+  );
+  const texts = new Map<string, string>();
+  for (const person of people) {
+    const names = { inviter: person!.name, workspace: "Gwen's invites you" };
+    const text = invitationMail({ ...names, role: "owner", link: "https://x.test/invitation#token=t" }).body;
+    const mail = newEmail(workspaceId, ["new@there.test"], {
+      keyId: systemKeyId,
+      metadata: inviterMetadata(person!.id),
+      parts: [JSON.stringify({ text, html: "" })],
+    });
+    assert.deepEqual(await createEmailStore(sql).accept(mail), { stored: true });
+    texts.set(mail.id, person!.name === "Ann" ? text : text.replace("Gwen invites you invites", "An owner invites"));
+  }
+  await sql.begin((tx) => erasePerson(tx, people[0]!));
+  const rows = await sql<{ id: string; data: string }[]>`
+    select email_id as id, data from email_contents where workspace_id = ${workspaceId}`;
+  assert.deepEqual(new Map(rows.map(({ id, data }) => [id, JSON.parse(data).text])), texts);
+  const open = await sql`select 1 from recipients where workspace_id = ${workspaceId} and status = 'queued'`;
+  assert.equal(open.length, 2, "the mail is still sent");
 });

@@ -1,6 +1,7 @@
 /** Deletes a person with everything that names them, in one transaction: the account, memberships, invitations, links, and the mail that
  * the service sent to them about the account. Called by ../people.ts. docs/decisions/0041 lists what stays and why. */
 import { idsMadeBy, systemKeyId } from "../../keys/store.ts";
+import { deletedInviter, inviterMetadata, namedInviter } from "../../people/links.ts";
 import type { Sql } from "../../postgres/pool.ts";
 
 /** Workspaces that would have no owner left, at most ten. Locks the rows of all workspaces that the person owns, in the order of their
@@ -23,6 +24,7 @@ export async function erasePerson(sql: Sql, person: { id: string; email: string 
   await sql`delete from people_links where email = ${email}`;
   await sql`delete from account_mail where email = ${email} or person_id = ${id}`;
   await eraseAccountMail(sql, email);
+  await eraseInviter(sql, id);
   // The person's programs use these keys.
   await sql`update keys set last_used_address = null where last_used_address is not null
     and id in (${idsMadeBy(sql, { workspaceId: undefined, personId: id })})`;
@@ -54,6 +56,24 @@ async function eraseAccountMail(sql: Sql, email: string): Promise<void> {
     await sql`delete from emails where workspace_id = ${workspaceId} and id = any(${ids}::uuid[])`;
   }
   await forgetReplies(sql);
+}
+
+/** Invitations belong to the workspace and stay valid, also those whose mail is not sent yet. Their mail keeps everything but the name of
+ * the inviter. Index emails_by_metadata and primary keys. */
+async function eraseInviter(sql: Sql, personId: string): Promise<void> {
+  const mails = await sql<{ workspaceId: string; id: string; day: string }[]>`
+    update emails set metadata = ${JSON.stringify(deletedInviter)}::text::jsonb
+    where metadata @> ${JSON.stringify(inviterMetadata(personId))}::text::jsonb and metadata <> '{}' and key_id = ${systemKeyId}
+    returning workspace_id as "workspaceId", id, content_day::text as day`;
+  const { pattern, replacement } = namedInviter;
+  for (const { workspaceId, id, day } of mails) {
+    await sql`
+      update email_contents set data = jsonb_set(data::jsonb, '{text}',
+          to_jsonb(regexp_replace(data::jsonb ->> 'text', ${pattern}, ${replacement})))::text
+      where workspace_id = ${workspaceId} and email_id = ${id} and day = ${day}::date and part = 0 and piece = 0`;
+    await sql`
+      update events set metadata = ${JSON.stringify(deletedInviter)}::text::jsonb where workspace_id = ${workspaceId} and email_id = ${id}`;
+  }
 }
 
 /** Fields of events in which an address or the text of a message can be. */
