@@ -8,7 +8,7 @@ import { invitationMail, inviterMetadata } from "../../people/links.ts";
 import { addLink, addPerson } from "../../people/store.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { addFirstOwner, createWorkspace } from "../../workspaces/store.ts";
-import { erasePerson, lockOwned } from "./person-deletion.ts";
+import { erasePerson, leaveWorkspaces } from "./person-deletion.ts";
 
 let database: TestDatabase;
 before(async () => {
@@ -33,8 +33,10 @@ test("the workspaces that would lose their last owner are named, and no others",
   };
   await own("Shared", [ann, ben]);
   await own("Alone", [ann]);
-  const names = async (id: string) => (await sql.begin((tx) => lockOwned(tx, id))).map(({ name }) => name);
-  assert.deepEqual([await names(ann!.id), await names(ben!.id)], [["Alone"], []]);
+  const names = async (person: typeof ann) =>
+    (await sql.begin((tx) => leaveWorkspaces(tx, person!))).map(({ name }) => name);
+  assert.deepEqual([await names(ann), await names(ben)], [["Alone"], []]);
+  assert.deepEqual(await names(ann), ["Shared", "Alone"], "ben has left");
 });
 
 test("an erased person leaves no account, link, membership, invitation or address of their keys' clients", async () => {
@@ -42,13 +44,17 @@ test("an erased person leaves no account, link, membership, invitation or addres
   const email = "gone@there.test";
   const { id } = (await addPerson(sql, { email, name: "Gone", passwordHash: "h", nowMs: Date.now() }))!;
   const { id: workspaceId } = await createWorkspace(sql, { id: newId(), name: "W" });
-  await addFirstOwner(sql, { workspaceId, id: newId(), personId: id, email });
+  await sql`insert into members (workspace_id, id, person_id, email, role, joined_at)
+    values (${workspaceId}, ${newId()}, ${id}, ${email}, 'viewer', now())`;
   await addLink(sql, { token: "token", kind: "reset", email, forMs: 60_000 });
   const [direct, derived] = [newId(), newId()];
   await sql`insert into keys (id, workspace_id, name, prefix, secret_hash, permission, maker_person_id, maker_key_id, last_used_address)
     values (${direct}, ${workspaceId}, 'a', 'gone a', 'x', 'full', ${id}, null, '192.0.2.1'),
       (${derived}, ${workspaceId}, 'b', 'gone b', 'x', 'full', null, ${direct}, '192.0.2.2')`;
-  await sql.begin((tx) => erasePerson(tx, { id, email }));
+  await sql.begin(async (tx) => {
+    await leaveWorkspaces(tx, { id, email });
+    await erasePerson(tx, { id, email });
+  });
   for (const table of ["people", "people_links", "members"]) {
     const rows = await sql`select 1 from ${sql.unsafe(table)} t where t.email = ${email}`;
     assert.equal(rows.length, 0, table);
