@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { makeWorkspace, newEmail } from "../../test/harness/mail.ts";
+import { createEmailStore } from "../emails/store/emails.ts";
 import { addLink, addPerson } from "../people/store.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { exportAll } from "./export.ts";
@@ -55,4 +57,23 @@ test("an unfinished export has no secret on the disk, wherever it stops, and los
   }
   for (const file of ["people-recovery-codes", "people-sign-ins", "people-sessions", "people-links"])
     assert.equal(rowsIn[`${file}.jsonl`], file === "people-links" ? links.length : 3, file);
+});
+
+test("a stop or a kill loses the content of one email, not of a page", { timeout: 60_000 }, async () => {
+  const { sql } = database;
+  const id = await makeWorkspace(sql);
+  for (let n = 0; n < 3; n++)
+    assert.deepEqual(await createEmailStore(sql).accept(newEmail(id, ["a@there.test"])), { stored: true });
+  const path = join(folder, "content");
+  const stop = new AbortController();
+  const onProgress = (text: string) => {
+    if (text === "emails.jsonl: 1 rows") stop.abort();
+  };
+  const options = { subject: { kind: "workspace", id }, path, nowMs: () => 0, onProgress } as const;
+  assert.equal(await exportAll(sql, { ...options, stop: stop.signal }), undefined);
+  const { files } = JSON.parse(await readFile(join(path, "export-state.json"), "utf8"));
+  assert.deepEqual([files["emails.jsonl"].rows, files["files.jsonl"].rows], [1, 1]);
+  const { manifest } = (await exportAll(sql, options))!;
+  for (const file of ["emails.jsonl", "files.jsonl", "recipients.jsonl"])
+    assert.equal(manifest.files.find((one) => one.file === file)?.rows, 3, file);
 });

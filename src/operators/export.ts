@@ -81,26 +81,35 @@ async function exportSource(sql: Sql, folder: ExportFolder, source: Source, opti
   const limit = source.isPaged ? (options.pageRows ?? defaultPageRows) : undefined;
   const file = folder.file(source.file);
   while (!file.isComplete) {
-    if (stop?.aborted) {
-      await folder.checkpoint({ now: true });
-      return false;
-    }
     const rows = await readPage(sql, { subject, source, after: file.position, limit });
-    await writeRows(sql, folder, { source, rows, subject });
-    if (source.isPaged) file.position = rows.at(-1)?.position ?? file.position;
-    file.isComplete = limit === undefined || rows.length < limit;
-    options.onProgress?.(`${source.file}: ${file.rows} rows`);
-    await folder.checkpoint({ now: file.isComplete });
+    const openMail = await findMailWithOpenLinks(sql, mailOf(source, rows));
+    const steps = stepsOf(source, rows);
+    for (const [i, some] of steps.entries()) {
+      if (stop?.aborted) {
+        await folder.checkpoint({ now: true });
+        return false;
+      }
+      await writeRows(sql, folder, { source, rows: some, subject, openMail });
+      if (source.isPaged) file.position = some.at(-1)?.position ?? file.position;
+      file.isComplete = i === steps.length - 1 && (limit === undefined || rows.length < limit);
+      options.onProgress?.(`${source.file}: ${file.rows} rows`);
+      await folder.checkpoint({ now: file.isComplete });
+    }
   }
   return true;
 }
 
-type Rows = { source: Source; rows: readonly ExportedRow[]; subject: Subject };
+/** At least one step, with a checkpoint after it: an email has up to some 25 MB of content, other rows are small. */
+function stepsOf({ table }: Source, rows: readonly ExportedRow[]): (readonly ExportedRow[])[] {
+  const hasContent = table === "emails" || table === "inbound_messages";
+  return hasContent && rows.length > 0 ? rows.map((row) => [row]) : [rows];
+}
 
-async function writeRows(sql: Sql, folder: ExportFolder, { source, rows, subject }: Rows): Promise<void> {
+type Rows = { source: Source; rows: readonly ExportedRow[]; subject: Subject; openMail: ReadonlySet<string> };
+
+async function writeRows(sql: Sql, folder: ExportFolder, { source, rows, subject, openMail }: Rows): Promise<void> {
   const { table } = source;
   const lines: string[] = [];
-  const openMail = await findMailWithOpenLinks(sql, mailOf(source, rows));
   for (const { row } of rows) {
     const mayOpenAccount = openMail.has(String(row[emailColumns[table] ?? ""]));
     const shown = exportedRow(table, mayOpenAccount ? withoutTexts(row) : row);
