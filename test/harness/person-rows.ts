@@ -40,6 +40,16 @@ export async function fillPerson(
     values (${workspaceId}, ${`owner-mail-1-${email}`}, 'x', ${reset}, now())`;
   await sql`insert into members (workspace_id, id, email, role, invite_hash, invite_expires_at)
     select id, gen_random_uuid(), ${email}, 'viewer', 'hash', now() - interval '1 day' from workspaces where id <> ${workspaceId}`;
+  const webhookId = makeUuid(Date.now());
+  await sql`insert into webhooks (workspace_id, id, url, event_types, secret_sealed, followed, disabled_at, disabled_reason)
+    values (${workspaceId}, ${webhookId}, 'https://there.test', '{none}', 'x', 0, now(), 'manual')`;
+  await sql`insert into webhook_deliveries (workspace_id, webhook_id, id, event_id, event_type, event_at, status, settled_at, response_head)
+    select ${workspaceId}, ${webhookId}, ${webhookId}, id, type, created_at, 'delivered', now(), ${`got ${email}`} from events
+    where email_id = ${reset} limit 1`;
+  await sql`insert into oidc_flows (state_hash, browser_hash, provider, issuer, nonce, code_verifier, redirect_uri, return_path, session_id,
+      expires_at, service_expires_at)
+    select 's', 'b', 'p', 'https://idp.test', 'n', 'c', 'r', ${`/${name}`}, id, now() + interval '1 day', service_time() + interval '1 day'
+    from people_sessions where person_id = ${id} limit 1`;
   await fillTables(sql, { column: "person_id", id, marker: name, except: [] });
   return { resetId: reset, inboundId: inbound };
 }

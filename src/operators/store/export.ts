@@ -22,8 +22,10 @@ export type Position = string[];
 export type ExportedRow = { row: Record<string, unknown>; position: Position };
 
 /** Content is exported as files. The others hold nothing that a person would look for: keys and hashes that recognize repeated requests for
- * a day, and the state of a deletion. */
-export const notExported = ["email_contents", "inbound_contents", "idempotency", "inbound_seen", "workspace_deletions"];
+ * a day, the state of a deletion, and sign-ins at a provider that have not ended. */
+export const notExported = [
+  ...["email_contents", "inbound_contents", "idempotency", "inbound_seen", "workspace_deletions", "oidc_flows"],
+];
 
 /** What gives access to something. A random token in DNS names and the hash of a message do not. */
 const secret = /secret|sealed|password|_hash$|^token$|_token$|private|credential|challenge|recovery/;
