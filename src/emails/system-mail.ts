@@ -16,7 +16,13 @@ export type SystemMail = {
   /** Why mail cannot be sent and what to do, for the operator; undefined if it can. */
   problem(): Promise<string | undefined>;
   /** With an idempotency key, repeated calls send one email. */
-  send(mail: { to: string; subject: string; body: string; idempotencyKey?: string }): Promise<void>;
+  send(mail: {
+    to: string;
+    subject: string;
+    body: string;
+    idempotencyKey?: string;
+    metadata?: Record<string, string>;
+  }): Promise<void>;
 };
 
 export type SystemMailDeps = {
@@ -32,10 +38,10 @@ export function createSystemMail({ sql, accept, workspaceId, from }: SystemMailD
   return {
     problem,
     canSend: async () => (await problem()) === undefined,
-    async send({ to, subject, body, idempotencyKey }) {
+    async send({ to, subject, body, idempotencyKey, metadata = {} }) {
       // RFC 3834 §5: Auto-Submitted keeps vacation responders from answering.
       const headers = { "Auto-Submitted": "auto-generated" };
-      const request = { ...emptyRequest, from: from ?? "", to: [to], subject, body, headers };
+      const request = { ...emptyRequest, from: from ?? "", to: [to], subject, body, headers, metadata };
       const system = { workspaceId, keyId: systemKeyId, test: false };
       await accept.accept(request, system, { idempotencyKey, beginWrite() {} });
     },

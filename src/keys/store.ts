@@ -238,8 +238,19 @@ export async function revokeKeysMadeBy(
   made: { workspaceId: string | undefined; personId: string },
 ): Promise<Pick<Key, "id" | "workspaceId">[]> {
   return await sql<Pick<Key, "id" | "workspaceId">[]>`
-    update keys set revoked_at = now() where id in (${idsMadeBy(sql, made)}) and revoked_at is null
+    with locked as materialized (${lockMadeBy(sql, made)})
+    update keys set revoked_at = now() where id in (select id from locked) and revoked_at is null
     returning id, workspace_id as "workspaceId"`;
+}
+
+/** Locks all keys that a person created, also with a key of theirs. Every statement that changes several keys locks them in the order of
+ * their ids, and those before rows of people. */
+export async function lockKeysMadeBy(sql: Sql, personId: string): Promise<void> {
+  await lockMadeBy(sql, { workspaceId: undefined, personId });
+}
+
+function lockMadeBy(sql: Sql, made: { workspaceId: string | undefined; personId: string }) {
+  return sql`select k.id from keys k where k.id in (${idsMadeBy(sql, made)}) order by k.id for no key update`;
 }
 
 /** The number of valid keys of a workspace that a person created. */
@@ -261,13 +272,23 @@ export function idsMadeBy(
     select id from made`;
 }
 
-/** Updates a key at most once a minute, so that not every API call causes a write. Keeps no address of a deleted person's programs. */
+/** Updates a key at most once a minute, so that not every API call causes a write. Keeps no address of a deleted person's programs: the
+ * lock on the person makes a deletion wait, or shows that it has happened. */
 export async function touchKeys(sql: Sql, uses: readonly { id: string; address: string }[]): Promise<void> {
-  await sql`update keys k set last_used_at = now(),
-      last_used_address = case when k.maker_person_id is null or exists (select 1 from people p where p.id = k.maker_person_id)
-        then coalesce(nullif(u.address, ''), k.last_used_address) end
+  await sql`
+    with recursive locked as materialized (
+      select k.id, k.maker_person_id, k.maker_key_id from keys k where k.id = any(${uses.map((use) => use.id)}::uuid[])
+        and (last_used_at is null or last_used_at not between now() - interval '1 minute' and now()) order by k.id for no key update
+    ), maker (id, person_id, key_id) as (
+      select * from locked union select m.id, k.maker_person_id, k.maker_key_id from maker m join keys k on k.id = m.key_id
+    ), present as materialized (
+      select p.id from people p where p.id in (select person_id from maker) order by p.id for key share
+    )
+    update keys k set last_used_at = now(), last_used_address = case when k.id not in (
+        select m.id from maker m where m.person_id is not null and m.person_id not in (select id from present))
+      then coalesce(nullif(u.address, ''), k.last_used_address) end
     from unnest(${uses.map((use) => use.id)}::uuid[], ${uses.map((use) => use.address)}::text[]) as u(id, address)
-    where k.id = u.id and (last_used_at is null or last_used_at not between now() - interval '1 minute' and now())`;
+    where k.id = u.id and k.id in (select id from locked)`;
 }
 
 export function columns(sql: Sql) {

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { record, service } from "../audit/record.ts";
 import type { Log } from "../ops/log.ts";
-import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
+import { isDatabaseAway, retrying, type Sql } from "../postgres/pool.ts";
 import {
   type Deletion,
   deleteBatch,
@@ -101,7 +101,7 @@ async function deleteAll(sql: Sql, workspaceId: string, options: DeletionOptions
       const result =
         table === clients
           ? await deleteClients(sql, { workspaceId, limit: batchRows })
-          : await deleteBatch(sql, { workspaceId, table, limit: batchRows });
+          : await retrying(() => deleteBatch(sql, { workspaceId, table, limit: batchRows }));
       if (result === "busy") return "busy";
       rows = result;
       deleted += rows;
@@ -116,11 +116,13 @@ async function deleteAll(sql: Sql, workspaceId: string, options: DeletionOptions
 
 async function finish(sql: Sql, workspaceId: string): Promise<boolean> {
   try {
-    return await sql.begin(async (tx) => {
-      const isLast = await finishDeletion(tx, workspaceId);
-      if (isLast) await record(tx, service, { action: "workspace.erased", workspaceId });
-      return isLast;
-    });
+    return await retrying(() =>
+      sql.begin(async (tx) => {
+        const isLast = await finishDeletion(tx, workspaceId);
+        if (isLast) await record(tx, service, { action: "workspace.erased", workspaceId });
+        return isLast;
+      }),
+    );
   } catch (error) {
     // A row was added after the tables were empty: another pass deletes it.
     if ((error as { code?: string }).code === "23503") return false;

@@ -12,8 +12,15 @@ import {
   writeInboundContent,
 } from "./export-content.ts";
 import { type ExportFolder, exportFormat, type ManifestFile, openExportFolder } from "./export-folder.ts";
-import { exportedRow } from "./exported-row.ts";
-import { type ExportedRow, listSources, readPage, type Source, type Subject } from "./store/export.ts";
+import { exportedRow, hasTexts, withoutTexts } from "./exported-row.ts";
+import {
+  type ExportedRow,
+  findMailWithOpenLinks,
+  listSources,
+  readPage,
+  type Source,
+  type Subject,
+} from "./store/export.ts";
 
 export type ExportOptions = {
   subject: Subject;
@@ -35,6 +42,8 @@ export type Manifest = {
 
 /** Paths, sizes and hashes of the content files. */
 const contentList = "files.jsonl";
+/** Texts that the export does not contain, because a link in them opens an account. */
+const leftOutList = "left-out.jsonl";
 /** Rows of events and inbound mail can have some 100 KiB. */
 const defaultPageRows = 100;
 
@@ -47,7 +56,7 @@ export async function exportAll(
   const id = toWireId(subject.kind, subject.id);
   const folder = await openExportFolder(options.path, { subject: id, startedAt: isoTime(nowMs()) });
   try {
-    await folder.append(contentList, []);
+    for (const list of [contentList, leftOutList]) await folder.append(list, []);
     for (const source of await listSources(sql, subject)) {
       if (!(await exportSource(sql, folder, source, options))) return undefined;
     }
@@ -68,44 +77,74 @@ export async function exportAll(
 
 /** False: stopped before the end. */
 async function exportSource(sql: Sql, folder: ExportFolder, source: Source, options: ExportOptions): Promise<boolean> {
-  const { subject, pageRows: limit = defaultPageRows, stop } = options;
+  const { subject, stop } = options;
+  const limit = source.isPaged ? (options.pageRows ?? defaultPageRows) : undefined;
   const file = folder.file(source.file);
   while (!file.isComplete) {
-    if (stop?.aborted) {
-      await folder.checkpoint({ now: true });
-      return false;
-    }
     const rows = await readPage(sql, { subject, source, after: file.position, limit });
-    await writeRows(sql, folder, { source, rows, subject });
-    file.position = rows.at(-1)?.position ?? file.position;
-    file.isComplete = rows.length < limit;
-    options.onProgress?.(`${source.file}: ${file.rows} rows`);
-    await folder.checkpoint({ now: file.isComplete });
+    const openMail = await findMailWithOpenLinks(sql, mailOf(source, rows));
+    const steps = stepsOf(source, rows);
+    for (const [i, some] of steps.entries()) {
+      if (stop?.aborted) {
+        await folder.checkpoint({ now: true });
+        return false;
+      }
+      await writeRows(sql, folder, { source, rows: some, subject, openMail });
+      if (source.isPaged) file.position = some.at(-1)?.position ?? file.position;
+      file.isComplete = i === steps.length - 1 && (limit === undefined || rows.length < limit);
+      options.onProgress?.(`${source.file}: ${file.rows} rows`);
+      await folder.checkpoint({ now: file.isComplete });
+    }
   }
   return true;
 }
 
-type Rows = { source: Source; rows: readonly ExportedRow[]; subject: Subject };
+/** At least one step, with a checkpoint after it: an email has up to some 25 MB of content, other rows are small. */
+function stepsOf({ table }: Source, rows: readonly ExportedRow[]): (readonly ExportedRow[])[] {
+  const hasContent = table === "emails" || table === "inbound_messages";
+  return hasContent && rows.length > 0 ? rows.map((row) => [row]) : [rows];
+}
 
-async function writeRows(sql: Sql, folder: ExportFolder, { source, rows, subject }: Rows): Promise<void> {
+type Rows = { source: Source; rows: readonly ExportedRow[]; subject: Subject; openMail: ReadonlySet<string> };
+
+async function writeRows(sql: Sql, folder: ExportFolder, { source, rows, subject, openMail }: Rows): Promise<void> {
+  const { table } = source;
+  const lines: string[] = [];
   for (const { row } of rows) {
-    const files = await writeContent(sql, folder, { table: source.table, row, subject });
+    const mayOpenAccount = openMail.has(String(row[emailColumns[table] ?? ""]));
+    const shown = exportedRow(table, mayOpenAccount ? withoutTexts(row) : row);
+    lines.push(JSON.stringify(shown));
+    // Account mail in the export of a workspace is mail of other people.
+    const isOfOthers = subject.kind === "workspace" && table === "emails" && row.key_id === systemKeyId;
+    if (mayOpenAccount || isOfOthers) {
+      const reason = mayOpenAccount ? "It may contain a link that is still valid." : "It is account mail of a person.";
+      if (hasTexts(table, row)) await folder.append(leftOutList, [JSON.stringify({ of: shown.id, reason })]);
+      continue;
+    }
+    const files = await writeContent(sql, folder, { table, row });
     await folder.append(
       contentList,
       files.map((one) => JSON.stringify(one)),
     );
   }
-  await folder.append(
-    source.file,
-    rows.map(({ row }) => JSON.stringify(exportedRow(source.table, row))),
-  );
+  await folder.append(source.file, lines);
 }
 
-type OneRow = { table: string; row: Record<string, unknown>; subject: Subject };
+/** The column with the id of the email, in tables with texts of mail. */
+const emailColumns: Record<string, string> = { emails: "id", events: "email_id", inbound_messages: "parent_email_id" };
 
-async function writeContent(sql: Sql, folder: ExportFolder, { table, row, subject }: OneRow): Promise<ContentFile[]> {
-  // Links in account mail give access to the accounts of people. Their own exports have it.
-  if (subject.kind === "workspace" && row.key_id === systemKeyId) return [];
+function mailOf({ table }: Source, rows: readonly ExportedRow[]): { workspaceId: string; id: string }[] {
+  const column = emailColumns[table];
+  if (column === undefined) return [];
+  const mails = new Map(rows.map(({ row }) => [row[column] as string | null, row.workspace_id as string]));
+  return [...mails].flatMap(([id, workspaceId]) => (id === null ? [] : [{ id, workspaceId }]));
+}
+
+async function writeContent(
+  sql: Sql,
+  folder: ExportFolder,
+  { table, row }: { table: string; row: Record<string, unknown> },
+): Promise<ContentFile[]> {
   if (table === "emails") return await writeEmailContent(sql, folder, row as EmailRow);
   return table === "inbound_messages" ? await writeInboundContent(sql, folder, row as InboundRow) : [];
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { exportedRow } from "./exported-row.ts";
+import { exportedRow, hasTexts, withoutTexts } from "./exported-row.ts";
 
 const id = "01a1eadb-467c-716c-af37-af93868a0ae9";
 
@@ -28,5 +28,16 @@ test("the actor and the target of an audit entry say what they are", () => {
   assert.equal(
     exportedRow("audit_entries", { actor: "service", actor_id: null, target: null, target_id: null }).actorId,
     null,
+  );
+});
+
+test("the texts of a message can be left out of its row and of its event", () => {
+  const reply = { id, subject: "Re: x", body: "b", new_text: "n", html: "h" };
+  assert.deepEqual(withoutTexts(reply), { id, subject: "Re: x" });
+  const payload = { from: "a@there.test", body: "b", newText: "n", html: "h" };
+  assert.deepEqual(withoutTexts({ id, payload }), { id, payload: { from: "a@there.test" } });
+  assert.deepEqual(
+    [hasTexts("inbound_messages", reply), hasTexts("events", { payload }), hasTexts("events", { payload: {} })],
+    [true, true, false],
   );
 });

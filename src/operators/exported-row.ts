@@ -44,6 +44,23 @@ export function exportedRow(table: string, row: Record<string, unknown>): Record
   );
 }
 
+const texts = { row: ["body", "new_text", "html"], payload: ["body", "newText", "html"] };
+
+/** Without the texts of a message, which may quote a link. In an event, they are in the payload. */
+export function withoutTexts(row: Record<string, unknown>): Record<string, unknown> {
+  const { payload, ...rest } = without(row, texts.row);
+  return payload === undefined ? rest : { ...rest, payload: without(payload as object, texts.payload) };
+}
+
+/** Whether `withoutTexts` or leaving out the content loses something. Only a few events have texts. */
+export function hasTexts(table: string, row: Record<string, unknown>): boolean {
+  return table !== "events" || texts.payload.some((name) => Object.hasOwn(row.payload as object, name));
+}
+
+function without(fields: object, names: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
+}
+
 function kindOf(table: string, name: string, row: Record<string, unknown>): IdKind | undefined {
   if (name === "id") return tables[table];
   if (name === "actor_id") return actors[String(row.actor)];

@@ -1,12 +1,12 @@
 /** What operators do with people: list, disable, enable and delete them, and appoint operators. Each change is one transaction with its
  * entry in the audit log. Called by OperatorService and by posthorn people. */
 import { type Actor, record } from "../audit/record.ts";
-import { revokeKeysMadeBy } from "../keys/store.ts";
+import { lockKeysMadeBy, revokeKeysMadeBy } from "../keys/store.ts";
 import { Problem } from "../ops/problem.ts";
-import type { Sql } from "../postgres/pool.ts";
+import { retrying, type Sql } from "../postgres/pool.ts";
 import { keyRevoked } from "../workspaces/store.ts";
 import { disable, enable, getPersonEntry, type PersonEntry, setOperator } from "./store/people.ts";
-import { erasePerson, lockOwned } from "./store/person-deletion.ts";
+import { erasePerson, leaveWorkspaces } from "./store/person-deletion.ts";
 
 type Change = { personId: string; actor: Actor };
 export type Disabled = { wasEnabled: boolean; revokedKeys: number; person: PersonEntry };
@@ -17,12 +17,14 @@ export async function disablePerson(
   { personId, actor, revokeKeys }: Change & { revokeKeys: boolean },
 ): Promise<Disabled | undefined> {
   requireOther(actor, personId, "disable");
-  return await sql.begin(async (tx) => {
+  return await changing(sql, async (tx) => {
     if (!(await getPersonEntry(tx, personId))) return undefined;
+    if (revokeKeys) await lockKeysMadeBy(tx, personId);
     const wasEnabled = await disable(tx, personId);
     if (wasEnabled) await record(tx, actor, changeOf("person.disabled", personId));
     const revokedKeys = revokeKeys ? await revokeAll(tx, personId, actor) : 0;
-    return { wasEnabled, revokedKeys, person: (await getPersonEntry(tx, personId))! };
+    const person = await getPersonEntry(tx, personId);
+    return person && { wasEnabled, revokedKeys, person };
   });
 }
 
@@ -45,11 +47,12 @@ export async function deletePerson(
   { personId, actor, revokeKeys }: Change & { revokeKeys: boolean },
 ): Promise<{ email: string; revokedKeys: number; validKeys: number } | undefined> {
   requireOther(actor, personId, "delete");
-  return await sql.begin(async (tx) => {
+  return await changing(sql, async (tx) => {
     const person = await getPersonEntry(tx, personId);
     if (!person) return undefined;
-    const orphans = await lockOwned(tx, personId);
+    const orphans = await leaveWorkspaces(tx, person);
     if (orphans.length > 0) throw lastOwner(person.email, orphans);
+    await lockKeysMadeBy(tx, personId);
     const revokedKeys = revokeKeys ? await revokeAll(tx, personId, actor) : 0;
     await erasePerson(tx, person);
     await record(tx, actor, changeOf("person.deleted", personId));
@@ -67,6 +70,11 @@ export async function appoint(
     if (changed) await record(tx, actor, changeOf(isOperator ? "operator.added" : "operator.removed", personId));
     return changed;
   });
+}
+
+/** A foreign key is violated (23503) when the person joins a workspace during their deletion: a second try sees the membership. */
+async function changing<T>(sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
+  return await retrying(() => sql.begin(work), 5, ["23503"]);
 }
 
 async function revokeAll(tx: Sql, personId: string, actor: Actor): Promise<number> {

@@ -2,7 +2,7 @@
  * entry in the audit log. Called by OperatorService and by posthorn workspaces. */
 import { type Actor, record } from "../audit/record.ts";
 import { Problem } from "../ops/problem.ts";
-import type { Sql } from "../postgres/pool.ts";
+import { retrying, type Sql } from "../postgres/pool.ts";
 import { resumptionNotice, suspensionNotice } from "../quotas/notice-text.ts";
 import type { Limit, QuotaKind } from "../quotas/rules/limits.ts";
 import { resume, setQuota, suspend } from "../quotas/store/standing.ts";
@@ -99,7 +99,7 @@ export async function deleteWorkspace(
       "failed_precondition",
       `People who sign in with ${provider.label} join ${workspace.name}. Change ${provider.workspaceSetting} and restart first.`,
     );
-  return await sql.begin(async (tx) => {
+  const begin = async (tx: Sql) => {
     if ((await firstWorkspace(tx)) === id)
       throw new Problem(
         "failed_precondition",
@@ -108,7 +108,8 @@ export async function deleteWorkspace(
     const began = await beginDeletion(tx, id);
     if (began) await record(tx, actor, { action: "workspace.deleted", workspaceId: id });
     return began;
-  });
+  };
+  return await retrying(() => sql.begin(begin));
 }
 
 function requireKept({ name, deletingAt }: Target): void {

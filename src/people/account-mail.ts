@@ -13,7 +13,7 @@ import { listAccountMail, takeAccountMail } from "./store/account-mail.ts";
 
 export type AccountMail = {
   canSend: SystemMail["canSend"];
-  send(to: string, text: MailText): Promise<void>;
+  send(to: string, text: MailText, metadata?: Record<string, string>): Promise<void>;
   /** Counts one invitation. Returns the limit that is reached, in which case nothing is counted. */
   take(cause: AccountMailCause & { personId: string }): Promise<AccountMailRefusal | undefined>;
   /** Throws with the time to wait when the client has caused as much mail as it may today. Counts nothing. */
@@ -48,7 +48,7 @@ export function createAccountMail(deps: { sql: Sql; log: Log; mail: SystemMail; 
 
   return {
     canSend: mail.canSend,
-    send: (to, text) => mail.send({ to, ...text }),
+    send: (to, text, metadata) => mail.send({ to, ...text, metadata }),
     take: (cause) => turns.run(cause.personId, () => take(cause)),
     async checkClient(address) {
       const cause = { kind: "reset", email: "", personId: undefined, client: networksOf(address).site } as const;

@@ -12,7 +12,7 @@ import { getWorkspace, invite, isMemberOrInvited } from "../workspaces/store.ts"
 import type { SignUpMode } from "./access.ts";
 import type { AccountMail } from "./account-mail.ts";
 import { createAttemptLimit, tooMany } from "./limits.ts";
-import { invitationMail, linkLifetimeMs, linkTo, shownToken } from "./links.ts";
+import { invitationMail, inviterMetadata, linkLifetimeMs, linkTo, shownToken } from "./links.ts";
 import { findPersonById } from "./store.ts";
 
 export type InvitationDeps = {
@@ -77,7 +77,7 @@ export function createInvitations(deps: InvitationDeps): Invitations {
         const workspace = await getWorkspace(sql, workspaceId);
         const person = inviter && (await findPersonById(sql, inviter.id));
         const names = { inviter: person?.name ?? "", workspace: workspace?.name ?? "" };
-        await mail!.send(email, invitationMail({ ...names, role, link }));
+        await mail!.send(email, invitationMail({ ...names, role, link }), person && inviterMetadata(person.id));
       }
       const forWhom = shown === token ? "" : ` The link below works for a person who signs in as ${email}.`;
       const url = inviter === undefined ? link : linkTo(deps.base(), "invitation", shown);

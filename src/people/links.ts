@@ -1,6 +1,7 @@
 /** Links for people, and the mail that carries them. The mail is plain text with a fixed subject, so that a name can inject neither
  * markup nor a subject. Called by sign-up.ts, resets.ts, invitations.ts and the commands. */
 import { hash } from "node:crypto";
+import { toWireId } from "../postgres/ids.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import { shownName } from "./rules/shown-name.ts";
 
@@ -52,6 +53,20 @@ If you did not request this, ignore this email.
   };
 }
 
+const unnamedInviter = "An owner";
+const afterInviter = " invites you";
+
+/** The id of the inviter goes with the mail, so that deleting this person finds it. */
+export function inviterMetadata(personId: string): Record<string, string> {
+  return { inviter: toWireId("person", personId) };
+}
+
+/** The same for a deleted person. */
+export const deletedInviter = { inviter: "deleted" };
+
+/** A POSIX pattern for the part of an invitation with the name of the inviter, and the text without the name. A name is one line. */
+export const namedInviter = { pattern: `^[^\\n]*${afterInviter}`, replacement: `${unnamedInviter}${afterInviter}` };
+
 /** With open sign-up a stranger chooses both names. They are in the body, as data, and only if they cannot be read as a link. */
 export function invitationMail(invitation: {
   inviter: string;
@@ -59,11 +74,11 @@ export function invitationMail(invitation: {
   role: string;
   link: string;
 }): MailText {
-  const inviter = shownName(invitation.inviter) ?? "An owner";
+  const inviter = shownName(invitation.inviter) ?? unnamedInviter;
   const workspace = shownName(invitation.workspace);
   return {
     subject: "You are invited to Posthorn",
-    body: `${inviter} invites you to a workspace on Posthorn, as ${invitation.role}.
+    body: `${inviter}${afterInviter} to a workspace on Posthorn, as ${invitation.role}.
 ${workspace === undefined ? "" : `Name of the workspace: ${workspace}\n`}
 Join here within 7 days:
 ${invitation.link}

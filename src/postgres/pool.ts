@@ -156,14 +156,14 @@ export function isUnstorableText(error: unknown): boolean {
   return code === "22021" || code === "22P05";
 }
 
-/** Retries serialization failures (40001) and deadlocks (40P01), up to `tries` attempts. */
-export async function retrying<T>(work: () => PromiseLike<T>, tries = 5): Promise<T> {
+/** Retries serialization failures (40001) and deadlocks (40P01), up to `tries` attempts. `codes`: other errors that a second try avoids. */
+export async function retrying<T>(work: () => PromiseLike<T>, tries = 5, codes: readonly string[] = []): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      const code = (error as { code?: string }).code;
-      if (attempt >= tries || (code !== "40001" && code !== "40P01")) throw error;
+      const code = (error as { code?: string }).code ?? "";
+      if (attempt >= tries || !["40001", "40P01", ...codes].includes(code)) throw error;
     }
   }
 }

@@ -4,6 +4,7 @@ import { type Actor, type AuditChange, record } from "../audit/record.ts";
 import type { Role } from "../http/caller.ts";
 import { countKeysMadeBy, revokeKeysMadeBy } from "../keys/store.ts";
 import { hashToken } from "../ops/one-time-token.ts";
+import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { tooManyOwned } from "./rules.ts";
 
@@ -84,7 +85,8 @@ export async function createOwnedWorkspace(sql: Sql, input: OwnedWorkspace): Pro
 
 /** Locks the person's row, so that concurrent calls cannot exceed the limit together. Index members_by_person. */
 async function lockOwner(sql: Sql, personId: string) {
-  await sql`select 1 from people where id = ${personId} for no key update`;
+  const found = await sql`select 1 from people where id = ${personId} for no key update`;
+  if (found.length === 0) throw new Problem("unauthenticated", "This account was deleted.");
   const [row] = await sql<{ owned: number; isEstablished: boolean; cameBySignUp: boolean }[]>`
     select count(*) filter (where m.role = 'owner')::int as owned,
       coalesce(bool_or(m.role = 'owner' and not w.from_sign_up), false) as "isEstablished",
@@ -211,7 +213,7 @@ export async function joinByInviteHash(
   const [row] = await sql<{ workspaceId: string; role: Role }[]>`
     select workspace_id as "workspaceId", role from members m
     where invite_hash = ${hash} and ${isOpen(sql)} and email = ${person.email}`;
-  if (!row) return undefined;
+  if (!row || !(await isKept(sql, person.id))) return undefined;
   const limit =
     row.role === "owner"
       ? await reachedByOwning(sql, { personId: person.id, isNew: workspace.isNew, most })
@@ -222,6 +224,11 @@ export async function joinByInviteHash(
     where invite_hash = ${hash} and ${isOpen(sql)} and email = ${person.email}
     returning workspace_id as "workspaceId", role`;
   return joined;
+}
+
+/** False: the person was deleted meanwhile. A deletion that begins later waits for the end of this transaction. */
+export async function isKept(sql: Sql, personId: string): Promise<boolean> {
+  return (await sql`select 1 from people where id = ${personId} for key share`).length > 0;
 }
 
 /** The changed row, undefined when there is no such member, or a refusal: a workspace must keep its last owner. */
@@ -363,10 +370,14 @@ export async function firstWorkspace(sql: Sql): Promise<string | undefined> {
   return row?.value;
 }
 
-/** At most two rows, which is enough to detect an ambiguous name. Without workspaces that are being deleted. */
-export async function findWorkspaceByName(sql: Sql, name: string): Promise<Workspace[]> {
+/** At most two rows, which is enough to detect an ambiguous name. Without workspaces that are being deleted, unless the caller asks. */
+export async function findWorkspaceByName(
+  sql: Sql,
+  name: string,
+  { withDeleting }: { withDeleting: boolean } = { withDeleting: false },
+): Promise<Workspace[]> {
   return await sql<Workspace[]>`
-    select ${columns(sql)} from workspaces where name = ${name} and deleting_at is null order by id limit 2`;
+    select ${columns(sql)} from workspaces where name = ${name} and (deleting_at is null or ${withDeleting}) order by id limit 2`;
 }
 
 export async function listWorkspaces(sql: Sql): Promise<Workspace[]> {

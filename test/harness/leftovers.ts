@@ -75,15 +75,33 @@ async function tablesWith(sql: Sql, column: string): Promise<string[]> {
 
 /** Rows of any table that contain one of the texts, as `table: row`. */
 export async function findLeftovers(sql: Sql, texts: readonly string[]): Promise<string[]> {
-  const tables = await sql<{ name: string }[]>`
-    select relname::text as name from pg_class
-    where relkind in ('r', 'p') and not relispartition and relnamespace = current_schema()::regnamespace order by 1`;
   const found: string[] = [];
-  for (const { name } of tables) {
-    const patterns = texts.map((text) => `%${text}%`);
+  for (const name of await allTables(sql)) {
     const rows = await sql<{ row: string }[]>`
-      select left(t::text, 300) as row from ${sql.unsafe(name)} t where t::text ilike any(${patterns}::text[]) limit 3`;
+      select left(t::text, 300) as row from ${sql.unsafe(name)} t where t::text ilike any(${patternsOf(texts)}::text[]) limit 3`;
     found.push(...rows.map(({ row }) => `${name}: ${row}`));
   }
   return found;
+}
+
+/** How many rows of each table contain one of the texts. */
+export async function countMatches(sql: Sql, texts: readonly string[]): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  for (const name of await allTables(sql)) {
+    const [row] = await sql<{ rows: number }[]>`
+      select count(*)::int as rows from ${sql.unsafe(name)} t where t::text ilike any(${patternsOf(texts)}::text[])`;
+    if (row!.rows > 0) found.set(name, row!.rows);
+  }
+  return found;
+}
+
+async function allTables(sql: Sql): Promise<string[]> {
+  const tables = await sql<{ name: string }[]>`
+    select relname::text as name from pg_class
+    where relkind in ('r', 'p') and not relispartition and relnamespace = current_schema()::regnamespace order by 1`;
+  return tables.map(({ name }) => name);
+}
+
+function patternsOf(texts: readonly string[]): string[] {
+  return texts.map((text) => `%${text}%`);
 }

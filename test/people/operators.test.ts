@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { fillTables, findLeftovers } from "../harness/leftovers.ts";
-import { type Browser, joinAs, openBrowser, password, signUpFirst, tokenIn } from "../harness/people.ts";
+import { findLeftovers } from "../harness/leftovers.ts";
+import { type Browser, capturedMail, joinAs, openBrowser, password, signUpFirst, tokenIn } from "../harness/people.ts";
+import { fillPerson } from "../harness/person-rows.ts";
 import { type Answer, type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
@@ -249,31 +250,16 @@ describe("operators", () => {
     const email = "gone.forever@there.test";
     const name = "Gwendolyn";
     const { sql } = database;
-    const browser = await joinAs(owner, program, { email, role: "developer" });
+    const browser = await joinAs(owner, program, { email, role: "owner" });
     await sql`update people set name = ${name} where email = ${email}`;
     ok(await browser.rpc("KeyService/CreateKey", { name: "k", permission: "KEY_PERMISSION_FULL" }, owner.workspace));
-    // Account mail, and what follows from it.
-    ok(await openBrowser(program).post("/auth/request-password-reset", { email }));
-    const reset = await until("the mail about the password", async () => {
-      const [row] = await sql<{ email_id: string }[]>`
-        select r.email_id from recipients r join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
-        where r.address = ${email} and r.status = 'delivered' and e.subject ilike '%password%'`;
-      return row?.email_id;
-    });
+    const invitee = "invited.by.her@else.test";
+    const invitation = { email: invitee, role: "MEMBER_ROLE_VIEWER" };
+    ok(await browser.rpc("WorkspaceService/InviteMember", invitation, owner.workspace));
+    assert.match(await capturedMail(program, invitee, /invited/), /^Gwendolyn invites you to a workspace on Posthorn/);
     const workspaceId = owner.workspace.replace("ws_", "");
-    const inbound = reset.replace(/^./, "0");
-    await sql`insert into inbound_messages (workspace_id, id, domain_id, domain, recipients, sender, from_address, subject, kind, content_hash,
-        size_bytes, parent_email_id)
-      values (${workspaceId}, ${inbound}, ${reset}, 'x.test', '{}', ${email}, ${email}, ${name}, 'reply', 'x', 1, ${reset})`;
-    await sql`insert into inbound_contents (workspace_id, inbound_id, piece, data) values (${workspaceId}, ${inbound}, 0, ${name})`;
-    await sql`insert into suppressions (workspace_id, address, reason, source_event)
-      select ${workspaceId}, ${email}, 'bounce', id from events where email_id = ${reset} limit 1`;
-    await sql`insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
-      values (${workspaceId}, ${`owner-mail-1-${email}`}, 'x', ${reset}, now())`;
     const person = await personOf(email);
-    await sql`insert into members (workspace_id, id, email, role, invite_hash, invite_expires_at)
-      select id, gen_random_uuid(), ${email}, 'viewer', 'hash', now() + interval '1 day' from workspaces where id <> ${workspaceId}`;
-    await fillTables(sql, { column: "person_id", id: person.id.replace("per_", ""), marker: name, except: [] });
+    await fillPerson(sql, program, { id: person.id.replace("per_", ""), email, name, workspaceId });
     assert.ok((await findLeftovers(sql, [email])).length > 5);
     const numbers = await sql`select number from events where workspace_id = ${workspaceId} order by number`;
 
@@ -287,6 +273,13 @@ describe("operators", () => {
       await sql`select number from events where workspace_id = ${workspaceId} order by number`,
       numbers,
       "the log has no gap",
+    );
+    const [kept] = await sql<{ data: string }[]>`
+      select c.data from recipients r join email_contents c on c.workspace_id = r.workspace_id and c.email_id = r.email_id
+      where r.address = ${invitee}`;
+    assert.match(
+      JSON.parse(kept!.data).text,
+      /^An owner invites you to a workspace on Posthorn, as viewer\.\n[\s\S]*#token=/,
     );
     const listed = await owner.browser.rpc("EmailService/ListEvents", { pageSize: 100 }, owner.workspace);
     ok(listed);

@@ -128,13 +128,17 @@ async function notify(sql: Sql, topics: readonly Topic[]): Promise<void> {
   await wake.stop();
 }
 
-/** By id, also a workspace that is being deleted; by name, only others. */
-export async function find(sql: Sql, words: readonly string[]): Promise<WorkspaceUsage> {
+/** By id, also a workspace that is being deleted; by name only with `withDeleting`. */
+export async function find(
+  sql: Sql,
+  words: readonly string[],
+  options?: { withDeleting: boolean },
+): Promise<WorkspaceUsage> {
   const text = words.join(" ").trim();
   if (text === "") throw new UsageError("Name a workspace by its id or its name. See: posthorn workspaces list");
   const id = fromWireId("workspace", text);
   if (id) return await findById(sql, id);
-  const found = await findWorkspaceByName(sql, text);
+  const found = await findWorkspaceByName(sql, text, options);
   if (found.length > 1)
     throw new UsageError(`Several workspaces are called ${JSON.stringify(text)}. Use the id: posthorn workspaces list`);
   if (found.length === 0) throw notFound(text);

@@ -21,7 +21,8 @@ export const workspacesDelete: Command = {
   async run({ words, options, config: read, stop }) {
     const config = read();
     await withStore(config, async ({ sql }) => {
-      const workspace = await find(sql, words);
+      // A deletion that was killed is continued by the same command.
+      const workspace = await find(sql, words, { withDeleting: true });
       const { id, name } = workspace;
       if (!options.yes)
         throw new UsageError(

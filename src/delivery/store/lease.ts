@@ -70,7 +70,7 @@ export async function findLanes(
         order by r.destination, r.workspace_id, r.due_at limit 1) next
     )
     select destination, workspace_id as "workspaceId", (extract(epoch from due_at - ${serviceTime(sql)}) * 1000)::float8 as "dueInMs",
-      workspace_id in (select id from workspaces where suspended_at is not null) as "isSuspended"
+      not ${maySend(sql, sql`lane.workspace_id`)} as "isSuspended"
     from lane limit ${limit}`;
 }
 
@@ -181,8 +181,9 @@ function defaultExpiry(sql: Sql) {
     from workspace_suspensions x where x.workspace_id = e.workspace_id and x.service_to > ${dueAt})`;
 }
 
+/** Also false for a workspace that was deleted: rows of transactions that ended after the deletion wait for its sweep (operators/deletion.ts). */
 function maySend(sql: Sql, workspaceId: ReturnType<Sql>) {
-  return sql`not exists (select 1 from workspaces w where w.id = ${workspaceId} and w.suspended_at is not null)`;
+  return sql`exists (select 1 from workspaces w where w.id = ${workspaceId} and w.suspended_at is null)`;
 }
 
 /** The worker of the row's lease died, and may have sent the final dot; or the database has lost an attempt. */

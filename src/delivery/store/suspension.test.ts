@@ -13,7 +13,7 @@ import { readClocks } from "../../postgres/service-clock.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { resumptionNotice, suspensionNotice } from "../../quotas/notice-text.ts";
 import { resume, suspend } from "../../quotas/store/standing.ts";
-import { findLanes, leaseDue } from "./lease.ts";
+import { findLanes, leaseDue, leaseExpired } from "./lease.ts";
 
 const hourMs = 3_600_000;
 
@@ -121,4 +121,32 @@ test("only the part of a suspension in which the mail was due counts", async () 
       [later.id, 0],
     ]),
   );
+});
+
+test("mail of a workspace that no longer exists is neither sent nor expired", async () => {
+  const { sql } = database;
+  await accept();
+  const other = await makeWorkspace(sql, "other");
+  const kept = newEmail(other, ["a@there.test"]);
+  assert.deepEqual(await createEmailStore(sql).accept(kept), { stored: true });
+  // What a transaction leaves behind that began before a deletion and committed after it.
+  await sql`delete from domains where workspace_id = ${workspaceId}`;
+  await sql`delete from workspaces where id = ${workspaceId}`;
+  const lanes = await findLanes(sql, 1000);
+  assert.deepEqual(lanes.map((lane) => [lane.workspaceId === other, lane.isSuspended]).sort(), [
+    [false, true],
+    [true, false],
+  ]);
+  const leased = await leaseDue(
+    sql,
+    makeLease(workerId, 1),
+    lanes.map((lane) => ({ ...lane, quota: 100 })),
+  );
+  assert.deepEqual(
+    leased.map(({ emailId }) => emailId),
+    [kept.id],
+  );
+  await passHours(100);
+  const scan = { destination: "there.test", workspaceId, after: undefined, limit: 10 };
+  assert.deepEqual((await leaseExpired(sql, makeLease(workerId, 2), scan)).rows, []);
 });

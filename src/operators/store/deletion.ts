@@ -17,7 +17,10 @@ export async function beginDeletion(sql: Sql, workspaceId: string): Promise<bool
       updated_at = now() where id = ${workspaceId} and deleting_at is null returning 1`;
   if (rows.length === 0) return false;
   await keepServedKeys(sql, workspaceId);
-  await sql`update keys set revoked_at = now() where workspace_id = ${workspaceId} and revoked_at is null`;
+  await sql`
+    with locked as materialized (
+      select id from keys where workspace_id = ${workspaceId} and revoked_at is null order by id for no key update)
+    update keys set revoked_at = now() where id in (select id from locked)`;
   await sql`delete from members where workspace_id = ${workspaceId}`;
   await sql`delete from webhooks where workspace_id = ${workspaceId}`;
   await sql`delete from published_zones where workspace_id = ${workspaceId}`;

@@ -2,11 +2,19 @@
  * are comes from the catalog, so that a new table cannot be forgotten. Called by ../export.ts. */
 import { systemKeyId } from "../../keys/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { isOfPerson, type PersonRef, tablesByPerson } from "./person-rows.ts";
 
-export type Subject = { kind: "workspace"; id: string } | { kind: "person"; id: string; email: string };
+export type Subject = { kind: "workspace"; id: string } | ({ kind: "person" } & PersonRef);
 
 /** A file of the export: rows of one table. */
-export type Source = { file: string; table: string; key: KeyColumn[]; secrets: string[] };
+export type Source = {
+  file: string;
+  table: string;
+  key: KeyColumn[];
+  secrets: string[];
+  /** False if the key of the table is secret, so that no position may be saved. Such tables have few rows of a person. */
+  isPaged: boolean;
+};
 type KeyColumn = { name: string; type: string };
 
 /** The key of a row as text; an export that was killed continues after it. */
@@ -14,19 +22,18 @@ export type Position = string[];
 export type ExportedRow = { row: Record<string, unknown>; position: Position };
 
 /** Content is exported as files. The others hold nothing that a person would look for: keys and hashes that recognize repeated requests for
- * a day, and the state of a deletion. */
-const notExported = ["email_contents", "inbound_contents", "idempotency", "inbound_seen", "workspace_deletions"];
+ * a day, the state of a deletion, and sign-ins at a provider that have not ended. */
+export const notExported = [
+  ...["email_contents", "inbound_contents", "idempotency", "inbound_seen", "workspace_deletions", "oidc_flows"],
+];
 
 /** What gives access to something. A random token in DNS names and the hash of a message do not. */
 const secret = /secret|sealed|password|_hash$|^token$|_token$|private|credential|challenge|recovery/;
 const notSecret = ["domains.token", "inbound_messages.content_hash"];
 
-/** Tables of people that have no column person_id. */
-const byAddress = ["people", "people_links", "audit_entries", "emails", "recipients", "events"];
-
 export async function listSources(sql: Sql, subject: Subject): Promise<Source[]> {
   const column = subject.kind === "workspace" ? "workspace_id" : "person_id";
-  const others = subject.kind === "workspace" ? ["workspaces"] : byAddress;
+  const others = subject.kind === "workspace" ? ["workspaces"] : tablesByPerson;
   const rows = await sql<{ table: string; columns: string[]; key: KeyColumn[] }[]>`
     select c.relname::text as table, array_agg(a.attname::text order by a.attnum) as columns,
       (select jsonb_agg(jsonb_build_object('name', k.attname, 'type', format_type(k.atttypid, null)) order by array_position(i.indkey::int2[], k.attnum))
@@ -35,12 +42,15 @@ export async function listSources(sql: Sql, subject: Subject): Promise<Source[]>
     where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = current_schema()::regnamespace
       and c.relname <> all(${notExported}::text[])
     group by c.oid, c.relname having bool_or(a.attname = ${column}) or c.relname = any(${others}::text[]) order by c.relname`;
-  return rows.map(({ table, columns, key }) => ({
-    file: `${fileNames[table] ?? table.replaceAll("_", "-")}.jsonl`,
-    table,
-    key,
-    secrets: columns.filter((name) => secret.test(name) && !notSecret.includes(`${table}.${name}`)),
-  }));
+  return rows.map(({ table, columns, key }) => {
+    const secrets = columns.filter((name) => secret.test(name) && !notSecret.includes(`${table}.${name}`));
+    const isPaged = !key.some(({ name }) => secrets.includes(name));
+    return { file: fileOf(table), table, key, secrets, isPaged };
+  });
+}
+
+export function fileOf(table: string): string {
+  return `${fileNames[table] ?? table.replaceAll("_", "-")}.jsonl`;
 }
 
 const fileNames: Record<string, string> = {
@@ -49,10 +59,10 @@ const fileNames: Record<string, string> = {
   audit_entries: "audit",
 };
 
-/** Tables are partitioned by their keys, and keys begin with the workspace, so a page costs as much as its rows. */
+/** Tables are partitioned by their keys, and keys begin with the workspace, so a page costs as much as its rows. Without a limit: all rows. */
 export async function readPage(
   sql: Sql,
-  read: { subject: Subject; source: Source; after: Position | undefined; limit: number },
+  read: { subject: Subject; source: Source; after: Position | undefined; limit: number | undefined },
 ): Promise<ExportedRow[]> {
   const { source, after } = read;
   const key = sql.unsafe(source.key.map(({ name }) => `t.${name}`).join(", "));
@@ -60,7 +70,7 @@ export async function readPage(
   return await sql<ExportedRow[]>`
     select to_jsonb(t) - ${source.secrets}::text[] as row, array[${texts}] as position from ${sql.unsafe(source.table)} t
     where ${belongs(sql, read.subject, source.table)} ${after ? sql`and (${key}) > (${castKey(sql, source, after)})` : sql``}
-    order by ${key} limit ${read.limit}`;
+    order by ${key} ${read.limit === undefined ? sql`` : sql`limit ${read.limit}`}`;
 }
 
 function castKey(sql: Sql, { key }: Source, position: Position) {
@@ -70,22 +80,27 @@ function castKey(sql: Sql, { key }: Source, position: Position) {
 }
 
 function belongs(sql: Sql, subject: Subject, table: string) {
-  if (subject.kind === "workspace")
-    return table === "workspaces" ? sql`t.id = ${subject.id}` : sql`t.workspace_id = ${subject.id}`;
-  const { id, email } = subject;
-  const mails = sql`(select e.workspace_id, e.id from recipients r join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
-    where lower(r.address) = lower(${email}) and e.key_id = ${systemKeyId})`;
-  const conditions: Record<string, ReturnType<Sql>> = {
-    people: sql`t.id = ${id}`,
-    people_links: sql`t.email = ${email}`,
-    members: sql`(t.person_id = ${id} or t.email = ${email})`,
-    account_mail: sql`(t.person_id = ${id} or t.email = ${email})`,
-    audit_entries: sql`(t.actor_id = ${id} or t.target_id = ${id})`,
-    emails: sql`(t.workspace_id, t.id) in ${mails}`,
-    recipients: sql`(t.workspace_id, t.email_id) in ${mails}`,
-    events: sql`(t.workspace_id, t.email_id) in ${mails}`,
-  };
-  return conditions[table] ?? sql`t.person_id = ${id}`;
+  if (subject.kind === "person") return isOfPerson(sql, table, subject);
+  return table === "workspaces" ? sql`t.id = ${subject.id}` : sql`t.workspace_id = ${subject.id}`;
+}
+
+/** Of these emails, the account mail to people with an open link or invitation, which the text may contain. Ask this after reading the text:
+ * a link is stored before its mail, so a link that is created later is not in it. One that either clock could still admit counts as open.
+ * Primary keys, and indexes people_links_by_email and members_invited. */
+export async function findMailWithOpenLinks(
+  sql: Sql,
+  emails: readonly { workspaceId: string; id: string }[],
+): Promise<Set<string>> {
+  if (emails.length === 0) return new Set();
+  const rows = await sql<{ id: string }[]>`
+    select e.id from unnest(${emails.map((e) => e.workspaceId)}::uuid[], ${emails.map((e) => e.id)}::uuid[]) as k(workspace_id, id)
+    join emails e on e.workspace_id = k.workspace_id and e.id = k.id and e.key_id = ${systemKeyId}
+    join recipients r on r.workspace_id = e.workspace_id and r.email_id = e.id
+    where exists (select 1 from people_links l where l.email = lower(r.address)
+        and coalesce(l.service_expires_at > (select service_time()), l.expires_at > wall_time()))
+      or exists (select 1 from members m where m.email = lower(r.address) and m.person_id is null
+        and coalesce(m.invite_service_expires_at > (select service_time()), m.invite_expires_at > wall_time()))`;
+  return new Set(rows.map(({ id }) => id));
 }
 
 export type Piece = { part: number; piece: number; data: string };

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
+import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
+import { createEmailStore } from "../../emails/store/emails.ts";
+import { systemKeyId } from "../../keys/store.ts";
+import { invitationMail, inviterMetadata } from "../../people/links.ts";
 import { addLink, addPerson } from "../../people/store.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { addFirstOwner, createWorkspace } from "../../workspaces/store.ts";
-import { erasePerson, lockOwned } from "./person-deletion.ts";
+import { erasePerson, leaveWorkspaces } from "./person-deletion.ts";
 
 let database: TestDatabase;
 before(async () => {
@@ -29,8 +33,10 @@ test("the workspaces that would lose their last owner are named, and no others",
   };
   await own("Shared", [ann, ben]);
   await own("Alone", [ann]);
-  const names = async (id: string) => (await sql.begin((tx) => lockOwned(tx, id))).map(({ name }) => name);
-  assert.deepEqual([await names(ann!.id), await names(ben!.id)], [["Alone"], []]);
+  const names = async (person: typeof ann) =>
+    (await sql.begin((tx) => leaveWorkspaces(tx, person!))).map(({ name }) => name);
+  assert.deepEqual([await names(ann), await names(ben)], [["Alone"], []]);
+  assert.deepEqual(await names(ann), ["Shared", "Alone"], "ben has left");
 });
 
 test("an erased person leaves no account, link, membership, invitation or address of their keys' clients", async () => {
@@ -38,17 +44,49 @@ test("an erased person leaves no account, link, membership, invitation or addres
   const email = "gone@there.test";
   const { id } = (await addPerson(sql, { email, name: "Gone", passwordHash: "h", nowMs: Date.now() }))!;
   const { id: workspaceId } = await createWorkspace(sql, { id: newId(), name: "W" });
-  await addFirstOwner(sql, { workspaceId, id: newId(), personId: id, email });
+  await sql`insert into members (workspace_id, id, person_id, email, role, joined_at)
+    values (${workspaceId}, ${newId()}, ${id}, ${email}, 'viewer', now())`;
   await addLink(sql, { token: "token", kind: "reset", email, forMs: 60_000 });
   const [direct, derived] = [newId(), newId()];
   await sql`insert into keys (id, workspace_id, name, prefix, secret_hash, permission, maker_person_id, maker_key_id, last_used_address)
     values (${direct}, ${workspaceId}, 'a', 'gone a', 'x', 'full', ${id}, null, '192.0.2.1'),
       (${derived}, ${workspaceId}, 'b', 'gone b', 'x', 'full', null, ${direct}, '192.0.2.2')`;
-  await sql.begin((tx) => erasePerson(tx, { id, email }));
+  await sql.begin(async (tx) => {
+    await leaveWorkspaces(tx, { id, email });
+    await erasePerson(tx, { id, email });
+  });
   for (const table of ["people", "people_links", "members"]) {
     const rows = await sql`select 1 from ${sql.unsafe(table)} t where t.email = ${email}`;
     assert.equal(rows.length, 0, table);
   }
   const addresses = await sql`select 1 from keys where workspace_id = ${workspaceId} and last_used_address is not null`;
   assert.equal(addresses.length, 0, "also of keys that were created with a key");
+});
+
+test("invitations that wait to be sent lose the name of the inviter, and nothing else", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const people = await Promise.all(
+    ["Gwen invites you", "Ann"].map((name, n) =>
+      addPerson(sql, { email: `inviter${n}@there.test`, name, passwordHash: "h", nowMs: Date.now() }),
+    ),
+  );
+  const texts = new Map<string, string>();
+  for (const person of people) {
+    const names = { inviter: person!.name, workspace: "Gwen's invites you" };
+    const text = invitationMail({ ...names, role: "owner", link: "https://x.test/invitation#token=t" }).body;
+    const mail = newEmail(workspaceId, ["new@there.test"], {
+      keyId: systemKeyId,
+      metadata: inviterMetadata(person!.id),
+      parts: [JSON.stringify({ text, html: "" })],
+    });
+    assert.deepEqual(await createEmailStore(sql).accept(mail), { stored: true });
+    texts.set(mail.id, person!.name === "Ann" ? text : text.replace("Gwen invites you invites", "An owner invites"));
+  }
+  await sql.begin((tx) => erasePerson(tx, people[0]!));
+  const rows = await sql<{ id: string; data: string }[]>`
+    select email_id as id, data from email_contents where workspace_id = ${workspaceId}`;
+  assert.deepEqual(new Map(rows.map(({ id, data }) => [id, JSON.parse(data).text])), texts);
+  const open = await sql`select 1 from recipients where workspace_id = ${workspaceId} and status = 'queued'`;
+  assert.equal(open.length, 2, "the mail is still sent");
 });

@@ -1,47 +1,62 @@
 /** Deletes a person with everything that names them, in one transaction: the account, memberships, invitations, links, and the mail that
  * the service sent to them about the account. Called by ../people.ts. docs/decisions/0041 lists what stays and why. */
-import { idsMadeBy, systemKeyId } from "../../keys/store.ts";
+import { idsMadeBy, lockKeysMadeBy, systemKeyId } from "../../keys/store.ts";
+import { deletedInviter, inviterMetadata, namedInviter } from "../../people/links.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { accountMail, isOfPerson, type PersonRef } from "./person-rows.ts";
 
-/** Workspaces that would have no owner left, at most ten. Locks the rows of all workspaces that the person owns, in the order of their
- * ids, so that the other owners cannot leave at the same time. */
-export async function lockOwned(sql: Sql, personId: string): Promise<{ id: string; name: string }[]> {
-  await sql`
-    select 1 from workspaces where id in (select workspace_id from members where person_id = ${personId} and role = 'owner')
+/** Needs a transaction. Deletes the memberships and open invitations of a person, unless workspaces would have no owner left: then returns
+ * these, at most ten. Locks the workspaces in the order of their ids, so that no other owner leaves meanwhile. A membership in a workspace
+ * that is not locked stays, and its foreign key makes the deletion of the person fail and start again.
+ * A deletion takes its locks in this order: workspaces, keys, mail, sites, the person. */
+export async function leaveWorkspaces(sql: Sql, person: PersonRef): Promise<{ id: string; name: string }[]> {
+  const locked = await sql<{ id: string }[]>`
+    select id from workspaces where id in (select t.workspace_id from members t where ${isOfPerson(sql, "members", person)})
     order by id for no key update`;
-  return await sql<{ id: string; name: string }[]>`
+  const orphans = await sql<{ id: string; name: string }[]>`
     select w.id, w.name from members m join workspaces w on w.id = m.workspace_id
-    where m.person_id = ${personId} and m.role = 'owner' and not exists (
+    where m.person_id = ${person.id} and m.role = 'owner' and not exists (
       select 1 from members o where o.workspace_id = m.workspace_id and o.id <> m.id and o.role = 'owner' and o.person_id is not null)
     order by w.id limit 10`;
+  if (orphans.length === 0)
+    await sql`delete from members t where ${isOfPerson(sql, "members", person)}
+      and (t.person_id is null or t.workspace_id = any(${locked.map(({ id }) => id)}::uuid[]))`;
+  return orphans;
 }
 
-/** Needs a transaction. Accounts, sessions and client addresses in the audit log go with the row of the person. */
-export async function erasePerson(sql: Sql, person: { id: string; email: string }): Promise<void> {
+/** Needs a transaction in which the person has left all workspaces. Accounts, sessions and client addresses in the audit log go with the row
+ * of the person. */
+export async function erasePerson(sql: Sql, person: PersonRef): Promise<void> {
   const { id, email } = person;
-  await sql`delete from members where person_id = ${id} or email = ${email} and person_id is null`;
+  await lockKeysMadeBy(sql, id);
   await sql`delete from people_links where email = ${email}`;
   await sql`delete from account_mail where email = ${email} or person_id = ${id}`;
   await eraseAccountMail(sql, email);
+  await eraseInviter(sql, id);
   // The person's programs use these keys.
   await sql`update keys set last_used_address = null where last_used_address is not null
     and id in (${idsMadeBy(sql, { workspaceId: undefined, personId: id })})`;
+  await sql`delete from oidc_flows where session_id in (select id from people_sessions where person_id = ${id})`;
   await sql`delete from people where id = ${id}`;
 }
 
 /** Mail of the service to this address. Its events stay, because the log of a workspace has no gaps, but without the address and texts.
- * Indexes recipients_by_address, events_by_email and inbound_by_parent, and primary keys. */
+ * Indexes recipients_by_address, events_by_email, inbound_by_parent and webhook_deliveries_by_event, and primary keys. */
 async function eraseAccountMail(sql: Sql, email: string): Promise<void> {
   const mails = await sql<{ workspaceId: string; id: string }[]>`
-    select distinct e.workspace_id as "workspaceId", e.id from recipients r
-    join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
-    where lower(r.address) = lower(${email}) and e.key_id = ${systemKeyId}`;
+    select distinct m.workspace_id as "workspaceId", m.id from (${accountMail(sql, email)}) m`;
   for (const [workspaceId, some] of Map.groupBy(mails, (mail) => mail.workspaceId)) {
     const ids = some.map((mail) => mail.id);
+    await lockMail(sql, workspaceId, ids);
     await sql`
       delete from suppressions where workspace_id = ${workspaceId} and address = lower(${email})
         and source_event in (select id from events where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[]))`;
     await eraseReplies(sql, workspaceId, ids);
+    // A receiver may have answered with what it was sent.
+    await sql`
+      update webhook_deliveries set response_head = null where workspace_id = ${workspaceId} and response_head is not null
+        and (webhook_id, event_id) in (select w.id, v.id from webhooks w cross join events v
+          where w.workspace_id = ${workspaceId} and v.workspace_id = ${workspaceId} and v.email_id = any(${ids}::uuid[]))`;
     await sql`
       update events set metadata = '{}', payload = (payload - ${personalFields}::text[])
           || case when payload ? 'recipients' then '{"recipients": []}'::jsonb else '{}' end
@@ -54,6 +69,32 @@ async function eraseAccountMail(sql: Sql, email: string): Promise<void> {
     await sql`delete from emails where workspace_id = ${workspaceId} and id = any(${ids}::uuid[])`;
   }
   await forgetReplies(sql);
+}
+
+/** In the order of delivery/store/settle.ts. An attempt that is settled at the same time has added its event and its suppression before, or
+ * finds no recipient afterwards. */
+async function lockMail(sql: Sql, workspaceId: string, ids: readonly string[]): Promise<void> {
+  await sql`
+    select 1 from recipients where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[]) order by email_id, position for update`;
+  await sql`select 1 from emails where workspace_id = ${workspaceId} and id = any(${ids}::uuid[]) order by id for update`;
+}
+
+/** Invitations belong to the workspace and stay valid, also those whose mail is not sent yet. Their mail keeps everything but the name of
+ * the inviter. Index emails_by_metadata and primary keys. */
+async function eraseInviter(sql: Sql, personId: string): Promise<void> {
+  const mails = await sql<{ workspaceId: string; id: string; day: string }[]>`
+    update emails set metadata = ${JSON.stringify(deletedInviter)}::text::jsonb
+    where metadata @> ${JSON.stringify(inviterMetadata(personId))}::text::jsonb and metadata <> '{}' and key_id = ${systemKeyId}
+    returning workspace_id as "workspaceId", id, content_day::text as day`;
+  const { pattern, replacement } = namedInviter;
+  for (const { workspaceId, id, day } of mails) {
+    await sql`
+      update email_contents set data = jsonb_set(data::jsonb, '{text}',
+          to_jsonb(regexp_replace(data::jsonb ->> 'text', ${pattern}, ${replacement})))::text
+      where workspace_id = ${workspaceId} and email_id = ${id} and day = ${day}::date and part = 0 and piece = 0`;
+    await sql`
+      update events set metadata = ${JSON.stringify(deletedInviter)}::text::jsonb where workspace_id = ${workspaceId} and email_id = ${id}`;
+  }
 }
 
 /** Fields of events in which an address or the text of a message can be. */
@@ -72,7 +113,10 @@ async function eraseReplies(sql: Sql, workspaceId: string, emailIds: string[]): 
   await sql`delete from inbound_messages where workspace_id = ${workspaceId} and id = any(${ids}::uuid[])`;
 }
 
-/** The last replies of receiving servers are kept to diagnose a site, and some servers repeat the address in them. */
+/** The last replies of receiving servers are kept to diagnose a site, and some servers repeat the address in them. Locks sites in the same
+ * order as delivery/store/sites.ts. */
 export async function forgetReplies(sql: Sql): Promise<void> {
-  await sql`update sites set last_reply = null, last_reply_at = null where last_reply like '%@%'`;
+  await sql`
+    with locked as materialized (select site from sites where last_reply like '%@%' order by site for update)
+    update sites set last_reply = null, last_reply_at = null where site in (select site from locked)`;
 }

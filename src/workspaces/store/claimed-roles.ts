@@ -3,7 +3,7 @@
 import type { Role } from "../../http/caller.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { type MostOwned, reachedByOwning } from "../store.ts";
+import { isKept, type MostOwned, reachedByOwning } from "../store.ts";
 
 export type ClaimedRole = {
   workspaceId: string;
@@ -35,6 +35,7 @@ export async function applyClaimedRole(sql: Sql, claimed: ClaimedRole): Promise<
     from members m where m.workspace_id = ${workspaceId} and m.person_id = ${person.id}`;
   if (member && (issuer === undefined || member.issuer !== issuer)) return { change: "none" };
   if (member?.role === role) return { change: "none" };
+  if (!(await isKept(sql, person.id))) return { change: "none" };
   if (member?.isLastOwner) return { change: "last owner" };
   const owning = { personId: person.id, isNew: workspace.isNew, most: claimed.most };
   if (role === "owner" && (await reachedByOwning(sql, owning)) !== undefined) return { change: "too many owned" };
