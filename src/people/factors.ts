@@ -8,7 +8,7 @@ import type { Secrets } from "../postgres/sealing.ts";
 import { refusedCode, totpContext } from "./codes.ts";
 import { confirmBy } from "./confirm.ts";
 import { createFactorGuard } from "./limits.ts";
-import { personActor, type Visitor } from "./open-session.ts";
+import { personActor, signedOut, type Visitor } from "./open-session.ts";
 import { type Passkeys, refusedPasskey } from "./passkeys.ts";
 import { hashRecoveryCode, makeRecoveryCodes } from "./recovery-codes.ts";
 import type { RefusalReason, Refusals } from "./refusals.ts";
@@ -16,18 +16,18 @@ import {
   beginTotp,
   confirmTotp,
   deleteTotp,
+  endOperator,
   type Factors,
   findFactors,
   findTotp,
   hasFactor,
   isRequiredByWorkspace,
-  lockPerson,
   onFactorAdded,
   onLastFactorRemoved,
   replaceRecoveryCodes,
 } from "./store/factors.ts";
 import { deletePasskey, insertPasskey, listPasskeys, type Passkey, renamePasskey } from "./store/passkeys.ts";
-import type { LiveSession } from "./store/sessions.ts";
+import { type LiveSession, type LockedSession, lockSession } from "./store/sessions.ts";
 import { makeTotpSecret, readTotpCode, totpStep, totpUri } from "./totp.ts";
 
 export const maxPasskeys = 10;
@@ -62,12 +62,13 @@ export function createFactors(deps: FactorDeps) {
     insert: (tx: Sql) => Promise<AuditChange | undefined>,
   ): Promise<string[] | undefined> {
     return await sql.begin(async (tx) => {
-      await lockPerson(tx, live.personId);
+      const { hasSecondFactor } = await requireLocked(tx, live);
       const before = await findFactors(tx, live.personId);
       const change = await insert(tx);
       if (!change) return undefined;
       await onFactorAdded(tx, live.personId, live.id);
       await record(tx, personActor(live.personId, visitor), change);
+      if (!hasSecondFactor) await endOperatorWithoutFactor(tx, live.personId, visitor);
       return before.recoveryCodes > 0 ? [] : await newCodes(tx, live.personId);
     });
   }
@@ -80,10 +81,10 @@ export function createFactors(deps: FactorDeps) {
   ): Promise<void> {
     await requireRecent(live);
     await sql.begin(async (tx) => {
-      await lockPerson(tx, live.personId);
+      const { isOperator } = await requireLocked(tx, live);
       if (!(await removal.run(tx))) throw new Problem("not_found", `You have no ${removal.what}.`);
       if (!hasFactor(await findFactors(tx, live.personId))) {
-        const isRequired = deps.requireSecondFactor || live.isOperator;
+        const isRequired = deps.requireSecondFactor || isOperator;
         if (isRequired || (await isRequiredByWorkspace(tx, live.personId))) throw lastFactor();
         await onLastFactorRemoved(tx, live.personId);
       }
@@ -166,7 +167,7 @@ export function createFactors(deps: FactorDeps) {
       const factors = await requireRecent(live);
       if (!hasFactor(factors)) throw new Problem("failed_precondition", "Add an authenticator app or a passkey first.");
       return await sql.begin(async (tx) => {
-        await lockPerson(tx, live.personId);
+        await requireLocked(tx, live);
         const target = { kind: "person", id: live.personId } as const;
         await record(tx, personActor(live.personId, visitor), { action: "recovery_codes.replaced", target });
         return await newCodes(tx, live.personId);
@@ -229,6 +230,20 @@ export function createFactors(deps: FactorDeps) {
       });
     },
   };
+}
+
+async function requireLocked(tx: Sql, live: LiveSession): Promise<LockedSession> {
+  const locked = await lockSession(tx, live);
+  if (!locked) throw signedOut();
+  return locked;
+}
+
+/** Called when a session without a second factor adds a way to get one. The browser may belong to a thief of the password, so an operator
+ * has to be appointed again. */
+export async function endOperatorWithoutFactor(tx: Sql, personId: string, visitor: Visitor): Promise<void> {
+  if (!(await endOperator(tx, personId))) return;
+  const target = { kind: "person", id: personId } as const;
+  await record(tx, personActor(personId, visitor), { action: "operator.removed", target });
 }
 
 function nameFrom(text: string): string {

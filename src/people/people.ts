@@ -20,7 +20,7 @@ import { createFactors } from "./factors.ts";
 import { findInvitation } from "./invitation-links.ts";
 import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
-import { createSessionOpener, personActor, type Visitor } from "./open-session.ts";
+import { createSessionOpener, personActor, signedOut, type Visitor } from "./open-session.ts";
 import { createPasskeys } from "./passkeys.ts";
 import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./password.ts";
 import { createRefusals, type RefusalReason } from "./refusals.ts";
@@ -346,10 +346,6 @@ export function createPeople(deps: PeopleDeps) {
 async function requireGoodPassword(newPassword: string, email: string): Promise<void> {
   const problems = await judgePassword(newPassword, { field: "newPassword", email });
   if (problems.length > 0) throw invalid(problems);
-}
-
-export function signedOut(): Problem {
-  return new Problem("unauthenticated", "You are not signed in, or your session has ended. Sign in again.");
 }
 
 export function passwordsOff(): Problem {

@@ -9,15 +9,16 @@ import { networksOf } from "../../shares/address.ts";
 import { createBudget } from "../../shares/budget.ts";
 import type { SignUpMode } from "../access.ts";
 import { cookieValue } from "../cookies.ts";
+import { endOperatorWithoutFactor } from "../factors.ts";
 import { findInvitation } from "../invitation-links.ts";
 import { createAttemptLimit, createClientLimit } from "../limits.ts";
 import { looksLikeToken } from "../links.ts";
 import type { Visitor } from "../open-session.ts";
 import { OidcRefusal } from "../rules/oidc-refusal.ts";
 import { localPath, type Provider } from "../rules/provider.ts";
-import { addIdentity, findByIdentity, listIdentities, lockPerson } from "../store/identities.ts";
+import { addIdentity, findByIdentity, listIdentities } from "../store/identities.ts";
 import { addFlow, type Flow, flowMs, personOfSession, takeFlow } from "../store/oidc-flows.ts";
-import type { LiveSession, Proof } from "../store/sessions.ts";
+import { type LiveSession, lockSession, type Proof } from "../store/sessions.ts";
 import type { Person } from "../store.ts";
 import { type AdmitDeps, admit } from "./admit.ts";
 import { type Answered, createOidcClient } from "./client.ts";
@@ -156,13 +157,16 @@ export function createOidc(deps: OidcDeps) {
     if (owner) throw new OidcRefusal("oidc_linked_elsewhere", { personId });
     const actor = { kind: "person" as const, id: personId, personId, address: visitor.address };
     await sql.begin(async (tx) => {
-      await lockPerson(tx, personId);
+      const locked = await lockSession(tx, { id: sessionId, personId });
+      if (!locked) throw new OidcRefusal("oidc_session", { personId });
       const linked = await listIdentities(tx, personId);
       if (linked.some(({ issuer }) => issuer === answered.issuer))
         throw new OidcRefusal("oidc_already_linked", { personId });
       if (!(await addIdentity(tx, { personId, identity: answered, nowMs: deps.nowMs() })))
         throw new OidcRefusal("oidc_linked_elsewhere", { personId });
       await record(tx, actor, { action: "account.linked", target: { kind: "person", id: personId } });
+      if (provider.secondFactorTrusted && !locked.hasSecondFactor)
+        await endOperatorWithoutFactor(tx, personId, visitor);
     });
     return next;
   }

@@ -78,11 +78,6 @@ export async function removeIdentity(sql: Sql, personId: string, id: string): Pr
   return rows.length > 0;
 }
 
-/** Concurrent changes of one person's sign-in methods run one after the other. */
-export async function lockPerson(sql: Sql, personId: string): Promise<void> {
-  await sql`select 1 from people where id = ${personId} for no key update`;
-}
-
 export async function proveAddress(sql: Sql, personId: string): Promise<void> {
   await sql`update people set email_verified = true, updated_at = now() where id = ${personId} and not email_verified`;
 }

@@ -155,6 +155,25 @@ export async function listSessions(sql: Sql, personId: string): Promise<ListedSe
     from people_sessions s where s.person_id = ${personId} and ${isLive(sql)} order by s.updated_at desc, s.id desc limit 100`;
 }
 
+export type LockedSession = { hasSecondFactor: boolean; isOperator: boolean };
+
+/** Changes of one person's ways to sign in happen one after the other. Needs a transaction. Undefined: the session has ended meanwhile, for
+ * example by a new password, and must not change anything. */
+export async function lockSession(
+  sql: Sql,
+  { id, personId }: { id: string; personId: string },
+): Promise<LockedSession | undefined> {
+  await lockPerson(sql, personId);
+  const [row] = await sql<LockedSession[]>`
+    select s.has_second_factor as "hasSecondFactor", p.is_operator as "isOperator"
+    from people_sessions s join people p on p.id = s.person_id where s.id = ${id} and p.id = ${personId} and ${isLive(sql)}`;
+  return row;
+}
+
+export async function lockPerson(sql: Sql, personId: string): Promise<void> {
+  await sql`select 1 from people where id = ${personId} for no key update`;
+}
+
 /** The person of this session has just proved who they are. False: the session has ended. */
 export async function renewProof(
   sql: Sql,
