@@ -23,7 +23,7 @@ import { isFirstToken, looksLikeToken } from "./links.ts";
 import { createSessionOpener, personActor, signedOut, type Visitor } from "./open-session.ts";
 import { createPasskeys } from "./passkeys.ts";
 import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./password.ts";
-import { createRefusals, type RefusalReason } from "./refusals.ts";
+import { createRefusals, type RecordRefusal, type RefusalReason } from "./refusals.ts";
 import { createResets } from "./resets.ts";
 import { createSessionList } from "./session-list.ts";
 import { createSessionUses } from "./session-uses.ts";
@@ -61,6 +61,7 @@ export type PeopleDeps = {
   /** The base URL of links. */
   base(): string;
   nowMs(): number;
+  recordRefusal: RecordRefusal;
   /** Counts a refused sign-in or confirmation. */
   countRefusal(reason: RefusalReason): void;
   /** Called after a person was added. */
@@ -80,7 +81,7 @@ export function createPeople(deps: PeopleDeps) {
   const cookieSecret = () => cookieSecrets()[0]!;
   const cookieName = sessionCookieName(secure);
   const tokenOf = (cookie: string | undefined) => readSessionToken(cookie, cookieName, cookieSecrets());
-  const refusals = createRefusals({ sql, log: deps.log, count: deps.countRefusal });
+  const refusals = createRefusals({ record: deps.recordRefusal, count: deps.countRefusal });
   const opener = createSessionOpener({ sql, access: deps.access, cookieSecrets, cookieName, refusals, nowMs });
   const hashTurns = createHashTurns();
   const signUps = createSignUp({ ...deps, hashTurns });

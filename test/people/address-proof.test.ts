@@ -78,6 +78,19 @@ test("a reset by mail proves the address; a printed link does not", async () => 
   assert.equal(await hasProved(email), true);
 });
 
+test("a requested reset is in the audit log, for an address with an account only", async () => {
+  const requested = async () =>
+    await database.sql<{ actor: string; email: string; address: string }[]>`
+      select e.actor, p.email, c.address from audit_entries e left join people p on p.id = e.target_id
+      left join audit_clients c on c.entry_id = e.id where e.action = 'password.reset_requested' order by e.id`;
+  const before = (await requested()).length;
+  const email = "mailed@there.test";
+  for (const one of ["nobody@there.test", email])
+    assert.equal((await openBrowser(program).post("/auth/request-password-reset", { email: one })).status, 200);
+  await capturedMail(program, email, /new password/);
+  assert.deepEqual((await requested()).slice(before), [{ actor: "stranger", email, address: "127.0.0.1" }]);
+});
+
 test("a signed-in person who accepts with the link that the inviter saw proves nothing", async () => {
   const email = "both@there.test";
   const created = await openBrowser(program).post("/auth/sign-in", { email, password });

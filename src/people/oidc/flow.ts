@@ -22,7 +22,7 @@ import { type LiveSession, lockSession, type Proof } from "../store/sessions.ts"
 import type { Person } from "../store.ts";
 import { type AdmitDeps, admit } from "./admit.ts";
 import { type Answered, createOidcClient } from "./client.ts";
-import type { Refusals } from "./refusals.ts";
+import type { OidcRefusals } from "./refusals.ts";
 
 export type OidcDeps = AdmitDeps & {
   providers: readonly Provider[];
@@ -30,7 +30,7 @@ export type OidcDeps = AdmitDeps & {
   /** Served over https, so that the cookie gets the Secure attribute. */
   secure: boolean;
   base(): string;
-  refusals: Refusals;
+  refusals: OidcRefusals;
   /** Opens the session, or asks for a second factor first. The cookies belong to either. */
   begin(person: Person, proof: Proof, visitor: Visitor): Promise<{ cookies: string[]; needsSecondFactor?: boolean }>;
   /** Throws unless the person is signed in and proved recently who they are: a link is another way to sign in. */

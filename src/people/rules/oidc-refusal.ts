@@ -24,6 +24,7 @@ export const oidcSentences = {
   oidc_invitation: "The invitation is for another email address, or it is no longer open. Ask for a new one.",
   oidc_role: "Your groups at the provider give you no access here. Ask the person who manages them.",
   oidc_not_a_member: "You are not a member of any workspace. Ask an owner to invite you.",
+  oidc_disabled: "This account is disabled. Ask the operator of this service to enable it.",
   oidc_quota: "The workspace has as many members or owners as it may have. Ask its owner or the operator.",
   oidc_first_person:
     "The first person needs an invitation of the operator, who creates it with: posthorn people invite EMAIL",
