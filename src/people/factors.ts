@@ -12,6 +12,7 @@ import { personActor, signedOut, type Visitor } from "./open-session.ts";
 import { type Passkeys, refusedPasskey } from "./passkeys.ts";
 import { hashRecoveryCode, makeRecoveryCodes } from "./recovery-codes.ts";
 import type { RefusalReason, Refusals } from "./refusals.ts";
+import type { Provider } from "./rules/provider.ts";
 import {
   beginTotp,
   confirmTotp,
@@ -41,6 +42,7 @@ export type FactorDeps = {
   requireSecondFactor: boolean;
   /** Whether people sign in with passwords here. */
   passwordSignIn: boolean;
+  providers: readonly Provider[];
   requireRecent(live: LiveSession, factors: Factors): void;
   nowMs(): number;
 };
@@ -52,6 +54,14 @@ export function createFactors(deps: FactorDeps) {
   async function requireRecent(live: LiveSession): Promise<Factors> {
     const factors = await findFactors(sql, live.personId);
     deps.requireRecent(live, factors);
+    return factors;
+  }
+
+  /** A person who has nothing to confirm with, and whose provider cannot confirm either, may add the first factor soon after the sign-in. */
+  async function requireRecentToAdd(live: LiveSession): Promise<Factors> {
+    const factors = await findFactors(sql, live.personId);
+    const hasOther = hasFactor(factors) || (deps.passwordSignIn && factors.hasPassword);
+    if (hasOther || !live.mayAddFirstFactor) deps.requireRecent(live, factors);
     return factors;
   }
 
@@ -115,14 +125,14 @@ export function createFactors(deps: FactorDeps) {
         passkeys,
         isRequired: deps.requireSecondFactor || (await isRequiredByWorkspace(sql, live.personId)),
         hasSecondFactor: live.hasSecondFactor,
-        confirm: confirmBy(factors, deps.passwordSignIn),
+        confirm: await confirmBy(deps, live.personId, factors),
         passkeyOrigin: deps.passkeys.party(visitor.host)?.origin ?? null,
       };
     },
 
     /** Returns a new secret for the app, which counts only after `confirmTotp`. */
     async beginTotp(live: LiveSession): Promise<{ secret: string; uri: string }> {
-      await requireRecent(live);
+      await requireRecentToAdd(live);
       const secret = await makeTotpSecret();
       const sealed = secrets.seal(secret, totpContext(live.personId));
       if (!(await beginTotp(sql, { personId: live.personId, secret: sealed })))
@@ -132,7 +142,7 @@ export function createFactors(deps: FactorDeps) {
 
     /** Returns the recovery codes, if there are new ones. */
     async confirmTotp(text: string, live: LiveSession, visitor: Visitor): Promise<string[]> {
-      await requireRecent(live);
+      await requireRecentToAdd(live);
       const attempt = { email: live.personId, address: visitor.address };
       guard.check(attempt, performance.now());
       guard.take(attempt, performance.now());
@@ -175,7 +185,7 @@ export function createFactors(deps: FactorDeps) {
     },
 
     async passkeyOptions(live: LiveSession, visitor: Visitor) {
-      await requireRecent(live);
+      await requireRecentToAdd(live);
       const person = { id: live.personId, email: live.email, name: live.name };
       return await deps.passkeys.addOptions(person, live.id, visitor.host);
     },
@@ -185,7 +195,7 @@ export function createFactors(deps: FactorDeps) {
       live: LiveSession,
       visitor: Visitor,
     ): Promise<{ passkey: Passkey; recoveryCodes: string[] }> {
-      const factors = await requireRecent(live);
+      const factors = await requireRecentToAdd(live);
       const name = nameFrom(input.name);
       if (factors.passkeys >= maxPasskeys) throw tooManyPasskeys();
       const accepted = await deps.passkeys.accept(input.credential, live.id, visitor.host);

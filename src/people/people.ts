@@ -25,6 +25,7 @@ import { createPasskeys } from "./passkeys.ts";
 import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./password.ts";
 import { createRefusals, type RecordRefusal, type RefusalReason } from "./refusals.ts";
 import { createResets } from "./resets.ts";
+import type { Provider } from "./rules/provider.ts";
 import { createSessionList } from "./session-list.ts";
 import { createSessionUses } from "./session-uses.ts";
 import {
@@ -50,6 +51,8 @@ export type PeopleDeps = {
   mode: SignUpMode;
   /** POSTHORN_PASSWORD_SIGN_IN. */
   passwordSignIn: boolean;
+  /** The providers of single sign-on. */
+  providers: readonly Provider[];
   mail: AccountMail;
   access: Access;
   mostOwned: MostOwned;
@@ -106,6 +109,7 @@ export function createPeople(deps: PeopleDeps) {
     passkeys,
     refusals,
     passwordSignIn: deps.passwordSignIn,
+    providers: deps.providers,
     isPasswordOf,
   });
   const factors = createFactors({ ...deps, passkeys, refusals, requireRecent: confirmation.requireRecent });

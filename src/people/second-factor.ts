@@ -1,11 +1,16 @@
 /** Whether a person can sign in with a second factor: an authenticator app, a passkey, or a linked account at a provider that counts as
- * one. Called by oidc/methods.ts and when an operator is appointed. */
+ * one. Called by oidc/ and when an operator is appointed. */
 import type { Sql } from "../postgres/pool.ts";
 import { type ProviderSettings, sameIssuer } from "./rules/provider.ts";
-import { findFactors, hasFactor } from "./store/factors.ts";
+import { type Factors, findFactors, hasFactor } from "./store/factors.ts";
 import { listIdentities } from "./store/identities.ts";
 
 export type FactorProvider = Pick<ProviderSettings, "issuer" | "secondFactorTrusted">;
+
+/** Whether a sign-in at the provider is enough of a proof for a person with these factors. */
+export function replacesFactor({ secondFactorTrusted }: FactorProvider, factors: Factors): boolean {
+  return secondFactorTrusted || !hasFactor(factors);
+}
 
 export async function hasSecondFactor(
   sql: Sql,

@@ -140,11 +140,13 @@ test("the only way to sign in cannot be unlinked, and a reset by mail adds a pas
   provider.account = { sub: "ben-1", email: "ben@corp.example", email_verified: true };
   const browser = openBrowser(program);
   await signInBy(browser, program);
+  assert.equal(await signInBy(browser, program, { purpose: "confirm" }), "/");
   const methods = (await browser.post("/auth/sign-in-methods")).body;
   const [linked] = methods.linked as { id: string; mayUnlink: boolean }[];
   assert.deepEqual([methods.password, linked!.mayUnlink], [false, false]);
   const refused = await browser.post("/auth/oidc/unlink", { id: linked!.id });
   assert.deepEqual([refused.status, refused.body.code], [400, "failed_precondition"]);
+  assert.match(String(refused.body.message), /only with this provider/);
 
   await openBrowser(program).post("/auth/request-password-reset", { email: "ben@corp.example" });
   const token = tokenIn(await capturedMail(program, "ben@corp.example", /new password/));
@@ -159,6 +161,7 @@ test("a provider that is not trusted for it leads to the second step, and links 
   provider.account = { sub: "tess-1", email, email_verified: true };
   const first = openBrowser(program);
   assert.equal(await signInBy(first, program), "/");
+  assert.equal(await signInBy(first, program, { purpose: "confirm" }), "/");
   const begun = (await first.post("/auth/begin-totp")).body as { secret: string };
   const code = new TOTP({ secret: Secret.fromBase32(begun.secret) }).generate();
   const added = await first.post("/auth/confirm-totp", { code });

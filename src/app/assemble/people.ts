@@ -80,6 +80,7 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     secrets,
     mode: config.signup,
     passwordSignIn: config.passwordSignIn,
+    providers: wiring.providers,
     mail,
     access,
     mostOwned,
@@ -114,6 +115,7 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
       const { value, cookies } = await people.signInSteps.begin(person, proof, visitor);
       return { cookies, needsSecondFactor: "secondFactor" in value };
     },
+    requireSession,
     requireRecentSession,
   });
   const methods = createMethods({ sql, providers, passwordSignIn, requireSession, requireRecentSession });

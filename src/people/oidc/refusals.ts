@@ -29,10 +29,10 @@ export function createOidcRefusals(deps: { log: Log; record: RecordRefusal; metr
     async handle(error: unknown, { address, provider }: { address: string; provider: string }): Promise<OidcReason> {
       const refusal = asRefusal(error);
       const { reason, personId } = refusal;
+      const action = refusal.isConfirmation ? "confirmation.refused" : "sign_in.refused";
       deps.metrics.oidcSignIns.inc({ result: reason });
       // A client that is beyond the limit has its entries already.
-      const isRecorded =
-        reason !== "oidc_limit" && (await deps.record({ action: "sign_in.refused", reason, personId, address }));
+      const isRecorded = reason !== "oidc_limit" && (await deps.record({ action, reason, personId, address }));
       const details = { reason, provider, cause: causeOf(refusal) };
       if (reason === "oidc_failed") deps.log.error({ err: error, ...details }, "a sign-in by a provider failed");
       else deps.log[isRecorded ? "info" : "debug"](details, "a sign-in by a provider was refused");
