@@ -37,7 +37,6 @@ import {
 } from "./sign-in.ts";
 import { createSignUp, invalidLink, type SignUpInput } from "./sign-up.ts";
 import { findFactors, hasFactor } from "./store/factors.ts";
-import { proveAddress } from "./store/identities.ts";
 import { endSession, findSessions, type LiveSession, type Proof, renewSession, sessionMs } from "./store/sessions.ts";
 import { findLink, findPassword, findPerson, hasPeople, type Person, replacePassword, resetPassword } from "./store.ts";
 
@@ -276,16 +275,20 @@ export function createPeople(deps: PeopleDeps) {
       visitor: Visitor,
     ): Promise<Answer<SignedIn>> {
       requirePasswords();
+      const startedMs = performance.now();
       const live = await requireSession(visitor);
       await requireGoodPassword(input.newPassword, live.email);
-      // Otherwise the password alone would give this session a recent proof.
       const owned = await findFactors(sql, live.personId);
       if (hasFactor(owned)) confirmation.requireRecent(live, owned);
       passwordChanges.check(live.personId, performance.now());
       passwordChanges.take(live.personId, performance.now());
       const wrongPassword = invalid([{ field: "currentPassword", description: "is not your password" }]);
       const checked = await checkPassword(live.email, input.currentPassword, visitor);
-      if (!checked) throw wrongPassword;
+      if (!checked) {
+        const refusal = { reason: "wrong_password", personId: live.personId, address: visitor.address } as const;
+        await refusals.add({ action: "confirmation.refused", ...refusal });
+        throw wrongPassword;
+      }
       const { person } = checked;
       const passwordHash = await hash(input.newPassword, visitor);
       await sql.begin(async (tx) => {
@@ -294,7 +297,10 @@ export function createPeople(deps: PeopleDeps) {
         const target = { kind: "person", id: person.id } as const;
         await record(tx, personActor(person.id, visitor), { action: "password.changed", target });
       });
-      const proof = { by: "password" as const, hasSecondFactor: live.hasSecondFactor, passwordHash };
+      // The current password is a proof, as in `confirm`: for a person with a second factor it is not enough, and the last proof stays.
+      const lastProofMs = live.provedAgoMs === null ? null : live.provedAgoMs + performance.now() - startedMs;
+      const agoMs = hasFactor(owned) ? lastProofMs : 0;
+      const proof = { by: "password" as const, hasSecondFactor: live.hasSecondFactor, passwordHash, agoMs };
       const { cookies } = await opener.open(person, proof, visitor);
       return { value: await signedIn(person, proof.hasSecondFactor), cookies };
     },
@@ -311,10 +317,13 @@ export function createPeople(deps: PeopleDeps) {
       await requireGoodPassword(input.newPassword, link.email);
       const passwordHash = await hash(input.newPassword, visitor);
       const changed = await sql.begin(async (tx) => {
-        const person = await resetPassword(tx, { token: input.token, passwordHash });
-        const target = person && ({ kind: "person", id: person.id } as const);
-        if (person) await record(tx, personActor(person.id, visitor), { action: "password.reset", target });
-        return person;
+        const reset = await resetPassword(tx, { token: input.token, passwordHash });
+        if (!reset) return undefined;
+        const target = { kind: "person", id: reset.person.id } as const;
+        const actor = personActor(reset.person.id, visitor);
+        await record(tx, actor, { action: "password.reset", target });
+        if (reset.unlinked > 0) await record(tx, actor, { action: "account.unlinked", target });
+        return reset;
       });
       if (!changed) throw invalidLink();
     },
@@ -331,7 +340,6 @@ export function createPeople(deps: PeopleDeps) {
       const person = { id: live.personId, email: live.email };
       const join = { token: invitation.token, person, most: deps.mostOwned };
       const joined = await sql.begin(async (tx) => {
-        if (invitation.provesAddress) await proveAddress(tx, person.id);
         const member = await joinByInvite(tx, join);
         const target = { kind: "person", id: person.id } as const;
         const change = { action: "member.joined", workspaceId: member?.workspaceId, target } as const;

@@ -153,7 +153,11 @@ test("the only way to sign in cannot be unlinked, and a reset by mail adds a pas
   assert.equal((await openBrowser(program).post("/auth/reset-password", { token, newPassword: password })).status, 200);
   const signedIn = await browser.post("/auth/sign-in", { email: "ben@corp.example", password });
   assert.equal(signedIn.status, 200, JSON.stringify(signedIn.body));
-  assert.equal((await browser.post("/auth/oidc/unlink", { id: linked!.id })).status, 200);
+  const listed = async () => (await browser.post("/auth/sign-in-methods")).body.linked as { id: string }[];
+  assert.deepEqual(await listed(), [], "the first proof of the address leaves no other way to sign in");
+  assert.equal(await signInBy(openBrowser(program), program), "/", "both sides have proved the address now");
+  const [again] = await listed();
+  assert.equal((await browser.post("/auth/oidc/unlink", { id: again!.id })).status, 200);
 });
 
 test("a provider that is not trusted for it leads to the second step, and links no account before it", async () => {

@@ -81,10 +81,6 @@ export async function removeIdentity(sql: Sql, personId: string, id: string): Pr
   return rows.length > 0;
 }
 
-export async function proveAddress(sql: Sql, personId: string): Promise<void> {
-  await sql`update people set email_verified = true, updated_at = now() where id = ${personId} and not email_verified`;
-}
-
 /** People who can sign in only with a password, for the operator who turns passwords off. */
 export async function countPasswordOnly(sql: Sql): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
