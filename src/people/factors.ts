@@ -248,8 +248,8 @@ async function requireLocked(tx: Sql, live: LiveSession): Promise<LockedSession>
   return locked;
 }
 
-/** Called when a session without a second factor adds a way to get one. The browser may belong to a thief of the password, so an operator
- * has to be appointed again. */
+/** Called when a session without a second factor adds a factor or a provider, which may be trusted as one. The browser may belong to a thief
+ * of the password, so an operator has to be appointed again. */
 export async function endOperatorWithoutFactor(tx: Sql, personId: string, visitor: Visitor): Promise<void> {
   if (!(await endOperator(tx, personId))) return;
   const target = { kind: "person", id: personId } as const;

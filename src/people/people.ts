@@ -16,7 +16,7 @@ import type { AccountMail } from "./account-mail.ts";
 import { createCodes } from "./codes.ts";
 import { createConfirm } from "./confirm.ts";
 import { readSessionToken, sessionCookie, sessionCookieName, signToken } from "./cookies.ts";
-import { createFactors } from "./factors.ts";
+import { createFactors, endOperatorWithoutFactor } from "./factors.ts";
 import { findInvitation } from "./invitation-links.ts";
 import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
@@ -322,7 +322,11 @@ export function createPeople(deps: PeopleDeps) {
         const target = { kind: "person", id: reset.person.id } as const;
         const actor = personActor(reset.person.id, visitor);
         await record(tx, actor, { action: "password.reset", target });
-        if (reset.unlinked > 0) await record(tx, actor, { action: "account.unlinked", target });
+        if (reset.unlinked > 0) {
+          await record(tx, actor, { action: "account.unlinked", target });
+          // A provider was the operator's second factor.
+          await endOperatorWithoutFactor(tx, reset.person.id, visitor);
+        }
         return reset;
       });
       if (!changed) throw invalidLink();

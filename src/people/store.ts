@@ -169,11 +169,11 @@ export async function resetPassword(
 }
 
 /** The person has just proved the address for the first time, and has a new password. The account may have been created by someone else,
- * so nothing that was added before may sign in: identities, an app that was not confirmed, and the mark of an operator go. Returns the
- * number of identities. Call it only for an account without factors. */
+ * so nothing that was added before may sign in: identities and an app that was not confirmed go. Returns the number of
+ * identities. Call it only for an account without factors. */
 async function proveAddress(sql: Sql, personId: string): Promise<number> {
   const rows = await sql`
-    with proved as (update people set email_verified = true, is_operator = false, updated_at = now() where id = ${personId}),
+    with proved as (update people set email_verified = true, updated_at = now() where id = ${personId}),
       app as (delete from people_totp where person_id = ${personId})
     delete from people_accounts where person_id = ${personId} and provider_id <> 'credential' returning 1`;
   return rows.length;

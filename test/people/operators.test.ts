@@ -299,6 +299,34 @@ describe("operators", () => {
     assert.deepEqual([...new Set(left.map((row) => row.split(":")[0]))].sort(), ["audit_entries", "keys"], "ids only");
   });
 
+  it("calls of a person who is being deleted are refused, not failed", { timeout: 60_000 }, async () => {
+    const email = "late@there.test";
+    const late = await joinAs(owner, program, { email, role: "developer" });
+    const [row] = await database.sql<{ id: string }[]>`select id from people where email = ${email}`;
+    const calls: Promise<Answer>[] = [];
+    await database.sql.begin(async (tx) => {
+      await tx`delete from members where person_id = ${row!.id}`;
+      await tx`delete from people where id = ${row!.id}`;
+      calls.push(
+        late.rpc("WorkspaceService/CreateWorkspace", { name: "Late" }),
+        late.rpc("KeyService/CreateKey", { name: "late", permission: "KEY_PERMISSION_READ" }, owner.workspace),
+        late.post("/auth/begin-totp"),
+        late.post("/auth/sign-out"),
+      );
+      await until("the calls to wait for the deletion", async () => {
+        const waiting = await database.sql`
+          select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+        return waiting.length >= calls.length;
+      });
+    });
+    const answers = await Promise.all(calls);
+    assert.deepEqual(
+      answers.filter(({ status }) => status >= 500).map(({ body }) => body),
+      [],
+    );
+    assert.equal((await database.sql`select 1 from workspaces where name = 'Late'`).length, 0);
+  });
+
   it("refuse to delete the last owner of a workspace, and name the workspace", async () => {
     const person = await personOf("owner@there.test");
     const refused = await operator.rpc("OperatorService/DeletePerson", { id: person.id, email: person.email });

@@ -192,8 +192,7 @@ export function createOidc(deps: OidcDeps) {
       if (!(await addIdentity(tx, { personId, identity: answered, nowMs: deps.nowMs() })))
         throw new OidcRefusal("oidc_linked_elsewhere", { personId });
       await record(tx, actor, { action: "account.linked", target: { kind: "person", id: personId } });
-      if (provider.secondFactorTrusted && !locked.hasSecondFactor)
-        await endOperatorWithoutFactor(tx, personId, visitor);
+      if (!locked.hasSecondFactor) await endOperatorWithoutFactor(tx, personId, visitor);
     });
     return next;
   }
