@@ -208,6 +208,19 @@ test("one account at the provider belongs to one person, and one person has one 
   );
 });
 
+test("an operator who links a provider in a session without a second factor is no operator any longer", async () => {
+  const email = "odo@there.test";
+  const odo = await joinAs(owner, program, { email, role: "viewer" });
+  // The second factor was another provider, and a thief of the password signs in.
+  await database.sql`update people set is_operator = true where email = ${email}`;
+  provider.account = { sub: "thief" };
+  assert.equal(await signInBy(odo, program, { purpose: "link" }), "/account?linked=test");
+  const [row] = await database.sql<{ isOperator: boolean; entries: number }[]>`
+    select is_operator as "isOperator", (select count(*)::int from audit_entries e where e.target_id = p.id
+      and e.action = 'operator.removed') as entries from people p where email = ${email}`;
+  assert.deepEqual(row, { isOperator: false, entries: 1 });
+});
+
 test("a link needs a page of this service and the session that began it", async () => {
   const signedOut = await openBrowser(program).post("/auth/oidc/start", { provider: "test", purpose: "link" });
   assert.deepEqual([signedOut.status, signedOut.body.code], [401, "unauthenticated"]);
