@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { until } from "../../test/harness/wait.ts";
 import { addPerson } from "../people/store.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -45,6 +46,30 @@ test("addresses are deleted with their person, and entries stay", async () => {
   assert.equal((await sql`select 1 from audit_clients where address like '192.0.2.7'`).length, 0);
   await insertEntries(sql, actor, [{ action: "key.revoked", workspaceId }]);
   assert.equal((await all(workspaceId))[0]!.address, null, "no address for a person who is deleted");
+});
+
+test("an entry of a person who is being deleted waits, and is stored without the address", {
+  timeout: 30_000,
+}, async () => {
+  const workspaceId = newId();
+  const person = (await addPerson(sql, { email: "gone@there.test", name: "G", passwordHash: "h", nowMs: Date.now() }))!;
+  const actor: Actor = { kind: "person", id: person.id, personId: person.id, address: "192.0.2.40" };
+  let adding: Promise<void> | undefined;
+  await sql.begin(async (tx) => {
+    await tx`delete from people where id = ${person.id}`;
+    adding = insertEntries(sql, actor, [{ action: "key.created", workspaceId }]);
+    adding.catch(() => {});
+    await until("the entry to wait for the deletion", async () => {
+      const waiting = await sql`select 1 from pg_stat_activity
+        where wait_event_type = 'Lock' and query like '%audit_clients%' and datname = current_database()`;
+      return waiting.length > 0;
+    });
+  });
+  await adding;
+  assert.deepEqual(
+    (await all(workspaceId)).map(({ action, address }) => ({ action, address })),
+    [{ action: "key.created", address: null }],
+  );
 });
 
 test("a person's name is shown to a workspace only while they are a member", async () => {

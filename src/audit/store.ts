@@ -12,7 +12,8 @@ export async function insertEntries(sql: Sql, actor: Actor, changes: readonly Au
     fields: [...(fields ?? [])],
     reason: reason ?? null,
   }));
-  // A person or a key may be deleted in the same transaction, and then has no address to keep.
+  // A person or a key may be deleted in the same transaction, and then has no address to keep. The lock waits for another transaction that
+  // deletes the person: without it, the foreign key would refuse the row.
   const person = sql`${actor.personId ?? null}::uuid`;
   const owner =
     actor.kind === "key"
@@ -28,10 +29,13 @@ export async function insertEntries(sql: Sql, actor: Actor, changes: readonly Au
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
         as r(workspace_id uuid, action text, target text, target_id uuid, fields text[], reason text)
       returning id
+    ), owner as (
+      select ${owner} as id where ${actor.address ?? null}::text is not null
+    ), kept as (
+      select p.id from people p join owner o on o.id = p.id for key share of p
     )
     insert into audit_clients (entry_id, person_id, address)
-    select a.id, o.id, ${actor.address ?? null} from added a, (select ${owner} as id) o
-    where ${actor.address ?? null}::text is not null and (o.id is null or exists (select 1 from people p where p.id = o.id))`;
+    select a.id, o.id, ${actor.address ?? null} from added a, owner o where o.id is null or exists (select 1 from kept)`;
 }
 
 export type AuditFilter = {

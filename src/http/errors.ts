@@ -9,7 +9,7 @@ import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../gen/googl
 import type { Log } from "../ops/log.ts";
 import { invalid, Problem } from "../ops/problem.ts";
 import { type CallFacts, isDatabaseAway, unavailable } from "../postgres/outage.ts";
-import { isUnstorableText } from "../postgres/pool.ts";
+import { isMissingReference, isUnstorableText } from "../postgres/pool.ts";
 import type { Request, Response } from "./server.ts";
 
 export type FailedCall = {
@@ -32,6 +32,13 @@ export function toConnectError(error: unknown, context: FailedCall): ConnectErro
     return fromProblem(unavailable(error, factsOf(context)));
   }
   if (isUnstorableText(error)) return fromProblem(unstorableText());
+  if (isMissingReference(error)) {
+    context.log.warn(
+      { requestId: context.requestId, method: context.method, err: error },
+      "a row that the call refers to is missing",
+    );
+    return fromProblem(deletedMeanwhile());
+  }
   context.log.error(
     { requestId: context.requestId, method: context.method, err: error },
     "call failed with an internal error",
@@ -59,6 +66,14 @@ function factsOf({ method, header }: FailedCall): CallFacts {
 
 function unstorableText(): Problem {
   return invalid([{ field: "(request)", description: "contains a NUL character; remove it" }]);
+}
+
+/** For example, the caller's account was deleted while the call ran. */
+function deletedMeanwhile(): Problem {
+  return new Problem(
+    "aborted",
+    "Something that this call refers to was deleted meanwhile. Check what exists, then retry.",
+  );
 }
 
 export function fromProblem(problem: Problem): ConnectError {

@@ -146,7 +146,7 @@ function requireOperator(method: DescMethod, { person }: Caller): void {
   throw new Problem(
     "permission_denied",
     person?.lacksSecondFactor
-      ? `${name} needs a session with a second factor. Add a second factor on your account page, then sign in with it.`
+      ? `${name} needs a session with a second factor. Sign out, then sign in with yours.`
       : `${name} needs an operator of this service. An operator is appointed with: posthorn people operator EMAIL`,
   );
 }

@@ -3,6 +3,9 @@
 import { type Actor, record } from "../audit/record.ts";
 import { lockKeysMadeBy, revokeKeysMadeBy } from "../keys/store.ts";
 import { Problem } from "../ops/problem.ts";
+import { type FactorProvider, hasSecondFactor } from "../people/second-factor.ts";
+import { lockPerson } from "../people/store/sessions.ts";
+import { findPersonById } from "../people/store.ts";
 import { retrying, type Sql } from "../postgres/pool.ts";
 import { keyRevoked } from "../workspaces/store.ts";
 import { disable, enable, getPersonEntry, type PersonEntry, setOperator } from "./store/people.ts";
@@ -60,12 +63,17 @@ export async function deletePerson(
   });
 }
 
-/** False: the person is or is not an operator already. */
+/** False: the person is or is not an operator already. Throws when a new operator has no second factor: the next one to sign in with the
+ * password could add one and would have all rights. */
 export async function appoint(
   sql: Sql,
-  { personId, actor, isOperator }: Change & { isOperator: boolean },
+  { personId, actor, isOperator, providers }: Change & { isOperator: boolean; providers: readonly FactorProvider[] },
 ): Promise<boolean> {
   return await sql.begin(async (tx) => {
+    // A factor cannot be removed meanwhile.
+    await lockPerson(tx, personId);
+    if (isOperator && !(await hasSecondFactor(tx, personId, providers)))
+      throw noFactor(await findPersonById(tx, personId));
     const changed = await setOperator(tx, personId, isOperator);
     if (changed) await record(tx, actor, changeOf(isOperator ? "operator.added" : "operator.removed", personId));
     return changed;
@@ -94,6 +102,13 @@ function requireOther(actor: Actor, personId: string, what: "disable" | "delete"
       "failed_precondition",
       `This is your own account, which you cannot ${what} here. Ask another operator, or use: posthorn people ${what} EMAIL`,
     );
+}
+
+function noFactor(person: { email: string } | undefined): Problem {
+  return new Problem(
+    "failed_precondition",
+    `${person?.email ?? "This person"} has no second factor, which every operator needs. Ask them to add one in the dashboard under Account, Second factors, then run this command again.`,
+  );
 }
 
 function lastOwner(email: string, workspaces: readonly { name: string }[]): Problem {

@@ -6,14 +6,23 @@ import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Codes, refusedCode } from "./codes.ts";
 import { createFactorGuard } from "./limits.ts";
+import { confirmingProviders } from "./oidc/confirm.ts";
 import { personActor, type Visitor } from "./open-session.ts";
 import { type Passkeys, refusedPasskey } from "./passkeys.ts";
 import type { RefusalReason, Refusals } from "./refusals.ts";
+import type { Provider } from "./rules/provider.ts";
 import { type Factors, findFactors, hasFactor } from "./store/factors.ts";
 import { type LiveSession, renewProof } from "./store/sessions.ts";
 
-/** What the person needs. A passkey alone is always enough; `signIn` if nothing else works and they have to sign in again. */
-export type ConfirmBy = { password: boolean; code: boolean; passkey: boolean; signIn: boolean };
+/** What the person needs. A passkey or one of the providers alone is always enough; `signIn` if nothing else works and they have to sign
+ * in again. */
+export type ConfirmBy = {
+  password: boolean;
+  code: boolean;
+  passkey: boolean;
+  providers: { name: string; label: string }[];
+  signIn: boolean;
+};
 
 export type Confirmation = { password: string; code: string; credential: unknown };
 
@@ -24,6 +33,7 @@ export type ConfirmDeps = {
   refusals: Refusals;
   /** Whether people sign in with passwords here. */
   passwordSignIn: boolean;
+  providers: readonly Provider[];
   isPasswordOf(email: string, password: string, visitor: Visitor): Promise<boolean>;
 };
 
@@ -69,7 +79,7 @@ export function createConfirm(deps: ConfirmDeps) {
 
     async confirm(input: Confirmation, live: LiveSession, visitor: Visitor): Promise<void> {
       const factors = await findFactors(sql, live.personId);
-      const by = confirmBy(factors, deps.passwordSignIn);
+      const by = await confirmBy(deps, live.personId, factors);
       const withPasskey = input.credential !== undefined;
       if (!withPasskey && by.signIn)
         throw new Problem(
@@ -77,7 +87,10 @@ export function createConfirm(deps: ConfirmDeps) {
           "You have neither a password nor a second factor to confirm with. Sign in again.",
         );
       if (!withPasskey && !by.password && !by.code)
-        throw new Problem("failed_precondition", "Confirm with your passkey, or sign in again.");
+        throw new Problem(
+          "failed_precondition",
+          "Confirm with your passkey or with a linked provider, or sign in again.",
+        );
       const attempt = { email: live.personId, address: visitor.address };
       guard.check(attempt, performance.now());
       guard.take(attempt, performance.now());
@@ -99,10 +112,16 @@ export function createConfirm(deps: ConfirmDeps) {
   };
 }
 
-export function confirmBy(factors: Factors, passwordSignIn: boolean): ConfirmBy {
+export async function confirmBy(
+  { sql, passwordSignIn, providers: all }: Pick<ConfirmDeps, "sql" | "passwordSignIn" | "providers">,
+  personId: string,
+  factors: Factors,
+): Promise<ConfirmBy> {
   const code = hasFactor(factors) && (factors.totp || factors.recoveryCodes > 0);
   // A password alone is not enough for a person with a second factor.
   const password = passwordSignIn && factors.hasPassword && (code || !hasFactor(factors));
   const passkey = factors.passkeys > 0;
-  return { password, code, passkey, signIn: !password && !code && !passkey };
+  const linked = await confirmingProviders(sql, personId, { factors, providers: all });
+  const providers = linked.map(({ name, label }) => ({ name, label }));
+  return { password, code, passkey, providers, signIn: !password && !code && !passkey && providers.length === 0 };
 }

@@ -8,26 +8,27 @@ import type { Secrets } from "../postgres/sealing.ts";
 import { refusedCode, totpContext } from "./codes.ts";
 import { confirmBy } from "./confirm.ts";
 import { createFactorGuard } from "./limits.ts";
-import { personActor, type Visitor } from "./open-session.ts";
+import { personActor, signedOut, type Visitor } from "./open-session.ts";
 import { type Passkeys, refusedPasskey } from "./passkeys.ts";
 import { hashRecoveryCode, makeRecoveryCodes } from "./recovery-codes.ts";
 import type { RefusalReason, Refusals } from "./refusals.ts";
+import type { Provider } from "./rules/provider.ts";
 import {
   beginTotp,
   confirmTotp,
   deleteTotp,
+  endOperator,
   type Factors,
   findFactors,
   findTotp,
   hasFactor,
   isRequiredByWorkspace,
-  lockPerson,
   onFactorAdded,
   onLastFactorRemoved,
   replaceRecoveryCodes,
 } from "./store/factors.ts";
 import { deletePasskey, insertPasskey, listPasskeys, type Passkey, renamePasskey } from "./store/passkeys.ts";
-import type { LiveSession } from "./store/sessions.ts";
+import { type LiveSession, type LockedSession, lockSession } from "./store/sessions.ts";
 import { makeTotpSecret, readTotpCode, totpStep, totpUri } from "./totp.ts";
 
 export const maxPasskeys = 10;
@@ -41,6 +42,7 @@ export type FactorDeps = {
   requireSecondFactor: boolean;
   /** Whether people sign in with passwords here. */
   passwordSignIn: boolean;
+  providers: readonly Provider[];
   requireRecent(live: LiveSession, factors: Factors): void;
   nowMs(): number;
 };
@@ -55,6 +57,14 @@ export function createFactors(deps: FactorDeps) {
     return factors;
   }
 
+  /** A person who has nothing to confirm with, and whose provider cannot confirm either, may add the first factor soon after the sign-in. */
+  async function requireRecentToAdd(live: LiveSession): Promise<Factors> {
+    const factors = await findFactors(sql, live.personId);
+    const hasOther = hasFactor(factors) || (deps.passwordSignIn && factors.hasPassword);
+    if (hasOther || !live.mayAddFirstFactor) deps.requireRecent(live, factors);
+    return factors;
+  }
+
   /** Adds a factor, and recovery codes if the person has none. Returns the new codes. */
   async function add(
     live: LiveSession,
@@ -62,12 +72,13 @@ export function createFactors(deps: FactorDeps) {
     insert: (tx: Sql) => Promise<AuditChange | undefined>,
   ): Promise<string[] | undefined> {
     return await sql.begin(async (tx) => {
-      await lockPerson(tx, live.personId);
+      const { hasSecondFactor } = await requireLocked(tx, live);
       const before = await findFactors(tx, live.personId);
       const change = await insert(tx);
       if (!change) return undefined;
       await onFactorAdded(tx, live.personId, live.id);
       await record(tx, personActor(live.personId, visitor), change);
+      if (!hasSecondFactor) await endOperatorWithoutFactor(tx, live.personId, visitor);
       return before.recoveryCodes > 0 ? [] : await newCodes(tx, live.personId);
     });
   }
@@ -80,10 +91,10 @@ export function createFactors(deps: FactorDeps) {
   ): Promise<void> {
     await requireRecent(live);
     await sql.begin(async (tx) => {
-      await lockPerson(tx, live.personId);
+      const { isOperator } = await requireLocked(tx, live);
       if (!(await removal.run(tx))) throw new Problem("not_found", `You have no ${removal.what}.`);
       if (!hasFactor(await findFactors(tx, live.personId))) {
-        const isRequired = deps.requireSecondFactor || live.isOperator;
+        const isRequired = deps.requireSecondFactor || isOperator;
         if (isRequired || (await isRequiredByWorkspace(tx, live.personId))) throw lastFactor();
         await onLastFactorRemoved(tx, live.personId);
       }
@@ -114,14 +125,14 @@ export function createFactors(deps: FactorDeps) {
         passkeys,
         isRequired: deps.requireSecondFactor || (await isRequiredByWorkspace(sql, live.personId)),
         hasSecondFactor: live.hasSecondFactor,
-        confirm: confirmBy(factors, deps.passwordSignIn),
+        confirm: await confirmBy(deps, live.personId, factors),
         passkeyOrigin: deps.passkeys.party(visitor.host)?.origin ?? null,
       };
     },
 
     /** Returns a new secret for the app, which counts only after `confirmTotp`. */
     async beginTotp(live: LiveSession): Promise<{ secret: string; uri: string }> {
-      await requireRecent(live);
+      await requireRecentToAdd(live);
       const secret = await makeTotpSecret();
       const sealed = secrets.seal(secret, totpContext(live.personId));
       if (!(await beginTotp(sql, { personId: live.personId, secret: sealed })))
@@ -131,7 +142,7 @@ export function createFactors(deps: FactorDeps) {
 
     /** Returns the recovery codes, if there are new ones. */
     async confirmTotp(text: string, live: LiveSession, visitor: Visitor): Promise<string[]> {
-      await requireRecent(live);
+      await requireRecentToAdd(live);
       const attempt = { email: live.personId, address: visitor.address };
       guard.check(attempt, performance.now());
       guard.take(attempt, performance.now());
@@ -166,7 +177,7 @@ export function createFactors(deps: FactorDeps) {
       const factors = await requireRecent(live);
       if (!hasFactor(factors)) throw new Problem("failed_precondition", "Add an authenticator app or a passkey first.");
       return await sql.begin(async (tx) => {
-        await lockPerson(tx, live.personId);
+        await requireLocked(tx, live);
         const target = { kind: "person", id: live.personId } as const;
         await record(tx, personActor(live.personId, visitor), { action: "recovery_codes.replaced", target });
         return await newCodes(tx, live.personId);
@@ -174,7 +185,7 @@ export function createFactors(deps: FactorDeps) {
     },
 
     async passkeyOptions(live: LiveSession, visitor: Visitor) {
-      await requireRecent(live);
+      await requireRecentToAdd(live);
       const person = { id: live.personId, email: live.email, name: live.name };
       return await deps.passkeys.addOptions(person, live.id, visitor.host);
     },
@@ -184,7 +195,7 @@ export function createFactors(deps: FactorDeps) {
       live: LiveSession,
       visitor: Visitor,
     ): Promise<{ passkey: Passkey; recoveryCodes: string[] }> {
-      const factors = await requireRecent(live);
+      const factors = await requireRecentToAdd(live);
       const name = nameFrom(input.name);
       if (factors.passkeys >= maxPasskeys) throw tooManyPasskeys();
       const accepted = await deps.passkeys.accept(input.credential, live.id, visitor.host);
@@ -229,6 +240,20 @@ export function createFactors(deps: FactorDeps) {
       });
     },
   };
+}
+
+async function requireLocked(tx: Sql, live: LiveSession): Promise<LockedSession> {
+  const locked = await lockSession(tx, live);
+  if (!locked) throw signedOut();
+  return locked;
+}
+
+/** Called when a session without a second factor adds a factor or a provider, which may be trusted as one. The browser may belong to a thief
+ * of the password, so an operator has to be appointed again. */
+export async function endOperatorWithoutFactor(tx: Sql, personId: string, visitor: Visitor): Promise<void> {
+  if (!(await endOperator(tx, personId))) return;
+  const target = { kind: "person", id: personId } as const;
+  await record(tx, personActor(personId, visitor), { action: "operator.removed", target });
 }
 
 function nameFrom(text: string): string {

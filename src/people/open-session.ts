@@ -58,6 +58,10 @@ export function createSessionOpener(deps: {
   };
 }
 
+export function signedOut(): Problem {
+  return new Problem("unauthenticated", "You are not signed in, or your session has ended. Sign in again.");
+}
+
 /** A signed-in person in the audit log. */
 export function personActor(personId: string, { address }: Visitor) {
   return { kind: "person", id: personId, personId, address } as const;

@@ -16,15 +16,16 @@ import type { AccountMail } from "./account-mail.ts";
 import { createCodes } from "./codes.ts";
 import { createConfirm } from "./confirm.ts";
 import { readSessionToken, sessionCookie, sessionCookieName, signToken } from "./cookies.ts";
-import { createFactors } from "./factors.ts";
+import { createFactors, endOperatorWithoutFactor } from "./factors.ts";
 import { findInvitation } from "./invitation-links.ts";
 import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
-import { createSessionOpener, personActor, type Visitor } from "./open-session.ts";
+import { createSessionOpener, personActor, signedOut, type Visitor } from "./open-session.ts";
 import { createPasskeys } from "./passkeys.ts";
 import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./password.ts";
-import { createRefusals, type RefusalReason } from "./refusals.ts";
+import { createRefusals, type RecordRefusal, type RefusalReason } from "./refusals.ts";
 import { createResets } from "./resets.ts";
+import type { Provider } from "./rules/provider.ts";
 import { createSessionList } from "./session-list.ts";
 import { createSessionUses } from "./session-uses.ts";
 import {
@@ -36,7 +37,6 @@ import {
 } from "./sign-in.ts";
 import { createSignUp, invalidLink, type SignUpInput } from "./sign-up.ts";
 import { findFactors, hasFactor } from "./store/factors.ts";
-import { proveAddress } from "./store/identities.ts";
 import { endSession, findSessions, type LiveSession, type Proof, renewSession, sessionMs } from "./store/sessions.ts";
 import { findLink, findPassword, findPerson, hasPeople, type Person, replacePassword, resetPassword } from "./store.ts";
 
@@ -50,6 +50,8 @@ export type PeopleDeps = {
   mode: SignUpMode;
   /** POSTHORN_PASSWORD_SIGN_IN. */
   passwordSignIn: boolean;
+  /** The providers of single sign-on. */
+  providers: readonly Provider[];
   mail: AccountMail;
   access: Access;
   mostOwned: MostOwned;
@@ -61,6 +63,7 @@ export type PeopleDeps = {
   /** The base URL of links. */
   base(): string;
   nowMs(): number;
+  recordRefusal: RecordRefusal;
   /** Counts a refused sign-in or confirmation. */
   countRefusal(reason: RefusalReason): void;
   /** Called after a person was added. */
@@ -80,7 +83,7 @@ export function createPeople(deps: PeopleDeps) {
   const cookieSecret = () => cookieSecrets()[0]!;
   const cookieName = sessionCookieName(secure);
   const tokenOf = (cookie: string | undefined) => readSessionToken(cookie, cookieName, cookieSecrets());
-  const refusals = createRefusals({ sql, log: deps.log, count: deps.countRefusal });
+  const refusals = createRefusals({ record: deps.recordRefusal, count: deps.countRefusal });
   const opener = createSessionOpener({ sql, access: deps.access, cookieSecrets, cookieName, refusals, nowMs });
   const hashTurns = createHashTurns();
   const signUps = createSignUp({ ...deps, hashTurns });
@@ -105,6 +108,7 @@ export function createPeople(deps: PeopleDeps) {
     passkeys,
     refusals,
     passwordSignIn: deps.passwordSignIn,
+    providers: deps.providers,
     isPasswordOf,
   });
   const factors = createFactors({ ...deps, passkeys, refusals, requireRecent: confirmation.requireRecent });
@@ -271,16 +275,20 @@ export function createPeople(deps: PeopleDeps) {
       visitor: Visitor,
     ): Promise<Answer<SignedIn>> {
       requirePasswords();
+      const startedMs = performance.now();
       const live = await requireSession(visitor);
       await requireGoodPassword(input.newPassword, live.email);
-      // Otherwise the password alone would give this session a recent proof.
       const owned = await findFactors(sql, live.personId);
       if (hasFactor(owned)) confirmation.requireRecent(live, owned);
       passwordChanges.check(live.personId, performance.now());
       passwordChanges.take(live.personId, performance.now());
       const wrongPassword = invalid([{ field: "currentPassword", description: "is not your password" }]);
       const checked = await checkPassword(live.email, input.currentPassword, visitor);
-      if (!checked) throw wrongPassword;
+      if (!checked) {
+        const refusal = { reason: "wrong_password", personId: live.personId, address: visitor.address } as const;
+        await refusals.add({ action: "confirmation.refused", ...refusal });
+        throw wrongPassword;
+      }
       const { person } = checked;
       const passwordHash = await hash(input.newPassword, visitor);
       await sql.begin(async (tx) => {
@@ -289,7 +297,10 @@ export function createPeople(deps: PeopleDeps) {
         const target = { kind: "person", id: person.id } as const;
         await record(tx, personActor(person.id, visitor), { action: "password.changed", target });
       });
-      const proof = { by: "password" as const, hasSecondFactor: live.hasSecondFactor, passwordHash };
+      // The current password is a proof, as in `confirm`: for a person with a second factor it is not enough, and the last proof stays.
+      const lastProofMs = live.provedAgoMs === null ? null : live.provedAgoMs + performance.now() - startedMs;
+      const agoMs = hasFactor(owned) ? lastProofMs : 0;
+      const proof = { by: "password" as const, hasSecondFactor: live.hasSecondFactor, passwordHash, agoMs };
       const { cookies } = await opener.open(person, proof, visitor);
       return { value: await signedIn(person, proof.hasSecondFactor), cookies };
     },
@@ -306,10 +317,17 @@ export function createPeople(deps: PeopleDeps) {
       await requireGoodPassword(input.newPassword, link.email);
       const passwordHash = await hash(input.newPassword, visitor);
       const changed = await sql.begin(async (tx) => {
-        const person = await resetPassword(tx, { token: input.token, passwordHash });
-        const target = person && ({ kind: "person", id: person.id } as const);
-        if (person) await record(tx, personActor(person.id, visitor), { action: "password.reset", target });
-        return person;
+        const reset = await resetPassword(tx, { token: input.token, passwordHash });
+        if (!reset) return undefined;
+        const target = { kind: "person", id: reset.person.id } as const;
+        const actor = personActor(reset.person.id, visitor);
+        await record(tx, actor, { action: "password.reset", target });
+        if (reset.unlinked > 0) {
+          await record(tx, actor, { action: "account.unlinked", target });
+          // A provider was the operator's second factor.
+          await endOperatorWithoutFactor(tx, reset.person.id, visitor);
+        }
+        return reset;
       });
       if (!changed) throw invalidLink();
     },
@@ -326,7 +344,6 @@ export function createPeople(deps: PeopleDeps) {
       const person = { id: live.personId, email: live.email };
       const join = { token: invitation.token, person, most: deps.mostOwned };
       const joined = await sql.begin(async (tx) => {
-        if (invitation.provesAddress) await proveAddress(tx, person.id);
         const member = await joinByInvite(tx, join);
         const target = { kind: "person", id: person.id } as const;
         const change = { action: "member.joined", workspaceId: member?.workspaceId, target } as const;
@@ -346,10 +363,6 @@ export function createPeople(deps: PeopleDeps) {
 async function requireGoodPassword(newPassword: string, email: string): Promise<void> {
   const problems = await judgePassword(newPassword, { field: "newPassword", email });
   if (problems.length > 0) throw invalid(problems);
-}
-
-export function signedOut(): Problem {
-  return new Problem("unauthenticated", "You are not signed in, or your session has ended. Sign in again.");
 }
 
 export function passwordsOff(): Problem {

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { silentLog } from "../ops/log.ts";
 import { openDb } from "../postgres/pool.ts";
-import { createRefusals, type Refusal } from "./refusals.ts";
+import { createRefusalRecorder, createRefusals } from "./refusals.ts";
 import { addPerson } from "./store.ts";
 
 let database: TestDatabase;
@@ -17,9 +17,12 @@ const silent = silentLog();
 test("all refusals are counted, and a client's first ones are recorded", async () => {
   const { sql } = database;
   const counted: string[] = [];
-  const refusals = createRefusals({ sql, log: silent, count: (reason) => counted.push(reason) });
+  const refusals = createRefusals({
+    record: createRefusalRecorder({ sql, log: silent }),
+    count: (reason) => counted.push(reason),
+  });
   const person = (await addPerson(sql, { email: "a@there.test", name: "A", passwordHash: "h", nowMs: Date.now() }))!;
-  const add = (address: string, more: Partial<Refusal> = {}) =>
+  const add = (address: string, more: Partial<Parameters<typeof refusals.add>[0]> = {}) =>
     refusals.add({ action: "sign_in.refused", reason: "wrong_code", personId: person.id, address, ...more });
   for (let i = 0; i < 30; i++) await add("192.0.2.1");
   // Hosts of one IPv6 site share its entries.
@@ -40,6 +43,6 @@ test("all refusals are counted, and a client's first ones are recorded", async (
 test("a refusal stands even if it cannot be recorded", async (t) => {
   const away = openDb({ url: "postgres://posthorn@127.0.0.1:1/posthorn", pool: 1, log: silent });
   t.after(() => away.end());
-  const refusals = createRefusals({ sql: away, log: silent, count() {} });
+  const refusals = createRefusals({ record: createRefusalRecorder({ sql: away, log: silent }), count() {} });
   await refusals.add({ action: "sign_in.refused", reason: "wrong_code", personId: undefined, address: "192.0.2.1" });
 });

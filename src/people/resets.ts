@@ -1,5 +1,6 @@
 /** Sends links to set a new password. The answer is the same whether the address has an account or not; only an account gets mail.
  * Called by people.ts, and for links without mail by the command line. */
+import { audited } from "../audit/record.ts";
 import { makeToken } from "../ops/one-time-token.ts";
 import { invalid } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -14,9 +15,17 @@ export type ResetDeps = { sql: Sql; mail: AccountMail; base(): string };
 export function createResets(deps: ResetDeps) {
   const byClient = createClientLimit({ burst: 20, periodMs: 60_000 });
 
-  async function send(email: string): Promise<void> {
-    if (!(await findPerson(deps.sql, email))) return;
-    await deps.mail.send(email, resetMail(await makeResetLink(deps.sql, email, { base: deps.base(), byMail: true })));
+  /** Runs after the answer: neither its text nor its duration depends on whether there is an account. */
+  async function send(email: string, address: string): Promise<void> {
+    const person = await findPerson(deps.sql, email);
+    if (!person) return;
+    const link = await audited(
+      deps.sql,
+      { kind: "stranger", personId: person.id, address },
+      (tx) => makeResetLink(tx, email, { base: deps.base(), byMail: true }),
+      () => ({ action: "password.reset_requested", target: { kind: "person", id: person.id } }),
+    );
+    await deps.mail.send(email, resetMail(link));
   }
 
   return {
@@ -29,7 +38,7 @@ export function createResets(deps: ResetDeps) {
       if (!(await deps.mail.canSend()))
         return "This service cannot send mail yet. Its operator can create a link for you with: posthorn people reset-password EMAIL";
       await deps.mail.checkClient(address);
-      deps.mail.sendLater({ kind: "reset", email, address }, () => send(email));
+      deps.mail.sendLater({ kind: "reset", email, address }, () => send(email, address));
       return "If this address has an account, a link to set a new password was sent to it.";
     },
   };

@@ -7,7 +7,8 @@ import { invalid, type Problem } from "../ops/problem.ts";
 import { fromWireId } from "../postgres/ids.ts";
 import { noSuchWorkspace } from "../workspaces/rules.ts";
 import { type Access, notAMember } from "./access.ts";
-import { type People, signedOut } from "./people.ts";
+import { signedOut } from "./open-session.ts";
+import type { People } from "./people.ts";
 
 export const workspaceHeader = "posthorn-workspace";
 

@@ -79,7 +79,7 @@ describe("links", () => {
     const [mine, theirs] = [await openSession(person.id, hour), await openSession(other.id, hour)];
     const tokens = [makeToken(), makeToken()];
     for (const token of tokens) await addLink(sql, { token, kind: "reset", email: person.email, forMs: hour });
-    assert.deepEqual(await resetPassword(sql, { token: tokens[0]!, passwordHash: "new" }), person);
+    assert.deepEqual(await resetPassword(sql, { token: tokens[0]!, passwordHash: "new" }), { person, unlinked: 0 });
     assert.equal(await resetPassword(sql, { token: tokens[1]!, passwordHash: "newer" }), undefined);
     const found = await findSessions(sql, [
       { token: mine.token, workspaceId: undefined },

@@ -3,6 +3,7 @@ import { hashToken } from "../ops/one-time-token.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { addFirstOwner, firstWorkspace, joinByInvite, type MostOwned, onlyOneNode } from "../workspaces/store.ts";
+import { findFactors, hasFactor } from "./store/factors.ts";
 
 export type Person = { id: string; email: string; name: string };
 export type NewPerson = {
@@ -139,30 +140,43 @@ export async function findPassword(sql: Sql, email: string): Promise<{ person: P
 }
 
 /** Consumes the link, sets the password and ends every session, so that a person who knew the old password is signed out. A person who
- * came by a provider gets a password by it. */
+ * came by a provider gets a password by it. A link from a mail proves the address, unless the account has a second factor: that stays, and
+ * may belong to someone else. `unlinked`: identities that the first proof has removed. */
 export async function resetPassword(
   sql: Sql,
   input: { token: string; passwordHash: string },
-): Promise<Person | undefined> {
+): Promise<{ person: Person; unlinked: number } | undefined> {
   return await sql.begin(async (tx) => {
     const link = await takeMailedLink(tx, "reset", input.token);
     if (link === undefined) return undefined;
     const { email, byMail } = link;
-    // Waits for sign-ins with the old password, so that the next statement sees and ends their sessions.
-    await tx`select 1 from people_accounts a join people p on p.id = a.person_id
-      where p.email = ${email} and a.provider_id = 'credential' for no key update of a`;
+    // Waits for sign-ins and new factors, so that the next statements see them.
+    const [locked] = await tx<{ id: string; isProved: boolean }[]>`
+      select id, email_verified as "isProved" from people where email = ${email} for no key update`;
     const [person] = await tx<Person[]>`
       with person as (select id, email, name from people where email = ${email}),
       changed as (insert into people_accounts (id, person_id, provider_id, account_id, password)
         select gen_random_uuid(), id, 'credential', id::text, ${input.passwordHash} from person
         on conflict (provider_id, account_id) do update set password = excluded.password, updated_at = now()),
-      proved as (update people set email_verified = true, updated_at = now() where email = ${email} and ${byMail} and not email_verified),
       ended as (delete from people_sessions s using person p where s.person_id = p.id),
       waiting as (delete from people_sign_ins s using person p where s.person_id = p.id),
       dropped as (delete from people_links l where l.email = ${email} and l.kind = 'reset')
       select id, email, name from person`;
-    return person;
+    if (!person || !locked) return undefined;
+    const isFirstProof = byMail && !locked.isProved && !hasFactor(await findFactors(tx, person.id));
+    return { person, unlinked: isFirstProof ? await proveAddress(tx, person.id) : 0 };
   });
+}
+
+/** The person has just proved the address for the first time, and has a new password. The account may have been created by someone else,
+ * so nothing that was added before may sign in: identities and an app that was not confirmed go. Returns the number of
+ * identities. Call it only for an account without factors. */
+async function proveAddress(sql: Sql, personId: string): Promise<number> {
+  const rows = await sql`
+    with proved as (update people set email_verified = true, updated_at = now() where id = ${personId}),
+      app as (delete from people_totp where person_id = ${personId})
+    delete from people_accounts where person_id = ${personId} and provider_id <> 'credential' returning 1`;
+  return rows.length;
 }
 
 /** Sets a new password and ends every session of the person. Needs a transaction. False: the password is no longer the one that was

@@ -156,6 +156,11 @@ export function isUnstorableText(error: unknown): boolean {
   return code === "22021" || code === "22P05";
 }
 
+/** A row that a new row refers to does not exist, for example because it was deleted meanwhile. */
+export function isMissingReference(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === "23503";
+}
+
 /** Retries serialization failures (40001) and deadlocks (40P01), up to `tries` attempts. `codes`: other errors that a second try avoids. */
 export async function retrying<T>(work: () => PromiseLike<T>, tries = 5, codes: readonly string[] = []): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -356,13 +356,20 @@ export async function onlyOneNode<T>(sql: Sql, work: (sql: Sql) => Promise<T>): 
   return done.value as T;
 }
 
-/** Call this inside `onlyOneNode`. */
-export async function ensureFirstWorkspace(sql: Sql, workspace: { id: string; name: string }): Promise<string> {
+/** Call this inside `onlyOneNode`. The first start of the program is not a change, and has no entry in the audit log: without an actor. */
+export async function ensureFirstWorkspace(
+  sql: Sql,
+  workspace: { id: string; name: string },
+  actor?: Actor,
+): Promise<string> {
   const existing = await firstWorkspace(sql);
   if (existing) return existing;
+  const { id } = workspace;
   await createWorkspace(sql, workspace);
-  await sql`insert into settings (name, value) values ('first_workspace', ${workspace.id})`;
-  return workspace.id;
+  await sql`insert into settings (name, value) values ('first_workspace', ${id})`;
+  const target = { kind: "workspace", id } as const;
+  if (actor) await record(sql, actor, { action: "workspace.created", workspaceId: id, target });
+  return id;
 }
 
 export async function firstWorkspace(sql: Sql): Promise<string | undefined> {

@@ -17,6 +17,27 @@ after(async () => {
 
 const posthorn = (...args: string[]) => runCommand(args, { dataDir: program.dataDir, databaseUrl: database.url });
 
+test("a command that creates the first workspace leaves an entry", async () => {
+  const fresh = await createTestDatabase();
+  try {
+    const options = { dataDir: program.dataDir, databaseUrl: fresh.url };
+    for (let i = 0; i < 2; i++) {
+      const invited = await runCommand(["people", "invite", `p${i}@there.test`], options);
+      assert.equal(invited.code, 0, invited.stderr);
+    }
+    const rows = await fresh.sql<{ entry: string; isFirst: boolean }[]>`
+      select actor || ' ' || action as entry, workspace_id::text = (select value from settings where name = 'first_workspace') as "isFirst"
+      from audit_entries order by id`;
+    assert.deepEqual(rows, [
+      { entry: "command workspace.created", isFirst: true },
+      { entry: "command member.invited", isFirst: true },
+      { entry: "command member.invited", isFirst: true },
+    ]);
+  } finally {
+    await fresh.drop();
+  }
+});
+
 test("shows what the command line changed, in a workspace and in the whole service", async () => {
   const empty = await posthorn("audit", "--action", "domain");
   assert.deepEqual([empty.code, empty.stdout], [0, "No entry of the audit log matches.\n"]);

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { addPasskey } from "../harness/authenticator.ts";
 import { needs } from "../harness/foreign.ts";
 import { freePort } from "../harness/free-port.ts";
 import { blocksOf, root } from "../harness/pages.ts";
@@ -189,6 +190,9 @@ test("docs/people.md: a person is invited, joins with the link, and resets the p
   const answer = await openBrowser(program).post("/auth/reset-password", { token: tokenIn(output), newPassword });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
   assert.match(await paste(factors!), /ann@example\.com had no second factor[\s\S]* none\n/);
+  const ann = openBrowser(program);
+  assert.equal((await ann.post("/auth/sign-in", { email: "ann@example.com", password: newPassword })).status, 200);
+  await addPasskey(ann, program);
   assert.match(await paste(operator!), /ann@example\.com is an operator\./);
 });
 

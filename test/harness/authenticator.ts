@@ -2,6 +2,8 @@
  * tests use Chromium's own virtual authenticator. */
 import { createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { isoCBOR } from "@simplewebauthn/server/helpers";
+import type { Browser } from "./people.ts";
+import type { RunningProgram } from "./program.ts";
 
 export type Overrides = {
   origin?: string;
@@ -83,4 +85,13 @@ export function makePasskey(origin: string) {
       });
     },
   };
+}
+
+/** Adds a passkey to the account of the browser's session, which has a second factor from then on. */
+export async function addPasskey(browser: Browser, program: Pick<RunningProgram, "url">): Promise<SoftwarePasskey> {
+  const passkey = makePasskey(program.url.replace("127.0.0.1", "localhost"));
+  const options = (await browser.post("/auth/passkey-options", { purpose: "add" })).body;
+  const added = await browser.post("/auth/add-passkey", { name: "Key", credential: passkey.create(options) });
+  if (added.status !== 200) throw new Error(`add-passkey: ${JSON.stringify(added.body)}`);
+  return passkey;
 }

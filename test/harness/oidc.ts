@@ -36,6 +36,8 @@ const clientSecret = "the secret of the test client, 0123456789";
 export type ProviderOptions = {
   /** Put the claims into the ID token, instead of the answer of the UserInfo endpoint. */
   idTokenClaims?: boolean;
+  /** The discovery document says that ID tokens have no auth_time, as that of Google does. */
+  withoutAuthTime?: boolean;
   /** The program has no secret at the provider. */
   public?: boolean;
   /** `localhost` makes the provider another site than the program, for a real browser. */
@@ -49,7 +51,9 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Test
   const server = createServer((request, response) => {
     test.requests.push(request.url!.split("?")[0]!);
     if (test.isDown) return void response.writeHead(503).end();
-    if (request.url === "/token") changeAnswer(response);
+    if (request.url === "/token") changeAnswer(response, (tokens) => test.tamper?.(tokens as Tokens) ?? tokens);
+    if (request.url === "/.well-known/openid-configuration" && options.withoutAuthTime)
+      changeAnswer(response, (metadata) => ({ ...metadata, claims_supported: ["sub", "email", "email_verified"] }));
     handle(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -101,12 +105,11 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Test
     };
   }
 
-  function changeAnswer(response: ServerResponse): void {
+  function changeAnswer(response: ServerResponse, change: (answer: object) => object): void {
     const end = response.end.bind(response);
     response.end = ((body: string | Buffer) => {
-      const { tamper } = test;
-      if (!tamper || response.statusCode !== 200) return end(body);
-      const changed = JSON.stringify(tamper(JSON.parse(String(body)) as Tokens));
+      if (response.statusCode !== 200) return end(body);
+      const changed = JSON.stringify(change(JSON.parse(String(body)) as object));
       response.setHeader("content-length", Buffer.byteLength(changed));
       return end(changed);
     }) as typeof response.end;

@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { signInBy, startProvider, type TestProvider } from "../harness/oidc.ts";
 import { type Browser, openBrowser, password, type Session, tokenIn } from "../harness/people.ts";
 import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
+import { until } from "../harness/wait.ts";
 
 let provider: TestProvider;
 let database: TestDatabase;
@@ -112,6 +113,84 @@ test("the quota of members holds", async () => {
   assert.equal((await come("dan", ["staff"])).location, "/");
   assert.equal((await come("fay", ["staff"])).location, refused("oidc_quota"));
   assert.equal((await database.sql`select 1 from people where email = 'fay@corp.example'`).length, 0);
+});
+
+test("a linked account at a trusted provider counts as second factor of an operator, who keeps it", async () => {
+  const [person] = await database.sql<{ id: string }[]>`select id from people where email = 'ada@corp.example'`;
+  const appointed = await run("people", "operator", "ada@corp.example");
+  assert.deepEqual([appointed.code, appointed.stderr], [0, ""]);
+  const elsewhere = { ...env, POSTHORN_OIDC_TEST_SECOND_FACTOR: "" };
+  const options = { dataDir: program.dataDir, databaseUrl: database.url, env: elsewhere };
+  assert.equal((await runCommand(["people", "operator", "cleo@corp.example"], options)).code, 1, "not trusted");
+  const { browser } = await come("ada", ["admins"]);
+  assert.equal((await browser.rpc("OperatorService/ListPeople")).status, 200);
+
+  // Another way to sign in, so that only the operator's rights need this one.
+  await database.sql`insert into people_accounts (id, person_id, provider_id, account_id)
+    values (gen_random_uuid(), ${person!.id}, 'https://other.example', 'ada')`;
+  const { linked } = (await browser.post("/auth/sign-in-methods")).body as {
+    linked: { id: string; provider: string }[];
+  };
+  const own = linked.find(({ provider }) => provider === "test")!;
+  const refusal = await browser.post("/auth/oidc/unlink", { id: own.id });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, "failed_precondition"]);
+  await database.sql`delete from people_accounts where provider_id = 'https://other.example'`;
+
+  // The address alone links no identity with the account of an operator.
+  await database.sql`update people set email_verified = true where id = ${person!.id}`;
+  await database.sql`delete from people_accounts where person_id = ${person!.id}`;
+  assert.equal((await come("ada", ["admins"])).location, refused("oidc_not_linked"));
+  await run("people", "operator", "ada@corp.example", "--remove");
+  assert.equal((await come("ada", ["admins"])).location, "/");
+});
+
+test("a disabled person is refused before a role changes or an account is linked", async () => {
+  const { sql } = database;
+  const [person] = await sql<{ id: string }[]>`select id from people where email = 'cleo@corp.example'`;
+  const before = await members();
+  await run("people", "disable", "cleo@corp.example");
+  assert.equal((await come("cleo", ["devs"])).location, refused("oidc_disabled"));
+  await sql`update members set role_issuer = ${provider.issuer} where person_id = ${person!.id}`;
+  assert.equal((await come("cleo", ["devs"])).location, refused("oidc_disabled"));
+  await sql`update members set role_issuer = null where person_id = ${person!.id}`;
+  await sql`update people set email_verified = true where id = ${person!.id}`;
+  await sql`delete from people_accounts where person_id = ${person!.id}`;
+  assert.equal((await come("cleo", ["devs"])).location, refused("oidc_disabled"));
+  assert.equal((await sql`select 1 from people_accounts where person_id = ${person!.id}`).length, 0);
+  assert.deepEqual(await members(), before);
+  const entries = await sql<{ reason: string }[]>`
+    select reason from audit_entries where target_id = ${person!.id} and action = 'sign_in.refused' order by id`;
+  assert.deepEqual(
+    entries.map(({ reason }) => reason),
+    ["oidc_disabled", "oidc_disabled", "oidc_disabled"],
+  );
+  await run("people", "enable", "cleo@corp.example");
+  assert.equal((await come("cleo", ["devs"])).location, "/");
+});
+
+test("a workspace that was deleted meanwhile gives no membership, and the sign-in succeeds", async () => {
+  await run("workspaces", "create", "Team");
+  const other = await startProgram({
+    databaseUrl: database.url,
+    env: { ...env, POSTHORN_OIDC_TEST_WORKSPACE: "Team" },
+  });
+  try {
+    provider.register(other);
+    const options = { dataDir: program.dataDir, databaseUrl: database.url, env: {} };
+    const deleted = await runCommand(["workspaces", "delete", "Team", "--yes"], options);
+    assert.equal(deleted.code, 0, deleted.stderr);
+    provider.account = { sub: "ada", groups: ["devs"] };
+    const browser = openBrowser(other);
+    assert.equal(await signInBy(browser, other), "/");
+    assert.equal(((await browser.get("/auth/state")).body as unknown as Session).person.email, "ada@corp.example");
+    provider.account = { sub: "gus", email: "gus@corp.example", email_verified: true, groups: ["devs"] };
+    assert.equal(await signInBy(openBrowser(other), other), refused("oidc_not_a_member"));
+    assert.equal((await database.sql`select 1 from people where email = 'gus@corp.example'`).length, 0);
+    await until("the warning", () => /a role claim gave no membership/.test(other.output()));
+  } finally {
+    await other.remove();
+    provider.register(program);
+  }
 });
 
 test("without passwords, every endpoint for them refuses in one sentence, and the commands say what helps", async () => {

@@ -140,18 +140,24 @@ test("the only way to sign in cannot be unlinked, and a reset by mail adds a pas
   provider.account = { sub: "ben-1", email: "ben@corp.example", email_verified: true };
   const browser = openBrowser(program);
   await signInBy(browser, program);
+  assert.equal(await signInBy(browser, program, { purpose: "confirm" }), "/");
   const methods = (await browser.post("/auth/sign-in-methods")).body;
   const [linked] = methods.linked as { id: string; mayUnlink: boolean }[];
   assert.deepEqual([methods.password, linked!.mayUnlink], [false, false]);
   const refused = await browser.post("/auth/oidc/unlink", { id: linked!.id });
   assert.deepEqual([refused.status, refused.body.code], [400, "failed_precondition"]);
+  assert.match(String(refused.body.message), /only with this provider/);
 
   await openBrowser(program).post("/auth/request-password-reset", { email: "ben@corp.example" });
   const token = tokenIn(await capturedMail(program, "ben@corp.example", /new password/));
   assert.equal((await openBrowser(program).post("/auth/reset-password", { token, newPassword: password })).status, 200);
   const signedIn = await browser.post("/auth/sign-in", { email: "ben@corp.example", password });
   assert.equal(signedIn.status, 200, JSON.stringify(signedIn.body));
-  assert.equal((await browser.post("/auth/oidc/unlink", { id: linked!.id })).status, 200);
+  const listed = async () => (await browser.post("/auth/sign-in-methods")).body.linked as { id: string }[];
+  assert.deepEqual(await listed(), [], "the first proof of the address leaves no other way to sign in");
+  assert.equal(await signInBy(openBrowser(program), program), "/", "both sides have proved the address now");
+  const [again] = await listed();
+  assert.equal((await browser.post("/auth/oidc/unlink", { id: again!.id })).status, 200);
 });
 
 test("a provider that is not trusted for it leads to the second step, and links no account before it", async () => {
@@ -159,6 +165,7 @@ test("a provider that is not trusted for it leads to the second step, and links 
   provider.account = { sub: "tess-1", email, email_verified: true };
   const first = openBrowser(program);
   assert.equal(await signInBy(first, program), "/");
+  assert.equal(await signInBy(first, program, { purpose: "confirm" }), "/");
   const begun = (await first.post("/auth/begin-totp")).body as { secret: string };
   const code = new TOTP({ secret: Secret.fromBase32(begun.secret) }).generate();
   const added = await first.post("/auth/confirm-totp", { code });
@@ -199,6 +206,19 @@ test("one account at the provider belongs to one person, and one person has one 
     await signInBy(owner.browser, program, { purpose: "link" }),
     "/account?problem=oidc_already_linked&provider=test",
   );
+});
+
+test("an operator who links a provider in a session without a second factor is no operator any longer", async () => {
+  const email = "odo@there.test";
+  const odo = await joinAs(owner, program, { email, role: "viewer" });
+  // The second factor was another provider, and a thief of the password signs in.
+  await database.sql`update people set is_operator = true where email = ${email}`;
+  provider.account = { sub: "thief" };
+  assert.equal(await signInBy(odo, program, { purpose: "link" }), "/account?linked=test");
+  const [row] = await database.sql<{ isOperator: boolean; entries: number }[]>`
+    select is_operator as "isOperator", (select count(*)::int from audit_entries e where e.target_id = p.id
+      and e.action = 'operator.removed') as entries from people p where email = ${email}`;
+  assert.deepEqual(row, { isOperator: false, entries: 1 });
 });
 
 test("a link needs a page of this service and the session that began it", async () => {

@@ -1,6 +1,7 @@
 /** Operators: appointed by the command line, admitted only with a second factor. What they do with people and workspaces, by API. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { addPasskey } from "../harness/authenticator.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { findLeftovers } from "../harness/leftovers.ts";
 import { type Browser, capturedMail, joinAs, openBrowser, password, signUpFirst, tokenIn } from "../harness/people.ts";
@@ -41,11 +42,6 @@ describe("operators", () => {
     assert.equal(code, 0, stderr);
     return stdout;
   };
-  /** What signing in with a second factor does. */
-  const proveSecondFactor = async (email: string) => {
-    await database.sql`update people_sessions set has_second_factor = true
-      where person_id = (select id from people where email = ${email})`;
-  };
   const ok = (answer: Answer) => {
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
     return answer.body;
@@ -70,15 +66,23 @@ describe("operators", () => {
     assert.deepEqual([refused.status, refused.body.code], [403, "permission_denied"]);
     assert.match(refused.body.message as string, /posthorn people operator EMAIL/);
     assert.equal((await operator.get("/auth/state")).body.operator, null);
+    const early = await run("people", "operator", operatorEmail);
+    assert.equal(early.code, 1, "the next one to use the password could add the factor");
+    assert.match(early.stderr, /op@there\.test has no second factor.*add one.*run this command again/s);
+    const before = openBrowser(program);
+    ok(await before.post("/auth/sign-in", { email: operatorEmail, password }));
+    await addPasskey(operator, program);
     assert.match(await succeed("people", "operator", operatorEmail), /op@there\.test is an operator\./);
     assert.match(await succeed("people", "operator", operatorEmail), /is an operator already/);
-    const unproved = await operator.rpc("OperatorService/ListPeople");
+    const unproved = await before.rpc("OperatorService/ListPeople");
     assert.deepEqual([unproved.status, unproved.body.code], [403, "permission_denied"]);
-    assert.match(unproved.body.message as string, /second factor on your account page/);
-    assert.deepEqual((await operator.get("/auth/state")).body.operator, { hasSecondFactor: false });
-    await proveSecondFactor(operatorEmail);
+    assert.match(unproved.body.message as string, /needs a session with a second factor/);
+    assert.deepEqual((await before.get("/auth/state")).body.operator, { hasSecondFactor: false });
     assert.deepEqual((await operator.get("/auth/state")).body.operator, { hasSecondFactor: true });
     ok(await operator.rpc("OperatorService/ListPeople"));
+    const { passkeys } = (await operator.get("/auth/factors")).body as { passkeys: { id: string }[] };
+    const last = await operator.post("/auth/remove-passkey", { id: passkeys[0]!.id });
+    assert.equal(last.body.reason, "SECOND_FACTOR_REQUIRED", "an operator keeps a factor");
     const byKey = await program.call("OperatorService/ListPeople");
     assert.deepEqual([byKey.status, byKey.body.code], [403, "permission_denied"], "a key");
     const byOwner = await owner.browser.rpc("OperatorService/ListPeople", {}, owner.workspace);
@@ -288,6 +292,34 @@ describe("operators", () => {
     assert.deepEqual([...new Set(left.map((row) => row.split(":")[0]))].sort(), ["audit_entries", "keys"], "ids only");
   });
 
+  it("calls of a person who is being deleted are refused, not failed", { timeout: 60_000 }, async () => {
+    const email = "late@there.test";
+    const late = await joinAs(owner, program, { email, role: "developer" });
+    const [row] = await database.sql<{ id: string }[]>`select id from people where email = ${email}`;
+    const calls: Promise<Answer>[] = [];
+    await database.sql.begin(async (tx) => {
+      await tx`delete from members where person_id = ${row!.id}`;
+      await tx`delete from people where id = ${row!.id}`;
+      calls.push(
+        late.rpc("WorkspaceService/CreateWorkspace", { name: "Late" }),
+        late.rpc("KeyService/CreateKey", { name: "late", permission: "KEY_PERMISSION_READ" }, owner.workspace),
+        late.post("/auth/begin-totp"),
+        late.post("/auth/sign-out"),
+      );
+      await until("the calls to wait for the deletion", async () => {
+        const waiting = await database.sql`
+          select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+        return waiting.length >= calls.length;
+      });
+    });
+    const answers = await Promise.all(calls);
+    assert.deepEqual(
+      answers.filter(({ status }) => status >= 500).map(({ body }) => body),
+      [],
+    );
+    assert.equal((await database.sql`select 1 from workspaces where name = 'Late'`).length, 0);
+  });
+
   it("refuse to delete the last owner of a workspace, and name the workspace", async () => {
     const person = await personOf("owner@there.test");
     const refused = await operator.rpc("OperatorService/DeletePerson", { id: person.id, email: person.email });
@@ -298,6 +330,32 @@ describe("operators", () => {
     assert.match(command.stderr, /is the last owner of "default"/);
     assert.equal((await run("people", "delete", "dora@there.test")).code, 2, "without --yes");
     assert.match(await succeed("people", "delete", "dora@there.test", "--yes"), /dora@there\.test is deleted\./);
+  });
+
+  it("are no operators after they lost their factors, until they are appointed again", async () => {
+    const removed = await succeed("people", "remove-factors", operatorEmail);
+    assert.match(removed, /no longer an operator.*posthorn people operator op@there\.test/s);
+    assert.deepEqual((await actions("operator.")).slice(-1), ["command operator.removed"]);
+    operator = openBrowser(program);
+    ok(await operator.post("/auth/sign-in", { email: operatorEmail, password }));
+    await addPasskey(operator, program);
+    assert.equal((await operator.rpc("OperatorService/ListPeople")).status, 403);
+    assert.match(await succeed("people", "operator", operatorEmail), /is an operator\./);
+    ok(await operator.rpc("OperatorService/ListPeople"));
+  });
+
+  it("are no operators once a session without a second factor adds one", async () => {
+    // As after an upgrade, or when a provider is no longer trusted for the second factor.
+    await database.sql`delete from people_passkeys`;
+    await database.sql`update people_sessions set has_second_factor = false`;
+    const thief = openBrowser(program);
+    ok(await thief.post("/auth/sign-in", { email: operatorEmail, password }));
+    await addPasskey(thief, program);
+    assert.equal((await thief.rpc("OperatorService/ListPeople")).status, 403);
+    assert.deepEqual((await actions("operator.")).slice(-1), ["person operator.removed"]);
+    assert.match(await succeed("people", "operator", operatorEmail), /is an operator\./);
+    ok(await thief.rpc("OperatorService/ListPeople"));
+    operator = thief;
   });
 
   it("are no operators after --remove, without another sign-in", async () => {

@@ -91,7 +91,7 @@ describe("passkeys", () => {
     assert.equal((await add()).body.code, "already_exists");
     const found = (await owner.get("/auth/factors")).body;
     assert.deepEqual([(found.passkeys as { name: string }[])[0]?.name, found.hasSecondFactor], ["Laptop", true]);
-    assert.deepEqual(found.confirm, { password: true, code: true, passkey: true, signIn: false });
+    assert.deepEqual(found.confirm, { password: true, code: true, passkey: true, providers: [], signIn: false });
   });
 
   it("sign in without a password", async () => {

@@ -1,7 +1,7 @@
 /** Workspaces and operators that require a second factor, recent proofs before sensitive calls, and the list of sessions. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { makePasskey } from "../harness/authenticator.ts";
+import { addPasskey } from "../harness/authenticator.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type Browser, joinAs, openBrowser, password, signUpFirst } from "../harness/people.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
@@ -12,14 +12,6 @@ const reasonOf = (body: Record<string, unknown>) =>
   (body.details as { type: string; debug?: { reason?: string } }[] | undefined)?.find(({ type }) =>
     type.endsWith("ErrorInfo"),
   )?.debug?.reason;
-
-async function addPasskey(browser: Browser, program: RunningProgram) {
-  const passkey = makePasskey(program.url.replace("127.0.0.1", "localhost"));
-  const options = (await browser.post("/auth/passkey-options", { purpose: "add" })).body;
-  const added = await browser.post("/auth/add-passkey", { name: "Key", credential: passkey.create(options) });
-  assert.equal(added.status, 200, JSON.stringify(added.body));
-  return passkey;
-}
 
 describe("a workspace that requires a second factor", () => {
   let database: TestDatabase;

@@ -64,7 +64,7 @@ describe("an authenticator app", () => {
     const { browser } = owner;
     const none = (await browser.get("/auth/factors")).body;
     assert.deepEqual([none.totp, none.recoveryCodes, none.passkeys, none.isRequired], [false, 0, [], false]);
-    assert.deepEqual(none.confirm, { password: true, code: false, passkey: false, signIn: false });
+    assert.deepEqual(none.confirm, { password: true, code: false, passkey: false, providers: [], signIn: false });
     const begun = (await browser.post("/auth/begin-totp")).body;
     secret = String(begun.secret);
     assert.match(String(begun.uri), /^otpauth:\/\/totp\/Posthorn:owner%40there\.test\?/);
@@ -82,7 +82,7 @@ describe("an authenticator app", () => {
     assert.equal(codes.length, 10);
     const after = (await browser.get("/auth/factors")).body;
     assert.deepEqual([after.totp, after.recoveryCodes, after.hasSecondFactor], [true, 10, true]);
-    assert.deepEqual(after.confirm, { password: true, code: true, passkey: false, signIn: false });
+    assert.deepEqual(after.confirm, { password: true, code: true, passkey: false, providers: [], signIn: false });
     assert.equal((await browser.post("/auth/begin-totp")).body.code, "already_exists");
   });
 
@@ -224,12 +224,38 @@ describe("an authenticator app", () => {
     codes = replaced.body.recoveryCodes as string[];
   });
 
+  it("a changed password keeps the time of the last proof, and is a proof itself only without a second factor", async () => {
+    const { browser } = owner;
+    await passServiceTime(database.sql, "10 minutes");
+    const change = { currentPassword: password, newPassword: `${password} too` };
+    assert.equal((await browser.post("/auth/change-password", change)).status, 200);
+    assert.equal((await browser.post("/auth/replace-recovery-codes")).status, 200, "still recent");
+    await passServiceTime(database.sql, "6 minutes");
+    assert.equal((await browser.post("/auth/replace-recovery-codes")).body.reason, "FRESH_AUTHENTICATION_REQUIRED");
+    await forgetUses();
+    const confirmed = await browser.post("/auth/confirm", { password: `${password} too`, code: await code() });
+    assert.equal(confirmed.status, 200);
+    const back = { currentPassword: `${password} too`, newPassword: password };
+    assert.equal((await browser.post("/auth/change-password", back)).status, 200);
+    const replaced = await browser.post("/auth/replace-recovery-codes");
+    codes = replaced.body.recoveryCodes as string[];
+  });
+
   it("is removed by its owner", async () => {
     assert.equal((await owner.browser.post("/auth/remove-totp")).status, 200);
     const gone = (await owner.browser.get("/auth/factors")).body;
     assert.deepEqual([gone.totp, gone.recoveryCodes, gone.hasSecondFactor], [false, 0, false]);
     const { browser } = await firstStep();
     assert.equal(await isSignedIn(browser), true, "the password alone signs in");
+    await passServiceTime(database.sql, "16 minutes");
+    assert.equal((await owner.browser.post("/auth/begin-totp")).body.reason, "FRESH_AUTHENTICATION_REQUIRED");
+    const wrong = { currentPassword: "a wrong password", newPassword: `${password} too` };
+    assert.equal((await owner.browser.post("/auth/change-password", wrong)).status, 400);
+    const change = { currentPassword: password, newPassword: `${password} too` };
+    assert.equal((await owner.browser.post("/auth/change-password", change)).status, 200);
+    assert.equal((await owner.browser.post("/auth/begin-totp")).status, 200, "the current password was a proof");
+    const back = { currentPassword: `${password} too`, newPassword: password };
+    assert.equal((await owner.browser.post("/auth/change-password", back)).status, 200);
   });
 
   it("is removed by the operator when it is lost, and every session ends", async () => {

@@ -119,6 +119,23 @@ test("without passwords, the pages show only the providers", { skip: withoutBrow
 
   const cookie = (await page.context().cookies()).find(({ name }) => name === "posthorn.session_token")!;
   assert.deepEqual([cookie.httpOnly, cookie.sameSite], [true, "Strict"]);
+
+  // A sensitive change asks the provider again, which leads back to the page.
+  await page.getByRole("button", { name: "Add app", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Confirm that it is you" });
+  await dialog.getByText("A provider asks you to sign in again").waitFor();
+  await inspect(page, "confirm-with-provider");
+  await become(tab, { sub: "other", email: "other@corp.example", email_verified: true });
+  await dialog.getByRole("button", { name: "Confirm with Example login" }).click();
+  await page.getByRole("alert").filter({ hasText: "an account that is not linked with yours" }).waitFor();
+  await become(tab, { sub: "olga", email: "olga@corp.example", email_verified: true, name: "Olga Owner" });
+  await page.getByRole("button", { name: "Add app", exact: true }).click();
+  await dialog.getByRole("button", { name: "Confirm with Example login" }).click();
+  await page.waitForURL(/\/account$/);
+  await settled(page, /Sign-in methods/);
+  await page.getByRole("button", { name: "Add app", exact: true }).click();
+  await page.getByText("Scan this with your authenticator app").waitFor();
+
   const http = openHttp(program);
   http.cookies.set(cookie.name, cookie.value);
   const { workspaces } = (await http.get("/auth/state")).body as unknown as Session;

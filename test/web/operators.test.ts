@@ -4,9 +4,10 @@ import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { makeUuid } from "../../src/postgres/ids.ts";
 import { createOwnedWorkspace } from "../../src/workspaces/store.ts";
+import { addPasskey } from "../harness/authenticator.ts";
 import { follow, inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { joinAs, password, signUpFirst } from "../harness/people.ts";
+import { joinAs, type Browser as Person, password, signUpFirst } from "../harness/people.ts";
 import { type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { until } from "../harness/wait.ts";
 
@@ -14,15 +15,17 @@ let database: TestDatabase;
 let program: RunningProgram;
 let browser: Browser;
 let tab: Tab;
+let owner: Person;
 const email = "owner@there.test";
 before(async () => {
   if (withoutBrowser) return;
   database = await createTestDatabase();
   program = await startProgram({ databaseUrl: database.url });
-  const owner = await signUpFirst(program, email);
-  const dora = await joinAs(owner, program, { email: "dora@there.test", role: "developer" });
-  await dora.rpc("KeyService/CreateKey", { name: "Nightly job", permission: "KEY_PERMISSION_FULL" }, owner.workspace);
-  await joinAs(owner, program, { email: "vera@there.test", role: "viewer" });
+  const first = await signUpFirst(program, email);
+  owner = first.browser;
+  const dora = await joinAs(first, program, { email: "dora@there.test", role: "developer" });
+  await dora.rpc("KeyService/CreateKey", { name: "Nightly job", permission: "KEY_PERMISSION_FULL" }, first.workspace);
+  await joinAs(first, program, { email: "vera@there.test", role: "viewer" });
   const [person] = await database.sql<{ id: string }[]>`select id from people where email = 'vera@there.test'`;
   await createOwnedWorkspace(database.sql, {
     workspace: { id: makeUuid(Date.now()), name: "Acme <b>Ltd</b>" },
@@ -40,7 +43,7 @@ after(async () => {
 });
 
 async function proveSecondFactor(): Promise<void> {
-  await database.sql`update people_sessions set has_second_factor = true
+  await database.sql`update people_sessions set has_second_factor = true, proved_at = service_time()
     where person_id = (select id from people where email = ${email})`;
 }
 
@@ -53,6 +56,7 @@ test("the pages are for operators with a second factor, and say so", { skip: wit
   await settled(page, /Only operators of this service see this page/);
   assert.equal(await page.getByRole("link", { name: "Workspaces", exact: true }).count(), 0);
   const options = { dataDir: program.dataDir, databaseUrl: database.url };
+  await addPasskey(owner, program);
   assert.equal((await runCommand(["people", "operator", email], options)).code, 0);
   await page.reload();
   await settled(page, /A second factor is required/);

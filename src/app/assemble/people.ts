@@ -15,9 +15,10 @@ import { firstToken, linkTo } from "../../people/links.ts";
 import { createOidc } from "../../people/oidc/flow.ts";
 import { createMethods } from "../../people/oidc/methods.ts";
 import { oidcActions, oidcRedirects } from "../../people/oidc/pages.ts";
-import { createRefusals } from "../../people/oidc/refusals.ts";
+import { createOidcRefusals } from "../../people/oidc/refusals.ts";
 import { peoplePages } from "../../people/pages.ts";
 import { createPeople } from "../../people/people.ts";
+import { createRefusalRecorder } from "../../people/refusals.ts";
 import { oidcReasons } from "../../people/rules/oidc-refusal.ts";
 import type { Provider } from "../../people/rules/provider.ts";
 import { createSessionCallers } from "../../people/session-caller.ts";
@@ -72,12 +73,14 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
   const linkFile = firstSignUpFile(config.dataDir);
   const removeLink = () =>
     rm(linkFile, { force: true }).catch((error) => log.warn({ err: error }, `cannot remove ${linkFile}`));
+  const recordRefusal = createRefusalRecorder({ sql, log });
   const people = createPeople({
     sql,
     log,
     secrets,
     mode: config.signup,
     passwordSignIn: config.passwordSignIn,
+    providers: wiring.providers,
     mail,
     access,
     mostOwned,
@@ -86,6 +89,7 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     requireSecondFactor,
     base,
     nowMs: clock.nowMs,
+    recordRefusal,
     countRefusal: (reason) => wiring.metrics.signInRefusals.inc({ reason }),
     onPerson: removeLink,
   });
@@ -106,11 +110,12 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     mode: config.signup,
     secure,
     base,
-    refusals: createRefusals({ sql, log, metrics }),
+    refusals: createOidcRefusals({ log, metrics, record: recordRefusal }),
     async begin(person, proof, visitor) {
       const { value, cookies } = await people.signInSteps.begin(person, proof, visitor);
       return { cookies, needsSecondFactor: "secondFactor" in value };
     },
+    requireSession,
     requireRecentSession,
   });
   const methods = createMethods({ sql, providers, passwordSignIn, requireSession, requireRecentSession });

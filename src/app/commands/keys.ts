@@ -162,7 +162,9 @@ export function noSuchKey(id: string | undefined): Problem {
 /** The id of the named workspace; without a name, of the first one, which is created if needed. */
 export async function workspaceFrom(sql: Sql, name: string | boolean | undefined, nowMs: number): Promise<string> {
   if (typeof name !== "string")
-    return await onlyOneNode(sql, (tx) => ensureFirstWorkspace(tx, { id: makeUuid(nowMs), name: "default" }));
+    return await onlyOneNode(sql, (tx) =>
+      ensureFirstWorkspace(tx, { id: makeUuid(nowMs), name: "default" }, commandLine),
+    );
   const found = await findWorkspaceByName(sql, name);
   if (found.length === 0)
     throw new UsageError(

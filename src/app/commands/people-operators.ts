@@ -16,16 +16,17 @@ const revokeKeys: Option = { type: "boolean", help: "also revoke every key that 
 
 const peopleOperator: Command = {
   name: "people operator",
-  summary: "Make a person an operator, who manages all people and workspaces. Their session needs a second factor.",
+  summary: "Make a person with a second factor an operator, who manages all people and workspaces.",
   words: "EMAIL",
   options: { remove: { type: "boolean", help: "the person is no longer an operator" }, json },
-  async run({ words, options, config }) {
-    await withStore(config(), async ({ sql }) => {
+  async run({ words, options, config: read }) {
+    const config = read();
+    await withStore(config, async ({ sql }) => {
       const { id, email } = await findPersonByWord(sql, words);
       const isOperator = options.remove !== true;
-      const changed = await appoint(sql, { personId: id, isOperator, actor: commandLine });
+      const changed = await appoint(sql, { personId: id, isOperator, actor: commandLine, providers: config.providers });
       const state = isOperator ? "an operator" : "no operator";
-      const hint = isOperator ? " The Operator pages of the dashboard need a session with a second factor." : "";
+      const hint = isOperator ? " The operators' pages of the dashboard need a sign-in with the second factor." : "";
       finish(
         options,
         { ...answerOf(id, email), isOperator },

@@ -1,12 +1,12 @@
 /** posthorn people: lists and invites people and resets their passwords, on a running or a stopped instance. */
-import { audited, commandLine } from "../../audit/record.ts";
+import { audited, commandLine, record } from "../../audit/record.ts";
 import { type Role, roles } from "../../http/caller.ts";
 import { getPersonEntry } from "../../operators/store/people.ts";
 import { Problem } from "../../ops/problem.ts";
 import { createInvitations } from "../../people/invitations.ts";
 import { firstToken, linkTo } from "../../people/links.ts";
 import { makeResetLink } from "../../people/resets.ts";
-import { removeAllFactors } from "../../people/store/factors.ts";
+import { endOperator, removeAllFactors } from "../../people/store/factors.ts";
 import { findPerson, hasPeople, listPeople } from "../../people/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import { readEmail } from "../../workspaces/rules.ts";
@@ -133,7 +133,7 @@ const peopleResetPassword: Command = {
 const peopleRemoveFactors: Command = {
   name: "people remove-factors",
   summary:
-    "Remove the lost second factors of a person: authenticator app, recovery codes and passkeys. Ends all sessions.",
+    "Remove the lost second factors of a person: authenticator app, recovery codes and passkeys. Ends all sessions. An operator is one no longer.",
   words: "EMAIL",
   options: {},
   async run({ words, config }) {
@@ -142,20 +142,22 @@ const peopleRemoveFactors: Command = {
       const person = await findPerson(sql, email);
       if (!person) throw new UsageError(`No person signed up with ${email}. See: posthorn people list`);
       const target = { kind: "person", id: person.id } as const;
-      const removed = await audited(
-        sql,
-        commandLine,
-        (tx) => removeAllFactors(tx, person.id),
-        ({ totp, passkeys }) => ({
-          action: "factor.removed",
-          target,
-          fields: [...(totp ? ["totp"] : []), ...(passkeys > 0 ? ["passkey"] : [])],
-        }),
-      );
+      const { removed, wasOperator } = await sql.begin(async (tx) => {
+        const removed = await removeAllFactors(tx, person.id);
+        const fields = [...(removed.totp ? ["totp"] : []), ...(removed.passkeys > 0 ? ["passkey"] : [])];
+        // Otherwise the next one to sign in with the password could add a factor and be an operator.
+        const wasOperator = await endOperator(tx, person.id);
+        await record(tx, commandLine, { action: "factor.removed", target, fields });
+        if (wasOperator) await record(tx, commandLine, { action: "operator.removed", target });
+        return { removed, wasOperator };
+      });
+      const operator = wasOperator
+        ? ` ${email} is no longer an operator: when they have a new second factor, run posthorn people operator ${email}`
+        : "";
       process.stdout.write(
         removed.totp || removed.passkeys > 0
-          ? `Removed from ${email}: ${factorsText(removed)}. All sessions have ended; the password alone signs in now.\n`
-          : `${email} had no second factor. All sessions have ended.\n`,
+          ? `Removed from ${email}: ${factorsText(removed)}. All sessions have ended; the password alone signs in now.${operator}\n`
+          : `${email} had no second factor. All sessions have ended.${operator}\n`,
       );
     });
   },

@@ -3,13 +3,13 @@
 import { type Actor, record, service } from "../../audit/record.ts";
 import type { Log } from "../../ops/log.ts";
 import { Problem } from "../../ops/problem.ts";
-import type { Sql } from "../../postgres/pool.ts";
+import { isMissingReference, type Sql } from "../../postgres/pool.ts";
 import type { Quotas } from "../../quotas/quotas.ts";
 import { readEmail } from "../../workspaces/rules.ts";
 import { applyClaimedRole, type RoleChange } from "../../workspaces/store/claimed-roles.ts";
 import { findInviteByHash, isMemberOrInvited, joinByInviteHash, type MostOwned } from "../../workspaces/store.ts";
 import type { Access } from "../access.ts";
-import { OidcRefusal } from "../rules/oidc-refusal.ts";
+import { type OidcReason, OidcRefusal } from "../rules/oidc-refusal.ts";
 import {
   isAllowedDomain,
   isVerified,
@@ -18,6 +18,7 @@ import {
   type Provider,
   roleOfClaims,
 } from "../rules/provider.ts";
+import { isDisabled, lockEnabled } from "../store/access.ts";
 import { findFactors, hasFactor } from "../store/factors.ts";
 import { addIdentity, addPersonOfProvider, findByAddress, findByIdentity } from "../store/identities.ts";
 import { hasPeople, type Person } from "../store.ts";
@@ -46,7 +47,7 @@ type Decision =
   | { kind: "known" | "link"; person: Person; role: MemberRole | undefined }
   | { kind: "new"; email: string; role: MemberRole | undefined };
 
-/** Another sign-in has added the same person or identity meanwhile: decide again. */
+/** The person or the identity was added, disabled or deleted meanwhile: decide again. */
 class Outrun extends Error {}
 
 const tries = 3;
@@ -56,7 +57,8 @@ export async function admit(deps: AdmitDeps, arrival: Arrival): Promise<Person> 
     try {
       return await admitOnce(deps, arrival);
     } catch (error) {
-      if (!(error instanceof Outrun) || left === 1) throw error;
+      // A row that refers to the person cannot be added once the person was deleted.
+      if (!(error instanceof Outrun || isMissingReference(error)) || left === 1) throw error;
     }
   }
 }
@@ -75,6 +77,7 @@ async function decide(sql: Sql, arrival: Arrival): Promise<Decision> {
   const claimed = roleOfClaims(claims, provider);
   const known = await findByIdentity(sql, arrival);
   const invitation = arrival.inviteHash === null ? undefined : await findInviteByHash(sql, arrival.inviteHash);
+  if (known && (await isDisabled(sql, known.id))) throw new OidcRefusal("oidc_disabled", { personId: known.id });
   if (arrival.inviteHash !== null && !invitation) throw new OidcRefusal("oidc_invitation", { personId: known?.id });
   if (known) return { kind: "known", person: known, role: claimed };
   const email = typeof claims.email === "string" ? readEmail(claims.email) : undefined;
@@ -87,7 +90,10 @@ async function decide(sql: Sql, arrival: Arrival): Promise<Decision> {
     const personId = found.person.id;
     // An account that has not proved the address may belong to someone who took it before its owner came. And a second subject at the
     // same issuer may be the next holder of a mailbox.
-    if (!found.hasProvedAddress || found.hasOther) throw new OidcRefusal("oidc_not_linked", { personId });
+    // An operator links providers by hand: a trusted one would give the rights of an operator to the holder of the mailbox.
+    if (!found.hasProvedAddress || found.hasOther || found.isOperator)
+      throw new OidcRefusal("oidc_not_linked", { personId });
+    if (found.isDisabled) throw new OidcRefusal("oidc_disabled", { personId });
     // Otherwise the link would stay, even if the person never gives the second factor.
     if (!provider.secondFactorTrusted && hasFactor(await findFactors(sql, personId)))
       throw new OidcRefusal("oidc_not_linked", { personId });
@@ -112,12 +118,21 @@ async function carryOut(deps: AdmitDeps, arrival: Arrival, decision: Decision): 
   try {
     return await deps.quotas.adding(workspaceId, "members", work(true));
   } catch (error) {
-    if (!(error instanceof Problem) || error.code !== "resource_exhausted") throw error;
-    if (decision.kind === "new" && arrival.inviteHash === null) throw new OidcRefusal("oidc_quota", { cause: error });
-    deps.log.warn({ provider: arrival.provider.name, workspaceId }, "a role claim gave no membership: quota reached");
+    const reason = error instanceof Problem ? unjoinable[error.code] : undefined;
+    if (!reason) throw error;
+    const details = { provider: arrival.provider.name, workspaceId, cause: (error as Problem).message };
+    deps.log.warn(details, "a role claim gave no membership");
+    if (decision.kind === "new" && arrival.inviteHash === null) throw new OidcRefusal(reason, { cause: error });
     return await deps.sql.begin(work(false));
   }
 }
+
+/** Why the provider's workspace takes no member: its quota is reached, or it was deleted meanwhile. Only a new person, who would have no
+ * other workspace, is refused for it. */
+const unjoinable: Partial<Record<Problem["code"], OidcReason>> = {
+  resource_exhausted: "oidc_quota",
+  not_found: "oidc_not_a_member",
+};
 
 async function write(
   tx: Sql,
@@ -128,6 +143,8 @@ async function write(
   const person = await findOrAdd(tx, deps, arrival, decision);
   if (arrival.inviteHash !== null) await join(tx, deps, arrival, person);
   if (decision.withRole) await applyRole(tx, deps, arrival, { ...decision, person });
+  // Last, because workspaces are locked before people.
+  if (!(await lockEnabled(tx, person.id))) throw new Outrun();
   return person;
 }
 

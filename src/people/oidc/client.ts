@@ -2,6 +2,7 @@
  * failure is an OidcRefusal with a reason. Called by flow.ts and posthorn doctor. */
 import type * as OpenIdClient from "openid-client";
 import { aheadOfMachineMs } from "../../ops/clock.ts";
+import { agoOf, toleranceMs } from "../rules/auth-time.ts";
 import { OidcRefusal } from "../rules/oidc-refusal.ts";
 import { type Claims, claimAt, mergeClaims, type ProviderSettings } from "../rules/provider.ts";
 import { reasonOf } from "./reason.ts";
@@ -9,19 +10,25 @@ import { reasonOf } from "./reason.ts";
 /** Each request to the provider. A sign-in makes three or four. */
 const timeoutSeconds = 8;
 const maxAnswerBytes = 1024 * 1024;
-/** How far the provider's clock may be from the database's. */
-const toleranceSeconds = 60;
 const keptMs = { found: 600_000, failed: 5_000 };
 
 /** What the flow remembers of its start. */
 export type Started = { state: string; nonce: string; codeVerifier: string; redirectUri: string };
 
 /** The validated claims. Together, issuer and subject are the identity. */
-export type Answered = { issuer: string; subject: string; claims: Claims };
+export type Answered = {
+  issuer: string;
+  subject: string;
+  claims: Claims;
+  /** Milliseconds since the person signed in at the provider; undefined if it does not say that. */
+  signedInAgoMs: number | undefined;
+};
 
 export type OidcClient = {
   /** The provider's page, to which the browser is sent. */
-  begin(provider: ProviderSettings, started: Started): Promise<string>;
+  begin(provider: ProviderSettings, started: Started & { again: boolean }): Promise<string>;
+  /** Whether the provider can say when a person signed in there. Undefined: unknown. */
+  saysWhen(provider: ProviderSettings): Promise<boolean | undefined>;
   /** `query` is that of the request with which the browser comes back. */
   finish(provider: ProviderSettings, started: Started, query: string): Promise<Answered>;
   /** What a new flow has to remember. */
@@ -62,7 +69,7 @@ export function createOidcClient({ nowMs }: { nowMs(): number }): OidcClient {
       provider.clientId,
       {
         [client.clockSkew]: Math.round(aheadOfMachineMs(nowMs()) / 1000),
-        [client.clockTolerance]: toleranceSeconds,
+        [client.clockTolerance]: toleranceMs / 1000,
       },
       authentication(client, provider, metadata),
     );
@@ -79,7 +86,12 @@ export function createOidcClient({ nowMs }: { nowMs(): number }): OidcClient {
       const { randomState, randomNonce, randomPKCECodeVerifier } = await load();
       return { state: randomState(), nonce: randomNonce(), codeVerifier: randomPKCECodeVerifier() };
     },
-    async begin(provider, { state, nonce, codeVerifier, redirectUri }) {
+    async saysWhen(provider) {
+      const { config } = await configure(provider);
+      const claims = config.serverMetadata().claims_supported;
+      return Array.isArray(claims) ? claims.includes("auth_time") : undefined;
+    },
+    async begin(provider, { state, nonce, codeVerifier, redirectUri, again }) {
       const { client, config } = await configure(provider);
       const url = client.buildAuthorizationUrl(config, {
         redirect_uri: redirectUri,
@@ -88,6 +100,8 @@ export function createOidcClient({ nowMs }: { nowMs(): number }): OidcClient {
         nonce,
         code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: "S256",
+        // OpenID Connect Core §3.1.2.1: the provider asks again, and has to say when that was.
+        ...(again && { prompt: "login", max_age: "0" }),
       });
       return url.href;
     },
@@ -103,10 +117,12 @@ export function createOidcClient({ nowMs }: { nowMs(): number }): OidcClient {
         const idToken = tokens.claims()!;
         const { iss: issuer, sub: subject } = idToken;
         if (subject.length > 255 || subject.includes("\0")) throw new OidcRefusal("oidc_answer");
+        // Only the ID token is signed and belongs to this sign-in.
+        const identity = { issuer, subject, signedInAgoMs: agoOf(idToken.auth_time, nowMs()) };
         if (hasAllClaims(idToken, provider) || !config.serverMetadata().userinfo_endpoint)
-          return { issuer, subject, claims: idToken };
+          return { ...identity, claims: idToken };
         const userInfo = await client.fetchUserInfo(config, tokens.access_token, subject);
-        return { issuer, subject, claims: mergeClaims(idToken, userInfo, provider.emailVerifiedClaim) };
+        return { ...identity, claims: mergeClaims(idToken, userInfo, provider.emailVerifiedClaim) };
       } catch (error) {
         if (error instanceof OidcRefusal) throw error;
         throw new OidcRefusal(reasonOf(error), { cause: error });

@@ -1,6 +1,6 @@
 /** Single sign-on: sends the browser to a provider, and takes it back with the provider's answer. An answer counts once, within ten minutes,
- * and in the browser that began. Parts: client.ts (the protocol), admit.ts (who the person is), methods.ts (linked providers of a person),
- * refusals.ts (counts and limits). Called by pages.ts; docs/decisions/0040-single-sign-on.md. */
+ * and in the browser that began. Parts: client.ts (the protocol), admit.ts (who the person is), confirm.ts (recent proofs), methods.ts
+ * (linked providers of a person), refusals.ts (counts and limits). Called by pages.ts; docs/decisions/0040-single-sign-on.md. */
 import { randomBytes } from "node:crypto";
 import { record } from "../../audit/record.ts";
 import { hashToken } from "../../ops/one-time-token.ts";
@@ -9,19 +9,21 @@ import { networksOf } from "../../shares/address.ts";
 import { createBudget } from "../../shares/budget.ts";
 import type { SignUpMode } from "../access.ts";
 import { cookieValue } from "../cookies.ts";
+import { endOperatorWithoutFactor } from "../factors.ts";
 import { findInvitation } from "../invitation-links.ts";
 import { createAttemptLimit, createClientLimit } from "../limits.ts";
 import { looksLikeToken } from "../links.ts";
 import type { Visitor } from "../open-session.ts";
 import { OidcRefusal } from "../rules/oidc-refusal.ts";
 import { localPath, type Provider } from "../rules/provider.ts";
-import { addIdentity, findByIdentity, listIdentities, lockPerson } from "../store/identities.ts";
+import { addIdentity, findByIdentity, listIdentities } from "../store/identities.ts";
 import { addFlow, type Flow, flowMs, personOfSession, takeFlow } from "../store/oidc-flows.ts";
-import type { LiveSession, Proof } from "../store/sessions.ts";
+import { type LiveSession, lockSession, type Proof } from "../store/sessions.ts";
 import type { Person } from "../store.ts";
 import { type AdmitDeps, admit } from "./admit.ts";
 import { type Answered, createOidcClient } from "./client.ts";
-import type { Refusals } from "./refusals.ts";
+import { confirm } from "./confirm.ts";
+import type { OidcRefusals } from "./refusals.ts";
 
 export type OidcDeps = AdmitDeps & {
   providers: readonly Provider[];
@@ -29,17 +31,18 @@ export type OidcDeps = AdmitDeps & {
   /** Served over https, so that the cookie gets the Secure attribute. */
   secure: boolean;
   base(): string;
-  refusals: Refusals;
+  refusals: OidcRefusals;
   /** Opens the session, or asks for a second factor first. The cookies belong to either. */
   begin(person: Person, proof: Proof, visitor: Visitor): Promise<{ cookies: string[]; needsSecondFactor?: boolean }>;
+  requireSession(visitor: Visitor): Promise<LiveSession>;
   /** Throws unless the person is signed in and proved recently who they are: a link is another way to sign in. */
   requireRecentSession(visitor: Visitor): Promise<LiveSession>;
 };
 
 export type StartInput = {
   provider: string;
-  /** Link the provider to the account of the session, instead of signing in. */
-  link: boolean;
+  /** Instead of signing in: link the provider to the account of the session, or prove anew who the person of the session is. */
+  purpose: "sign_in" | "link" | "confirm";
   /** A path of the dashboard to open afterwards. */
   returnPath: string;
   /** The token of an invitation to accept, or "". */
@@ -69,7 +72,8 @@ export function createOidc(deps: OidcDeps) {
   async function start(input: StartInput, visitor: Visitor): Promise<{ url: string; cookies: string[] }> {
     const provider = providerOf(input.provider);
     if (!provider) throw invalid([{ field: "provider", description: "is not a provider of this service" }]);
-    const session = input.link ? await deps.requireRecentSession(visitor) : undefined;
+    const linking = input.purpose === "link" ? await deps.requireRecentSession(visitor) : undefined;
+    const confirming = input.purpose === "confirm" ? await deps.requireSession(visitor) : undefined;
     const inviteHash = await inviteHashOf(input.invitation);
     for (const [limit, key] of [
       [starts, visitor.address],
@@ -82,17 +86,29 @@ export function createOidc(deps: OidcDeps) {
     const redirectUri = deps.base() + callbackPath;
     const owner = networksOf(visitor.address).site;
     const url = await turns
-      .run(owner, () => client.begin(provider, { state, nonce, codeVerifier, redirectUri }))
+      .run(owner, async () => {
+        // Some of these providers also refuse the request to ask again.
+        if (confirming && (await client.saysWhen(provider)) === false) throw cannotConfirm(provider);
+        return await client.begin(provider, {
+          state,
+          nonce,
+          codeVerifier,
+          redirectUri,
+          again: confirming !== undefined,
+        });
+      })
       .catch((error: unknown) => {
+        if (error instanceof Problem) throw error;
         log.warn({ err: error, provider: provider.name }, "cannot reach a provider of single sign-on");
         if (error instanceof OidcRefusal) throw new Problem("unavailable", error.message);
         throw error;
       });
     // Two tabs of a browser share the cookie, so that both can finish.
     const browser = browserOf(visitor) ?? randomBytes(32).toString("base64url");
-    const returnPath = input.link ? "/account" : localPath(input.returnPath);
+    const returnPath = linking ? "/account" : localPath(input.returnPath);
     const flow = { provider: provider.name, issuer: provider.issuer, nonce, codeVerifier, redirectUri, returnPath };
-    await addFlow(sql, { state, browser }, { ...flow, sessionId: session?.id ?? null, inviteHash });
+    const sessions = { sessionId: linking?.id ?? null, confirmSessionId: confirming?.id ?? null };
+    await addFlow(sql, { state, browser }, { ...flow, ...sessions, inviteHash });
     return { url, cookies: [browserCookie(browser)] };
   }
 
@@ -126,21 +142,33 @@ export function createOidc(deps: OidcDeps) {
     // The operator may have changed the settings meanwhile.
     if (!flow || !provider || provider.issuer !== flow.issuer) throw new OidcRefusal("oidc_state");
     place.provider = provider.name;
-    if (flow.sessionId !== null) place.page = "/account";
+    if (flow.sessionId !== null || flow.confirmSessionId !== null) place.page = "/account";
     const owner = networksOf(visitor.address).site;
     const answered = await turns.run(owner, () => client.finish(provider, { ...flow, state }, query));
-    const next =
-      flow.sessionId === null
-        ? await signIn(flow, provider, answered, visitor)
-        : await link(flow.sessionId, provider, answered, visitor);
+    const next = await act(flow, provider, answered, visitor);
     deps.refusals.succeeded(visitor.address);
     return next;
+  }
+
+  async function act(flow: Flow, provider: Provider, answered: Answered, visitor: Visitor): Promise<Next> {
+    if (flow.sessionId !== null) return await link(flow.sessionId, provider, answered, visitor);
+    if (flow.confirmSessionId === null) return await signIn(flow, provider, answered, visitor);
+    await confirm(deps, flow.confirmSessionId, { ...answered, provider, visitor });
+    return { location: flow.returnPath, cookies: [] };
   }
 
   async function signIn(flow: Flow, provider: Provider, answered: Answered, visitor: Visitor): Promise<Next> {
     const arrival = { ...answered, provider, inviteHash: flow.inviteHash, address: visitor.address };
     const person = await admit(deps, arrival);
-    const proof: Proof = { by: "oidc", hasSecondFactor: provider.secondFactorTrusted };
+    const { signedInAgoMs } = answered;
+    const saysWhen = signedInAgoMs !== undefined || (await client.saysWhen(provider)) !== false;
+    const proof: Proof = {
+      by: "oidc",
+      hasSecondFactor: provider.secondFactorTrusted,
+      // The person may have signed in there long ago, and only clicked a button now.
+      agoMs: signedInAgoMs ?? null,
+      mayAddFirstFactor: !saysWhen,
+    };
     const { cookies, needsSecondFactor } = await deps.begin(person, proof, visitor);
     return { location: needsSecondFactor ? "/sign-in?step=second-factor" : flow.returnPath, cookies };
   }
@@ -156,13 +184,15 @@ export function createOidc(deps: OidcDeps) {
     if (owner) throw new OidcRefusal("oidc_linked_elsewhere", { personId });
     const actor = { kind: "person" as const, id: personId, personId, address: visitor.address };
     await sql.begin(async (tx) => {
-      await lockPerson(tx, personId);
+      const locked = await lockSession(tx, { id: sessionId, personId });
+      if (!locked) throw new OidcRefusal("oidc_session", { personId });
       const linked = await listIdentities(tx, personId);
       if (linked.some(({ issuer }) => issuer === answered.issuer))
         throw new OidcRefusal("oidc_already_linked", { personId });
       if (!(await addIdentity(tx, { personId, identity: answered, nowMs: deps.nowMs() })))
         throw new OidcRefusal("oidc_linked_elsewhere", { personId });
       await record(tx, actor, { action: "account.linked", target: { kind: "person", id: personId } });
+      if (!locked.hasSecondFactor) await endOperatorWithoutFactor(tx, personId, visitor);
     });
     return next;
   }
@@ -179,4 +209,11 @@ export function createOidc(deps: OidcDeps) {
   }
 
   return { start, callback };
+}
+
+function cannotConfirm({ label }: Provider): Problem {
+  return new Problem(
+    "failed_precondition",
+    `${label} does not say when people signed in there, so it cannot confirm that it is you. Sign out, sign in again, and add a passkey or an authenticator app on your account page within 15 minutes. Then confirm with that.`,
+  );
 }

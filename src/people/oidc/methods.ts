@@ -2,10 +2,11 @@
 import { record } from "../../audit/record.ts";
 import { Problem } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import type { Visitor } from "../open-session.ts";
-import type { Provider } from "../rules/provider.ts";
-import { hasPassword, type LinkedIdentity, listIdentities, lockPerson, removeIdentity } from "../store/identities.ts";
-import type { LiveSession } from "../store/sessions.ts";
+import { signedOut, type Visitor } from "../open-session.ts";
+import { type Provider, sameIssuer } from "../rules/provider.ts";
+import { hasSecondFactor } from "../second-factor.ts";
+import { hasPassword, type LinkedIdentity, listIdentities, removeIdentity } from "../store/identities.ts";
+import { type LiveSession, lockSession } from "../store/sessions.ts";
 
 export type MethodDeps = {
   sql: Sql;
@@ -45,13 +46,16 @@ export function createMethods(deps: MethodDeps) {
       return await list(sql, (await deps.requireSession(visitor)).personId);
     },
     async unlink(id: string, visitor: Visitor): Promise<SignInMethods> {
-      const { personId } = await deps.requireRecentSession(visitor);
+      const { id: sessionId, personId } = await deps.requireRecentSession(visitor);
       await sql.begin(async (tx) => {
-        await lockPerson(tx, personId);
+        const locked = await lockSession(tx, { id: sessionId, personId });
+        if (!locked) throw signedOut();
         const found = (await list(tx, personId)).linked.find((one) => one.id === id);
         if (!found) throw new Problem("not_found", "This provider is not linked with your account.");
         if (!found.mayUnlink) throw new Problem("failed_precondition", onlyMethod);
         await removeIdentity(tx, personId, id);
+        if (locked.isOperator && !(await hasSecondFactor(tx, personId, providers)))
+          throw new Problem("failed_precondition", onlyFactor, { reason: "SECOND_FACTOR_REQUIRED" });
         const actor = { kind: "person" as const, id: personId, personId, address: visitor.address };
         await record(tx, actor, {
           action: "account.unlinked",
@@ -64,8 +68,5 @@ export function createMethods(deps: MethodDeps) {
 }
 
 const onlyMethod = "You can sign in only with this provider. Set a password or link another provider first.";
-
-/** As the library compares them: https://login.example.com and https://login.example.com/ are one. */
-function sameIssuer(a: string, b: string): boolean {
-  return URL.canParse(a) && URL.canParse(b) && new URL(a).href === new URL(b).href;
-}
+const onlyFactor =
+  "This provider is your only second factor, and operators need one. Add a passkey or an authenticator app first.";

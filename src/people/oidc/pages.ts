@@ -8,7 +8,7 @@ export function oidcActions(oidc: Oidc, methods: ReturnType<typeof createMethods
     async "oidc/start"(text, visitor) {
       const input = {
         provider: text("provider"),
-        link: text("purpose") === "link",
+        purpose: purposeFrom(text("purpose")),
         returnPath: text("return"),
         invitation: text("invitation"),
       };
@@ -22,6 +22,10 @@ export function oidcActions(oidc: Oidc, methods: ReturnType<typeof createMethods
       return { body: await methods.unlink(text("id"), visitor) };
     },
   };
+}
+
+function purposeFrom(text: string): "sign_in" | "link" | "confirm" {
+  return text === "link" || text === "confirm" ? text : "sign_in";
 }
 
 export function oidcRedirects(oidc: Oidc): Record<string, Redirect> {

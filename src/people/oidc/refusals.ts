@@ -1,29 +1,16 @@
-/** Counts, limits and records refused sign-ins at a provider. Strangers cause them, so the audit log gets only some of a flood; the metrics
- * count all. Called by flow.ts. */
-import { record } from "../../audit/record.ts";
+/** Counts and limits refused sign-ins at a provider, and names their reason. ../refusals.ts records them. Called by flow.ts. */
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import { Problem } from "../../ops/problem.ts";
-import type { Sql } from "../../postgres/pool.ts";
-import { networksOf } from "../../shares/address.ts";
-import { createTokenBuckets } from "../../shares/token-bucket.ts";
 import { createClientLimit } from "../limits.ts";
+import type { RecordRefusal } from "../refusals.ts";
 import { type OidcReason, OidcRefusal } from "../rules/oidc-refusal.ts";
 
-export type Refusals = ReturnType<typeof createRefusals>;
+export type OidcRefusals = ReturnType<typeof createOidcRefusals>;
 
-export function createRefusals(deps: { sql: Sql; log: Log; metrics: Pick<Metrics, "oidcSignIns"> }) {
+export function createOidcRefusals(deps: { log: Log; record: RecordRefusal; metrics: Pick<Metrics, "oidcSignIns"> }) {
   /** Answers of providers that fail. One that works is given back. */
   const failures = createClientLimit({ burst: 40, periodMs: 10_000 });
-  const recordedOfClient = createTokenBuckets({ burst: 10, periodMs: 60_000, maxKeys: 20_000 });
-  const recordedOfNode = createTokenBuckets({ burst: 200, periodMs: 5_000, maxKeys: 1 });
-
-  function mayRecord(address: string): boolean {
-    const nowMs = performance.now();
-    if (recordedOfClient.take(networksOf(address).site, nowMs).waitMs > 0) return false;
-    return recordedOfNode.take("node", nowMs).waitMs === 0;
-  }
-
   return {
     /** Throws when too many sign-ins of this client have failed. Counts this one as failed until it succeeds. */
     check(address: string): void {
@@ -42,17 +29,13 @@ export function createRefusals(deps: { sql: Sql; log: Log; metrics: Pick<Metrics
     async handle(error: unknown, { address, provider }: { address: string; provider: string }): Promise<OidcReason> {
       const refusal = asRefusal(error);
       const { reason, personId } = refusal;
+      const action = refusal.isConfirmation ? "confirmation.refused" : "sign_in.refused";
       deps.metrics.oidcSignIns.inc({ result: reason });
-      const isRecorded = reason !== "oidc_limit" && mayRecord(address);
+      // A client that is beyond the limit has its entries already.
+      const isRecorded = reason !== "oidc_limit" && (await deps.record({ action, reason, personId, address }));
       const details = { reason, provider, cause: causeOf(refusal) };
       if (reason === "oidc_failed") deps.log.error({ err: error, ...details }, "a sign-in by a provider failed");
       else deps.log[isRecorded ? "info" : "debug"](details, "a sign-in by a provider was refused");
-      if (!isRecorded) return reason;
-      const actor = { kind: "stranger" as const, address, ...(personId && { personId }) };
-      const target = personId === undefined ? {} : { target: { kind: "person" as const, id: personId } };
-      await deps.sql
-        .begin((tx) => record(tx, actor, { action: "sign_in.refused", reason, ...target }))
-        .catch((cause) => deps.log.warn({ err: cause, reason }, "cannot record a refused sign-in"));
       return reason;
     },
   };

@@ -27,6 +27,11 @@ export type ProviderSettings = {
 /** A provider whose workspace was found. */
 export type Provider = ProviderSettings & { workspaceId: string | undefined };
 
+/** As openid-client compares them: https://login.example.com and https://login.example.com/ are one. */
+export function sameIssuer(a: string, b: string): boolean {
+  return URL.canParse(a) && URL.canParse(b) && new URL(a).href === new URL(b).href;
+}
+
 export type Claims = Readonly<Record<string, unknown>>;
 
 const ranks: readonly MemberRole[] = ["owner", "developer", "viewer"];

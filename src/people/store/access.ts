@@ -6,6 +6,12 @@ export async function isDisabled(sql: Sql, personId: string): Promise<boolean> {
   return (await sql`select 1 from people where id = ${personId} and disabled_at is null`).length === 0;
 }
 
+/** For the end of a transaction that changes something of a person who signs in. The lock makes a concurrent disablePerson wait. False: the
+ * person is disabled or was deleted. */
+export async function lockEnabled(sql: Sql, personId: string): Promise<boolean> {
+  return (await sql`select 1 from people where id = ${personId} and disabled_at is null for share`).length > 0;
+}
+
 /** An operator needs no workspace. Index members_by_person, and the primary key of people. */
 export async function isMemberOrOperator(sql: Sql, personId: string): Promise<boolean> {
   const rows = await sql`

@@ -1,6 +1,7 @@
 /** The SQL of second factors: authenticator apps and recovery codes, and what a person has of them. store/passkeys.ts has that of
  * passkeys. Called by ../factors.ts, ../codes.ts, ../sign-in.ts and the commands. */
 import type { Sql } from "../../postgres/pool.ts";
+import { lockPerson } from "./sessions.ts";
 
 export type Factors = {
   /** A confirmed authenticator app. */
@@ -24,11 +25,6 @@ export async function findFactors(sql: Sql, personId: string): Promise<Factors> 
 /** Recovery codes alone are no factor: they exist only next to one. */
 export function hasFactor({ totp, passkeys }: Pick<Factors, "totp" | "passkeys">): boolean {
   return totp || passkeys > 0;
-}
-
-/** Changes of one person's factors happen one after the other. */
-export async function lockPerson(sql: Sql, personId: string): Promise<void> {
-  await sql`select 1 from people where id = ${personId} for no key update`;
 }
 
 /** Whether a workspace of the person requires a second factor (index members_by_person). */
@@ -111,8 +107,17 @@ export async function onLastFactorRemoved(sql: Sql, personId: string): Promise<v
   await sql`update people_sessions set has_second_factor = false where person_id = ${personId}`;
 }
 
-/** Removes every factor of a person and ends all sessions. Returns the factors that there were. For the operator's command. */
+/** The person is no longer an operator. False: they were none. */
+export async function endOperator(sql: Sql, personId: string): Promise<boolean> {
+  const rows = await sql`
+    update people set is_operator = false, updated_at = now() where id = ${personId} and is_operator returning 1`;
+  return rows.length > 0;
+}
+
+/** Removes every factor of a person and ends all sessions. Returns the factors that there were. For the operator's command, in a
+ * transaction. */
 export async function removeAllFactors(sql: Sql, personId: string): Promise<{ totp: boolean; passkeys: number }> {
+  await lockPerson(sql, personId);
   const [row] = await sql<{ totp: boolean; passkeys: number }[]>`
     with totp as (delete from people_totp where person_id = ${personId} returning confirmed_at),
       passkeys as (delete from people_passkeys where person_id = ${personId} returning 1),

@@ -20,17 +20,20 @@ export type LinkCandidate = {
   hasProvedAddress: boolean;
   /** The account has another identity at the same issuer. */
   hasOther: boolean;
+  isOperator: boolean;
+  isDisabled: boolean;
 };
 
 /** The account that a verified address may be linked with (indexes people_email_key, people_accounts_by_person). */
 export async function findByAddress(sql: Sql, email: string, issuer: string): Promise<LinkCandidate | undefined> {
-  const [row] = await sql<(Person & { hasProvedAddress: boolean; hasOther: boolean })[]>`
-    select p.id, p.email, p.name, p.email_verified as "hasProvedAddress",
+  const [row] = await sql<(Person & Omit<LinkCandidate, "person">)[]>`
+    select p.id, p.email, p.name, p.email_verified as "hasProvedAddress", p.is_operator as "isOperator",
+      p.disabled_at is not null as "isDisabled",
       exists (select 1 from people_accounts a where a.person_id = p.id and a.provider_id = ${issuer}) as "hasOther"
     from people p where p.email = ${email}`;
   if (!row) return undefined;
-  const { hasProvedAddress, hasOther, ...person } = row;
-  return { person, hasProvedAddress, hasOther };
+  const { id, email: address, name, ...facts } = row;
+  return { person: { id, email: address, name }, ...facts };
 }
 
 /** False when the identity belongs to a person already. */
@@ -76,15 +79,6 @@ export async function removeIdentity(sql: Sql, personId: string, id: string): Pr
   const rows = await sql`
     delete from people_accounts where id = ${id} and person_id = ${personId} and provider_id <> 'credential' returning 1`;
   return rows.length > 0;
-}
-
-/** Concurrent changes of one person's sign-in methods run one after the other. */
-export async function lockPerson(sql: Sql, personId: string): Promise<void> {
-  await sql`select 1 from people where id = ${personId} for no key update`;
-}
-
-export async function proveAddress(sql: Sql, personId: string): Promise<void> {
-  await sql`update people set email_verified = true, updated_at = now() where id = ${personId} and not email_verified`;
 }
 
 /** People who can sign in only with a password, for the operator who turns passwords off. */

@@ -20,6 +20,7 @@ const flow: Flow = {
   redirectUri: "https://mail.example/auth/oidc/callback",
   returnPath: "/",
   sessionId: null,
+  confirmSessionId: null,
   inviteHash: null,
 };
 

@@ -9,7 +9,10 @@ export type Flow = {
   codeVerifier: string;
   redirectUri: string;
   returnPath: string;
+  /** The session whose account the provider is linked with. */
   sessionId: string | null;
+  /** The session whose person proves anew who they are. */
+  confirmSessionId: string | null;
   inviteHash: string | null;
 };
 
@@ -21,9 +24,10 @@ export const flowMs = 600_000;
 export async function addFlow(sql: Sql, { state, browser }: FlowKey, flow: Flow): Promise<void> {
   await sql.write`
     insert into oidc_flows (state_hash, browser_hash, provider, issuer, nonce, code_verifier, redirect_uri, return_path, session_id,
-      invite_hash, expires_at, service_expires_at)
+      confirm_session_id, invite_hash, expires_at, service_expires_at)
     select ${hashToken(state)}, ${hashToken(browser)}, ${flow.provider}, ${flow.issuer}, ${flow.nonce}, ${flow.codeVerifier},
-      ${flow.redirectUri}, ${flow.returnPath}, ${flow.sessionId}::uuid, ${flow.inviteHash}, wall_time() + length, service_time() + length
+      ${flow.redirectUri}, ${flow.returnPath}, ${flow.sessionId}::uuid, ${flow.confirmSessionId}::uuid, ${flow.inviteHash}, wall_time() + length,
+      service_time() + length
     from (select ${`${flowMs} milliseconds`}::interval as length) l`;
 }
 
@@ -33,7 +37,7 @@ export async function takeFlow(sql: Sql, { state, browser }: FlowKey): Promise<F
     delete from oidc_flows where state_hash = ${hashToken(state)} and browser_hash = ${hashToken(browser)}
       and expires_at > wall_time() and service_expires_at > (select service_time())
     returning provider, issuer, nonce, code_verifier as "codeVerifier", redirect_uri as "redirectUri", return_path as "returnPath",
-      session_id as "sessionId", invite_hash as "inviteHash"`;
+      session_id as "sessionId", confirm_session_id as "confirmSessionId", invite_hash as "inviteHash"`;
   return row;
 }
 

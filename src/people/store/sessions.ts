@@ -7,6 +7,8 @@ import type { Sql } from "../../postgres/pool.ts";
 
 export const sessionDays = 30;
 export const sessionMs = sessionDays * 86_400_000;
+/** How long a session may add the first factor of a person whose provider cannot prove anything. */
+const firstFactorTime = "15 minutes";
 
 export type SignedInBy = "password" | "passkey" | "oidc";
 
@@ -15,6 +17,10 @@ export type Proof = {
   by: SignedInBy;
   /** With a second factor, or with something that counts as one. */
   hasSecondFactor: boolean;
+  /** Milliseconds since the person proved it; missing: just now. Null: unknown, so that sensitive changes need another proof. */
+  agoMs?: number | null;
+  /** The session may add the first factor without a recent proof. */
+  mayAddFirstFactor?: boolean;
   /** The hash that the given password matched. If it was replaced meanwhile, the proof is void. */
   passwordHash?: string;
 };
@@ -32,15 +38,20 @@ export async function insertSession(sql: Sql, session: NewSession): Promise<{ id
   const token = randomBytes(24).toString("hex");
   const id = makeUuid(session.nowMs);
   const length = sql`${`${sessionMs} milliseconds`}::interval`;
-  const { by, hasSecondFactor } = session.proof;
+  const { by, hasSecondFactor, agoMs = 0, mayAddFirstFactor = false } = session.proof;
   // The lock makes a concurrent disablePerson wait, which then ends this session.
   const rows = await sql.write`
     insert into people_sessions (id, person_id, token, ip_address, user_agent, created_at, updated_at, expires_at, service_expires_at,
-      signed_in_by, has_second_factor)
+      signed_in_by, has_second_factor, proved_at, first_factor_until)
     select ${id}::uuid, p.id, ${token}, ${session.address}, ${session.userAgent ?? null}, wall_time(),
-      wall_time(), wall_time() + ${length}, service_time() + ${length}, ${by}, ${hasSecondFactor}
+      wall_time(), wall_time() + ${length}, service_time() + ${length}, ${by}, ${hasSecondFactor},
+      service_time() - ${interval(agoMs)}::interval, service_time() + ${mayAddFirstFactor ? firstFactorTime : null}::interval
     from (${stillProved(sql, session.personId, session.proof)}) p returning 1`;
   return rows.length > 0 ? { id, token } : undefined;
+}
+
+function interval(ms: number | null): string | null {
+  return ms === null ? null : `${Math.round(ms)} milliseconds`;
 }
 
 /** The person, if what they proved still holds. The locks make a concurrent change of the password, and disabling the person, wait: both
@@ -64,6 +75,7 @@ export type LiveSession = {
   /** Whether the person has a factor; a session without it may come from another node, or from before. */
   personHasFactor: boolean;
   isOperator: boolean;
+  mayAddFirstFactor: boolean;
   /** The time since the person last proved who they are, by service time. Null: unknown. */
   provedAgoMs: number | null;
   /** The time since the last use that was stored. */
@@ -82,6 +94,7 @@ export async function findSessions(
   const rows = await sql<(LiveSession & { ord: number })[]>`
     select a.ord::int, s.id, s.person_id as "personId", p.email, p.name, m.role,
       coalesce(w.require_second_factor, false) as "workspaceRequiresFactor", p.is_operator as "isOperator",
+      coalesce(s.first_factor_until > (select service_time()), false) as "mayAddFirstFactor",
       exists (select 1 from people_totp t where t.person_id = p.id and t.confirmed_at is not null)
         or exists (select 1 from people_passkeys k where k.person_id = p.id) as "personHasFactor",
       (extract(epoch from wall_time() - s.updated_at) * 1000)::float8 as "usedAgoMs", s.signed_in_by as "signedInBy", s.has_second_factor as "hasSecondFactor",
@@ -155,15 +168,39 @@ export async function listSessions(sql: Sql, personId: string): Promise<ListedSe
     from people_sessions s where s.person_id = ${personId} and ${isLive(sql)} order by s.updated_at desc, s.id desc limit 100`;
 }
 
-/** The person of this session has just proved who they are. False: the session has ended. */
+export type LockedSession = { hasSecondFactor: boolean; isOperator: boolean };
+
+/** Changes of one person's ways to sign in happen one after the other. Needs a transaction. Undefined: the session has ended meanwhile, for
+ * example by a new password, and must not change anything. */
+export async function lockSession(
+  sql: Sql,
+  { id, personId }: { id: string; personId: string },
+): Promise<LockedSession | undefined> {
+  await lockPerson(sql, personId);
+  const [row] = await sql<LockedSession[]>`
+    select s.has_second_factor as "hasSecondFactor", p.is_operator as "isOperator"
+    from people_sessions s join people p on p.id = s.person_id where s.id = ${id} and p.id = ${personId} and ${isLive(sql)}`;
+  return row;
+}
+
+export async function lockPerson(sql: Sql, personId: string): Promise<void> {
+  await sql`select 1 from people where id = ${personId} for no key update`;
+}
+
+/** The person of this session has proved who they are, this long ago. False: the session has ended. */
 export async function renewProof(
   sql: Sql,
-  { id, withSecondFactor }: { id: string; withSecondFactor: boolean },
+  { id, withSecondFactor, agoMs = 0 }: { id: string; withSecondFactor: boolean; agoMs?: number },
 ): Promise<boolean> {
   const rows = await sql.write`
-    update people_sessions s set proved_at = service_time(), has_second_factor = has_second_factor or ${withSecondFactor}
+    update people_sessions s set proved_at = greatest(s.proved_at, service_time() - ${interval(agoMs)}::interval), has_second_factor = has_second_factor or ${withSecondFactor}
     where s.id = ${id} and ${isLive(sql)} returning 1`;
   return rows.length > 0;
+}
+
+/** The provider cannot prove who the person of this session is. */
+export async function allowFirstFactor(sql: Sql, id: string): Promise<void> {
+  await sql.write`update people_sessions s set first_factor_until = service_time() + ${firstFactorTime}::interval where s.id = ${id}`;
 }
 
 /** Ends every session of every person, and every sign-in that waits for its second step. */

@@ -10,11 +10,12 @@ export interface Passkey {
   lastUsedAt: string | null;
 }
 
-/** What the person needs to confirm who they are. A passkey alone is enough; `signIn`: only a new sign-in helps. */
+/** What the person needs to confirm who they are. A passkey or one of the providers alone is enough; `signIn`: only a new sign-in helps. */
 export interface ConfirmBy {
   password: boolean;
   code: boolean;
   passkey: boolean;
+  providers: { name: string; label: string }[];
   signIn: boolean;
 }
 

@@ -27,6 +27,7 @@ const actions: Record<string, string> = {
   "operator.removed": "ended the operator rights of a person",
   "password.changed": "changed the password",
   "password.reset": "set a new password with a link",
+  "password.reset_requested": "requested a link to set a new password",
   "person.exported": "exported what is stored about a person",
   "person.reset_link_created": "created a link to set a new password",
   "person.signed_up": "signed up",

@@ -26,8 +26,8 @@ export function OperatorPage({ title, intro, children }: { title: string; intro:
           }
         >
           <Text fw={600}>A second factor is required</Text>
-          Operators can manage and delete the data of every workspace, so they need a second factor. Add one on your
-          account page.
+          Operators can manage and delete the data of every workspace, so they need a session with a second factor. Sign
+          out, then sign in with yours.
         </Empty>
       )}
       {operator?.hasSecondFactor && children}

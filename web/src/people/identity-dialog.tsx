@@ -11,6 +11,7 @@ import { Form, formErrors, SecretField } from "../parts/form.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { CodeField } from "./code-field.tsx";
 import { PasskeyHint } from "./passkey-hint.tsx";
+import { useProvider } from "./providers.tsx";
 
 export function IdentityDialog() {
   const finish = useConfirmation();
@@ -33,15 +34,17 @@ function Questions({ onDone, onCancel }: { onDone(): void; onCancel(): void }) {
   if (!factors.data) return <Loading what="your second factors" rows={2} />;
   const { confirm, passkeyOrigin } = factors.data;
   const canPasskey = confirm.passkey && canUsePasskeys(passkeyOrigin);
+  const hasForm = confirm.password || confirm.code;
   return (
     <Stack>
       <Text size="sm">
         This change needs a recent proof of your identity. After it, you are not asked again for 15 minutes.
       </Text>
-      {(confirm.password || confirm.code) && <PasswordAndCode by={confirm} onDone={onDone} />}
-      {canPasskey && (confirm.password || confirm.code) && <Divider label="or" />}
+      {hasForm && <PasswordAndCode by={confirm} onDone={onDone} />}
+      {hasForm && (canPasskey || confirm.providers.length > 0) && <Divider label="or" />}
       {canPasskey && <ByPasskey onDone={onDone} />}
       {confirm.passkey && <PasskeyHint origin={passkeyOrigin} path={location.pathname} />}
+      <ByProvider providers={confirm.providers} />
       {confirm.signIn && <SignInAgain onLeave={onCancel} />}
     </Stack>
   );
@@ -106,6 +109,31 @@ function ByPasskey({ onDone }: { onDone(): void }) {
       <Button variant="default" loading={confirming.isPending} onClick={() => confirming.mutate()}>
         Confirm with a passkey
       </Button>
+    </Stack>
+  );
+}
+
+/** Leaves the page, so the change has to be repeated afterwards. */
+function ByProvider({ providers }: { providers: ConfirmBy["providers"] }) {
+  const { open, isPending, error } = useProvider();
+  if (providers.length === 0) return null;
+  const page = location.pathname + location.search;
+  return (
+    <Stack>
+      {error && <ProblemAlert error={error} />}
+      {providers.map(({ name, label }) => (
+        <Button
+          key={name}
+          variant="default"
+          loading={isPending}
+          onClick={() => open({ provider: name, purpose: "confirm", return: page })}
+        >
+          Confirm with {label}
+        </Button>
+      ))}
+      <Text size="sm" c="dimmed">
+        A provider asks you to sign in again and leads back to this page. Then repeat the change.
+      </Text>
     </Stack>
   );
 }

@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { agoOf } from "./auth-time.ts";
+
+const now = 1_800_000_000_000;
+
+test("the time since a sign-in at the provider, with a tolerance for its clock", () => {
+  assert.equal(agoOf(now / 1000 - 90, now), 90_000);
+  assert.equal(agoOf(now / 1000 + 59, now), 0, "a clock that is ahead");
+  for (const wrong of [now / 1000 + 61, now, Number.NaN, Number.POSITIVE_INFINITY, String(now / 1000), null, undefined])
+    assert.equal(agoOf(wrong, now), undefined, String(wrong));
+});

@@ -1,0 +1,12 @@
+/** When a person signed in at a provider, by the claim `auth_time` of its ID token. Called by oidc/flow.ts. */
+
+/** How far the provider's clock may be from the database's. */
+export const toleranceMs = 60_000;
+
+/** Milliseconds since then; undefined if the provider does not say it, or names a time that is still to come. `nowMs` is the database's wall
+ * time. */
+export function agoOf(authTime: unknown, nowMs: number): number | undefined {
+  if (typeof authTime !== "number" || !Number.isFinite(authTime)) return undefined;
+  const agoMs = nowMs - authTime * 1000;
+  return agoMs < -toleranceMs ? undefined : Math.max(0, agoMs);
+}

@@ -1,0 +1,199 @@
+/** Recent proofs by a provider: only a sign-in there within the last 15 minutes counts, by the provider's own word. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Secret, TOTP } from "otpauth";
+import { addPasskey } from "../harness/authenticator.ts";
+import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { comeBack, signInBy, startProvider, type TestProvider, visitProvider } from "../harness/oidc.ts";
+import { type Browser, joinAs, openBrowser, password, type Session, signUpFirst } from "../harness/people.ts";
+import { type RunningProgram, startProgram } from "../harness/program.ts";
+import { passServiceTime } from "../harness/time.ts";
+
+let provider: TestProvider;
+let database: TestDatabase;
+let program: RunningProgram;
+let owner: { browser: Browser; session: Session; workspace: string };
+const settings = {
+  POSTHORN_OIDC_TEST_DOMAINS: "corp.example",
+  POSTHORN_OIDC_TEST_WORKSPACE: "default",
+  POSTHORN_OIDC_TEST_ROLE: "owner",
+};
+before(async () => {
+  provider = await startProvider();
+  database = await createTestDatabase();
+  program = await startProgram({ databaseUrl: database.url, env: { ...provider.env, ...settings } });
+  provider.register(program);
+  owner = await signUpFirst(program);
+});
+after(async () => {
+  await program?.remove();
+  await provider?.stop();
+  await database?.drop();
+});
+
+const person = (name: string) => ({ sub: name, email: `${name}@corp.example`, email_verified: true });
+
+async function signIn(name: string): Promise<Browser> {
+  provider.account = person(name);
+  const browser = openBrowser(program);
+  assert.equal(await signInBy(browser, program), "/");
+  return browser;
+}
+
+const confirm = (browser: Browser) => signInBy(browser, program, { purpose: "confirm", return: "/keys" });
+const refused = (reason: string) => `/account?problem=${reason}&provider=test`;
+
+/** A sensitive call. */
+async function isRecent(browser: Browser): Promise<boolean> {
+  const request = { name: "k", permission: "KEY_PERMISSION_READ" };
+  const { status, body } = await browser.rpc("KeyService/CreateKey", request, owner.workspace);
+  if (status === 200) return true;
+  assert.match(JSON.stringify(body), /FRESH_AUTHENTICATION_REQUIRED/);
+  return false;
+}
+
+/** Lets the ID token name this time; undefined: none. */
+async function withAuthTime<T>(agoSeconds: number | undefined, work: () => Promise<T>): Promise<T> {
+  const time = agoSeconds === undefined ? undefined : Math.floor(Date.now() / 1000) - agoSeconds;
+  provider.tamper = (tokens) => provider.forge(tokens, { claims: { auth_time: time } });
+  try {
+    return await work();
+  } finally {
+    provider.tamper = undefined;
+  }
+}
+
+const entries = async (action: string, name: string) =>
+  (
+    await database.sql<{ reason: string | null }[]>`
+      select e.reason from audit_entries e join people p on p.id = e.actor_id
+      where e.action = ${action} and p.email = ${`${name}@corp.example`} order by e.id`
+  ).map(({ reason }) => reason);
+
+test("a sign-in at the provider, which may have asked nothing, is no recent proof", async () => {
+  const browser = await signIn("ann");
+  assert.equal(await isRecent(browser), false);
+  assert.equal((await browser.post("/auth/begin-totp")).body.reason, "FRESH_AUTHENTICATION_REQUIRED");
+  assert.equal((await browser.post("/auth/oidc/start", { provider: "test", purpose: "link" })).status, 400);
+  const { confirm: by } = (await browser.get("/auth/factors")).body as { confirm: object };
+  const providers = [{ name: "test", label: "Example login" }];
+  assert.deepEqual(by, { password: false, code: false, passkey: false, providers, signIn: false });
+  const refusal = await browser.post("/auth/confirm", { password: "x" });
+  assert.deepEqual([refusal.status, refusal.body.code], [400, "failed_precondition"]);
+  assert.match(String(refusal.body.message), /with a linked provider/);
+});
+
+test("the provider is asked to let the person sign in anew, and its answer confirms for 15 minutes", async () => {
+  const browser = await signIn("ann");
+  const plain = await visitProvider(browser, program);
+  const parameters = (url: unknown) => new URL(String(url)).searchParams;
+  assert.equal(parameters(plain.started.body.url).get("prompt"), null);
+  const { started, back } = await visitProvider(browser, program, { purpose: "confirm", return: "/keys" });
+  const asked = parameters(started.body.url);
+  assert.deepEqual([asked.get("prompt"), asked.get("max_age")], ["login", "0"]);
+  assert.equal(await comeBack(browser, back), "/keys");
+  assert.equal(await isRecent(browser), true);
+  assert.deepEqual(await entries("session.confirmed", "ann"), [null]);
+  assert.equal(await comeBack(browser, back), "/sign-in?problem=oidc_state", "once");
+  await passServiceTime(database.sql, "15 minutes 1 second");
+  assert.equal(await isRecent(browser), false);
+});
+
+test("the proof is as old as the sign-in at the provider", async () => {
+  const browser = await signIn("bea");
+  assert.equal(await withAuthTime(16 * 60, () => confirm(browser)), refused("oidc_not_recent"));
+  assert.equal(await isRecent(browser), false);
+  assert.equal(await withAuthTime(10 * 60, () => confirm(browser)), "/keys");
+  assert.equal(await isRecent(browser), true);
+  await passServiceTime(database.sql, "6 minutes");
+  assert.equal(await isRecent(browser), false);
+  assert.equal(await withAuthTime(0, () => confirm(browser)), "/keys");
+  assert.equal(await withAuthTime(10 * 60, () => confirm(browser)), "/keys");
+  await passServiceTime(database.sql, "6 minutes");
+  assert.equal(await isRecent(browser), true, "an older proof takes nothing away");
+  // The same for a sign-in.
+  const other = openBrowser(program);
+  await withAuthTime(14 * 60, () => signInBy(other, program));
+  assert.equal(await isRecent(other), true);
+  await passServiceTime(database.sql, "90 seconds");
+  assert.equal(await isRecent(other), false);
+});
+
+test("another account at the provider confirms nothing", async () => {
+  const browser = await signIn("cleo");
+  provider.account = person("bea");
+  assert.equal(await confirm(browser), refused("oidc_other_account"));
+  provider.account = person("unknown");
+  assert.equal(await confirm(browser), refused("oidc_other_account"));
+  assert.equal(await isRecent(browser), false);
+  assert.deepEqual(await entries("confirmation.refused", "cleo"), ["oidc_other_account", "oidc_other_account"]);
+  assert.equal((await database.sql`select 1 from people where email = 'unknown@corp.example'`).length, 0);
+});
+
+test("a session that has ended meanwhile, and a stranger, confirm nothing", async () => {
+  const browser = await signIn("cleo");
+  const { back } = await visitProvider(browser, program, { purpose: "confirm" });
+  const cookies = new Map(browser.cookies);
+  await browser.post("/auth/sign-out");
+  for (const [name, value] of cookies) browser.cookies.set(name, value);
+  assert.equal(await comeBack(browser, back), refused("oidc_session"));
+  const stranger = await openBrowser(program).post("/auth/oidc/start", { provider: "test", purpose: "confirm" });
+  assert.equal(stranger.status, 401);
+});
+
+test("a provider that names no time confirms nothing, but lets a person without anything else add a factor", async () => {
+  const browser = await signIn("dan");
+  for (const time of [undefined, -120])
+    assert.equal(await withAuthTime(time, () => confirm(browser)), refused("oidc_auth_time"), String(time));
+  assert.equal(await isRecent(browser), false);
+  const other = await signIn("dan");
+  assert.equal((await other.post("/auth/begin-totp")).status, 400, "another session");
+  await addPasskey(browser, program);
+  assert.equal(await isRecent(browser), false, "until the passkey confirms it");
+  assert.equal((await browser.post("/auth/begin-totp")).body.reason, "FRESH_AUTHENTICATION_REQUIRED", "the second one");
+
+  assert.equal((await owner.browser.post("/auth/confirm", { password })).status, 200);
+  const eve = await joinAs(owner, program, { email: "eve@corp.example", role: "owner" });
+  provider.account = person("eve");
+  assert.equal(await signInBy(eve, program, { purpose: "link" }), "/account?linked=test");
+  await passServiceTime(database.sql, "16 minutes");
+  assert.equal(await withAuthTime(undefined, () => confirm(eve)), refused("oidc_auth_time"));
+  assert.equal((await eve.post("/auth/begin-totp")).status, 400, "a person with a password");
+});
+
+test("a provider that is not trusted for it does not replace a second factor", async () => {
+  const browser = await signIn("fay");
+  assert.equal(await confirm(browser), "/keys");
+  const { secret } = (await browser.post("/auth/begin-totp")).body as { secret: string };
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  assert.equal((await browser.post("/auth/confirm-totp", { code })).status, 200);
+  await passServiceTime(database.sql, "16 minutes");
+  assert.equal(await confirm(browser), refused("oidc_needs_factor"));
+  assert.equal(await isRecent(browser), false);
+  const { confirm: by } = (await browser.get("/auth/factors")).body as { confirm: { providers: object[] } };
+  assert.deepEqual(by.providers, []);
+});
+
+test("a provider whose discovery rules the time out is not asked, and a new sign-in lets the person add a factor", async () => {
+  const silent = await startProvider({ withoutAuthTime: true });
+  const other = await createTestDatabase();
+  const env = { ...silent.env, ...settings, POSTHORN_PASSWORD_SIGN_IN: "off" };
+  const service = await startProgram({ databaseUrl: other.url, env });
+  try {
+    silent.register(service);
+    silent.account = person("gil");
+    const browser = openBrowser(service);
+    assert.equal(await signInBy(browser, service), "/");
+    const started = await browser.post("/auth/oidc/start", { provider: "test", purpose: "confirm" });
+    assert.deepEqual([started.status, started.body.code], [400, "failed_precondition"]);
+    assert.match(String(started.body.message), /^Example login does not say when people signed in there/);
+    await passServiceTime(other.sql, "16 minutes");
+    assert.equal((await browser.post("/auth/passkey-options", { purpose: "add" })).status, 400);
+    assert.equal(await signInBy(browser, service), "/");
+    await addPasskey(browser, service);
+  } finally {
+    await service.remove();
+    await silent.stop();
+    await other.drop();
+  }
+});
