@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connect2 } from "node:http2";
 import { connect } from "node:net";
-import { after, before, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { type RpcServer, startRpcServer } from "../../test/harness/rpc-server.ts";
 import { until } from "../../test/harness/wait.ts";
 import { EmailService, type SendEmailRequest } from "../gen/v1/email_pb.ts";
@@ -22,8 +22,8 @@ const seen: SendEmailRequest[] = [];
 const answers = createAnswerMemory();
 /** The owners that asked for a turn before the gate. */
 const turns: string[] = [];
-/** Ends the wait of getEmailContent, with the outcome of its reservation. */
-const abandoned = { reserve: () => {}, outcome: "" };
+/** The wait of getEmailContent: `begin` is called when it starts, `reserve` ends it, and `outcome` is that of its reservation. */
+const abandoned = { begin: () => {}, reserve: () => {}, outcome: "" };
 
 before(async () => {
   const loop = createLoopShare();
@@ -33,7 +33,9 @@ before(async () => {
       return { id: "em_x" };
     },
     async getEmailContent(_request, call) {
-      await new Promise<void>((resolve) => (abandoned.reserve = resolve));
+      const reserve = new Promise<void>((resolve) => (abandoned.reserve = resolve));
+      abandoned.begin();
+      await reserve;
       abandoned.outcome = await call.reserveAnswer!(large).then(
         () => "granted",
         ({ code }) => code,
@@ -80,6 +82,23 @@ async function unfinished(length: number, sent: number, extra: Record<string, st
   let received = "";
   socket.on("data", (chunk) => (received += chunk));
   return { socket, received: () => received };
+}
+/** Holds timers of this length back until `pass` is called. Timers of other lengths are real. */
+function holdTimer(t: TestContext, ms: number) {
+  const real = globalThis.setTimeout;
+  const held: (() => void)[] = [];
+  const mocked = t.mock.method(globalThis, "setTimeout", (work: () => void, delayMs?: number, ...args: []) => {
+    if (delayMs === ms) held.push(work);
+    return real(work, delayMs, ...args);
+  });
+  return {
+    ms,
+    pass() {
+      mocked.mock.restore();
+      assert.equal(held.length, 1);
+      held[0]!();
+    },
+  };
 }
 const memoryIsFree = () => until("the memory to be released", () => bodies.usedBytes() === 0);
 
@@ -151,13 +170,19 @@ for (const [path, type] of [
   ["the fast path", "application/json"],
   ["Connect", "application/proto"],
 ] as const)
-  test(`a handler that reserves memory after the deadline of its call gets none (${path})`, async () => {
+  test(`a handler that reserves memory after the deadline of its call gets none (${path})`, async (t) => {
     abandoned.outcome = "";
-    const answer = await fetch(`http://127.0.0.1:${port}/v1.EmailService/GetEmailContent`, {
+    const begun = new Promise<void>((resolve) => (abandoned.begin = resolve));
+    // Its deadline passes once the handler waits. On a busy machine, a real one could pass before the handler starts.
+    const deadline = holdTimer(t, 77_777_777);
+    const answering = fetch(`http://127.0.0.1:${port}/v1.EmailService/GetEmailContent`, {
       method: "POST",
-      headers: { ...headers, "content-type": type, "connect-timeout-ms": "100" },
+      headers: { ...headers, "content-type": type, "connect-timeout-ms": String(deadline.ms) },
       body: type === "application/json" ? "{}" : new Uint8Array(),
     });
+    await begun;
+    deadline.pass();
+    const answer = await answering;
     assert.equal(answer.status, 504);
     await answer.text();
     abandoned.reserve();

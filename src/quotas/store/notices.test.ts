@@ -28,10 +28,13 @@ beforeEach(async () => {
 });
 after(async () => await database.drop());
 
+/** Mail is read in the order of its ids, which is random within a millisecond. */
+let nextIdMs = Date.now();
+
 /** A notice of a quota with a window, unless `kind` is one without. */
 function notice(percent: number, windowStartMs: number, kind: "emailsPerHour" | "keys" = "emailsPerHour"): QuotaNotice {
   return {
-    eventId: makeUuid(Date.now()),
+    eventId: makeUuid(nextIdMs++),
     workspaceId,
     type: "workspace.quota",
     payload: { percent },
