@@ -38,6 +38,7 @@ const senderKey = await makeRsaKey();
 const env = {
   ...process.env,
   TEST_DATABASE_URL: server.url,
+  ...(serverFolder === tmpdir() ? {} : { TEST_DATABASE_IN_MEMORY: "1" }),
   TEST_SENDER_KEY: senderKey.export({ type: "pkcs8", format: "pem" }).toString(),
   TEST_RUN_LIMIT_MS: String(longestRunMs),
   // Every file runs in its own process, and loading our modules takes most of the time of a short one.

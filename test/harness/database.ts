@@ -13,6 +13,8 @@ import { openDb, type Sql } from "../../src/postgres/pool.ts";
 
 /** Set by scripts/test.ts for all files of a run. A file that runs alone starts its own server. */
 const variable = "TEST_DATABASE_URL";
+/** Set by scripts/test.ts if the data of that server is in memory. */
+const inMemoryVariable = "TEST_DATABASE_IN_MEMORY";
 export const templateName = "posthorn_template";
 
 /** All files of a run use one server, each with its own pools. */
@@ -93,7 +95,9 @@ export async function createTestDatabase(
     await admin.unsafe("set statement_timeout = 0");
     await admin.unsafe(text);
   };
-  await run(`create database ${name}${options.migrated === false ? "" : ` template ${templateName}`}`);
+  await run(
+    `create database ${name}${options.migrated === false ? "" : ` template ${templateName}`}${strategy(options)}`,
+  );
   const databaseUrl = withDatabase(url, name);
   const sql = openDb({ url: databaseUrl, pool: 4, log: silentLog(), name: "test" });
   // The clocks of the template stopped when it was created.
@@ -114,6 +118,12 @@ export async function createTestDatabase(
       await server.stop();
     },
   };
+}
+
+/** In memory, copying the files takes half of the CPU time of writing their pages to the log, 33 ms instead of 71 ms with the drop. On a
+ * disk, it would wait until each of a thousand files is stored. */
+function strategy({ server }: { server?: TestServer }): string {
+  return process.env[inMemoryVariable] && !server ? " strategy file_copy" : "";
 }
 
 /** Part of the database name, so that leftover databases and sessions in pg_stat_activity show which test made them. */
