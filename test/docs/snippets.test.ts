@@ -193,7 +193,7 @@ test("docs/people.md: a person is invited, joins with the link, and resets the p
   const ann = openBrowser(program);
   assert.equal((await ann.post("/auth/sign-in", { email: "ann@example.com", password: newPassword })).status, 200);
   await addPasskey(ann, program);
-  assert.match(await paste(operator!), /ann@example\.com is an operator\./);
+  assert.match(await paste(operator!), /ann@example\.com is now an operator\./);
 });
 
 test("docs/audit.md: the changes of a workspace are shown, and those of the whole service exported", async () => {

@@ -47,9 +47,10 @@ export async function fillPerson(
     select ${workspaceId}, ${webhookId}, ${webhookId}, id, type, created_at, 'delivered', now(), ${`got ${email}`} from events
     where email_id = ${reset} limit 1`;
   await sql`insert into oidc_flows (state_hash, browser_hash, provider, issuer, nonce, code_verifier, redirect_uri, return_path, session_id,
-      expires_at, service_expires_at)
-    select 's', 'b', 'p', 'https://idp.test', 'n', 'c', 'r', ${`/${name}`}, id, now() + interval '1 day', service_time() + interval '1 day'
-    from people_sessions where person_id = ${id} limit 1`;
+      confirm_session_id, expires_at, service_expires_at)
+    select state, 'b', 'p', 'https://idp.test', 'n', 'c', 'r', ${`/${name}`}, case when state = 'link' then id end,
+      case when state = 'confirm' then id end, now() + interval '1 day', service_time() + interval '1 day'
+    from unnest(array['link', 'confirm']) as state, lateral (select id from people_sessions where person_id = ${id} limit 1) s`;
   await fillTables(sql, { column: "person_id", id, marker: name, except: [] });
   return { resetId: reset, inboundId: inbound };
 }

@@ -72,8 +72,8 @@ describe("operators", () => {
     const before = openBrowser(program);
     ok(await before.post("/auth/sign-in", { email: operatorEmail, password }));
     await addPasskey(operator, program);
-    assert.match(await succeed("people", "operator", operatorEmail), /op@there\.test is an operator\./);
-    assert.match(await succeed("people", "operator", operatorEmail), /is an operator already/);
+    assert.match(await succeed("people", "operator", operatorEmail), /op@there\.test is now an operator\. Check that they know all of these: 1 passkey\./);
+    assert.match(await succeed("people", "operator", operatorEmail), /is already an operator/);
     const unproved = await before.rpc("OperatorService/ListPeople");
     assert.deepEqual([unproved.status, unproved.body.code], [403, "permission_denied"]);
     assert.match(unproved.body.message as string, /needs a session with a second factor/);
@@ -340,7 +340,7 @@ describe("operators", () => {
     ok(await operator.post("/auth/sign-in", { email: operatorEmail, password }));
     await addPasskey(operator, program);
     assert.equal((await operator.rpc("OperatorService/ListPeople")).status, 403);
-    assert.match(await succeed("people", "operator", operatorEmail), /is an operator\./);
+    assert.match(await succeed("people", "operator", operatorEmail), /is now an operator\./);
     ok(await operator.rpc("OperatorService/ListPeople"));
   });
 
@@ -353,7 +353,7 @@ describe("operators", () => {
     await addPasskey(thief, program);
     assert.equal((await thief.rpc("OperatorService/ListPeople")).status, 403);
     assert.deepEqual((await actions("operator.")).slice(-1), ["person operator.removed"]);
-    assert.match(await succeed("people", "operator", operatorEmail), /is an operator\./);
+    assert.match(await succeed("people", "operator", operatorEmail), /is now an operator\./);
     ok(await thief.rpc("OperatorService/ListPeople"));
     operator = thief;
   });

@@ -3,6 +3,8 @@
 import { commandLine } from "../../audit/record.ts";
 import { appoint, deletePerson, disablePerson, enablePerson } from "../../operators/people.ts";
 import { keysSentence } from "../../operators/service.ts";
+import { findFactors } from "../../people/store/factors.ts";
+import { listIdentities } from "../../people/store/identities.ts";
 import { findPerson, type Person } from "../../people/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
@@ -25,16 +27,29 @@ const peopleOperator: Command = {
       const { id, email } = await findPersonByWord(sql, words);
       const isOperator = options.remove !== true;
       const changed = await appoint(sql, { personId: id, isOperator, actor: commandLine, providers: config.providers });
-      const state = isOperator ? "an operator" : "no operator";
-      const hint = isOperator ? " The operators' pages of the dashboard need a sign-in with the second factor." : "";
-      finish(
-        options,
-        { ...answerOf(id, email), isOperator },
-        `${email} is ${state}${changed ? "" : " already"}.${hint}`,
-      );
+      const state = isOperator
+        ? `is ${changed ? "now" : "already"} an operator`
+        : changed
+          ? "is no longer an operator"
+          : "is not an operator";
+      // A factor that someone else has added would open all workspaces.
+      const hint = isOperator ? ` Check that they know all of these: ${await signInText(sql, id)}.` : "";
+      finish(options, { ...answerOf(id, email), isOperator }, `${email} ${state}.${hint}`);
     });
   },
 };
+
+/** What opens the account of a person besides the password. */
+async function signInText(sql: Sql, personId: string): Promise<string> {
+  const { totp, passkeys } = await findFactors(sql, personId);
+  const linked = await listIdentities(sql, personId);
+  const count = (n: number, what: string) => (n === 0 ? [] : [`${n} ${what}${n === 1 ? "" : "s"}`]);
+  return [
+    ...(totp ? ["an authenticator app"] : []),
+    ...count(passkeys, "passkey"),
+    ...linked.map(({ issuer }) => `an account at ${issuer}`),
+  ].join(", ");
+}
 
 const peopleDisable: Command = {
   name: "people disable",

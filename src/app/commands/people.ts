@@ -133,7 +133,7 @@ const peopleResetPassword: Command = {
 const peopleRemoveFactors: Command = {
   name: "people remove-factors",
   summary:
-    "Remove the lost second factors of a person: authenticator app, recovery codes and passkeys. Ends all sessions. An operator is one no longer.",
+    "Remove the lost second factors of a person: authenticator app, recovery codes and passkeys. Ends all sessions and the rights of an operator.",
   words: "EMAIL",
   options: {},
   async run({ words, config }) {
@@ -156,7 +156,7 @@ const peopleRemoveFactors: Command = {
         : "";
       process.stdout.write(
         removed.totp || removed.passkeys > 0
-          ? `Removed from ${email}: ${factorsText(removed)}. All sessions have ended; the password alone signs in now.${operator}\n`
+          ? `Removed from ${email}: ${factorsText(removed)}. All sessions have ended, and no second factor is asked for now.${operator}\n`
           : `${email} had no second factor. All sessions have ended.${operator}\n`,
       );
     });

@@ -36,7 +36,8 @@ export async function erasePerson(sql: Sql, person: PersonRef): Promise<void> {
   // The person's programs use these keys.
   await sql`update keys set last_used_address = null where last_used_address is not null
     and id in (${idsMadeBy(sql, { workspaceId: undefined, personId: id })})`;
-  await sql`delete from oidc_flows where session_id in (select id from people_sessions where person_id = ${id})`;
+  await sql`
+    delete from oidc_flows f using people_sessions s where s.person_id = ${id} and s.id in (f.session_id, f.confirm_session_id)`;
   await sql`delete from people where id = ${id}`;
 }
 
