@@ -132,6 +132,10 @@ const everyMethod: [Code, string][] = [
     Code.DeadlineExceeded,
     "The time in `Connect-Timeout-Ms` or `grpc-timeout` passed before the call was carried out, and nothing was stored. A call that has sent its write to the database by then returns its real result instead.",
   ],
+  [
+    Code.Aborted,
+    "Something that the call refers to was deleted while it ran, for example the caller's account. Nothing was stored.",
+  ],
   [Code.Unimplemented, "The method does not exist, or is planned and not yet served."],
   [
     Code.Unavailable,

@@ -49,7 +49,7 @@ export interface WorkspaceEntry {
   state: WorkspaceState;
   /** When it was created. */
   createdAt: string;
-  /** True when a person who came by open sign-up created it: the settings for new workspaces apply. */
+  /** True when it was created through open sign-up: the settings for new workspaces apply. */
   fromSignUp: boolean;
   /** True for the first workspace, from which the service sends its own mail. It cannot be deleted. */
   isFirst: boolean;

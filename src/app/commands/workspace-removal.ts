@@ -21,7 +21,7 @@ export const workspacesDelete: Command = {
   async run({ words, options, config: read, stop }) {
     const config = read();
     await withStore(config, async ({ sql }) => {
-      // A deletion that was killed is continued by the same command.
+      // A deletion that was killed is continued by the same command, by name only while no other workspace has that name.
       const workspace = await find(sql, words, { withDeleting: true });
       const { id, name } = workspace;
       if (!options.yes)
@@ -30,6 +30,10 @@ export const workspacesDelete: Command = {
         );
       const providers = await findProviderWorkspaces(sql, config.providers);
       await deleteWorkspace(sql, { workspace, actor: commandLine, providers });
+      // The id, because a later workspace may get the same name.
+      process.stderr.write(
+        `Deleting ${name}. To continue after a kill: posthorn workspaces delete ${toWireId("workspace", id)} --yes\n`,
+      );
       const progress = showProgress();
       if (!options["no-wait"])
         await deleteToEnd(sql, id, { stop, onProgress: (rows) => progress.show(`${rows} rows deleted`) });

@@ -184,7 +184,7 @@ export type WorkspaceEntry = Message<"v1.WorkspaceEntry"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * True when a person who came by open sign-up created it: the settings for new workspaces apply.
+   * True when it was created through open sign-up: the settings for new workspaces apply.
    *
    * @generated from field: bool from_sign_up = 5;
    */

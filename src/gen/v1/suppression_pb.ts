@@ -449,6 +449,7 @@ export const SuppressionService: GenService<{
    *
    * Errors:
    * - invalid_argument: `address` is not an email address, or `note` is longer than 500 characters.
+   * - aborted: another call removed the address at the same time. Retry.
    *
    * @generated from rpc v1.SuppressionService.AddSuppression
    */
