@@ -4,7 +4,7 @@ import { ensureConfiguredKey, hasKeys, insertKey, makeKeySecret } from "../keys/
 import type { Clock } from "../ops/clock.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { ensureFirstWorkspace, onlyOneNode } from "../workspaces/store.ts";
+import { ensureFirstWorkspace, onlyOneNode } from "../workspaces/store/first.ts";
 import type { Config } from "./config.ts";
 import { firstKeyFile, writePrivate } from "./files.ts";
 

@@ -5,7 +5,7 @@
 
 import type { Log } from "../ops/log.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { onlyOneNode } from "../workspaces/store.ts";
+import { onlyOneNode } from "../workspaces/store/first.ts";
 import type { Checker } from "./checker.ts";
 import { publish } from "./publish.ts";
 import type { Registrar } from "./register.ts";

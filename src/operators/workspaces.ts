@@ -7,7 +7,7 @@ import { resumptionNotice, suspensionNotice } from "../quotas/notice-text.ts";
 import type { Limit, QuotaKind } from "../quotas/rules/limits.ts";
 import { resume, setQuota, suspend } from "../quotas/store/standing.ts";
 import { readUsage, type WorkspaceUsage } from "../quotas/store/usage.ts";
-import { firstWorkspace } from "../workspaces/store.ts";
+import { firstWorkspace } from "../workspaces/store/first.ts";
 import { beginDeletion } from "./store/deletion.ts";
 import { type ListedWorkspace, listIds, readListed, type WorkspacesFilter } from "./store/workspaces.ts";
 

@@ -2,7 +2,8 @@
 import { hashToken } from "../ops/one-time-token.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { addFirstOwner, firstWorkspace, joinByInvite, type MostOwned, onlyOneNode } from "../workspaces/store.ts";
+import { firstWorkspace, onlyOneNode } from "../workspaces/store/first.ts";
+import { addFirstOwner, joinByInvite, type MostOwned } from "../workspaces/store.ts";
 import { findFactors, hasFactor } from "./store/factors.ts";
 
 export type Person = { id: string; email: string; name: string };

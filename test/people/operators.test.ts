@@ -72,7 +72,10 @@ describe("operators", () => {
     const before = openBrowser(program);
     ok(await before.post("/auth/sign-in", { email: operatorEmail, password }));
     await addPasskey(operator, program);
-    assert.match(await succeed("people", "operator", operatorEmail), /op@there\.test is now an operator\. Check that they know all of these: 1 passkey\./);
+    assert.match(
+      await succeed("people", "operator", operatorEmail),
+      /op@there\.test is now an operator\. Check that they know all of these: 1 passkey\./,
+    );
     assert.match(await succeed("people", "operator", operatorEmail), /is already an operator/);
     const unproved = await before.rpc("OperatorService/ListPeople");
     assert.deepEqual([unproved.status, unproved.body.code], [403, "permission_denied"]);

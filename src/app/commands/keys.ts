@@ -6,7 +6,8 @@ import { insertKey, type Key, listKeys, makeKeySecret, revokeKey } from "../../k
 import { Problem } from "../../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { ensureFirstWorkspace, findWorkspaceByName, onlyOneNode } from "../../workspaces/store.ts";
+import { ensureFirstWorkspace, onlyOneNode } from "../../workspaces/store/first.ts";
+import { findWorkspaceByName } from "../../workspaces/store.ts";
 import { type Command, type Option, table, UsageError } from "../command.ts";
 import { limitOptions, readKeyLimits } from "./key-options.ts";
 import { withStore } from "./with-store.ts";

@@ -2,7 +2,7 @@
 
 import { listStalledSites, type StalledSite } from "../../../delivery/store/sites.ts";
 import { findSenderProblem } from "../../../emails/system-mail.ts";
-import { firstWorkspace } from "../../../workspaces/store.ts";
+import { firstWorkspace } from "../../../workspaces/store/first.ts";
 import type { Config } from "../../config.ts";
 import { readStanding, type Stage } from "../../secret-standing.ts";
 import { withStore } from "../with-store.ts";
