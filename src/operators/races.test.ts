@@ -1,5 +1,6 @@
 /** Deletions that meet other changes of the same rows. Each test holds one change open in a transaction of its own, starts the other one,
- * and lets the first go on when the second waits: locks in different orders would end in a deadlock, which the database reports. */
+ * and lets the first go on when the second waits: locks in different orders end in a deadlock, which the database reports. Deletions get one
+ * try, because a second one would hide the deadlock. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
@@ -12,6 +13,7 @@ import { settle } from "../delivery/store/settle.ts";
 import { createEmailStore } from "../emails/store/emails.ts";
 import { revokeKeysMadeBy, systemKeyId, touchKeys } from "../keys/store.ts";
 import { makeToken } from "../ops/one-time-token.ts";
+import { invitationMail, inviterMetadata } from "../people/links.ts";
 import { addPerson, type Person } from "../people/store.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -63,8 +65,24 @@ async function addKeys(maker: Person): Promise<[string, string]> {
   return ids;
 }
 
-const remove = (person: Person, revokeKeys = false) =>
-  deletePerson(sql, { personId: person.id, actor: commandLine, revokeKeys });
+const remove = (person: Person, options: { revokeKeys?: boolean; tries?: number } = {}) =>
+  deletePerson(sql, { personId: person.id, actor: commandLine, revokeKeys: false, tries: 1, ...options });
+/** Stores the mail of an invitation. */
+async function acceptInvitation(
+  workspace: string,
+  { id = newId(), from, to }: { id?: string; from: Person; to: Pick<Person, "email"> },
+): Promise<void> {
+  const names = { inviter: from.name, workspace: "W" };
+  const { body } = invitationMail({ ...names, role: "viewer", link: "https://x.test/invitation#token=t" });
+  const mail = newEmail(workspace, [to.email], {
+    id,
+    keyId: systemKeyId,
+    metadata: inviterMetadata(from.id),
+    parts: [JSON.stringify({ text: body, html: "" })],
+  });
+  assert.deepEqual(await createEmailStore(sql).accept(mail), { stored: true });
+}
+
 const memberships = async (person: Person) => (await sql`select 1 from members where person_id = ${person.id}`).length;
 
 /** Runs `first` in a transaction, starts `second`, and runs `rest` in the transaction when `second` waits for a lock. */
@@ -111,7 +129,7 @@ test("keys are touched and revoked in the order of their ids", longest, async ()
   for (const second of [
     () => touchKeys(sql, uses),
     () => revokeKeysMadeBy(sql, { workspaceId: undefined, personId: ann.id }),
-    () => remove(ann, true),
+    () => remove(ann, { revokeKeys: true }),
   ])
     await meeting<unknown>({ first: (tx) => lockKey(tx, low), second, rest: (tx) => lockKey(tx, high) });
   const rows = await sql`select 1 from keys where revoked_at is not null and last_used_address is null`;
@@ -141,14 +159,17 @@ test(
 );
 
 test("a person who joins a workspace meanwhile is deleted with the membership", longest, async () => {
-  await meeting({ first: (tx) => addMember(tx, ann), second: () => remove(ann) });
+  await meeting({ first: (tx) => addMember(tx, ann), second: () => remove(ann, { tries: 2 }) });
   assert.equal(await memberships(ann), 0);
   assert.deepEqual(await sql`select 1 from people where id = ${ann.id}`, []);
 });
 
 test("a person who becomes the only owner of a workspace meanwhile is not deleted", longest, async () => {
   const { id } = await createWorkspace(sql, { id: newId(), name: "Orphan" });
-  const deletion = meeting({ first: (tx) => addMember(tx, ann, "owner", id), second: () => remove(ann) });
+  const deletion = meeting({
+    first: (tx) => addMember(tx, ann, "owner", id),
+    second: () => remove(ann, { tries: 2 }),
+  });
   await assert.rejects(deletion, /is the last owner of "Orphan"/);
   assert.equal(await memberships(ann), 1);
 });
@@ -169,7 +190,7 @@ test("a member who is removed and deleted at the same time", longest, async () =
       await tx`select 1 from workspaces where id = ${workspaceId} for no key update`;
       await tx`delete from members where person_id = ${ann.id}`;
     },
-    second: () => remove(ann, true),
+    second: () => remove(ann, { revokeKeys: true }),
     rest: (tx) => revokeKeysMadeBy(tx, { workspaceId, personId: ann.id }),
   });
   assert.deepEqual(await sql`select 1 from people where id = ${ann.id}`, []);
@@ -179,7 +200,7 @@ test("a person is disabled and deleted at the same time", longest, async () => {
   const [low] = await addKeys(ann);
   const disabled = await meeting({
     first: (tx) => lockKey(tx, low),
-    second: () => disablePerson(sql, { personId: ann.id, actor: commandLine, revokeKeys: true }),
+    second: () => disablePerson(sql, { personId: ann.id, actor: commandLine, revokeKeys: true, tries: 1 }),
     rest: async (tx) => void (await tx`delete from people where id = ${ann.id}`),
   });
   assert.equal(disabled, undefined);
@@ -232,6 +253,24 @@ test(
   },
 );
 
+test("two people who invited each other are deleted at the same time", longest, async () => {
+  const cat = await addAccount("cat");
+  const sender = await makeWorkspace(sql);
+  const [low, high] = [newId(), newId()].sort() as [string, string];
+  await acceptInvitation(sender, { id: low, from: cat, to: ann });
+  await acceptInvitation(sender, { id: high, from: ann, to: cat });
+  await meeting({
+    // How the deletion of ann begins.
+    first: async (tx) => {
+      await tx`select 1 from recipients where workspace_id = ${sender} and email_id = ${low} for update`;
+      await tx`select 1 from emails where workspace_id = ${sender} and id = ${low} for update`;
+    },
+    second: () => remove(cat),
+    rest: (tx) => erasePerson(tx, ann),
+  });
+  assert.deepEqual(await findLeftovers(sql, [ann.email, cat.email]), []);
+});
+
 test("a person is deleted while a workspace of theirs is", longest, async () => {
   await addMember(sql, ann);
   const [low, high] = await addKeys(ann);
@@ -239,10 +278,10 @@ test("a person is deleted while a workspace of theirs is", longest, async () => 
   const workspace = (await readEntry(sql, workspaceId))!;
   const began = await meeting({
     first: (tx) => lockKey(tx, low),
-    second: () => deleteWorkspace(sql, { workspace, actor: commandLine, providers: [] }),
+    second: () => deleteWorkspace(sql, { workspace, actor: commandLine, providers: [], tries: 1 }),
     rest: (tx) => lockKey(tx, high),
   });
   assert.equal(began, true);
-  await Promise.all([remove(ann, true), remove(ben)]);
+  await Promise.all([remove(ann, { revokeKeys: true }), remove(ben)]);
   assert.deepEqual(await sql`select 1 from people`, []);
 });
