@@ -59,7 +59,7 @@ export async function deletePerson(
     if (orphans.length > 0) throw lastOwner(person.email, orphans);
     await lockKeysMadeBy(tx, personId);
     const revokedKeys = revokeKeys ? await revokeAll(tx, personId, actor) : 0;
-    await erasePerson(tx, person);
+    if (!(await erasePerson(tx, person))) return undefined;
     await record(tx, actor, changeOf("person.deleted", personId));
     return { email: person.email, revokedKeys, validKeys: revokeKeys ? 0 : person.validKeys };
   });

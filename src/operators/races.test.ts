@@ -85,6 +85,13 @@ async function acceptInvitation(
 
 const memberships = async (person: Person) => (await sql`select 1 from members where person_id = ${person.id}`).length;
 
+/** The number of connections that wait for a lock. */
+async function countWaiting(): Promise<number> {
+  const rows = await sql`
+    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  return rows.length;
+}
+
 /** Runs `first` in a transaction, starts `second`, and runs `rest` in the transaction when `second` waits for a lock. */
 async function meeting<T>(parts: {
   first(tx: Sql): Promise<unknown>;
@@ -97,11 +104,7 @@ async function meeting<T>(parts: {
     second = Promise.resolve(parts.second());
     // Awaited below; a failure must not end the process before.
     second.catch(() => {});
-    const isWaiting = async () => {
-      const rows = await sql`
-        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-      return rows.length > 0;
-    };
+    const isWaiting = async () => (await countWaiting()) > 0;
     await until("the second change to wait for a lock", isWaiting, { withinMs: 20_000 });
     await parts.rest?.(tx);
   });
@@ -252,6 +255,36 @@ test(
     assert.equal((await sql`select 1 from events where type = 'email.bounced'`).length, 1, "the log has no gap");
   },
 );
+
+test("account mail is locked in the order in which delivery settles it", longest, async () => {
+  const sender = await makeWorkspace(sql);
+  await acceptInvitation(sender, { from: ben, to: ann });
+  await meeting({
+    // What settle does in one statement.
+    first: (tx) => tx`select 1 from recipients where workspace_id = ${sender} for update`.then(),
+    second: () => remove(ann),
+    rest: (tx) => tx`select 1 from emails where workspace_id = ${sender} for update`.then(),
+  });
+  assert.deepEqual(await sql`select 1 from emails`, []);
+});
+
+test("a person who is deleted twice at the same time is deleted once in the audit log", longest, async () => {
+  let first: Awaited<ReturnType<typeof remove>>;
+  const second = await meeting({
+    // Both deletions have found the person when they wait for this lock.
+    first: async (tx) => {
+      await tx`select 1 from people where id = ${ann.id} for key share`;
+    },
+    second: async () => {
+      const [one, other] = await Promise.all([remove(ann), remove(ann)]);
+      first = one;
+      return other;
+    },
+    rest: () => until("both deletions to wait", async () => (await countWaiting()) === 2, { withinMs: 20_000 }),
+  });
+  assert.deepEqual([first?.email, second?.email].toSorted(), [ann.email, undefined]);
+  assert.equal((await sql`select 1 from audit_entries where action = 'person.deleted'`).length, 1);
+});
 
 test("two people who invited each other are deleted at the same time", longest, async () => {
   const cat = await addAccount("cat");

@@ -27,8 +27,8 @@ export async function leaveWorkspaces(sql: Sql, person: PersonRef): Promise<{ id
 type MailRef = { workspaceId: string; id: string };
 
 /** Needs a transaction in which the person has left all workspaces. Accounts, sessions and client addresses in the audit log go with the row
- * of the person. */
-export async function erasePerson(sql: Sql, person: PersonRef): Promise<void> {
+ * of the person. False: another transaction has deleted the person. */
+export async function erasePerson(sql: Sql, person: PersonRef): Promise<boolean> {
   const { id, email } = person;
   await lockKeysMadeBy(sql, id);
   await sql`delete from people_links where email = ${email}`;
@@ -39,9 +39,10 @@ export async function erasePerson(sql: Sql, person: PersonRef): Promise<void> {
     and id in (${idsMadeBy(sql, { workspaceId: undefined, personId: id })})`;
   await sql`
     delete from oidc_flows f using people_sessions s where s.person_id = ${id} and s.id in (f.session_id, f.confirm_session_id)`;
-  await sql`delete from people where id = ${id}`;
+  const deleted = await sql`delete from people where id = ${id} returning 1`;
   await eraseInviter(sql, id);
   await forgetReplies(sql);
+  return deleted.length > 0;
 }
 
 /** Mail of the service to this address. Its events stay, because the log of a workspace has no gaps, but without the address and texts.
