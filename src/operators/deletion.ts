@@ -98,10 +98,10 @@ async function deleteAll(sql: Sql, workspaceId: string, options: DeletionOptions
     for (let rows = batchRows; rows === batchRows; ) {
       if (stop?.aborted) return deleted;
       const began = performance.now();
-      const result =
-        table === clients
-          ? await deleteClients(sql, { workspaceId, limit: batchRows })
-          : await retrying(() => deleteBatch(sql, { workspaceId, table, limit: batchRows }));
+      const batch = { workspaceId, limit: batchRows };
+      const result = await retrying(() =>
+        table === clients ? deleteClients(sql, batch) : deleteBatch(sql, { ...batch, table }),
+      );
       if (result === "busy") return "busy";
       rows = result;
       deleted += rows;
