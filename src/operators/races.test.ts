@@ -11,8 +11,12 @@ import { commandLine } from "../audit/record.ts";
 import { findLanes, leaseDue } from "../delivery/store/lease.ts";
 import { settle } from "../delivery/store/settle.ts";
 import { createEmailStore } from "../emails/store/emails.ts";
+import type { SystemMail } from "../emails/system-mail.ts";
 import { revokeKeysMadeBy, systemKeyId, touchKeys } from "../keys/store.ts";
+import { silentLog } from "../ops/log.ts";
 import { makeToken } from "../ops/one-time-token.ts";
+import { createAccountMail } from "../people/account-mail.ts";
+import { createInvitations } from "../people/invitations.ts";
 import { invitationMail, inviterMetadata } from "../people/links.ts";
 import { addPerson, type Person } from "../people/store.ts";
 import { makeUuid } from "../postgres/ids.ts";
@@ -21,7 +25,7 @@ import { makeLease, registerWorker } from "../postgres/workers.ts";
 import { applyClaimedRole } from "../workspaces/store/claimed-roles.ts";
 import { addFirstOwner, createOwnedWorkspace, createWorkspace, invite, joinByInvite } from "../workspaces/store.ts";
 import { deletePerson, disablePerson } from "./people.ts";
-import { erasePerson, forgetReplies } from "./store/person-deletion.ts";
+import { erasePerson, forgetDeletedInviter, forgetReplies } from "./store/person-deletion.ts";
 import { deleteWorkspace, readEntry } from "./workspaces.ts";
 
 let database: TestDatabase;
@@ -284,6 +288,46 @@ test("a person who is deleted twice at the same time is deleted once in the audi
   });
   assert.deepEqual([first?.email, second?.email].toSorted(), [ann.email, undefined]);
   assert.equal((await sql`select 1 from audit_entries where action = 'person.deleted'`).length, 1);
+});
+
+test("an invitation that is accepted while its inviter is deleted loses the name", longest, async () => {
+  const gwendolyn = await addAccount("gwendolyn");
+  const sender = await makeWorkspace(sql);
+  await meeting({
+    // The deletion has erased mail before, and waits for the row of the person.
+    first: (tx) => tx`select 1 from people where id = ${gwendolyn.id} for key share`.then(),
+    second: () => remove(gwendolyn),
+    rest: () => acceptInvitation(sender, { from: gwendolyn, to: ann }),
+  });
+  assert.deepEqual(await findLeftovers(sql, ["gwendolyn"]), []);
+  assert.equal((await sql`select 1 from emails`).length, 1);
+});
+
+test("an invitation that is accepted after its inviter is deleted loses the name", longest, async () => {
+  const gwendolyn = await addAccount("gwendolyn");
+  const sender = await makeWorkspace(sql);
+  const system: SystemMail = {
+    canSend: async () => true,
+    problem: async () => undefined,
+    async send({ to, body, metadata = {} }) {
+      assert.match(body, /^gwendolyn invites you/);
+      await remove(gwendolyn);
+      const parts = [JSON.stringify({ text: body, html: "" })];
+      await createEmailStore(sql).accept(newEmail(sender, [to], { keyId: systemKeyId, metadata, parts }));
+    },
+  };
+  const invitations = createInvitations({
+    sql,
+    base: () => "https://x.test",
+    nowMs: Date.now,
+    mode: "first",
+    mail: createAccountMail({ sql, log: silentLog(), mail: system, nowMs: Date.now }),
+    forgetDeletedInviter: (personId) => forgetDeletedInviter(sql, personId),
+  });
+  const inviter = { id: gwendolyn.id };
+  await invitations.invite({ workspaceId, email: "new@there.test", role: "viewer", inviter, actor: commandLine });
+  assert.deepEqual(await findLeftovers(sql, ["gwendolyn"]), []);
+  assert.equal((await sql`select 1 from emails`).length, 1);
 });
 
 test("two people who invited each other are deleted at the same time", longest, async () => {

@@ -2,7 +2,7 @@
  * the service sent to them about the account. Called by ../people.ts. docs/decisions/0041 lists what stays and why. */
 import { idsMadeBy, lockKeysMadeBy, systemKeyId } from "../../keys/store.ts";
 import { deletedInviter, inviterMetadata, namedInviter } from "../../people/links.ts";
-import type { Sql } from "../../postgres/pool.ts";
+import { retrying, type Sql } from "../../postgres/pool.ts";
 import { accountMail, isOfPerson, type PersonRef } from "./person-rows.ts";
 
 /** Needs a transaction. Deletes the memberships and open invitations of a person, unless workspaces would have no owner left: then returns
@@ -40,6 +40,7 @@ export async function erasePerson(sql: Sql, person: PersonRef): Promise<boolean>
   await sql`
     delete from oidc_flows f using people_sessions s where s.person_id = ${id} and s.id in (f.session_id, f.confirm_session_id)`;
   const deleted = await sql`delete from people where id = ${id} returning 1`;
+  // After the row of the person is locked: `forgetDeletedInviter` erases the name in invitations that are accepted from now on.
   await eraseInviter(sql, id);
   await forgetReplies(sql);
   return deleted.length > 0;
@@ -91,6 +92,13 @@ async function lockMail(sql: Sql, { id, email }: PersonRef): Promise<MailRef[]> 
 /** Index emails_by_metadata. */
 function isInvitationBy(sql: Sql, personId: string) {
   return sql`metadata @> ${JSON.stringify(inviterMetadata(personId))}::text::jsonb and metadata <> '{}' and key_id = ${systemKeyId}`;
+}
+
+/** For an invitation that was just accepted: the inviter may have been deleted since their name was read. Waits for a deletion that has
+ * locked the person; one that locks the person later finds the mail itself. */
+export async function forgetDeletedInviter(sql: Sql, personId: string): Promise<void> {
+  const present = await sql`select 1 from people where id = ${personId} for key share`;
+  if (present.length === 0) await retrying(() => sql.begin((tx) => eraseInviter(tx, personId)));
 }
 
 /** Invitations belong to the workspace and stay valid, also those whose mail is not sent yet. Their mail keeps everything but the name of
