@@ -14,6 +14,7 @@ import {
   listTables,
   noteSwept,
 } from "./store/deletion.ts";
+import { forgetReplies } from "./store/person-deletion.ts";
 
 export type DeletionOptions = {
   /** Rows per statement. A row of content has up to 256 KiB. */
@@ -83,10 +84,12 @@ export async function deleteToEnd(sql: Sql, workspaceId: string, options: Deleti
   return false;
 }
 
-/** Rows that transactions wrote after the deletion, because they had begun before it. */
+/** Deletes what transactions wrote after the deletion, because they had begun before it. */
 async function sweep(sql: Sql, workspaceId: string, options: DeletionOptions): Promise<void> {
   const rows = await deleteAll(sql, workspaceId, options);
-  if (rows !== "busy" && !options.stop?.aborted) await noteSwept(sql, workspaceId);
+  if (rows === "busy" || options.stop?.aborted) return;
+  await retrying(() => forgetReplies(sql));
+  await noteSwept(sql, workspaceId);
 }
 
 /** Deletes the rows of all tables once, and returns their number. */
