@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace } from "../../test/harness/mail.ts";
+import { until } from "../../test/harness/wait.ts";
 import { commandLine } from "../audit/record.ts";
 import { insertKey, makeKeySecret } from "../keys/store.ts";
+import { silentLog } from "../ops/log.ts";
 import { makeUuid } from "../postgres/ids.ts";
-import { deleteToEnd } from "./deletion.ts";
+import { createDeletions, deleteToEnd } from "./deletion.ts";
 import { deleteWorkspace, readEntry } from "./workspaces.ts";
 
 let database: TestDatabase;
@@ -59,4 +61,22 @@ test("of several nodes one does the last step, and a stopped one leaves the rest
   const { sql } = database;
   const entries = await sql`select 1 from audit_entries where workspace_id = ${id} and action = 'workspace.erased'`;
   assert.equal(entries.length, 1);
+});
+
+test("a sweep forgets the reply to an attempt that ended after the deletion", { timeout: 30_000 }, async () => {
+  const { sql } = database;
+  const id = await addDoomed();
+  assert.equal(await deleteToEnd(sql, id), true);
+  await sql`insert into sites (site, last_reply, last_reply_at) values ('there.test', '550 <x@there.test> unknown', now())`;
+  await sql`update workspace_deletions set finished_at = service_time() - interval '11 minutes' where workspace_id = ${id}`;
+  const deletions = createDeletions({ sql, log: silentLog(), everyMs: 10 });
+  deletions.start();
+  try {
+    const isSwept = async () =>
+      (await sql`select 1 from workspace_deletions where workspace_id = ${id} and swept_at is not null`).length === 1;
+    await until("the sweep", isSwept);
+  } finally {
+    await deletions.stop();
+  }
+  assert.deepEqual(await sql`select 1 from sites where last_reply is not null`, []);
 });

@@ -14,6 +14,7 @@ import {
   listTables,
   noteSwept,
 } from "./store/deletion.ts";
+import { forgetReplies } from "./store/person-deletion.ts";
 
 export type DeletionOptions = {
   /** Rows per statement. A row of content has up to 256 KiB. */
@@ -83,10 +84,12 @@ export async function deleteToEnd(sql: Sql, workspaceId: string, options: Deleti
   return false;
 }
 
-/** Rows that transactions wrote after the deletion, because they had begun before it. */
+/** Deletes what transactions wrote after the deletion, because they had begun before it. */
 async function sweep(sql: Sql, workspaceId: string, options: DeletionOptions): Promise<void> {
   const rows = await deleteAll(sql, workspaceId, options);
-  if (rows !== "busy" && !options.stop?.aborted) await noteSwept(sql, workspaceId);
+  if (rows === "busy" || options.stop?.aborted) return;
+  await retrying(() => forgetReplies(sql));
+  await noteSwept(sql, workspaceId);
 }
 
 /** Deletes the rows of all tables once, and returns their number. */
@@ -98,10 +101,10 @@ async function deleteAll(sql: Sql, workspaceId: string, options: DeletionOptions
     for (let rows = batchRows; rows === batchRows; ) {
       if (stop?.aborted) return deleted;
       const began = performance.now();
-      const result =
-        table === clients
-          ? await deleteClients(sql, { workspaceId, limit: batchRows })
-          : await retrying(() => deleteBatch(sql, { workspaceId, table, limit: batchRows }));
+      const batch = { workspaceId, limit: batchRows };
+      const result = await retrying(() =>
+        table === clients ? deleteClients(sql, batch) : deleteBatch(sql, { ...batch, table }),
+      );
       if (result === "busy") return "busy";
       rows = result;
       deleted += rows;

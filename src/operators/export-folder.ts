@@ -148,7 +148,7 @@ async function readState(path: string): Promise<ExportState> {
 async function lock(path: string, folder: string): Promise<() => Promise<void>> {
   const holder = await readFile(path, "utf8").catch(() => undefined);
   if (holder !== undefined && isRunning(Number(holder)))
-    throw refused(`The process ${holder} is writing an export to ${folder}. Wait for its end.`);
+    throw refused(`The process ${holder} is writing an export to ${folder}. Wait until it has finished.`);
   if (holder !== undefined) await rm(path, { force: true });
   const file = await open(path, "wx", 0o600).catch((error) => {
     throw refused(`Another process is writing an export to ${folder}.`, error);

@@ -12,15 +12,17 @@ import { disable, enable, getPersonEntry, type PersonEntry, setOperator } from "
 import { erasePerson, leaveWorkspaces } from "./store/person-deletion.ts";
 
 type Change = { personId: string; actor: Actor };
+/** After a deadlock, the transaction is repeated. Tests of the order of locks allow one try. */
+type Repeatable = { tries?: number };
 export type Disabled = { wasEnabled: boolean; revokedKeys: number; person: PersonEntry };
 
 /** Undefined: there is no such person. */
 export async function disablePerson(
   sql: Sql,
-  { personId, actor, revokeKeys }: Change & { revokeKeys: boolean },
+  { personId, actor, revokeKeys, tries }: Change & { revokeKeys: boolean } & Repeatable,
 ): Promise<Disabled | undefined> {
   requireOther(actor, personId, "disable");
-  return await changing(sql, async (tx) => {
+  return await changing(sql, tries, async (tx) => {
     if (!(await getPersonEntry(tx, personId))) return undefined;
     if (revokeKeys) await lockKeysMadeBy(tx, personId);
     const wasEnabled = await disable(tx, personId);
@@ -47,17 +49,17 @@ export async function enablePerson(
 /** Undefined: there is no such person. Throws when they are the last owner of a workspace. */
 export async function deletePerson(
   sql: Sql,
-  { personId, actor, revokeKeys }: Change & { revokeKeys: boolean },
+  { personId, actor, revokeKeys, tries }: Change & { revokeKeys: boolean } & Repeatable,
 ): Promise<{ email: string; revokedKeys: number; validKeys: number } | undefined> {
   requireOther(actor, personId, "delete");
-  return await changing(sql, async (tx) => {
+  return await changing(sql, tries, async (tx) => {
     const person = await getPersonEntry(tx, personId);
     if (!person) return undefined;
     const orphans = await leaveWorkspaces(tx, person);
     if (orphans.length > 0) throw lastOwner(person.email, orphans);
     await lockKeysMadeBy(tx, personId);
     const revokedKeys = revokeKeys ? await revokeAll(tx, personId, actor) : 0;
-    await erasePerson(tx, person);
+    if (!(await erasePerson(tx, person))) return undefined;
     await record(tx, actor, changeOf("person.deleted", personId));
     return { email: person.email, revokedKeys, validKeys: revokeKeys ? 0 : person.validKeys };
   });
@@ -81,8 +83,8 @@ export async function appoint(
 }
 
 /** A foreign key is violated (23503) when the person joins a workspace during their deletion: a second try sees the membership. */
-async function changing<T>(sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
-  return await retrying(() => sql.begin(work), 5, ["23503"]);
+async function changing<T>(sql: Sql, tries: number | undefined, work: (tx: Sql) => Promise<T>): Promise<T> {
+  return await retrying(() => sql.begin(work), tries, ["23503"]);
 }
 
 async function revokeAll(tx: Sql, personId: string, actor: Actor): Promise<number> {

@@ -86,10 +86,11 @@ export async function changeQuotas(
 /** A provider of single sign-on whose people join a workspace. */
 export type ProviderWorkspace = { label: string; workspaceId?: string; workspaceSetting: string };
 
-/** Takes the workspace out of service; deletion.ts deletes its rows. False: the deletion has begun before. */
+/** Takes the workspace out of service; deletion.ts deletes its rows. False: the deletion has begun before. After a deadlock, the
+ * transaction is repeated; tests of the order of locks allow one try. */
 export async function deleteWorkspace(
   sql: Sql,
-  { workspace, actor, providers }: Change & { providers: readonly ProviderWorkspace[] },
+  { workspace, actor, providers, tries }: Change & { providers: readonly ProviderWorkspace[]; tries?: number },
 ): Promise<boolean> {
   const { id } = workspace;
   const provider = providers.find((one) => one.workspaceId === id);
@@ -109,7 +110,7 @@ export async function deleteWorkspace(
     if (began) await record(tx, actor, { action: "workspace.deleted", workspaceId: id });
     return began;
   };
-  return await retrying(() => sql.begin(begin));
+  return await retrying(() => sql.begin(begin), tries);
 }
 
 function requireKept({ name, deletingAt }: Target): void {

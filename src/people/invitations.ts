@@ -24,6 +24,8 @@ export type InvitationDeps = {
   mail: AccountMail | undefined;
   /** Undefined on the command line, which is not limited. */
   quotas?: Quotas;
+  /** Erases the name in mail of an inviter who was deleted meanwhile. Undefined on the command line, which sends no mail. */
+  forgetDeletedInviter?(personId: string): Promise<void>;
 };
 
 export function createInvitations(deps: InvitationDeps): Invitations {
@@ -78,6 +80,7 @@ export function createInvitations(deps: InvitationDeps): Invitations {
         const person = inviter && (await findPersonById(sql, inviter.id));
         const names = { inviter: person?.name ?? "", workspace: workspace?.name ?? "" };
         await mail!.send(email, invitationMail({ ...names, role, link }), person && inviterMetadata(person.id));
+        if (person) await deps.forgetDeletedInviter?.(person.id);
       }
       const forWhom = shown === token ? "" : ` The link below works for a person who signs in as ${email}.`;
       const url = inviter === undefined ? link : linkTo(deps.base(), "invitation", shown);

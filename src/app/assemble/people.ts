@@ -5,6 +5,7 @@ import { createSystemMail, type SystemMail } from "../../emails/system-mail.ts";
 import type { ServiceEntry } from "../../http/call.ts";
 import type { PageHandler } from "../../http/dispatch.ts";
 import type { SessionCallers } from "../../http/gate.ts";
+import { forgetDeletedInviter } from "../../operators/store/person-deletion.ts";
 import type { Clock } from "../../ops/clock.ts";
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
@@ -119,7 +120,15 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
     requireRecentSession,
   });
   const methods = createMethods({ sql, providers, passwordSignIn, requireSession, requireRecentSession });
-  const invitations = createInvitations({ sql, base, nowMs: clock.nowMs, mode: config.signup, mail, quotas });
+  const invitations = createInvitations({
+    sql,
+    base,
+    nowMs: clock.nowMs,
+    mode: config.signup,
+    mail,
+    quotas,
+    forgetDeletedInviter: (personId) => forgetDeletedInviter(sql, personId),
+  });
   const signUpIsOpen = config.signup === "open";
   /** Writes the file again when the secret was replaced. */
   async function writeLink(): Promise<FirstSignUp | undefined> {

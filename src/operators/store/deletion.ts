@@ -108,7 +108,7 @@ export async function deleteClients(sql: Sql, { workspaceId, limit }: { workspac
   const rows = await sql`
     delete from audit_clients where entry_id in (
       select c.entry_id from audit_entries e join audit_clients c on c.entry_id = e.id
-      where e.workspace_id = ${workspaceId} and e.actor <> 'person' limit ${limit}) returning 1`;
+      where e.workspace_id = ${workspaceId} and e.actor <> 'person' order by c.entry_id limit ${limit} for update of c) returning 1`;
   return rows.length;
 }
 

@@ -84,8 +84,8 @@ function belongs(sql: Sql, subject: Subject, table: string) {
   return table === "workspaces" ? sql`t.id = ${subject.id}` : sql`t.workspace_id = ${subject.id}`;
 }
 
-/** Of these emails, the account mail to people with an open link or invitation, which the text may contain. Ask this after reading the text:
- * a link is stored before its mail, so a link that is created later is not in it. One that either clock could still admit counts as open.
+/** Of these emails, the account mail to people with an open link or invitation, which the text may contain. Asked after the row was read;
+ * content never changes to contain a newer link. A link that either clock could still admit counts as open.
  * Primary keys, and indexes people_links_by_email and members_invited. */
 export async function findMailWithOpenLinks(
   sql: Sql,
