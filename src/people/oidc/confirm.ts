@@ -11,10 +11,10 @@ import { type Factors, findFactors } from "../store/factors.ts";
 import { findByIdentity, listIdentities } from "../store/identities.ts";
 import { personOfSession } from "../store/oidc-flows.ts";
 import { allowFirstFactor, renewProof } from "../store/sessions.ts";
-import type { Answered } from "./client.ts";
+import type { Answered, OidcClient } from "./client.ts";
 
 export async function confirm(
-  { sql }: { sql: Sql },
+  { sql, client }: { sql: Sql; client: Pick<OidcClient, "saysWhen"> },
   sessionId: string,
   { provider, visitor, signedInAgoMs, ...answered }: Answered & { provider: Provider; visitor: Visitor },
 ): Promise<void> {
@@ -24,6 +24,8 @@ export async function confirm(
   if ((await findByIdentity(sql, answered))?.id !== person.id) throw new OidcRefusal("oidc_other_account", refusal);
   if (!replacesFactor(provider, await findFactors(sql, person.id))) throw new OidcRefusal("oidc_needs_factor", refusal);
   if (signedInAgoMs === undefined) {
+    // The request is not signed: without `max_age` and `prompt`, such a provider asks nothing and omits the time.
+    if ((await client.saysWhen(provider)) === true) throw new OidcRefusal("oidc_no_auth_time", refusal);
     await allowFirstFactor(sql, sessionId);
     throw new OidcRefusal("oidc_auth_time", refusal);
   }

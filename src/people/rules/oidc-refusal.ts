@@ -37,6 +37,8 @@ export const oidcSentences = {
     "The provider did not ask you to sign in again, so it did not confirm that it is you. Sign out there, then try again.",
   oidc_auth_time:
     "The provider does not say when you signed in there, so it cannot confirm that it is you. Confirm with your password, a passkey or an authenticator app. If you have none of them, add a passkey or an app on this page within 15 minutes.",
+  oidc_no_auth_time:
+    "The provider did not say when you signed in there, so it did not confirm that it is you. Try again; if it fails again, ask the operator to check the setting AUTH_TIME of the provider.",
   oidc_needs_factor: "You have a second factor, which this provider does not replace. Confirm with your second factor.",
   oidc_limit: "Too many sign-ins failed from your network. Try again in a minute.",
   oidc_failed: "The sign-in failed because of an error on the server. Try again.",
