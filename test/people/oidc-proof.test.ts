@@ -16,6 +16,7 @@ import {
 import { type Browser, joinAs, openBrowser, password, type Session, signUpFirst } from "../harness/people.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
 import { passServiceTime } from "../harness/time.ts";
+import { until } from "../harness/wait.ts";
 
 let provider: TestProvider;
 let database: TestDatabase;
@@ -202,6 +203,32 @@ test("a provider that may not know the time lets a person without anything else 
     assert.equal(await signInBy(eve, service, purpose), refused("oidc_auth_time"));
     assert.equal((await eve.post("/auth/begin-totp")).status, 400, "a person with a password");
   });
+});
+
+test("a link and a factor that began before the first factor was added do not end after it", async () => {
+  assert.equal((await owner.browser.post("/auth/confirm", { password })).status, 200);
+  const email = "hal@corp.example";
+  const first = await joinAs(owner, program, { email, role: "owner" });
+  const second = openBrowser(program);
+  assert.equal((await second.post("/auth/sign-in", { email, password })).status, 200);
+  provider.account = person("hal");
+  const { back } = await visitProvider(second, program, { purpose: "link" });
+  const { secret } = (await second.post("/auth/begin-totp")).body as { secret: string };
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  // The code is checked before the first factor exists, and the app is stored after it.
+  let confirming: ReturnType<Browser["post"]> | undefined;
+  await database.sql.begin(async (tx) => {
+    const [row] = await tx<{ id: string }[]>`select id from people where email = ${email} for no key update`;
+    confirming = second.post("/auth/confirm-totp", { code });
+    const waiting = () => database.sql`
+      select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    await until("the second session to wait", async () => (await waiting()).length > 0);
+    await tx`insert into people_passkeys (id, person_id, credential_id, public_key, counter, transports, name)
+      values (gen_random_uuid(), ${row!.id}, 'c', 'k', 0, '{}', 'n')`;
+  });
+  assert.equal((await confirming!).body.reason, "FRESH_AUTHENTICATION_REQUIRED");
+  assert.equal(await comeBack(second, back), refused("oidc_needs_factor"));
+  assert.deepEqual((await first.post("/auth/sign-in-methods")).body.linked, []);
 });
 
 test("a provider that is not trusted for it does not replace a second factor", async () => {

@@ -13,9 +13,10 @@ import { endOperatorWithoutFactor } from "../factors.ts";
 import { findInvitation } from "../invitation-links.ts";
 import { createAttemptLimit, createClientLimit } from "../limits.ts";
 import { looksLikeToken } from "../links.ts";
-import type { Visitor } from "../open-session.ts";
+import { personActor, type Visitor } from "../open-session.ts";
 import { OidcRefusal } from "../rules/oidc-refusal.ts";
 import { localPath, type Provider } from "../rules/provider.ts";
+import { findFactors, hasFactor } from "../store/factors.ts";
 import { addIdentity, findByIdentity, listIdentities } from "../store/identities.ts";
 import { addFlow, type Flow, flowMs, personOfSession, takeFlow } from "../store/oidc-flows.ts";
 import { type LiveSession, lockSession, type Proof } from "../store/sessions.ts";
@@ -182,16 +183,21 @@ export function createOidc(deps: OidcDeps) {
     if (owner?.id === person.id) return next;
     const personId = person.id;
     if (owner) throw new OidcRefusal("oidc_linked_elsewhere", { personId });
-    const actor = { kind: "person" as const, id: personId, personId, address: visitor.address };
     await sql.begin(async (tx) => {
       const locked = await lockSession(tx, { id: sessionId, personId });
       if (!locked) throw new OidcRefusal("oidc_session", { personId });
+      // The recent proof was checked at the start; the first factor may be newer.
+      if (!locked.hasSecondFactor && hasFactor(await findFactors(tx, personId)))
+        throw new OidcRefusal("oidc_needs_factor", { personId });
       const linked = await listIdentities(tx, personId);
       if (linked.some(({ issuer }) => issuer === answered.issuer))
         throw new OidcRefusal("oidc_already_linked", { personId });
       if (!(await addIdentity(tx, { personId, identity: answered, nowMs: deps.nowMs() })))
         throw new OidcRefusal("oidc_linked_elsewhere", { personId });
-      await record(tx, actor, { action: "account.linked", target: { kind: "person", id: personId } });
+      await record(tx, personActor(personId, visitor), {
+        action: "account.linked",
+        target: { kind: "person", id: personId },
+      });
       if (!locked.hasSecondFactor) await endOperatorWithoutFactor(tx, personId, visitor);
     });
     return next;
