@@ -47,7 +47,7 @@ export function createConfirm(deps: ConfirmDeps) {
 
   async function byPasskey(credential: unknown, live: LiveSession, visitor: Visitor): Promise<void> {
     const found = await passkeys.use(credential, { purpose: "confirm", subject: live.id }, visitor.host);
-    if (typeof found !== "string" && found.id === live.personId) return;
+    if (typeof found !== "string" && found.person.id === live.personId) return;
     await refuse(typeof found === "string" ? found : "wrong_passkey", live, visitor);
     throw refusedPasskey();
   }

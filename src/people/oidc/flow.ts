@@ -161,7 +161,7 @@ export function createOidc(deps: OidcDeps) {
   async function signIn(flow: Flow, provider: Provider, answered: Answered, visitor: Visitor): Promise<Next> {
     const arrival = { ...answered, provider, inviteHash: flow.inviteHash, address: visitor.address };
     const person = await admit(deps, arrival);
-    const { signedInAgoMs } = answered;
+    const { issuer, subject, signedInAgoMs } = answered;
     const saysWhen = signedInAgoMs !== undefined || (await client.saysWhen(provider)) !== false;
     const proof: Proof = {
       by: "oidc",
@@ -169,6 +169,7 @@ export function createOidc(deps: OidcDeps) {
       // The person may have signed in there long ago, and only clicked a button now.
       agoMs: signedInAgoMs ?? null,
       mayAddFirstFactor: !saysWhen,
+      identity: { issuer, subject },
     };
     const { cookies, needsSecondFactor } = await deps.begin(person, proof, visitor);
     return { location: needsSecondFactor ? "/sign-in?step=second-factor" : flow.returnPath, cookies };

@@ -47,6 +47,9 @@ function asRefusal(error: unknown): OidcRefusal {
     return new OidcRefusal("oidc_quota", { cause: error });
   if (error instanceof Problem && error.code === "permission_denied")
     return new OidcRefusal("oidc_not_a_member", { cause: error });
+  // The provider was unlinked meanwhile.
+  if (error instanceof Problem && error.code === "unauthenticated")
+    return new OidcRefusal("oidc_not_linked", { cause: error });
   return new OidcRefusal("oidc_failed", { cause: error });
 }
 

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Role } from "../../http/caller.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import type { Identity } from "./identities.ts";
 
 export const sessionDays = 30;
 export const sessionMs = sessionDays * 86_400_000;
@@ -23,6 +24,9 @@ export type Proof = {
   mayAddFirstFactor?: boolean;
   /** The hash that the given password matched. If it was replaced meanwhile, the proof is void. */
   passwordHash?: string;
+  /** The identity at a provider, or the passkey, that signed in. If it was removed meanwhile, the proof is void. */
+  identity?: Identity;
+  passkeyId?: string;
 };
 
 export type NewSession = {
@@ -33,7 +37,7 @@ export type NewSession = {
   nowMs: number;
 };
 
-/** Undefined: the person is disabled or was deleted, or has another password by now. */
+/** Undefined: the person is disabled or was deleted, or the proof is void by now. */
 export async function insertSession(sql: Sql, session: NewSession): Promise<{ id: string; token: string } | undefined> {
   const token = randomBytes(24).toString("hex");
   const id = makeUuid(session.nowMs);
@@ -54,13 +58,16 @@ function interval(ms: number | null): string | null {
   return ms === null ? null : `${Math.round(ms)} milliseconds`;
 }
 
-/** The person, if what they proved still holds. The locks make a concurrent change of the password, and disabling the person, wait: both
- * then delete what was inserted. */
-export function stillProved(sql: Sql, personId: string, { passwordHash }: Pick<Proof, "passwordHash">) {
-  if (passwordHash === undefined)
-    return sql`select id from people where id = ${personId} and disabled_at is null for share`;
-  return sql`select p.id from people p join people_accounts a on a.person_id = p.id and a.provider_id = 'credential'
-    where p.id = ${personId} and p.disabled_at is null and a.password = ${passwordHash} for share`;
+/** The person, if what they proved still holds. The locks make a concurrent change wait. A new password and disabling the person then delete
+ * what was inserted. */
+export function stillProved(sql: Sql, personId: string, { passwordHash, identity, passkeyId }: Proof) {
+  let held = sql``;
+  if (passwordHash !== undefined)
+    held = sql`join people_accounts a on a.person_id = p.id and a.provider_id = 'credential' and a.password = ${passwordHash}`;
+  else if (identity)
+    held = sql`join people_accounts a on a.person_id = p.id and a.provider_id = ${identity.issuer} and a.account_id = ${identity.subject}`;
+  else if (passkeyId !== undefined) held = sql`join people_passkeys k on k.person_id = p.id and k.id = ${passkeyId}`;
+  return sql`select p.id from people p ${held} where p.id = ${personId} and p.disabled_at is null for share`;
 }
 
 export type LiveSession = {
