@@ -1,6 +1,7 @@
 /** The SQL of sign-ins at a provider that have begun. Called by ../oidc/flow.ts. */
 import { hashToken } from "../../ops/one-time-token.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { isLive } from "./sessions.ts";
 
 export type Flow = {
   provider: string;
@@ -45,6 +46,6 @@ export async function takeFlow(sql: Sql, { state, browser }: FlowKey): Promise<F
 export async function personOfSession(sql: Sql, sessionId: string): Promise<{ id: string; email: string } | undefined> {
   const [row] = await sql<{ id: string; email: string }[]>`
     select p.id, p.email from people_sessions s join people p on p.id = s.person_id
-    where s.id = ${sessionId} and s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true)`;
+    where s.id = ${sessionId} and ${isLive(sql)}`;
   return row;
 }

@@ -226,7 +226,7 @@ export async function endOldSessions(
     select id from people_sessions where person_id = ${personId} and token <> ${keptToken} order by id desc offset ${others})`;
 }
 
-/** A session ends by wall time or by service time, whichever comes first: a clock that jumps must not extend it. */
-function isLive(sql: Sql) {
+/** A session or a link `s` ends by wall time or by service time, whichever comes first: a clock that jumps must not extend it. */
+export function isLive(sql: Sql) {
   return sql`s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true)`;
 }
