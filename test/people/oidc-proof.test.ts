@@ -139,6 +139,17 @@ test("another account at the provider confirms nothing", async () => {
   assert.equal((await database.sql`select 1 from people where email = 'unknown@corp.example'`).length, 0);
 });
 
+test("a refused answer to a confirmation is recorded as one of the person", async () => {
+  const browser = await signIn("ida");
+  provider.account = undefined;
+  assert.equal(await confirm(browser), refused("oidc_denied"));
+  provider.account = person("ida");
+  provider.tamper = (tokens) => provider.forge(tokens, { claims: { nonce: "another" } });
+  assert.equal(await confirm(browser), refused("oidc_nonce"));
+  provider.tamper = undefined;
+  assert.deepEqual(await entries("confirmation.refused", "ida"), ["oidc_denied", "oidc_nonce"]);
+});
+
 test("a session that has ended meanwhile, and a stranger, confirm nothing", async () => {
   const browser = await signIn("cleo");
   const { back } = await visitProvider(browser, program, { purpose: "confirm" });

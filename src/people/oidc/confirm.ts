@@ -20,7 +20,7 @@ export async function confirm(
 ): Promise<void> {
   const person = await personOfSession(sql, sessionId);
   if (!person) throw new OidcRefusal("oidc_session");
-  const refusal = { personId: person.id, isConfirmation: true };
+  const refusal = { personId: person.id };
   if ((await findByIdentity(sql, answered))?.id !== person.id) throw new OidcRefusal("oidc_other_account", refusal);
   if (!replacesFactor(provider, await findFactors(sql, person.id))) throw new OidcRefusal("oidc_needs_factor", refusal);
   if (signedInAgoMs === undefined) {

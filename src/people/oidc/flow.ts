@@ -53,6 +53,9 @@ export type StartInput = {
 /** Where the browser goes next, and its cookies. */
 export type Next = { location: string; cookies: string[] };
 
+/** Where a refusal is shown, and whom it is about. */
+type Place = { page: string; provider: string; personId?: string | undefined; isConfirmation?: boolean };
+
 export type Oidc = ReturnType<typeof createOidc>;
 
 const callbackPath = "/auth/oidc/callback";
@@ -122,28 +125,33 @@ export function createOidc(deps: OidcDeps) {
 
   /** Never throws: whatever happens, the browser gets a page of the dashboard. */
   async function callback(query: string, visitor: Visitor): Promise<Next> {
-    const place = { page: "/sign-in", provider: "" };
+    const place: Place = { page: "/sign-in", provider: "" };
     try {
       deps.refusals.check(visitor.address);
       return await finish(query, visitor, place);
     } catch (error) {
-      const reason = await deps.refusals.handle(error, { address: visitor.address, provider: place.provider });
+      const reason = await deps.refusals.handle(error, { ...place, address: visitor.address });
       const provider = place.provider === "" ? "" : `&provider=${place.provider}`;
       return { location: `${place.page}?problem=${reason}${provider}`, cookies: [] };
     }
   }
 
-  async function finish(query: string, visitor: Visitor, place: { page: string; provider: string }): Promise<Next> {
+  async function finish(query: string, visitor: Visitor, place: Place): Promise<Next> {
     const parameters = new URLSearchParams(query);
     const [state = "", ...more] = parameters.getAll("state");
     const browser = browserOf(visitor);
     const isWhole = browser !== undefined && more.length === 0 && /^[\w-]{43}$/.test(state);
     const flow = isWhole ? await takeFlow(sql, { state, browser }) : undefined;
+    const sessionId = flow?.sessionId ?? flow?.confirmSessionId;
+    if (sessionId) {
+      place.page = "/account";
+      place.isConfirmation = flow!.confirmSessionId !== null;
+      place.personId = (await personOfSession(sql, sessionId))?.id;
+    }
     const provider = flow && providerOf(flow.provider);
     // The operator may have changed the settings meanwhile.
     if (!flow || !provider || provider.issuer !== flow.issuer) throw new OidcRefusal("oidc_state");
     place.provider = provider.name;
-    if (flow.sessionId !== null || flow.confirmSessionId !== null) place.page = "/account";
     const owner = networksOf(visitor.address).site;
     const answered = await turns.run(owner, () => client.finish(provider, { ...flow, state }, query));
     const next = await act(flow, provider, answered, visitor);

@@ -30,7 +30,7 @@ export const oidcSentences = {
     "The first person needs an invitation of the operator, who creates it with: posthorn people invite EMAIL",
   oidc_linked_elsewhere: "This account at the provider is linked with another person here. Unlink it there first.",
   oidc_already_linked: "You have linked another account at this provider. Unlink it first.",
-  oidc_session: "Your session has ended while you were at the provider. Sign in, then link the provider again.",
+  oidc_session: "Your session has ended while you were at the provider. Sign in, then try again.",
   oidc_other_account:
     "You signed in at the provider with an account that is not linked with yours here. Confirm with your own account.",
   oidc_not_recent:
@@ -52,13 +52,10 @@ export class OidcRefusal extends Error {
   readonly reason: OidcReason;
   /** The person whose account it was about, if known. */
   readonly personId: string | undefined;
-  /** The person was signed in, and should have proved anew who they are. */
-  readonly isConfirmation: boolean;
-  constructor(reason: OidcReason, extra: { cause?: unknown; personId?: string; isConfirmation?: boolean } = {}) {
+  constructor(reason: OidcReason, extra: { cause?: unknown; personId?: string } = {}) {
     super(oidcSentences[reason], { cause: extra.cause });
     this.name = "OidcRefusal";
     this.reason = reason;
     this.personId = extra.personId;
-    this.isConfirmation = extra.isConfirmation ?? false;
   }
 }
