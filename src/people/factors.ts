@@ -128,7 +128,7 @@ export function createFactors(deps: FactorDeps) {
         passkeys,
         isRequired: deps.requireSecondFactor || (await isRequiredByWorkspace(sql, live.personId)),
         hasSecondFactor: live.hasSecondFactor,
-        confirm: await confirmBy(deps, live.personId, factors),
+        confirm: await confirmBy(deps, live, factors),
         passkeyOrigin: deps.passkeys.party(visitor.host)?.origin ?? null,
       };
     },

@@ -274,3 +274,33 @@ for (const [title, options] of [
       await addPasskey(browser, service);
     });
   });
+
+for (const [title, options] of [
+  ["a password does not replace a trusted provider", {}],
+  ["unless the session has just come from one that cannot confirm", { withoutAuthTime: "not listed" }],
+] as const)
+  test(title, async () => {
+    const env = { POSTHORN_OIDC_TEST_SECOND_FACTOR: "trusted" };
+    await withService({ ...options, env }, async (service, trusted, sql) => {
+      const email = "kim@corp.example";
+      const kim = await joinAs(await signUpFirst(service), service, { email, role: "owner" });
+      trusted.account = person("kim");
+      assert.equal(await signInBy(kim, service, { purpose: "link" }), "/account?linked=test");
+      await passServiceTime(sql, "16 minutes");
+      assert.equal((await kim.post("/auth/confirm", { password })).status, 200, "a session without a second factor");
+      const browser = openBrowser(service);
+      assert.equal(await signInBy(browser, service), "/");
+      const { confirm: by } = (await browser.get("/auth/factors")).body as { confirm: object };
+      const providers = [{ name: "test", label: "Example login" }];
+      const canConfirm = !("withoutAuthTime" in options);
+      assert.deepEqual(by, { password: !canConfirm, code: false, passkey: false, providers, signIn: false });
+      const confirmed = await browser.post("/auth/confirm", { password });
+      assert.equal(confirmed.status, canConfirm ? 400 : 200);
+      const change = { currentPassword: password, newPassword: `another ${password}` };
+      assert.equal((await browser.post("/auth/change-password", change)).status, 200);
+      assert.equal((await browser.post("/auth/begin-totp")).status, canConfirm ? 400 : 200);
+      if (!canConfirm) return;
+      assert.equal(await signInBy(browser, service, { purpose: "confirm", return: "/keys" }), "/keys");
+      assert.equal((await browser.post("/auth/begin-totp")).status, 200);
+    });
+  });

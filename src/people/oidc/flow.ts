@@ -229,6 +229,6 @@ export function createOidc(deps: OidcDeps) {
 function cannotConfirm({ label }: Provider): Problem {
   return new Problem(
     "failed_precondition",
-    `${label} does not say when people signed in there, so it cannot confirm that it is you. Sign out, sign in again, and add a passkey or an authenticator app on your account page within 15 minutes. Then confirm with that.`,
+    `${label} does not say when people signed in there, so it cannot confirm that it is you. Sign out and sign in again. Within 15 minutes after that, confirm with your password, or add a passkey or an authenticator app on your account page and confirm with that.`,
   );
 }
