@@ -304,3 +304,28 @@ for (const [title, options] of [
       assert.equal((await browser.post("/auth/begin-totp")).status, 200);
     });
   });
+
+test("a provider that is not trusted does not replace one that is", async () => {
+  const second = await startProvider();
+  const env = Object.fromEntries(
+    Object.entries(second.env).map(([name, value]) => [name.replace("_TEST_", "_MORE_"), value]),
+  );
+  const both = { ...env, POSTHORN_OIDC: "test,more", POSTHORN_OIDC_TEST_SECOND_FACTOR: "trusted" };
+  try {
+    await withService({ env: both }, async (service, trusted) => {
+      second.register(service);
+      trusted.account = second.account = person("lea");
+      const browser = openBrowser(service);
+      assert.equal(await signInBy(browser, service), "/");
+      assert.equal(await signInBy(browser, service, { purpose: "confirm" }), "/");
+      const more = { provider: "more" };
+      assert.equal(await signInBy(browser, service, { ...more, purpose: "link" }), "/account?linked=more");
+      const { confirm: by } = (await browser.get("/auth/factors")).body as { confirm: { providers: object[] } };
+      assert.deepEqual(by.providers, [{ name: "test", label: "Example login" }]);
+      const refusal = await signInBy(browser, service, { ...more, purpose: "confirm" });
+      assert.equal(refusal, "/account?problem=oidc_needs_factor&provider=more");
+    });
+  } finally {
+    await second.stop();
+  }
+});

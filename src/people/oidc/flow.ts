@@ -162,7 +162,7 @@ export function createOidc(deps: OidcDeps) {
   async function act(flow: Flow, provider: Provider, answered: Answered, visitor: Visitor): Promise<Next> {
     if (flow.sessionId !== null) return await link(flow.sessionId, provider, answered, visitor);
     if (flow.confirmSessionId === null) return await signIn(flow, provider, answered, visitor);
-    await confirm({ sql, client }, flow.confirmSessionId, { ...answered, provider, visitor });
+    await confirm({ ...deps, client }, flow.confirmSessionId, { ...answered, provider, visitor });
     return { location: flow.returnPath, cookies: [] };
   }
 
