@@ -4,7 +4,6 @@ import { randomBytes } from "node:crypto";
 import type { Role } from "../../http/caller.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import type { Identity } from "./identities.ts";
 
 export const sessionDays = 30;
 export const sessionMs = sessionDays * 86_400_000;
@@ -25,7 +24,7 @@ export type Proof = {
   /** The hash that the given password matched. If it was replaced meanwhile, the proof is void. */
   passwordHash?: string;
   /** The identity at a provider, or the passkey, that signed in. If it was removed meanwhile, the proof is void. */
-  identity?: Identity;
+  identity?: { issuer: string; subject: string };
   passkeyId?: string;
 };
 
