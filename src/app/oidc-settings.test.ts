@@ -98,6 +98,7 @@ test("other values are checked, and no message contains a secret", () => {
   assert.match(with_("SCOPES", "email"), /GOOGLE_SCOPES: must contain openid/);
   assert.match(with_("DOMAINS", "corp"), /GOOGLE_DOMAINS: "corp" is not a host name/);
   assert.match(with_("SECOND_FACTOR", "yes"), /GOOGLE_SECOND_FACTOR: "yes" is not one of: own, trusted/);
+  assert.match(with_("AUTH_TIME", "no"), /GOOGLE_AUTH_TIME: "no" is not one of: discovered, never/);
   assert.match(problemsOf({ POSTHORN_OIDC: "Google" }), /POSTHORN_OIDC: "Google" is not a name in lower-case letters/);
   const secret = "very secret value";
   assert.ok(!problemsOf({ POSTHORN_OIDC: "x", POSTHORN_OIDC_X_CLIENT_SECRET: secret }).includes(secret));

@@ -96,6 +96,11 @@ export const oidcSettings = {
     value: "own",
     help: "trusted: a sign-in by the provider counts as one with a second factor.",
   },
+  AUTH_TIME: {
+    shape: choice("discovered", "never"),
+    value: "discovered",
+    help: "never: the provider does not say when a person signed in there, although its discovery document lists auth_time.",
+  },
 } as const satisfies Record<string, { shape: Shape<unknown>; value?: string; help: string }>;
 
 type Values = { [K in keyof typeof oidcSettings]: ReturnType<(typeof oidcSettings)[K]["shape"]> };
@@ -167,6 +172,7 @@ function readProvider(
     roles: values.ROLES!,
     emailVerifiedClaim: values.EMAIL_VERIFIED_CLAIM!,
     secondFactorTrusted: values.SECOND_FACTOR === "trusted",
+    neverSaysWhen: values.AUTH_TIME === "never",
   };
 }
 

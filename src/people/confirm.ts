@@ -11,6 +11,7 @@ import { personActor, type Visitor } from "./open-session.ts";
 import { type Passkeys, refusedPasskey } from "./passkeys.ts";
 import type { RefusalReason, Refusals } from "./refusals.ts";
 import type { Provider } from "./rules/provider.ts";
+import { needsTrustedProvider } from "./second-factor.ts";
 import { type Factors, findFactors, hasFactor } from "./store/factors.ts";
 import { type LiveSession, renewProof } from "./store/sessions.ts";
 
@@ -47,7 +48,7 @@ export function createConfirm(deps: ConfirmDeps) {
 
   async function byPasskey(credential: unknown, live: LiveSession, visitor: Visitor): Promise<void> {
     const found = await passkeys.use(credential, { purpose: "confirm", subject: live.id }, visitor.host);
-    if (typeof found !== "string" && found.id === live.personId) return;
+    if (typeof found !== "string" && found.person.id === live.personId) return;
     await refuse(typeof found === "string" ? found : "wrong_passkey", live, visitor);
     throw refusedPasskey();
   }
@@ -79,7 +80,7 @@ export function createConfirm(deps: ConfirmDeps) {
 
     async confirm(input: Confirmation, live: LiveSession, visitor: Visitor): Promise<void> {
       const factors = await findFactors(sql, live.personId);
-      const by = await confirmBy(deps, live.personId, factors);
+      const by = await confirmBy(deps, live, factors);
       const withPasskey = input.credential !== undefined;
       if (!withPasskey && by.signIn)
         throw new Problem(
@@ -114,14 +115,16 @@ export function createConfirm(deps: ConfirmDeps) {
 
 export async function confirmBy(
   { sql, passwordSignIn, providers: all }: Pick<ConfirmDeps, "sql" | "passwordSignIn" | "providers">,
-  personId: string,
+  live: LiveSession,
   factors: Factors,
 ): Promise<ConfirmBy> {
   const code = hasFactor(factors) && (factors.totp || factors.recoveryCodes > 0);
   // A password alone is not enough for a person with a second factor.
-  const password = passwordSignIn && factors.hasPassword && (code || !hasFactor(factors));
+  const needsProvider = await needsTrustedProvider(sql, live, { factors, providers: all });
+  const password = passwordSignIn && factors.hasPassword && !needsProvider && (code || !hasFactor(factors));
   const passkey = factors.passkeys > 0;
-  const linked = await confirmingProviders(sql, personId, { factors, providers: all });
+  const usable = all.filter(({ secondFactorTrusted }) => secondFactorTrusted || !needsProvider);
+  const linked = await confirmingProviders(sql, live.personId, { factors, providers: usable });
   const providers = linked.map(({ name, label }) => ({ name, label }));
   return { password, code, passkey, providers, signIn: !password && !code && !passkey && providers.length === 0 };
 }

@@ -1,6 +1,7 @@
 /** A person's second factors: authenticator app, recovery codes and passkeys. Every change needs a recent proof of identity and is in the
  * audit log. Called by people.ts for the endpoints under /auth. */
 import { type AuditChange, audited, record } from "../audit/record.ts";
+import { freshRequired } from "../http/proof.ts";
 import { invalid, Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -74,6 +75,8 @@ export function createFactors(deps: FactorDeps) {
     return await sql.begin(async (tx) => {
       const { hasSecondFactor } = await requireLocked(tx, live);
       const before = await findFactors(tx, live.personId);
+      // The recent proof was checked before the lock; another session may have added the first factor meanwhile.
+      if (!hasSecondFactor && hasFactor(before)) throw freshRequired();
       const change = await insert(tx);
       if (!change) return undefined;
       await onFactorAdded(tx, live.personId, live.id);
@@ -125,7 +128,7 @@ export function createFactors(deps: FactorDeps) {
         passkeys,
         isRequired: deps.requireSecondFactor || (await isRequiredByWorkspace(sql, live.personId)),
         hasSecondFactor: live.hasSecondFactor,
-        confirm: await confirmBy(deps, live.personId, factors),
+        confirm: await confirmBy(deps, live, factors),
         passkeyOrigin: deps.passkeys.party(visitor.host)?.origin ?? null,
       };
     },

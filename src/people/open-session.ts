@@ -77,5 +77,8 @@ export async function refusedProof(
     await refusals.add({ action: "sign_in.refused", reason: "account_disabled", personId, address });
     return new Problem("permission_denied", "This account is disabled. Ask the operator of this service to enable it.");
   }
-  return new Problem("unauthenticated", "The password was changed meanwhile. Sign in with the new one.");
+  return new Problem(
+    "unauthenticated",
+    "Your password, passkey or provider was changed or removed meanwhile. Sign in again.",
+  );
 }

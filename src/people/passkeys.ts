@@ -12,7 +12,14 @@ import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import { type RelyingParty, relyingParty } from "./rules/relying-party.ts";
-import { findPasskey, listPasskeys, serviceTimeMs, useChallenge, usePasskey } from "./store/passkeys.ts";
+import {
+  findPasskey,
+  type KnownPasskey,
+  listPasskeys,
+  serviceTimeMs,
+  useChallenge,
+  usePasskey,
+} from "./store/passkeys.ts";
 import type { Person } from "./store.ts";
 
 const challengeMs = 5 * 60_000;
@@ -45,8 +52,8 @@ export type Passkeys = {
   ): Promise<PublicKeyCredentialRequestOptionsJSON>;
   /** Checks a new passkey. */
   accept(credential: unknown, subject: string, host: string | undefined): Promise<AcceptedPasskey | WrongPasskey>;
-  /** Checks the answer of a passkey and uses its challenge up. Returns the person that it belongs to. */
-  use(credential: unknown, forWhat: ChallengeFor, host: string | undefined): Promise<Person | WrongPasskey>;
+  /** Checks the answer of a passkey and uses its challenge up. Returns the passkey and the person that it belongs to. */
+  use(credential: unknown, forWhat: ChallengeFor, host: string | undefined): Promise<KnownPasskey | WrongPasskey>;
 };
 
 /** Loaded on first use: it takes longer to load than the rest of people together. */
@@ -164,7 +171,7 @@ export function createPasskeys(deps: {
       );
       if (!verified || !authenticationInfo) return "wrong_passkey";
       if (!(await useChallenge(sql, ours.challenge, ours.endsAtMs))) return "reused_passkey";
-      return (await usePasskey(sql, known.id, authenticationInfo.newCounter)) ? known.person : "reused_passkey";
+      return (await usePasskey(sql, known.id, authenticationInfo.newCounter)) ? known : "reused_passkey";
     },
   };
 }

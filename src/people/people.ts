@@ -26,6 +26,7 @@ import { createHashTurns, hashPassword, judgePassword, verifyPassword } from "./
 import { createRefusals, type RecordRefusal, type RefusalReason } from "./refusals.ts";
 import { createResets } from "./resets.ts";
 import type { Provider } from "./rules/provider.ts";
+import { needsTrustedProvider } from "./second-factor.ts";
 import { createSessionList } from "./session-list.ts";
 import { createSessionUses } from "./session-uses.ts";
 import {
@@ -299,7 +300,9 @@ export function createPeople(deps: PeopleDeps) {
       });
       // The current password is a proof, as in `confirm`: for a person with a second factor it is not enough, and the last proof stays.
       const lastProofMs = live.provedAgoMs === null ? null : live.provedAgoMs + performance.now() - startedMs;
-      const agoMs = hasFactor(owned) ? lastProofMs : 0;
+      const isPartial =
+        hasFactor(owned) || (await needsTrustedProvider(sql, live, { factors: owned, providers: deps.providers }));
+      const agoMs = isPartial ? lastProofMs : 0;
       const proof = { by: "password" as const, hasSecondFactor: live.hasSecondFactor, passwordHash, agoMs };
       const { cookies } = await opener.open(person, proof, visitor);
       return { value: await signedIn(person, proof.hasSecondFactor), cookies };

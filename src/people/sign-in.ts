@@ -84,22 +84,22 @@ export function createSignIn(deps: SignInDeps) {
     await refusals.add({ action: "sign_in.refused", reason, personId, address: visitor.address });
   }
 
-  /** Throws unless the code or the passkey is right. */
+  /** Throws unless the code or the passkey is right. Returns the id of the passkey. */
   async function checkStep(
     { person }: PendingSignIn,
     step: SecondStep,
     token: string,
     visitor: Visitor,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     if (step.credential !== undefined) {
       const forWhat = { purpose: "second_factor", subject: token } as const;
       const found = await passkeys.use(step.credential, forWhat, visitor.host);
-      if (typeof found !== "string" && found.id === person.id) return;
+      if (typeof found !== "string" && found.person.id === person.id) return found.id;
       await refuse(typeof found === "string" ? found : "wrong_passkey", person.id, visitor);
       throw refusedPasskey();
     }
     const result = await codes.use(person.id, step.code);
-    if (result === "right") return;
+    if (result === "right") return undefined;
     await refuse(result, person.id, visitor);
     throw refusedCode(result);
   }
@@ -132,10 +132,10 @@ export function createSignIn(deps: SignInDeps) {
       guard.check(attempt, performance.now());
       guard.take(attempt, performance.now());
       if (!(await takeTry(sql, token, maxTries))) throw await tooManyTries(found, visitor);
-      await checkStep(found, step, token, visitor);
+      const passkeyId = await checkStep(found, step, token, visitor);
       guard.giveBack(attempt, performance.now());
       if (!(await endSignIn(sql, token))) throw signInEnded();
-      return await open(found.person, { by: found.by, hasSecondFactor: true }, visitor);
+      return await open(found.person, { by: found.by, hasSecondFactor: true, passkeyId }, visitor);
     },
 
     /** Gives up a sign-in that waits for its second step. */
@@ -161,7 +161,7 @@ export function createSignIn(deps: SignInDeps) {
         await refuse(found, undefined, visitor);
         throw refusedPasskey();
       }
-      return await open(found, { by: "passkey", hasSecondFactor: true }, visitor);
+      return await open(found.person, { by: "passkey", hasSecondFactor: true, passkeyId: found.id }, visitor);
     },
   };
 

@@ -5,6 +5,7 @@ import type { Sql } from "../postgres/pool.ts";
 import { firstWorkspace, onlyOneNode } from "../workspaces/store/first.ts";
 import { addFirstOwner, joinByInvite, type MostOwned } from "../workspaces/store.ts";
 import { findFactors, hasFactor } from "./store/factors.ts";
+import { isLive } from "./store/sessions.ts";
 
 export type Person = { id: string; email: string; name: string };
 export type NewPerson = {
@@ -193,11 +194,6 @@ export async function replacePassword(
   await sql`with waiting as (delete from people_sign_ins where person_id = ${change.personId})
     delete from people_sessions where person_id = ${change.personId}`;
   return true;
-}
-
-/** A session or a link ends by wall time or by service time, whichever comes first: a clock that jumps must not extend it. */
-function isLive(sql: Sql) {
-  return sql`s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true)`;
 }
 
 /** Deletes sessions and links that have ended by both clocks: wall time alone may be ahead and come back. Called by housekeeping. */

@@ -36,8 +36,8 @@ const clientSecret = "the secret of the test client, 0123456789";
 export type ProviderOptions = {
   /** Put the claims into the ID token, instead of the answer of the UserInfo endpoint. */
   idTokenClaims?: boolean;
-  /** The discovery document says that ID tokens have no auth_time, as that of Google does. */
-  withoutAuthTime?: boolean;
+  /** The discovery document says that ID tokens have no auth_time, as that of Google does, or it lists no claims at all. */
+  withoutAuthTime?: "not listed" | "no list";
   /** The program has no secret at the provider. */
   public?: boolean;
   /** `localhost` makes the provider another site than the program, for a real browser. */
@@ -53,7 +53,10 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Test
     if (test.isDown) return void response.writeHead(503).end();
     if (request.url === "/token") changeAnswer(response, (tokens) => test.tamper?.(tokens as Tokens) ?? tokens);
     if (request.url === "/.well-known/openid-configuration" && options.withoutAuthTime)
-      changeAnswer(response, (metadata) => ({ ...metadata, claims_supported: ["sub", "email", "email_verified"] }));
+      changeAnswer(response, (metadata) => ({
+        ...metadata,
+        claims_supported: options.withoutAuthTime === "no list" ? undefined : ["sub", "email", "email_verified"],
+      }));
     handle(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -170,7 +173,7 @@ export async function visitProvider(
 }
 
 /** Follows redirects with a cookie jar of its own, as at another site. */
-async function followUntil(end: string, from: string): Promise<URL> {
+export async function followUntil(end: string, from: string): Promise<URL> {
   const jar = new Map<string, string>();
   let url = new URL(from);
   for (let left = 10; left > 0; left--) {

@@ -4,10 +4,19 @@ import { after, before, test } from "node:test";
 import { Secret, TOTP } from "otpauth";
 import { addPasskey } from "../harness/authenticator.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { comeBack, signInBy, startProvider, type TestProvider, visitProvider } from "../harness/oidc.ts";
+import {
+  comeBack,
+  followUntil,
+  type ProviderOptions,
+  signInBy,
+  startProvider,
+  type TestProvider,
+  visitProvider,
+} from "../harness/oidc.ts";
 import { type Browser, joinAs, openBrowser, password, type Session, signUpFirst } from "../harness/people.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
 import { passServiceTime } from "../harness/time.ts";
+import { until } from "../harness/wait.ts";
 
 let provider: TestProvider;
 let database: TestDatabase;
@@ -130,6 +139,17 @@ test("another account at the provider confirms nothing", async () => {
   assert.equal((await database.sql`select 1 from people where email = 'unknown@corp.example'`).length, 0);
 });
 
+test("a refused answer to a confirmation is recorded as one of the person", async () => {
+  const browser = await signIn("ida");
+  provider.account = undefined;
+  assert.equal(await confirm(browser), refused("oidc_denied"));
+  provider.account = person("ida");
+  provider.tamper = (tokens) => provider.forge(tokens, { claims: { nonce: "another" } });
+  assert.equal(await confirm(browser), refused("oidc_nonce"));
+  provider.tamper = undefined;
+  assert.deepEqual(await entries("confirmation.refused", "ida"), ["oidc_denied", "oidc_nonce"]);
+});
+
 test("a session that has ended meanwhile, and a stranger, confirm nothing", async () => {
   const browser = await signIn("cleo");
   const { back } = await visitProvider(browser, program, { purpose: "confirm" });
@@ -141,24 +161,85 @@ test("a session that has ended meanwhile, and a stranger, confirm nothing", asyn
   assert.equal(stranger.status, 401);
 });
 
-test("a provider that names no time confirms nothing, but lets a person without anything else add a factor", async () => {
+test("a provider that can name the time, but did not, confirms nothing and permits no first factor", async () => {
   const browser = await signIn("dan");
   for (const time of [undefined, -120])
-    assert.equal(await withAuthTime(time, () => confirm(browser)), refused("oidc_auth_time"), String(time));
+    assert.equal(await withAuthTime(time, () => confirm(browser)), refused("oidc_no_auth_time"), String(time));
+  // The request is not signed: a thief at an unlocked browser removes what makes the provider ask.
+  const { body } = await browser.post("/auth/oidc/start", { provider: "test", purpose: "confirm" });
+  const url = new URL(body.url as string);
+  url.searchParams.delete("prompt");
+  url.searchParams.delete("max_age");
+  assert.equal(await comeBack(browser, await followUntil(program.url, url.href)), refused("oidc_no_auth_time"));
   assert.equal(await isRecent(browser), false);
-  const other = await signIn("dan");
-  assert.equal((await other.post("/auth/begin-totp")).status, 400, "another session");
-  await addPasskey(browser, program);
-  assert.equal(await isRecent(browser), false, "until the passkey confirms it");
-  assert.equal((await browser.post("/auth/begin-totp")).body.reason, "FRESH_AUTHENTICATION_REQUIRED", "the second one");
+  assert.equal((await browser.post("/auth/begin-totp")).body.reason, "FRESH_AUTHENTICATION_REQUIRED");
+});
 
+/** A service of its own, with a provider of its own. */
+async function withService(
+  { env = {}, ...options }: ProviderOptions & { env?: Record<string, string> },
+  work: (service: RunningProgram, at: TestProvider, sql: TestDatabase["sql"]) => Promise<void>,
+): Promise<void> {
+  const other = await startProvider(options);
+  const itsDatabase = await createTestDatabase();
+  const service = await startProgram({ databaseUrl: itsDatabase.url, env: { ...other.env, ...settings, ...env } });
+  try {
+    other.register(service);
+    await work(service, other, itsDatabase.sql);
+  } finally {
+    await service.remove();
+    await other.stop();
+    await itsDatabase.drop();
+  }
+}
+
+test("a provider that may not know the time lets a person without anything else add a factor", async () => {
+  await withService({ withoutAuthTime: "no list" }, async (service, silent, sql) => {
+    silent.tamper = (tokens) => silent.forge(tokens, { claims: { auth_time: undefined } });
+    const first = await signUpFirst(service);
+    silent.account = person("dan");
+    const [browser, other] = [openBrowser(service), openBrowser(service)];
+    const purpose = { purpose: "confirm" };
+    for (const one of [browser, other]) assert.equal(await signInBy(one, service), "/");
+    assert.equal(await signInBy(browser, service, purpose), refused("oidc_auth_time"));
+    assert.equal((await other.post("/auth/begin-totp")).status, 400, "another session");
+    await addPasskey(browser, service);
+    const again = await browser.post("/auth/begin-totp");
+    assert.equal(again.body.reason, "FRESH_AUTHENTICATION_REQUIRED", "until the passkey confirms it");
+
+    const eve = await joinAs(first, service, { email: "eve@corp.example", role: "owner" });
+    silent.account = person("eve");
+    assert.equal(await signInBy(eve, service, { purpose: "link" }), "/account?linked=test");
+    await passServiceTime(sql, "16 minutes");
+    assert.equal(await signInBy(eve, service, purpose), refused("oidc_auth_time"));
+    assert.equal((await eve.post("/auth/begin-totp")).status, 400, "a person with a password");
+  });
+});
+
+test("a link and a factor that began before the first factor was added do not end after it", async () => {
   assert.equal((await owner.browser.post("/auth/confirm", { password })).status, 200);
-  const eve = await joinAs(owner, program, { email: "eve@corp.example", role: "owner" });
-  provider.account = person("eve");
-  assert.equal(await signInBy(eve, program, { purpose: "link" }), "/account?linked=test");
-  await passServiceTime(database.sql, "16 minutes");
-  assert.equal(await withAuthTime(undefined, () => confirm(eve)), refused("oidc_auth_time"));
-  assert.equal((await eve.post("/auth/begin-totp")).status, 400, "a person with a password");
+  const email = "hal@corp.example";
+  const first = await joinAs(owner, program, { email, role: "owner" });
+  const second = openBrowser(program);
+  assert.equal((await second.post("/auth/sign-in", { email, password })).status, 200);
+  provider.account = person("hal");
+  const { back } = await visitProvider(second, program, { purpose: "link" });
+  const { secret } = (await second.post("/auth/begin-totp")).body as { secret: string };
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  // The code is checked before the first factor exists, and the app is stored after it.
+  let confirming: ReturnType<Browser["post"]> | undefined;
+  await database.sql.begin(async (tx) => {
+    const [row] = await tx<{ id: string }[]>`select id from people where email = ${email} for no key update`;
+    confirming = second.post("/auth/confirm-totp", { code });
+    const waiting = () => database.sql`
+      select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    await until("the second session to wait", async () => (await waiting()).length > 0);
+    await tx`insert into people_passkeys (id, person_id, credential_id, public_key, counter, transports, name)
+      values (gen_random_uuid(), ${row!.id}, 'c', 'k', 0, '{}', 'n')`;
+  });
+  assert.equal((await confirming!).body.reason, "FRESH_AUTHENTICATION_REQUIRED");
+  assert.equal(await comeBack(second, back), refused("oidc_needs_factor"));
+  assert.deepEqual((await first.post("/auth/sign-in-methods")).body.linked, []);
 });
 
 test("a provider that is not trusted for it does not replace a second factor", async () => {
@@ -174,26 +255,77 @@ test("a provider that is not trusted for it does not replace a second factor", a
   assert.deepEqual(by.providers, []);
 });
 
-test("a provider whose discovery rules the time out is not asked, and a new sign-in lets the person add a factor", async () => {
-  const silent = await startProvider({ withoutAuthTime: true });
-  const other = await createTestDatabase();
-  const env = { ...silent.env, ...settings, POSTHORN_PASSWORD_SIGN_IN: "off" };
-  const service = await startProgram({ databaseUrl: other.url, env });
+for (const [title, options] of [
+  ["whose discovery rules the time out", { withoutAuthTime: "not listed" }],
+  ["that never names the time, by the settings,", { env: { POSTHORN_OIDC_TEST_AUTH_TIME: "never" } }],
+] as const)
+  test(`a provider ${title} is not asked, and a new sign-in lets the person add a factor`, async () => {
+    const env = { ...("env" in options && options.env), POSTHORN_PASSWORD_SIGN_IN: "off" };
+    await withService({ ...options, env }, async (service, silent, sql) => {
+      silent.account = person("gil");
+      const browser = openBrowser(service);
+      assert.equal(await signInBy(browser, service), "/");
+      const started = await browser.post("/auth/oidc/start", { provider: "test", purpose: "confirm" });
+      assert.deepEqual([started.status, started.body.code], [400, "failed_precondition"]);
+      assert.match(String(started.body.message), /^Example login does not say when people signed in there/);
+      await passServiceTime(sql, "16 minutes");
+      assert.equal((await browser.post("/auth/passkey-options", { purpose: "add" })).status, 400);
+      assert.equal(await signInBy(browser, service), "/");
+      await addPasskey(browser, service);
+    });
+  });
+
+for (const [title, options] of [
+  ["a password does not replace a trusted provider", {}],
+  ["unless the session has just come from one that cannot confirm", { withoutAuthTime: "not listed" }],
+] as const)
+  test(title, async () => {
+    const env = { POSTHORN_OIDC_TEST_SECOND_FACTOR: "trusted" };
+    await withService({ ...options, env }, async (service, trusted, sql) => {
+      const email = "kim@corp.example";
+      const kim = await joinAs(await signUpFirst(service), service, { email, role: "owner" });
+      trusted.account = person("kim");
+      assert.equal(await signInBy(kim, service, { purpose: "link" }), "/account?linked=test");
+      await passServiceTime(sql, "16 minutes");
+      assert.equal((await kim.post("/auth/confirm", { password })).status, 200, "a session without a second factor");
+      const browser = openBrowser(service);
+      assert.equal(await signInBy(browser, service), "/");
+      const { confirm: by } = (await browser.get("/auth/factors")).body as { confirm: object };
+      const providers = [{ name: "test", label: "Example login" }];
+      const canConfirm = !("withoutAuthTime" in options);
+      assert.deepEqual(by, { password: !canConfirm, code: false, passkey: false, providers, signIn: false });
+      const confirmed = await browser.post("/auth/confirm", { password });
+      assert.equal(confirmed.status, canConfirm ? 400 : 200);
+      const change = { currentPassword: password, newPassword: `another ${password}` };
+      assert.equal((await browser.post("/auth/change-password", change)).status, 200);
+      assert.equal((await browser.post("/auth/begin-totp")).status, canConfirm ? 400 : 200);
+      if (!canConfirm) return;
+      assert.equal(await signInBy(browser, service, { purpose: "confirm", return: "/keys" }), "/keys");
+      assert.equal((await browser.post("/auth/begin-totp")).status, 200);
+    });
+  });
+
+test("a provider that is not trusted does not replace one that is", async () => {
+  const second = await startProvider();
+  const env = Object.fromEntries(
+    Object.entries(second.env).map(([name, value]) => [name.replace("_TEST_", "_MORE_"), value]),
+  );
+  const both = { ...env, POSTHORN_OIDC: "test,more", POSTHORN_OIDC_TEST_SECOND_FACTOR: "trusted" };
   try {
-    silent.register(service);
-    silent.account = person("gil");
-    const browser = openBrowser(service);
-    assert.equal(await signInBy(browser, service), "/");
-    const started = await browser.post("/auth/oidc/start", { provider: "test", purpose: "confirm" });
-    assert.deepEqual([started.status, started.body.code], [400, "failed_precondition"]);
-    assert.match(String(started.body.message), /^Example login does not say when people signed in there/);
-    await passServiceTime(other.sql, "16 minutes");
-    assert.equal((await browser.post("/auth/passkey-options", { purpose: "add" })).status, 400);
-    assert.equal(await signInBy(browser, service), "/");
-    await addPasskey(browser, service);
+    await withService({ env: both }, async (service, trusted) => {
+      second.register(service);
+      trusted.account = second.account = person("lea");
+      const browser = openBrowser(service);
+      assert.equal(await signInBy(browser, service), "/");
+      assert.equal(await signInBy(browser, service, { purpose: "confirm" }), "/");
+      const more = { provider: "more" };
+      assert.equal(await signInBy(browser, service, { ...more, purpose: "link" }), "/account?linked=more");
+      const { confirm: by } = (await browser.get("/auth/factors")).body as { confirm: { providers: object[] } };
+      assert.deepEqual(by.providers, [{ name: "test", label: "Example login" }]);
+      const refusal = await signInBy(browser, service, { ...more, purpose: "confirm" });
+      assert.equal(refusal, "/account?problem=oidc_needs_factor&provider=more");
+    });
   } finally {
-    await service.remove();
-    await silent.stop();
-    await other.drop();
+    await second.stop();
   }
 });

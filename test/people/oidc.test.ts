@@ -343,3 +343,22 @@ test("doctor says whether a provider answers, and what to register there", async
   assert.match(wrong!.fix!, /POSTHORN_OIDC_TEST_ISSUER.*other\/\.well-known\/openid-configuration/);
   assert.match(people!.found!, /passwords are off, and \d+ people have linked no provider/);
 });
+
+test("a sign-in that is under way while the provider is unlinked opens no session", async () => {
+  provider.account = { sub: "una-1", email: "una@corp.example", email_verified: true };
+  assert.equal(await signInBy(openBrowser(program), program), "/");
+  const browser = openBrowser(program);
+  const { back } = await visitProvider(browser, program);
+  let coming: Promise<string> | undefined;
+  await database.sql.begin(async (tx) => {
+    const [una] = await tx<{ id: string }[]>`
+      select id from people where email = 'una@corp.example' for no key update`;
+    coming = comeBack(browser, back);
+    const waiting = () => database.sql`
+      select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    await until("the sign-in to wait", async () => (await waiting()).length > 0);
+    await tx`delete from people_accounts where person_id = ${una!.id}`;
+  });
+  assert.equal(await coming, "/sign-in?problem=oidc_not_linked&provider=test");
+  assert.equal((await browser.get("/auth/state")).body.person, null);
+});

@@ -145,6 +145,8 @@ async function write(
   if (decision.withRole) await applyRole(tx, deps, arrival, { ...decision, person });
   // Last, because workspaces are locked before people.
   if (!(await lockEnabled(tx, person.id))) throw new Outrun();
+  // The person may have unlinked the provider, which then gives no role.
+  if ((await findByIdentity(tx, arrival))?.id !== person.id) throw new Outrun();
   return person;
 }
 

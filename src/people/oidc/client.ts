@@ -87,6 +87,7 @@ export function createOidcClient({ nowMs }: { nowMs(): number }): OidcClient {
       return { state: randomState(), nonce: randomNonce(), codeVerifier: randomPKCECodeVerifier() };
     },
     async saysWhen(provider) {
+      if (provider.neverSaysWhen) return false;
       const { config } = await configure(provider);
       const claims = config.serverMetadata().claims_supported;
       return Array.isArray(claims) ? claims.includes("auth_time") : undefined;

@@ -13,9 +13,10 @@ import { endOperatorWithoutFactor } from "../factors.ts";
 import { findInvitation } from "../invitation-links.ts";
 import { createAttemptLimit, createClientLimit } from "../limits.ts";
 import { looksLikeToken } from "../links.ts";
-import type { Visitor } from "../open-session.ts";
+import { personActor, type Visitor } from "../open-session.ts";
 import { OidcRefusal } from "../rules/oidc-refusal.ts";
 import { localPath, type Provider } from "../rules/provider.ts";
+import { findFactors, hasFactor } from "../store/factors.ts";
 import { addIdentity, findByIdentity, listIdentities } from "../store/identities.ts";
 import { addFlow, type Flow, flowMs, personOfSession, takeFlow } from "../store/oidc-flows.ts";
 import { type LiveSession, lockSession, type Proof } from "../store/sessions.ts";
@@ -51,6 +52,9 @@ export type StartInput = {
 
 /** Where the browser goes next, and its cookies. */
 export type Next = { location: string; cookies: string[] };
+
+/** Where a refusal is shown, and whom it is about. */
+type Place = { page: string; provider: string; personId?: string | undefined; isConfirmation?: boolean };
 
 export type Oidc = ReturnType<typeof createOidc>;
 
@@ -121,28 +125,33 @@ export function createOidc(deps: OidcDeps) {
 
   /** Never throws: whatever happens, the browser gets a page of the dashboard. */
   async function callback(query: string, visitor: Visitor): Promise<Next> {
-    const place = { page: "/sign-in", provider: "" };
+    const place: Place = { page: "/sign-in", provider: "" };
     try {
       deps.refusals.check(visitor.address);
       return await finish(query, visitor, place);
     } catch (error) {
-      const reason = await deps.refusals.handle(error, { address: visitor.address, provider: place.provider });
+      const reason = await deps.refusals.handle(error, { ...place, address: visitor.address });
       const provider = place.provider === "" ? "" : `&provider=${place.provider}`;
       return { location: `${place.page}?problem=${reason}${provider}`, cookies: [] };
     }
   }
 
-  async function finish(query: string, visitor: Visitor, place: { page: string; provider: string }): Promise<Next> {
+  async function finish(query: string, visitor: Visitor, place: Place): Promise<Next> {
     const parameters = new URLSearchParams(query);
     const [state = "", ...more] = parameters.getAll("state");
     const browser = browserOf(visitor);
     const isWhole = browser !== undefined && more.length === 0 && /^[\w-]{43}$/.test(state);
     const flow = isWhole ? await takeFlow(sql, { state, browser }) : undefined;
+    const sessionId = flow?.sessionId ?? flow?.confirmSessionId;
+    if (sessionId) {
+      place.page = "/account";
+      place.isConfirmation = flow!.confirmSessionId !== null;
+      place.personId = (await personOfSession(sql, sessionId))?.id;
+    }
     const provider = flow && providerOf(flow.provider);
     // The operator may have changed the settings meanwhile.
     if (!flow || !provider || provider.issuer !== flow.issuer) throw new OidcRefusal("oidc_state");
     place.provider = provider.name;
-    if (flow.sessionId !== null || flow.confirmSessionId !== null) place.page = "/account";
     const owner = networksOf(visitor.address).site;
     const answered = await turns.run(owner, () => client.finish(provider, { ...flow, state }, query));
     const next = await act(flow, provider, answered, visitor);
@@ -153,14 +162,14 @@ export function createOidc(deps: OidcDeps) {
   async function act(flow: Flow, provider: Provider, answered: Answered, visitor: Visitor): Promise<Next> {
     if (flow.sessionId !== null) return await link(flow.sessionId, provider, answered, visitor);
     if (flow.confirmSessionId === null) return await signIn(flow, provider, answered, visitor);
-    await confirm(deps, flow.confirmSessionId, { ...answered, provider, visitor });
+    await confirm({ ...deps, client }, flow.confirmSessionId, { ...answered, provider, visitor });
     return { location: flow.returnPath, cookies: [] };
   }
 
   async function signIn(flow: Flow, provider: Provider, answered: Answered, visitor: Visitor): Promise<Next> {
     const arrival = { ...answered, provider, inviteHash: flow.inviteHash, address: visitor.address };
     const person = await admit(deps, arrival);
-    const { signedInAgoMs } = answered;
+    const { issuer, subject, signedInAgoMs } = answered;
     const saysWhen = signedInAgoMs !== undefined || (await client.saysWhen(provider)) !== false;
     const proof: Proof = {
       by: "oidc",
@@ -168,6 +177,7 @@ export function createOidc(deps: OidcDeps) {
       // The person may have signed in there long ago, and only clicked a button now.
       agoMs: signedInAgoMs ?? null,
       mayAddFirstFactor: !saysWhen,
+      identity: { issuer, subject },
     };
     const { cookies, needsSecondFactor } = await deps.begin(person, proof, visitor);
     return { location: needsSecondFactor ? "/sign-in?step=second-factor" : flow.returnPath, cookies };
@@ -182,16 +192,21 @@ export function createOidc(deps: OidcDeps) {
     if (owner?.id === person.id) return next;
     const personId = person.id;
     if (owner) throw new OidcRefusal("oidc_linked_elsewhere", { personId });
-    const actor = { kind: "person" as const, id: personId, personId, address: visitor.address };
     await sql.begin(async (tx) => {
       const locked = await lockSession(tx, { id: sessionId, personId });
       if (!locked) throw new OidcRefusal("oidc_session", { personId });
+      // The recent proof was checked at the start; the first factor may be newer.
+      if (!locked.hasSecondFactor && hasFactor(await findFactors(tx, personId)))
+        throw new OidcRefusal("oidc_needs_factor", { personId });
       const linked = await listIdentities(tx, personId);
       if (linked.some(({ issuer }) => issuer === answered.issuer))
         throw new OidcRefusal("oidc_already_linked", { personId });
       if (!(await addIdentity(tx, { personId, identity: answered, nowMs: deps.nowMs() })))
         throw new OidcRefusal("oidc_linked_elsewhere", { personId });
-      await record(tx, actor, { action: "account.linked", target: { kind: "person", id: personId } });
+      await record(tx, personActor(personId, visitor), {
+        action: "account.linked",
+        target: { kind: "person", id: personId },
+      });
       if (!locked.hasSecondFactor) await endOperatorWithoutFactor(tx, personId, visitor);
     });
     return next;
@@ -214,6 +229,6 @@ export function createOidc(deps: OidcDeps) {
 function cannotConfirm({ label }: Provider): Problem {
   return new Problem(
     "failed_precondition",
-    `${label} does not say when people signed in there, so it cannot confirm that it is you. Sign out, sign in again, and add a passkey or an authenticator app on your account page within 15 minutes. Then confirm with that.`,
+    `${label} does not say when people signed in there, so it cannot confirm that it is you. Sign out and sign in again. Within 15 minutes after that, confirm with your password, or add a passkey or an authenticator app on your account page and confirm with that.`,
   );
 }

@@ -2,7 +2,7 @@
 import { record } from "../../audit/record.ts";
 import { Problem } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { signedOut, type Visitor } from "../open-session.ts";
+import { personActor, signedOut, type Visitor } from "../open-session.ts";
 import { type Provider, sameIssuer } from "../rules/provider.ts";
 import { hasSecondFactor } from "../second-factor.ts";
 import { hasPassword, type LinkedIdentity, listIdentities, removeIdentity } from "../store/identities.ts";
@@ -56,8 +56,7 @@ export function createMethods(deps: MethodDeps) {
         await removeIdentity(tx, personId, id);
         if (locked.isOperator && !(await hasSecondFactor(tx, personId, providers)))
           throw new Problem("failed_precondition", onlyFactor, { reason: "SECOND_FACTOR_REQUIRED" });
-        const actor = { kind: "person" as const, id: personId, personId, address: visitor.address };
-        await record(tx, actor, {
+        await record(tx, personActor(personId, visitor), {
           action: "account.unlinked",
           target: { kind: "person", id: personId },
         });

@@ -6,6 +6,9 @@ import { createClientLimit } from "../limits.ts";
 import type { RecordRefusal } from "../refusals.ts";
 import { type OidcReason, OidcRefusal } from "../rules/oidc-refusal.ts";
 
+/** `personId` and `isConfirmation`: the person was signed in, and should have proved anew who they are. */
+type Refused = { address: string; provider: string; personId?: string | undefined; isConfirmation?: boolean };
+
 export type OidcRefusals = ReturnType<typeof createOidcRefusals>;
 
 export function createOidcRefusals(deps: { log: Log; record: RecordRefusal; metrics: Pick<Metrics, "oidcSignIns"> }) {
@@ -26,10 +29,10 @@ export function createOidcRefusals(deps: { log: Log; record: RecordRefusal; metr
       deps.metrics.oidcSignIns.inc({ result: "ok" });
     },
     /** Returns the reason for the page. */
-    async handle(error: unknown, { address, provider }: { address: string; provider: string }): Promise<OidcReason> {
+    async handle(error: unknown, { address, provider, ...known }: Refused): Promise<OidcReason> {
       const refusal = asRefusal(error);
-      const { reason, personId } = refusal;
-      const action = refusal.isConfirmation ? "confirmation.refused" : "sign_in.refused";
+      const { reason, personId = known.personId } = refusal;
+      const action = known.isConfirmation ? "confirmation.refused" : "sign_in.refused";
       deps.metrics.oidcSignIns.inc({ result: reason });
       // A client that is beyond the limit has its entries already.
       const isRecorded = reason !== "oidc_limit" && (await deps.record({ action, reason, personId, address }));
@@ -47,6 +50,9 @@ function asRefusal(error: unknown): OidcRefusal {
     return new OidcRefusal("oidc_quota", { cause: error });
   if (error instanceof Problem && error.code === "permission_denied")
     return new OidcRefusal("oidc_not_a_member", { cause: error });
+  // The provider was unlinked meanwhile.
+  if (error instanceof Problem && error.code === "unauthenticated")
+    return new OidcRefusal("oidc_not_linked", { cause: error });
   return new OidcRefusal("oidc_failed", { cause: error });
 }
 

@@ -30,13 +30,15 @@ export const oidcSentences = {
     "The first person needs an invitation of the operator, who creates it with: posthorn people invite EMAIL",
   oidc_linked_elsewhere: "This account at the provider is linked with another person here. Unlink it there first.",
   oidc_already_linked: "You have linked another account at this provider. Unlink it first.",
-  oidc_session: "Your session has ended while you were at the provider. Sign in, then link the provider again.",
+  oidc_session: "Your session has ended while you were at the provider. Sign in, then try again.",
   oidc_other_account:
     "You signed in at the provider with an account that is not linked with yours here. Confirm with your own account.",
   oidc_not_recent:
     "The provider did not ask you to sign in again, so it did not confirm that it is you. Sign out there, then try again.",
   oidc_auth_time:
     "The provider does not say when you signed in there, so it cannot confirm that it is you. Confirm with your password, a passkey or an authenticator app. If you have none of them, add a passkey or an app on this page within 15 minutes.",
+  oidc_no_auth_time:
+    "The provider did not say when you signed in there, so it did not confirm that it is you. Try again; if it fails again, ask the operator to check the setting AUTH_TIME of the provider.",
   oidc_needs_factor: "You have a second factor, which this provider does not replace. Confirm with your second factor.",
   oidc_limit: "Too many sign-ins failed from your network. Try again in a minute.",
   oidc_failed: "The sign-in failed because of an error on the server. Try again.",
@@ -50,13 +52,10 @@ export class OidcRefusal extends Error {
   readonly reason: OidcReason;
   /** The person whose account it was about, if known. */
   readonly personId: string | undefined;
-  /** The person was signed in, and should have proved anew who they are. */
-  readonly isConfirmation: boolean;
-  constructor(reason: OidcReason, extra: { cause?: unknown; personId?: string; isConfirmation?: boolean } = {}) {
+  constructor(reason: OidcReason, extra: { cause?: unknown; personId?: string } = {}) {
     super(oidcSentences[reason], { cause: extra.cause });
     this.name = "OidcRefusal";
     this.reason = reason;
     this.personId = extra.personId;
-    this.isConfirmation = extra.isConfirmation ?? false;
   }
 }

@@ -22,6 +22,8 @@ export type ProviderSettings = {
   roles: readonly { value: string; role: MemberRole }[];
   emailVerifiedClaim: string;
   secondFactorTrusted: boolean;
+  /** The provider cannot confirm, whatever its discovery document says about auth_time. */
+  neverSaysWhen: boolean;
 };
 
 /** A provider whose workspace was found. */

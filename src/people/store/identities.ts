@@ -75,9 +75,14 @@ export async function hasPassword(sql: Sql, personId: string): Promise<boolean> 
   return rows.length > 0;
 }
 
+/** Also ends sign-ins by a provider that wait for their second step. */
 export async function removeIdentity(sql: Sql, personId: string, id: string): Promise<boolean> {
   const rows = await sql`
-    delete from people_accounts where id = ${id} and person_id = ${personId} and provider_id <> 'credential' returning 1`;
+    with removed as (
+      delete from people_accounts where id = ${id} and person_id = ${personId} and provider_id <> 'credential' returning person_id),
+    waiting as (
+      delete from people_sign_ins s using removed r where s.person_id = r.person_id and s.signed_in_by = 'oidc')
+    select 1 from removed`;
   return rows.length > 0;
 }
 

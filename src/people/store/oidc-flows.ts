@@ -1,6 +1,7 @@
 /** The SQL of sign-ins at a provider that have begun. Called by ../oidc/flow.ts. */
 import { hashToken } from "../../ops/one-time-token.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { isLive } from "./sessions.ts";
 
 export type Flow = {
   provider: string;
@@ -41,10 +42,12 @@ export async function takeFlow(sql: Sql, { state, browser }: FlowKey): Promise<F
   return row;
 }
 
+export type PersonOfSession = { id: string; email: string; hasSecondFactor: boolean };
+
 /** The person of a session that has not ended. Primary key of people_sessions. */
-export async function personOfSession(sql: Sql, sessionId: string): Promise<{ id: string; email: string } | undefined> {
-  const [row] = await sql<{ id: string; email: string }[]>`
-    select p.id, p.email from people_sessions s join people p on p.id = s.person_id
-    where s.id = ${sessionId} and s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true)`;
+export async function personOfSession(sql: Sql, sessionId: string): Promise<PersonOfSession | undefined> {
+  const [row] = await sql<PersonOfSession[]>`
+    select p.id, p.email, s.has_second_factor as "hasSecondFactor" from people_sessions s join people p on p.id = s.person_id
+    where s.id = ${sessionId} and ${isLive(sql)}`;
   return row;
 }

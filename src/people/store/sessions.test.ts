@@ -3,9 +3,12 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { until } from "../../../test/harness/wait.ts";
 import { hashToken, makeToken } from "../../ops/one-time-token.ts";
+import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { addLink, addPerson, replacePassword, resetPassword } from "../store.ts";
-import { endAllSessions, endOldSessions, findSessions, insertSession, type Proof } from "./sessions.ts";
+import { addIdentity, listIdentities, removeIdentity } from "./identities.ts";
+import { deletePasskey, insertPasskey } from "./passkeys.ts";
+import { endAllSessions, endOldSessions, findSessions, insertSession, lockPerson, type Proof } from "./sessions.ts";
 import { findSignIn, insertSignIn } from "./sign-ins.ts";
 
 let database: TestDatabase;
@@ -26,6 +29,11 @@ const byPassword: Proof = { by: "password", hasSecondFactor: false, passwordHash
 const open = (tx: Sql, personId: string, proof: Proof) =>
   insertSession(tx, { personId, proof, userAgent: "x", address: "192.0.2.1", nowMs: Date.now() });
 const isLive = async (token: string) => (await findSessions(sql, [{ token, workspaceId: undefined }]))[0] !== undefined;
+
+/** Whether a statement waits for the lock of a transaction, which itself sees one state of this view only. */
+const isWaiting = async () =>
+  (await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`).length >
+  0;
 
 test("a password that was replaced while it was checked opens nothing", async () => {
   const { id } = await newPerson();
@@ -52,16 +60,43 @@ test("a new password waits for sessions that are being opened with the old one, 
     const opened = await sql.begin(async (tx) => {
       const session = await open(tx, id, byPassword);
       changing = change();
-      // Until the change waits for the lock of this transaction. A transaction sees one state of this view only.
-      const waiting = async () =>
-        (await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
-          .length;
-      await until("the change to wait", async () => (await waiting()) > 0);
+      await until("the change to wait", isWaiting);
       return session;
     });
     assert.ok(await changing);
     assert.equal(await isLive(opened!.token), false);
   }
+});
+
+test("an identity or a passkey that was removed while it was checked opens nothing", async () => {
+  const { id } = await newPerson();
+  const nowMs = Date.now();
+  const identity = { issuer: "https://login.example", subject: id };
+  await addIdentity(sql, { personId: id, identity, nowMs });
+  const [linked] = await listIdentities(sql, id);
+  const passkey = { id: makeUuid(nowMs), personId: id, credentialId: id, publicKey: new Uint8Array([1]), counter: 0 };
+  await insertPasskey(sql, { ...passkey, transports: [], name: "Key" });
+  const proofs: Proof[] = [
+    { by: "oidc", hasSecondFactor: false, identity },
+    { by: "passkey", hasSecondFactor: true, passkeyId: passkey.id },
+  ];
+  const removals = [(tx: Sql) => removeIdentity(tx, id, linked!.id), (tx: Sql) => deletePasskey(tx, id, passkey.id)];
+  const waiting = { token: makeToken(), personId: id, proof: proofs[0]!, forMs: 60_000 };
+  assert.equal(await insertSignIn(sql, waiting), true);
+  for (const [i, proof] of proofs.entries()) {
+    assert.ok(await open(sql, id, proof));
+    let opening: ReturnType<typeof open> | undefined;
+    await sql.begin(async (tx) => {
+      await lockPerson(tx, id);
+      opening = open(sql, id, proof);
+      await until("the session to wait", isWaiting);
+      assert.equal(await removals[i]!(tx), true);
+    });
+    assert.equal(await opening, undefined, proof.by);
+    const signIn = { token: makeToken(), personId: id, proof, forMs: 60_000 };
+    assert.equal(await insertSignIn(sql, signIn), false, proof.by);
+  }
+  assert.equal(await findSignIn(sql, waiting.token, 5), undefined, "a sign-in by the provider waits no longer");
 });
 
 test("a disabled person gets no session", async () => {

@@ -23,6 +23,9 @@ export type Proof = {
   mayAddFirstFactor?: boolean;
   /** The hash that the given password matched. If it was replaced meanwhile, the proof is void. */
   passwordHash?: string;
+  /** The identity at a provider, or the passkey, that signed in. If it was removed meanwhile, the proof is void. */
+  identity?: { issuer: string; subject: string };
+  passkeyId?: string;
 };
 
 export type NewSession = {
@@ -33,7 +36,7 @@ export type NewSession = {
   nowMs: number;
 };
 
-/** Undefined: the person is disabled or was deleted, or has another password by now. */
+/** Undefined: the person is disabled or was deleted, or the proof is void by now. */
 export async function insertSession(sql: Sql, session: NewSession): Promise<{ id: string; token: string } | undefined> {
   const token = randomBytes(24).toString("hex");
   const id = makeUuid(session.nowMs);
@@ -54,13 +57,16 @@ function interval(ms: number | null): string | null {
   return ms === null ? null : `${Math.round(ms)} milliseconds`;
 }
 
-/** The person, if what they proved still holds. The locks make a concurrent change of the password, and disabling the person, wait: both
- * then delete what was inserted. */
-export function stillProved(sql: Sql, personId: string, { passwordHash }: Pick<Proof, "passwordHash">) {
-  if (passwordHash === undefined)
-    return sql`select id from people where id = ${personId} and disabled_at is null for share`;
-  return sql`select p.id from people p join people_accounts a on a.person_id = p.id and a.provider_id = 'credential'
-    where p.id = ${personId} and p.disabled_at is null and a.password = ${passwordHash} for share`;
+/** The person, if what they proved still holds. The locks make a concurrent change wait. A new password and disabling the person then delete
+ * what was inserted. */
+export function stillProved(sql: Sql, personId: string, { passwordHash, identity, passkeyId }: Proof) {
+  let held = sql``;
+  if (passwordHash !== undefined)
+    held = sql`join people_accounts a on a.person_id = p.id and a.provider_id = 'credential' and a.password = ${passwordHash}`;
+  else if (identity)
+    held = sql`join people_accounts a on a.person_id = p.id and a.provider_id = ${identity.issuer} and a.account_id = ${identity.subject}`;
+  else if (passkeyId !== undefined) held = sql`join people_passkeys k on k.person_id = p.id and k.id = ${passkeyId}`;
+  return sql`select p.id from people p ${held} where p.id = ${personId} and p.disabled_at is null for share`;
 }
 
 export type LiveSession = {
@@ -219,7 +225,7 @@ export async function endOldSessions(
     select id from people_sessions where person_id = ${personId} and token <> ${keptToken} order by id desc offset ${others})`;
 }
 
-/** A session ends by wall time or by service time, whichever comes first: a clock that jumps must not extend it. */
-function isLive(sql: Sql) {
+/** A session or a link `s` ends by wall time or by service time, whichever comes first: a clock that jumps must not extend it. */
+export function isLive(sql: Sql) {
   return sql`s.expires_at > wall_time() and coalesce(s.service_expires_at > (select service_time()), true)`;
 }
