@@ -9,6 +9,7 @@ const steps: [name: string, command: string, args: string[]][] = [
   ["lint and format", "biome", ["ci", "--colors=off", "--error-on-warnings", "."]],
   ["layout of src", node, ["scripts/import-order.ts"]],
   ["glossary", node, ["scripts/glossary.ts"]],
+  ["links and lines of the docs", node, ["--test", "test/docs/links.test.ts"]],
   ["contract lint", "buf", ["lint"]],
   ["contract breaking changes", "buf", ["breaking", "--against", "proto/image.binpb"]],
   ["generated files", node, ["scripts/generate.ts", "--check"]],
