@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { createSecrets } from "../../src/postgres/sealing.ts";
 import { beginReplacement, checkSecret, lockSecretState, readSecretState } from "../../src/postgres/secret-state.ts";
@@ -29,14 +29,19 @@ async function addWebhooks({ sql }: TestDatabase, count: number): Promise<void> 
     from unnest(${ids}::uuid[], ${sealed()}::text[], ${sealed()}::text[]) with ordinality as w(id, sealed, earlier, n)`;
 }
 
+async function newStore(t: TestContext): Promise<{ database: TestDatabase; dataDir: string }> {
+  const database = await createTestDatabase();
+  const dataDir = await newDataDir();
+  t.after(async () => {
+    await database.drop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return { database, dataDir };
+}
+
 describe("with the secret in settings", () => {
   it("a replacement that is killed many times ends with every text sealed anew, once", async (t) => {
-    const database = await createTestDatabase();
-    const dataDir = await newDataDir();
-    t.after(async () => {
-      await database.drop();
-      await rm(dataDir, { recursive: true, force: true });
-    });
+    const { database, dataDir } = await newStore(t);
     const { sql } = database;
     await checkSecret(sql, createSecrets(testSecret));
     await addWebhooks(database, 6000);
@@ -66,12 +71,7 @@ describe("with the secret in settings", () => {
   });
 
   it("a text that neither secret opens stays as it is, is named, and does not stop the others", async (t) => {
-    const database = await createTestDatabase();
-    const dataDir = await newDataDir();
-    t.after(async () => {
-      await database.drop();
-      await rm(dataDir, { recursive: true, force: true });
-    });
+    const { database, dataDir } = await newStore(t);
     const { sql } = database;
     await checkSecret(sql, createSecrets(testSecret));
     await addWebhooks(database, 10);
@@ -113,12 +113,7 @@ describe("with the secret in settings", () => {
   });
 
   it("does not begin while a program of an earlier release runs", async (t) => {
-    const database = await createTestDatabase();
-    const dataDir = await newDataDir();
-    t.after(async () => {
-      await database.drop();
-      await rm(dataDir, { recursive: true, force: true });
-    });
+    const { database, dataDir } = await newStore(t);
     await checkSecret(database.sql, createSecrets(testSecret));
     await registerWorker(database.sql, { host: "older.example", pid: 7, roles: ["api"], version: "0.0.9" });
     const options = { dataDir, databaseUrl: database.url, env: bothSecrets };

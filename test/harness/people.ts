@@ -14,6 +14,8 @@ export type Browser = {
   post(path: string, body?: unknown, headers?: Record<string, string | undefined>): Promise<Answer>;
   /** Makes one RPC with the session in a workspace. */
   rpc(method: string, request?: unknown, workspace?: string, headers?: Record<string, string>): Promise<Answer>;
+  /** Opens an event stream with the session in a workspace. */
+  stream(workspace: string, signal?: AbortSignal): Promise<Response>;
 };
 
 export const password = "correct horse battery";
@@ -45,6 +47,19 @@ export function openBrowser(program: Pick<RunningProgram, "url">): Browser {
           ...(workspace && { "posthorn-workspace": workspace }),
           ...headers,
         },
+      }),
+    stream: (workspace, signal) =>
+      fetch(`${program.url}/v1.EmailService/StreamEvents`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "connect-protocol-version": "1",
+          origin: program.url,
+          cookie: cookieHeader(),
+          "posthorn-workspace": workspace,
+        },
+        body: "{}",
+        signal,
       }),
   };
   return browser;

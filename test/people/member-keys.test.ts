@@ -60,18 +60,7 @@ test("the keys of a removed member stay valid, unless the owner revokes them", a
   );
   assert.equal(unknown.body.code, "not_found");
 
-  const cookie = [...dev.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-  const stream = await fetch(`${program.url}/v1.EmailService/StreamEvents`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      "connect-protocol-version": "1",
-      origin: program.url,
-      cookie,
-      "posthorn-workspace": owner.workspace,
-    },
-    body: "{}",
-  });
+  const stream = await dev.stream(owner.workspace);
   assert.equal(stream.status, 200);
   const ends = stream.text();
   const removed = ok(await owner.browser.rpc("WorkspaceService/RemoveMember", { memberId: id }, owner.workspace));

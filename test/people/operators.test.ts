@@ -129,19 +129,7 @@ describe("operators", () => {
     );
     const key = ok(made).secret as string;
     const abort = new AbortController();
-    const cookie = [...dora.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const stream = await fetch(`${program.url}/v1.EmailService/StreamEvents`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        "connect-protocol-version": "1",
-        origin: program.url,
-        cookie,
-        "posthorn-workspace": owner.workspace,
-      },
-      body: "{}",
-      signal: abort.signal,
-    });
+    const stream = await dora.stream(owner.workspace, abort.signal);
     assert.equal(stream.status, 200);
     const streamEnds = stream.text();
 

@@ -1,7 +1,8 @@
 /** posthorn workspaces export and posthorn people export: write everything that is stored of a workspace or of a person to a folder, on a
  * running or a stopped instance. */
 import { resolve } from "node:path";
-import { audited, commandLine } from "../../audit/record.ts";
+import type { AuditChange } from "../../audit/entry.ts";
+import { commandLine, record } from "../../audit/record.ts";
 import { exportAll, type Manifest } from "../../operators/export.ts";
 import type { Subject } from "../../operators/store/export.ts";
 import { Problem } from "../../ops/problem.ts";
@@ -24,14 +25,8 @@ export const workspacesExport: Command = {
     await withStore(config(), async ({ sql, nowMs }) => {
       const { id, name } = await findWorkspace(sql, words.slice(0, -1));
       const change = { action: "workspace.exported", workspaceId: id } as const;
-      await audited(
-        sql,
-        commandLine,
-        async () => {},
-        () => change,
-      );
       const subject = { kind: "workspace", id } as const;
-      await run(sql, { subject, folder, name, nowMs, stop, json: options.json === true });
+      await run(sql, { subject, change, folder, name, nowMs, stop, json: options.json === true });
     });
   },
 };
@@ -46,14 +41,8 @@ export const peopleExport: Command = {
     await withStore(config(), async ({ sql, nowMs }) => {
       const { id, email } = await findPersonByWord(sql, words.slice(0, -1));
       const change = { action: "person.exported", target: { kind: "person", id } } as const;
-      await audited(
-        sql,
-        commandLine,
-        async () => {},
-        () => change,
-      );
       const subject = { kind: "person", id, email } as const;
-      await run(sql, { subject, folder, name: email, nowMs, stop, json: options.json === true });
+      await run(sql, { subject, change, folder, name: email, nowMs, stop, json: options.json === true });
     });
   },
 };
@@ -63,9 +52,18 @@ function folderOf(words: readonly string[]): string {
   return resolve(words.at(-1)!);
 }
 
-type Run = { subject: Subject; folder: string; name: string; nowMs(): number; stop: AbortSignal; json: boolean };
+type Run = {
+  subject: Subject;
+  change: AuditChange;
+  folder: string;
+  name: string;
+  nowMs(): number;
+  stop: AbortSignal;
+  json: boolean;
+};
 
-async function run(sql: Sql, { subject, folder, name, nowMs, stop, json }: Run): Promise<void> {
+async function run(sql: Sql, { subject, change, folder, name, nowMs, stop, json }: Run): Promise<void> {
+  await sql.begin((tx) => record(tx, commandLine, change));
   const progress = showProgress();
   const done = await exportAll(sql, { subject, path: folder, nowMs, stop, onProgress: progress.show })
     .catch((error: NodeJS.ErrnoException) => {

@@ -156,7 +156,7 @@ const peopleRemoveFactors: Command = {
         : "";
       process.stdout.write(
         removed.totp || removed.passkeys > 0
-          ? `Removed from ${email}: ${factorsText(removed)}. All sessions have ended, and no second factor is asked for now.${operator}\n`
+          ? `Removed from ${email}: ${factorsText(removed)}. All sessions have ended. The next sign-in needs no second factor.${operator}\n`
           : `${email} had no second factor. All sessions have ended.${operator}\n`,
       );
     });

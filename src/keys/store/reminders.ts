@@ -32,7 +32,7 @@ export async function findExpiring(sql: Sql, limit: number): Promise<ExpiringKey
 export async function noteExpiring(sql: Sql, key: ExpiringKey, notice: Notice): Promise<boolean> {
   const rows = await sql<object[]>`
     with marked as (
-      update keys set reminded_days = ${key.days} where id = ${key.id} and revoked_at is null 
+      update keys set reminded_days = ${key.days} where id = ${key.id} and revoked_at is null
         and date_trunc('milliseconds', expires_at) = ${key.expiresAt} and coalesce(reminded_days, 8) > ${key.days} returning 1
     ), ${noticed(sql, notice, sql`exists (select 1 from marked)`)}
     select 1 from event`;

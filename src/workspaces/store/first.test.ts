@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
+import { commandLine } from "../../audit/record.ts";
+import { makeUuid } from "../../postgres/ids.ts";
+import { ensureFirstWorkspace, firstWorkspace, onlyOneNode } from "./first.ts";
+
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+});
+after(async () => await database.drop());
+
+const newWorkspace = (name: string) => ({ id: makeUuid(Date.now()), name });
+
+test("nodes that start at the same time create one first workspace, which later calls return", async () => {
+  const { sql } = database;
+  assert.equal(await firstWorkspace(sql), undefined);
+  const ids = await Promise.all(
+    ["one", "two", "three"].map((name) => onlyOneNode(sql, (tx) => ensureFirstWorkspace(tx, newWorkspace(name)))),
+  );
+  assert.equal(new Set(ids).size, 1);
+  assert.equal(await firstWorkspace(sql), ids[0]);
+  assert.equal((await sql`select 1 from workspaces`).length, 1);
+  assert.equal((await sql`select 1 from event_counters where workspace_id = ${ids[0]!}`).length, 1);
+  assert.equal((await sql`select 1 from audit_entries`).length, 0, "the first start is not a change");
+  assert.equal(await ensureFirstWorkspace(sql, newWorkspace("later"), commandLine), ids[0]);
+  assert.equal((await sql`select 1 from audit_entries`).length, 0, "nothing was created");
+});
+
+test("a failed first start leaves no workspace and no lock", async () => {
+  const { sql } = database;
+  await sql`delete from settings where name = 'first_workspace'`;
+  const failing = onlyOneNode(sql, async (tx) => {
+    await ensureFirstWorkspace(tx, newWorkspace("lost"), commandLine);
+    throw new Error("killed");
+  });
+  await assert.rejects(failing, /killed/);
+  assert.equal(await firstWorkspace(sql), undefined);
+  assert.equal((await sql`select 1 from workspaces where name = 'lost'`).length, 0);
+  const id = await onlyOneNode(sql, (tx) => ensureFirstWorkspace(tx, newWorkspace("kept"), commandLine));
+  const entries = await sql`select action, actor from audit_entries where workspace_id = ${id}`;
+  assert.deepEqual([...entries], [{ action: "workspace.created", actor: "command" }]);
+});
