@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { deferring, jumpLoad, jumpUnderLoad, type MoveClock, shortOrders } from "../harness/clock-jumps.ts";
-import { createFakeClock, startFakeTimeServer, withoutFakeTime } from "../harness/fake-time.ts";
+import { createMovedClock, startMovedClockServer, withoutMovedClock } from "../harness/moved-clock.ts";
 import type { TestbedOptions } from "../harness/testbed.ts";
 import { shiftWallTime } from "../harness/time.ts";
 import { underLoad } from "../harness/under-load.ts";
@@ -29,8 +29,8 @@ describe("mail, webhooks and stored rows are unharmed", { concurrency: true }, (
     );
   });
 
-  test("when the program's clock jumps", { skip: withoutFakeTime }, async () => {
-    const clock = await createFakeClock();
+  test("when the program's clock jumps", { skip: withoutMovedClock }, async () => {
+    const clock = await createMovedClock();
     try {
       await assertUnharmed({ env: clock.env }, () => clock.set);
     } finally {
@@ -38,9 +38,9 @@ describe("mail, webhooks and stored rows are unharmed", { concurrency: true }, (
     }
   });
 
-  test("when PostgreSQL's clock jumps", { skip: withoutFakeTime }, async () => {
-    const clock = await createFakeClock();
-    const server = await startFakeTimeServer(clock);
+  test("when PostgreSQL's clock jumps", { skip: withoutMovedClock }, async () => {
+    const clock = await createMovedClock();
+    const server = await startMovedClockServer(clock);
     try {
       await assertUnharmed({ server }, () => clock.set);
     } finally {

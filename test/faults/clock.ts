@@ -1,6 +1,6 @@
-/** Faults of clocks: the wall clock of the program or of PostgreSQL jumps by days under load and comes back. libfaketime moves it. */
+/** Faults of clocks: the wall clock of the program or of PostgreSQL jumps by days under load and comes back. */
 import { allOrders, deferring, type JumpResult, jumpLoad, jumpUnderLoad } from "../harness/clock-jumps.ts";
-import { createFakeClock, type FakeClock, startFakeTimeServer, withoutFakeTime } from "../harness/fake-time.ts";
+import { createMovedClock, type MovedClock, startMovedClockServer, withoutMovedClock } from "../harness/moved-clock.ts";
 import { type Findings, type Progress, underLoad } from "../harness/under-load.ts";
 import { startWebhookTestbed, type WebhookTestbed } from "../harness/webhook-testbed.ts";
 import type { Fault } from "./fault.ts";
@@ -13,20 +13,20 @@ export const clocks: Fault[] = [
     name: "clock: the program's jumps by ±3, ±30 and +400 days and comes back",
     promise,
     times: 1,
-    cannot: () => withoutFakeTime || undefined,
+    cannot: () => withoutMovedClock || undefined,
     inject: jumpProgram,
   },
   {
     name: "clock: the database's jumps by ±3, ±30 and +400 days and comes back",
     promise,
     times: 1,
-    cannot: () => withoutFakeTime || undefined,
+    cannot: () => withoutMovedClock || undefined,
     inject: jumpDatabase,
   },
 ];
 
 async function jumpProgram(times: number, progress: Progress): Promise<Findings> {
-  const clock = await createFakeClock();
+  const clock = await createMovedClock();
   try {
     return await jump({ times, progress, clock, start: () => startJumpTestbed({ env: clock.env }) });
   } finally {
@@ -35,8 +35,8 @@ async function jumpProgram(times: number, progress: Progress): Promise<Findings>
 }
 
 async function jumpDatabase(times: number, progress: Progress): Promise<Findings> {
-  const clock = await createFakeClock();
-  const server = await startFakeTimeServer(clock);
+  const clock = await createMovedClock();
+  const server = await startMovedClockServer(clock);
   try {
     return await jump({ times, progress, clock, start: () => startJumpTestbed({ server }) });
   } finally {
@@ -49,7 +49,7 @@ async function jumpDatabase(times: number, progress: Progress): Promise<Findings
 const startJumpTestbed = (options: Parameters<typeof startWebhookTestbed>[0]) =>
   startWebhookTestbed({ sink: { script: deferring }, ...options });
 
-type Jump = { times: number; progress: Progress; clock: FakeClock; start: () => Promise<WebhookTestbed> };
+type Jump = { times: number; progress: Progress; clock: MovedClock; start: () => Promise<WebhookTestbed> };
 
 async function jump({ times, progress, clock, start }: Jump): Promise<Findings> {
   let result: JumpResult | undefined;

@@ -22,8 +22,9 @@ export const foreign = {
   bash: { command: "bash", package: "bash" },
   curl: { command: "curl", package: "curl" },
   dig: { command: "dig", package: "bind9-dnsutils" },
-  faketime: { command: "faketime", package: "faketime" },
+
   fish: { command: "fish", package: "fish" },
+  gcc: { command: "gcc", package: "gcc libc6-dev" },
   mount: { command: "mount", package: "mount" },
   named: { command: "named", package: "bind9" },
   "named-checkzone": { command: "named-checkzone", package: "bind9-utils" },

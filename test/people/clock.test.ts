@@ -2,18 +2,18 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { createFakeClock, type FakeClock, withoutFakeTime } from "../harness/fake-time.ts";
+import { createMovedClock, type MovedClock, withoutMovedClock } from "../harness/moved-clock.ts";
 import { type Browser, openBrowser, password, signUpFirst } from "../harness/people.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
 import { shiftWallTime } from "../harness/time.ts";
 import { until } from "../harness/wait.ts";
 
 let database: TestDatabase;
-let clock: FakeClock | undefined;
+let clock: MovedClock | undefined;
 let program: RunningProgram;
 before(async () => {
   database = await createTestDatabase();
-  if (!withoutFakeTime) clock = await createFakeClock();
+  if (!withoutMovedClock) clock = await createMovedClock();
   program = await startProgram({ databaseUrl: database.url, env: clock?.env });
 });
 after(async () => {
@@ -24,7 +24,7 @@ after(async () => {
 
 const isSignedIn = async (browser: Browser) => (await browser.get("/auth/state")).body.person !== null;
 
-test("people sign in and stay signed in, whatever the machine's clock shows", { skip: withoutFakeTime }, async () => {
+test("people sign in and stay signed in, whatever the machine's clock shows", { skip: withoutMovedClock }, async () => {
   await clock!.set(-400);
   const email = "owner@there.test";
   const { browser } = await signUpFirst(program, email);
