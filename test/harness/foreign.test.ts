@@ -42,6 +42,11 @@ test("a Python without the module counts as missing", (t) => {
   assert.equal(stdout, "false true\n");
 });
 
+test("a compiler without the headers of the C library counts as missing", (t) => {
+  const { stdout } = inFolder(t, { gcc: "#!/bin/sh\nexit 1\n" }, 'console.log(needs("gcc"))');
+  assert.deepEqual(missingIn(stdout), [{ program: "gcc", install: "apt-get install gcc libc6-dev" }]);
+});
+
 test("with TEST_REQUIRE_FOREIGN a missing program fails the test unless it is optional", (t) => {
   const { status, stderr } = inFolder(t, {}, 'needs("curl")', { TEST_REQUIRE_FOREIGN: "1" });
   assert.notEqual(status, 0);

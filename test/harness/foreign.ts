@@ -12,6 +12,8 @@ type Foreign = {
   package: string;
   /** Python modules that the interpreter must have. */
   modules?: readonly string[];
+  /** C headers that the compiler must find. */
+  headers?: readonly string[];
   /** Never required and not installed by .ci/run: only a bench needs it, or containers may lack it. */
   optional?: true;
 };
@@ -22,9 +24,8 @@ export const foreign = {
   bash: { command: "bash", package: "bash" },
   curl: { command: "curl", package: "curl" },
   dig: { command: "dig", package: "bind9-dnsutils" },
-
   fish: { command: "fish", package: "fish" },
-  gcc: { command: "gcc", package: "gcc libc6-dev" },
+  gcc: { command: "gcc", package: "gcc libc6-dev", headers: ["time.h"] },
   mount: { command: "mount", package: "mount" },
   named: { command: "named", package: "bind9" },
   "named-checkzone": { command: "named-checkzone", package: "bind9-utils" },
@@ -93,13 +94,18 @@ export function pathOf(name: ForeignName): string {
 
 const located = new Map<ForeignName, string | undefined>();
 
-function search({ command, modules = [] }: Foreign): string | undefined {
+function search({ command, modules = [], headers = [] }: Foreign): string | undefined {
   const folders = searchPath.split(delimiter).filter((folder) => folder !== "");
   // Debian installs Python modules only for /usr/bin/python3, which may not be the first one in PATH.
   if (command === "python3") folders.sort((a, b) => Number(b === "/usr/bin") - Number(a === "/usr/bin"));
   return folders
     .map((folder) => join(folder, command))
-    .find((path) => isProgram(path) && (modules.length === 0 || hasModules(path, modules)));
+    .find(
+      (path) =>
+        isProgram(path) &&
+        (modules.length === 0 || hasModules(path, modules)) &&
+        headers.every((header) => hasHeader(path, header)),
+    );
 }
 
 function isProgram(path: string): boolean {
@@ -113,4 +119,8 @@ function isProgram(path: string): boolean {
 
 function hasModules(python: string, modules: readonly string[]): boolean {
   return spawnSync(python, ["-c", `import ${modules.join(", ")}`]).status === 0;
+}
+
+function hasHeader(compiler: string, header: string): boolean {
+  return spawnSync(compiler, ["-E", "-include", header, "-x", "c", "/dev/null"]).status === 0;
 }

@@ -14,8 +14,8 @@ import { cleanEnvironment } from "../../src/postgres/embedded/account.ts";
 import { startTestServer, type TestServer } from "./database.ts";
 import { needs, pathOf } from "./foreign.ts";
 
-/** False if the library can be built, otherwise the skip reason. */
-export const withoutMovedClock: string | false = needs("gcc");
+/** False if the library can be built and preloaded, otherwise the skip reason. */
+export const withoutMovedClock: string | false = process.platform === "linux" ? needs("gcc") : "Linux only";
 
 export type MovedClock = {
   /** The environment of a process whose clock `set` moves. */
@@ -27,20 +27,26 @@ export type MovedClock = {
 
 export async function createMovedClock(): Promise<MovedClock> {
   const directory = await mkdtemp(join(tmpdir(), "posthorn-clock-"));
-  // PostgreSQL runs under another account when tests run as root.
-  await chmod(directory, 0o755);
   const [library, file] = [join(directory, "moved-clock.so"), join(directory, "offset")];
   buildLibrary(library);
   // Processes map the file, so it is written in place.
-  const offset = await open(file, "w", 0o644);
+  const offset = await open(file, "w");
   const set = async (days: number) => {
-    const seconds = Buffer.alloc(8);
-    seconds.writeBigInt64LE(BigInt(Math.round(days * 86_400)));
-    await offset.write(seconds, 0, 8, 0);
+    const seconds = new BigInt64Array([BigInt(Math.round(days * 86_400))]);
+    await offset.write(seconds, 0, seconds.byteLength, 0);
   };
+  // PostgreSQL runs under another account when tests run as root.
+  await chmod(directory, 0o755);
+  await chmod(library, 0o755);
+  await chmod(file, 0o644);
+  const env = { LD_PRELOAD: library, MOVED_CLOCK_FILE: file };
+  // The loader ignores a library that it cannot use, and tests without it would pass although no clock moves.
+  await set(2);
+  const { stdout } = spawnSync(process.execPath, ["-p", "Date.now()"], { env, encoding: "utf8", timeout: 60_000 });
+  if (!(Number(stdout) > Date.now() + 86_400_000)) throw new Error(`${library} does not move the clock of a process`);
   await set(0);
   return {
-    env: { LD_PRELOAD: library, MOVED_CLOCK_FILE: file },
+    env,
     set,
     async remove() {
       await offset.close();

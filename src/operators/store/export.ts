@@ -24,7 +24,12 @@ export type ExportedRow = { row: Record<string, unknown>; position: Position };
 /** Content is exported as files. The others hold nothing that a person would look for: keys and hashes that recognize repeated requests for
  * a day, the state of a deletion, and sign-ins at a provider that have not ended. */
 export const notExported = [
-  ...["email_contents", "inbound_contents", "idempotency", "inbound_seen", "workspace_deletions", "oidc_flows"],
+  "email_contents",
+  "inbound_contents",
+  "idempotency",
+  "inbound_seen",
+  "workspace_deletions",
+  "oidc_flows",
 ];
 
 /** What gives access to something. A random token in DNS names and the hash of a message do not. */
