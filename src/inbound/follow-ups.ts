@@ -8,7 +8,7 @@ import { makeUuid, toWireId } from "../postgres/ids.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import { complainedPayload, repliedPayload } from "./rules/events.ts";
-import { areFollowUpsDue, type FollowUp, takeFollowUps } from "./store/follow-ups.ts";
+import { areFollowUpsDue, countFollowUp, type FollowUp, takeFollowUps } from "./store/follow-ups.ts";
 
 const everyMs = 500;
 
@@ -22,6 +22,8 @@ export function createFollowUps(deps: { sql: Sql; log: Log; clock: Clock; wake: 
       if (!(await areFollowUpsDue(deps.sql))) return;
       const done = await deps.sql.begin(async (tx) => {
         const due = await takeFollowUps(tx, 100);
+        for (const followUp of due.toSorted((a, b) => (a.emailId < b.emailId ? -1 : 1)))
+          await countFollowUp(tx, followUp);
         for (const followUp of due) await appendEvent(tx, eventOf(followUp, deps.clock.nowMs()));
         return due.length;
       });

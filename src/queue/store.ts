@@ -1,4 +1,5 @@
 /** SQL of the queue by destination, for QueueService. Also the depth of the whole queue, for metrics. */
+import { countColumns, countMoves } from "../emails/store/outcomes.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { shownTime } from "../postgres/service-clock.ts";
 import { liveWorkers } from "../postgres/workers.ts";
@@ -135,7 +136,7 @@ export async function purgeSome(sql: Sql, purge: Purge): Promise<number> {
   const { workspaceId, destination } = purge;
   const [row] = await sql.write<{ purged: number }[]>`
     with live as materialized (${liveWorkers(sql)}), picked as materialized (
-      select r.email_id, r.position, r.address, r.attempts from recipients r cross join live
+      select r.email_id, r.position, r.address, r.attempts, r.status as was from recipients r cross join live
       where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
         and r.email_id <= ${purge.upTo} and (r.lease is null or r.lease >> 32 <> all (live.ids))
       order by r.due_at limit ${purge.eventIds.length} for update of r skip locked
@@ -144,21 +145,16 @@ export async function purgeSome(sql: Sql, purge: Purge): Promise<number> {
       select p.*, row_number() over (order by p.email_id, p.position) as ord from picked p where p.position + 0 = p.position
     ), mail as materialized (
       select e.* from (select distinct email_id from numbered order by email_id offset 0) n cross join lateral (
-        select id, message_id, metadata from emails where workspace_id = ${workspaceId} and id = n.email_id limit 1 for update) e
+        select ${countColumns(sql)}, message_id, metadata from emails where workspace_id = ${workspaceId} and id = n.email_id limit 1 for update) e
     ), bump as (
       update event_counters set last = last + (select count(*) from numbered)
       where workspace_id = ${workspaceId} and (select count(*) from mail) > 0 returning last - (select count(*) from numbered) as base
     ), recipient as (
       update recipients r set status = 'failed', lease = null, reply = ${purge.reason}, settled_at = now()
       from numbered n where r.workspace_id = ${workspaceId} and r.email_id = n.email_id and r.position = n.position
-    ), email as (
-      update emails e set open = e.open - d.closed, updated_at = now(),
-        status = case when e.open > d.closed then 'queued' when e.accepted > 0 then 'sent' else 'failed' end,
-        status_message = case when e.open > d.closed then e.status_message
-          when e.accepted > 0 then format('accepted for %s of %s recipients', e.accepted, e.total) else ${purge.reason} end
-      from (select email_id, count(*) as closed from numbered group by email_id) d
-      where e.workspace_id = ${workspaceId} and e.id = d.email_id and (select count(*) from mail) > 0
-    ), event as (
+    ), moves as (
+      select ${workspaceId}::uuid as workspace_id, email_id, was, 'failed' as status, ${purge.reason}::text as reply from numbered
+    ), ${countMoves(sql)}, event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select ${workspaceId}, b.base + n.ord, i.id, 'email.failed', n.email_id, m.message_id, m.metadata,
         jsonb_build_object('recipients', jsonb_build_array(n.address), 'category', 'purged', 'reason', ${purge.reason}::text,

@@ -1,6 +1,7 @@
 /** Settles attempts: writes the outcome, the email's status and the event in one statement, if the lease is still valid. The delivery loop
  * calls it through a group commit. */
 
+import { countColumns, countMoves } from "../../emails/store/outcomes.ts";
 import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
 import { serviceTime, stampTime } from "../../postgres/service-clock.ts";
@@ -84,13 +85,13 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
     ), leased as materialized (
       -- Row by row through the primary key, in order: with the statistics of an empty table a join read the whole queue. The condition on
       -- ord is always true. It makes the planner expect few rows, so that later joins use primary keys too.
-      select i.* from (select * from input where ord + 0 = ord order by email_id, position offset 0) i cross join lateral (
-        select 1 from recipients r where r.workspace_id = i.workspace_id and r.email_id = i.email_id and r.position = i.position
+      select i.*, r.was from (select * from input where ord + 0 = ord order by email_id, position offset 0) i cross join lateral (
+        select r.status as was from recipients r where r.workspace_id = i.workspace_id and r.email_id = i.email_id and r.position = i.position
           and r.lease = i.lease and r.status || '' in ('queued', 'delayed') limit 1 for update) r
     ), mail as materialized (
       -- Row by row and in order, for the same reason.
       select e.* from (select distinct workspace_id, email_id from leased order by email_id offset 0) l cross join lateral (
-        select workspace_id, id, message_id, metadata from emails where workspace_id = l.workspace_id and id = l.email_id limit 1 for update) e
+        select ${countColumns(sql)}, message_id, metadata from emails where workspace_id = l.workspace_id and id = l.email_id limit 1 for update) e
     ), counter as materialized (
       select workspace_id from event_counters where workspace_id in (select workspace_id from leased) and (select count(*) from mail) > 0
       order by workspace_id for update
@@ -105,19 +106,9 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
         remote_mx = l.remote_mx, due_at = ${serviceTime(sql)} + coalesce(l.due_in, interval '0'), last_attempt_at = now(),
         settled_at = case when l.status = 'delayed' then null else now() end
       from leased l where r.workspace_id = l.workspace_id and r.email_id = l.email_id and r.position = l.position
-    ), email as (
-      update emails e set open = e.open - d.closed, accepted = e.accepted + d.accepted, updated_at = now(),
-        status = case when e.open > d.closed then 'queued' when e.accepted + d.accepted > 0 then 'sent' else 'failed' end,
-        -- The message must not depend on the order in which recipients are settled, hence max().
-        status_message = case when e.open > d.closed then coalesce(d.delay, e.status_message) when e.accepted + d.accepted = 0 then d.refusal
-          when e.accepted + d.accepted = e.total then d.acceptance else format('accepted for %s of %s recipients', e.accepted + d.accepted, e.total) end
-      from (select workspace_id, email_id, count(*) filter (where status <> 'delayed') as closed,
-          count(*) filter (where status in ('delivered', 'sent')) as accepted, max(reply) filter (where status = 'delayed') as delay,
-          max(reply) filter (where status in ('delivered', 'sent')) as acceptance,
-          max(reply) filter (where status not in ('delayed', 'delivered', 'sent')) as refusal
-        from leased group by workspace_id, email_id) d
-      where e.workspace_id = d.workspace_id and e.id = d.email_id and (select count(*) from mail) > 0
-    ), listed as (
+    ), moves as (
+      select workspace_id, email_id, was, status, reply from leased
+    ), ${countMoves(sql)}, suppressed_address as (
       insert into suppressions (workspace_id, address, reason, source_event)
       select distinct on (workspace_id, suppress) workspace_id, suppress, 'bounce', event_id from leased where suppress is not null
       order by workspace_id, suppress

@@ -225,13 +225,15 @@ export async function insertEmails(
       from input where idempotency_key is null or id in (select email_id from claimed)
     ), mail as (
       insert into emails (workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
-        open, total, size_bytes, content_day, scheduled_at, expires_at, default_expires_at, created_at, updated_at)
+        open, total, size_bytes, content_day, scheduled_at, expires_at, default_expires_at, created_at, updated_at, counted_at)
       select workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
         total, total, size_bytes, (first_at at time zone 'UTC')::date, scheduled_at,
         -- delivery/store/lease.ts computes retry_for from these columns.
         coalesce(expires_at, greatest(created_at, scheduled_at) + retry_for),
-        case when expires_at is null then due_at + retry_for end, created_at, created_at
+        case when expires_at is null then due_at + retry_for end, created_at, created_at, created_at
       from storable
+    ), outcome as (
+      insert into email_outcomes (workspace_id, outcome, email_id) select workspace_id, 'queued', id from storable
     ), queue as (
       insert into recipients (workspace_id, email_id, position, kind, address, destination, due_at)
       select s.workspace_id, s.id, r.position, r.kind, r.address, r.destination, s.due_at

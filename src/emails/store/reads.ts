@@ -5,6 +5,7 @@ import type { Sql } from "../../postgres/pool.ts";
 import { shownTime } from "../../postgres/service-clock.ts";
 import type { RecipientKind } from "../rules/request.ts";
 import type { Envelope } from "./emails.ts";
+import { countColumns, countMoves } from "./outcomes.ts";
 
 export type EmailState = "queued" | "processing" | "sent" | "failed";
 
@@ -119,10 +120,10 @@ export async function cancelEmail(
 ): Promise<{ found: boolean; canceled: string[] }> {
   const [row] = await sql.write<{ found: boolean; canceled: string[] | null }[]>`
     with waiting as materialized (
-      select r.position, r.address from recipients r where r.workspace_id = ${input.workspaceId} and r.email_id = ${input.id}
+      select r.workspace_id, r.email_id, r.position, r.address, r.status as was from recipients r where r.workspace_id = ${input.workspaceId} and r.email_id = ${input.id}
         and r.status in ('queued', 'delayed') and r.lease is null order by r.position for update
     ), mail as materialized (
-      select e.id, e.message_id, e.metadata from emails e where e.workspace_id = ${input.workspaceId} and e.id = ${input.id}
+      select ${countColumns(sql)}, message_id, metadata from emails where workspace_id = ${input.workspaceId} and id = ${input.id}
         and (select count(*) from waiting) >= 0 for update
     ), bump as (
       update event_counters set last = last + 1 where workspace_id = ${input.workspaceId} and (select count(*) from waiting) > 0
@@ -130,13 +131,9 @@ export async function cancelEmail(
     ), recipient as (
       update recipients r set status = 'canceled', settled_at = now() from waiting w
       where r.workspace_id = ${input.workspaceId} and r.email_id = ${input.id} and r.position = w.position
-    ), email as (
-      update emails e set open = e.open - w.closed, updated_at = now(),
-        status = case when e.open > w.closed then 'queued' when e.accepted > 0 then 'sent' else 'failed' end,
-        status_message = case when e.open > w.closed then e.status_message
-          when e.accepted > 0 then format('accepted for %s of %s recipients', e.accepted, e.total) else 'canceled' end
-      from (select count(*) as closed from waiting) w where e.workspace_id = ${input.workspaceId} and e.id = ${input.id} and w.closed > 0
-    ), event as (
+    ), moves as (
+      select workspace_id, email_id, was, 'canceled' as status, 'canceled' as reply from waiting
+    ), ${countMoves(sql)}, event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select ${input.workspaceId}, b.last, ${input.eventId}, 'email.canceled', m.id, m.message_id, m.metadata,
         jsonb_build_object('recipients', (select jsonb_agg(address order by position) from waiting)), (select stamp_time())

@@ -1,4 +1,5 @@
 /** Takes due follow-ups of simulated recipients. The caller writes their events in the same transaction, so that each is written once. */
+import { countColumns, countComplaint, countedNow } from "../../emails/store/outcomes.ts";
 import type { Sql } from "../../postgres/pool.ts";
 
 export type FollowUp = {
@@ -30,4 +31,18 @@ export async function takeFollowUps(tx: Sql, limit: number): Promise<FollowUp[]>
     from due d join emails e on e.workspace_id = d.workspace_id and e.id = d.email_id
     join recipients r on r.workspace_id = d.workspace_id and r.email_id = d.email_id and r.position = d.position
     order by d.workspace_id, d.email_id`;
+}
+
+/** Counts the complaint or the reply on its email. Call it in the order of the emails' ids and before events are appended, because
+ * delivery/store/settle.ts takes its locks in this order. */
+export async function countFollowUp(tx: Sql, { workspaceId, emailId, kind }: FollowUp): Promise<void> {
+  if (kind === "reply") {
+    await tx`update emails e set replied = true, ${countedNow(tx)} where workspace_id = ${workspaceId} and id = ${emailId}`;
+    return;
+  }
+  await tx`
+    with mail as materialized (
+      select ${countColumns(tx)} from emails where workspace_id = ${workspaceId} and id = ${emailId} for update
+    ), ${countComplaint(tx)}
+    select 1`;
 }

@@ -1,5 +1,7 @@
 /** Stores inbound messages: message, content and event in one commit. A message that was stored before changes nothing. Called by
  * receive.ts; addressees.ts uses `hasProvedDomain`, housekeeping `forgetSeen`. */
+
+import { countedNow } from "../../emails/store/outcomes.ts";
 import type { AttachmentLabel, Texts } from "../../mail/message/digest.ts";
 import type { BodyPosition } from "../../mail/message/read.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
@@ -110,8 +112,15 @@ async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: rea
       select i.*, r.addresses from input i join (
         select r.ord, array_agg(r.address order by r.position) as addresses from recipient r
         join seen s on s.workspace_id = r.workspace_id and s.fingerprint = r.fingerprint and s.inbound_id = r.id group by r.ord) r using (ord)
+    ), mail as materialized (
+      -- Row by row and in order, as in delivery/store/settle.ts.
+      select e.* from (select distinct workspace_id, parent_email_id as id from unseen where event_type = 'email.replied' order by 2 offset 0) u
+      cross join lateral (select workspace_id, id from emails where workspace_id = u.workspace_id and id = u.id and not replied limit 1 for update) e
+    ), parent as (
+      update emails e set replied = true, ${countedNow(sql)} from mail m where e.workspace_id = m.workspace_id and e.id = m.id
     ), counter as materialized (
-      select workspace_id from event_counters where workspace_id in (select workspace_id from unseen) order by workspace_id for update
+      select workspace_id from event_counters where workspace_id in (select workspace_id from unseen) and (select count(*) from mail) >= 0
+      order by workspace_id for update
     ), bump as (
       update event_counters c set last = c.last + n.events
       from (select workspace_id, count(*) as events from unseen group by workspace_id) n

@@ -1,5 +1,6 @@
 /** Writes the results of reports: bounces after delivery, and complaints. Status, suppression and event in one statement each. Called by
  * ../reports.ts. */
+import { countColumns, countComplaint, countMoves } from "../../emails/store/outcomes.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
 
 export type BouncedCopy = {
@@ -24,10 +25,10 @@ export async function settleReturned(sql: Sql, bounced: BouncedCopy): Promise<bo
   const rows = await retrying(
     () => sql.write`
     with locked as materialized (
-      select position from recipients where workspace_id = ${workspaceId} and email_id = ${emailId} and position = ${position}
-        and status in ('delivered', 'sent') for update
+      select workspace_id, email_id, position, status as was from recipients
+      where workspace_id = ${workspaceId} and email_id = ${emailId} and position = ${position} and status in ('delivered', 'sent') for update
     ), mail as materialized (
-      select e.message_id, e.metadata from emails e where e.workspace_id = ${workspaceId} and e.id = ${emailId}
+      select ${countColumns(sql)}, message_id, metadata from emails where workspace_id = ${workspaceId} and id = ${emailId}
         and (select count(*) from locked) > 0 for update
     ), bump as (
       update event_counters c set last = c.last + 1 where c.workspace_id = ${workspaceId} and (select count(*) from mail) > 0 returning c.last
@@ -35,9 +36,9 @@ export async function settleReturned(sql: Sql, bounced: BouncedCopy): Promise<bo
       update recipients r set status = 'bounced', reply = ${bounced.reply}, remote_mx = coalesce(nullif(${bounced.remoteMx}::text, ''), r.remote_mx),
         settled_at = now()
       from locked l where r.workspace_id = ${workspaceId} and r.email_id = ${emailId} and r.position = l.position
-    ), email as (
-      update emails set updated_at = now() where workspace_id = ${workspaceId} and id = ${emailId} and (select count(*) from mail) > 0
-    ), listed as (
+    ), moves as (
+      select workspace_id, email_id, was, 'bounced' as status, null::text as reply from locked
+    ), ${countMoves(sql)}, suppressed_address as (
       insert into suppressions (workspace_id, address, reason, source_event)
       select ${workspaceId}::uuid, ${suppress}::text, 'bounce', ${event.id}::uuid from locked where ${suppress}::text is not null
       on conflict do nothing
@@ -71,9 +72,12 @@ export async function storeComplaint(sql: Sql, complaint: NewComplaint): Promise
       insert into inbound_seen (workspace_id, fingerprint, inbound_id, created_at)
       values (${workspaceId}, ${complaint.fingerprint}, ${event.id}, service_time())
       on conflict do nothing returning 1
-    ), bump as (
-      update event_counters set last = last + 1 where workspace_id = ${workspaceId} and (select count(*) from seen) > 0 returning last
-    ), listed as (
+    ), mail as materialized (
+      select ${countColumns(sql)} from emails where workspace_id = ${workspaceId} and id = ${email.id} and (select count(*) from seen) > 0 for update
+    ), ${countComplaint(sql)}, bump as (
+      update event_counters set last = last + 1 where workspace_id = ${workspaceId} and (select count(*) from seen) > 0
+        and (select count(*) from mail) >= 0 returning last
+    ), suppressed_address as (
       insert into suppressions (workspace_id, address, reason, source_event)
       select ${workspaceId}::uuid, lower(${suppress}::text), 'complaint', ${event.id}::uuid
       from seen where ${suppress}::text is not null
