@@ -1,6 +1,6 @@
 /** Checks that released migrations are unchanged and new ones follow the rules (migration-rules.ts). Part of npm run check. */
 import { readFile } from "node:fs/promises";
-import { backfills } from "../src/postgres/backfill.ts";
+import { backfills } from "../src/app/backfills.ts";
 import { migrationsFolder, readMigrations } from "../src/postgres/migration-files.ts";
 import { faultsOfFolder } from "./migration-rules.ts";
 

@@ -1,8 +1,12 @@
 /** Runs backfills in small batches with a pause after each, so that mail has priority. Part of housekeeping. */
 import { setTimeout as delay } from "node:timers/promises";
+import { complaintsOfEarlierEmails, outcomesOfEarlierEmails } from "../emails/store/outcome-backfills.ts";
 import type { Log } from "../ops/log.ts";
-import { type Backfill, backfills, runBatch } from "../postgres/backfill.ts";
+import { type Backfill, runBatch } from "../postgres/backfill.ts";
 import type { Sql } from "../postgres/pool.ts";
+
+/** Every backfill of the program, oldest first. A finished one may stay: it costs one read of its row. */
+export const backfills: readonly Backfill[] = [outcomesOfEarlierEmails, complaintsOfEarlierEmails];
 
 export type BackfillDeps = {
   sql: Sql;
@@ -68,7 +72,7 @@ export function createBackfills(deps: BackfillDeps) {
 
   return {
     start() {
-      if ((deps.backfills ?? backfills).length > 0) running = work();
+      running = work();
     },
     async stop() {
       stopping.abort();

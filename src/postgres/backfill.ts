@@ -17,9 +17,6 @@ export type Backfill = {
   batch(tx: Sql, position: string | null, limit: number): Promise<{ position: string | null; rows: number }>;
 };
 
-/** Every backfill of the program, oldest first. A finished one may stay: it costs one read of its row. */
-export const backfills: readonly Backfill[] = [];
-
 export type BackfillState = {
   name: string;
   rows: number;
@@ -77,10 +74,7 @@ async function olderNodes(sql: Sql, since: number): Promise<OlderNode[]> {
 }
 
 /** Unfinished backfills of this program, and unfinished ones that a newer program began. */
-export async function outstandingBackfills(
-  sql: Sql,
-  registered: readonly Backfill[] = backfills,
-): Promise<BackfillState[]> {
+export async function outstandingBackfills(sql: Sql, registered: readonly Backfill[]): Promise<BackfillState[]> {
   const rows = await sql<{ name: string; since: number; rows: number; finished: boolean }[]>`
     select name, since, rows::float8 as rows, finished_at is not null as finished from backfills order by since, name`;
   const known = new Map(rows.map((row) => [row.name, row]));

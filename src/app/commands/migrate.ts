@@ -1,7 +1,9 @@
 /** posthorn migrate: brings the schema up to date without starting the program, and prints each step. */
+
 import { type BackfillState, outstandingBackfills } from "../../postgres/backfill.ts";
 import { type MigrationProgress, readMigrations } from "../../postgres/migrate.ts";
 import { schemaState } from "../../postgres/schema-state.ts";
+import { backfills } from "../backfills.ts";
 import type { Command } from "../command.ts";
 import { lineOf, withStore } from "./with-store.ts";
 
@@ -21,9 +23,9 @@ export const migrateCommand: Command = {
       config(),
       async ({ sql }) => {
         const { version, name, serves } = await schemaState(sql);
-        const backfills = await outstandingBackfills(sql);
+        const outstanding = await outstandingBackfills(sql, backfills);
         if (options.json) {
-          const state = { version, name, program: steps.length, serves, applied, backfills };
+          const state = { version, name, program: steps.length, serves, applied, backfills: outstanding };
           return void process.stdout.write(`${JSON.stringify(state)}\n`);
         }
         print(`The schema is at version ${version} (${name}) and serves programs of version ${serves} and newer.`);
@@ -31,8 +33,8 @@ export const migrateCommand: Command = {
           print(
             `A newer release migrated the database. This program has schema version ${steps.length} and still works on it.`,
           );
-        for (const backfill of backfills) print(backfillLine(backfill));
-        if (backfills.length === 0) print("No backfill is outstanding.");
+        for (const backfill of outstanding) print(backfillLine(backfill));
+        if (outstanding.length === 0) print("No backfill is outstanding.");
       },
       { onMigration, stop },
     ).catch((error) => {

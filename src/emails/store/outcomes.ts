@@ -1,9 +1,8 @@
 /**
  * Keeps the status, the counts and the outcome of emails: parts of the statements that change recipients (reads.ts, delivery/store, queue/,
- * inbound/store), and the backfill that counts the rows of earlier programs. The counts are columns of the email. Open emails and those with
- * a problem also have a row in email_outcomes, by which lists find them.
+ * inbound/store). The counts are columns of the email. Open emails and those with a problem also have a row in email_outcomes, by which
+ * lists find them. outcome-backfills.ts counts the emails of earlier programs.
  */
-import type { Backfill } from "../../postgres/backfill.ts";
 import type { Sql } from "../../postgres/pool.ts";
 
 /** The columns of `emails` that a statement reads when it locks the row, for `countMoves` and `countComplaint`. */
