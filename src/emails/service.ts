@@ -29,16 +29,17 @@ import type { StreamQuota } from "../quotas/streams.ts";
 import type { Accept } from "./accept.ts";
 import { toOutgoing } from "./outgoing.ts";
 import { readContents } from "./store/content.ts";
+import { listEmails } from "./store/list.ts";
+import { cancelEmail, type EmailRow, type EmailState, getEmail, getRecipients, progressOf } from "./store/reads.ts";
 import {
-  cancelEmail,
-  type EmailRow,
-  type EmailState,
-  getEmail,
-  getRecipients,
-  listEmails,
-  progressOf,
-} from "./store/reads.ts";
-import { emailOnWire, sendRequestFrom, statusFromWire, statusOnWire, statusText, submitterOf } from "./wire.ts";
+  emailOnWire,
+  outcomesFromWire,
+  sendRequestFrom,
+  statusFromWire,
+  statusOnWire,
+  statusText,
+  submitterOf,
+} from "./wire.ts";
 
 export type EmailServiceDeps = {
   sql: Sql;
@@ -106,13 +107,18 @@ export function createEmailService(deps: EmailServiceDeps) {
       const problems: Violation[] = [];
       if (request.metadataValue !== "" && request.metadataKey === "")
         problems.push({ field: "metadataValue", description: "requires metadataKey as well" });
+      const keyId = request.keyId === "" ? undefined : fromWireId("key", request.keyId);
+      if (request.keyId !== "" && keyId === undefined)
+        problems.push({ field: "keyId", description: "is not the id of a key, key_…; ListKeys returns them" });
       if (problems.length > 0) throw invalid(problems);
       const text = request.search.trim();
-      const rows = await listEmails(sql, {
+      const { rows, resumeBefore } = await listEmails(sql, {
         workspaceId: call.caller.workspaceId,
         before: page.before,
         limit: page.limit + 1,
         status: statusFromWire(request.status),
+        outcomes: outcomesFromWire(request.outcomes),
+        keyId,
         recipient: request.recipient.trim() || undefined,
         domain: request.domain.trim().toLowerCase() || undefined,
         metadataKey: request.metadataKey || undefined,
@@ -121,7 +127,7 @@ export function createEmailService(deps: EmailServiceDeps) {
         createdBefore: request.createdBefore && timestampDate(request.createdBefore),
         search: text === "" ? undefined : { text, emailId: fromWireId("email", text) },
       });
-      const cut = cutPage(rows, page.limit);
+      const cut = cutPage(rows, page.limit, resumeBefore);
       return { data: cut.rows.map((row) => emailOnWire(row, undefined)), nextPageToken: cut.nextPageToken };
     },
 

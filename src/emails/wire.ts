@@ -1,9 +1,10 @@
 /** Converts emails between the contract's messages and rows, for EmailService. */
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { EmailStatus, RecipientStatus, type SendEmailRequest } from "../gen/v1/email_pb.ts";
+import { EmailOutcome, EmailStatus, RecipientStatus, type SendEmailRequest } from "../gen/v1/email_pb.ts";
 import type { Caller } from "../http/caller.ts";
 import type { Address } from "../mail/address.ts";
 import { toWireId } from "../postgres/ids.ts";
+import { type Outcome, outcomeOf, outcomes } from "./rules/outcome.ts";
 import type { SendRequest, Submitter } from "./rules/request.ts";
 import type { EmailRow, EmailState, RecipientRow } from "./store/reads.ts";
 
@@ -42,6 +43,24 @@ export const statusOnWire: Record<EmailState, EmailStatus> = {
 
 export function statusFromWire(status: EmailStatus): EmailState | undefined {
   return (Object.keys(statusOnWire) as EmailState[]).find((state) => statusOnWire[state] === status);
+}
+
+const outcomeOnWire: Record<Outcome, EmailOutcome> = {
+  complained: EmailOutcome.COMPLAINED,
+  bounced: EmailOutcome.BOUNCED,
+  failed: EmailOutcome.FAILED,
+  suppressed: EmailOutcome.SUPPRESSED,
+  delayed: EmailOutcome.DELAYED,
+  queued: EmailOutcome.QUEUED,
+  canceled: EmailOutcome.CANCELED,
+  sent: EmailOutcome.SENT,
+  delivered: EmailOutcome.DELIVERED,
+};
+
+/** Undefined: any outcome. UNSPECIFIED in a list of others has no meaning. */
+export function outcomesFromWire(wanted: readonly EmailOutcome[]): Outcome[] | undefined {
+  const found = outcomes.filter((outcome) => wanted.includes(outcomeOnWire[outcome]));
+  return found.length > 0 ? found : undefined;
 }
 
 const recipientOnWire: Record<RecipientRow["status"], RecipientStatus> = {
@@ -90,6 +109,10 @@ export function emailOnWire(row: EmailRow, recipients: RecipientRow[] | undefine
     sizeBytes: Number(row.sizeBytes),
     recipients: recipients?.map((recipient) => recipientToWire(recipient, row.scheduledAt)) ?? [],
     attachments: recipients ? envelope.attachments : [],
+    outcome: outcomeOnWire[outcomeOf(row.counts)],
+    recipientCounts: row.counts,
+    replied: row.replied,
+    keyId: row.keyId === null ? "" : toWireId("key", row.keyId),
   };
 }
 

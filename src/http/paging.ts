@@ -31,11 +31,18 @@ export function keysetPage(request: { pageSize: number; pageToken: string }): {
   return { limit, before: before ?? undefined };
 }
 
-/** Cuts a result to its page. The query must fetch one row more than the page holds: that row shows whether there is a next page. */
-export function cutPage<T extends { id: string }>(rows: T[], limit: number): { rows: T[]; nextPageToken: string } {
+/**
+ * Cuts a result to its page. The query must fetch one row more than the page holds: that row shows whether there is a next page.
+ * `resumeBefore`: where a query goes on that has stopped before its page was full.
+ */
+export function cutPage<T extends { id: string }>(
+  rows: T[],
+  limit: number,
+  resumeBefore?: string,
+): { rows: T[]; nextPageToken: string } {
   const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return { rows: shown, nextPageToken: rows.length > limit && last ? makeToken(last.id) : "" };
+  const next = rows.length > limit ? shown.at(-1)!.id : resumeBefore;
+  return { rows: shown, nextPageToken: next ? makeToken(next) : "" };
 }
 
 function makeToken(uuid: string): string {

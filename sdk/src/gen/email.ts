@@ -2,6 +2,28 @@
 import type { Event, EventEntry } from "./event.ts";
 import type { FieldViolation } from "./error-details.ts";
 
+/** The recipients of an email, counted by their status. The counts except `complained` add up to the number of recipients. */
+export interface RecipientCounts {
+  /** Waiting for the first attempt, or being attempted for the first time. */
+  queued: number;
+  /** Refused for now; another attempt follows. */
+  delayed: number;
+  /** Accepted by the recipient's own mail server. */
+  delivered: number;
+  /** Handed to the relay. */
+  sent: number;
+  /** Permanently rejected by the receiver. */
+  bounced: number;
+  /** Failed for a reason within this service. */
+  failed: number;
+  /** Not attempted, because the address is suppressed. */
+  suppressed: number;
+  /** Canceled before it was sent. */
+  canceled: number;
+  /** Reported as spam. These recipients are also counted as delivered or sent. */
+  complained: number;
+}
+
 /** A file attached to an email. */
 export interface Attachment {
   /** Content of the file in base64. Required. */
@@ -68,6 +90,14 @@ export interface Email {
   sizeBytes: number;
   /** The attachments, without their content. Set by GetEmail, empty in lists. */
   attachments: AttachmentInfo[];
+  /** What became of the email as a whole. Unlike `status`, it shows bounces and complaints after delivery. */
+  outcome: EmailOutcome;
+  /** The recipients, counted by their status. */
+  recipientCounts: RecipientCounts;
+  /** True when a reply to this email arrived. */
+  replied: boolean;
+  /** Id of the API key that sent the email. */
+  keyId: string;
 }
 
 /** The state of one recipient of an email. */
@@ -226,11 +256,18 @@ export interface ListEmailsRequest {
   createdBefore?: Date | string;
   /** Free text: an email id, a Message-ID, part of a recipient address, or words of the subject. */
   search?: string;
+  /** Only emails with one of these outcomes. Empty: any outcome. */
+  outcomes?: EmailOutcome[];
+  /** Only emails that this API key sent. */
+  keyId?: string;
 }
 
 /** Response of ListEmails. */
 export interface ListEmailsResponse {
-  /** The emails of this page, newest first, without `recipients` and `attachments`. */
+  /**
+   * The emails of this page, newest first, without `recipients` and `attachments`. With several filters a page may have fewer emails than
+   * `pageSize`, or none, although more follow: a call reads a bounded number of emails.
+   */
   data: Email[];
   /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
@@ -355,3 +392,16 @@ export type RecipientStatus =
   | "RECIPIENT_STATUS_FAILED"
   | "RECIPIENT_STATUS_SUPPRESSED"
   | "RECIPIENT_STATUS_CANCELED";
+
+/** What became of an email as a whole: the first value of this list that applies to at least one of its recipients. */
+export type EmailOutcome =
+  | "EMAIL_OUTCOME_UNSPECIFIED"
+  | "EMAIL_OUTCOME_COMPLAINED"
+  | "EMAIL_OUTCOME_BOUNCED"
+  | "EMAIL_OUTCOME_FAILED"
+  | "EMAIL_OUTCOME_SUPPRESSED"
+  | "EMAIL_OUTCOME_DELAYED"
+  | "EMAIL_OUTCOME_QUEUED"
+  | "EMAIL_OUTCOME_CANCELED"
+  | "EMAIL_OUTCOME_SENT"
+  | "EMAIL_OUTCOME_DELIVERED";

@@ -19,7 +19,9 @@ export type Outcome = (typeof outcomes)[number];
 export type OutcomeCounts = Record<Outcome, number>;
 
 /** Outcomes with a row in the table email_outcomes. The others are the usual end of an email. */
-export const listedOutcomes = outcomes.filter((outcome) => outcome !== "sent" && outcome !== "delivered");
+export const listedOutcomes: readonly Outcome[] = outcomes.filter(
+  (outcome) => outcome !== "sent" && outcome !== "delivered",
+);
 
 export function outcomeOf(counts: OutcomeCounts): Outcome {
   return outcomes.find((outcome) => counts[outcome] > 0) ?? "delivered";

@@ -7,7 +7,8 @@ import { systemKeyId } from "../../keys/store.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { storeBatch } from "./batches.ts";
-import { cancelEmail, type EmailFilter, findEmails, getEmail, getRecipients, listEmails } from "./reads.ts";
+import { type EmailFilter, listEmails } from "./list.ts";
+import { cancelEmail, findEmails, getEmail, getRecipients } from "./reads.ts";
 
 let database: TestDatabase;
 before(async () => {
@@ -37,7 +38,7 @@ test("each filter finds only its emails, newest first, and a page starts where t
   for (const email of [first, second, third]) await store(workspaceId, email);
   await store(other, newEmail(other, ["ann@there.test"]));
   const found = async (filter: Partial<EmailFilter>) => {
-    const rows = await listEmails(sql, { workspaceId, limit: 10, ...filter });
+    const { rows } = await listEmails(sql, { workspaceId, limit: 10, ...filter });
     return rows.map(({ id }) => [first, second, third].findIndex((email) => email.id === id) + 1);
   };
   assert.deepEqual(await found({}), [3, 2, 1]);

@@ -1,8 +1,8 @@
-/** Reads emails for EmailService: one with its recipients, lists by keyset, progress, threads. Also cancels waiting recipients. */
+/** Reads emails for EmailService: one with its recipients, progress, threads. Also cancels waiting recipients. list.ts has the lists. */
 import { systemKeyId } from "../../keys/store.ts";
-import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { shownTime } from "../../postgres/service-clock.ts";
+import type { OutcomeCounts } from "../rules/outcome.ts";
 import type { RecipientKind } from "../rules/request.ts";
 import type { Envelope } from "./emails.ts";
 import { countColumns, countMoves } from "./outcomes.ts";
@@ -27,6 +27,8 @@ export type EmailRow = {
   expiresAt: Date;
   createdAt: Date;
   updatedAt: Date;
+  counts: OutcomeCounts;
+  replied: boolean;
 };
 
 export type RecipientRow = {
@@ -49,7 +51,7 @@ export async function getEmail(
   keyId?: string,
 ): Promise<EmailRow | undefined> {
   const [row] = await sql<EmailRow[]>`
-    select ${columns(sql)} from emails e where e.workspace_id = ${workspaceId} and e.id = ${id} ${keyId ? sql`and e.key_id = ${keyId}` : sql``}`;
+    select ${columns(sql)} from emails e ${counts(sql)} where e.workspace_id = ${workspaceId} and e.id = ${id} ${keyId ? sql`and e.key_id = ${keyId}` : sql``}`;
   return row;
 }
 
@@ -58,50 +60,6 @@ export async function getRecipients(sql: Sql, workspaceId: string, emailId: stri
     select kind, address, case when lease is not null and status in ('queued', 'delayed') then 'processing' else status end as status, attempts,
       reply, remote_mx as "remoteMx", last_attempt_at as "lastAttemptAt", ${shownTime(sql, sql`due_at`)} as "dueAt", settled_at as "settledAt"
     from recipients where workspace_id = ${workspaceId} and email_id = ${emailId} order by position`;
-}
-
-export type EmailFilter = {
-  workspaceId: string;
-  before?: string;
-  limit: number;
-  status?: EmailState;
-  recipient?: string;
-  domain?: string;
-  metadataKey?: string;
-  metadataValue?: string;
-  createdAfter?: Date;
-  createdBefore?: Date;
-  search?: { emailId?: string; text: string };
-};
-
-/** The id is made shortly before the commit and by the database's clock, so its time and created_at differ by less than this. */
-const idSlackMs = 3_600_000;
-
-/** Ids cover the years 1970 to 10889; other times are clamped to this range. */
-function idAt(time: Date, slackMs: number): string {
-  return firstUuidAt(Math.min(Math.max(time.getTime() + slackMs, 0), 2 ** 48 - 1));
-}
-
-/** Newest first by id, which is by time. The primary key serves the plain list and time ranges; other indexes serve their filters. */
-export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailRow[]> {
-  const { metadataKey: key, metadataValue: value, search } = filter;
-  const like = search && `%${search.text.replace(/[\\%_]/g, "\\$&")}%`;
-  return await sql<EmailRow[]>`
-    select ${columns(sql)} from emails e where e.workspace_id = ${filter.workspaceId}
-    ${filter.before ? sql`and e.id < ${filter.before}` : sql``}
-    ${statusIs(sql, filter.status)}
-    ${filter.domain ? sql`and e.domain = ${filter.domain}` : sql``}
-    ${filter.recipient ? sql`and e.id in (select email_id from recipients where workspace_id = ${filter.workspaceId} and lower(address) = lower(${filter.recipient}))` : sql``}
-    ${key !== undefined ? sql`and e.metadata <> '{}' and ${value === undefined ? sql`e.metadata ? ${key}` : sql`e.metadata @> ${JSON.stringify({ [key]: value })}::text::jsonb`}` : sql``}
-    ${filter.createdAfter ? sql`and e.created_at >= ${filter.createdAfter} and e.id >= ${idAt(filter.createdAfter, -idSlackMs)}` : sql``}
-    ${filter.createdBefore ? sql`and e.created_at < ${filter.createdBefore} and e.id < ${idAt(filter.createdBefore, idSlackMs)}` : sql``}
-    ${
-      search && like
-        ? sql`and (${search.emailId ? sql`e.id = ${search.emailId}` : sql`false`} or e.message_id = ${search.text} or e.subject ilike ${like}
-        or exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.address ilike ${like}))`
-        : sql``
-    }
-    order by e.id desc limit ${filter.limit}`;
 }
 
 /** The progress of first attempts, for synchronous callers. `untried` counts recipients that were not attempted yet. */
@@ -143,12 +101,30 @@ export async function cancelEmail(
   return { found: row!.found, canceled: row!.canceled ?? [] };
 }
 
-function columns(sql: Sql) {
+/** With `counts` in the from clause. */
+export function columns(sql: Sql) {
   return sql`e.id, e.key_id as "keyId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.metadata, e.test, ${statusOf(sql)} as status,
     e.status_message as "statusMessage", e.size_bytes as "sizeBytes", e.content_day::text as "contentDay",
     -- Content is deleted by dropping the partition of its day.
     to_regclass('email_contents_p' || to_char(e.content_day, 'YYYYMMDD')) is not null as "hasContent",
-    e.scheduled_at as "scheduledAt", e.expires_at as "expiresAt", e.created_at as "createdAt", e.updated_at as "updatedAt"`;
+    e.scheduled_at as "scheduledAt", e.expires_at as "expiresAt", e.created_at as "createdAt", e.updated_at as "updatedAt",
+    json_build_object('queued', n.open - n.delayed, 'delayed', n.delayed, 'delivered', n.delivered, 'sent', n.sent, 'bounced', n.bounced,
+      'failed', n.failed, 'suppressed', n.suppressed, 'canceled', n.canceled, 'complained', n.complained) as counts, e.replied`;
+}
+
+/** A join that adds the counts `n` to `emails e`: those of the row, or counted now if another program has changed the row (outcomes.ts). */
+export function counts(sql: Sql) {
+  return sql`cross join lateral (
+      select e.open, e.delayed::int, e.delivered::int, e.sent::int, e.bounced::int, e.failed::int, e.suppressed::int, e.canceled::int, e.complained::int
+      where e.counted_at = e.updated_at
+    union all
+      select e.open, count(*) filter (where status = 'delayed')::int, count(*) filter (where status = 'delivered')::int,
+        count(*) filter (where status = 'sent')::int, count(*) filter (where status = 'bounced')::int,
+        count(*) filter (where status = 'failed')::int, count(*) filter (where status = 'suppressed')::int,
+        count(*) filter (where status = 'canceled')::int, e.complained::int
+      from recipients where e.counted_at is distinct from e.updated_at and workspace_id = e.workspace_id and email_id = e.id
+      having e.counted_at is distinct from e.updated_at
+    ) n`;
 }
 
 /** PROCESSING is not stored, which saves a write: it applies while a recipient of an open email is leased. */
@@ -156,14 +132,7 @@ function statusOf(sql: Sql) {
   return sql`case when e.open > 0 and ${isLeased(sql)} then 'processing' else e.status end`;
 }
 
-function statusIs(sql: Sql, status: EmailState | undefined) {
-  if (status === undefined) return sql``;
-  if (status === "processing") return sql`and e.open > 0 and ${isLeased(sql)}`;
-  if (status === "queued") return sql`and e.status = 'queued' and not ${isLeased(sql)}`;
-  return sql`and e.status = ${status}`;
-}
-
-function isLeased(sql: Sql) {
+export function isLeased(sql: Sql) {
   // OFFSET 0 keeps the planner, which expects many emails, from hashing all recipients for a page of fifty.
   return sql`exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.lease is not null offset 0)`;
 }

@@ -19,7 +19,84 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/email.proto.
  */
 export const file_v1_email: GenFile = /*@__PURE__*/
-  fileDesc("Cg52MS9lbWFpbC5wcm90bxICdjEiYAoKQXR0YWNobWVudBIWCg5iYXNlNjRfY29udGVudBgBIAEoCRIQCghmaWxlbmFtZRgCIAEoCRIUCgxjb250ZW50X3R5cGUYAyABKAkSEgoKY29udGVudF9pZBgEIAEoCSJgCg5BdHRhY2htZW50SW5mbxIQCghmaWxlbmFtZRgBIAEoCRIUCgxjb250ZW50X3R5cGUYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoBRISCgpjb250ZW50X2lkGAQgASgJItoECgVFbWFpbBIKCgJpZBgBIAEoCRIfCgZzdGF0dXMYAiABKA4yDy52MS5FbWFpbFN0YXR1cxISCgptZXNzYWdlX2lkGAMgASgJEhYKDnN0YXR1c19tZXNzYWdlGAQgASgJEgwKBGZyb20YBSABKAkSCgoCdG8YBiADKAkSCgoCY2MYByADKAkSCwoDYmNjGAggAygJEg8KB3N1YmplY3QYCSABKAkSKQoIbWV0YWRhdGEYCiADKAsyFy52MS5FbWFpbC5NZXRhZGF0YUVudHJ5Ei4KCmNyZWF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDHNjaGVkdWxlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZG9tYWluGA8gASgJEgwKBHRlc3QYECABKAgSJgoKcmVjaXBpZW50cxgRIAMoCzISLnYxLkVtYWlsUmVjaXBpZW50EhMKC2hhc19jb250ZW50GBIgASgIEhIKCnNpemVfYnl0ZXMYEyABKAUSJwoLYXR0YWNobWVudHMYFCADKAsyEi52MS5BdHRhY2htZW50SW5mbxovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEimQIKDkVtYWlsUmVjaXBpZW50Eg8KB2FkZHJlc3MYASABKAkSIwoGc3RhdHVzGAIgASgOMhMudjEuUmVjaXBpZW50U3RhdHVzEhAKCGF0dGVtcHRzGAMgASgFEhIKCmxhc3RfcmVwbHkYBCABKAkSMwoPbGFzdF9hdHRlbXB0X2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9uZXh0X2F0dGVtcHRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXJlbW90ZV9teBgHIAEoCRIuCgpzZXR0bGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLZBAoQU2VuZEVtYWlsUmVxdWVzdBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgAygJEgoKAmNjGAMgAygJEgsKA2JjYxgEIAMoCRIUCgdzdWJqZWN0GAUgASgJSACIAQESDAoEYm9keRgGIAEoCRIMCgRodG1sGAcgASgJEjQKCG1ldGFkYXRhGAggAygLMiIudjEuU2VuZEVtYWlsUmVxdWVzdC5NZXRhZGF0YUVudHJ5EjAKDHNjaGVkdWxlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoLYXR0YWNobWVudHMYCiADKAsyDi52MS5BdHRhY2htZW50EhMKC2luX3JlcGx5X3RvGAsgASgJEhIKCnJlZmVyZW5jZXMYDCADKAkSDQoFYXN5bmMYDSABKAgSMgoHaGVhZGVycxgOIAMoCzIhLnYxLlNlbmRFbWFpbFJlcXVlc3QuSGVhZGVyc0VudHJ5EhkKEXJlcGx5X3RvX2VtYWlsX2lkGA8gASgJEhoKEnJlcGx5X3RvX2FkZHJlc3NlcxgQIAMoCRIuCgpleHBpcmVzX2F0GBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtyZXF1aXJlX3RscxgSIAEoCBovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCgoIX3N1YmplY3QibAoRU2VuZEVtYWlsUmVzcG9uc2USCgoCaWQYASABKAkSHwoGc3RhdHVzGAIgASgOMg8udjEuRW1haWxTdGF0dXMSEgoKbWVzc2FnZV9pZBgDIAEoCRIWCg5zdGF0dXNfbWVzc2FnZRgEIAEoCSKWAQoTU3RyZWFtRXZlbnRzUmVxdWVzdBIOCgZjdXJzb3IYASABKAkSDQoFdHlwZXMYAiADKAkSEAoIZW1haWxfaWQYAyABKAkSEwoGZm9sbG93GAQgASgISACIAQESFgoOYWZ0ZXJfZXZlbnRfaWQYBSABKAkSFgoOd2l0aF9ldmVudF9pZHMYBiABKAhCCQoHX2ZvbGxvdyJkChRTdHJlYW1FdmVudHNSZXNwb25zZRIOCgZjdXJzb3IYASABKAkSGAoFZXZlbnQYAiABKAsyCS52MS5FdmVudBIVCghldmVudF9pZBgDIAEoCUgAiAEBQgsKCV9ldmVudF9pZCIdCg9HZXRFbWFpbFJlcXVlc3QSCgoCaWQYASABKAkiLAoQR2V0RW1haWxSZXNwb25zZRIYCgVlbWFpbBgBIAEoCzIJLnYxLkVtYWlsIqMCChFMaXN0RW1haWxzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIfCgZzdGF0dXMYAyABKA4yDy52MS5FbWFpbFN0YXR1cxIRCglyZWNpcGllbnQYBCABKAkSDgoGZG9tYWluGAUgASgJEhQKDG1ldGFkYXRhX2tleRgGIAEoCRIWCg5tZXRhZGF0YV92YWx1ZRgHIAEoCRIxCg1jcmVhdGVkX2FmdGVyGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5jcmVhdGVkX2JlZm9yZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGc2VhcmNoGAogASgJIkYKEkxpc3RFbWFpbHNSZXNwb25zZRIXCgRkYXRhGAEgAygLMgkudjEuRW1haWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiAKEkNhbmNlbEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoCSJdChNDYW5jZWxFbWFpbFJlc3BvbnNlEhgKBWVtYWlsGAEgASgLMgkudjEuRW1haWwSGwoTY2FuY2VsZWRfcmVjaXBpZW50cxgCIAEoBRIPCgdtZXNzYWdlGAMgASgJIiQKFkdldEVtYWlsQ29udGVudFJlcXVlc3QSCgoCaWQYASABKAkiQgoXR2V0RW1haWxDb250ZW50UmVzcG9uc2USCwoDcmF3GAEgASgMEgwKBGJvZHkYAiABKAkSDAoEaHRtbBgDIAEoCSI9ChVTZW5kRW1haWxCYXRjaFJlcXVlc3QSJAoGZW1haWxzGAEgAygLMhQudjEuU2VuZEVtYWlsUmVxdWVzdCJjChZTZW5kRW1haWxCYXRjaFJlc3BvbnNlEiYKBGRhdGEYASADKAsyGC52MS5TZW5kRW1haWxCYXRjaFJlc3VsdBIQCghhY2NlcHRlZBgCIAEoBRIPCgdyZWZ1c2VkGAMgASgFInoKFFNlbmRFbWFpbEJhdGNoUmVzdWx0EgoKAmlkGAEgASgJEh8KBnN0YXR1cxgCIAEoDjIPLnYxLkVtYWlsU3RhdHVzEhIKCm1lc3NhZ2VfaWQYAyABKAkSIQoFZXJyb3IYBCABKAsyEi52MS5TZW5kRW1haWxFcnJvciJqCg5TZW5kRW1haWxFcnJvchIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSOQoKdmlvbGF0aW9ucxgDIAMoCzIlLmdvb2dsZS5ycGMuQmFkUmVxdWVzdC5GaWVsZFZpb2xhdGlvbiJvChFMaXN0RXZlbnRzUmVxdWVzdBIOCgZjdXJzb3IYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEg0KBXR5cGVzGAMgAygJEhAKCGVtYWlsX2lkGAQgASgJEhYKDmFmdGVyX2V2ZW50X2lkGAUgASgJInAKEkxpc3RFdmVudHNSZXNwb25zZRIcCgRkYXRhGAEgAygLMg4udjEuRXZlbnRFbnRyeRITCgtuZXh0X2N1cnNvchgCIAEoCRIQCghoYXNfbW9yZRgDIAEoCBIVCg1uZXh0X2V2ZW50X2lkGAQgASgJKpEBCgtFbWFpbFN0YXR1cxIcChhFTUFJTF9TVEFUVVNfVU5TUEVDSUZJRUQQABIXChNFTUFJTF9TVEFUVVNfUVVFVUVEEAESGwoXRU1BSUxfU1RBVFVTX1BST0NFU1NJTkcQAhIVChFFTUFJTF9TVEFUVVNfU0VOVBADEhcKE0VNQUlMX1NUQVRVU19GQUlMRUQQBCrFAgoPUmVjaXBpZW50U3RhdHVzEiAKHFJFQ0lQSUVOVF9TVEFUVVNfVU5TUEVDSUZJRUQQABIbChdSRUNJUElFTlRfU1RBVFVTX1FVRVVFRBABEh8KG1JFQ0lQSUVOVF9TVEFUVVNfUFJPQ0VTU0lORxACEhwKGFJFQ0lQSUVOVF9TVEFUVVNfREVMQVlFRBADEh4KGlJFQ0lQSUVOVF9TVEFUVVNfREVMSVZFUkVEEAQSGQoVUkVDSVBJRU5UX1NUQVRVU19TRU5UEAUSHAoYUkVDSVBJRU5UX1NUQVRVU19CT1VOQ0VEEAYSGwoXUkVDSVBJRU5UX1NUQVRVU19GQUlMRUQQBxIfChtSRUNJUElFTlRfU1RBVFVTX1NVUFBSRVNTRUQQCBIdChlSRUNJUElFTlRfU1RBVFVTX0NBTkNFTEVEEAky+wQKDEVtYWlsU2VydmljZRJFCglTZW5kRW1haWwSFC52MS5TZW5kRW1haWxSZXF1ZXN0GhUudjEuU2VuZEVtYWlsUmVzcG9uc2UiC8roGAcKAgECIgEBElAKDFN0cmVhbUV2ZW50cxIXLnYxLlN0cmVhbUV2ZW50c1JlcXVlc3QaGC52MS5TdHJlYW1FdmVudHNSZXNwb25zZSILyugYBwoCAQMiAQMwARJECghHZXRFbWFpbBITLnYxLkdldEVtYWlsUmVxdWVzdBoULnYxLkdldEVtYWlsUmVzcG9uc2UiDcroGAkKAwECAyICAQISSAoKTGlzdEVtYWlscxIVLnYxLkxpc3RFbWFpbHNSZXF1ZXN0GhYudjEuTGlzdEVtYWlsc1Jlc3BvbnNlIgvK6BgHCgIBAyIBAhJKCgtDYW5jZWxFbWFpbBIWLnYxLkNhbmNlbEVtYWlsUmVxdWVzdBoXLnYxLkNhbmNlbEVtYWlsUmVzcG9uc2UiCsroGAYKAQEiAQISVgoPR2V0RW1haWxDb250ZW50EhoudjEuR2V0RW1haWxDb250ZW50UmVxdWVzdBobLnYxLkdldEVtYWlsQ29udGVudFJlc3BvbnNlIgrK6BgGCgEBIgECElQKDlNlbmRFbWFpbEJhdGNoEhkudjEuU2VuZEVtYWlsQmF0Y2hSZXF1ZXN0GhoudjEuU2VuZEVtYWlsQmF0Y2hSZXNwb25zZSILyugYBwoCAQIiAQESSAoKTGlzdEV2ZW50cxIVLnYxLkxpc3RFdmVudHNSZXF1ZXN0GhYudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIgvK6BgHCgIBAyIBA2IGcHJvdG8z", [file_google_protobuf_timestamp, file_google_rpc_error_details, file_v1_event, file_v1_options]);
+  fileDesc("Cg52MS9lbWFpbC5wcm90bxICdjEirgEKD1JlY2lwaWVudENvdW50cxIOCgZxdWV1ZWQYASABKAUSDwoHZGVsYXllZBgCIAEoBRIRCglkZWxpdmVyZWQYAyABKAUSDAoEc2VudBgEIAEoBRIPCgdib3VuY2VkGAUgASgFEg4KBmZhaWxlZBgGIAEoBRISCgpzdXBwcmVzc2VkGAcgASgFEhAKCGNhbmNlbGVkGAggASgFEhIKCmNvbXBsYWluZWQYCSABKAUiYAoKQXR0YWNobWVudBIWCg5iYXNlNjRfY29udGVudBgBIAEoCRIQCghmaWxlbmFtZRgCIAEoCRIUCgxjb250ZW50X3R5cGUYAyABKAkSEgoKY29udGVudF9pZBgEIAEoCSJgCg5BdHRhY2htZW50SW5mbxIQCghmaWxlbmFtZRgBIAEoCRIUCgxjb250ZW50X3R5cGUYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoBRISCgpjb250ZW50X2lkGAQgASgJIs0FCgVFbWFpbBIKCgJpZBgBIAEoCRIfCgZzdGF0dXMYAiABKA4yDy52MS5FbWFpbFN0YXR1cxISCgptZXNzYWdlX2lkGAMgASgJEhYKDnN0YXR1c19tZXNzYWdlGAQgASgJEgwKBGZyb20YBSABKAkSCgoCdG8YBiADKAkSCgoCY2MYByADKAkSCwoDYmNjGAggAygJEg8KB3N1YmplY3QYCSABKAkSKQoIbWV0YWRhdGEYCiADKAsyFy52MS5FbWFpbC5NZXRhZGF0YUVudHJ5Ei4KCmNyZWF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDHNjaGVkdWxlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZG9tYWluGA8gASgJEgwKBHRlc3QYECABKAgSJgoKcmVjaXBpZW50cxgRIAMoCzISLnYxLkVtYWlsUmVjaXBpZW50EhMKC2hhc19jb250ZW50GBIgASgIEhIKCnNpemVfYnl0ZXMYEyABKAUSJwoLYXR0YWNobWVudHMYFCADKAsyEi52MS5BdHRhY2htZW50SW5mbxIhCgdvdXRjb21lGBUgASgOMhAudjEuRW1haWxPdXRjb21lEi0KEHJlY2lwaWVudF9jb3VudHMYFiABKAsyEy52MS5SZWNpcGllbnRDb3VudHMSDwoHcmVwbGllZBgXIAEoCBIOCgZrZXlfaWQYGCABKAkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpkCCg5FbWFpbFJlY2lwaWVudBIPCgdhZGRyZXNzGAEgASgJEiMKBnN0YXR1cxgCIAEoDjITLnYxLlJlY2lwaWVudFN0YXR1cxIQCghhdHRlbXB0cxgDIAEoBRISCgpsYXN0X3JlcGx5GAQgASgJEjMKD2xhc3RfYXR0ZW1wdF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9hdHRlbXB0X2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglyZW1vdGVfbXgYByABKAkSLgoKc2V0dGxlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2QQKEFNlbmRFbWFpbFJlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAMoCRIKCgJjYxgDIAMoCRILCgNiY2MYBCADKAkSFAoHc3ViamVjdBgFIAEoCUgAiAEBEgwKBGJvZHkYBiABKAkSDAoEaHRtbBgHIAEoCRI0CghtZXRhZGF0YRgIIAMoCzIiLnYxLlNlbmRFbWFpbFJlcXVlc3QuTWV0YWRhdGFFbnRyeRIwCgxzY2hlZHVsZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKC2F0dGFjaG1lbnRzGAogAygLMg4udjEuQXR0YWNobWVudBITCgtpbl9yZXBseV90bxgLIAEoCRISCgpyZWZlcmVuY2VzGAwgAygJEg0KBWFzeW5jGA0gASgIEjIKB2hlYWRlcnMYDiADKAsyIS52MS5TZW5kRW1haWxSZXF1ZXN0LkhlYWRlcnNFbnRyeRIZChFyZXBseV90b19lbWFpbF9pZBgPIAEoCRIaChJyZXBseV90b19hZGRyZXNzZXMYECADKAkSLgoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmVxdWlyZV90bHMYEiABKAgaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF9zdWJqZWN0ImwKEVNlbmRFbWFpbFJlc3BvbnNlEgoKAmlkGAEgASgJEh8KBnN0YXR1cxgCIAEoDjIPLnYxLkVtYWlsU3RhdHVzEhIKCm1lc3NhZ2VfaWQYAyABKAkSFgoOc3RhdHVzX21lc3NhZ2UYBCABKAkilgEKE1N0cmVhbUV2ZW50c1JlcXVlc3QSDgoGY3Vyc29yGAEgASgJEg0KBXR5cGVzGAIgAygJEhAKCGVtYWlsX2lkGAMgASgJEhMKBmZvbGxvdxgEIAEoCEgAiAEBEhYKDmFmdGVyX2V2ZW50X2lkGAUgASgJEhYKDndpdGhfZXZlbnRfaWRzGAYgASgIQgkKB19mb2xsb3ciZAoUU3RyZWFtRXZlbnRzUmVzcG9uc2USDgoGY3Vyc29yGAEgASgJEhgKBWV2ZW50GAIgASgLMgkudjEuRXZlbnQSFQoIZXZlbnRfaWQYAyABKAlIAIgBAUILCglfZXZlbnRfaWQiHQoPR2V0RW1haWxSZXF1ZXN0EgoKAmlkGAEgASgJIiwKEEdldEVtYWlsUmVzcG9uc2USGAoFZW1haWwYASABKAsyCS52MS5FbWFpbCLXAgoRTGlzdEVtYWlsc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSHwoGc3RhdHVzGAMgASgOMg8udjEuRW1haWxTdGF0dXMSEQoJcmVjaXBpZW50GAQgASgJEg4KBmRvbWFpbhgFIAEoCRIUCgxtZXRhZGF0YV9rZXkYBiABKAkSFgoObWV0YWRhdGFfdmFsdWUYByABKAkSMQoNY3JlYXRlZF9hZnRlchgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoOY3JlYXRlZF9iZWZvcmUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNlYXJjaBgKIAEoCRIiCghvdXRjb21lcxgLIAMoDjIQLnYxLkVtYWlsT3V0Y29tZRIOCgZrZXlfaWQYDCABKAkiRgoSTGlzdEVtYWlsc1Jlc3BvbnNlEhcKBGRhdGEYASADKAsyCS52MS5FbWFpbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIAoSQ2FuY2VsRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgJIl0KE0NhbmNlbEVtYWlsUmVzcG9uc2USGAoFZW1haWwYASABKAsyCS52MS5FbWFpbBIbChNjYW5jZWxlZF9yZWNpcGllbnRzGAIgASgFEg8KB21lc3NhZ2UYAyABKAkiJAoWR2V0RW1haWxDb250ZW50UmVxdWVzdBIKCgJpZBgBIAEoCSJCChdHZXRFbWFpbENvbnRlbnRSZXNwb25zZRILCgNyYXcYASABKAwSDAoEYm9keRgCIAEoCRIMCgRodG1sGAMgASgJIj0KFVNlbmRFbWFpbEJhdGNoUmVxdWVzdBIkCgZlbWFpbHMYASADKAsyFC52MS5TZW5kRW1haWxSZXF1ZXN0ImMKFlNlbmRFbWFpbEJhdGNoUmVzcG9uc2USJgoEZGF0YRgBIAMoCzIYLnYxLlNlbmRFbWFpbEJhdGNoUmVzdWx0EhAKCGFjY2VwdGVkGAIgASgFEg8KB3JlZnVzZWQYAyABKAUiegoUU2VuZEVtYWlsQmF0Y2hSZXN1bHQSCgoCaWQYASABKAkSHwoGc3RhdHVzGAIgASgOMg8udjEuRW1haWxTdGF0dXMSEgoKbWVzc2FnZV9pZBgDIAEoCRIhCgVlcnJvchgEIAEoCzISLnYxLlNlbmRFbWFpbEVycm9yImoKDlNlbmRFbWFpbEVycm9yEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRI5Cgp2aW9sYXRpb25zGAMgAygLMiUuZ29vZ2xlLnJwYy5CYWRSZXF1ZXN0LkZpZWxkVmlvbGF0aW9uIm8KEUxpc3RFdmVudHNSZXF1ZXN0Eg4KBmN1cnNvchgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSDQoFdHlwZXMYAyADKAkSEAoIZW1haWxfaWQYBCABKAkSFgoOYWZ0ZXJfZXZlbnRfaWQYBSABKAkicAoSTGlzdEV2ZW50c1Jlc3BvbnNlEhwKBGRhdGEYASADKAsyDi52MS5FdmVudEVudHJ5EhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIEhUKDW5leHRfZXZlbnRfaWQYBCABKAkqkQEKC0VtYWlsU3RhdHVzEhwKGEVNQUlMX1NUQVRVU19VTlNQRUNJRklFRBAAEhcKE0VNQUlMX1NUQVRVU19RVUVVRUQQARIbChdFTUFJTF9TVEFUVVNfUFJPQ0VTU0lORxACEhUKEUVNQUlMX1NUQVRVU19TRU5UEAMSFwoTRU1BSUxfU1RBVFVTX0ZBSUxFRBAEKsUCCg9SZWNpcGllbnRTdGF0dXMSIAocUkVDSVBJRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEhsKF1JFQ0lQSUVOVF9TVEFUVVNfUVVFVUVEEAESHwobUkVDSVBJRU5UX1NUQVRVU19QUk9DRVNTSU5HEAISHAoYUkVDSVBJRU5UX1NUQVRVU19ERUxBWUVEEAMSHgoaUkVDSVBJRU5UX1NUQVRVU19ERUxJVkVSRUQQBBIZChVSRUNJUElFTlRfU1RBVFVTX1NFTlQQBRIcChhSRUNJUElFTlRfU1RBVFVTX0JPVU5DRUQQBhIbChdSRUNJUElFTlRfU1RBVFVTX0ZBSUxFRBAHEh8KG1JFQ0lQSUVOVF9TVEFUVVNfU1VQUFJFU1NFRBAIEh0KGVJFQ0lQSUVOVF9TVEFUVVNfQ0FOQ0VMRUQQCSqkAgoMRW1haWxPdXRjb21lEh0KGUVNQUlMX09VVENPTUVfVU5TUEVDSUZJRUQQABIcChhFTUFJTF9PVVRDT01FX0NPTVBMQUlORUQQARIZChVFTUFJTF9PVVRDT01FX0JPVU5DRUQQAhIYChRFTUFJTF9PVVRDT01FX0ZBSUxFRBADEhwKGEVNQUlMX09VVENPTUVfU1VQUFJFU1NFRBAEEhkKFUVNQUlMX09VVENPTUVfREVMQVlFRBAFEhgKFEVNQUlMX09VVENPTUVfUVVFVUVEEAYSGgoWRU1BSUxfT1VUQ09NRV9DQU5DRUxFRBAHEhYKEkVNQUlMX09VVENPTUVfU0VOVBAIEhsKF0VNQUlMX09VVENPTUVfREVMSVZFUkVEEAky+wQKDEVtYWlsU2VydmljZRJFCglTZW5kRW1haWwSFC52MS5TZW5kRW1haWxSZXF1ZXN0GhUudjEuU2VuZEVtYWlsUmVzcG9uc2UiC8roGAcKAgECIgEBElAKDFN0cmVhbUV2ZW50cxIXLnYxLlN0cmVhbUV2ZW50c1JlcXVlc3QaGC52MS5TdHJlYW1FdmVudHNSZXNwb25zZSILyugYBwoCAQMiAQMwARJECghHZXRFbWFpbBITLnYxLkdldEVtYWlsUmVxdWVzdBoULnYxLkdldEVtYWlsUmVzcG9uc2UiDcroGAkKAwECAyICAQISSAoKTGlzdEVtYWlscxIVLnYxLkxpc3RFbWFpbHNSZXF1ZXN0GhYudjEuTGlzdEVtYWlsc1Jlc3BvbnNlIgvK6BgHCgIBAyIBAhJKCgtDYW5jZWxFbWFpbBIWLnYxLkNhbmNlbEVtYWlsUmVxdWVzdBoXLnYxLkNhbmNlbEVtYWlsUmVzcG9uc2UiCsroGAYKAQEiAQISVgoPR2V0RW1haWxDb250ZW50EhoudjEuR2V0RW1haWxDb250ZW50UmVxdWVzdBobLnYxLkdldEVtYWlsQ29udGVudFJlc3BvbnNlIgrK6BgGCgEBIgECElQKDlNlbmRFbWFpbEJhdGNoEhkudjEuU2VuZEVtYWlsQmF0Y2hSZXF1ZXN0GhoudjEuU2VuZEVtYWlsQmF0Y2hSZXNwb25zZSILyugYBwoCAQIiAQESSAoKTGlzdEV2ZW50cxIVLnYxLkxpc3RFdmVudHNSZXF1ZXN0GhYudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIgvK6BgHCgIBAyIBA2IGcHJvdG8z", [file_google_protobuf_timestamp, file_google_rpc_error_details, file_v1_event, file_v1_options]);
+
+/**
+ * The recipients of an email, counted by their status. The counts except `complained` add up to the number of recipients.
+ *
+ * @generated from message v1.RecipientCounts
+ */
+export type RecipientCounts = Message<"v1.RecipientCounts"> & {
+  /**
+   * Waiting for the first attempt, or being attempted for the first time.
+   *
+   * @generated from field: int32 queued = 1;
+   */
+  queued: number;
+
+  /**
+   * Refused for now; another attempt follows.
+   *
+   * @generated from field: int32 delayed = 2;
+   */
+  delayed: number;
+
+  /**
+   * Accepted by the recipient's own mail server.
+   *
+   * @generated from field: int32 delivered = 3;
+   */
+  delivered: number;
+
+  /**
+   * Handed to the relay.
+   *
+   * @generated from field: int32 sent = 4;
+   */
+  sent: number;
+
+  /**
+   * Permanently rejected by the receiver.
+   *
+   * @generated from field: int32 bounced = 5;
+   */
+  bounced: number;
+
+  /**
+   * Failed for a reason within this service.
+   *
+   * @generated from field: int32 failed = 6;
+   */
+  failed: number;
+
+  /**
+   * Not attempted, because the address is suppressed.
+   *
+   * @generated from field: int32 suppressed = 7;
+   */
+  suppressed: number;
+
+  /**
+   * Canceled before it was sent.
+   *
+   * @generated from field: int32 canceled = 8;
+   */
+  canceled: number;
+
+  /**
+   * Reported as spam. These recipients are also counted as delivered or sent.
+   *
+   * @generated from field: int32 complained = 9;
+   */
+  complained: number;
+};
+
+/**
+ * Describes the message v1.RecipientCounts.
+ * Use `create(RecipientCountsSchema)` to create a new message.
+ */
+export const RecipientCountsSchema: GenMessage<RecipientCounts> = /*@__PURE__*/
+  messageDesc(file_v1_email, 0);
 
 /**
  * A file attached to an email.
@@ -61,7 +138,7 @@ export type Attachment = Message<"v1.Attachment"> & {
  * Use `create(AttachmentSchema)` to create a new message.
  */
 export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
-  messageDesc(file_v1_email, 0);
+  messageDesc(file_v1_email, 1);
 
 /**
  * An attachment of a stored email, without its content.
@@ -103,7 +180,7 @@ export type AttachmentInfo = Message<"v1.AttachmentInfo"> & {
  * Use `create(AttachmentInfoSchema)` to create a new message.
  */
 export const AttachmentInfoSchema: GenMessage<AttachmentInfo> = /*@__PURE__*/
-  messageDesc(file_v1_email, 1);
+  messageDesc(file_v1_email, 2);
 
 /**
  * A stored email.
@@ -250,6 +327,34 @@ export type Email = Message<"v1.Email"> & {
    * @generated from field: repeated v1.AttachmentInfo attachments = 20;
    */
   attachments: AttachmentInfo[];
+
+  /**
+   * What became of the email as a whole. Unlike `status`, it shows bounces and complaints after delivery.
+   *
+   * @generated from field: v1.EmailOutcome outcome = 21;
+   */
+  outcome: EmailOutcome;
+
+  /**
+   * The recipients, counted by their status.
+   *
+   * @generated from field: v1.RecipientCounts recipient_counts = 22;
+   */
+  recipientCounts?: RecipientCounts | undefined;
+
+  /**
+   * True when a reply to this email arrived.
+   *
+   * @generated from field: bool replied = 23;
+   */
+  replied: boolean;
+
+  /**
+   * Id of the API key that sent the email.
+   *
+   * @generated from field: string key_id = 24;
+   */
+  keyId: string;
 };
 
 /**
@@ -257,7 +362,7 @@ export type Email = Message<"v1.Email"> & {
  * Use `create(EmailSchema)` to create a new message.
  */
 export const EmailSchema: GenMessage<Email> = /*@__PURE__*/
-  messageDesc(file_v1_email, 2);
+  messageDesc(file_v1_email, 3);
 
 /**
  * The state of one recipient of an email.
@@ -327,7 +432,7 @@ export type EmailRecipient = Message<"v1.EmailRecipient"> & {
  * Use `create(EmailRecipientSchema)` to create a new message.
  */
 export const EmailRecipientSchema: GenMessage<EmailRecipient> = /*@__PURE__*/
-  messageDesc(file_v1_email, 3);
+  messageDesc(file_v1_email, 4);
 
 /**
  * Request of SendEmail.
@@ -472,7 +577,7 @@ export type SendEmailRequest = Message<"v1.SendEmailRequest"> & {
  * Use `create(SendEmailRequestSchema)` to create a new message.
  */
 export const SendEmailRequestSchema: GenMessage<SendEmailRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 4);
+  messageDesc(file_v1_email, 5);
 
 /**
  * Response of SendEmail.
@@ -514,7 +619,7 @@ export type SendEmailResponse = Message<"v1.SendEmailResponse"> & {
  * Use `create(SendEmailResponseSchema)` to create a new message.
  */
 export const SendEmailResponseSchema: GenMessage<SendEmailResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 5);
+  messageDesc(file_v1_email, 6);
 
 /**
  * Request of StreamEvents.
@@ -572,7 +677,7 @@ export type StreamEventsRequest = Message<"v1.StreamEventsRequest"> & {
  * Use `create(StreamEventsRequestSchema)` to create a new message.
  */
 export const StreamEventsRequestSchema: GenMessage<StreamEventsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 6);
+  messageDesc(file_v1_email, 7);
 
 /**
  * One message of the StreamEvents stream.
@@ -608,7 +713,7 @@ export type StreamEventsResponse = Message<"v1.StreamEventsResponse"> & {
  * Use `create(StreamEventsResponseSchema)` to create a new message.
  */
 export const StreamEventsResponseSchema: GenMessage<StreamEventsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 7);
+  messageDesc(file_v1_email, 8);
 
 /**
  * Request of GetEmail.
@@ -629,7 +734,7 @@ export type GetEmailRequest = Message<"v1.GetEmailRequest"> & {
  * Use `create(GetEmailRequestSchema)` to create a new message.
  */
 export const GetEmailRequestSchema: GenMessage<GetEmailRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 8);
+  messageDesc(file_v1_email, 9);
 
 /**
  * Response of GetEmail.
@@ -650,7 +755,7 @@ export type GetEmailResponse = Message<"v1.GetEmailResponse"> & {
  * Use `create(GetEmailResponseSchema)` to create a new message.
  */
 export const GetEmailResponseSchema: GenMessage<GetEmailResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 9);
+  messageDesc(file_v1_email, 10);
 
 /**
  * Request of ListEmails.
@@ -727,6 +832,20 @@ export type ListEmailsRequest = Message<"v1.ListEmailsRequest"> & {
    * @generated from field: string search = 10;
    */
   search: string;
+
+  /**
+   * Only emails with one of these outcomes. Empty: any outcome.
+   *
+   * @generated from field: repeated v1.EmailOutcome outcomes = 11;
+   */
+  outcomes: EmailOutcome[];
+
+  /**
+   * Only emails that this API key sent.
+   *
+   * @generated from field: string key_id = 12;
+   */
+  keyId: string;
 };
 
 /**
@@ -734,7 +853,7 @@ export type ListEmailsRequest = Message<"v1.ListEmailsRequest"> & {
  * Use `create(ListEmailsRequestSchema)` to create a new message.
  */
 export const ListEmailsRequestSchema: GenMessage<ListEmailsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 10);
+  messageDesc(file_v1_email, 11);
 
 /**
  * Response of ListEmails.
@@ -743,7 +862,8 @@ export const ListEmailsRequestSchema: GenMessage<ListEmailsRequest> = /*@__PURE_
  */
 export type ListEmailsResponse = Message<"v1.ListEmailsResponse"> & {
   /**
-   * The emails of this page, newest first, without `recipients` and `attachments`.
+   * The emails of this page, newest first, without `recipients` and `attachments`. With several filters a page may have fewer emails than
+   * `pageSize`, or none, although more follow: a call reads a bounded number of emails.
    *
    * @generated from field: repeated v1.Email data = 1;
    */
@@ -762,7 +882,7 @@ export type ListEmailsResponse = Message<"v1.ListEmailsResponse"> & {
  * Use `create(ListEmailsResponseSchema)` to create a new message.
  */
 export const ListEmailsResponseSchema: GenMessage<ListEmailsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 11);
+  messageDesc(file_v1_email, 12);
 
 /**
  * Request of CancelEmail.
@@ -783,7 +903,7 @@ export type CancelEmailRequest = Message<"v1.CancelEmailRequest"> & {
  * Use `create(CancelEmailRequestSchema)` to create a new message.
  */
 export const CancelEmailRequestSchema: GenMessage<CancelEmailRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 12);
+  messageDesc(file_v1_email, 13);
 
 /**
  * Response of CancelEmail.
@@ -818,7 +938,7 @@ export type CancelEmailResponse = Message<"v1.CancelEmailResponse"> & {
  * Use `create(CancelEmailResponseSchema)` to create a new message.
  */
 export const CancelEmailResponseSchema: GenMessage<CancelEmailResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 13);
+  messageDesc(file_v1_email, 14);
 
 /**
  * Request of GetEmailContent.
@@ -839,7 +959,7 @@ export type GetEmailContentRequest = Message<"v1.GetEmailContentRequest"> & {
  * Use `create(GetEmailContentRequestSchema)` to create a new message.
  */
 export const GetEmailContentRequestSchema: GenMessage<GetEmailContentRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 14);
+  messageDesc(file_v1_email, 15);
 
 /**
  * Response of GetEmailContent.
@@ -874,7 +994,7 @@ export type GetEmailContentResponse = Message<"v1.GetEmailContentResponse"> & {
  * Use `create(GetEmailContentResponseSchema)` to create a new message.
  */
 export const GetEmailContentResponseSchema: GenMessage<GetEmailContentResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 15);
+  messageDesc(file_v1_email, 16);
 
 /**
  * Request of SendEmailBatch.
@@ -895,7 +1015,7 @@ export type SendEmailBatchRequest = Message<"v1.SendEmailBatchRequest"> & {
  * Use `create(SendEmailBatchRequestSchema)` to create a new message.
  */
 export const SendEmailBatchRequestSchema: GenMessage<SendEmailBatchRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 16);
+  messageDesc(file_v1_email, 17);
 
 /**
  * Response of SendEmailBatch.
@@ -930,7 +1050,7 @@ export type SendEmailBatchResponse = Message<"v1.SendEmailBatchResponse"> & {
  * Use `create(SendEmailBatchResponseSchema)` to create a new message.
  */
 export const SendEmailBatchResponseSchema: GenMessage<SendEmailBatchResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 17);
+  messageDesc(file_v1_email, 18);
 
 /**
  * Result for one email of a batch.
@@ -972,7 +1092,7 @@ export type SendEmailBatchResult = Message<"v1.SendEmailBatchResult"> & {
  * Use `create(SendEmailBatchResultSchema)` to create a new message.
  */
 export const SendEmailBatchResultSchema: GenMessage<SendEmailBatchResult> = /*@__PURE__*/
-  messageDesc(file_v1_email, 18);
+  messageDesc(file_v1_email, 19);
 
 /**
  * Why one email of a batch was rejected.
@@ -1007,7 +1127,7 @@ export type SendEmailError = Message<"v1.SendEmailError"> & {
  * Use `create(SendEmailErrorSchema)` to create a new message.
  */
 export const SendEmailErrorSchema: GenMessage<SendEmailError> = /*@__PURE__*/
-  messageDesc(file_v1_email, 19);
+  messageDesc(file_v1_email, 20);
 
 /**
  * Request of ListEvents.
@@ -1057,7 +1177,7 @@ export type ListEventsRequest = Message<"v1.ListEventsRequest"> & {
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 20);
+  messageDesc(file_v1_email, 21);
 
 /**
  * Response of ListEvents.
@@ -1099,7 +1219,7 @@ export type ListEventsResponse = Message<"v1.ListEventsResponse"> & {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 21);
+  messageDesc(file_v1_email, 22);
 
 /**
  * Status of an email. SENT and FAILED are final.
@@ -1246,6 +1366,96 @@ export type RecipientStatus = (typeof RecipientStatus)[keyof typeof RecipientSta
  */
 export const RecipientStatusSchema: GenEnum<RecipientStatus> = /*@__PURE__*/
   enumDesc(file_v1_email, 1);
+
+/**
+ * What became of an email as a whole: the first value of this list that applies to at least one of its recipients.
+ *
+ * @generated from enum v1.EmailOutcome
+ */
+export const EmailOutcome = {
+  /**
+   * Not set. As a filter: any outcome.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A recipient reported the email as spam.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_COMPLAINED = 1;
+   */
+  COMPLAINED: 1,
+
+  /**
+   * A receiver rejected the email permanently, in the SMTP reply or later by a bounce message.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_BOUNCED = 2;
+   */
+  BOUNCED: 2,
+
+  /**
+   * Sending failed for a reason within this service; no receiver rejected it.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_FAILED = 3;
+   */
+  FAILED: 3,
+
+  /**
+   * Not attempted: the address is on the workspace's suppression list.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_SUPPRESSED = 4;
+   */
+  SUPPRESSED: 4,
+
+  /**
+   * A receiver refused the email for now; another attempt follows.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_DELAYED = 5;
+   */
+  DELAYED: 5,
+
+  /**
+   * Waiting for its scheduled time or for the first attempt, or being attempted.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_QUEUED = 6;
+   */
+  QUEUED: 6,
+
+  /**
+   * Canceled before it was sent.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_CANCELED = 7;
+   */
+  CANCELED: 7,
+
+  /**
+   * Handed to the configured relay, which does not report further delivery.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_SENT = 8;
+   */
+  SENT: 8,
+
+  /**
+   * Accepted by the mail servers of all recipients.
+   *
+   * @generated from enum value: EMAIL_OUTCOME_DELIVERED = 9;
+   */
+  DELIVERED: 9,
+} as const;
+
+/**
+ * What became of an email as a whole: the first value of this list that applies to at least one of its recipients.
+ *
+ * @generated from enum v1.EmailOutcome
+ */
+export type EmailOutcome = (typeof EmailOutcome)[keyof typeof EmailOutcome] | UnknownEnum;
+
+/**
+ * Describes the enum v1.EmailOutcome.
+ */
+export const EmailOutcomeSchema: GenEnum<EmailOutcome> = /*@__PURE__*/
+  enumDesc(file_v1_email, 2);
 
 /**
  * Sends email and reports its state.
