@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
+import { listedOutcomes, outcomeOf } from "../../emails/rules/outcome.ts";
 import { type EmailStatus, emailEvent, emailMachine } from "../../emails/rules/status.ts";
 import { createEmailStore } from "../../emails/store/emails.ts";
+import { outcomesOfEarlierEmails } from "../../emails/store/outcome-backfills.ts";
 import { cancelEmail, getEmail } from "../../emails/store/reads.ts";
 import { settleReturned } from "../../inbound/store/returns.ts";
 import { step } from "../../ops/state-machine.ts";
@@ -90,6 +92,7 @@ for (const from of recipientStatuses) {
           step(emailMachine, emailBefore, emailEvent(countersOf(from, to, siblingNow))),
           `its email, with a sibling that is ${sibling ?? "absent"}`,
         );
+        await checkOutcome(target.emailId);
       }
     });
   }
@@ -121,9 +124,27 @@ async function emailWith(
   }
   const { open, accepted } = countersOf(status, status, sibling);
   const emailState = open > 0 ? "queued" : accepted > 0 ? "sent" : "failed";
-  await sql`update emails set open = ${open}, accepted = ${accepted}, status = ${emailState}
+  await sql`update emails set open = ${open}, accepted = ${accepted}, status = ${emailState}, updated_at = now()
     where workspace_id = ${workspaceId} and id = ${email.id}`;
+  await sql.begin((tx) => outcomesOfEarlierEmails.batch(tx, null, 10_000));
   return { emailId: email.id, lease: lease ?? nextLease() };
+}
+
+/** The counts are those of the recipients, and the email is listed under its outcome only. */
+async function checkOutcome(emailId: string): Promise<void> {
+  const { counts } = (await getEmail(sql, workspaceId, emailId))!;
+  const statuses = (
+    await sql`select status from recipients where workspace_id = ${workspaceId} and email_id = ${emailId}`
+  ).map(({ status }) => status);
+  for (const status of recipientStatuses)
+    assert.equal(counts[status], statuses.filter((one) => one === status).length, `recipients that are ${status}`);
+  const [row] =
+    await sql`select counted_at = updated_at as counted from emails where workspace_id = ${workspaceId} and id = ${emailId}`;
+  assert.deepEqual(row, { counted: true });
+  const outcome = outcomeOf(counts);
+  const listed =
+    await sql`select outcome from email_outcomes where workspace_id = ${workspaceId} and email_id = ${emailId}`;
+  assert.deepEqual([...listed], listedOutcomes.includes(outcome) ? [{ outcome }] : []);
 }
 
 let leases = 0;
