@@ -8,7 +8,7 @@ type EmailKey = { workspaceId: string; id: string };
 /** Recipients of every email whose counts are missing or that a program without counts has changed. By the primary key. */
 export const outcomesOfEarlierEmails: Backfill = {
   name: "outcomes of emails",
-  since: 31,
+  since: 33,
   async batch(tx, position, limit) {
     const after = position?.split(" ") ?? [null, null];
     const page = await tx<(EmailKey & { counted: boolean })[]>`
@@ -37,7 +37,7 @@ export const outcomesOfEarlierEmails: Backfill = {
 /** Complaints and replies, which earlier programs wrote to the event log only. By the primary key of the log. */
 export const complaintsOfEarlierEmails: Backfill = {
   name: "complaints and replies of emails",
-  since: 31,
+  since: 33,
   async batch(tx, position, limit) {
     const after = position?.split(" ") ?? [null, null];
     const page = await tx<{ workspaceId: string; number: string; emailId: string | null }[]>`
