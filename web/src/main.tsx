@@ -4,7 +4,11 @@
  * Continue with router.tsx, then the page that you want to change.
  */
 import { queryClient } from "./api/query-client.ts";
-import "@mantine/core/styles.css";
+import "@fontsource-variable/inter/wght.css";
+import "@fontsource-variable/jetbrains-mono/wght.css";
+import "./design/mantine.css";
+import "./design/tokens.css";
+import "./design/base.css";
 import "./main.css";
 import { TransportProvider } from "@connectrpc/connect-query";
 import { MantineProvider } from "@mantine/core";
@@ -13,12 +17,12 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { transport } from "./api/transport.ts";
+import { colors, theme } from "./design/theme.ts";
 import { router } from "./router.tsx";
-import { readableColors, theme } from "./theme.ts";
 
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
-    <MantineProvider theme={theme} cssVariablesResolver={readableColors} defaultColorScheme="auto">
+    <MantineProvider theme={theme} cssVariablesResolver={colors} defaultColorScheme="auto">
       <TransportProvider transport={transport}>
         <QueryClientProvider client={queryClient}>
           <RouterProvider router={router} />

@@ -28,7 +28,7 @@ export const HornIcon = () =>
       <circle cx="10.5" cy="13.5" r="6" />
       <path d="M3 7.5h10.5c3.75 0 5.25-1.5 7.5-3.75v8.25c-2.25-2.25-3.75-3-6-3" />
     </>,
-    { size: 26, color: "var(--horn)" },
+    { size: 22 },
   );
 
 export const HomeIcon = () => icon(<path d="M4 11l8-7 8 7v9h-5.5v-6h-5v6h-5.5z" />);
@@ -66,6 +66,25 @@ export const CopyIcon = () =>
       <path d="M5 15V6a2 2 0 0 1 2-2h9" />
     </>,
     { size: 16 },
+  );
+
+export const SearchIcon = () =>
+  icon(
+    <>
+      <circle cx="10.5" cy="10.5" r="6.5" />
+      <path d="M15.5 15.5L21 21" />
+    </>,
+    { size: 16 },
+  );
+
+export const DownIcon = () => icon(<path d="M6 9l6 6 6-6" />, { size: 14 });
+
+export const HelpIcon = () =>
+  icon(
+    <>
+      <circle cx="12" cy="12" r="9" />
+      <path d="M9.5 9.3a2.6 2.6 0 1 1 3.7 2.4c-.8.4-1.2.9-1.2 1.8M12 16.8v.2" />
+    </>,
   );
 
 export const CheckIcon = () => icon(<path d="M5 12.5l4.5 4.5L19 7.5" />, { size: 16 });

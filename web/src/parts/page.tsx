@@ -17,36 +17,36 @@ export function Page(props: {
 }) {
   const { title, badge, intro, actions, back, children } = props;
   return (
-    <Stack gap="lg" maw={1040}>
+    <div className="page">
       <title>{`${title} · Posthorn`}</title>
-      <Stack gap="xs">
-        {back}
-        <Group justify="space-between" align="flex-start">
-          <Group gap="sm" miw={0} maw="100%">
-            <Title order={1} className="wrap">
-              {title}
-            </Title>
-            {badge}
-          </Group>
-          {actions && <Group gap="xs">{actions}</Group>}
-        </Group>
-        {intro && (
-          <Text c="dimmed" maw={680}>
-            {intro}
-          </Text>
-        )}
-      </Stack>
+      {back}
+      <div className="head">
+        <Title order={1} className="wrap">
+          {title}
+        </Title>
+        {badge}
+        <span className="grow" />
+        {actions && <Group gap="xs">{actions}</Group>}
+      </div>
+      {intro && (
+        <Text c="dimmed" maw={760}>
+          {intro}
+        </Text>
+      )}
       {children}
-    </Stack>
+    </div>
   );
 }
 
 /** A link to the parent page. */
 export function Back({ to, children }: { to: LinkProps["to"]; children: string }) {
   return (
-    <AnchorLink to={to} size="sm" w="fit-content">
-      ← {children}
-    </AnchorLink>
+    <nav className="crumbs" aria-label="Breadcrumb">
+      <AnchorLink to={to} underline="hover" inherit>
+        {children}
+      </AnchorLink>
+      <span aria-hidden="true">/</span>
+    </nav>
   );
 }
 
@@ -54,11 +54,11 @@ export function Back({ to, children }: { to: LinkProps["to"]; children: string }
 export function Section(props: { title: string; badge?: ReactNode; actions?: ReactNode; children: ReactNode }) {
   const id = useId();
   return (
-    <Card withBorder padding="lg" component="section" aria-labelledby={id}>
+    <Card className="card" padding="md" component="section" aria-labelledby={id}>
       <Stack>
         <Group justify="space-between">
           <Group gap="sm">
-            <Title order={2} size="h3" id={id}>
+            <Title order={2} id={id}>
               {props.title}
             </Title>
             {props.badge}

@@ -1,56 +1,43 @@
-/** The menu in the header: the signed-in person, their workspaces, and sign-out. */
-import { Button, Menu, Text } from "@mantine/core";
+/** The menu of the signed-in person or key: account, color scheme, sign-out. */
+import { Menu, Text, UnstyledButton } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { type Caller, endSession, sessionWorkspaceLimit, signOut } from "../api/session.ts";
-import { MoreWorkspaces, WorkspaceItem } from "./workspace-items.tsx";
+import { type Caller, endSession, signOut } from "../api/session.ts";
+import { KeyIcon } from "../parts/icons.tsx";
+import { ColorSchemeItems } from "./color-scheme-switch.tsx";
 
 export function AccountMenu({ caller }: { caller: Caller }) {
-  if (caller.kind === "key")
-    return (
-      <Button variant="default" size="xs" onClick={() => endSession()}>
-        Sign out
-      </Button>
-    );
-  const { person, workspace, workspaces } = caller;
+  const isKey = caller.kind === "key";
   return (
-    <Menu position="bottom-end" withinPortal width={260}>
+    <Menu position="bottom-end" width={260}>
       <Menu.Target>
-        <Button
-          variant="default"
-          size="xs"
-          maw={{ base: 120, xs: 240 }}
-          aria-label={`Account and workspaces: ${workspace?.name ?? person.email}`}
+        <UnstyledButton
+          className="avatar"
+          aria-label={isKey ? "Session of an API key" : `Account: ${caller.person.email}`}
         >
-          <span className="cut">{workspace?.name ?? person.email}</span>
-        </Button>
+          {isKey ? <KeyIcon /> : initials(caller.person.name || caller.person.email)}
+        </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>
-        <Text size="xs" c="dimmed" px="sm" py={6} className="wrap">
-          {person.name} · {person.email}
+        <Text size="sm" c="dimmed" px="sm" py={6} className="wrap">
+          {isKey ? "Signed in with an API key" : `${caller.person.name} · ${caller.person.email}`}
         </Text>
-        <Menu.Item component={Link} to="/account">
-          Your account
-        </Menu.Item>
-        {workspace && (
-          <>
-            <Menu.Divider />
-            <Menu.Label>Workspaces</Menu.Label>
-            <div className="menu-list">
-              {workspaces.map((one) => (
-                <WorkspaceItem key={one.id} workspace={one} isCurrent={one.id === workspace.id} />
-              ))}
-              {workspaces.length >= sessionWorkspaceLimit && (
-                <MoreWorkspaces sessionWorkspaces={workspaces} current={workspace.id} />
-              )}
-            </div>
-            <Menu.Item component={Link} to="/workspace">
-              Members and settings
-            </Menu.Item>
-          </>
+        {!isKey && (
+          <Menu.Item component={Link} to="/account">
+            Your account
+          </Menu.Item>
         )}
         <Menu.Divider />
-        <Menu.Item onClick={signOut}>Sign out</Menu.Item>
+        <ColorSchemeItems />
+        <Menu.Divider />
+        <Menu.Item onClick={isKey ? () => endSession() : signOut}>Sign out</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );
+}
+
+/** The first letters of the first and the last word. */
+function initials(name: string): string {
+  const words = name.trim().split(/\s+/);
+  const letters = [words[0], ...(words.length > 1 ? [words.at(-1)] : [])].map((word) => [...(word ?? "")][0] ?? "");
+  return letters.join("").toUpperCase();
 }

@@ -1,7 +1,7 @@
-/** A button that cycles the color scheme: system, light, dark. */
-import { ActionIcon, type MantineColorScheme, Tooltip, useMantineColorScheme } from "@mantine/core";
+/** The choice of the color scheme: a button that cycles through system, light and dark, and the same as items of a menu. */
+import { ActionIcon, type MantineColorScheme, Menu, Tooltip, useMantineColorScheme } from "@mantine/core";
 import type { ReactNode } from "react";
-import { MoonIcon, ScreenIcon, SunIcon } from "../parts/icons.tsx";
+import { CheckIcon, MoonIcon, ScreenIcon, SunIcon } from "../parts/icons.tsx";
 
 const schemes: Record<MantineColorScheme, { next: MantineColorScheme; name: string; icon: ReactNode }> = {
   auto: { next: "light", name: "system", icon: <ScreenIcon /> },
@@ -19,5 +19,26 @@ export function ColorSchemeSwitch() {
         {icon}
       </ActionIcon>
     </Tooltip>
+  );
+}
+
+export function ColorSchemeItems() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    <>
+      <Menu.Label>Color scheme</Menu.Label>
+      {(["auto", "light", "dark"] as const).map((scheme) => (
+        <Menu.Item
+          key={scheme}
+          role="menuitemradio"
+          aria-checked={colorScheme === scheme}
+          leftSection={schemes[scheme].icon}
+          rightSection={colorScheme === scheme ? <CheckIcon /> : undefined}
+          onClick={() => setColorScheme(scheme)}
+        >
+          {{ auto: "System", light: "Light", dark: "Dark" }[scheme]}
+        </Menu.Item>
+      ))}
+    </>
   );
 }

@@ -1,10 +1,10 @@
 /** The frame around every page: header, navigation, account menu. It shows the sign-in page to callers without a session. */
-import { AppShell, Burger, Button, Group, NavLink, ScrollArea, Skeleton, Text } from "@mantine/core";
+import { AppShell, Burger, Button, Group, ScrollArea, Skeleton, Text, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { useEffect, useRef } from "react";
+import { useEffect, useId, useRef } from "react";
 import { signOut, useSession } from "../api/session.ts";
-import { HornIcon } from "../parts/icons.tsx";
+import { HornIcon, SearchIcon } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { AuthCard } from "../people/auth-card.tsx";
 import { IdentityDialog } from "../people/identity-dialog.tsx";
@@ -13,11 +13,18 @@ import { CreateWorkspaceForm } from "../workspaces/create-workspace.tsx";
 import { StandingBanner } from "../workspaces/standing-banner.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { ColorSchemeSwitch } from "./color-scheme-switch.tsx";
-import { isWithin, operatorSections, publicPages, sections } from "./sections.tsx";
+import { HelpMenu } from "./help-menu.tsx";
+import { useGlobalKeys } from "./keyboard.ts";
+import { Palette } from "./palette.tsx";
+import { groups, isWithin, operatorGroup, publicPages, type SectionGroup } from "./sections.tsx";
+import { Shortcuts } from "./shortcuts.tsx";
 import { Welcome } from "./welcome.tsx";
+import { WorkspaceMenu } from "./workspace-menu.tsx";
 
 export function Layout() {
-  const [isOpen, menu] = useDisclosure(false);
+  const [isMenuOpen, menu] = useDisclosure(false);
+  const [isPaletteOpen, palette] = useDisclosure(false);
+  const [isHelpOpen, help] = useDisclosure(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
   const { caller, state } = useSession();
   // Without a workspace, only the operators' sections have content.
@@ -25,52 +32,54 @@ export function Layout() {
   const isOperator = caller?.kind === "person" && Boolean(state.data?.operator);
   const hasSections = inWorkspace || isOperator;
   useFocusOnNewPage(path);
+  useGlobalKeys({ onSearch: hasSections ? palette.open : noop, onHelp: hasSections ? help.open : noop });
   return (
     <AppShell
-      header={{ height: 56 }}
-      navbar={hasSections ? { width: 220, breakpoint: "sm", collapsed: { mobile: !isOpen } } : undefined}
+      header={{ height: 53 }}
+      navbar={hasSections ? { width: 216, breakpoint: "sm", collapsed: { mobile: !isMenuOpen } } : undefined}
       padding={{ base: "md", sm: "xl" }}
     >
       <Button className="skip" component="a" href="#content" size="xs">
         Skip to content
       </Button>
       <AppShell.Header>
-        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
-          <Group gap="xs" wrap="nowrap">
-            {hasSections && (
-              <Burger
-                opened={isOpen}
-                onClick={menu.toggle}
-                hiddenFrom="sm"
-                size="sm"
-                aria-label={isOpen ? "Close menu" : "Open menu"}
-                aria-expanded={isOpen}
-                aria-controls="sections"
-              />
-            )}
+        <div className="bar">
+          {hasSections && (
+            <Burger
+              opened={isMenuOpen}
+              onClick={menu.toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={isMenuOpen ? "Close menu" : "Open menu"}
+              aria-expanded={isMenuOpen}
+              aria-controls="sections"
+            />
+          )}
+          <Link to="/" className="brand">
             <HornIcon />
-            <Text fw={650} size="lg" component="span">
-              Posthorn
-            </Text>
-          </Group>
-          <Group gap="xs" wrap="nowrap">
-            <ColorSchemeSwitch />
-            {caller && <AccountMenu caller={caller} />}
-          </Group>
-        </Group>
+            <span>Posthorn</span>
+          </Link>
+          {caller?.kind === "person" && <WorkspaceMenu caller={caller} />}
+          {inWorkspace && (
+            <UnstyledButton className="find" onClick={palette.open} aria-label="Search and commands">
+              <SearchIcon />
+              <span className="cut">Search emails, pages, commands</span>
+              <kbd>Ctrl K</kbd>
+            </UnstyledButton>
+          )}
+          {!inWorkspace && <span className="grow" />}
+          {hasSections && <HelpMenu onShortcuts={help.open} />}
+          {caller ? <AccountMenu caller={caller} /> : <ColorSchemeSwitch />}
+        </div>
       </AppShell.Header>
       {hasSections && (
-        <AppShell.Navbar p="sm" id="sections" aria-label="Sections">
+        <AppShell.Navbar id="sections" aria-label="Sections">
           <ScrollArea>
-            {inWorkspace && <SectionLinks links={sections} path={path} onFollow={menu.close} />}
-            {isOperator && (
-              <>
-                <Text size="xs" fw={600} c="dimmed" px="sm" pt="md" pb={4}>
-                  Operator
-                </Text>
-                <SectionLinks links={operatorSections} path={path} onFollow={menu.close} />
-              </>
-            )}
+            <div className="sections">
+              {inWorkspace &&
+                groups.map((group) => <SectionLinks key={group.title} {...group} path={path} onFollow={menu.close} />)}
+              {isOperator && <SectionLinks {...operatorGroup} path={path} onFollow={menu.close} />}
+            </div>
           </ScrollArea>
         </AppShell.Navbar>
       )}
@@ -78,23 +87,26 @@ export function Layout() {
         <PageOrSignIn path={path} />
         <IdentityDialog />
       </AppShell.Main>
+      <Palette opened={isPaletteOpen} onClose={palette.close} isOperator={isOperator} />
+      <Shortcuts opened={isHelpOpen} onClose={help.close} />
     </AppShell>
   );
 }
 
-function SectionLinks(props: { links: typeof sections | typeof operatorSections; path: string; onFollow(): void }) {
-  return props.links.map(({ to, label, icon }) => (
-    <NavLink
-      key={to}
-      component={Link}
-      to={to}
-      label={label}
-      leftSection={icon}
-      active={isWithin(props.path, to)}
-      aria-current={isWithin(props.path, to) ? "page" : undefined}
-      onClick={props.onFollow}
-    />
-  ));
+function noop(): void {}
+
+function SectionLinks({ title, links, path, onFollow }: SectionGroup & { path: string; onFollow(): void }) {
+  const id = useId();
+  return (
+    <>
+      <h2 id={id}>{title}</h2>
+      {links.map(({ to, label }) => (
+        <Link key={to} to={to} aria-current={isWithin(path, to) ? "page" : undefined} onClick={onFollow}>
+          {label}
+        </Link>
+      ))}
+    </>
+  );
 }
 
 /** Moves the focus to the content after navigation. Without a reload, a screen reader does not announce a new page. */

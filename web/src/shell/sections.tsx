@@ -1,39 +1,51 @@
-/** The entries of the navigation, and the pages that do not need a session. */
-import {
-  FoldersIcon,
-  GlobeIcon,
-  HomeIcon,
-  HookIcon,
-  InboxIcon,
-  KeyIcon,
-  ListIcon,
-  MailIcon,
-  PeopleIcon,
-  PulseIcon,
-  QueueIcon,
-  StopIcon,
-} from "../parts/icons.tsx";
+/** The entries of the navigation in their groups, the letters that open them after `g`, and the pages that do not need a session. */
 
-export const sections = [
-  { to: "/", label: "Overview", icon: <HomeIcon /> },
-  { to: "/emails", label: "Emails", icon: <MailIcon /> },
-  { to: "/events", label: "Events", icon: <PulseIcon /> },
-  { to: "/inbound", label: "Inbound", icon: <InboxIcon /> },
-  { to: "/queue", label: "Queue", icon: <QueueIcon /> },
-  { to: "/suppressions", label: "Suppressions", icon: <StopIcon /> },
-  { to: "/domains", label: "Domains", icon: <GlobeIcon /> },
-  { to: "/webhooks", label: "Webhooks", icon: <HookIcon /> },
-  { to: "/keys", label: "API keys", icon: <KeyIcon /> },
-  { to: "/audit", label: "Audit log", icon: <ListIcon /> },
-  { to: "/workspace", label: "Workspace", icon: <PeopleIcon /> },
-] as const;
+export type SectionGroup = { title: string; links: readonly Section[] };
+export type Section = { to: string; label: string; letter?: string };
+
+export const groups = [
+  {
+    title: "Mail",
+    links: [
+      { to: "/", label: "Overview", letter: "o" },
+      { to: "/emails", label: "Emails", letter: "e" },
+      { to: "/inbound", label: "Inbound", letter: "i" },
+      { to: "/events", label: "Events", letter: "v" },
+    ],
+  },
+  {
+    title: "Sending",
+    links: [
+      { to: "/domains", label: "Domains", letter: "d" },
+      { to: "/queue", label: "Queue", letter: "q" },
+      { to: "/suppressions", label: "Suppressions", letter: "s" },
+    ],
+  },
+  {
+    title: "Developers",
+    links: [
+      { to: "/webhooks", label: "Webhooks", letter: "w" },
+      { to: "/keys", label: "API keys", letter: "k" },
+    ],
+  },
+  {
+    title: "Workspace",
+    links: [
+      { to: "/workspace", label: "Members and settings", letter: "m" },
+      { to: "/audit", label: "Audit log", letter: "a" },
+    ],
+  },
+] as const satisfies readonly SectionGroup[];
 
 /** Only for operators of the service. */
-export const operatorSections = [
-  { to: "/operator/people", label: "People", icon: <PeopleIcon /> },
-  { to: "/operator/workspaces", label: "Workspaces", icon: <FoldersIcon /> },
-  { to: "/operator/audit", label: "Service audit log", icon: <ListIcon /> },
-] as const;
+export const operatorGroup = {
+  title: "Operator",
+  links: [
+    { to: "/operator/people", label: "People" },
+    { to: "/operator/workspaces", label: "Workspaces" },
+    { to: "/operator/audit", label: "Service audit log" },
+  ],
+} as const satisfies SectionGroup;
 
 /** Pages that do not need a session. Links in emails lead to them. */
 export const publicPages = ["/sign-up", "/forgot-password", "/reset-password", "/invitation"];
