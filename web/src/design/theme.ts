@@ -76,6 +76,19 @@ const variants: VariantColorsResolver = (input) => {
 export const theme = createTheme({
   primaryColor: "ink",
   colors: {
+    // Mantine takes surfaces, lines and texts of the dark scheme from these shades.
+    dark: [
+      "#edeae2",
+      "#babdcb",
+      "#979cae",
+      "#68708a",
+      "#3a4258",
+      "#272d3d",
+      "#171b27",
+      "#10131c",
+      "#0c0f17",
+      "#080a10",
+    ],
     ink: ["#f4f5f8", "#e4e6ec", "#c6cad6", "#a3a9ba", "#838ba0", "#646c81", "#495066", "#343a4d", "#1c2130", "#10131c"],
   },
   variantColorResolver: variants,
