@@ -1,18 +1,18 @@
-/** The log of emails: search, filters, and a list that updates automatically. */
+/** The log of emails: outcomes, filters in the URL, and a table that updates by itself. */
 import { useInfiniteQuery } from "@connectrpc/connect-query";
-import { Button, Group, Text } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { resetList } from "../api/query-client.ts";
+import { Fresh } from "../parts/fresh.tsx";
 import { ButtonLink } from "../parts/links.tsx";
 import { Page } from "../parts/page.tsx";
-import { PagedList } from "../parts/paged-list.tsx";
-import { Empty } from "../parts/states.tsx";
+import { Empty, Loading, ProblemAlert } from "../parts/states.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
-import { EmailRow } from "./email-row.tsx";
-import { EmailFilters } from "./filters.tsx";
-import { type EmailSearch, hasFilters, readEmailSearch, toRequest } from "./search.ts";
+import { EmailTable } from "./email-table.tsx";
+import { EmailFilters, PeriodMenu } from "./filters.tsx";
+import { type EmailSearch, hasFilters, noFilters, readEmailSearch, toRequest } from "./search.ts";
 
 const route = getRouteApi("/emails");
 
@@ -28,31 +28,64 @@ export function EmailsPage() {
       void navigate({ search: (before) => readEmailSearch({ ...before, ...part }), replace: true, resetScroll: false }),
     [navigate],
   );
+  const query = useEmails(search);
+  const pages = query.data?.pages ?? [];
+  const emails = useMemo(() => pages.flatMap((page) => page.data), [pages]);
+  const isLive = pages.length <= maxLivePages;
+  const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = query;
+  const onEnd = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage && !isFetchNextPageError) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage]);
+  const showNewest = () => {
+    window.scrollTo({ top: 0 });
+    void resetList(EmailService.method.listEmails);
+  };
   return (
     <Page
       title="Emails"
-      intro="All accepted emails, newest first. Content is stored for 30 days unless the operator changed that."
+      badge={<Fresh query={query} live={isLive} />}
       actions={
-        <WriteOnly>
-          <ButtonLink to="/send">Send a test email</ButtonLink>
-        </WriteOnly>
+        <>
+          {!isLive && (
+            <Button variant="default" onClick={showNewest}>
+              Show newest
+            </Button>
+          )}
+          <PeriodMenu search={search} onChange={change} />
+          <WriteOnly>
+            <ButtonLink to="/send">Send a test</ButtonLink>
+          </WriteOnly>
+        </>
       }
     >
       <EmailFilters search={search} onChange={change} />
-      <EmailList
-        search={search}
-        onClear={() => change({ q: "", status: "", domain: "", since: "", key: "", value: "" })}
-      />
+      {query.isPending && <Loading what="the emails" rows={10} height={40} />}
+      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
+      {emails.length > 0 && <EmailTable emails={emails} onEnd={onEnd} />}
+      {query.data && emails.length === 0 && !hasNextPage && (
+        <NoEmails search={search} onClear={() => change(noFilters)} />
+      )}
+      {query.data && (
+        <p className="faint small" role="status">
+          {hasNextPage ? `${emails.length.toLocaleString("en")} emails, scroll for more` : countText(emails.length)}
+          {", or press "}
+          <kbd>/</kbd> to search.
+        </p>
+      )}
     </Page>
   );
 }
 
-function EmailList({ search, onClear }: { search: EmailSearch; onClear(): void }) {
+function countText(count: number): string {
+  return count === 1 ? "1 email" : `${count.toLocaleString("en")} emails`;
+}
+
+function useEmails(search: EmailSearch) {
   // The start of the period must stay the same between renders; otherwise each render would be a new query.
   const request = useMemo(() => toRequest(search, new Date()), [search]);
-  const query = useInfiniteQuery(
+  return useInfiniteQuery(
     EmailService.method.listEmails,
-    { ...request, pageToken: "", pageSize: 50 },
+    { ...request, pageToken: "", pageSize: 100 },
     {
       pageParamKey: "pageToken",
       getNextPageParam: (page) => page.nextPageToken || undefined,
@@ -60,48 +93,25 @@ function EmailList({ search, onClear }: { search: EmailSearch; onClear(): void }
       refetchOnWindowFocus: false,
     },
   );
-  const isLive = (query.data?.pages.length ?? 0) <= maxLivePages;
-  const showNewest = () => {
-    window.scrollTo({ top: 0 });
-    void resetList(EmailService.method.listEmails);
-  };
+}
+
+function NoEmails({ search, onClear }: { search: EmailSearch; onClear(): void }) {
+  if (hasFilters(search))
+    return (
+      <Empty action={<Button onClick={onClear}>Clear filters</Button>}>
+        No emails match. Search finds email ids, Message-IDs, the beginning of recipient addresses, and words in the
+        subject.
+      </Empty>
+    );
   return (
-    <>
-      <Group gap="xs" mih={30} justify="space-between">
-        <Text size="sm" c="dimmed" role="status">
-          {isLive ? "Live: new emails appear automatically." : "Paused while you read older emails."}
-        </Text>
-        {!isLive && (
-          <Button variant="default" size="xs" onClick={showNewest}>
-            Show newest emails
-          </Button>
-        )}
-      </Group>
-      <PagedList
-        query={query}
-        what="the emails"
-        label="Emails, newest first"
-        keyOf={(email) => email.id}
-        row={(email) => <EmailRow email={email} />}
-        framed
-        empty={
-          hasFilters(search) ? (
-            <Empty action={<Button onClick={onClear}>Clear filters</Button>}>
-              No emails match. Search finds complete ids, parts of recipient addresses and words in the subject.
-            </Empty>
-          ) : (
-            <Empty
-              action={
-                <WriteOnly>
-                  <ButtonLink to="/send">Send a test email</ButtonLink>
-                </WriteOnly>
-              }
-            >
-              No emails yet. Send a test email, or call SendEmail with an API key.
-            </Empty>
-          )
-        }
-      />
-    </>
+    <Empty
+      action={
+        <WriteOnly>
+          <ButtonLink to="/send">Send a test email</ButtonLink>
+        </WriteOnly>
+      }
+    >
+      No emails yet. Send a test email, or call SendEmail with an API key.
+    </Empty>
   );
 }

@@ -1,80 +1,143 @@
-/** The filters of the email log. */
-import { Button, Collapse, Group, NativeSelect, SimpleGrid, Stack } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+/** The filters of the email log: search, outcomes, and on request domain, key and metadata. */
+import { Button, Menu, Popover, Stack, UnstyledButton } from "@mantine/core";
+import { useState } from "react";
+import { DownIcon, SearchIcon } from "../parts/icons.tsx";
+import { toneStyle } from "../parts/outcome.tsx";
 import { TextFilter } from "../parts/text-filter.tsx";
-import { emailLabel, emailStatuses, statusName } from "./labels.ts";
-import { type EmailSearch, hasFilters, periods } from "./search.ts";
+import { outcomeLabel, outcomeName, outcomes } from "./outcomes.ts";
+import { type EmailSearch, hasFilters, noFilters, periods } from "./search.ts";
 
-const statusOptions = [
-  { value: "", label: "Any status" },
-  ...emailStatuses.map((status) => ({ value: statusName(status), label: emailLabel(status).text })),
-];
-const periodOptions = [
-  { value: "", label: "Any time" },
-  ...Object.entries(periods).map(([value, { name }]) => ({ value, label: name })),
-];
+type Props = { search: EmailSearch; onChange(part: EmailSearch): void };
 
-export function EmailFilters({ search, onChange }: { search: EmailSearch; onChange(part: EmailSearch): void }) {
-  const [isExpanded, expansion] = useDisclosure(Boolean(search.domain || search.key));
+export function PeriodMenu({ search, onChange }: Props) {
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button variant="default" rightSection={<DownIcon />}>
+          {periods[search.since ?? ""]?.name ?? "Any time"}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {[["", "Any time"] as const, ...Object.entries(periods).map(([value, { name }]) => [value, name] as const)].map(
+          ([value, name]) => (
+            <Menu.Item
+              key={value}
+              role="menuitemradio"
+              aria-checked={value === (search.since ?? "")}
+              onClick={() => onChange({ since: value })}
+            >
+              {name}
+            </Menu.Item>
+          ),
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+export function EmailFilters({ search, onChange }: Props) {
   return (
     <Stack gap="sm" component="search" aria-label="Emails">
-      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="sm">
-        <TextFilter
-          label="Search"
-          placeholder="Recipient, subject or id"
-          value={search.q ?? ""}
-          onChange={(q) => onChange({ q })}
-        />
-        <NativeSelect
-          label="Status"
-          data={statusOptions}
-          value={search.status ?? ""}
-          onChange={(event) => onChange({ status: event.currentTarget.value })}
-        />
-        <NativeSelect
-          label="Accepted"
-          data={periodOptions}
-          value={search.since ?? ""}
-          onChange={(event) => onChange({ since: event.currentTarget.value })}
-        />
-      </SimpleGrid>
-      <Collapse expanded={isExpanded}>
-        <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="sm">
-          <TextFilter
-            label="Sending domain"
-            placeholder="example.com"
-            value={search.domain ?? ""}
-            onChange={(domain) => onChange({ domain })}
-          />
-          <TextFilter
-            label="Metadata key"
-            placeholder="order"
-            value={search.key ?? ""}
-            onChange={(key) => onChange({ key })}
-          />
-          <TextFilter
-            label="Metadata value"
-            placeholder={search.key ? "Any value" : "Enter a key first"}
-            value={search.value ?? ""}
-            disabled={!search.key}
-            onChange={(value) => onChange({ value })}
-          />
-        </SimpleGrid>
-      </Collapse>
-      <Group gap="xs">
-        <Button variant="subtle" size="compact-sm" onClick={expansion.toggle} aria-expanded={isExpanded}>
-          {isExpanded ? "Fewer filters" : "More filters"}
-        </Button>
+      <TextFilter
+        aria-label="Search"
+        placeholder="Recipient, subject or id"
+        leftSection={<SearchIcon />}
+        value={search.q ?? ""}
+        onChange={(q) => onChange({ q })}
+      />
+      <div className="chips">
+        <Chip pressed={!search.outcome} onClick={() => onChange({ outcome: "" })}>
+          All
+        </Chip>
+        {outcomes.map((outcome) => {
+          const { text, tone, meaning } = outcomeLabel(outcome);
+          const name = outcomeName(outcome);
+          const pressed = search.outcome === name;
+          return (
+            <UnstyledButton
+              key={name}
+              className="chip"
+              style={toneStyle(tone)}
+              aria-pressed={pressed}
+              title={meaning}
+              onClick={() => onChange({ outcome: pressed ? "" : name })}
+            >
+              <span className="dot" aria-hidden="true" />
+              {text}
+            </UnstyledButton>
+          );
+        })}
+        <FieldChip name="Domain" field="domain" placeholder="example.com" search={search} onChange={onChange} />
+        <FieldChip name="API key" field="sender" placeholder="key_…" search={search} onChange={onChange} />
+        <MetadataChip search={search} onChange={onChange} />
         {hasFilters(search) && (
-          <Button
-            variant="subtle"
-            size="compact-sm"
-            onClick={() => onChange({ q: "", status: "", domain: "", since: "", key: "", value: "" })}
-          >
+          <Button variant="subtle" size="compact-sm" onClick={() => onChange(noFilters)}>
             Clear filters
           </Button>
         )}
-      </Group>
+      </div>
     </Stack>
+  );
+}
+
+function Chip(props: { pressed: boolean; onClick(): void; children: string }) {
+  return (
+    <UnstyledButton className="chip" aria-pressed={props.pressed} onClick={props.onClick}>
+      {props.children}
+    </UnstyledButton>
+  );
+}
+
+function FieldChip({
+  name,
+  field,
+  placeholder,
+  search,
+  onChange,
+}: Props & { name: string; field: "domain" | "sender"; placeholder: string }) {
+  const value = search[field] ?? "";
+  return (
+    <ChipPopover label={value ? `${name}: ${value}` : `+ ${name}`} pressed={value !== ""}>
+      <TextFilter
+        label={name}
+        placeholder={placeholder}
+        value={value}
+        onChange={(text) => onChange({ [field]: text })}
+      />
+    </ChipPopover>
+  );
+}
+
+function MetadataChip({ search, onChange }: Props) {
+  const { key = "", value = "" } = search;
+  return (
+    <ChipPopover label={key ? `${key}: ${value || "any value"}` : "+ Metadata"} pressed={key !== ""}>
+      <TextFilter label="Metadata key" placeholder="order" value={key} onChange={(text) => onChange({ key: text })} />
+      <TextFilter
+        label="Metadata value"
+        placeholder={key ? "Any value" : "Enter a key first"}
+        value={value}
+        disabled={!key}
+        onChange={(text) => onChange({ value: text })}
+      />
+    </ChipPopover>
+  );
+}
+
+function ChipPopover(props: { label: string; pressed: boolean; children: React.ReactNode }) {
+  const [opened, setOpened] = useState(false);
+  return (
+    <Popover opened={opened} onChange={setOpened} position="bottom-start" trapFocus shadow="md">
+      <Popover.Target>
+        <UnstyledButton className="chip" aria-pressed={props.pressed} onClick={() => setOpened(!opened)}>
+          {props.label}
+        </UnstyledButton>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <Stack gap="sm" w={260}>
+          {props.children}
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
   );
 }

@@ -1,6 +1,5 @@
 /** Labels for the statuses of emails and recipients. */
 import { EmailStatus, RecipientStatus } from "../../../src/gen/v1/email_pb.ts";
-import { enumName } from "../parts/enum-name.ts";
 import type { StatusLabel } from "../parts/icons.tsx";
 
 const emailLabels: Partial<Record<EmailStatus, StatusLabel>> = {
@@ -14,19 +13,8 @@ const emailLabels: Partial<Record<EmailStatus, StatusLabel>> = {
   [EmailStatus.FAILED]: { text: "Failed", color: "red", meaning: "Finished: not accepted for any recipient." },
 };
 
-export const emailStatuses = [EmailStatus.QUEUED, EmailStatus.PROCESSING, EmailStatus.SENT, EmailStatus.FAILED];
-
 export function emailLabel(status: EmailStatus): StatusLabel {
   return emailLabels[status] ?? { text: `Status ${status}`, color: "gray" };
-}
-
-/** The name in the page's URL: `?status=sent`. */
-export function statusName(status: EmailStatus): string {
-  return enumName(EmailStatus, status);
-}
-
-export function statusByName(name: string | undefined): EmailStatus {
-  return emailStatuses.find((status) => statusName(status) === name) ?? EmailStatus.UNSPECIFIED;
 }
 
 const recipientLabels: Partial<Record<RecipientStatus, StatusLabel>> = {

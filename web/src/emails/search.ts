@@ -1,16 +1,13 @@
 /** The filters of the email log: read from the page's URL, and converted to a ListEmails request. */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { readTextParams } from "../parts/search-params.ts";
-import { statusByName } from "./labels.ts";
+import { outcomeByName } from "./outcomes.ts";
 
-export interface EmailSearch {
-  q?: string;
-  status?: string;
-  domain?: string;
-  since?: string;
-  key?: string;
-  value?: string;
-}
+const names = ["q", "outcome", "domain", "sender", "since", "key", "value"] as const;
+
+export type EmailSearch = Partial<Record<(typeof names)[number], string>>;
+
+export const noFilters: EmailSearch = Object.fromEntries(names.map((name) => [name, ""]));
 
 export const periods: Record<string, { name: string; ms: number }> = {
   hour: { name: "Last hour", ms: 3_600_000 },
@@ -20,7 +17,7 @@ export const periods: Record<string, { name: string; ms: number }> = {
 };
 
 export function readEmailSearch(raw: Record<string, unknown>): EmailSearch {
-  return readTextParams(raw, ["q", "status", "domain", "since", "key", "value"]);
+  return readTextParams(raw, names);
 }
 
 export function hasFilters(search: EmailSearch): boolean {
@@ -29,10 +26,12 @@ export function hasFilters(search: EmailSearch): boolean {
 
 export function toRequest(search: EmailSearch, now: Date) {
   const period = periods[search.since ?? ""];
+  const outcome = outcomeByName(search.outcome);
   return {
     search: search.q ?? "",
-    status: statusByName(search.status),
+    outcomes: outcome === undefined ? [] : [outcome],
     domain: search.domain ?? "",
+    keyId: search.sender ?? "",
     metadataKey: search.key ?? "",
     metadataValue: search.key ? (search.value ?? "") : "",
     createdAfter: period ? timestampFromDate(new Date(now.getTime() - period.ms)) : undefined,

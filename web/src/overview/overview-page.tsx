@@ -1,6 +1,6 @@
 /** The start page: the guide for an empty workspace, otherwise statistics, the newest emails, the domains and the state of the instance. */
 import { SimpleGrid, Stack, Text } from "@mantine/core";
-import { EmailRow } from "../emails/email-row.tsx";
+import { EmailRow } from "../emails/email-table.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { Page, Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";

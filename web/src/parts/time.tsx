@@ -44,3 +44,24 @@ function subscribe(listener: () => void): () => void {
     if (listeners.size === 0) clearInterval(timer);
   };
 }
+
+const today = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const thisWeek = new Intl.DateTimeFormat("en-GB", { weekday: "short", hour: "2-digit", minute: "2-digit" });
+const earlier = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const otherYear = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
+/** A time in a dense table: as short as it is clear, with the exact time as a tooltip. */
+export function LogTime({ at }: { at: Timestamp }) {
+  const date = timestampDate(at);
+  return (
+    <time dateTime={date.toISOString()} title={absolute.format(date)}>
+      {shortFormat(date, useNow()).format(date)}
+    </time>
+  );
+}
+
+function shortFormat(date: Date, from: Date): Intl.DateTimeFormat {
+  if (date.toDateString() === from.toDateString()) return today;
+  if (Math.abs(from.getTime() - date.getTime()) < 6 * 86_400_000) return thisWeek;
+  return date.getFullYear() === from.getFullYear() ? earlier : otherYear;
+}

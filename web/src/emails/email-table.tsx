@@ -1,0 +1,90 @@
+/** The table of the log. Only the rows near the window exist in the page, so that it stays fast with 10,000 of them. */
+import { Link } from "@tanstack/react-router";
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { useLayoutEffect, useRef, useState } from "react";
+import type { Email } from "../../../src/gen/v1/email_pb.ts";
+import { Mark } from "../parts/outcome.tsx";
+import { LogTime } from "../parts/time.tsx";
+import { outcomeLabel } from "./outcomes.ts";
+
+/** The heights of .log-row in main.css, for a wide and for a narrow window. */
+const rowHeight = 40;
+const narrowRowHeight = 62;
+const narrow = "(max-width: 48em)";
+
+export function EmailTable({ emails, onEnd }: { emails: readonly Email[]; onEnd(): void }) {
+  const frame = useRef<HTMLUListElement>(null);
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => setTop((frame.current?.getBoundingClientRect().top ?? 0) + window.scrollY), []);
+  const rows = useWindowVirtualizer({
+    count: emails.length,
+    estimateSize: () => (matchMedia(narrow).matches ? narrowRowHeight : rowHeight),
+    overscan: 12,
+    scrollMargin: top,
+    getItemKey: (n) => emails[n]!.id,
+  });
+  const items = rows.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useLayoutEffect(() => {
+    if (last >= emails.length - 1) onEnd();
+  }, [last, emails.length, onEnd]);
+  return (
+    <div className="card log">
+      <div className="log-head" aria-hidden="true">
+        {["Outcome", "Recipient", "Subject", "From", "Time"].map((name) => (
+          <span key={name}>{name}</span>
+        ))}
+      </div>
+      <ul
+        className="list"
+        aria-label="Emails, newest first"
+        ref={frame}
+        style={{ height: rows.getTotalSize(), position: "relative" }}
+      >
+        {items.map(({ key, index, start }) => (
+          <li
+            key={key}
+            className="log-slot"
+            aria-setsize={emails.length}
+            aria-posinset={index + 1}
+            data-index={index}
+            ref={rows.measureElement}
+            style={{ transform: `translateY(${start - top}px)` }}
+          >
+            <EmailRow email={emails[index]!} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+export function EmailRow({ email }: { email: Email }) {
+  const { text, tone, meaning } = outcomeLabel(email.outcome);
+  const others = email.to.length + email.cc.length + email.bcc.length - 1;
+  const to = email.to[0] ?? email.cc[0] ?? email.bcc[0] ?? "";
+  return (
+    <Link to="/emails/$id" params={{ id: email.id }} className="log-row">
+      <span className="log-outcome">
+        <Mark tone={tone} title={meaning}>
+          {text}
+        </Mark>
+        {email.replied && (
+          <Mark tone="replied" title="A reply to this email arrived.">
+            Replied
+          </Mark>
+        )}
+      </span>
+      <span className="log-to cut">
+        {to}
+        {others > 0 && <span className="faint"> and {others} more</span>}
+      </span>
+      <span className="log-subject cut" dir="auto">
+        {email.test && <span className="faint">Test · </span>}
+        {email.subject || "(no subject)"}
+      </span>
+      <span className="log-from cut faint">{email.from}</span>
+      <span className="log-time faint num">{email.createdAt && <LogTime at={email.createdAt} />}</span>
+    </Link>
+  );
+}
