@@ -68,6 +68,8 @@ test("every method that a key may call has a scope, and each service has its own
     "EmailService.SendEmailBatch": ["SEND"],
     "EmailService.GetEmail": ["SEND", "EMAILS"],
     "EmailService.ListEmails": ["EMAILS"],
+    "EmailService.CountEmails": ["EMAILS"],
+    "EmailService.ExportEmails": ["EMAILS"],
     "EmailService.CancelEmail": ["EMAILS"],
     "EmailService.GetEmailContent": ["EMAILS"],
     "EmailService.ListEvents": ["EVENTS"],

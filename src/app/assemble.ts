@@ -10,6 +10,7 @@ import { createScheduled } from "../delivery/scheduled.ts";
 import { ensureExampleDomain } from "../domains/example.ts";
 import { createAccept } from "../emails/accept.ts";
 import { createEmailService, createWaitForFirstAttempt } from "../emails/service.ts";
+import { createTermLoop } from "../emails/term-loop.ts";
 import { createCatchUp } from "../events/catch-up.ts";
 import { createFollower } from "../events/follower.ts";
 import { createAnswerMemory } from "../http/answer-memory.ts";
@@ -182,6 +183,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const counter = createCountLoop({ sql, log, clock });
     running.push({ name: "counter", stop: counter.stop });
     counter.start();
+    const terms = createTermLoop({ sql, log });
+    running.push({ name: "search terms", stop: terms.stop });
+    terms.start();
     const brake = createBrakeLoop({ sql, log, clock, mode: config.abuseBrake, systemKeyId, onEvent });
     running.push({ name: "abuse brake", stop: brake.stop });
     brake.start();

@@ -1,12 +1,17 @@
 /** Runs backfills in small batches with a pause after each, so that mail has priority. Part of housekeeping. */
 import { setTimeout as delay } from "node:timers/promises";
 import { complaintsOfEarlierEmails, outcomesOfEarlierEmails } from "../emails/store/outcome-backfills.ts";
+import { termsOfEarlierEmails } from "../emails/store/terms.ts";
 import type { Log } from "../ops/log.ts";
 import { type Backfill, runBatch } from "../postgres/backfill.ts";
 import type { Sql } from "../postgres/pool.ts";
 
 /** Every backfill of the program, oldest first. A finished one may stay: it costs one read of its row. */
-export const backfills: readonly Backfill[] = [outcomesOfEarlierEmails, complaintsOfEarlierEmails];
+export const backfills: readonly Backfill[] = [
+  outcomesOfEarlierEmails,
+  complaintsOfEarlierEmails,
+  termsOfEarlierEmails,
+];
 
 export type BackfillDeps = {
   sql: Sql;

@@ -1,6 +1,6 @@
 /** EmailService: sends emails one by one or in batches, waits for first attempts, lists, shows and cancels emails. */
 
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { actorOf, audited } from "../audit/record.ts";
 import type { CatchUp } from "../events/catch-up.ts";
@@ -9,6 +9,7 @@ import { listEvents, streamEvents } from "../events/service.ts";
 import {
   EmailService,
   EmailStatus,
+  ListEmailsRequestSchema,
   type SendEmailBatchRequest,
   type SendEmailBatchResponseSchema,
   SendEmailRequestSchema,
@@ -27,15 +28,18 @@ import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { StreamQuota } from "../quotas/streams.ts";
 import type { Accept } from "./accept.ts";
+import { exportEmails } from "./export.ts";
+import { readFilters } from "./filter.ts";
 import { toOutgoing } from "./outgoing.ts";
+import { outcomes } from "./rules/outcome.ts";
 import { readContents } from "./store/content.ts";
+import { countEmails } from "./store/count.ts";
 import { listEmails } from "./store/list.ts";
 import { cancelEmail, type EmailRow, type EmailState, getEmail, getRecipients, progressOf } from "./store/reads.ts";
 import {
   emailOnWire,
-  outcomesFromWire,
+  outcomeOnWire,
   sendRequestFrom,
-  statusFromWire,
   statusOnWire,
   statusText,
   submitterOf,
@@ -104,32 +108,26 @@ export function createEmailService(deps: EmailServiceDeps) {
 
     async listEmails(request, call) {
       const page = keysetPage(request);
-      const problems: Violation[] = [];
-      if (request.metadataValue !== "" && request.metadataKey === "")
-        problems.push({ field: "metadataValue", description: "requires metadataKey as well" });
-      const keyId = request.keyId === "" ? undefined : fromWireId("key", request.keyId);
-      if (request.keyId !== "" && keyId === undefined)
-        problems.push({ field: "keyId", description: "is not the id of a key, key_…; ListKeys returns them" });
-      if (problems.length > 0) throw invalid(problems);
-      const text = request.search.trim();
+      const filters = readFilters(request, call.caller.workspaceId);
       const { rows, resumeBefore } = await listEmails(sql, {
-        workspaceId: call.caller.workspaceId,
+        ...filters,
         before: page.before,
         limit: page.limit + 1,
-        status: statusFromWire(request.status),
-        outcomes: outcomesFromWire(request.outcomes),
-        keyId,
-        recipient: request.recipient.trim() || undefined,
-        domain: request.domain.trim().toLowerCase() || undefined,
-        metadataKey: request.metadataKey || undefined,
-        metadataValue: request.metadataValue || undefined,
-        createdAfter: request.createdAfter && timestampDate(request.createdAfter),
-        createdBefore: request.createdBefore && timestampDate(request.createdBefore),
-        search: text === "" ? undefined : { text, emailId: fromWireId("email", text) },
       });
       const cut = cutPage(rows, page.limit, resumeBefore);
       return { data: cut.rows.map((row) => emailOnWire(row, undefined)), nextPageToken: cut.nextPageToken };
     },
+
+    async countEmails({ filter = create(ListEmailsRequestSchema) }, call) {
+      const counted = await countEmails(sql, readFilters(filter, call.caller.workspaceId, "filter."));
+      const counts = outcomes.flatMap((outcome) => {
+        const { emails, atLeast } = counted.byOutcome[outcome];
+        return emails > 0 ? [{ outcome: outcomeOnWire[outcome], emails, atLeast }] : [];
+      });
+      return { counts, total: counted.total.emails, atLeast: counted.total.atLeast };
+    },
+
+    exportEmails: (request, call) => exportEmails(deps, request, call),
 
     async cancelEmail(request, call) {
       const { workspaceId } = call.caller;

@@ -45,7 +45,7 @@ export function statusFromWire(status: EmailStatus): EmailState | undefined {
   return (Object.keys(statusOnWire) as EmailState[]).find((state) => statusOnWire[state] === status);
 }
 
-const outcomeOnWire: Record<Outcome, EmailOutcome> = {
+export const outcomeOnWire: Record<Outcome, EmailOutcome> = {
   complained: EmailOutcome.COMPLAINED,
   bounced: EmailOutcome.BOUNCED,
   failed: EmailOutcome.FAILED,

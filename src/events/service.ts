@@ -114,6 +114,28 @@ export type StreamDeps = {
   streams?: Pick<StreamQuota, "open">;
 };
 
+/** A stream other than that of events: counts towards the quota of open streams, and ends with its key and with this node. */
+export async function openStream(
+  { follower, streams, stopping }: StreamDeps,
+  call: Call,
+): Promise<{ throwIfOver(): void; close(): void }> {
+  const { workspaceId, keyId, limitsVersion } = call.caller;
+  const giveBack = await streams?.open(workspaceId);
+  try {
+    const subscription = await follower.subscribe(workspaceId, { id: keyId, limitsVersion });
+    return {
+      throwIfOver: () => throwIfEnded(subscription, stopping, call.cancellation.signal, "Start again"),
+      close() {
+        subscription.close();
+        giveBack?.();
+      },
+    };
+  } catch (error) {
+    giveBack?.();
+    throw error;
+  }
+}
+
 /** Yields the stored events after a cursor, then each new event. The client pulls the pages, so a slow client keeps at most one page in
  * memory. */
 export async function* streamEvents(
@@ -330,11 +352,16 @@ async function* messagesOf(
   }
 }
 
-function throwIfEnded(subscription: Subscription, stopping: AbortSignal, signal: AbortSignal): void {
+function throwIfEnded(
+  subscription: Subscription,
+  stopping: AbortSignal,
+  signal: AbortSignal,
+  advice = "Resume from the last cursor",
+): void {
   if (stopping.aborted)
     throw new Problem(
       "unavailable",
-      "This node is shutting down. Resume from the last cursor, on another node or in a second.",
+      `This node is shutting down. ${advice}, on another node or in a second.`,
       {
         retryAfterMs: 1000,
       },
@@ -342,13 +369,13 @@ function throwIfEnded(subscription: Subscription, stopping: AbortSignal, signal:
   const ended = subscription.ended();
   if (ended === "revoked") throw unauthenticated();
   if (ended === "changed")
-    throw new Problem("unavailable", "The limits of the key were changed. Resume from the last cursor.", {
+    throw new Problem("unavailable", `The limits of the key were changed. ${advice}.`, {
       retryAfterMs: 1000,
     });
   if (!signal.aborted) return;
   if (signal.reason instanceof Problem) throw signal.reason;
   // Connect aborts with code 4 when the deadline has passed.
   if ((signal.reason as { code?: unknown } | undefined)?.code === 4)
-    throw new Problem("deadline_exceeded", "The deadline of the call has passed. Resume from the last cursor.");
+    throw new Problem("deadline_exceeded", `The deadline of the call has passed. ${advice}.`);
   throw new Problem("canceled", "The client has disconnected.");
 }

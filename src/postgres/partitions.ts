@@ -21,6 +21,7 @@ export const partitioned = {
   webhook_deliveries: { key: "uuid", days: 7, ahead: 7, fill: 80 },
   inbound_messages: { key: "uuid", days: 7, ahead: 7, fill: 100 },
   inbound_contents: { key: "uuid", days: 7, ahead: 7, fill: 100 },
+  email_terms: { key: "uuid", days: 7, ahead: 7, fill: 100 },
 } as const;
 
 export type PartitionedTable = keyof typeof partitioned;
@@ -143,9 +144,11 @@ function startOf(table: PartitionedTable, name: string): number | undefined {
   return match ? Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3])) : undefined;
 }
 
-/** Creates the missing partitions around this time. */
+/** Creates the missing partitions around this time, and those of search terms for the emails that exist. */
 export async function createPartitions(sql: Sql, nowMs: number, options: EnsureOptions = {}): Promise<void> {
-  await createMissing(sql, allAround(nowMs), options);
+  const emails = (await listPartitions(sql)).filter(({ table }) => table === "emails");
+  const terms = emails.map(({ startMs }) => partitionAt("email_terms", startMs));
+  await createMissing(sql, [...allAround(nowMs), ...terms], options);
 }
 
 function allAround(nowMs: number): NewPartition[] {
@@ -163,10 +166,11 @@ async function createMissing(
   partitions: readonly NewPartition[],
   { onWait, stop }: EnsureOptions,
 ): Promise<void> {
+  const missing = new Map(partitions.map((one) => [one.name, one]));
   const existing = new Set(
     (await sql<{ name: string }[]>`select relname as name from pg_class where relispartition`).map((r) => r.name),
   );
-  for (const partition of partitions.filter((p) => !existing.has(p.name))) {
+  for (const partition of [...missing.values()].filter((p) => !existing.has(p.name))) {
     // Names and bounds are computed from numbers here, so the text contains no outside input. When another node creates the same
     // partition first, this fails with "already exists" (42P07), which is fine.
     const { name, table, from, to, fill } = partition;

@@ -21,6 +21,7 @@ export type MethodCase =
     };
 
 const noIds: MethodCase = { built: true, ids: {} };
+const ownEmails = "selects among the emails of the caller's workspace";
 const ownEntries = "selects among the entries of the caller's workspace";
 const byAuditFilter: MethodCase = { built: true, ids: { "filter.actorId": ownEntries, "filter.targetId": ownEntries } };
 
@@ -152,7 +153,9 @@ export const cases: Record<string, MethodCase> = {
   },
   "EmailService/StreamEvents": byEventsOfEmail,
   "EmailService/GetEmail": byEmailId,
-  "EmailService/ListEmails": noIds,
+  "EmailService/ListEmails": { built: true, ids: { keyId: ownEmails } },
+  "EmailService/CountEmails": { built: true, ids: { "filter.keyId": ownEmails } },
+  "EmailService/ExportEmails": { built: true, ids: { "filter.keyId": ownEmails } },
   "EmailService/CancelEmail": byEmailId,
   "EmailService/GetEmailContent": byEmailId,
   "EmailService/SendEmailBatch": {

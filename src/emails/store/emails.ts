@@ -234,6 +234,9 @@ export async function insertEmails(
       from storable
     ), outcome as (
       insert into email_outcomes (workspace_id, outcome, email_id) select workspace_id, 'queued', id from storable
+    ), arrival as (
+      insert into email_arrivals (workspace_id, newest, email_ids)
+      select workspace_id, (array_agg(id order by id desc))[1], array_agg(id) from storable group by workspace_id
     ), queue as (
       insert into recipients (workspace_id, email_id, position, kind, address, destination, due_at)
       select s.workspace_id, s.id, r.position, r.kind, r.address, r.destination, s.due_at

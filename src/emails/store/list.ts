@@ -2,12 +2,15 @@
  * Lists emails for EmailService, newest first by id, which is by time. One index gives the candidates, and the other filters are checked on
  * them. A page reads a bounded number of candidates, so that a filter that few emails match costs no more than one that all match.
  */
+import type { Backfill } from "../../postgres/backfill.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { listedOutcomes, type Outcome } from "../rules/outcome.ts";
+import { matches, metadataTerm, type SearchWord } from "../rules/terms.ts";
 import { outcomesOfEarlierEmails } from "./outcome-backfills.ts";
 import { outcomeNow } from "./outcomes.ts";
 import { columns, counts, type EmailRow, type EmailState, isLeased } from "./reads.ts";
+import { termsOfEarlierEmails } from "./terms.ts";
 
 export type EmailFilter = {
   workspaceId: string;
@@ -22,7 +25,8 @@ export type EmailFilter = {
   metadataValue?: string;
   createdAfter?: Date;
   createdBefore?: Date;
-  search?: { emailId?: string; text: string };
+  /** An email with this id, or one that has all these words. */
+  search?: { emailId?: string; words: readonly SearchWord[] };
   /** The most candidates to read. Default: 20 for each row of the page. */
   mostCandidates?: number;
 };
@@ -31,6 +35,9 @@ export type EmailFilter = {
 export type EmailList = { rows: EmailRow[]; resumeBefore: string | undefined };
 
 const candidatesPerRow = 20;
+
+/** Of the accept statements whose emails are not in the index yet, so many are searched. */
+const mostArrivals = 50;
 
 /** The id is made shortly before the commit and by the database's clock, so its time and created_at differ by less than this. */
 const idSlackMs = 3_600_000;
@@ -41,30 +48,103 @@ function idAt(time: Date, slackMs: number): string {
 }
 
 export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailList> {
-  const most = mostCandidates(filter);
-  const candidates = candidatesOf(sql, filter, await listedUnder(sql, filter));
+  const { limit, search } = filter;
+  const most = filter.mostCandidates ?? candidatesPerRow * limit;
+  const index = await indexFor(sql, filter);
+  const rows: EmailRow[] = [];
+  let { before } = filter;
+  // The index of words may lead to emails that do not match, hence more than one turn.
+  for (let left = most; left > 0; left -= limit) {
+    const turn = await readCandidates(sql, { ...filter, before }, index, search ? limit : most);
+    rows.push(...turn.rows.filter((row) => search === undefined || isFound(row, search)));
+    before = turn.resumeBefore;
+    if (before === undefined || rows.length >= limit) break;
+    if (!search) break;
+  }
+  if (rows.length >= limit) return { rows: rows.slice(0, limit), resumeBefore: undefined };
+  return { rows, resumeBefore: before };
+}
+
+/** True if the email is the one that the search names, or has all its words. */
+export function isFound(row: Pick<EmailRow, "id" | "subject" | "envelope">, { emailId, words }: NonNullable<EmailFilter["search"]>): boolean {
+  const { to, cc, bcc } = row.envelope;
+  const addresses = [...to, ...cc, ...bcc].map(({ address }) => address);
+  return row.id === emailId || (words.length > 0 && matches({ subject: row.subject, addresses }, words));
+}
+
+/** Reads at most `most` candidates, and returns those of them that meet the conditions, at most a page. */
+async function readCandidates(sql: Sql, filter: EmailFilter, index: Index, most: number): Promise<EmailList> {
+  const candidates = sql`select distinct id from (${candidatesOf(sql, filter, index, most)}) c order by id desc limit ${most}`;
   const rows = await sql<EmailRow[]>`
-    select ${columns(sql)} from (select id from (${candidates} order by id desc limit ${most}) c) c
+    select ${columns(sql)} from (${candidates}) c
     cross join lateral (select * from emails where workspace_id = ${filter.workspaceId} and id = c.id offset 0) e ${counts(sql)}
     where true ${conditions(sql, filter)} order by e.id desc limit ${filter.limit}`;
-  if (rows.length >= filter.limit) return { rows, resumeBefore: undefined };
+  if (rows.length >= filter.limit) return { rows, resumeBefore: rows.at(-1)!.id };
   const [last] = await sql<{ id: string }[]>`
-    select id from (${candidates} order by id desc limit ${most}) c order by id desc offset ${most - 1} limit 1`;
+    select id from (${candidates}) c order by id desc offset ${most - 1} limit 1`;
   return { rows, resumeBefore: last?.id };
 }
 
-/** Free text and metadata have no index in the order of ids. */
-function mostCandidates({ limit, search, metadataKey, mostCandidates }: EmailFilter): number {
-  return search || metadataKey !== undefined ? 1e9 : (mostCandidates ?? candidatesPerRow * limit);
+/** An email of a search, or all emails with one outcome. */
+export type FoundEmails = Pick<EmailRow, "id" | "subject" | "envelope"> & { outcome: Outcome; emails: number };
+
+/** The outcomes of at most `most` emails that meet the conditions. `isCut`: the index leads to more. Emails of a search come one by one. */
+export async function readFound(
+  sql: Sql,
+  filter: Omit<EmailFilter, "limit">,
+  most: number,
+): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
+  const index = await indexFor(sql, filter);
+  const candidates = sql`select distinct id from (${candidatesOf(sql, filter, index, most + 1)}) c order by id desc limit ${most + 1}`;
+  const found = sql`
+    select e.id, e.subject, e.envelope, (select ${outcomeNow(sql)} from (select n.*) m) as outcome from (${candidates}) c
+    cross join lateral (select * from emails where workspace_id = ${filter.workspaceId} and id = c.id offset 0) e ${counts(sql)}
+    where true ${conditions(sql, filter)}`;
+  const rows = filter.search
+    ? await sql<FoundEmails[]>`select f.*, 1 as emails from (${found}) f`
+    : await sql<FoundEmails[]>`select outcome, count(*)::int as emails from (${found}) f group by outcome`;
+  const [cut] = await sql`select 1 from (${candidates}) c offset ${most} limit 1`;
+  return { rows, isCut: cut !== undefined };
+}
+
+/** What the list is read by. Others than `all` and `arrivals` have an index in the order of ids. */
+type Index =
+  | { by: "email"; id: string }
+  | { by: "recipient"; address: string }
+  | { by: "terms"; lists: readonly (readonly bigint[])[] }
+  | { by: "outcomes"; outcomes: readonly Outcome[] }
+  | { by: "key"; keyId: string }
+  | { by: "domain"; domain: string }
+  | { by: "id" };
+
+/** The index that is probably the most selective. */
+async function indexFor(sql: Sql, filter: Omit<EmailFilter, "limit">): Promise<Index> {
+  const { recipient, search, metadataKey, metadataValue, keyId, domain } = filter;
+  if (search?.emailId && search.words.length === 0) return { by: "email", id: search.emailId };
+  if (recipient) return { by: "recipient", address: recipient };
+  const lists = search?.words.map(({ terms }) => terms) ?? [];
+  if (metadataKey !== undefined && metadataValue !== undefined)
+    lists.unshift([metadataTerm(metadataKey, metadataValue)]);
+  if (lists.length > 0 && (await isFinished(sql, termsOfEarlierEmails))) return { by: "terms", lists };
+  const outcomes = await listedUnder(sql, filter);
+  if (outcomes) return { by: "outcomes", outcomes };
+  if (keyId) return { by: "key", keyId };
+  if (domain) return { by: "domain", domain };
+  return { by: "id" };
+}
+
+async function isFinished(sql: Sql, { name }: Backfill): Promise<boolean> {
+  return (await sql`select 1 from backfills where name = ${name} and finished_at is not null`).length > 0;
 }
 
 /** Outcomes by which the emails are listed, if that finds all of them: not before the emails of earlier programs are counted. */
-async function listedUnder(sql: Sql, { status, outcomes }: EmailFilter): Promise<readonly Outcome[] | undefined> {
+async function listedUnder(
+  sql: Sql,
+  { status, outcomes }: Pick<EmailFilter, "status" | "outcomes">,
+): Promise<readonly Outcome[] | undefined> {
   const wanted = outcomes ?? outcomesOf(status);
   if (!wanted?.every((outcome) => listedOutcomes.includes(outcome))) return undefined;
-  const [row] =
-    await sql`select 1 from backfills where name = ${outcomesOfEarlierEmails.name} and finished_at is not null`;
-  return row && wanted;
+  return (await isFinished(sql, outcomesOfEarlierEmails)) ? wanted : undefined;
 }
 
 /** The outcomes that an email with this status can have. Undefined: others than those with a list. */
@@ -74,31 +154,48 @@ function outcomesOf(status: EmailState | undefined): readonly Outcome[] | undefi
   return undefined;
 }
 
-/** The ids that the most selective index gives, of which `conditions` keeps some. */
-function candidatesOf(sql: Sql, filter: EmailFilter, listed: readonly Outcome[] | undefined) {
-  const { workspaceId, recipient, keyId, domain } = filter;
+/** The ids that the index gives, the newest `most` of each of its lists. */
+function candidatesOf(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index, most: number) {
+  const { workspaceId } = filter;
   const from = filter.createdAfter && idAt(filter.createdAfter, -idSlackMs);
   const to = filter.createdBefore && idAt(filter.createdBefore, idSlackMs);
   const inRange = (id: ReturnType<typeof sql>) =>
     sql`${filter.before ? sql`and ${id} < ${filter.before}` : sql``} ${from ? sql`and ${id} >= ${from}` : sql``} ${to ? sql`and ${id} < ${to}` : sql``}`;
-  if (recipient)
-    return sql`select distinct email_id as id from recipients where workspace_id = ${workspaceId} and lower(address) = lower(${recipient}) ${inRange(sql`email_id`)}`;
-  if (listed) {
-    const most = mostCandidates(filter);
-    return sql`select l.id from unnest(${listed}::text[]) as o(outcome) cross join lateral (
-      select email_id as id from email_outcomes where workspace_id = ${workspaceId} and outcome = o.outcome ${inRange(sql`email_id`)}
-      order by email_id desc limit ${most}) l`;
+  const newest = sql`order by id desc limit ${most}`;
+  switch (index.by) {
+    case "email":
+      return sql`select id from emails where workspace_id = ${workspaceId} and id = ${index.id} ${inRange(sql`id`)}`;
+    case "recipient":
+      return sql`select distinct email_id as id from recipients where workspace_id = ${workspaceId} and lower(address) = lower(${index.address})
+        ${inRange(sql`email_id`)} ${newest}`;
+    case "outcomes":
+      return sql`select l.id from unnest(${index.outcomes}::text[]) as o(outcome) cross join lateral (
+        select email_id as id from email_outcomes where workspace_id = ${workspaceId} and outcome = o.outcome ${inRange(sql`email_id`)} ${newest}) l`;
+    case "terms": {
+      const [first, ...others] = index.lists.map((terms) => terms.map(String));
+      const inAll = others.map(
+        (terms) => sql`and exists (select 1 from unnest(${terms}::bigint[]) as o(term) cross join lateral (
+          select 1 from email_terms x where x.workspace_id = ${workspaceId} and x.term = o.term and x.email_id = t.email_id limit 1) y)`,
+      );
+      return sql`
+        select l.id from unnest(${first!}::bigint[]) as f(term) cross join lateral (
+          select email_id as id from email_terms t where workspace_id = ${workspaceId} and term = f.term ${inRange(sql`email_id`)}
+          ${inAll.reduce((all, one) => sql`${all} ${one}`, sql``)} ${newest}) l
+        union all
+        (select a.id from (select email_ids from email_arrivals where workspace_id = ${workspaceId} order by newest desc limit ${mostArrivals}) n
+          cross join lateral unnest(n.email_ids) as a(id) where true ${inRange(sql`a.id`)} order by a.id desc limit ${most})`;
+    }
+    case "key":
+      return sql`select id from emails where workspace_id = ${workspaceId} and key_id = ${index.keyId} ${inRange(sql`id`)} ${newest}`;
+    case "domain":
+      return sql`select id from emails where workspace_id = ${workspaceId} and domain = ${index.domain} ${inRange(sql`id`)} ${newest}`;
+    case "id":
+      return sql`select id from emails where workspace_id = ${workspaceId} ${inRange(sql`id`)} ${newest}`;
   }
-  if (keyId)
-    return sql`select id from emails where workspace_id = ${workspaceId} and key_id = ${keyId} ${inRange(sql`id`)}`;
-  if (domain)
-    return sql`select id from emails where workspace_id = ${workspaceId} and domain = ${domain} ${inRange(sql`id`)}`;
-  return sql`select id from emails where workspace_id = ${workspaceId} ${inRange(sql`id`)}`;
 }
 
-function conditions(sql: Sql, filter: EmailFilter) {
-  const { status, outcomes, keyId, domain, metadataKey: key, metadataValue: value, search } = filter;
-  const like = search && `%${search.text.replace(/[\\%_]/g, "\\$&")}%`;
+function conditions(sql: Sql, filter: Omit<EmailFilter, "limit">) {
+  const { status, outcomes, keyId, domain, metadataKey: key, metadataValue: value, recipient } = filter;
   return sql`
     ${statusIs(sql, status)}
     ${outcomes ? sql`and (select ${outcomeNow(sql)} from (select n.*) m) = any(${outcomes}::text[])` : sql``}
@@ -107,12 +204,7 @@ function conditions(sql: Sql, filter: EmailFilter) {
     ${key !== undefined ? (value === undefined ? sql`and e.metadata ? ${key}` : sql`and e.metadata @> ${JSON.stringify({ [key]: value })}::text::jsonb`) : sql``}
     ${filter.createdAfter ? sql`and e.created_at >= ${filter.createdAfter}` : sql``}
     ${filter.createdBefore ? sql`and e.created_at < ${filter.createdBefore}` : sql``}
-    ${
-      search && like
-        ? sql`and (${search.emailId ? sql`e.id = ${search.emailId}` : sql`false`} or e.message_id = ${search.text} or e.subject ilike ${like}
-        or exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.address ilike ${like}))`
-        : sql``
-    }`;
+    ${recipient ? sql`and exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and lower(r.address) = lower(${recipient}) offset 0)` : sql``}`;
 }
 
 function statusIs(sql: Sql, status: EmailState | undefined) {

@@ -1,0 +1,166 @@
+/** Lists of emails: what each filter finds, and that it reads rows in proportion to the page, also where matches are old and rare. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
+import { makeWorkspace, newEmail, randomWord } from "../../../test/harness/mail.ts";
+import { countRowsRead } from "../../../test/harness/rows-read.ts";
+import { runBatch } from "../../postgres/backfill.ts";
+import { makeUuid } from "../../postgres/ids.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import { parseSearch } from "../rules/terms.ts";
+import { storeBatch } from "./batches.ts";
+import type { NewEmail } from "./emails.ts";
+import { type EmailFilter, listEmails } from "./list.ts";
+import { outcomesOfEarlierEmails } from "./outcome-backfills.ts";
+import { cancelEmail } from "./reads.ts";
+import { indexArrivals, termsOfEarlierEmails } from "./terms.ts";
+
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase();
+  // As housekeeping does right after the first start.
+  for (const backfill of [outcomesOfEarlierEmails, termsOfEarlierEmails])
+    assert.equal((await runBatch(database.sql, backfill, 500)).kind, "finished");
+});
+after(async () => await database.drop());
+
+async function store(workspaceId: string, ...emails: NewEmail[]): Promise<void> {
+  await storeBatch(database.sql, { workspaceId, emails, answer: [], idempotency: undefined });
+}
+
+async function indexAll(sql: Sql): Promise<void> {
+  while ((await indexArrivals(sql, { after: undefined, workspaces: 10, arrivals: 10 })).emails > 0);
+}
+
+test("each filter finds only its emails, newest first, and a page starts where the previous one ended", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const other = await makeWorkspace(sql);
+  const id = (n: number) => makeUuid(Date.now() - 1000 + n);
+  const first = newEmail(workspaceId, ["Ann@there.test"], {
+    id: id(1),
+    subject: "Your order 100%",
+    metadata: { order: "1" },
+  });
+  const second = newEmail(workspaceId, ["bob@there.test", "ann@there.test"], {
+    id: id(2),
+    metadata: { order: "2", vip: "yes" },
+  });
+  const third = newEmail(workspaceId, ["cid@there.test"], { id: id(3), subject: "Your order 1000" });
+  for (const email of [first, second, third]) await store(workspaceId, email);
+  await store(other, newEmail(other, ["ann@there.test"]));
+  for (const indexed of [false, true]) {
+    if (indexed) await indexAll(sql);
+    const found = async (filter: Partial<EmailFilter>) => {
+      const { rows } = await listEmails(sql, { workspaceId, limit: 10, ...filter });
+      return rows.map(({ id }) => [first, second, third].findIndex((email) => email.id === id) + 1);
+    };
+    assert.deepEqual(await found({}), [3, 2, 1]);
+    assert.deepEqual(await found({ limit: 1, before: third.id }), [2]);
+    assert.deepEqual(await found({ recipient: "ANN@there.test" }), [2, 1]);
+    assert.deepEqual(await found({ metadataKey: "order" }), [2, 1]);
+    assert.deepEqual(await found({ metadataKey: "order", metadataValue: "2" }), [2]);
+    assert.deepEqual(await found({ status: "sent" }), []);
+    assert.deepEqual(await found({ status: "queued", domain: first.domain }), [3, 2, 1]);
+    assert.deepEqual(await found({ search: { words: parseSearch("order 100%") } }), [1]);
+    assert.deepEqual(await found({ search: { words: parseSearch("bob@the") } }), [2]);
+    assert.deepEqual(await found({ search: { emailId: second.id, words: [] } }), [2]);
+    assert.deepEqual(await found({ createdAfter: new Date(Date.now() + 60_000) }), []);
+    assert.deepEqual(await found({ createdBefore: new Date(0) }), []);
+    assert.deepEqual(
+      await found({ createdAfter: new Date(0), createdBefore: new Date(Date.now() + 60_000) }),
+      [3, 2, 1],
+    );
+  }
+});
+
+const many = 6000;
+const pageSize = 20;
+
+test("each filter, alone or with a time range, reads rows in proportion to the page", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  await sql`insert into domains (workspace_id, id, domain, token, mail_from_label, region, status, can_send, next_check_at)
+    values (${workspaceId}, ${makeUuid(Date.now())}, 'rare.test', ${randomWord()}, 'bounce', 'test', 'ready', true, 'infinity')`;
+  const keys = { rare: makeUuid(Date.now()), usual: makeUuid(Date.now()) };
+  const dayMs = 86_400_000;
+  const start = Date.now() - 3 * dayMs;
+  const rare = Array.from({ length: 2 * pageSize }, (_, n) =>
+    newEmail(workspaceId, [`Zoe.${n}@unusual.test`], {
+      id: makeUuid(start + n),
+      keyId: keys.rare,
+      domain: "rare.test",
+      subject: `Peculiar news ${n}`,
+      metadata: { campaign: "odd" },
+    }),
+  );
+  await store(workspaceId, ...rare);
+  for (const { id } of rare) await cancelEmail(sql, { workspaceId, id, eventId: makeUuid(Date.now()) });
+  for (let stored = 0; stored < many; stored += 500) {
+    const emails = Array.from({ length: 500 }, (_, n) =>
+      newEmail(workspaceId, [`u${stored + n}@there.test`], {
+        id: makeUuid(start + dayMs + stored + n),
+        keyId: keys.usual,
+        subject: "Usual news",
+        metadata: { campaign: "even" },
+      }),
+    );
+    await store(workspaceId, ...emails);
+  }
+  await indexAll(sql);
+
+  const filters: Record<string, Partial<EmailFilter>> = {
+    outcome: { outcomes: ["canceled"] },
+    key: { keyId: keys.rare },
+    domain: { domain: "rare.test" },
+    "metadata entry": { metadataKey: "campaign", metadataValue: "odd" },
+    "word of the subject": { search: { words: parseSearch("peculiar") } },
+    "words of which one is frequent": { search: { words: parseSearch("peculiar news") } },
+    "frequent word first": { search: { words: parseSearch("news peculiar") } },
+    "beginning of an address": { search: { words: parseSearch("zoe.") } },
+    "beginning of an address's domain": { search: { words: parseSearch("@unus") } },
+    recipient: { recipient: rare[7]!.recipients[0]!.address },
+  };
+  const range = { createdAfter: new Date(start - 1000), createdBefore: new Date(start + dayMs / 2) };
+  for (const [name, filter] of Object.entries(filters)) {
+    const wanted = name === "recipient" ? 1 : pageSize;
+    for (const time of [{}, range]) {
+      const { result, rows } = await countRowsRead(
+        sql,
+        "^(emails|email_terms|recipients)_p|^email_(outcomes|arrivals)",
+        (tx) => listEmails(tx, { workspaceId, limit: pageSize, ...filter, ...time }),
+      );
+      assert.equal(result.rows.length, wanted, name);
+      assert.ok(
+        result.rows.every((row) => row.domain === "rare.test"),
+        name,
+      );
+      assert.ok(rows < 40 * pageSize, `${name}: a page of ${pageSize} read ${rows} rows`);
+    }
+  }
+  const { result, rows } = await countRowsRead(sql, "^(emails|recipients)_p", (tx) =>
+    listEmails(tx, { workspaceId, limit: pageSize, ...range }),
+  );
+  assert.equal(result.rows.length, pageSize);
+  assert.ok(rows < 20 * pageSize, `a time range: a page of ${pageSize} read ${rows} rows`);
+});
+
+test("filters that together match nothing end a call after a bounded number of emails, and a token resumes the list", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const wanted = newEmail(workspaceId, ["old@there.test"], { metadata: { campaign: "odd" } });
+  await store(workspaceId, wanted);
+  for (let stored = 0; stored < 1000; stored += 500)
+    await store(workspaceId, ...Array.from({ length: 500 }, () => newEmail(workspaceId, ["a@there.test"])));
+  let calls = 0;
+  const found: string[] = [];
+  for (let before: string | undefined; calls === 0 || before !== undefined; calls++) {
+    const page = { workspaceId, limit: 10, before, metadataKey: "campaign" };
+    const { result, rows } = await countRowsRead(sql, "^(emails|recipients)_p", (tx) => listEmails(tx, page));
+    assert.ok(rows < 600, `a call read ${rows} rows`);
+    found.push(...result.rows.map(({ id }) => id));
+    before = result.resumeBefore;
+  }
+  assert.deepEqual(found, [wanted.id]);
+  assert.equal(calls, 6);
+});

@@ -1,0 +1,84 @@
+/**
+ * The index by which ListEmails finds words, addresses and metadata (../rules/terms.ts): table email_terms. The statement that accepts emails
+ * only notes them in email_arrivals, and term-loop.ts indexes them a moment later.
+ */
+import type { Backfill } from "../../postgres/backfill.ts";
+import type { Sql } from "../../postgres/pool.ts";
+import { type Searchable, termsOf } from "../rules/terms.ts";
+
+export type EmailKey = { workspaceId: string; id: string };
+
+export type IndexLimits = {
+  /** Where to begin among the workspaces, so that all get their turn. */
+  after: string | undefined;
+  /** At most so many workspaces, and so many accept statements of each. */
+  workspaces: number;
+  arrivals: number;
+};
+
+/** `after`: where the next call begins; undefined when this one has reached the end. */
+export type Indexed = { emails: number; after: string | undefined; behind: boolean };
+
+/** At most so many emails are in memory at a time. */
+const emailsAtOnce = 200;
+
+/** Indexes arrived emails and deletes their notes in one transaction. Nodes share the work: each takes notes that no other has locked. */
+export async function indexArrivals(sql: Sql, { after, workspaces, arrivals }: IndexLimits): Promise<Indexed> {
+  return await sql.begin(async (tx) => {
+    const taken = await tx<{ workspaceId: string; ids: string[] }[]>`
+      with recursive busy as (
+        (select workspace_id, 1 as place from email_arrivals ${after ? tx`where workspace_id > ${after}` : tx``} order by workspace_id limit 1)
+        union all
+        select (select workspace_id from email_arrivals where workspace_id > b.workspace_id order by workspace_id limit 1), b.place + 1
+        from busy b where b.workspace_id is not null and b.place < ${workspaces}
+      ), turn as (
+        select a.workspace_id, a.newest from busy b cross join lateral (
+          select workspace_id, newest from email_arrivals where workspace_id = b.workspace_id order by newest limit ${arrivals}
+          for update skip locked) a
+      )
+      delete from email_arrivals a using turn t where a.workspace_id = t.workspace_id and a.newest = t.newest
+      returning a.workspace_id as "workspaceId", a.email_ids as ids`;
+    const emails = taken.flatMap(({ workspaceId, ids }) => ids.map((id) => ({ workspaceId, id })));
+    for (let from = 0; from < emails.length; from += emailsAtOnce)
+      await indexEmails(tx, emails.slice(from, from + emailsAtOnce));
+    const served = new Map<string, number>();
+    for (const { workspaceId } of taken) served.set(workspaceId, (served.get(workspaceId) ?? 0) + 1);
+    const isFull = served.size === workspaces;
+    const last = [...served.keys()].sort().at(-1);
+    const behind = isFull || [...served.values()].some((count) => count === arrivals);
+    return { emails: emails.length, after: isFull ? last : undefined, behind };
+  });
+}
+
+export async function indexEmails(tx: Sql, emails: readonly EmailKey[]): Promise<void> {
+  const rows = await tx<(EmailKey & Searchable)[]>`
+    select e.workspace_id as "workspaceId", e.id, e.subject, e.metadata, r.addresses
+    from unnest(${emails.map((one) => one.workspaceId)}::uuid[], ${emails.map(({ id }) => id)}::uuid[]) as k(workspace_id, id)
+    cross join lateral (select workspace_id, id, subject, metadata from emails where workspace_id = k.workspace_id and id = k.id offset 0) e
+    cross join lateral (select array_agg(address) as addresses from recipients where workspace_id = k.workspace_id and email_id = k.id) r`;
+  const postings = rows.flatMap((row) =>
+    termsOf(row).map((term) => ({ workspaceId: row.workspaceId, term: String(term), id: row.id })),
+  );
+  await tx`
+    insert into email_terms (workspace_id, term, email_id)
+    select * from unnest(${postings.map((one) => one.workspaceId)}::uuid[], ${postings.map(({ term }) => term)}::bigint[],
+      ${postings.map(({ id }) => id)}::uuid[]) as p(workspace_id, term, email_id) order by workspace_id, term, email_id
+    on conflict do nothing`;
+}
+
+/** Emails that programs without the index accepted. By the primary key. */
+export const termsOfEarlierEmails: Backfill = {
+  name: "search terms of emails",
+  since: 34,
+  async batch(tx, position, limit) {
+    const after = position?.split(" ") ?? [null, null];
+    const emails = await tx<EmailKey[]>`
+      select workspace_id as "workspaceId", id from emails
+      where ${after[0]}::uuid is null or (workspace_id, id) > (${after[0]}::uuid, ${after[1]}::uuid)
+      order by workspace_id, id limit ${Math.min(limit, emailsAtOnce)}`;
+    if (emails.length > 0) await indexEmails(tx, emails);
+    const last = emails.at(-1);
+    const atEnd = emails.length < Math.min(limit, emailsAtOnce);
+    return { position: atEnd ? null : `${last!.workspaceId} ${last!.id}`, rows: emails.length };
+  },
+};

@@ -1,0 +1,42 @@
+/** Indexes accepted emails for searches (store/terms.ts) every second, on every housekeeping node. Started by app/assemble.ts. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Log } from "../ops/log.ts";
+import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
+import { indexArrivals } from "./store/terms.ts";
+
+const everyMs = 1_000;
+const atOnce = { workspaces: 10, arrivals: 4 };
+
+export function createTermLoop({ sql, log }: { sql: Sql; log: Log }) {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let running: Promise<void> | undefined;
+
+  async function run(): Promise<void> {
+    let after: string | undefined;
+    while (!signal.aborted) {
+      const began = performance.now();
+      let pauseMs = everyMs;
+      try {
+        const result = await indexArrivals(sql, { after, ...atOnce });
+        after = result.after;
+        // Pauses for as long as it worked, so that accepting and delivering have priority.
+        if (result.behind) pauseMs = Math.min(performance.now() - began, everyMs);
+      } catch (error) {
+        after = undefined;
+        if (!isDatabaseAway(error)) log.error({ err: error }, "indexing emails for searches failed; will retry");
+      }
+      await delay(pauseMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  return {
+    start() {
+      running = run();
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      await running;
+    },
+  };
+}
