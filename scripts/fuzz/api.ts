@@ -9,10 +9,10 @@ import { type SendEmailRequest, SendEmailRequestSchema } from "../../src/gen/v1/
 import { keysetPage } from "../../src/http/paging.ts";
 import { createRequestReader } from "../../src/http/read-json.ts";
 import { keyPrefix } from "../../src/keys/store.ts";
+import { readCsv } from "../../src/ops/csv.ts";
 import { Problem, type Violation } from "../../src/ops/problem.ts";
 import { readSessionToken } from "../../src/people/cookies.ts";
 import { fromWireId, type IdKind, idPrefixes, toWireId } from "../../src/postgres/ids.ts";
-import { readCsv } from "../../src/suppressions/rules.ts";
 import { createWebhookGuard } from "../../src/webhooks/rules/url.ts";
 import { eventTypesFrom } from "../../src/webhooks/wire.ts";
 import { readEmail } from "../../src/workspaces/rules.ts";

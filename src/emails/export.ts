@@ -1,12 +1,7 @@
 /** ExportEmails: the emails of a list as one file, read page by page as fast as the client takes it. Called by service.ts. */
 import { create, toJsonString } from "@bufbuild/protobuf";
 import { openStream, type StreamDeps } from "../events/service.ts";
-import {
-  EmailSchema,
-  type ExportEmailsRequest,
-  ExportFormat,
-  ListEmailsRequestSchema,
-} from "../gen/v1/email_pb.ts";
+import { EmailSchema, type ExportEmailsRequest, ExportFormat, ListEmailsRequestSchema } from "../gen/v1/email_pb.ts";
 import type { Call } from "../http/call.ts";
 import { asText, writeCsv } from "../ops/csv.ts";
 import { invalid } from "../ops/problem.ts";
@@ -49,7 +44,7 @@ const columns: Record<string, (row: EmailRow, wire: ReturnType<typeof emailOnWir
 
 export async function* exportEmails(deps: StreamDeps, request: ExportEmailsRequest, call: Call) {
   const { filter = create(ListEmailsRequestSchema), format } = request;
-  if (ExportFormat[format] === undefined)
+  if (!Object.values(ExportFormat).includes(format))
     throw invalid([{ field: "format", description: "is unknown: use EXPORT_FORMAT_CSV or EXPORT_FORMAT_JSON_LINES" }]);
   const filters = readFilters(filter, call.caller.workspaceId, "filter.");
   const isCsv = format !== ExportFormat.JSON_LINES;

@@ -36,14 +36,7 @@ import { readContents } from "./store/content.ts";
 import { countEmails } from "./store/count.ts";
 import { listEmails } from "./store/list.ts";
 import { cancelEmail, type EmailRow, type EmailState, getEmail, getRecipients, progressOf } from "./store/reads.ts";
-import {
-  emailOnWire,
-  outcomeOnWire,
-  sendRequestFrom,
-  statusOnWire,
-  statusText,
-  submitterOf,
-} from "./wire.ts";
+import { emailOnWire, outcomeOnWire, sendRequestFrom, statusOnWire, statusText, submitterOf } from "./wire.ts";
 
 export type EmailServiceDeps = {
   sql: Sql;

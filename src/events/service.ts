@@ -359,13 +359,9 @@ function throwIfEnded(
   advice = "Resume from the last cursor",
 ): void {
   if (stopping.aborted)
-    throw new Problem(
-      "unavailable",
-      `This node is shutting down. ${advice}, on another node or in a second.`,
-      {
-        retryAfterMs: 1000,
-      },
-    );
+    throw new Problem("unavailable", `This node is shutting down. ${advice}, on another node or in a second.`, {
+      retryAfterMs: 1000,
+    });
   const ended = subscription.ended();
   if (ended === "revoked") throw unauthenticated();
   if (ended === "changed")

@@ -254,7 +254,10 @@ export interface ListEmailsRequest {
   createdAfter?: Date | string;
   /** Only emails accepted before this time. */
   createdBefore?: Date | string;
-  /** Free text: an email id, a Message-ID, part of a recipient address, or words of the subject. */
+  /**
+   * Free text: an email id, a Message-ID, or words, all of which must match: a whole word of the subject, or at least three characters with
+   * which a part of a recipient address begins. `smith` finds `jane.smith@example.com`, and so do `jane.s` and `example`.
+   */
   search?: string;
   /** Only emails with one of these outcomes. Empty: any outcome. */
   outcomes?: EmailOutcome[];
@@ -271,6 +274,48 @@ export interface ListEmailsResponse {
   data: Email[];
   /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
+}
+
+/** Request of CountEmails. */
+export interface CountEmailsRequest {
+  /** Which emails to count. `pageSize` and `pageToken` have no effect. */
+  filter?: ListEmailsRequest;
+}
+
+/** Response of CountEmails. */
+export interface CountEmailsResponse {
+  /** One entry for each outcome that at least one email has. */
+  counts: OutcomeCount[];
+  /** The number of emails that match the filters. */
+  total: number;
+  /** True when more emails match than `total`. */
+  atLeast: boolean;
+}
+
+/** The number of emails with one outcome. */
+export interface OutcomeCount {
+  /** The outcome. */
+  outcome: EmailOutcome;
+  /** The number of emails with it. */
+  emails: number;
+  /** True when there are more. */
+  atLeast: boolean;
+}
+
+/** Request of ExportEmails. */
+export interface ExportEmailsRequest {
+  /** Which emails to export. `pageSize` and `pageToken` have no effect. */
+  filter?: ListEmailsRequest;
+  /** The format of the file. */
+  format?: ExportFormat;
+}
+
+/** One chunk of the file of ExportEmails. */
+export interface ExportEmailsResponse {
+  /** The next part of the file, UTF-8. */
+  chunk: string;
+  /** Number of emails in the file so far. */
+  emails: number;
 }
 
 /** Request of CancelEmail. */
@@ -405,3 +450,9 @@ export type EmailOutcome =
   | "EMAIL_OUTCOME_CANCELED"
   | "EMAIL_OUTCOME_SENT"
   | "EMAIL_OUTCOME_DELIVERED";
+
+/** The format of an exported file. */
+export type ExportFormat =
+  | "EXPORT_FORMAT_UNSPECIFIED"
+  | "EXPORT_FORMAT_CSV"
+  | "EXPORT_FORMAT_JSON_LINES";

@@ -30,6 +30,10 @@ import type {
   GetEmailResponse,
   ListEmailsRequest,
   ListEmailsResponse,
+  CountEmailsRequest,
+  CountEmailsResponse,
+  ExportEmailsRequest,
+  ExportEmailsResponse,
   CancelEmailRequest,
   CancelEmailResponse,
   GetEmailContentRequest,
@@ -195,6 +199,8 @@ export interface UnaryMethods {
   "EmailService/GetEmail": { request: GetEmailRequest; response: GetEmailResponse };
   /** Lists emails, newest first. All filters that are set must match. */
   "EmailService/ListEmails": { request: ListEmailsRequest; response: ListEmailsResponse };
+  /** Counts the emails that match the filters, by outcome. A call reads a bounded number of emails: `atLeast` says when there are more. */
+  "EmailService/CountEmails": { request: CountEmailsRequest; response: CountEmailsResponse };
   /**
    * Cancels an email for every recipient that is still waiting: a scheduled email, or one between two attempts.
    * Recipients that are settled or have an attempt in progress are not changed.
@@ -357,4 +363,9 @@ export interface UnaryMethods {
 export interface StreamMethods {
   /** Streams the workspace's events: first the stored ones, then each new one as it happens. */
   "EmailService/StreamEvents": { request: StreamEventsRequest; response: StreamEventsResponse };
+  /**
+   * Returns all emails that match the filters as the chunks of one file, newest first: CSV with a header line, or one JSON object per
+   * line. The file is complete when the stream ends without an error. Emails that are accepted meanwhile are not included.
+   */
+  "EmailService/ExportEmails": { request: ExportEmailsRequest; response: ExportEmailsResponse };
 }

@@ -66,7 +66,10 @@ export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailLi
 }
 
 /** True if the email is the one that the search names, or has all its words. */
-export function isFound(row: Pick<EmailRow, "id" | "subject" | "envelope">, { emailId, words }: NonNullable<EmailFilter["search"]>): boolean {
+export function isFound(
+  row: Pick<EmailRow, "id" | "subject" | "envelope">,
+  { emailId, words }: NonNullable<EmailFilter["search"]>,
+): boolean {
   const { to, cc, bcc } = row.envelope;
   const addresses = [...to, ...cc, ...bcc].map(({ address }) => address);
   return row.id === emailId || (words.length > 0 && matches({ subject: row.subject, addresses }, words));

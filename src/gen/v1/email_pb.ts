@@ -19,7 +19,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/email.proto.
  */
 export const file_v1_email: GenFile = /*@__PURE__*/
-  fileDesc("Cg52MS9lbWFpbC5wcm90bxICdjEirgEKD1JlY2lwaWVudENvdW50cxIOCgZxdWV1ZWQYASABKAUSDwoHZGVsYXllZBgCIAEoBRIRCglkZWxpdmVyZWQYAyABKAUSDAoEc2VudBgEIAEoBRIPCgdib3VuY2VkGAUgASgFEg4KBmZhaWxlZBgGIAEoBRISCgpzdXBwcmVzc2VkGAcgASgFEhAKCGNhbmNlbGVkGAggASgFEhIKCmNvbXBsYWluZWQYCSABKAUiYAoKQXR0YWNobWVudBIWCg5iYXNlNjRfY29udGVudBgBIAEoCRIQCghmaWxlbmFtZRgCIAEoCRIUCgxjb250ZW50X3R5cGUYAyABKAkSEgoKY29udGVudF9pZBgEIAEoCSJgCg5BdHRhY2htZW50SW5mbxIQCghmaWxlbmFtZRgBIAEoCRIUCgxjb250ZW50X3R5cGUYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoBRISCgpjb250ZW50X2lkGAQgASgJIs0FCgVFbWFpbBIKCgJpZBgBIAEoCRIfCgZzdGF0dXMYAiABKA4yDy52MS5FbWFpbFN0YXR1cxISCgptZXNzYWdlX2lkGAMgASgJEhYKDnN0YXR1c19tZXNzYWdlGAQgASgJEgwKBGZyb20YBSABKAkSCgoCdG8YBiADKAkSCgoCY2MYByADKAkSCwoDYmNjGAggAygJEg8KB3N1YmplY3QYCSABKAkSKQoIbWV0YWRhdGEYCiADKAsyFy52MS5FbWFpbC5NZXRhZGF0YUVudHJ5Ei4KCmNyZWF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDHNjaGVkdWxlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZG9tYWluGA8gASgJEgwKBHRlc3QYECABKAgSJgoKcmVjaXBpZW50cxgRIAMoCzISLnYxLkVtYWlsUmVjaXBpZW50EhMKC2hhc19jb250ZW50GBIgASgIEhIKCnNpemVfYnl0ZXMYEyABKAUSJwoLYXR0YWNobWVudHMYFCADKAsyEi52MS5BdHRhY2htZW50SW5mbxIhCgdvdXRjb21lGBUgASgOMhAudjEuRW1haWxPdXRjb21lEi0KEHJlY2lwaWVudF9jb3VudHMYFiABKAsyEy52MS5SZWNpcGllbnRDb3VudHMSDwoHcmVwbGllZBgXIAEoCBIOCgZrZXlfaWQYGCABKAkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpkCCg5FbWFpbFJlY2lwaWVudBIPCgdhZGRyZXNzGAEgASgJEiMKBnN0YXR1cxgCIAEoDjITLnYxLlJlY2lwaWVudFN0YXR1cxIQCghhdHRlbXB0cxgDIAEoBRISCgpsYXN0X3JlcGx5GAQgASgJEjMKD2xhc3RfYXR0ZW1wdF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9hdHRlbXB0X2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglyZW1vdGVfbXgYByABKAkSLgoKc2V0dGxlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2QQKEFNlbmRFbWFpbFJlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAMoCRIKCgJjYxgDIAMoCRILCgNiY2MYBCADKAkSFAoHc3ViamVjdBgFIAEoCUgAiAEBEgwKBGJvZHkYBiABKAkSDAoEaHRtbBgHIAEoCRI0CghtZXRhZGF0YRgIIAMoCzIiLnYxLlNlbmRFbWFpbFJlcXVlc3QuTWV0YWRhdGFFbnRyeRIwCgxzY2hlZHVsZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKC2F0dGFjaG1lbnRzGAogAygLMg4udjEuQXR0YWNobWVudBITCgtpbl9yZXBseV90bxgLIAEoCRISCgpyZWZlcmVuY2VzGAwgAygJEg0KBWFzeW5jGA0gASgIEjIKB2hlYWRlcnMYDiADKAsyIS52MS5TZW5kRW1haWxSZXF1ZXN0LkhlYWRlcnNFbnRyeRIZChFyZXBseV90b19lbWFpbF9pZBgPIAEoCRIaChJyZXBseV90b19hZGRyZXNzZXMYECADKAkSLgoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmVxdWlyZV90bHMYEiABKAgaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF9zdWJqZWN0ImwKEVNlbmRFbWFpbFJlc3BvbnNlEgoKAmlkGAEgASgJEh8KBnN0YXR1cxgCIAEoDjIPLnYxLkVtYWlsU3RhdHVzEhIKCm1lc3NhZ2VfaWQYAyABKAkSFgoOc3RhdHVzX21lc3NhZ2UYBCABKAkilgEKE1N0cmVhbUV2ZW50c1JlcXVlc3QSDgoGY3Vyc29yGAEgASgJEg0KBXR5cGVzGAIgAygJEhAKCGVtYWlsX2lkGAMgASgJEhMKBmZvbGxvdxgEIAEoCEgAiAEBEhYKDmFmdGVyX2V2ZW50X2lkGAUgASgJEhYKDndpdGhfZXZlbnRfaWRzGAYgASgIQgkKB19mb2xsb3ciZAoUU3RyZWFtRXZlbnRzUmVzcG9uc2USDgoGY3Vyc29yGAEgASgJEhgKBWV2ZW50GAIgASgLMgkudjEuRXZlbnQSFQoIZXZlbnRfaWQYAyABKAlIAIgBAUILCglfZXZlbnRfaWQiHQoPR2V0RW1haWxSZXF1ZXN0EgoKAmlkGAEgASgJIiwKEEdldEVtYWlsUmVzcG9uc2USGAoFZW1haWwYASABKAsyCS52MS5FbWFpbCLXAgoRTGlzdEVtYWlsc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSHwoGc3RhdHVzGAMgASgOMg8udjEuRW1haWxTdGF0dXMSEQoJcmVjaXBpZW50GAQgASgJEg4KBmRvbWFpbhgFIAEoCRIUCgxtZXRhZGF0YV9rZXkYBiABKAkSFgoObWV0YWRhdGFfdmFsdWUYByABKAkSMQoNY3JlYXRlZF9hZnRlchgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoOY3JlYXRlZF9iZWZvcmUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNlYXJjaBgKIAEoCRIiCghvdXRjb21lcxgLIAMoDjIQLnYxLkVtYWlsT3V0Y29tZRIOCgZrZXlfaWQYDCABKAkiRgoSTGlzdEVtYWlsc1Jlc3BvbnNlEhcKBGRhdGEYASADKAsyCS52MS5FbWFpbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIAoSQ2FuY2VsRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgJIl0KE0NhbmNlbEVtYWlsUmVzcG9uc2USGAoFZW1haWwYASABKAsyCS52MS5FbWFpbBIbChNjYW5jZWxlZF9yZWNpcGllbnRzGAIgASgFEg8KB21lc3NhZ2UYAyABKAkiJAoWR2V0RW1haWxDb250ZW50UmVxdWVzdBIKCgJpZBgBIAEoCSJCChdHZXRFbWFpbENvbnRlbnRSZXNwb25zZRILCgNyYXcYASABKAwSDAoEYm9keRgCIAEoCRIMCgRodG1sGAMgASgJIj0KFVNlbmRFbWFpbEJhdGNoUmVxdWVzdBIkCgZlbWFpbHMYASADKAsyFC52MS5TZW5kRW1haWxSZXF1ZXN0ImMKFlNlbmRFbWFpbEJhdGNoUmVzcG9uc2USJgoEZGF0YRgBIAMoCzIYLnYxLlNlbmRFbWFpbEJhdGNoUmVzdWx0EhAKCGFjY2VwdGVkGAIgASgFEg8KB3JlZnVzZWQYAyABKAUiegoUU2VuZEVtYWlsQmF0Y2hSZXN1bHQSCgoCaWQYASABKAkSHwoGc3RhdHVzGAIgASgOMg8udjEuRW1haWxTdGF0dXMSEgoKbWVzc2FnZV9pZBgDIAEoCRIhCgVlcnJvchgEIAEoCzISLnYxLlNlbmRFbWFpbEVycm9yImoKDlNlbmRFbWFpbEVycm9yEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRI5Cgp2aW9sYXRpb25zGAMgAygLMiUuZ29vZ2xlLnJwYy5CYWRSZXF1ZXN0LkZpZWxkVmlvbGF0aW9uIm8KEUxpc3RFdmVudHNSZXF1ZXN0Eg4KBmN1cnNvchgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSDQoFdHlwZXMYAyADKAkSEAoIZW1haWxfaWQYBCABKAkSFgoOYWZ0ZXJfZXZlbnRfaWQYBSABKAkicAoSTGlzdEV2ZW50c1Jlc3BvbnNlEhwKBGRhdGEYASADKAsyDi52MS5FdmVudEVudHJ5EhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIEhUKDW5leHRfZXZlbnRfaWQYBCABKAkqkQEKC0VtYWlsU3RhdHVzEhwKGEVNQUlMX1NUQVRVU19VTlNQRUNJRklFRBAAEhcKE0VNQUlMX1NUQVRVU19RVUVVRUQQARIbChdFTUFJTF9TVEFUVVNfUFJPQ0VTU0lORxACEhUKEUVNQUlMX1NUQVRVU19TRU5UEAMSFwoTRU1BSUxfU1RBVFVTX0ZBSUxFRBAEKsUCCg9SZWNpcGllbnRTdGF0dXMSIAocUkVDSVBJRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEhsKF1JFQ0lQSUVOVF9TVEFUVVNfUVVFVUVEEAESHwobUkVDSVBJRU5UX1NUQVRVU19QUk9DRVNTSU5HEAISHAoYUkVDSVBJRU5UX1NUQVRVU19ERUxBWUVEEAMSHgoaUkVDSVBJRU5UX1NUQVRVU19ERUxJVkVSRUQQBBIZChVSRUNJUElFTlRfU1RBVFVTX1NFTlQQBRIcChhSRUNJUElFTlRfU1RBVFVTX0JPVU5DRUQQBhIbChdSRUNJUElFTlRfU1RBVFVTX0ZBSUxFRBAHEh8KG1JFQ0lQSUVOVF9TVEFUVVNfU1VQUFJFU1NFRBAIEh0KGVJFQ0lQSUVOVF9TVEFUVVNfQ0FOQ0VMRUQQCSqkAgoMRW1haWxPdXRjb21lEh0KGUVNQUlMX09VVENPTUVfVU5TUEVDSUZJRUQQABIcChhFTUFJTF9PVVRDT01FX0NPTVBMQUlORUQQARIZChVFTUFJTF9PVVRDT01FX0JPVU5DRUQQAhIYChRFTUFJTF9PVVRDT01FX0ZBSUxFRBADEhwKGEVNQUlMX09VVENPTUVfU1VQUFJFU1NFRBAEEhkKFUVNQUlMX09VVENPTUVfREVMQVlFRBAFEhgKFEVNQUlMX09VVENPTUVfUVVFVUVEEAYSGgoWRU1BSUxfT1VUQ09NRV9DQU5DRUxFRBAHEhYKEkVNQUlMX09VVENPTUVfU0VOVBAIEhsKF0VNQUlMX09VVENPTUVfREVMSVZFUkVEEAky+wQKDEVtYWlsU2VydmljZRJFCglTZW5kRW1haWwSFC52MS5TZW5kRW1haWxSZXF1ZXN0GhUudjEuU2VuZEVtYWlsUmVzcG9uc2UiC8roGAcKAgECIgEBElAKDFN0cmVhbUV2ZW50cxIXLnYxLlN0cmVhbUV2ZW50c1JlcXVlc3QaGC52MS5TdHJlYW1FdmVudHNSZXNwb25zZSILyugYBwoCAQMiAQMwARJECghHZXRFbWFpbBITLnYxLkdldEVtYWlsUmVxdWVzdBoULnYxLkdldEVtYWlsUmVzcG9uc2UiDcroGAkKAwECAyICAQISSAoKTGlzdEVtYWlscxIVLnYxLkxpc3RFbWFpbHNSZXF1ZXN0GhYudjEuTGlzdEVtYWlsc1Jlc3BvbnNlIgvK6BgHCgIBAyIBAhJKCgtDYW5jZWxFbWFpbBIWLnYxLkNhbmNlbEVtYWlsUmVxdWVzdBoXLnYxLkNhbmNlbEVtYWlsUmVzcG9uc2UiCsroGAYKAQEiAQISVgoPR2V0RW1haWxDb250ZW50EhoudjEuR2V0RW1haWxDb250ZW50UmVxdWVzdBobLnYxLkdldEVtYWlsQ29udGVudFJlc3BvbnNlIgrK6BgGCgEBIgECElQKDlNlbmRFbWFpbEJhdGNoEhkudjEuU2VuZEVtYWlsQmF0Y2hSZXF1ZXN0GhoudjEuU2VuZEVtYWlsQmF0Y2hSZXNwb25zZSILyugYBwoCAQIiAQESSAoKTGlzdEV2ZW50cxIVLnYxLkxpc3RFdmVudHNSZXF1ZXN0GhYudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIgvK6BgHCgIBAyIBA2IGcHJvdG8z", [file_google_protobuf_timestamp, file_google_rpc_error_details, file_v1_event, file_v1_options]);
+  fileDesc("Cg52MS9lbWFpbC5wcm90bxICdjEirgEKD1JlY2lwaWVudENvdW50cxIOCgZxdWV1ZWQYASABKAUSDwoHZGVsYXllZBgCIAEoBRIRCglkZWxpdmVyZWQYAyABKAUSDAoEc2VudBgEIAEoBRIPCgdib3VuY2VkGAUgASgFEg4KBmZhaWxlZBgGIAEoBRISCgpzdXBwcmVzc2VkGAcgASgFEhAKCGNhbmNlbGVkGAggASgFEhIKCmNvbXBsYWluZWQYCSABKAUiYAoKQXR0YWNobWVudBIWCg5iYXNlNjRfY29udGVudBgBIAEoCRIQCghmaWxlbmFtZRgCIAEoCRIUCgxjb250ZW50X3R5cGUYAyABKAkSEgoKY29udGVudF9pZBgEIAEoCSJgCg5BdHRhY2htZW50SW5mbxIQCghmaWxlbmFtZRgBIAEoCRIUCgxjb250ZW50X3R5cGUYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoBRISCgpjb250ZW50X2lkGAQgASgJIs0FCgVFbWFpbBIKCgJpZBgBIAEoCRIfCgZzdGF0dXMYAiABKA4yDy52MS5FbWFpbFN0YXR1cxISCgptZXNzYWdlX2lkGAMgASgJEhYKDnN0YXR1c19tZXNzYWdlGAQgASgJEgwKBGZyb20YBSABKAkSCgoCdG8YBiADKAkSCgoCY2MYByADKAkSCwoDYmNjGAggAygJEg8KB3N1YmplY3QYCSABKAkSKQoIbWV0YWRhdGEYCiADKAsyFy52MS5FbWFpbC5NZXRhZGF0YUVudHJ5Ei4KCmNyZWF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDHNjaGVkdWxlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZG9tYWluGA8gASgJEgwKBHRlc3QYECABKAgSJgoKcmVjaXBpZW50cxgRIAMoCzISLnYxLkVtYWlsUmVjaXBpZW50EhMKC2hhc19jb250ZW50GBIgASgIEhIKCnNpemVfYnl0ZXMYEyABKAUSJwoLYXR0YWNobWVudHMYFCADKAsyEi52MS5BdHRhY2htZW50SW5mbxIhCgdvdXRjb21lGBUgASgOMhAudjEuRW1haWxPdXRjb21lEi0KEHJlY2lwaWVudF9jb3VudHMYFiABKAsyEy52MS5SZWNpcGllbnRDb3VudHMSDwoHcmVwbGllZBgXIAEoCBIOCgZrZXlfaWQYGCABKAkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpkCCg5FbWFpbFJlY2lwaWVudBIPCgdhZGRyZXNzGAEgASgJEiMKBnN0YXR1cxgCIAEoDjITLnYxLlJlY2lwaWVudFN0YXR1cxIQCghhdHRlbXB0cxgDIAEoBRISCgpsYXN0X3JlcGx5GAQgASgJEjMKD2xhc3RfYXR0ZW1wdF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9hdHRlbXB0X2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglyZW1vdGVfbXgYByABKAkSLgoKc2V0dGxlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2QQKEFNlbmRFbWFpbFJlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAMoCRIKCgJjYxgDIAMoCRILCgNiY2MYBCADKAkSFAoHc3ViamVjdBgFIAEoCUgAiAEBEgwKBGJvZHkYBiABKAkSDAoEaHRtbBgHIAEoCRI0CghtZXRhZGF0YRgIIAMoCzIiLnYxLlNlbmRFbWFpbFJlcXVlc3QuTWV0YWRhdGFFbnRyeRIwCgxzY2hlZHVsZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKC2F0dGFjaG1lbnRzGAogAygLMg4udjEuQXR0YWNobWVudBITCgtpbl9yZXBseV90bxgLIAEoCRISCgpyZWZlcmVuY2VzGAwgAygJEg0KBWFzeW5jGA0gASgIEjIKB2hlYWRlcnMYDiADKAsyIS52MS5TZW5kRW1haWxSZXF1ZXN0LkhlYWRlcnNFbnRyeRIZChFyZXBseV90b19lbWFpbF9pZBgPIAEoCRIaChJyZXBseV90b19hZGRyZXNzZXMYECADKAkSLgoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmVxdWlyZV90bHMYEiABKAgaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF9zdWJqZWN0ImwKEVNlbmRFbWFpbFJlc3BvbnNlEgoKAmlkGAEgASgJEh8KBnN0YXR1cxgCIAEoDjIPLnYxLkVtYWlsU3RhdHVzEhIKCm1lc3NhZ2VfaWQYAyABKAkSFgoOc3RhdHVzX21lc3NhZ2UYBCABKAkilgEKE1N0cmVhbUV2ZW50c1JlcXVlc3QSDgoGY3Vyc29yGAEgASgJEg0KBXR5cGVzGAIgAygJEhAKCGVtYWlsX2lkGAMgASgJEhMKBmZvbGxvdxgEIAEoCEgAiAEBEhYKDmFmdGVyX2V2ZW50X2lkGAUgASgJEhYKDndpdGhfZXZlbnRfaWRzGAYgASgIQgkKB19mb2xsb3ciZAoUU3RyZWFtRXZlbnRzUmVzcG9uc2USDgoGY3Vyc29yGAEgASgJEhgKBWV2ZW50GAIgASgLMgkudjEuRXZlbnQSFQoIZXZlbnRfaWQYAyABKAlIAIgBAUILCglfZXZlbnRfaWQiHQoPR2V0RW1haWxSZXF1ZXN0EgoKAmlkGAEgASgJIiwKEEdldEVtYWlsUmVzcG9uc2USGAoFZW1haWwYASABKAsyCS52MS5FbWFpbCLXAgoRTGlzdEVtYWlsc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSHwoGc3RhdHVzGAMgASgOMg8udjEuRW1haWxTdGF0dXMSEQoJcmVjaXBpZW50GAQgASgJEg4KBmRvbWFpbhgFIAEoCRIUCgxtZXRhZGF0YV9rZXkYBiABKAkSFgoObWV0YWRhdGFfdmFsdWUYByABKAkSMQoNY3JlYXRlZF9hZnRlchgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoOY3JlYXRlZF9iZWZvcmUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNlYXJjaBgKIAEoCRIiCghvdXRjb21lcxgLIAMoDjIQLnYxLkVtYWlsT3V0Y29tZRIOCgZrZXlfaWQYDCABKAkiRgoSTGlzdEVtYWlsc1Jlc3BvbnNlEhcKBGRhdGEYASADKAsyCS52MS5FbWFpbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiOwoSQ291bnRFbWFpbHNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLnYxLkxpc3RFbWFpbHNSZXF1ZXN0IlgKE0NvdW50RW1haWxzUmVzcG9uc2USIAoGY291bnRzGAEgAygLMhAudjEuT3V0Y29tZUNvdW50Eg0KBXRvdGFsGAIgASgFEhAKCGF0X2xlYXN0GAMgASgIIlMKDE91dGNvbWVDb3VudBIhCgdvdXRjb21lGAEgASgOMhAudjEuRW1haWxPdXRjb21lEg4KBmVtYWlscxgCIAEoBRIQCghhdF9sZWFzdBgDIAEoCCJeChNFeHBvcnRFbWFpbHNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLnYxLkxpc3RFbWFpbHNSZXF1ZXN0EiAKBmZvcm1hdBgCIAEoDjIQLnYxLkV4cG9ydEZvcm1hdCI1ChRFeHBvcnRFbWFpbHNSZXNwb25zZRINCgVjaHVuaxgBIAEoDBIOCgZlbWFpbHMYAiABKAUiIAoSQ2FuY2VsRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgJIl0KE0NhbmNlbEVtYWlsUmVzcG9uc2USGAoFZW1haWwYASABKAsyCS52MS5FbWFpbBIbChNjYW5jZWxlZF9yZWNpcGllbnRzGAIgASgFEg8KB21lc3NhZ2UYAyABKAkiJAoWR2V0RW1haWxDb250ZW50UmVxdWVzdBIKCgJpZBgBIAEoCSJCChdHZXRFbWFpbENvbnRlbnRSZXNwb25zZRILCgNyYXcYASABKAwSDAoEYm9keRgCIAEoCRIMCgRodG1sGAMgASgJIj0KFVNlbmRFbWFpbEJhdGNoUmVxdWVzdBIkCgZlbWFpbHMYASADKAsyFC52MS5TZW5kRW1haWxSZXF1ZXN0ImMKFlNlbmRFbWFpbEJhdGNoUmVzcG9uc2USJgoEZGF0YRgBIAMoCzIYLnYxLlNlbmRFbWFpbEJhdGNoUmVzdWx0EhAKCGFjY2VwdGVkGAIgASgFEg8KB3JlZnVzZWQYAyABKAUiegoUU2VuZEVtYWlsQmF0Y2hSZXN1bHQSCgoCaWQYASABKAkSHwoGc3RhdHVzGAIgASgOMg8udjEuRW1haWxTdGF0dXMSEgoKbWVzc2FnZV9pZBgDIAEoCRIhCgVlcnJvchgEIAEoCzISLnYxLlNlbmRFbWFpbEVycm9yImoKDlNlbmRFbWFpbEVycm9yEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRI5Cgp2aW9sYXRpb25zGAMgAygLMiUuZ29vZ2xlLnJwYy5CYWRSZXF1ZXN0LkZpZWxkVmlvbGF0aW9uIm8KEUxpc3RFdmVudHNSZXF1ZXN0Eg4KBmN1cnNvchgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSDQoFdHlwZXMYAyADKAkSEAoIZW1haWxfaWQYBCABKAkSFgoOYWZ0ZXJfZXZlbnRfaWQYBSABKAkicAoSTGlzdEV2ZW50c1Jlc3BvbnNlEhwKBGRhdGEYASADKAsyDi52MS5FdmVudEVudHJ5EhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIEhUKDW5leHRfZXZlbnRfaWQYBCABKAkqkQEKC0VtYWlsU3RhdHVzEhwKGEVNQUlMX1NUQVRVU19VTlNQRUNJRklFRBAAEhcKE0VNQUlMX1NUQVRVU19RVUVVRUQQARIbChdFTUFJTF9TVEFUVVNfUFJPQ0VTU0lORxACEhUKEUVNQUlMX1NUQVRVU19TRU5UEAMSFwoTRU1BSUxfU1RBVFVTX0ZBSUxFRBAEKsUCCg9SZWNpcGllbnRTdGF0dXMSIAocUkVDSVBJRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEhsKF1JFQ0lQSUVOVF9TVEFUVVNfUVVFVUVEEAESHwobUkVDSVBJRU5UX1NUQVRVU19QUk9DRVNTSU5HEAISHAoYUkVDSVBJRU5UX1NUQVRVU19ERUxBWUVEEAMSHgoaUkVDSVBJRU5UX1NUQVRVU19ERUxJVkVSRUQQBBIZChVSRUNJUElFTlRfU1RBVFVTX1NFTlQQBRIcChhSRUNJUElFTlRfU1RBVFVTX0JPVU5DRUQQBhIbChdSRUNJUElFTlRfU1RBVFVTX0ZBSUxFRBAHEh8KG1JFQ0lQSUVOVF9TVEFUVVNfU1VQUFJFU1NFRBAIEh0KGVJFQ0lQSUVOVF9TVEFUVVNfQ0FOQ0VMRUQQCSqkAgoMRW1haWxPdXRjb21lEh0KGUVNQUlMX09VVENPTUVfVU5TUEVDSUZJRUQQABIcChhFTUFJTF9PVVRDT01FX0NPTVBMQUlORUQQARIZChVFTUFJTF9PVVRDT01FX0JPVU5DRUQQAhIYChRFTUFJTF9PVVRDT01FX0ZBSUxFRBADEhwKGEVNQUlMX09VVENPTUVfU1VQUFJFU1NFRBAEEhkKFUVNQUlMX09VVENPTUVfREVMQVlFRBAFEhgKFEVNQUlMX09VVENPTUVfUVVFVUVEEAYSGgoWRU1BSUxfT1VUQ09NRV9DQU5DRUxFRBAHEhYKEkVNQUlMX09VVENPTUVfU0VOVBAIEhsKF0VNQUlMX09VVENPTUVfREVMSVZFUkVEEAkqYgoMRXhwb3J0Rm9ybWF0Eh0KGUVYUE9SVF9GT1JNQVRfVU5TUEVDSUZJRUQQABIVChFFWFBPUlRfRk9STUFUX0NTVhABEhwKGEVYUE9SVF9GT1JNQVRfSlNPTl9MSU5FUxACMpoGCgxFbWFpbFNlcnZpY2USRQoJU2VuZEVtYWlsEhQudjEuU2VuZEVtYWlsUmVxdWVzdBoVLnYxLlNlbmRFbWFpbFJlc3BvbnNlIgvK6BgHCgIBAiIBARJQCgxTdHJlYW1FdmVudHMSFy52MS5TdHJlYW1FdmVudHNSZXF1ZXN0GhgudjEuU3RyZWFtRXZlbnRzUmVzcG9uc2UiC8roGAcKAgEDIgEDMAESRAoIR2V0RW1haWwSEy52MS5HZXRFbWFpbFJlcXVlc3QaFC52MS5HZXRFbWFpbFJlc3BvbnNlIg3K6BgJCgMBAgMiAgECEkgKCkxpc3RFbWFpbHMSFS52MS5MaXN0RW1haWxzUmVxdWVzdBoWLnYxLkxpc3RFbWFpbHNSZXNwb25zZSILyugYBwoCAQMiAQISSwoLQ291bnRFbWFpbHMSFi52MS5Db3VudEVtYWlsc1JlcXVlc3QaFy52MS5Db3VudEVtYWlsc1Jlc3BvbnNlIgvK6BgHCgIBAyIBAhJQCgxFeHBvcnRFbWFpbHMSFy52MS5FeHBvcnRFbWFpbHNSZXF1ZXN0GhgudjEuRXhwb3J0RW1haWxzUmVzcG9uc2UiC8roGAcKAgEDIgECMAESSgoLQ2FuY2VsRW1haWwSFi52MS5DYW5jZWxFbWFpbFJlcXVlc3QaFy52MS5DYW5jZWxFbWFpbFJlc3BvbnNlIgrK6BgGCgEBIgECElYKD0dldEVtYWlsQ29udGVudBIaLnYxLkdldEVtYWlsQ29udGVudFJlcXVlc3QaGy52MS5HZXRFbWFpbENvbnRlbnRSZXNwb25zZSIKyugYBgoBASIBAhJUCg5TZW5kRW1haWxCYXRjaBIZLnYxLlNlbmRFbWFpbEJhdGNoUmVxdWVzdBoaLnYxLlNlbmRFbWFpbEJhdGNoUmVzcG9uc2UiC8roGAcKAgECIgEBEkgKCkxpc3RFdmVudHMSFS52MS5MaXN0RXZlbnRzUmVxdWVzdBoWLnYxLkxpc3RFdmVudHNSZXNwb25zZSILyugYBwoCAQMiAQNiBnByb3RvMw", [file_google_protobuf_timestamp, file_google_rpc_error_details, file_v1_event, file_v1_options]);
 
 /**
  * The recipients of an email, counted by their status. The counts except `complained` add up to the number of recipients.
@@ -827,7 +827,8 @@ export type ListEmailsRequest = Message<"v1.ListEmailsRequest"> & {
   createdBefore?: Timestamp | undefined;
 
   /**
-   * Free text: an email id, a Message-ID, part of a recipient address, or words of the subject.
+   * Free text: an email id, a Message-ID, or words, all of which must match: a whole word of the subject, or at least three characters with
+   * which a part of a recipient address begins. `smith` finds `jane.smith@example.com`, and so do `jane.s` and `example`.
    *
    * @generated from field: string search = 10;
    */
@@ -885,6 +886,153 @@ export const ListEmailsResponseSchema: GenMessage<ListEmailsResponse> = /*@__PUR
   messageDesc(file_v1_email, 12);
 
 /**
+ * Request of CountEmails.
+ *
+ * @generated from message v1.CountEmailsRequest
+ */
+export type CountEmailsRequest = Message<"v1.CountEmailsRequest"> & {
+  /**
+   * Which emails to count. `pageSize` and `pageToken` have no effect.
+   *
+   * @generated from field: v1.ListEmailsRequest filter = 1;
+   */
+  filter?: ListEmailsRequest | undefined;
+};
+
+/**
+ * Describes the message v1.CountEmailsRequest.
+ * Use `create(CountEmailsRequestSchema)` to create a new message.
+ */
+export const CountEmailsRequestSchema: GenMessage<CountEmailsRequest> = /*@__PURE__*/
+  messageDesc(file_v1_email, 13);
+
+/**
+ * Response of CountEmails.
+ *
+ * @generated from message v1.CountEmailsResponse
+ */
+export type CountEmailsResponse = Message<"v1.CountEmailsResponse"> & {
+  /**
+   * One entry for each outcome that at least one email has.
+   *
+   * @generated from field: repeated v1.OutcomeCount counts = 1;
+   */
+  counts: OutcomeCount[];
+
+  /**
+   * The number of emails that match the filters.
+   *
+   * @generated from field: int32 total = 2;
+   */
+  total: number;
+
+  /**
+   * True when more emails match than `total`.
+   *
+   * @generated from field: bool at_least = 3;
+   */
+  atLeast: boolean;
+};
+
+/**
+ * Describes the message v1.CountEmailsResponse.
+ * Use `create(CountEmailsResponseSchema)` to create a new message.
+ */
+export const CountEmailsResponseSchema: GenMessage<CountEmailsResponse> = /*@__PURE__*/
+  messageDesc(file_v1_email, 14);
+
+/**
+ * The number of emails with one outcome.
+ *
+ * @generated from message v1.OutcomeCount
+ */
+export type OutcomeCount = Message<"v1.OutcomeCount"> & {
+  /**
+   * The outcome.
+   *
+   * @generated from field: v1.EmailOutcome outcome = 1;
+   */
+  outcome: EmailOutcome;
+
+  /**
+   * The number of emails with it.
+   *
+   * @generated from field: int32 emails = 2;
+   */
+  emails: number;
+
+  /**
+   * True when there are more.
+   *
+   * @generated from field: bool at_least = 3;
+   */
+  atLeast: boolean;
+};
+
+/**
+ * Describes the message v1.OutcomeCount.
+ * Use `create(OutcomeCountSchema)` to create a new message.
+ */
+export const OutcomeCountSchema: GenMessage<OutcomeCount> = /*@__PURE__*/
+  messageDesc(file_v1_email, 15);
+
+/**
+ * Request of ExportEmails.
+ *
+ * @generated from message v1.ExportEmailsRequest
+ */
+export type ExportEmailsRequest = Message<"v1.ExportEmailsRequest"> & {
+  /**
+   * Which emails to export. `pageSize` and `pageToken` have no effect.
+   *
+   * @generated from field: v1.ListEmailsRequest filter = 1;
+   */
+  filter?: ListEmailsRequest | undefined;
+
+  /**
+   * The format of the file.
+   *
+   * @generated from field: v1.ExportFormat format = 2;
+   */
+  format: ExportFormat;
+};
+
+/**
+ * Describes the message v1.ExportEmailsRequest.
+ * Use `create(ExportEmailsRequestSchema)` to create a new message.
+ */
+export const ExportEmailsRequestSchema: GenMessage<ExportEmailsRequest> = /*@__PURE__*/
+  messageDesc(file_v1_email, 16);
+
+/**
+ * One chunk of the file of ExportEmails.
+ *
+ * @generated from message v1.ExportEmailsResponse
+ */
+export type ExportEmailsResponse = Message<"v1.ExportEmailsResponse"> & {
+  /**
+   * The next part of the file, UTF-8.
+   *
+   * @generated from field: bytes chunk = 1;
+   */
+  chunk: Uint8Array;
+
+  /**
+   * Number of emails in the file so far.
+   *
+   * @generated from field: int32 emails = 2;
+   */
+  emails: number;
+};
+
+/**
+ * Describes the message v1.ExportEmailsResponse.
+ * Use `create(ExportEmailsResponseSchema)` to create a new message.
+ */
+export const ExportEmailsResponseSchema: GenMessage<ExportEmailsResponse> = /*@__PURE__*/
+  messageDesc(file_v1_email, 17);
+
+/**
  * Request of CancelEmail.
  *
  * @generated from message v1.CancelEmailRequest
@@ -903,7 +1051,7 @@ export type CancelEmailRequest = Message<"v1.CancelEmailRequest"> & {
  * Use `create(CancelEmailRequestSchema)` to create a new message.
  */
 export const CancelEmailRequestSchema: GenMessage<CancelEmailRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 13);
+  messageDesc(file_v1_email, 18);
 
 /**
  * Response of CancelEmail.
@@ -938,7 +1086,7 @@ export type CancelEmailResponse = Message<"v1.CancelEmailResponse"> & {
  * Use `create(CancelEmailResponseSchema)` to create a new message.
  */
 export const CancelEmailResponseSchema: GenMessage<CancelEmailResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 14);
+  messageDesc(file_v1_email, 19);
 
 /**
  * Request of GetEmailContent.
@@ -959,7 +1107,7 @@ export type GetEmailContentRequest = Message<"v1.GetEmailContentRequest"> & {
  * Use `create(GetEmailContentRequestSchema)` to create a new message.
  */
 export const GetEmailContentRequestSchema: GenMessage<GetEmailContentRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 15);
+  messageDesc(file_v1_email, 20);
 
 /**
  * Response of GetEmailContent.
@@ -994,7 +1142,7 @@ export type GetEmailContentResponse = Message<"v1.GetEmailContentResponse"> & {
  * Use `create(GetEmailContentResponseSchema)` to create a new message.
  */
 export const GetEmailContentResponseSchema: GenMessage<GetEmailContentResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 16);
+  messageDesc(file_v1_email, 21);
 
 /**
  * Request of SendEmailBatch.
@@ -1015,7 +1163,7 @@ export type SendEmailBatchRequest = Message<"v1.SendEmailBatchRequest"> & {
  * Use `create(SendEmailBatchRequestSchema)` to create a new message.
  */
 export const SendEmailBatchRequestSchema: GenMessage<SendEmailBatchRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 17);
+  messageDesc(file_v1_email, 22);
 
 /**
  * Response of SendEmailBatch.
@@ -1050,7 +1198,7 @@ export type SendEmailBatchResponse = Message<"v1.SendEmailBatchResponse"> & {
  * Use `create(SendEmailBatchResponseSchema)` to create a new message.
  */
 export const SendEmailBatchResponseSchema: GenMessage<SendEmailBatchResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 18);
+  messageDesc(file_v1_email, 23);
 
 /**
  * Result for one email of a batch.
@@ -1092,7 +1240,7 @@ export type SendEmailBatchResult = Message<"v1.SendEmailBatchResult"> & {
  * Use `create(SendEmailBatchResultSchema)` to create a new message.
  */
 export const SendEmailBatchResultSchema: GenMessage<SendEmailBatchResult> = /*@__PURE__*/
-  messageDesc(file_v1_email, 19);
+  messageDesc(file_v1_email, 24);
 
 /**
  * Why one email of a batch was rejected.
@@ -1127,7 +1275,7 @@ export type SendEmailError = Message<"v1.SendEmailError"> & {
  * Use `create(SendEmailErrorSchema)` to create a new message.
  */
 export const SendEmailErrorSchema: GenMessage<SendEmailError> = /*@__PURE__*/
-  messageDesc(file_v1_email, 20);
+  messageDesc(file_v1_email, 25);
 
 /**
  * Request of ListEvents.
@@ -1177,7 +1325,7 @@ export type ListEventsRequest = Message<"v1.ListEventsRequest"> & {
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 21);
+  messageDesc(file_v1_email, 26);
 
 /**
  * Response of ListEvents.
@@ -1219,7 +1367,7 @@ export type ListEventsResponse = Message<"v1.ListEventsResponse"> & {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 22);
+  messageDesc(file_v1_email, 27);
 
 /**
  * Status of an email. SENT and FAILED are final.
@@ -1458,6 +1606,47 @@ export const EmailOutcomeSchema: GenEnum<EmailOutcome> = /*@__PURE__*/
   enumDesc(file_v1_email, 2);
 
 /**
+ * The format of an exported file.
+ *
+ * @generated from enum v1.ExportFormat
+ */
+export const ExportFormat = {
+  /**
+   * CSV.
+   *
+   * @generated from enum value: EXPORT_FORMAT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Comma-separated values with a header line. A value that a spreadsheet would run as a formula starts with an apostrophe.
+   *
+   * @generated from enum value: EXPORT_FORMAT_CSV = 1;
+   */
+  CSV: 1,
+
+  /**
+   * One JSON object per line, with the fields of `Email`.
+   *
+   * @generated from enum value: EXPORT_FORMAT_JSON_LINES = 2;
+   */
+  JSON_LINES: 2,
+} as const;
+
+/**
+ * The format of an exported file.
+ *
+ * @generated from enum v1.ExportFormat
+ */
+export type ExportFormat = (typeof ExportFormat)[keyof typeof ExportFormat] | UnknownEnum;
+
+/**
+ * Describes the enum v1.ExportFormat.
+ */
+export const ExportFormatSchema: GenEnum<ExportFormat> = /*@__PURE__*/
+  enumDesc(file_v1_email, 3);
+
+/**
  * Sends email and reports its state.
  *
  * @generated from service v1.EmailService
@@ -1553,6 +1742,37 @@ export const EmailService: GenService<{
     methodKind: "unary";
     input: typeof ListEmailsRequestSchema;
     output: typeof ListEmailsResponseSchema;
+  },
+  /**
+   * Counts the emails that match the filters, by outcome. A call reads a bounded number of emails: `atLeast` says when there are more.
+   *
+   * Errors:
+   * - invalid_argument: a filter is malformed, or `metadataValue` is set without `metadataKey`.
+   *
+   * @generated from rpc v1.EmailService.CountEmails
+   */
+  countEmails: {
+    methodKind: "unary";
+    input: typeof CountEmailsRequestSchema;
+    output: typeof CountEmailsResponseSchema;
+  },
+  /**
+   * Returns all emails that match the filters as the chunks of one file, newest first: CSV with a header line, or one JSON object per
+   * line. The file is complete when the stream ends without an error. Emails that are accepted meanwhile are not included.
+   *
+   * Errors:
+   * - invalid_argument: a filter is malformed, `format` is unknown, or `metadataValue` is set without `metadataKey`.
+   * - resource_exhausted: the workspace has reached its quota of open streams (reason `QUOTA_EXCEEDED`).
+   * - unavailable: the server is shutting down or cannot reach its database. The file is incomplete; try again.
+   * - unavailable: the scopes or the allowed addresses of the key were changed. The file is incomplete; try again.
+   * - unauthenticated: the key was revoked or expired during the call.
+   *
+   * @generated from rpc v1.EmailService.ExportEmails
+   */
+  exportEmails: {
+    methodKind: "server_streaming";
+    input: typeof ExportEmailsRequestSchema;
+    output: typeof ExportEmailsResponseSchema;
   },
   /**
    * Cancels an email for every recipient that is still waiting: a scheduled email, or one between two attempts.
