@@ -14,6 +14,8 @@ import { emailOnWire } from "./wire.ts";
 
 const rowsPerChunk = 200;
 
+const exportFormats: readonly ExportFormat[] = Object.values(ExportFormat);
+
 const columns: Record<string, (row: EmailRow, wire: ReturnType<typeof emailOnWire>) => string> = {
   id: (_, { id }) => id,
   outcome: ({ counts }) => outcomeOf(counts),
@@ -44,7 +46,7 @@ const columns: Record<string, (row: EmailRow, wire: ReturnType<typeof emailOnWir
 
 export async function* exportEmails(deps: StreamDeps, request: ExportEmailsRequest, call: Call) {
   const { filter = create(ListEmailsRequestSchema), format } = request;
-  if (!Object.values(ExportFormat).includes(format))
+  if (!exportFormats.includes(format))
     throw invalid([{ field: "format", description: "is unknown: use EXPORT_FORMAT_CSV or EXPORT_FORMAT_JSON_LINES" }]);
   const filters = readFilters(filter, call.caller.workspaceId, "filter.");
   const isCsv = format !== ExportFormat.JSON_LINES;

@@ -1,7 +1,6 @@
 /** EmailService: sends emails one by one or in batches, waits for first attempts, lists, shows and cancels emails. */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { actorOf, audited } from "../audit/record.ts";
 import type { CatchUp } from "../events/catch-up.ts";
 import type { Follower } from "../events/follower.ts";
@@ -21,7 +20,7 @@ import { unknownFields } from "../http/unknown-fields.ts";
 import { systemKeyId } from "../keys/store.ts";
 import type { OutgoingEmail } from "../mail/compose.ts";
 import type { Clock } from "../ops/clock.ts";
-import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
+import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import { createLoader } from "../postgres/loader.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
