@@ -75,5 +75,5 @@ function csvOf(row: EmailRow): string {
 }
 
 function jsonOf(row: EmailRow): string {
-  return `${toJsonString(EmailSchema, create(EmailSchema, emailOnWire(row, undefined)))}\n`;
+  return `${toJsonString(EmailSchema, create(EmailSchema, emailOnWire(row, undefined)), { alwaysEmitImplicit: true })}\n`;
 }
