@@ -35,6 +35,7 @@ function node(extra: Partial<CheckerDeps> = {}) {
     verifyIntervalMs: 30_000,
     nowMs: Date.now,
     check: check(),
+    findZone: async () => undefined,
     ...extra,
   });
 }

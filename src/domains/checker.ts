@@ -3,6 +3,7 @@
  * share its result, on other nodes too. DomainService calls the checker; the loop below runs the checks that are due.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import type { ZoneCut } from "../dns/authoritative.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
@@ -12,7 +13,15 @@ import type { DomainCheck } from "./check.ts";
 import { checkTimes, isStale } from "./rules/check-plan.ts";
 import { expectedRecords } from "./rules/records.ts";
 import { type CheckKind, type DomainCheckResult, resultOf } from "./rules/result.ts";
-import { claimDue, claimStale, claimVerify, recheckRivals, recordCheck, releaseCheck } from "./store/checks.ts";
+import {
+  claimDue,
+  claimStale,
+  claimVerify,
+  recheckRivals,
+  recordCheck,
+  recordZone,
+  releaseCheck,
+} from "./store/checks.ts";
 import { forgetDeletedDomains, readPublicKeys } from "./store/dkim-keys.ts";
 import { type DomainRow, getDomain } from "./store/domains.ts";
 
@@ -27,6 +36,8 @@ export type Checker = {
   refresh(workspaceId: string, id: string): Promise<DomainRow | undefined>;
   /** Checks up to `limit` domains that are due, all at once. Returns how many it leased. */
   checkDue(limit: number): Promise<number>;
+  /** Looks for the zone of a new domain in the background, so that its names are right before the first check. */
+  locate(domain: Pick<DomainRow, "workspaceId" | "id" | "domain">): void;
   /** Aborts all running checks and releases their leases. */
   stop(): Promise<void>;
 };
@@ -35,6 +46,7 @@ export type CheckerDeps = {
   sql: Sql;
   log: Log;
   check: DomainCheck;
+  findZone(domain: string, signal: AbortSignal): Promise<ZoneCut | undefined>;
   zone: string;
   verifyIntervalMs: number;
   /** Called after a check has written an event. */
@@ -90,6 +102,11 @@ export function createChecker(deps: CheckerDeps): Checker {
         verify(workspaceId, id),
       ),
 
+    locate(row) {
+      if (!checks.tryTake(row.workspaceId, 1)) return;
+      void track(storeZone(row).finally(() => checks.give(row.workspaceId, 1)));
+    },
+
     async checkDue(limit) {
       const lease = makeUuid(deps.nowMs());
       const started: Promise<unknown>[] = [];
@@ -116,6 +133,19 @@ export function createChecker(deps: CheckerDeps): Checker {
       left -= due.length;
       if (!othersAreDue || served.size === 0) return;
       othersAreDue = due.length > 0;
+    }
+  }
+
+  /** The first check looks again, so a failure is not an error. */
+  async function storeZone({ workspaceId, id, domain }: Pick<DomainRow, "workspaceId" | "id" | "domain">) {
+    try {
+      const zone = await deps.findZone(
+        domain,
+        AbortSignal.any([stopping.signal, AbortSignal.timeout(checkTimes.timeoutMs)]),
+      );
+      if (zone) await recordZone(sql, { workspaceId, id, zone });
+    } catch (error) {
+      if (!stopping.signal.aborted) deps.log.debug({ domain, reason: (error as Error).message }, "no zone found");
     }
   }
 
@@ -169,14 +199,16 @@ export function createChecker(deps: CheckerDeps): Checker {
     try {
       const publicKeys = await readPublicKeys(sql, workspaceId, id);
       const expected = expectedRecords({ ...before, zone: deps.zone, publicKeys });
-      const findings = await deps.check(expected, stopping.signal);
+      const { records: findings, zone } = await deps.check(expected, stopping.signal);
+      const dnsZone = zone?.zone ?? before.dnsZone;
       const result = resultOf({
         before: {
           ...before,
           facts: { ...before, createdAt: before.registeredAt, hadDkim: before.signingSlots.length > 0 },
         },
-        expected,
+        expected: expectedRecords({ ...before, zone: deps.zone, publicKeys, dnsZone }),
         findings,
+        zone,
         kind,
         now: before.readAt,
         jitter: random(),

@@ -21,6 +21,25 @@ export interface Domain {
   records: DomainRecords;
   /** True when PublishToLocalDns can publish the records: the server runs in capture mode and resolves this name with its own DNS. */
   localDns: boolean;
+  /**
+   * The zone at the domain's DNS provider that holds the records: the domain itself or a parent of it. Found by its SOA and NS
+   * records. Empty until a check finds it.
+   */
+  zone: string;
+  /** The DNS provider, recognized by the zone's name servers. Absent when it is unknown. */
+  provider?: DnsProvider;
+}
+
+/** A DNS provider, recognized by the names of its name servers. */
+export interface DnsProvider {
+  /** Identifier of the provider, for example `cloudflare`. */
+  id: string;
+  /** Name of the provider. */
+  name: string;
+  /** The page at the provider where the zone's records are edited. */
+  dnsUrl: string;
+  /** What the provider's form does differently, one sentence each. */
+  quirks: string[];
 }
 
 /** Next step and progress of a domain. */
@@ -76,12 +95,24 @@ export interface DnsRecord {
   recordType: RecordType;
   /** Result of the last check. */
   status: RecordStatus;
-  /** The name relative to the registered domain, as most DNS providers expect it; `@` is the domain itself. */
+  /** The name relative to the registered domain; `@` is the domain itself. To enter it at a DNS provider, use `nameInZone`. */
   nameShort: string;
   /** The value in DNS at this name. Empty when nothing was found. */
   discoveredValue: string;
   /** What to enter at the DNS provider, with warnings about common mistakes. */
   instructions: string;
+  /**
+   * The name relative to the zone at the DNS provider, as its form expects it; `@` is the zone itself. While `Domain.zone` is
+   * empty, it is relative to the registrable domain, which most providers use as the zone.
+   */
+  nameInZone: string;
+  /**
+   * SPF only: one record that replaces those found at this name. It contains all their terms and authorizes this service. Empty
+   * when nothing is to be merged, or when the merged record would be invalid; `problem` says why.
+   */
+  mergedValue: string;
+  /** Why the record is not in place, or a remark about the value found. Empty when there is nothing to say. */
+  problem: string;
 }
 
 /** Request of AddDomain. */

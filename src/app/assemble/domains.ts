@@ -90,7 +90,8 @@ export function createDomains(deps: DomainDeps): DomainsPart {
   const registrar = createRegistrar({ sql, secrets, nowMs, makeKeys, zone, region, quotas });
   const rotate = createRotate({ sql, secrets, nowMs, makeKeys });
   const check = createDomainCheck({ resolver: dns.resolver, authoritative: dns.authoritative });
-  const checker = createChecker({ sql, log, check, zone, verifyIntervalMs, nowMs, onEvent: deps.onEvent });
+  const { findZone } = dns.authoritative;
+  const checker = createChecker({ sql, log, check, findZone, zone, verifyIntervalMs, nowMs, onEvent: deps.onEvent });
   const loop = createCheckLoop({ sql, log, checker });
   return {
     registrar,

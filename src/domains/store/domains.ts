@@ -26,6 +26,9 @@ export type DomainRow = {
   updatedAt: Date;
   lastCheckedAt: Date | null;
   lastVerifyAt: Date | null;
+  /** The zone at the DNS provider, and its name servers. Null: no check could tell. */
+  dnsZone: string | null;
+  nameServers: string[];
   checks: number;
   /** Service time of the registration and of the last check, for the rules that measure how long ago they were. */
   registeredAt: Date;
@@ -130,7 +133,7 @@ export function domainColumns(sql: Sql) {
   return sql`workspace_id as "workspaceId", id, domain, token, mail_from_label as "mailFromLabel", region, status, records, note,
     next_action as "nextAction", can_send as "canSend", can_receive as "canReceive", signing_slots as "signingSlots",
     ready_at as "readyAt", dkim_seen_at as "dkimSeenAt", incomplete_since as "incompleteSince", created_at as "createdAt",
-    updated_at as "updatedAt", last_checked_at as "lastCheckedAt", last_verify_at as "lastVerifyAt", checks,
+    updated_at as "updatedAt", last_checked_at as "lastCheckedAt", last_verify_at as "lastVerifyAt", dns_zone as "dnsZone", name_servers as "nameServers", checks,
     coalesce(registered_at, created_at) as "registeredAt", coalesce(checked_at, last_checked_at) as "checkedAt",
     coalesce(check_lease_until > (select service_time()), false) as checking, (select service_time()) as "readAt", wall_time() as "wallAt"`;
 }
