@@ -9,7 +9,10 @@ import { pageSizeOf } from "../http/paging.ts";
 import { invalid, notFound, type Violation } from "../ops/problem.ts";
 import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { type DomainRow, deleteDomain, listDomains } from "./store/domains.ts";
+import { recordsFile } from "./records-file.ts";
+import { expectedRecords } from "./rules/records.ts";
+import { judgedRecords } from "./rules/result.ts";
+import { type DomainRow, deleteDomain, getDomain, listDomains } from "./store/domains.ts";
 import { domainOnWire } from "./wire.ts";
 
 export type DomainServiceDeps = {
@@ -100,6 +103,14 @@ export function createDomainService(deps: DomainServiceDeps) {
         signsFrom: timestampFromDate(signsFrom),
         message: `A new DKIM key for ${row.domain} is published and starts signing at ${signsFrom.toISOString()}. You do not need to change anything in DNS.`,
       };
+    },
+
+    async getZoneFile(request, call) {
+      const id = idFrom(request.id);
+      const row = id && (await getDomain(sql, call.caller.workspaceId, id));
+      if (!row) throw notFound("domain", request.id);
+      const file = recordsFile(row.domain, judgedRecords(expectedRecords({ ...row, zone }), row.records));
+      return { fileName: file.name, content: file.content };
     },
 
     async publishToLocalDns(request, call) {

@@ -139,6 +139,10 @@ export const cases: Record<string, MethodCase> = {
     built: true,
     ids: { id: async (workspaces) => ({ id: await theirDomain(workspaces) }) },
   },
+  "DomainService/GetZoneFile": {
+    built: true,
+    ids: { id: async (workspaces) => ({ id: await theirDomain(workspaces) }) },
+  },
   "DomainService/PublishToLocalDns": {
     built: true,
     ids: { id: async (workspaces) => ({ id: await theirDomain(workspaces) }) },

@@ -1,5 +1,6 @@
 /** The pages of domains in a browser, with a scripted DNS as the provider: names in the zone, remarks, copying, and the live state. */
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { inspect, openBrowser, openTab, settled, shoot, type Tab, withoutBrowser } from "../harness/browser.ts";
@@ -119,6 +120,18 @@ test("seven records with remarks fit one screen at 1440 pixels, in both schemes,
   await page.setViewportSize({ width: 1440, height: 900 });
   await inspect(page, "domain-records");
   await page.setViewportSize({ width: 1440, height: 900 });
+});
+
+test("the zone file is downloaded", { skip: withoutBrowser }, async () => {
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Zone file" }).click(),
+  ]);
+  assert.equal(file.suggestedFilename(), "mail.contoso.test.zone");
+  const content = await readFile(await file.path(), "utf8");
+  assert.match(content, /^\$ORIGIN contoso\.test\.$/m);
+  assert.match(content, /^_dmarc\.mail\.contoso\.test\.\t60\tIN\tTXT\t"v=DMARC1; p=none"$/m);
+  assert.match(content, /^; mail\.contoso\.test\.\t60\tIN\tMX\t/m);
 });
 
 test("the state updates by itself, and the page says when it is not current", { skip: withoutBrowser }, async () => {

@@ -208,6 +208,20 @@ export interface RotateDkimResponse {
   message: string;
 }
 
+/** Request of GetZoneFile. */
+export interface GetZoneFileRequest {
+  /** Id of the domain. Required. */
+  id: string;
+}
+
+/** Response of GetZoneFile. */
+export interface GetZoneFileResponse {
+  /** A name for the file, for example `news.example.com.zone`. */
+  fileName: string;
+  /** The zone file, in the syntax of BIND. */
+  content: string;
+}
+
 /** Request of PublishToLocalDns. */
 export interface PublishToLocalDnsRequest {
   /** Id of the domain. Required. */

@@ -18,6 +18,8 @@ import type {
   DeleteDomainResponse,
   RotateDkimRequest,
   RotateDkimResponse,
+  GetZoneFileRequest,
+  GetZoneFileResponse,
   PublishToLocalDnsRequest,
   PublishToLocalDnsResponse,
 } from "./domain.ts";
@@ -185,6 +187,11 @@ export interface UnaryMethods {
    * old key stays in DNS for 7 days after its last signature.
    */
   "DomainService/RotateDkim": { request: RotateDkimRequest; response: RotateDkimResponse };
+  /**
+   * Returns the domain's records as a zone file (RFC 1035 §5), which most DNS providers import. Records that must replace
+   * others, and the inbound MX record, are comments: an import of the file never redirects mail.
+   */
+  "DomainService/GetZoneFile": { request: GetZoneFileRequest; response: GetZoneFileResponse };
   /**
    * Publishes the domain's records in the service's own DNS server and checks them immediately. For tests without internet
    * access: it works only in capture mode and only for reserved names such as `shop.test` or `example.com`.

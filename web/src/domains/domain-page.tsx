@@ -18,6 +18,7 @@ import { RecordsTable } from "./records-table.tsx";
 import { RotateDkim } from "./rotate-dkim.tsx";
 import { headlineOf, zoneOf } from "./summary.ts";
 import { cacheDomain, useVerify, VerifyButton, VerifyResult } from "./verify.tsx";
+import { ZoneFileButton } from "./zone-file.tsx";
 import { Quirks, ZoneLead } from "./zone-lead.tsx";
 
 const route = getRouteApi("/domains/$id");
@@ -62,9 +63,12 @@ function DomainDetails({ domain, query }: { domain: Domain; query: FreshQuery })
       }
       back={back}
       actions={
-        <WriteOnly>
-          <VerifyButton verification={verification} />
-        </WriteOnly>
+        <>
+          <ZoneFileButton id={domain.id} />
+          <WriteOnly>
+            <VerifyButton verification={verification} />
+          </WriteOnly>
+        </>
       }
     >
       <Say tone={headline.tone} title={headline.title}>
