@@ -24,6 +24,7 @@ import {
 } from "./store/checks.ts";
 import { forgetDeletedDomains, readPublicKeys } from "./store/dkim-keys.ts";
 import { type DomainRow, getDomain } from "./store/domains.ts";
+import { forgetExpiredLinks } from "./store/links.ts";
 
 export type Verification = { row: DomainRow; wasRefreshed: boolean; nextRetryAt: Date | undefined };
 
@@ -36,6 +37,8 @@ export type Checker = {
   refresh(workspaceId: string, id: string): Promise<DomainRow | undefined>;
   /** Checks up to `limit` domains that are due, all at once. Returns how many it leased. */
   checkDue(limit: number): Promise<number>;
+  /** Checks a domain in the background because somebody looks at it, unless a check is recent or too many run. */
+  look(row: DomainRow): void;
   /** Looks for the zone of a new domain in the background, so that its names are right before the first check. */
   locate(domain: Pick<DomainRow, "workspaceId" | "id" | "domain">): void;
   /** Aborts all running checks and releases their leases. */
@@ -61,6 +64,8 @@ export type CheckerDeps = {
 /** How long to wait for a check on another node. A check takes at most 5 s. */
 const waitForOtherMs = 5_500;
 const pollMs = 50;
+/** A domain that people look at through a link is checked this often at most, however many they are. */
+const lookAgainMs = 30_000;
 /** After an internal error, the domain is checked again only after this delay. */
 const afterFaultMs = 5 * 60_000;
 /** The loop's pause between searches for due domains. */
@@ -101,6 +106,15 @@ export function createChecker(deps: CheckerDeps): Checker {
       runOrRefuse({ budget: checks, owner: workspaceId, maxWaiting: workspaceChecks, refusal: tooManyChecks }, () =>
         verify(workspaceId, id),
       ),
+
+    look(row) {
+      const { workspaceId, id } = row;
+      const ageMs = row.readAt.getTime() - (row.checkedAt ?? row.registeredAt).getTime();
+      if (ageMs <= lookAgainMs || shared.has(id) || !checks.tryTake(workspaceId, 1)) return;
+      share(id, claim(workspaceId, id, "refresh", lookAgainMs))
+        .catch((error: Error) => deps.log.debug({ domain: row.domain, reason: error.message }, "a domain check failed"))
+        .finally(() => checks.give(workspaceId, 1));
+    },
 
     locate(row) {
       if (!checks.tryTake(row.workspaceId, 1)) return;
@@ -179,9 +193,13 @@ export function createChecker(deps: CheckerDeps): Checker {
     return track(work);
   }
 
-  async function claim(workspaceId: string, id: string, kind: CheckKind): Promise<DomainRow | undefined> {
+  async function claim(
+    workspaceId: string,
+    id: string,
+    kind: CheckKind,
+    staleAfterMs = kind === "refresh" ? checkTimes.staleAfterMs : 0,
+  ): Promise<DomainRow | undefined> {
     const lease = makeUuid(deps.nowMs());
-    const staleAfterMs = kind === "refresh" ? checkTimes.staleAfterMs : 0;
     const claimed = await claimStale(sql, { workspaceId, id, lease, staleAfterMs });
     return claimed ? await run(claimed, lease, kind) : await awaitOther(workspaceId, id);
   }
@@ -270,8 +288,8 @@ export function createCheckLoop(deps: { sql: Sql; log: Log; checker: Checker }) 
   }
 
   async function forget(): Promise<void> {
-    await forgetDeletedDomains(deps.sql).catch((error: Error) =>
-      deps.log.warn({ reason: error.message }, "could not remove domains deleted long ago; will retry"),
+    await Promise.all([forgetDeletedDomains(deps.sql), forgetExpiredLinks(deps.sql)]).catch((error: Error) =>
+      deps.log.warn({ reason: error.message }, "could not remove old domains and links; will retry"),
     );
   }
 

@@ -9,6 +9,7 @@ import { pageSizeOf } from "../http/paging.ts";
 import { invalid, notFound, type Violation } from "../ops/problem.ts";
 import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { linkHandlers } from "./links.ts";
 import { recordsFile } from "./records-file.ts";
 import { expectedRecords } from "./rules/records.ts";
 import { judgedRecords } from "./rules/result.ts";
@@ -18,6 +19,8 @@ import { domainOnWire } from "./wire.ts";
 export type DomainServiceDeps = {
   sql: Sql;
   zone: string;
+  nowMs: () => number;
+  publicUrl: string | undefined;
   register(
     request: { workspaceId: string; domain: string; mailFromLabel: string; actor: Actor },
     beginWrite: () => void,
@@ -49,6 +52,8 @@ export function createDomainService(deps: DomainServiceDeps) {
   const { sql, zone } = deps;
   const onWire = (row: DomainRow) => domainOnWire(row, { zone, localDns: deps.servesLocally(row.domain) });
   return serve(DomainService, {
+    ...linkHandlers(deps),
+
     async addDomain({ domain, mailFromLabel }, call) {
       const { workspaceId } = call.caller;
       const row = await deps.register({ workspaceId, domain, mailFromLabel, actor: actorOf(call.caller) }, () =>

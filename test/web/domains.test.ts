@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { inspect, openBrowser, openTab, settled, shoot, type Tab, withoutBrowser } from "../harness/browser.ts";
+import {
+  findings,
+  inspect,
+  openBrowser,
+  openTab,
+  settled,
+  shoot,
+  type Tab,
+  withoutBrowser,
+} from "../harness/browser.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type ScriptedDns, startScriptedDns } from "../harness/dns.ts";
 import { domainOf, type RecordName, recordOf, type WireDomain } from "../harness/domain-answers.ts";
@@ -132,6 +141,35 @@ test("the zone file is downloaded", { skip: withoutBrowser }, async () => {
   assert.match(content, /^\$ORIGIN contoso\.test\.$/m);
   assert.match(content, /^_dmarc\.mail\.contoso\.test\.\t60\tIN\tTXT\t"v=DMARC1; p=none"$/m);
   assert.match(content, /^; mail\.contoso\.test\.\t60\tIN\tMX\t/m);
+});
+
+test("a link shows the records to a person without an account, updates by itself, and can be revoked", {
+  skip: withoutBrowser,
+}, async () => {
+  await page.getByRole("button", { name: "Share with your DNS admin" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Create link" }).press("Enter");
+  const url = (await dialog.getByText(/\/dns\/[\w-]{43}$/).textContent()) ?? assert.fail();
+  assert.deepEqual(await findings(page), []);
+  await shoot(page, "domain-share");
+  const guest = await openTab(browser, program.url, { width: 1440 });
+  await guest.page.goto(url);
+  await settled(
+    guest.page,
+    /DNS records of mail\.contoso\.test[\s\S]*2 of 6 records found[\s\S]*contoso\.test, which is hosted/,
+  );
+  assert.equal(await guest.page.getByRole("navigation", { name: "Sections" }).count(), 0);
+  await inspect(guest.page, "shared-domain");
+  dns.set(recordOf(domain, "dmarc").name, "TXT", recordOf(domain, "dmarc").value);
+  domainOf(await program.call("DomainService/VerifyDomain", { id: domain.id }));
+  await settled(guest.page, /3 of 6 records found/);
+  await dialog.getByRole("button", { name: "Revoke link" }).click();
+  await dialog.getByRole("button", { name: "Revoke link" }).waitFor({ state: "detached" });
+  await settled(guest.page, /This link does not work/);
+  assert.deepEqual(guest.complaints, []);
+  await guest.close();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
 });
 
 test("the state updates by itself, and the page says when it is not current", { skip: withoutBrowser }, async () => {

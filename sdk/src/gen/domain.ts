@@ -222,6 +222,66 @@ export interface GetZoneFileResponse {
   content: string;
 }
 
+/** A link that shows the records of a domain without a sign-in. The link itself is returned once, by CreateDomainLink. */
+export interface DomainLink {
+  /** Identifier of the link, `lnk_` and a UUID. */
+  id: string;
+  /** Id of the domain. */
+  domainId: string;
+  /** When the link was created. */
+  createdAt: string;
+  /** When the link stops working. */
+  expiresAt: string;
+  /** When the link was last opened, to the minute. Absent if it was never opened. */
+  lastViewedAt?: string;
+}
+
+/** Request of CreateDomainLink. */
+export interface CreateDomainLinkRequest {
+  /** Id of the domain. Required. */
+  id: string;
+  /** For how many days the link works, 1 to 30. 0 or unset means 7. */
+  days?: number;
+}
+
+/** Response of CreateDomainLink. */
+export interface CreateDomainLinkResponse {
+  /** The new link. */
+  link: DomainLink;
+  /** The address to pass on. It contains the secret of the link and is not stored. A path if `POSTHORN_PUBLIC_URL` is not set. */
+  url: string;
+}
+
+/** Request of ListDomainLinks. */
+export interface ListDomainLinksRequest {
+  /** Id of the domain. Required. */
+  id: string;
+  /** Maximum number of links per page. 0 or unset means 20; values above 100 are reduced to 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
+  pageToken?: string;
+}
+
+/** Response of ListDomainLinks. */
+export interface ListDomainLinksResponse {
+  /** The links of this page, newest first. */
+  data: DomainLink[];
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
+}
+
+/** Request of RevokeDomainLink. */
+export interface RevokeDomainLinkRequest {
+  /** Id of the link. Required. */
+  id: string;
+}
+
+/** Response of RevokeDomainLink. */
+export interface RevokeDomainLinkResponse {
+  /** Result of the call, in a sentence. */
+  message: string;
+}
+
 /** Request of PublishToLocalDns. */
 export interface PublishToLocalDnsRequest {
   /** Id of the domain. Required. */

@@ -105,11 +105,12 @@ export async function listDomains(
 
 /**
  * Frees the name and stops new sends at once. The row and its keys stay, so that accepted mail is still signed. Records
- * that the local DNS serves for this registration are removed.
+ * that the local DNS serves for this registration are removed, and so are its links.
  */
 export async function deleteDomain(sql: Sql, workspaceId: string, id: string): Promise<DomainRow | undefined> {
   const [row] = await sql.write<DomainRow[]>`
-    with unpublished as (delete from published_zones where workspace_id = ${workspaceId} and domain_id = ${id})
+    with unpublished as (delete from published_zones where workspace_id = ${workspaceId} and domain_id = ${id}),
+      unshared as (delete from domain_links where workspace_id = ${workspaceId} and domain_id = ${id})
     update domains set deleted_at = (select service_time()), updated_at = now(), can_send = false, can_receive = false, check_lease = null, check_lease_until = null
     where workspace_id = ${workspaceId} and id = ${id} and deleted_at is null returning ${domainColumns(sql)}`;
   return row;

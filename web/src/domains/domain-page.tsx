@@ -16,6 +16,7 @@ import { domainLabel } from "./labels.ts";
 import { countRecords, recordsOf } from "./record-text.ts";
 import { RecordsTable } from "./records-table.tsx";
 import { RotateDkim } from "./rotate-dkim.tsx";
+import { ShareDomain } from "./share-domain.tsx";
 import { headlineOf, zoneOf } from "./summary.ts";
 import { cacheDomain, useVerify, VerifyButton, VerifyResult } from "./verify.tsx";
 import { ZoneFileButton } from "./zone-file.tsx";
@@ -64,6 +65,9 @@ function DomainDetails({ domain, query }: { domain: Domain; query: FreshQuery })
       back={back}
       actions={
         <>
+          <WriteOnly>
+            <ShareDomain domain={domain} />
+          </WriteOnly>
           <ZoneFileButton id={domain.id} />
           <WriteOnly>
             <VerifyButton verification={verification} />
