@@ -7,7 +7,7 @@ import { type Domain, type DomainLink, DomainService } from "../../../src/gen/v1
 import { invalidate } from "../api/query-client.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { ProblemAlert } from "../parts/states.tsx";
-import { Time } from "../parts/time.tsx";
+import { LogTime, Time } from "../parts/time.tsx";
 
 const { createDomainLink, listDomainLinks, revokeDomainLink } = DomainService.method;
 
@@ -87,8 +87,8 @@ function LinkRow({ link }: { link: DomainLink }) {
   return (
     <li>
       <span>
-        Created {link.createdAt && <Time at={link.createdAt} />}, expires{" "}
-        {link.expiresAt && <Time at={link.expiresAt} />}
+        Created {link.createdAt && <Time at={link.createdAt} />}, works until{" "}
+        {link.expiresAt && <LogTime at={link.expiresAt} />}
         <span className="faint">
           ,{" "}
           {link.lastViewedAt ? (

@@ -6,7 +6,7 @@ import { Fresh } from "../parts/fresh.tsx";
 import { Mark, Say } from "../parts/outcome.tsx";
 import { Page } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
-import { Time } from "../parts/time.tsx";
+import { LogTime } from "../parts/time.tsx";
 import { CheckedAgo } from "./checked-ago.tsx";
 import { countRecords, recordsOf } from "./record-text.ts";
 import { RecordsTable } from "./records-table.tsx";
@@ -66,7 +66,7 @@ function Records({ shared, fresh }: { shared: SharedDomain; fresh: ReactNode }) 
       <RecordsTable records={records} zone={zoneOf(shared)} label="DNS records" />
       {shared.expiresAt && (
         <p className="faint small">
-          This link is read-only and expires <Time at={shared.expiresAt} />.
+          This link is read-only and works until <LogTime at={shared.expiresAt} />.
         </p>
       )}
     </Page>
