@@ -4,7 +4,7 @@ import { exchange } from "./exchange.ts";
 import { interpret } from "./interpret.ts";
 import { typeCodes } from "./message.ts";
 import { isPublicSuffix } from "./name.ts";
-import { canonicalName, isAtOrBelow, type Lookup, type LookupType } from "./record.ts";
+import { canonicalName, isAtOrBelow, type Lookup, type LookupType, type ZoneCut } from "./record.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ServerAddress } from "./servers.ts";
 
@@ -20,9 +20,6 @@ export type AuthoritativeOptions = {
 };
 
 export type ZoneServers = { zone: string; servers: readonly ServerAddress[] };
-
-/** The zone that holds a name's records, and the hosts of its NS records. */
-export type ZoneCut = { zone: string; hosts: string[] };
 
 export type Authoritative = {
   /** The zone that contains the name. Undefined: DNS does not answer, or the name has no zone below a public suffix. */

@@ -3,8 +3,8 @@
  * then queries the domain's own name servers for the records that are missing or wrong.
  */
 
-import type { Authoritative, ZoneCut, ZoneServers } from "../dns/authoritative.ts";
-import type { Lookup, LookupFunction, LookupType } from "../dns/record.ts";
+import type { Authoritative, ZoneServers } from "../dns/authoritative.ts";
+import type { Lookup, LookupFunction, LookupType, ZoneCut } from "../dns/record.ts";
 import type { Resolver } from "../dns/resolver.ts";
 import { setDeadline } from "../ops/deadline.ts";
 import { checkTimes, misplacedNames } from "./rules/check-plan.ts";

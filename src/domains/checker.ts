@@ -3,7 +3,7 @@
  * share its result, on other nodes too. DomainService calls the checker; the loop below runs the checks that are due.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { ZoneCut } from "../dns/authoritative.ts";
+import type { ZoneCut } from "../dns/record.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";

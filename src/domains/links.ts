@@ -1,20 +1,18 @@
 /** The methods of links that show a domain's records without a sign-in. Part of DomainService; shared-page.ts answers what a link shows. */
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { actorOf, audited } from "../audit/record.ts";
-import type { DomainService } from "../gen/v1/domain_pb.ts";
-import type { Handlers } from "../http/call.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
 import { hashToken, makeToken } from "../ops/one-time-token.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
-import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
+import { fromWireId, makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { getDomain } from "./store/domains.ts";
-import { addLink, type DomainLink, listLinks, maxLinksPerDomain, revokeLink } from "./store/links.ts";
+import { addLink, listLinks, maxLinksPerDomain, revokeLink } from "./store/links.ts";
+import { type DomainHandlers, linkOnWire } from "./wire.ts";
 
 const defaultDays = 7;
 const maxDays = 30;
 
-type LinkHandlers = Pick<Handlers<typeof DomainService>, "createDomainLink" | "listDomainLinks" | "revokeDomainLink">;
+type LinkHandlers = Pick<DomainHandlers, "createDomainLink" | "listDomainLinks" | "revokeDomainLink">;
 
 export function linkHandlers(deps: { sql: Sql; nowMs: () => number; publicUrl: string | undefined }): LinkHandlers {
   const { sql } = deps;
@@ -76,15 +74,5 @@ export function linkHandlers(deps: { sql: Sql; nowMs: () => number; publicUrl: s
       if (!link) throw notFound("link", request.id);
       return { message: "The link was revoked and no longer works." };
     },
-  };
-}
-
-function linkOnWire(link: DomainLink) {
-  return {
-    id: toWireId("link", link.id),
-    domainId: toWireId("domain", link.domainId),
-    createdAt: timestampFromDate(link.createdAt),
-    expiresAt: timestampFromDate(link.expiresAt),
-    lastViewedAt: link.lastViewedAt ? timestampFromDate(link.lastViewedAt) : undefined,
   };
 }

@@ -1,10 +1,7 @@
 /** Answers what a link shows of a domain: its records, what DNS has, and the provider. Strangers call it, so it is limited by address and
  * tells nothing else. Called by http/dispatch.ts for POST /shared/domain. */
-import { create, toJson } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
-import { SharedDomainSchema } from "../gen/v1/domain_pb.ts";
 import { clientAddress } from "../http/client-address.ts";
 import type { PageHandler } from "../http/dispatch.ts";
 import { codeName, toConnectError } from "../http/errors.ts";
@@ -18,7 +15,7 @@ import { networksOf } from "../shares/address.ts";
 import { createTokenBuckets } from "../shares/token-bucket.ts";
 import type { DomainRow } from "./store/domains.ts";
 import { findSharedDomain, noteView } from "./store/links.ts";
-import { domainOnWire } from "./wire.ts";
+import { sharedDomainJson } from "./wire.ts";
 
 export type SharedPageDeps = {
   sql: Sql;
@@ -42,12 +39,7 @@ export function sharedDomainPage(deps: SharedPageDeps): PageHandler {
     if (!found) throw unknownLink();
     deps.checker.look(found.row);
     await noteView(deps.sql, hashToken(token));
-    const { domain, zone, provider, records, lastCheckedAt } = domainOnWire(found.row, {
-      zone: deps.zone,
-      localDns: false,
-    });
-    const shared = { domain, zone, provider, records, lastCheckedAt, expiresAt: timestampFromDate(found.expiresAt) };
-    return toJson(SharedDomainSchema, create(SharedDomainSchema, shared), { alwaysEmitImplicit: true }) as object;
+    return sharedDomainJson(found, deps.zone) as object;
   }
 
   return async (request, response) => {

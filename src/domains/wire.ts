@@ -1,13 +1,16 @@
-/** Converts domains to the wire. Called by service.ts, the links' service and the command line. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
+/** Converts domains to the wire. Called by service.ts, links.ts, shared-page.ts and the command line. */
+import { create, type JsonValue, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type DnsRecordSchema,
   type DomainSchema,
+  type DomainService,
   DomainStatus,
   RecordStatus,
   RecordType,
+  SharedDomainSchema,
 } from "../gen/v1/domain_pb.ts";
+import type { Handlers } from "../http/call.ts";
 import { toWireId } from "../postgres/ids.ts";
 import { recordInstructions } from "./rules/instructions.ts";
 import { providerOf } from "./rules/providers.ts";
@@ -15,6 +18,9 @@ import { expectedRecords, nameInZone, type RecordPurpose } from "./rules/records
 import { judgedRecords } from "./rules/result.ts";
 import { type JudgedRecord, summarize } from "./rules/summary.ts";
 import type { DomainRow } from "./store/domains.ts";
+import type { DomainLink } from "./store/links.ts";
+
+export type DomainHandlers = Handlers<typeof DomainService>;
 
 /** A domain as the contract's message: every record with its status, the value found and instructions. */
 export function domainOnWire(
@@ -76,4 +82,22 @@ function recordOnWire({ record, ...found }: JudgedRecord): MessageInitShape<type
     mergedValue: found.status === "mismatch" ? (found.mergedValue ?? "") : "",
     problem: found.note,
   };
+}
+
+/** A link, without its secret. */
+export function linkOnWire(link: DomainLink) {
+  return {
+    id: toWireId("link", link.id),
+    domainId: toWireId("domain", link.domainId),
+    createdAt: timestampFromDate(link.createdAt),
+    expiresAt: timestampFromDate(link.expiresAt),
+    lastViewedAt: link.lastViewedAt ? timestampFromDate(link.lastViewedAt) : undefined,
+  };
+}
+
+/** What a link shows, as the JSON of the contract's message. */
+export function sharedDomainJson({ row, expiresAt }: { row: DomainRow; expiresAt: Date }, ownZone: string): JsonValue {
+  const { domain, zone, provider, records, lastCheckedAt } = domainOnWire(row, { zone: ownZone, localDns: false });
+  const shared = { domain, zone, provider, records, lastCheckedAt, expiresAt: timestampFromDate(expiresAt) };
+  return toJson(SharedDomainSchema, create(SharedDomainSchema, shared), { alwaysEmitImplicit: true });
 }

@@ -1,5 +1,5 @@
 /** Computes from the findings of one check everything that is stored for the domain. The checker calls it for every check. */
-import type { ZoneCut } from "../../dns/authoritative.ts";
+import type { ZoneCut } from "../../dns/record.ts";
 import { nextCheckAt } from "./check-plan.ts";
 import { type Judgment, judgeRecord, type RecordFinding, unchecked } from "./judge.ts";
 import type { ExpectedRecord, RecordKey } from "./records.ts";

@@ -3,7 +3,7 @@
  * due times are in service time, times that are shown in wall time. Called by the checker.
  */
 
-import type { ZoneCut } from "../../dns/authoritative.ts";
+import type { ZoneCut } from "../../dns/record.ts";
 import { appendEvent } from "../../events/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
