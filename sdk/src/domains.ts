@@ -7,6 +7,7 @@ import type {
   AddDomainResponse,
   DeleteDomainResponse,
   Domain,
+  GetZoneFileResponse,
   ListDomainsResponse,
   RotateDkimResponse,
   VerifyDomainResponse,
@@ -67,6 +68,11 @@ export class Domains {
   /** Replaces the DKIM keys. The published CNAME records do not change. */
   async rotateDkim(id: string, options?: CallOptions): Promise<RotateDkimResponse> {
     return await this.#call("DomainService/RotateDkim", { id }, options);
+  }
+
+  /** Returns the records as a zone file, which most DNS providers import. */
+  async zoneFile(id: string, options?: CallOptions): Promise<GetZoneFileResponse> {
+    return await this.#call("DomainService/GetZoneFile", { id }, options);
   }
 
   /** Checks the domain repeatedly until it is ready. After the time limit it throws `deadline_exceeded` with the missing record. */

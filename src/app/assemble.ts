@@ -349,7 +349,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         metrics,
         rpcs,
         unaryCalls,
-        pages: new Map([...pages, ...people.pages, ...openapi]),
+        pages: new Map([...pages, ...people.pages, ...domains.pages, ...openapi]),
         files,
         corsOrigins: config.corsOrigins,
         bodies,

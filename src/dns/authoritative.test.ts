@@ -52,6 +52,20 @@ test("the zone and its servers are found from any name below the zone", async ()
   }
 });
 
+test("the zone is the closest name with an SOA or NS records; an alias does not lead into another zone", async () => {
+  const hosts = ["ns1.shop.test", "ns2.shop.test"];
+  recursive.set("alias.shop.test", "CNAME", "elsewhere.test");
+  recursive.set("elsewhere.test", "NS", "ns.elsewhere.test");
+  recursive.set("own.shop.test", "NS", "NS1.Host.test");
+  recursive.zone("own.shop.test");
+  const { findZone } = authoritative();
+  for (const name of ["shop.test", "a.b.shop.test", "alias.shop.test"])
+    assert.deepEqual(await findZone(name), { zone: "shop.test", hosts }, name);
+  assert.deepEqual(await findZone("x.own.shop.test"), { zone: "own.shop.test", hosts: ["ns1.host.test"] });
+  recursive.set("co.uk", "NS", "ns.registry.test");
+  assert.equal(await findZone("unregistered.co.uk"), undefined, "a public suffix is not the tenant's zone");
+});
+
 test("a name without a zone below the top-level domain has no servers", async () => {
   assert.equal(await authoritative().findServers("nobody.test"), undefined);
   recursive.behave("silent.test", "timeout");

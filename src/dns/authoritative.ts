@@ -3,7 +3,8 @@
 import { exchange } from "./exchange.ts";
 import { interpret } from "./interpret.ts";
 import { typeCodes } from "./message.ts";
-import { canonicalName, isAtOrBelow, type Lookup, type LookupType } from "./record.ts";
+import { isPublicSuffix } from "./name.ts";
+import { canonicalName, isAtOrBelow, type Lookup, type LookupType, type ZoneCut } from "./record.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ServerAddress } from "./servers.ts";
 
@@ -21,6 +22,8 @@ export type AuthoritativeOptions = {
 export type ZoneServers = { zone: string; servers: readonly ServerAddress[] };
 
 export type Authoritative = {
+  /** The zone that contains the name. Undefined: DNS does not answer, or the name has no zone below a public suffix. */
+  findZone(name: string, signal?: AbortSignal): Promise<ZoneCut | undefined>;
   /** The servers of the zone that contains the name; undefined if there are none or none may be queried. */
   findServers(name: string, signal?: AbortSignal): Promise<ZoneServers | undefined>;
   /** Found if any server has the record, absent if every server that answers reports it absent, otherwise a failure. */
@@ -35,6 +38,7 @@ export function createAuthoritative(options: AuthoritativeOptions): Authoritativ
   const never = new AbortController().signal;
 
   return {
+    findZone: (name, signal) => findZoneCut(canonicalName(name), signal),
     findServers,
     ask: ({ servers }, name, type, signal) => askAll(servers, name, type, { signal: signal ?? never, referrals: 0 }),
   };
@@ -48,21 +52,22 @@ export function createAuthoritative(options: AuthoritativeOptions): Authoritativ
     return servers.length === 0 ? undefined : { zone: cut.zone, servers };
   }
 
-  /** Walks up from the name to the first one with NS records. Stops before the top-level domain, which no tenant owns. */
-  async function findZoneCut(
-    name: string,
-    signal?: AbortSignal,
-  ): Promise<{ zone: string; hosts: string[] } | undefined> {
+  /** Walks up from the name to the first one with an SOA or NS records. Stops before a public suffix, which no tenant owns. */
+  async function findZoneCut(name: string, signal?: AbortSignal): Promise<ZoneCut | undefined> {
     let zone = name;
-    while (zone.includes(".")) {
-      const found = await resolver.lookup(zone, "NS", { signal });
-      if (found.kind === "found" && found.chain.length === 0) {
-        return { zone, hosts: found.records.map((record) => record.target) };
-      }
-      if (found.kind === "servfail" || found.kind === "timeout") return undefined;
+    while (!isPublicSuffix(zone)) {
+      const [soa, ns] = await Promise.all([
+        resolver.lookup(zone, "SOA", { signal }),
+        resolver.lookup(zone, "NS", { signal }),
+      ]);
+      const hosts =
+        ns.kind === "found" && ns.chain.length === 0 ? ns.records.map(({ target }) => canonicalName(target)) : [];
+      // An alias leads to the SOA of another zone.
+      if (hosts.length > 0 || (soa.kind === "found" && soa.chain.length === 0)) return { zone, hosts };
+      if (ns.kind === "servfail" || ns.kind === "timeout") return undefined;
       const parent = zone.slice(zone.indexOf(".") + 1);
       // The SOA of a negative answer names the enclosing zone, which saves the lookups in between.
-      const soaZone = found.kind === "found" ? undefined : found.zone;
+      const soaZone = ns.kind === "found" || ns.chain.length > 0 ? undefined : ns.zone;
       zone = soaZone !== undefined && isAtOrBelow(parent, soaZone) && soaZone !== "" ? canonicalName(soaZone) : parent;
     }
     return undefined;

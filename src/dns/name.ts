@@ -43,13 +43,18 @@ export function readDomainName(input: string): NameReading {
     return refuse(`${JSON.stringify(ascii)} is a single label; write a full domain name such as example.com`);
   if (/^\d+$/.test(labels.at(-1) ?? "")) return refuse("The last label of a domain name cannot be a number");
 
-  const suffix = parse(ascii, { validateHostname: false });
-  if (suffix.isIcann && suffix.publicSuffix === ascii) {
+  if (isPublicSuffix(ascii)) {
     return refuse(
       `${JSON.stringify(unicode)} is a public suffix, which many owners share; write a domain name below it`,
     );
   }
   return { ok: true, name: { ascii, unicode, registrable: organizationalDomain(ascii) } };
+}
+
+/** True for a name below which many owners register theirs, such as com or co.uk. Single labels count. */
+export function isPublicSuffix(ascii: string): boolean {
+  const { isIcann, publicSuffix } = parse(ascii, { validateHostname: false });
+  return !ascii.includes(".") || (isIcann === true && publicSuffix === ascii);
 }
 
 /** RFC 7489 §3.2: one label below the public suffix. Private suffixes count: a.github.io and b.github.io have different owners. */

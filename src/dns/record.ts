@@ -48,6 +48,9 @@ export type ServfailReason = "servfail" | "refused" | "malformed" | "lame" | "un
 /** Looks up records; the source may be a recursive resolver, an authoritative server or a file. DNS failures are results, not errors. */
 export type LookupFunction = <T extends LookupType>(name: string, type: T) => Promise<Lookup<T>>;
 
+/** The zone that holds a name's records, and the hosts of its NS records. */
+export type ZoneCut = { zone: string; hosts: string[] };
+
 /** The value of a TXT record. RFC 7208 §3.3, RFC 6376 §3.6.2.2: its strings are joined without spaces. */
 export function joinText(record: { strings: string[] }): string {
   return record.strings.join("");

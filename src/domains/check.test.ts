@@ -38,7 +38,7 @@ async function check(previous: Partial<Record<RecordKey, RecordState>> = {}, tim
   const resolver = createResolver({ servers: [recursive], queryTimeoutMs: 300 });
   const allowAddress = createAddressGuard({ allowCidrs: ["127.0.0.0/8"] });
   const authoritative = createAuthoritative({ resolver, allowAddress, port: own.port, queryTimeoutMs: 300 });
-  const findings = await createDomainCheck({ resolver, authoritative, timeoutMs })(expected);
+  const { records: findings } = await createDomainCheck({ resolver, authoritative, timeoutMs })(expected);
   return Object.fromEntries(
     expected.map((record) => [
       record.key,

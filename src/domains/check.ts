@@ -4,18 +4,21 @@
  */
 
 import type { Authoritative, ZoneServers } from "../dns/authoritative.ts";
-import type { Lookup, LookupFunction, LookupType } from "../dns/record.ts";
+import type { Lookup, LookupFunction, LookupType, ZoneCut } from "../dns/record.ts";
 import type { Resolver } from "../dns/resolver.ts";
 import { setDeadline } from "../ops/deadline.ts";
-import { checkTimes, misplacedName } from "./rules/check-plan.ts";
+import { checkTimes, misplacedNames } from "./rules/check-plan.ts";
 import { judgeView, type RecordFinding } from "./rules/judge.ts";
 import { viewRecord } from "./rules/record-view.ts";
 import type { ExpectedRecord, RecordKey } from "./rules/records.ts";
 
-export type DomainCheck = (
-  records: readonly ExpectedRecord[],
-  signal?: AbortSignal,
-) => Promise<Map<RecordKey, RecordFinding>>;
+export type DomainFindings = {
+  records: Map<RecordKey, RecordFinding>;
+  /** The zone at the DNS provider. Undefined: DNS did not tell. */
+  zone: ZoneCut | undefined;
+};
+
+export type DomainCheck = (records: readonly ExpectedRecord[], signal?: AbortSignal) => Promise<DomainFindings>;
 
 /** The check always ends within `timeoutMs`. A query that has no answer by then counts as a timeout in its finding. */
 export function createDomainCheck(deps: {
@@ -33,9 +36,11 @@ export function createDomainCheck(deps: {
     try {
       // The resolver gets 60 % of the time; the rest is left for the domain's own servers.
       const recursive = fromResolver(timeoutMs * 0.6, ended.signal);
-      const own = findOwn(records[0]?.domain ?? "", ended.signal);
-      // When all records are found, no code awaits this promise; its rejection must not be unhandled.
-      own.catch(() => {});
+      const domain = records[0]?.domain ?? "";
+      const zone = orUndefined(authoritative.findZone(domain, ended.signal), ended.signal);
+      const own = orUndefined(authoritative.findServers(domain, ended.signal), ended.signal);
+      // An error elsewhere, or the lack of missing records, leaves these without a reader; a rejection must not be unhandled.
+      for (const promise of [zone, own]) promise.catch(() => {});
       const findings = await Promise.all(
         records.map(async (record): Promise<[RecordKey, RecordFinding]> => {
           const finding: RecordFinding = { recursive: await viewRecord(record, recursive) };
@@ -49,8 +54,9 @@ export function createDomainCheck(deps: {
           return [record.key, finding];
         }),
       );
+      const found = await zone;
       signal?.throwIfAborted();
-      return new Map(findings);
+      return { records: new Map(findings), zone: found };
 
       async function askOwnServers(record: ExpectedRecord, finding: RecordFinding): Promise<void> {
         const servers = await own;
@@ -60,10 +66,12 @@ export function createDomainCheck(deps: {
       }
 
       async function findMisplaced(record: ExpectedRecord, finding: RecordFinding): Promise<void> {
-        const name = misplacedName(record);
-        if (name === undefined) return;
-        const view = await viewRecord({ ...record, name }, recursive);
-        if (judgeView(record, view).status === "found") finding.misplacedAt = name;
+        for (const name of misplacedNames(record)) {
+          const view = await viewRecord({ ...record, name }, recursive);
+          if (judgeView(record, view).status !== "found") continue;
+          finding.misplacedAt = name;
+          return;
+        }
       }
     } finally {
       deadline.clear();
@@ -91,14 +99,14 @@ export function createDomainCheck(deps: {
   function fromOwn(own: ZoneServers, signal: AbortSignal): LookupFunction {
     return (name, type) => orTimeout(authoritative.ask(own, name, type, signal), signal);
   }
+}
 
-  async function findOwn(domain: string, signal: AbortSignal): Promise<ZoneServers | undefined> {
-    try {
-      return await authoritative.findServers(domain, signal);
-    } catch (error) {
-      if (signal.aborted) return undefined;
-      throw error;
-    }
+async function orUndefined<T>(running: Promise<T | undefined>, signal: AbortSignal): Promise<T | undefined> {
+  try {
+    return await running;
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
   }
 }
 

@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { type ScriptedDns, startScriptedDns } from "../../test/harness/dns.ts";
 import { newDomain } from "../../test/harness/domains.ts";
 import { makeBareWorkspace } from "../../test/harness/mail.ts";
+import { passServiceTime } from "../../test/harness/time.ts";
 import { until } from "../../test/harness/wait.ts";
 import { createAuthoritative } from "../dns/authoritative.ts";
 import { createResolver } from "../dns/resolver.ts";
@@ -35,6 +36,7 @@ function node(extra: Partial<CheckerDeps> = {}) {
     verifyIntervalMs: 30_000,
     nowMs: Date.now,
     check: check(),
+    findZone: async () => undefined,
     ...extra,
   });
 }
@@ -206,6 +208,7 @@ test("when the records move to another registration, the previous one is checked
   await checker.verify(a.workspaceId, a.id);
   assert.equal((await receivingDomain(database.sql, "moving.test"))?.id, a.id);
   publish(b);
+  await passServiceTime(database.sql, "1 second");
   await checker.verify(b.workspaceId, b.id);
   assert.equal((await receivingDomain(database.sql, "moving.test"))?.id, b.id, "at once");
   await checker.checkDue(16);
@@ -250,4 +253,22 @@ test("the slow checks of one workspace are limited: further ones are refused, a 
   assert.equal((await one.verify(other.workspaceId, other.id))?.wasRefreshed, true);
   go.resolve();
   for (const result of await Promise.all(accepted)) assert.equal(result?.wasRefreshed, true);
+});
+
+test("a new domain's zone is stored without a check; a view checks only if the last check is older than 30 seconds", async () => {
+  const row = await add("looked.contoso.test");
+  const checker = node({ findZone: async () => ({ zone: "contoso.test", hosts: ["ns.contoso.test"] }) });
+  checker.locate(row);
+  const read = async () => (await getDomain(database.sql, row.workspaceId, row.id)) ?? assert.fail();
+  await until("the zone", async () => (await read()).dnsZone === "contoso.test");
+  assert.deepEqual((await read()).nameServers, ["ns.contoso.test"]);
+  checker.look(await read());
+  assert.equal(checksOf(row), 0, "the registration is recent");
+  await database.sql`update domains set registered_at = service_time() - interval '31 seconds' where id = ${row.id}`;
+  const old = await read();
+  for (let n = 0; n < 5; n++) checker.look(old);
+  await until("the check", async () => (await read()).lastCheckedAt !== null);
+  checker.look(await read());
+  assert.equal(checksOf(row), 1);
+  assert.equal((await read()).dnsZone, "contoso.test", "a check that finds no zone keeps the last one");
 });

@@ -3,6 +3,7 @@
  * share its result, on other nodes too. DomainService calls the checker; the loop below runs the checks that are due.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import type { ZoneCut } from "../dns/record.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
@@ -12,9 +13,18 @@ import type { DomainCheck } from "./check.ts";
 import { checkTimes, isStale } from "./rules/check-plan.ts";
 import { expectedRecords } from "./rules/records.ts";
 import { type CheckKind, type DomainCheckResult, resultOf } from "./rules/result.ts";
-import { claimDue, claimStale, claimVerify, recheckRivals, recordCheck, releaseCheck } from "./store/checks.ts";
+import {
+  claimDue,
+  claimStale,
+  claimVerify,
+  recheckRivals,
+  recordCheck,
+  recordZone,
+  releaseCheck,
+} from "./store/checks.ts";
 import { forgetDeletedDomains, readPublicKeys } from "./store/dkim-keys.ts";
 import { type DomainRow, getDomain } from "./store/domains.ts";
+import { forgetExpiredLinks } from "./store/links.ts";
 
 export type Verification = { row: DomainRow; wasRefreshed: boolean; nextRetryAt: Date | undefined };
 
@@ -27,6 +37,10 @@ export type Checker = {
   refresh(workspaceId: string, id: string): Promise<DomainRow | undefined>;
   /** Checks up to `limit` domains that are due, all at once. Returns how many it leased. */
   checkDue(limit: number): Promise<number>;
+  /** Checks a domain in the background because somebody looks at it, unless a check is recent or too many run. */
+  look(row: DomainRow): void;
+  /** Looks for the zone of a new domain in the background, so that its names are right before the first check. */
+  locate(domain: Pick<DomainRow, "workspaceId" | "id" | "domain">): void;
   /** Aborts all running checks and releases their leases. */
   stop(): Promise<void>;
 };
@@ -35,6 +49,7 @@ export type CheckerDeps = {
   sql: Sql;
   log: Log;
   check: DomainCheck;
+  findZone(domain: string, signal: AbortSignal): Promise<ZoneCut | undefined>;
   zone: string;
   verifyIntervalMs: number;
   /** Called after a check has written an event. */
@@ -49,6 +64,8 @@ export type CheckerDeps = {
 /** How long to wait for a check on another node. A check takes at most 5 s. */
 const waitForOtherMs = 5_500;
 const pollMs = 50;
+/** A domain that people look at through a link is checked this often at most, however many they are. */
+const lookAgainMs = 30_000;
 /** After an internal error, the domain is checked again only after this delay. */
 const afterFaultMs = 5 * 60_000;
 /** The loop's pause between searches for due domains. */
@@ -90,6 +107,20 @@ export function createChecker(deps: CheckerDeps): Checker {
         verify(workspaceId, id),
       ),
 
+    look(row) {
+      const { workspaceId, id } = row;
+      const ageMs = row.readAt.getTime() - (row.checkedAt ?? row.registeredAt).getTime();
+      if (ageMs <= lookAgainMs || shared.has(id) || !checks.tryTake(workspaceId, 1)) return;
+      share(id, claim(workspaceId, id, "refresh", lookAgainMs))
+        .catch((error: Error) => deps.log.debug({ domain: row.domain, reason: error.message }, "a domain check failed"))
+        .finally(() => checks.give(workspaceId, 1));
+    },
+
+    locate(row) {
+      if (!checks.tryTake(row.workspaceId, 1)) return;
+      void track(storeZone(row).finally(() => checks.give(row.workspaceId, 1)));
+    },
+
     async checkDue(limit) {
       const lease = makeUuid(deps.nowMs());
       const started: Promise<unknown>[] = [];
@@ -116,6 +147,19 @@ export function createChecker(deps: CheckerDeps): Checker {
       left -= due.length;
       if (!othersAreDue || served.size === 0) return;
       othersAreDue = due.length > 0;
+    }
+  }
+
+  /** The first check looks again, so a failure is not an error. */
+  async function storeZone({ workspaceId, id, domain }: Pick<DomainRow, "workspaceId" | "id" | "domain">) {
+    try {
+      const zone = await deps.findZone(
+        domain,
+        AbortSignal.any([stopping.signal, AbortSignal.timeout(checkTimes.timeoutMs)]),
+      );
+      if (zone) await recordZone(sql, { workspaceId, id, zone });
+    } catch (error) {
+      if (!stopping.signal.aborted) deps.log.debug({ domain, reason: (error as Error).message }, "no zone found");
     }
   }
 
@@ -149,9 +193,13 @@ export function createChecker(deps: CheckerDeps): Checker {
     return track(work);
   }
 
-  async function claim(workspaceId: string, id: string, kind: CheckKind): Promise<DomainRow | undefined> {
+  async function claim(
+    workspaceId: string,
+    id: string,
+    kind: CheckKind,
+    staleAfterMs = kind === "refresh" ? checkTimes.staleAfterMs : 0,
+  ): Promise<DomainRow | undefined> {
     const lease = makeUuid(deps.nowMs());
-    const staleAfterMs = kind === "refresh" ? checkTimes.staleAfterMs : 0;
     const claimed = await claimStale(sql, { workspaceId, id, lease, staleAfterMs });
     return claimed ? await run(claimed, lease, kind) : await awaitOther(workspaceId, id);
   }
@@ -169,14 +217,16 @@ export function createChecker(deps: CheckerDeps): Checker {
     try {
       const publicKeys = await readPublicKeys(sql, workspaceId, id);
       const expected = expectedRecords({ ...before, zone: deps.zone, publicKeys });
-      const findings = await deps.check(expected, stopping.signal);
+      const { records: findings, zone } = await deps.check(expected, stopping.signal);
+      const dnsZone = zone?.zone ?? before.dnsZone;
       const result = resultOf({
         before: {
           ...before,
           facts: { ...before, createdAt: before.registeredAt, hadDkim: before.signingSlots.length > 0 },
         },
-        expected,
+        expected: expectedRecords({ ...before, zone: deps.zone, publicKeys, dnsZone }),
         findings,
+        zone,
         kind,
         now: before.readAt,
         jitter: random(),
@@ -238,8 +288,8 @@ export function createCheckLoop(deps: { sql: Sql; log: Log; checker: Checker }) 
   }
 
   async function forget(): Promise<void> {
-    await forgetDeletedDomains(deps.sql).catch((error: Error) =>
-      deps.log.warn({ reason: error.message }, "could not remove domains deleted long ago; will retry"),
+    await Promise.all([forgetDeletedDomains(deps.sql), forgetExpiredLinks(deps.sql)]).catch((error: Error) =>
+      deps.log.warn({ reason: error.message }, "could not remove old domains and links; will retry"),
     );
   }
 

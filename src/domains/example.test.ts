@@ -61,6 +61,7 @@ before(async () => {
       zone,
       verifyIntervalMs: 30_000,
       nowMs: Date.now,
+      findZone: async () => undefined,
       check: (...args) => (late > 0 && late-- ? lateCheck : check)(...args),
     }),
   };

@@ -38,7 +38,7 @@ test("records are missing before they are published and found right after, witho
   });
   const check = createDomainCheck({ resolver, authoritative });
   const statuses = async () => {
-    const findings = await check(expected);
+    const { records: findings } = await check(expected);
     return expected.map((record) => judgeRecord(record, findings.get(record.key) ?? assert.fail()).status);
   };
   assert.deepEqual(

@@ -1,30 +1,26 @@
-/** DomainService: registers, lists, checks and deletes sending domains, rotates their DKIM keys, and converts them to the wire. */
+/** DomainService: registers, lists, checks and deletes sending domains, and rotates their DKIM keys. */
 
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Actor } from "../audit/entry.ts";
 import { actorOf, audited } from "../audit/record.ts";
-import {
-  type DnsRecordSchema,
-  type DomainSchema,
-  DomainService,
-  DomainStatus,
-  RecordStatus,
-  RecordType,
-} from "../gen/v1/domain_pb.ts";
+import { DomainService } from "../gen/v1/domain_pb.ts";
 import { type Call, serve } from "../http/call.ts";
 import { pageSizeOf } from "../http/paging.ts";
 import { invalid, notFound, type Violation } from "../ops/problem.ts";
-import { fromWireId, toWireId } from "../postgres/ids.ts";
+import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { expectedRecords, type RecordPurpose, recordInstructions } from "./rules/records.ts";
+import { linkHandlers } from "./links.ts";
+import { recordsFile } from "./records-file.ts";
+import { expectedRecords } from "./rules/records.ts";
 import { judgedRecords } from "./rules/result.ts";
-import { type JudgedRecord, summarize } from "./rules/summary.ts";
-import { type DomainRow, deleteDomain, listDomains } from "./store/domains.ts";
+import { type DomainRow, deleteDomain, getDomain, listDomains } from "./store/domains.ts";
+import { domainOnWire } from "./wire.ts";
 
 export type DomainServiceDeps = {
   sql: Sql;
   zone: string;
+  nowMs: () => number;
+  publicUrl: string | undefined;
   register(
     request: { workspaceId: string; domain: string; mailFromLabel: string; actor: Actor },
     beginWrite: () => void,
@@ -36,6 +32,8 @@ export type DomainServiceDeps = {
       workspaceId: string,
       id: string,
     ): Promise<{ row: DomainRow; wasRefreshed: boolean; nextRetryAt: Date | undefined } | undefined>;
+    /** Looks for the zone at the DNS provider in the background. */
+    locate(row: DomainRow): void;
   };
   rotate(
     domain: { workspaceId: string; id: string; actor: Actor },
@@ -54,11 +52,14 @@ export function createDomainService(deps: DomainServiceDeps) {
   const { sql, zone } = deps;
   const onWire = (row: DomainRow) => domainOnWire(row, { zone, localDns: deps.servesLocally(row.domain) });
   return serve(DomainService, {
+    ...linkHandlers(deps),
+
     async addDomain({ domain, mailFromLabel }, call) {
       const { workspaceId } = call.caller;
       const row = await deps.register({ workspaceId, domain, mailFromLabel, actor: actorOf(call.caller) }, () =>
         call.beginWrite(),
       );
+      deps.checker.locate(row);
       return {
         domain: onWire(row),
         message: `${row.domain} is registered. Publish the records at its DNS provider, then call VerifyDomain. Mail can be sent as soon as one DKIM record is found.`,
@@ -109,6 +110,14 @@ export function createDomainService(deps: DomainServiceDeps) {
       };
     },
 
+    async getZoneFile(request, call) {
+      const id = idFrom(request.id);
+      const row = id && (await getDomain(sql, call.caller.workspaceId, id));
+      if (!row) throw notFound("domain", request.id);
+      const file = recordsFile(row.domain, judgedRecords(expectedRecords({ ...row, zone }), row.records));
+      return { fileName: file.name, content: file.content };
+    },
+
     async publishToLocalDns(request, call) {
       const id = idFrom(request.id);
       const row = id && (await deps.publishLocally(target(id, call), () => call.beginWrite()));
@@ -157,61 +166,4 @@ function pageOf(request: { page: number; pageSize: number }): { limit: number; o
     problems.push({ field: "page", description: `must not be negative, is ${request.page}; the first page is 1` });
   if (problems.length > 0) throw invalid(problems);
   return { limit, offset: (Math.max(request.page, 1) - 1) * limit };
-}
-
-/** A domain as the contract's message: every record with its status, the value found and instructions. */
-export function domainOnWire(
-  row: DomainRow,
-  { zone, localDns }: { zone: string; localDns: boolean },
-): MessageInitShape<typeof DomainSchema> {
-  const records = judgedRecords(expectedRecords({ ...row, zone }), row.records);
-  const of = (...purposes: RecordPurpose[]) =>
-    records.filter(({ record }) => purposes.includes(record.purpose)).map(recordOnWire);
-  return {
-    id: toWireId("domain", row.id),
-    domain: row.domain,
-    status: domainStatusOnWire[row.status],
-    region: row.region,
-    createdAt: timestampFromDate(row.createdAt),
-    updatedAt: timestampFromDate(row.updatedAt),
-    lastCheckedAt: row.lastCheckedAt ? timestampFromDate(row.lastCheckedAt) : undefined,
-    summary: { ...summarize(row.domain, row.status, records), canSend: row.canSend, canReceive: row.canReceive },
-    records: {
-      dkimRecords: of("DKIM"),
-      spfRecord: of("SPF")[0],
-      dmarcRecord: of("DMARC")[0],
-      mxRecords: of("MX_INBOUND"),
-      mailFromRecords: of("MAIL_FROM_MX", "MAIL_FROM_SPF"),
-    },
-    localDns,
-  };
-}
-
-export const domainStatusOnWire = {
-  pending: DomainStatus.PENDING,
-  verifying: DomainStatus.VERIFYING,
-  ready: DomainStatus.READY,
-  degraded: DomainStatus.DEGRADED,
-  failed: DomainStatus.FAILED,
-} as const;
-
-const recordStatusOnWire = {
-  pending: RecordStatus.PENDING,
-  found: RecordStatus.FOUND,
-  mismatch: RecordStatus.MISMATCH,
-  missing: RecordStatus.MISSING,
-} as const;
-
-function recordOnWire({ record, ...found }: JudgedRecord): MessageInitShape<typeof DnsRecordSchema> {
-  return {
-    type: record.type,
-    name: record.name,
-    value: record.value,
-    priority: record.priority,
-    recordType: RecordType[record.purpose],
-    status: recordStatusOnWire[found.status],
-    nameShort: record.nameShort,
-    discoveredValue: found.discoveredValue,
-    instructions: recordInstructions(record, found),
-  };
 }

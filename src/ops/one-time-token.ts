@@ -1,4 +1,4 @@
-/** Tokens of one-time links, for sign-up, invitations and new passwords. The database stores only their hash. */
+/** Tokens of links: one-time ones for sign-up, invitations and new passwords, and those that share a domain's records. The database stores only their hash. */
 import { createHash, randomBytes } from "node:crypto";
 
 /** 256 random bits: they cannot be guessed, so a fast hash is enough to store them. */

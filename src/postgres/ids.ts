@@ -14,6 +14,7 @@ export const idPrefixes = {
   person: "per",
   session: "ses",
   passkey: "pk",
+  link: "lnk",
 } as const;
 export type IdKind = keyof typeof idPrefixes;
 

@@ -57,6 +57,7 @@ describe("the audit log", () => {
   it("has an entry for every method that changes something", async () => {
     const { domain } = await ok("DomainService/AddDomain", { domain: "audited.test" });
     await ok("DomainService/PublishToLocalDns", { id: domain.id });
+    const { link } = await ok("DomainService/CreateDomainLink", { id: domain.id });
     const { webhook } = await ok("WebhookService/CreateWebhook", { url: "http://127.0.0.1:9/hook" });
     const { key } = await ok("KeyService/CreateKey", { name: "Secret name", permission: "KEY_PERMISSION_SEND" });
     const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
@@ -70,6 +71,7 @@ describe("the audit log", () => {
     });
     const { workspace: second } = await ok("WorkspaceService/CreateWorkspace", { name: "Second" });
     const steps: [method: string, request: object, target: string, fields?: string[]][] = [
+      ["DomainService/RevokeDomainLink", { id: link.id }, domain.id],
       ["DomainService/RotateDkim", { id: domain.id }, domain.id],
       ["DomainService/DeleteDomain", { id: domain.id }, domain.id],
       ["WebhookService/UpdateWebhook", { id: webhook.id, description: "Secret" }, webhook.id, ["description"]],
@@ -93,6 +95,7 @@ describe("the audit log", () => {
     ];
     // What the steps above need was created by these calls.
     const created = [
+      ["DomainService/CreateDomainLink", domain.id],
       ["DomainService/PublishToLocalDns", domain.id],
       ["DomainService/AddDomain", domain.id],
       ["WebhookService/CreateWebhook", webhook.id],

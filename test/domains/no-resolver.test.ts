@@ -78,11 +78,14 @@ test("VerifyDomain called again too soon returns the stored status and the time 
   assert.match(String(body.message), /this is the last known state/);
 });
 
-test("the other methods never query DNS", async () => {
+test("the other methods never check records; AddDomain only looks for the zone, and does not wait for it", async () => {
   resolver.queries.length = 0;
   const added = domainOf(await call("AddDomain", { domain: "new.test" }));
   assert.equal((await call("ListDomains", {})).body.total, 2);
   assert.equal((await call("GetDomain", { id: added.id })).status, 200);
   assert.equal((await call("DeleteDomain", { id: added.id })).status, 200);
-  assert.deepEqual(resolver.queries, []);
+  assert.deepEqual(
+    resolver.queries.filter(({ name, type }) => name !== "new.test" || (type !== "SOA" && type !== "NS")),
+    [],
+  );
 });

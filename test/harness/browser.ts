@@ -132,7 +132,7 @@ async function overflow(page: Page): Promise<number> {
 }
 
 /** Writes web/screenshots/NAME.png, for review by a person. No person sees those of a CI run. */
-async function shoot(page: Page, name: string): Promise<void> {
+export async function shoot(page: Page, name: string): Promise<void> {
   if (process.env.CI) return;
   mkdirSync(shots, { recursive: true });
   await page.screenshot({ path: `${shots}${name}.png`, fullPage: true });

@@ -14,6 +14,9 @@ export type WireRecord = {
   nameShort: string;
   discoveredValue: string;
   instructions: string;
+  nameInZone: string;
+  mergedValue: string;
+  problem: string;
 };
 
 export type WireDomain = {
@@ -24,6 +27,8 @@ export type WireDomain = {
   createdAt: string;
   updatedAt: string;
   lastCheckedAt?: string;
+  zone: string;
+  provider?: { id: string; name: string; dnsUrl: string; quirks: string[] };
   summary: {
     message: string;
     nextAction: string;

@@ -59,6 +59,7 @@ export function checkResult(
     },
     signingSlots: ([1, 2] as const).filter((slot) => found.includes(`dkim${slot}`)),
     mailFromReady: found.includes("mailFromMx") && found.includes("mailFromSpf"),
+    zone: undefined,
     checks: 1,
     nextCheckAt: new Date(Date.now() + 300_000),
     changed: true,

@@ -36,6 +36,15 @@ const theirDomain = async (workspaces: TwoWorkspaces) => {
   return (answer.body.domain as { id: string }).id;
 };
 
+/** A link to a domain of the other workspace. */
+const theirLink = async (workspaces: TwoWorkspaces) => {
+  const request = { id: await theirDomain(workspaces) };
+  const answer = await workspaces.program.call("DomainService/CreateDomainLink", request, {
+    key: workspaces.theirs.full,
+  });
+  return (answer.body.link as { id: string }).id;
+};
+
 /** Schedules an email in the other workspace, so that it can be canceled. */
 const theirEmail = async (workspaces: TwoWorkspaces) => {
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
@@ -138,6 +147,22 @@ export const cases: Record<string, MethodCase> = {
   "DomainService/RotateDkim": {
     built: true,
     ids: { id: async (workspaces) => ({ id: await theirDomain(workspaces) }) },
+  },
+  "DomainService/GetZoneFile": {
+    built: true,
+    ids: { id: async (workspaces) => ({ id: await theirDomain(workspaces) }) },
+  },
+  "DomainService/CreateDomainLink": {
+    built: true,
+    ids: { id: async (workspaces) => ({ id: await theirDomain(workspaces) }) },
+  },
+  "DomainService/ListDomainLinks": {
+    built: true,
+    ids: { id: async (workspaces) => ({ id: await theirDomain(workspaces) }) },
+  },
+  "DomainService/RevokeDomainLink": {
+    built: true,
+    ids: { id: async (workspaces) => ({ id: await theirLink(workspaces) }) },
   },
   "DomainService/PublishToLocalDns": {
     built: true,

@@ -93,6 +93,11 @@ const writes: Record<string, () => unknown> = {
   "DomainService/VerifyDomain": async () => ({ id: (await domain(false)).id }),
   "DomainService/DeleteDomain": async () => ({ id: (await domain(false)).id }),
   "DomainService/RotateDkim": async () => ({ id: (await domain(true)).id }),
+  "DomainService/CreateDomainLink": async () => ({ id: (await domain(false)).id }),
+  "DomainService/RevokeDomainLink": async () => {
+    const { id } = await domain(false);
+    return { id: idIn(await done("DomainService/CreateDomainLink", { id }), "link") };
+  },
   "DomainService/PublishToLocalDns": async () => ({ id: (await domain(false)).id }),
   "EmailService/SendEmail": email,
   "EmailService/SendEmailBatch": () => ({ emails: [email(), email()].map(({ async: _, ...one }) => one) }),

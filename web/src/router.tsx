@@ -71,6 +71,11 @@ const domain = createRoute({
   path: "/domains/$id",
   component: lazyRouteComponent(() => import("./domains/domain-page.tsx"), "DomainPage"),
 });
+const sharedDomain = createRoute({
+  getParentRoute,
+  path: "/dns/$token",
+  component: lazyRouteComponent(() => import("./domains/shared-page.tsx"), "SharedDomainPage"),
+});
 const webhooks = createRoute({
   getParentRoute,
   path: "/webhooks",
@@ -149,7 +154,7 @@ const invitation = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, emails, email, send, events, inbounds, inbound, queue, suppressions],
-    ...[domains, domain, webhooks, webhook, keys, workspace, audit, account],
+    ...[domains, domain, sharedDomain, webhooks, webhook, keys, workspace, audit, account],
     ...[operatorPeople, operatorWorkspaces, operatorAudit],
     ...[signIn, signUp, forgotPassword, resetPassword, invitation],
   ]),

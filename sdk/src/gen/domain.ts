@@ -21,6 +21,25 @@ export interface Domain {
   records: DomainRecords;
   /** True when PublishToLocalDns can publish the records: the server runs in capture mode and resolves this name with its own DNS. */
   localDns: boolean;
+  /**
+   * The zone at the domain's DNS provider that holds the records: the domain itself or a parent of it. Found by its SOA and NS
+   * records. Empty until a check finds it.
+   */
+  zone: string;
+  /** The DNS provider, recognized by the zone's name servers. Absent when it is unknown. */
+  provider?: DnsProvider;
+}
+
+/** A DNS provider, recognized by the names of its name servers. */
+export interface DnsProvider {
+  /** Identifier of the provider, for example `cloudflare`. */
+  id: string;
+  /** Name of the provider. */
+  name: string;
+  /** The page at the provider where the zone's records are edited. */
+  dnsUrl: string;
+  /** What the provider's form does differently, one sentence each. */
+  quirks: string[];
 }
 
 /** Next step and progress of a domain. */
@@ -76,12 +95,24 @@ export interface DnsRecord {
   recordType: RecordType;
   /** Result of the last check. */
   status: RecordStatus;
-  /** The name relative to the registered domain, as most DNS providers expect it; `@` is the domain itself. */
+  /** The name relative to the registered domain; `@` is the domain itself. To enter it at a DNS provider, use `nameInZone`. */
   nameShort: string;
   /** The value in DNS at this name. Empty when nothing was found. */
   discoveredValue: string;
   /** What to enter at the DNS provider, with warnings about common mistakes. */
   instructions: string;
+  /**
+   * The name relative to the zone at the DNS provider, as its form expects it; `@` is the zone itself. While `Domain.zone` is
+   * empty, it is relative to the registrable domain, which most providers use as the zone.
+   */
+  nameInZone: string;
+  /**
+   * SPF only: one record that replaces those found at this name. It contains all their terms and authorizes this service. Empty
+   * when nothing is to be merged, or when the merged record would be invalid; `problem` says why.
+   */
+  mergedValue: string;
+  /** Why the record is not in place, or a remark about the value found. Empty when there is nothing to say. */
+  problem: string;
 }
 
 /** Request of AddDomain. */
@@ -173,6 +204,80 @@ export interface RotateDkimResponse {
   domain: Domain;
   /** When the new key starts to sign. */
   signsFrom: string;
+  /** Result of the call, in a sentence. */
+  message: string;
+}
+
+/** Request of GetZoneFile. */
+export interface GetZoneFileRequest {
+  /** Id of the domain. Required. */
+  id: string;
+}
+
+/** Response of GetZoneFile. */
+export interface GetZoneFileResponse {
+  /** A name for the file, for example `news.example.com.zone`. */
+  fileName: string;
+  /** The zone file, in the syntax of BIND. */
+  content: string;
+}
+
+/** A link that shows the records of a domain without a sign-in. The link itself is returned once, by CreateDomainLink. */
+export interface DomainLink {
+  /** Identifier of the link, `lnk_` and a UUID. */
+  id: string;
+  /** Id of the domain. */
+  domainId: string;
+  /** When the link was created. */
+  createdAt: string;
+  /** When the link stops working. */
+  expiresAt: string;
+  /** When the link was last opened, to the minute. Absent if it was never opened. */
+  lastViewedAt?: string;
+}
+
+/** Request of CreateDomainLink. */
+export interface CreateDomainLinkRequest {
+  /** Id of the domain. Required. */
+  id: string;
+  /** For how many days the link works, 1 to 30. 0 or unset means 7. */
+  days?: number;
+}
+
+/** Response of CreateDomainLink. */
+export interface CreateDomainLinkResponse {
+  /** The new link. */
+  link: DomainLink;
+  /** The address to pass on. It contains the secret of the link and is not stored. A path if `POSTHORN_PUBLIC_URL` is not set. */
+  url: string;
+}
+
+/** Request of ListDomainLinks. */
+export interface ListDomainLinksRequest {
+  /** Id of the domain. Required. */
+  id: string;
+  /** Maximum number of links per page. 0 or unset means 20; values above 100 are reduced to 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
+  pageToken?: string;
+}
+
+/** Response of ListDomainLinks. */
+export interface ListDomainLinksResponse {
+  /** The links of this page, newest first. */
+  data: DomainLink[];
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
+}
+
+/** Request of RevokeDomainLink. */
+export interface RevokeDomainLinkRequest {
+  /** Id of the link. Required. */
+  id: string;
+}
+
+/** Response of RevokeDomainLink. */
+export interface RevokeDomainLinkResponse {
   /** Result of the call, in a sentence. */
   message: string;
 }

@@ -18,6 +18,14 @@ import type {
   DeleteDomainResponse,
   RotateDkimRequest,
   RotateDkimResponse,
+  GetZoneFileRequest,
+  GetZoneFileResponse,
+  CreateDomainLinkRequest,
+  CreateDomainLinkResponse,
+  ListDomainLinksRequest,
+  ListDomainLinksResponse,
+  RevokeDomainLinkRequest,
+  RevokeDomainLinkResponse,
   PublishToLocalDnsRequest,
   PublishToLocalDnsResponse,
 } from "./domain.ts";
@@ -185,6 +193,20 @@ export interface UnaryMethods {
    * old key stays in DNS for 7 days after its last signature.
    */
   "DomainService/RotateDkim": { request: RotateDkimRequest; response: RotateDkimResponse };
+  /**
+   * Returns the domain's records as a zone file (RFC 1035 §5), which most DNS providers import. Records that must replace
+   * others, and the inbound MX record, are comments: an import of the file never redirects mail.
+   */
+  "DomainService/GetZoneFile": { request: GetZoneFileRequest; response: GetZoneFileResponse };
+  /**
+   * Creates a link that shows the domain's records, and what DNS has, to a person without an account: the colleague who runs
+   * DNS. The link is read-only and expires. It shows nothing else of the workspace.
+   */
+  "DomainService/CreateDomainLink": { request: CreateDomainLinkRequest; response: CreateDomainLinkResponse };
+  /** Lists the links of a domain that work, newest first, page by page. */
+  "DomainService/ListDomainLinks": { request: ListDomainLinksRequest; response: ListDomainLinksResponse };
+  /** Revokes a link. It stops working immediately. */
+  "DomainService/RevokeDomainLink": { request: RevokeDomainLinkRequest; response: RevokeDomainLinkResponse };
   /**
    * Publishes the domain's records in the service's own DNS server and checks them immediately. For tests without internet
    * access: it works only in capture mode and only for reserved names such as `shop.test` or `example.com`.

@@ -15,9 +15,11 @@ import { createRegistrar, type Registrar } from "../../domains/register.ts";
 import { createRotate, type Rotate } from "../../domains/rotate.ts";
 import { createDomainService } from "../../domains/service.ts";
 import { createServedKeys, nameServersOf, type ServiceZone, serviceZone } from "../../domains/service-zone.ts";
+import { sharedDomainPage } from "../../domains/shared-page.ts";
 import { getDomain } from "../../domains/store/domains.ts";
 import { findPublishedZone } from "../../domains/store/published-zones.ts";
 import type { ServiceEntry } from "../../http/call.ts";
+import type { PageHandler } from "../../http/dispatch.ts";
 import type { Log } from "../../ops/log.ts";
 import { Problem } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
@@ -70,6 +72,8 @@ export async function startDns(deps: DnsDeps & { serve: boolean }): Promise<Dns>
 
 export type DomainsPart = {
   service: ServiceEntry;
+  /** Endpoints that are not RPCs, by path. */
+  pages: Map<string, PageHandler>;
   registrar: Registrar;
   checker: Checker;
   rotate: Rotate;
@@ -90,7 +94,8 @@ export function createDomains(deps: DomainDeps): DomainsPart {
   const registrar = createRegistrar({ sql, secrets, nowMs, makeKeys, zone, region, quotas });
   const rotate = createRotate({ sql, secrets, nowMs, makeKeys });
   const check = createDomainCheck({ resolver: dns.resolver, authoritative: dns.authoritative });
-  const checker = createChecker({ sql, log, check, zone, verifyIntervalMs, nowMs, onEvent: deps.onEvent });
+  const { findZone } = dns.authoritative;
+  const checker = createChecker({ sql, log, check, findZone, zone, verifyIntervalMs, nowMs, onEvent: deps.onEvent });
   const loop = createCheckLoop({ sql, log, checker });
   return {
     registrar,
@@ -99,6 +104,8 @@ export function createDomains(deps: DomainDeps): DomainsPart {
     service: createDomainService({
       sql,
       zone,
+      nowMs,
+      publicUrl: config.publicUrl,
       register: registrar.register,
       checker,
       rotate,
@@ -117,6 +124,9 @@ export function createDomains(deps: DomainDeps): DomainsPart {
         return await checker.refresh(workspaceId, id);
       },
     }),
+    pages: new Map([
+      ["/shared/domain", sharedDomainPage({ sql, log, zone, trustedProxies: config.trustedProxies, checker })],
+    ]),
     startLoop: loop.start,
     async stop() {
       const ended = loop.stop();

@@ -1,12 +1,11 @@
 /** Domains as posthorn domains prints them: the records as a table to copy from, and what to do next. */
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { publishedRecords } from "../../domains/publish.ts";
+import { recordsFile } from "../../domains/records-file.ts";
 import { expectedRecords } from "../../domains/rules/records.ts";
 import { judgedRecords } from "../../domains/rules/result.ts";
 import { summarize } from "../../domains/rules/summary.ts";
-import { domainOnWire } from "../../domains/service.ts";
 import type { DomainRow } from "../../domains/store/domains.ts";
-import { zoneFileLine } from "../../domains/zone-file.ts";
+import { domainOnWire } from "../../domains/wire.ts";
 import { DomainSchema } from "../../gen/v1/domain_pb.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import { servesLocally } from "../assemble/domains.ts";
@@ -50,11 +49,9 @@ export function showDomain(row: DomainRow, zone: string): string {
   ].join("\n");
 }
 
-/** The records as lines of a zone file, which many DNS providers import. */
-export function showZoneLines(row: DomainRow, zone: string): string {
-  return publishedRecords(expectedRecords({ ...row, zone }))
-    .map(zoneFileLine)
-    .join("");
+/** The records as a zone file, which many DNS providers import. */
+export function showZoneFile(row: DomainRow, zone: string): string {
+  return recordsFile(row.domain, judgedRecords(expectedRecords({ ...row, zone }), row.records)).content;
 }
 
 export function showDomains(rows: readonly DomainRow[]): string {

@@ -5,7 +5,7 @@ import { deleteDomain, listDomains } from "../../domains/store/domains.ts";
 import { zoneFile } from "../../domains/zone-file.ts";
 import { serviceZoneOf } from "../assemble/domains.ts";
 import { type Command, UsageError } from "../command.ts";
-import { domainJson, showDomain, showDomains, showZoneLines } from "./domains-show.ts";
+import { domainJson, showDomain, showDomains, showZoneFile } from "./domains-show.ts";
 import { workspaceOption } from "./keys.ts";
 import { domainFrom, jsonOption, oneWord, withDomains } from "./with-domains.ts";
 import { withStore } from "./with-store.ts";
@@ -71,7 +71,7 @@ const domainsRecords: Command = {
   summary: "Print the DNS records that a domain needs, with the result of the last check.",
   words: "DOMAIN",
   options: {
-    "zone-file": { type: "boolean", help: "print zone file lines, for DNS providers that import them" },
+    "zone-file": { type: "boolean", help: "print a zone file, for DNS providers that import one" },
     workspace: workspaceOption,
     json: jsonOption,
   },
@@ -79,7 +79,7 @@ const domainsRecords: Command = {
     const config = read();
     await withDomains(config, options.workspace, async (context) => {
       const row = await domainFrom(context, words);
-      if (options["zone-file"]) return print(showZoneLines(row, config.zone));
+      if (options["zone-file"]) return print(showZoneFile(row, config.zone));
       if (options.json) return printJson(domainJson(row, config));
       print(showDomain(row, config.zone));
     });

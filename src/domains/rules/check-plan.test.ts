@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isStale, misplacedName, nextCheckAt } from "./check-plan.ts";
+import { isStale, misplacedNames, nextCheckAt } from "./check-plan.ts";
 import { expectedRecords } from "./records.ts";
 
 const now = new Date("2026-01-01T00:00:00Z");
@@ -25,18 +25,21 @@ test("a status is stale after five minutes; without a check, the age counts from
   assert.ok(isStale({ checkedAt: null, registeredAt: minutes(-6) }, now));
 });
 
-test("the misplaced name is the full name with the provider's zone appended", () => {
+test("a misplaced record has the provider's zone appended, or lacks the labels between the domain and the zone", () => {
   const records = expectedRecords({ domain: "news.shop.example", token: "t", zone: "mail.test" });
   assert.deepEqual(
-    records.map((record) => misplacedName(record)),
+    records.map((record) => misplacedNames(record)),
     [
-      "ph1._domainkey.news.shop.example.shop.example",
-      "ph2._domainkey.news.shop.example.shop.example",
-      undefined,
-      "_dmarc.news.shop.example.shop.example",
-      undefined,
-      "bounce.news.shop.example.shop.example",
-      "bounce.news.shop.example.shop.example",
+      ["ph1._domainkey.news.shop.example.shop.example", "ph1._domainkey.shop.example"],
+      ["ph2._domainkey.news.shop.example.shop.example", "ph2._domainkey.shop.example"],
+      ["news.shop.example.shop.example"],
+      ["_dmarc.news.shop.example.shop.example"],
+      ["news.shop.example.shop.example"],
+      ["bounce.news.shop.example.shop.example"],
+      ["bounce.news.shop.example.shop.example"],
     ],
   );
+  const own = expectedRecords({ domain: "shop.example", token: "t", zone: "mail.test" });
+  assert.deepEqual(misplacedNames(own[0]!), ["ph1._domainkey.shop.example.shop.example"]);
+  assert.deepEqual(misplacedNames(own[2]!), []);
 });

@@ -28,10 +28,16 @@ export function queriesOf(record: ExpectedRecord): Query[] {
   }
 }
 
-/** The name a record gets if it was entered in full and the provider appended the zone: the most common mistake. */
-export function misplacedName(record: ExpectedRecord): string | undefined {
-  const name = `${record.name}.${nameInZone(record).zone}`;
-  return record.nameShort === "@" || name.length > 253 ? undefined : name;
+/**
+ * The names that a record gets by the most common mistakes: it was entered in full and the provider appended the zone,
+ * or it was entered relative to the registered domain although the zone is a parent. Only a DKIM value is unique to the
+ * registration: at the parent, other values may belong to a registration of the parent.
+ */
+export function misplacedNames(record: ExpectedRecord): string[] {
+  const { name, nameShort, domain, dnsZone } = record;
+  const names = nameInZone(record) === "@" ? [] : [`${name}.${dnsZone}`];
+  if (record.purpose === "DKIM" && dnsZone !== domain) names.push(`${nameShort}.${dnsZone}`);
+  return names.filter((one) => one.length <= 253);
 }
 
 const minute = 60_000;

@@ -18,7 +18,14 @@ type Case = {
   authoritative?: Table;
   misplacedAt?: string;
   previous?: RecordState;
-  expected: { status: string; discoveredValue: string; note?: string; waiting?: boolean; unanswered?: boolean };
+  expected: {
+    status: string;
+    discoveredValue: string;
+    note?: string;
+    mergedValue?: string;
+    waiting?: boolean;
+    unanswered?: boolean;
+  };
 };
 
 const corpus = join(import.meta.dirname, "../../../test/corpus");
@@ -46,6 +53,7 @@ for (const file of files) {
     assert.equal(judgment.status, one.expected.status, one.about);
     assert.equal(judgment.discoveredValue, one.expected.discoveredValue, one.about);
     assert.ok(judgment.note.includes(one.expected.note ?? ""), judgment.note);
+    if (one.expected.mergedValue !== undefined) assert.equal(judgment.mergedValue ?? "", one.expected.mergedValue);
     assert.equal(judgment.waiting, one.expected.waiting ?? false);
     assert.equal(judgment.unanswered, one.expected.unanswered ?? false);
   });

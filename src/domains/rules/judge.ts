@@ -8,10 +8,16 @@ import { parseDkimRecord, samePublicKey } from "../../mail/dkim-record.ts";
 import { discoverDmarc } from "../../mail/dmarc.ts";
 import { isSpf } from "../../mail/spf.ts";
 import type { RecordView } from "./record-view.ts";
-import type { ExpectedRecord, RecordStatus } from "./records.ts";
+import { type ExpectedRecord, nameInZone, type RecordStatus } from "./records.ts";
 
 /** The part of a judgment that is kept from one check to the next. */
-export type RecordState = { status: RecordStatus; discoveredValue: string; note: string };
+export type RecordState = {
+  status: RecordStatus;
+  discoveredValue: string;
+  note: string;
+  /** SPF only: one record that replaces those in DNS and authorizes this service. Absent if there is none. */
+  mergedValue?: string;
+};
 
 export type RecordFinding = {
   recursive: RecordView;
@@ -58,9 +64,10 @@ export function judgeRecord(
   const note = ownHasIt
     ? "your own DNS servers return the right value; resolvers still cache the old one"
     : finding.misplacedAt !== undefined
-      ? `it was found at ${finding.misplacedAt}: your provider appends the domain to the name, so enter the name without the domain`
+      ? misplacedNote(record, finding.misplacedAt)
       : seen.note;
-  return { status: seen.status, discoveredValue: seen.discoveredValue, note, waiting: ownHasIt, unanswered: false };
+  const { status, discoveredValue, mergedValue } = seen;
+  return { status, discoveredValue, note, ...(mergedValue && { mergedValue }), waiting: ownHasIt, unanswered: false };
 }
 
 /**
@@ -71,6 +78,7 @@ export type ViewJudgment = {
   status: "found" | "mismatch" | "missing" | "unknown";
   discoveredValue: string;
   note: string;
+  mergedValue?: string;
 };
 
 export function judgeView(record: ExpectedRecord, view: RecordView): ViewJudgment {
@@ -108,9 +116,14 @@ export function judgeSpf(record: ExpectedRecord, view: RecordView): ViewJudgment
   const texts = textsOf(view.txt);
   const include = record.value.split(" ")[1] ?? "";
   const verdict = view.spf;
+  const merged = view.merged;
+  const wrong = (value: string, note: string): ViewJudgment => ({
+    ...mismatch(value, merged?.problem ? `${note}; merged with this service, ${merged.problem}` : note),
+    ...(merged?.value && { mergedValue: merged.value }),
+  });
   if (verdict === undefined || verdict.kind === "none") {
     const near = texts.filter((text) => /^["'\s]*v?\s*=?\s*spf/i.test(text));
-    if (near.length > 0) return mismatch(show(near), nearMissNote(near[0] ?? ""));
+    if (near.length > 0) return wrong(show(near), nearMissNote(near[0] ?? ""));
     return missing();
   }
   const value = show(verdict.texts);
@@ -120,11 +133,14 @@ export function judgeSpf(record: ExpectedRecord, view: RecordView): ViewJudgment
     case "temperror":
       return { status: "unknown", discoveredValue: value, note: verdict.problem };
     case "multiple":
-      return mismatch(value, `${record.name} has ${verdict.texts.length} SPF records; merge them into one`);
+      return wrong(
+        value,
+        `${record.name} has ${verdict.texts.length} SPF records, so receivers reject all of them; delete them and add one merged record`,
+      );
     case "permerror":
-      return mismatch(value, `the SPF record is invalid: ${verdict.problem}`);
+      return wrong(value, `the SPF record is invalid: ${verdict.problem}`);
     case "not_authorized":
-      return mismatch(value, `the SPF record does not authorize this service; add ${include} to it`);
+      return wrong(value, `the SPF record does not authorize this service; add ${include} to it`);
   }
 }
 
@@ -187,6 +203,13 @@ function judgeKey(record: ExpectedRecord, text: string): ViewJudgment {
   if (keyType === "rsa" && record.publicKey !== undefined && samePublicKey(publicKey, record.publicKey))
     return found(value);
   return mismatch(value, "the TXT record contains a different DKIM key");
+}
+
+function misplacedNote(record: ExpectedRecord, at: string): string {
+  const name = nameInZone(record);
+  return at.startsWith(`${record.name}.`)
+    ? `it was found at ${at}: your provider appends ${record.dnsZone} to the name, so enter the name without the domain: ${name}`
+    : `it was found at ${at}: the zone is ${record.dnsZone}, so enter the name ${name}`;
 }
 
 function cnameNote(record: ExpectedRecord, cname: string): string {

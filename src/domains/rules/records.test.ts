@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { queriesOf } from "./check-plan.ts";
-import { expectedRecords, type RecordKey, recordInstructions, recordKeys } from "./records.ts";
+import { expectedRecords, nameInZone, recordKeys } from "./records.ts";
 
 const expected = expectedRecords({ domain: "news.shop.example", token: "tok", zone: "mail.test" });
-const record = (key: RecordKey) => expected.find((one) => one.key === key) ?? assert.fail(key);
 
 test("a domain has seven expected records, each once", () => {
   assert.deepEqual(
@@ -33,27 +32,18 @@ test("the MAIL FROM records use the chosen label", () => {
   );
 });
 
-test("instructions give the name relative to the registrable domain, as a provider's form expects it", () => {
-  const text = recordInstructions(record("dkim1"));
-  assert.match(text, /DNS settings of shop\.example/);
-  assert.match(text, /name ph1\._domainkey\.news and the value tok-1\.dkim\.mail\.test/);
-  assert.match(recordInstructions(record("mx")), /name news and the value inbound\.mail\.test and priority 10/);
-  const top = expectedRecords({ domain: "shop.example", token: "tok", zone: "mail.test" });
-  assert.match(recordInstructions(top[2] ?? assert.fail()), /name @ /);
-});
-
-test("instructions warn if the MX record would redirect the domain's existing mail", () => {
-  const found = { status: "mismatch", discoveredValue: "1 mx.office.example" } as const;
-  assert.match(recordInstructions(record("mx"), found), /receives its mail at 1 mx\.office\.example.*sub-domain/);
-  assert.match(recordInstructions(record("mx")), /Use a sub-domain instead/);
-});
-
-test("instructions never ask for a second SPF record", () => {
-  assert.match(recordInstructions(record("spf")), /add include:spf\.mail\.test to it: a name must not have two/);
-  const found = { status: "mismatch", discoveredValue: "v=spf1 include:office.example -all" } as const;
-  assert.match(recordInstructions(record("spf"), found), /office\.example -all\): add include:spf\.mail\.test before/);
-  const two = { status: "mismatch", discoveredValue: "v=spf1 -all | v=spf1 a -all" } as const;
-  assert.match(recordInstructions(record("spf"), two), /merge them into one/);
+test("the name in the zone is relative to the provider's zone, and @ only for the zone itself", () => {
+  const names = (domain: string, dnsZone?: string) =>
+    expectedRecords({ domain, token: "tok", zone: "mail.test", dnsZone }).map(nameInZone);
+  const ofNews = [
+    ...["ph1._domainkey.news", "ph2._domainkey.news", "news", "_dmarc.news"],
+    ...["news", "bounce.news", "bounce.news"],
+  ];
+  assert.deepEqual(names("news.shop.example", "shop.example"), ofNews);
+  assert.deepEqual(names("news.shop.example"), ofNews, "while the zone is unknown");
+  const atApex = ["ph1._domainkey", "ph2._domainkey", "@", "_dmarc", "@", "bounce", "bounce"];
+  assert.deepEqual(names("shop.example", "shop.example"), atApex);
+  assert.deepEqual(names("news.shop.example", "news.shop.example"), atApex, "a zone of its own");
 });
 
 test("the records of a domain need these DNS queries, each once", () => {

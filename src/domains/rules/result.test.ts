@@ -54,7 +54,7 @@ function check(
   minutes = 5,
 ) {
   const now = new Date(registeredAt.getTime() + minutes * 60_000);
-  return resultOf({ before, expected, findings: found, kind, now, jitter: 0.5 });
+  return resultOf({ before, expected, findings: found, zone: undefined, kind, now, jitter: 0.5 });
 }
 
 const after = (before: CheckedDomain, result: ReturnType<typeof check>): CheckedDomain => ({

@@ -1,4 +1,5 @@
 /** Computes from the findings of one check everything that is stored for the domain. The checker calls it for every check. */
+import type { ZoneCut } from "../../dns/record.ts";
 import { nextCheckAt } from "./check-plan.ts";
 import { type Judgment, judgeRecord, type RecordFinding, unchecked } from "./judge.ts";
 import type { ExpectedRecord, RecordKey } from "./records.ts";
@@ -30,6 +31,8 @@ export type DomainCheckResult = {
   mailFromReady: boolean;
   checks: number;
   nextCheckAt: Date;
+  /** The zone at the DNS provider. Undefined: DNS did not tell, and the last known one is kept. */
+  zone: ZoneCut | undefined;
   /** The status or a record differs from the previous check. */
   changed: boolean;
   /** Set if the change is reported as an event. */
@@ -40,6 +43,7 @@ export function resultOf(input: {
   before: CheckedDomain;
   expected: readonly ExpectedRecord[];
   findings: ReadonlyMap<RecordKey, RecordFinding>;
+  zone: ZoneCut | undefined;
   kind: CheckKind;
   now: Date;
   /** From 0 to 1. */
@@ -68,6 +72,7 @@ export function resultOf(input: {
     facts,
     records,
     summary,
+    zone: input.zone,
     signingSlots: ([1, 2] as const).filter((slot) =>
       records.some((one) => one.key === `dkim${slot}` && one.status === "found"),
     ),

@@ -101,3 +101,19 @@ test("the message of a failed domain has the reason and how it recovers", () => 
   assert.match(summary.message, /72 hours.*recovers automatically.*ph1\._domainkey/s);
   assert.ok(!summary.canSend);
 });
+
+test("wrong values are listed, and the message does not say that nothing was found", () => {
+  const wrong = (discoveredValue: string) => ({ status: "mismatch", discoveredValue, note: "it is wrong" }) as const;
+  const { message } = summarize(
+    "shop.example",
+    "pending",
+    judged([], { dkim1: wrong("a.example"), dkim2: wrong("b.example"), mailFromMx: wrong("10 c.example") }),
+  );
+  assert.match(message, /^3 records of shop\.example have a wrong value\./);
+  assert.match(
+    message,
+    /Also wrong: CNAME ph2\._domainkey\.shop\.example \(found: b\.example\), MX bounce\.shop\.example \(found: 10 c\.example\)\./,
+  );
+  assert.match(message, /Then fix: TXT _dmarc\.shop\.example/);
+  assert.doesNotMatch(message, /No record/);
+});

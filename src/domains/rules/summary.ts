@@ -28,7 +28,7 @@ export function summarize(domain: string, status: DomainStatus, records: readonl
   const sentences = [
     records.every((one) => one.status === "pending" && one.unanswered !== true)
       ? `The records of ${domain} have not been checked yet. Mail cannot be sent yet.`
-      : headline(domain, status, nextAction, sending),
+      : headline({ domain, status, nextAction, sending, wrong: lacking.filter(isWrong).length }),
     ...(nextAction === "CONFIGURE_DNS" ? fixes(lacking) : []),
     ...(nextAction === "NONE" ? improvements(records) : []),
     ...unansweredNote(records),
@@ -43,7 +43,9 @@ export function summarize(domain: string, status: DomainStatus, records: readonl
   };
 }
 
-function headline(domain: string, status: DomainStatus, nextAction: NextAction, sending: boolean): string {
+type Headline = { domain: string; status: DomainStatus; nextAction: NextAction; sending: boolean; wrong: number };
+
+function headline({ domain, status, nextAction, sending, wrong }: Headline): string {
   const may = sending ? "Mail can already be sent." : "Mail cannot be sent yet.";
   if (status === "ready") return `${domain} is ready.`;
   if (nextAction === "WAIT") {
@@ -51,7 +53,8 @@ function headline(domain: string, status: DomainStatus, nextAction: NextAction, 
   }
   switch (status) {
     case "pending":
-      return `No record of ${domain} has been found yet. ${may}`;
+      if (wrong === 0) return `No record of ${domain} has been found yet. ${may}`;
+      return `${wrong === 1 ? "One record" : `${wrong} records`} of ${domain} ${wrong === 1 ? "has" : "have"} a wrong value. ${may}`;
     case "verifying":
       return `Some records of ${domain} are in place. ${may}`;
     case "degraded":
@@ -63,22 +66,34 @@ function headline(domain: string, status: DomainStatus, nextAction: NextAction, 
   }
 }
 
-/** The full fix for the first record and only the names of the others, to keep the message short. */
+/** The full fix for the first record, the values of the others that are wrong, and only the names of the rest. */
 function fixes(lacking: readonly JudgedRecord[]): string[] {
   const [first, ...others] = lacking.filter((one) => one.waiting !== true);
   if (first === undefined) return [];
-  const names = others.map(({ record }) => `${record.type} ${record.name}`);
-  return [fix(first), ...(names.length > 0 ? [`Then fix: ${names.join(", ")}.`] : [])];
+  const wrong = others.filter(isWrong).map((one) => `${labelOf(one)} (found: ${one.discoveredValue})`);
+  const absent = others.filter((one) => !isWrong(one)).map(labelOf);
+  return [
+    fix(first),
+    ...(wrong.length > 0 ? [`Also wrong: ${wrong.join(", ")}.`] : []),
+    ...(absent.length > 0 ? [`Then fix: ${absent.join(", ")}.`] : []),
+  ];
 }
 
-function fix({ record, status, note, discoveredValue }: JudgedRecord): string {
-  const { host, zone } = nameInZone(record);
+function fix({ record, status, note, discoveredValue, mergedValue }: JudgedRecord): string {
   const priority = record.priority === undefined ? "" : ` with priority ${record.priority}`;
   if (status === "mismatch") {
-    return `The ${record.type} record at ${record.name} is wrong: ${note}. Found: ${discoveredValue}. Expected: ${record.value}${priority}.`;
+    return `The ${record.type} record at ${record.name} is wrong: ${note}. Found: ${discoveredValue}. Expected: ${mergedValue ?? record.value}${priority}.`;
   }
   const why = status === "missing" && note !== "" ? ` (${note})` : "";
-  return `Add the ${record.type} record ${host} with the value ${record.value}${priority} in the DNS of ${zone}${why}.`;
+  return `Add the ${record.type} record ${nameInZone(record)} with the value ${record.value}${priority} in the DNS of ${record.dnsZone}${why}.`;
+}
+
+function isWrong({ status }: JudgedRecord): boolean {
+  return status === "mismatch";
+}
+
+function labelOf({ record }: JudgedRecord): string {
+  return `${record.type} ${record.name}`;
 }
 
 function improvements(records: readonly JudgedRecord[]): string[] {
@@ -93,6 +108,6 @@ function unansweredNote(records: readonly JudgedRecord[]): string[] {
   if (silent.length === records.length) {
     return ["DNS did not answer in the last check; the last known status is kept."];
   }
-  const names = silent.map(({ record }) => `${record.type} ${record.name}`);
+  const names = silent.map(labelOf);
   return [`DNS gave no answer for ${names.join(", ")} in the last check; the last known status is kept.`];
 }

@@ -3,6 +3,7 @@
  * due times are in service time, times that are shown in wall time. Called by the checker.
  */
 
+import type { ZoneCut } from "../../dns/record.ts";
 import { appendEvent } from "../../events/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
@@ -84,6 +85,7 @@ export async function recordCheck(
     const [row] = await tx<DomainRow[]>`
       update domains set status = ${facts.status}, records = ${JSON.stringify(result.records)}::text::jsonb, note = ${summary.message},
         next_action = ${summary.nextAction}, can_send = ${summary.canSend}, can_receive = ${summary.canReceive},
+        dns_zone = coalesce(${result.zone?.zone ?? null}, dns_zone), name_servers = coalesce(${result.zone?.hosts ?? null}::text[], name_servers),
         signing_slots = ${result.signingSlots}::smallint[], mail_from_ready = ${result.mailFromReady},
         ready_at = ${facts.readyAt}, dkim_seen_at = ${facts.dkimSeenAt}, incomplete_since = ${facts.incompleteSince},
         control_proved_at = case when ${facts.hadDkim} and cardinality(signing_slots) = 0 then (select service_time()) else control_proved_at end,
@@ -109,6 +111,13 @@ export async function recordCheck(
     return { row };
   });
   return row;
+}
+
+/** Stores the zone of a domain outside a check. Primary key. */
+export async function recordZone(sql: Sql, found: DomainKey & { zone: ZoneCut }): Promise<void> {
+  await sql`
+    update domains set dns_zone = ${found.zone.zone}, name_servers = ${found.zone.hosts}::text[]
+    where workspace_id = ${found.workspaceId} and id = ${found.id} and deleted_at is null`;
 }
 
 /** Releases the lease of a check without a result. The domain is due again in `againInMs` at the earliest. */

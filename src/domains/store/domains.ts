@@ -26,6 +26,9 @@ export type DomainRow = {
   updatedAt: Date;
   lastCheckedAt: Date | null;
   lastVerifyAt: Date | null;
+  /** The zone at the DNS provider, and its name servers. Null: no check could tell. */
+  dnsZone: string | null;
+  nameServers: string[];
   checks: number;
   /** Service time of the registration and of the last check, for the rules that measure how long ago they were. */
   registeredAt: Date;
@@ -102,11 +105,12 @@ export async function listDomains(
 
 /**
  * Frees the name and stops new sends at once. The row and its keys stay, so that accepted mail is still signed. Records
- * that the local DNS serves for this registration are removed.
+ * that the local DNS serves for this registration are removed, and so are its links.
  */
 export async function deleteDomain(sql: Sql, workspaceId: string, id: string): Promise<DomainRow | undefined> {
   const [row] = await sql.write<DomainRow[]>`
-    with unpublished as (delete from published_zones where workspace_id = ${workspaceId} and domain_id = ${id})
+    with unpublished as (delete from published_zones where workspace_id = ${workspaceId} and domain_id = ${id}),
+      unshared as (delete from domain_links where workspace_id = ${workspaceId} and domain_id = ${id})
     update domains set deleted_at = (select service_time()), updated_at = now(), can_send = false, can_receive = false, check_lease = null, check_lease_until = null
     where workspace_id = ${workspaceId} and id = ${id} and deleted_at is null returning ${domainColumns(sql)}`;
   return row;
@@ -130,7 +134,7 @@ export function domainColumns(sql: Sql) {
   return sql`workspace_id as "workspaceId", id, domain, token, mail_from_label as "mailFromLabel", region, status, records, note,
     next_action as "nextAction", can_send as "canSend", can_receive as "canReceive", signing_slots as "signingSlots",
     ready_at as "readyAt", dkim_seen_at as "dkimSeenAt", incomplete_since as "incompleteSince", created_at as "createdAt",
-    updated_at as "updatedAt", last_checked_at as "lastCheckedAt", last_verify_at as "lastVerifyAt", checks,
+    updated_at as "updatedAt", last_checked_at as "lastCheckedAt", last_verify_at as "lastVerifyAt", dns_zone as "dnsZone", name_servers as "nameServers", checks,
     coalesce(registered_at, created_at) as "registeredAt", coalesce(checked_at, last_checked_at) as "checkedAt",
     coalesce(check_lease_until > (select service_time()), false) as checking, (select service_time()) as "readAt", wall_time() as "wallAt"`;
 }

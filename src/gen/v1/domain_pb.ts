@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/domain.proto.
  */
 export const file_v1_domain: GenFile = /*@__PURE__*/
-  fileDesc("Cg92MS9kb21haW4ucHJvdG8SAnYxIsYCCgZEb21haW4SCgoCaWQYASABKAkSDgoGZG9tYWluGAIgASgJEiAKBnN0YXR1cxgDIAEoDjIQLnYxLkRvbWFpblN0YXR1cxIOCgZyZWdpb24YBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbGFzdF9jaGVja2VkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIiCgdzdW1tYXJ5GAggASgLMhEudjEuRG9tYWluU3VtbWFyeRIiCgdyZWNvcmRzGAkgASgLMhEudjEuRG9tYWluUmVjb3JkcxIRCglsb2NhbF9kbnMYCiABKAgikQEKDURvbWFpblN1bW1hcnkSDwoHbWVzc2FnZRgBIAEoCRITCgtuZXh0X2FjdGlvbhgCIAEoCRIXCg9yZWNvcmRzX3BlbmRpbmcYAyABKAUSGgoScmVjb3Jkc19jb25maWd1cmVkGAQgASgFEhAKCGNhbl9zZW5kGAUgASgIEhMKC2Nhbl9yZWNlaXZlGAYgASgIIskBCg1Eb21haW5SZWNvcmRzEiMKDGRraW1fcmVjb3JkcxgBIAMoCzINLnYxLkRuc1JlY29yZBIhCgpzcGZfcmVjb3JkGAIgASgLMg0udjEuRG5zUmVjb3JkEiMKDGRtYXJjX3JlY29yZBgDIAEoCzINLnYxLkRuc1JlY29yZBIhCgpteF9yZWNvcmRzGAQgAygLMg0udjEuRG5zUmVjb3JkEigKEW1haWxfZnJvbV9yZWNvcmRzGAUgAygLMg0udjEuRG5zUmVjb3JkIuUBCglEbnNSZWNvcmQSDAoEdHlwZRgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXZhbHVlGAMgASgJEhUKCHByaW9yaXR5GAQgASgFSACIAQESIwoLcmVjb3JkX3R5cGUYBSABKA4yDi52MS5SZWNvcmRUeXBlEiAKBnN0YXR1cxgGIAEoDjIQLnYxLlJlY29yZFN0YXR1cxISCgpuYW1lX3Nob3J0GAcgASgJEhgKEGRpc2NvdmVyZWRfdmFsdWUYCCABKAkSFAoMaW5zdHJ1Y3Rpb25zGAkgASgJQgsKCV9wcmlvcml0eSI7ChBBZGREb21haW5SZXF1ZXN0Eg4KBmRvbWFpbhgBIAEoCRIXCg9tYWlsX2Zyb21fbGFiZWwYAiABKAkiQAoRQWRkRG9tYWluUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluEg8KB21lc3NhZ2UYAiABKAkiHgoQR2V0RG9tYWluUmVxdWVzdBIKCgJpZBgBIAEoCSIvChFHZXREb21haW5SZXNwb25zZRIaCgZkb21haW4YASABKAsyCi52MS5Eb21haW4iNQoSTGlzdERvbWFpbnNSZXF1ZXN0EgwKBHBhZ2UYASABKAUSEQoJcGFnZV9zaXplGAIgASgFIj4KE0xpc3REb21haW5zUmVzcG9uc2USGAoEZGF0YRgBIAMoCzIKLnYxLkRvbWFpbhINCgV0b3RhbBgCIAEoBSIhChNWZXJpZnlEb21haW5SZXF1ZXN0EgoKAmlkGAEgASgJIo0BChRWZXJpZnlEb21haW5SZXNwb25zZRIaCgZkb21haW4YASABKAsyCi52MS5Eb21haW4SFQoNd2FzX3JlZnJlc2hlZBgCIAEoCBIxCg1uZXh0X3JldHJ5X2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdtZXNzYWdlGAQgASgJIiEKE0RlbGV0ZURvbWFpblJlcXVlc3QSCgoCaWQYASABKAkiJwoURGVsZXRlRG9tYWluUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSIfChFSb3RhdGVEa2ltUmVxdWVzdBIKCgJpZBgBIAEoCSJxChJSb3RhdGVEa2ltUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluEi4KCnNpZ25zX2Zyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB21lc3NhZ2UYAyABKAkiJgoYUHVibGlzaFRvTG9jYWxEbnNSZXF1ZXN0EgoKAmlkGAEgASgJIkgKGVB1Ymxpc2hUb0xvY2FsRG5zUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluEg8KB21lc3NhZ2UYAiABKAkqtAEKDERvbWFpblN0YXR1cxIdChlET01BSU5fU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVRE9NQUlOX1NUQVRVU19QRU5ESU5HEAESGwoXRE9NQUlOX1NUQVRVU19WRVJJRllJTkcQAhIXChNET01BSU5fU1RBVFVTX1JFQURZEAMSGgoWRE9NQUlOX1NUQVRVU19ERUdSQURFRBAEEhgKFERPTUFJTl9TVEFUVVNfRkFJTEVEEAUqxAEKClJlY29yZFR5cGUSGwoXUkVDT1JEX1RZUEVfVU5TUEVDSUZJRUQQABIUChBSRUNPUkRfVFlQRV9ES0lNEAESEwoPUkVDT1JEX1RZUEVfU1BGEAISFQoRUkVDT1JEX1RZUEVfRE1BUkMQAxIaChZSRUNPUkRfVFlQRV9NWF9JTkJPVU5EEAQSHAoYUkVDT1JEX1RZUEVfTUFJTF9GUk9NX01YEAUSHQoZUkVDT1JEX1RZUEVfTUFJTF9GUk9NX1NQRhAGKpgBCgxSZWNvcmRTdGF0dXMSHQoZUkVDT1JEX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFVJFQ09SRF9TVEFUVVNfUEVORElORxABEhcKE1JFQ09SRF9TVEFUVVNfRk9VTkQQAhIaChZSRUNPUkRfU1RBVFVTX01JU01BVENIEAMSGQoVUkVDT1JEX1NUQVRVU19NSVNTSU5HEAQyrgQKDURvbWFpblNlcnZpY2USRAoJQWRkRG9tYWluEhQudjEuQWRkRG9tYWluUmVxdWVzdBoVLnYxLkFkZERvbWFpblJlc3BvbnNlIgrK6BgGCgEBIgEFEkUKCUdldERvbWFpbhIULnYxLkdldERvbWFpblJlcXVlc3QaFS52MS5HZXREb21haW5SZXNwb25zZSILyugYBwoCAQMiAQUSSwoLTGlzdERvbWFpbnMSFi52MS5MaXN0RG9tYWluc1JlcXVlc3QaFy52MS5MaXN0RG9tYWluc1Jlc3BvbnNlIgvK6BgHCgIBAyIBBRJNCgxWZXJpZnlEb21haW4SFy52MS5WZXJpZnlEb21haW5SZXF1ZXN0GhgudjEuVmVyaWZ5RG9tYWluUmVzcG9uc2UiCsroGAYKAQEiAQUSTQoMRGVsZXRlRG9tYWluEhcudjEuRGVsZXRlRG9tYWluUmVxdWVzdBoYLnYxLkRlbGV0ZURvbWFpblJlc3BvbnNlIgrK6BgGCgEBIgEFEkcKClJvdGF0ZURraW0SFS52MS5Sb3RhdGVEa2ltUmVxdWVzdBoWLnYxLlJvdGF0ZURraW1SZXNwb25zZSIKyugYBgoBASIBBRJcChFQdWJsaXNoVG9Mb2NhbERucxIcLnYxLlB1Ymxpc2hUb0xvY2FsRG5zUmVxdWVzdBodLnYxLlB1Ymxpc2hUb0xvY2FsRG5zUmVzcG9uc2UiCsroGAYKAQEiAQViBnByb3RvMw", [file_google_protobuf_timestamp, file_v1_options]);
+  fileDesc("Cg92MS9kb21haW4ucHJvdG8SAnYxIvcCCgZEb21haW4SCgoCaWQYASABKAkSDgoGZG9tYWluGAIgASgJEiAKBnN0YXR1cxgDIAEoDjIQLnYxLkRvbWFpblN0YXR1cxIOCgZyZWdpb24YBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbGFzdF9jaGVja2VkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIiCgdzdW1tYXJ5GAggASgLMhEudjEuRG9tYWluU3VtbWFyeRIiCgdyZWNvcmRzGAkgASgLMhEudjEuRG9tYWluUmVjb3JkcxIRCglsb2NhbF9kbnMYCiABKAgSDAoEem9uZRgLIAEoCRIhCghwcm92aWRlchgMIAEoCzIPLnYxLkRuc1Byb3ZpZGVyIkgKC0Ruc1Byb3ZpZGVyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHZG5zX3VybBgDIAEoCRIOCgZxdWlya3MYBCADKAkikQEKDURvbWFpblN1bW1hcnkSDwoHbWVzc2FnZRgBIAEoCRITCgtuZXh0X2FjdGlvbhgCIAEoCRIXCg9yZWNvcmRzX3BlbmRpbmcYAyABKAUSGgoScmVjb3Jkc19jb25maWd1cmVkGAQgASgFEhAKCGNhbl9zZW5kGAUgASgIEhMKC2Nhbl9yZWNlaXZlGAYgASgIIskBCg1Eb21haW5SZWNvcmRzEiMKDGRraW1fcmVjb3JkcxgBIAMoCzINLnYxLkRuc1JlY29yZBIhCgpzcGZfcmVjb3JkGAIgASgLMg0udjEuRG5zUmVjb3JkEiMKDGRtYXJjX3JlY29yZBgDIAEoCzINLnYxLkRuc1JlY29yZBIhCgpteF9yZWNvcmRzGAQgAygLMg0udjEuRG5zUmVjb3JkEigKEW1haWxfZnJvbV9yZWNvcmRzGAUgAygLMg0udjEuRG5zUmVjb3JkIqICCglEbnNSZWNvcmQSDAoEdHlwZRgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXZhbHVlGAMgASgJEhUKCHByaW9yaXR5GAQgASgFSACIAQESIwoLcmVjb3JkX3R5cGUYBSABKA4yDi52MS5SZWNvcmRUeXBlEiAKBnN0YXR1cxgGIAEoDjIQLnYxLlJlY29yZFN0YXR1cxISCgpuYW1lX3Nob3J0GAcgASgJEhgKEGRpc2NvdmVyZWRfdmFsdWUYCCABKAkSFAoMaW5zdHJ1Y3Rpb25zGAkgASgJEhQKDG5hbWVfaW5fem9uZRgKIAEoCRIUCgxtZXJnZWRfdmFsdWUYCyABKAkSDwoHcHJvYmxlbRgMIAEoCUILCglfcHJpb3JpdHkiOwoQQWRkRG9tYWluUmVxdWVzdBIOCgZkb21haW4YASABKAkSFwoPbWFpbF9mcm9tX2xhYmVsGAIgASgJIkAKEUFkZERvbWFpblJlc3BvbnNlEhoKBmRvbWFpbhgBIAEoCzIKLnYxLkRvbWFpbhIPCgdtZXNzYWdlGAIgASgJIh4KEEdldERvbWFpblJlcXVlc3QSCgoCaWQYASABKAkiLwoRR2V0RG9tYWluUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluIjUKEkxpc3REb21haW5zUmVxdWVzdBIMCgRwYWdlGAEgASgFEhEKCXBhZ2Vfc2l6ZRgCIAEoBSI+ChNMaXN0RG9tYWluc1Jlc3BvbnNlEhgKBGRhdGEYASADKAsyCi52MS5Eb21haW4SDQoFdG90YWwYAiABKAUiIQoTVmVyaWZ5RG9tYWluUmVxdWVzdBIKCgJpZBgBIAEoCSKNAQoUVmVyaWZ5RG9tYWluUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluEhUKDXdhc19yZWZyZXNoZWQYAiABKAgSMQoNbmV4dF9yZXRyeV9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbWVzc2FnZRgEIAEoCSIhChNEZWxldGVEb21haW5SZXF1ZXN0EgoKAmlkGAEgASgJIicKFERlbGV0ZURvbWFpblJlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiHwoRUm90YXRlRGtpbVJlcXVlc3QSCgoCaWQYASABKAkicQoSUm90YXRlRGtpbVJlc3BvbnNlEhoKBmRvbWFpbhgBIAEoCzIKLnYxLkRvbWFpbhIuCgpzaWduc19mcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdtZXNzYWdlGAMgASgJIiAKEkdldFpvbmVGaWxlUmVxdWVzdBIKCgJpZBgBIAEoCSI5ChNHZXRab25lRmlsZVJlc3BvbnNlEhEKCWZpbGVfbmFtZRgBIAEoCRIPCgdjb250ZW50GAIgASgJIr8BCgpEb21haW5MaW5rEgoKAmlkGAEgASgJEhEKCWRvbWFpbl9pZBgCIAEoCRIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5sYXN0X3ZpZXdlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2AEKDFNoYXJlZERvbWFpbhIOCgZkb21haW4YASABKAkSDAoEem9uZRgCIAEoCRIhCghwcm92aWRlchgDIAEoCzIPLnYxLkRuc1Byb3ZpZGVyEiIKB3JlY29yZHMYBCABKAsyES52MS5Eb21haW5SZWNvcmRzEjMKD2xhc3RfY2hlY2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiMwoXQ3JlYXRlRG9tYWluTGlua1JlcXVlc3QSCgoCaWQYASABKAkSDAoEZGF5cxgCIAEoBSJFChhDcmVhdGVEb21haW5MaW5rUmVzcG9uc2USHAoEbGluaxgBIAEoCzIOLnYxLkRvbWFpbkxpbmsSCwoDdXJsGAIgASgJIksKFkxpc3REb21haW5MaW5rc1JlcXVlc3QSCgoCaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiUAoXTGlzdERvbWFpbkxpbmtzUmVzcG9uc2USHAoEZGF0YRgBIAMoCzIOLnYxLkRvbWFpbkxpbmsSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiUKF1Jldm9rZURvbWFpbkxpbmtSZXF1ZXN0EgoKAmlkGAEgASgJIisKGFJldm9rZURvbWFpbkxpbmtSZXNwb25zZRIPCgdtZXNzYWdlGAEgASgJIiYKGFB1Ymxpc2hUb0xvY2FsRG5zUmVxdWVzdBIKCgJpZBgBIAEoCSJIChlQdWJsaXNoVG9Mb2NhbERuc1Jlc3BvbnNlEhoKBmRvbWFpbhgBIAEoCzIKLnYxLkRvbWFpbhIPCgdtZXNzYWdlGAIgASgJKrQBCgxEb21haW5TdGF0dXMSHQoZRE9NQUlOX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFURPTUFJTl9TVEFUVVNfUEVORElORxABEhsKF0RPTUFJTl9TVEFUVVNfVkVSSUZZSU5HEAISFwoTRE9NQUlOX1NUQVRVU19SRUFEWRADEhoKFkRPTUFJTl9TVEFUVVNfREVHUkFERUQQBBIYChRET01BSU5fU1RBVFVTX0ZBSUxFRBAFKsQBCgpSZWNvcmRUeXBlEhsKF1JFQ09SRF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQUkVDT1JEX1RZUEVfREtJTRABEhMKD1JFQ09SRF9UWVBFX1NQRhACEhUKEVJFQ09SRF9UWVBFX0RNQVJDEAMSGgoWUkVDT1JEX1RZUEVfTVhfSU5CT1VORBAEEhwKGFJFQ09SRF9UWVBFX01BSUxfRlJPTV9NWBAFEh0KGVJFQ09SRF9UWVBFX01BSUxfRlJPTV9TUEYQBiqYAQoMUmVjb3JkU3RhdHVzEh0KGVJFQ09SRF9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVSRUNPUkRfU1RBVFVTX1BFTkRJTkcQARIXChNSRUNPUkRfU1RBVFVTX0ZPVU5EEAISGgoWUkVDT1JEX1NUQVRVU19NSVNNQVRDSBADEhkKFVJFQ09SRF9TVEFUVVNfTUlTU0lORxAEMooHCg1Eb21haW5TZXJ2aWNlEkQKCUFkZERvbWFpbhIULnYxLkFkZERvbWFpblJlcXVlc3QaFS52MS5BZGREb21haW5SZXNwb25zZSIKyugYBgoBASIBBRJFCglHZXREb21haW4SFC52MS5HZXREb21haW5SZXF1ZXN0GhUudjEuR2V0RG9tYWluUmVzcG9uc2UiC8roGAcKAgEDIgEFEksKC0xpc3REb21haW5zEhYudjEuTGlzdERvbWFpbnNSZXF1ZXN0GhcudjEuTGlzdERvbWFpbnNSZXNwb25zZSILyugYBwoCAQMiAQUSTQoMVmVyaWZ5RG9tYWluEhcudjEuVmVyaWZ5RG9tYWluUmVxdWVzdBoYLnYxLlZlcmlmeURvbWFpblJlc3BvbnNlIgrK6BgGCgEBIgEFEk0KDERlbGV0ZURvbWFpbhIXLnYxLkRlbGV0ZURvbWFpblJlcXVlc3QaGC52MS5EZWxldGVEb21haW5SZXNwb25zZSIKyugYBgoBASIBBRJHCgpSb3RhdGVEa2ltEhUudjEuUm90YXRlRGtpbVJlcXVlc3QaFi52MS5Sb3RhdGVEa2ltUmVzcG9uc2UiCsroGAYKAQEiAQUSSwoLR2V0Wm9uZUZpbGUSFi52MS5HZXRab25lRmlsZVJlcXVlc3QaFy52MS5HZXRab25lRmlsZVJlc3BvbnNlIgvK6BgHCgIBAyIBBRJZChBDcmVhdGVEb21haW5MaW5rEhsudjEuQ3JlYXRlRG9tYWluTGlua1JlcXVlc3QaHC52MS5DcmVhdGVEb21haW5MaW5rUmVzcG9uc2UiCsroGAYKAQEiAQUSVwoPTGlzdERvbWFpbkxpbmtzEhoudjEuTGlzdERvbWFpbkxpbmtzUmVxdWVzdBobLnYxLkxpc3REb21haW5MaW5rc1Jlc3BvbnNlIgvK6BgHCgIBAyIBBRJZChBSZXZva2VEb21haW5MaW5rEhsudjEuUmV2b2tlRG9tYWluTGlua1JlcXVlc3QaHC52MS5SZXZva2VEb21haW5MaW5rUmVzcG9uc2UiCsroGAYKAQEiAQUSXAoRUHVibGlzaFRvTG9jYWxEbnMSHC52MS5QdWJsaXNoVG9Mb2NhbERuc1JlcXVlc3QaHS52MS5QdWJsaXNoVG9Mb2NhbERuc1Jlc3BvbnNlIgrK6BgGCgEBIgEFYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_options]);
 
 /**
  * A sending domain of a workspace.
@@ -92,6 +92,21 @@ export type Domain = Message<"v1.Domain"> & {
    * @generated from field: bool local_dns = 10;
    */
   localDns: boolean;
+
+  /**
+   * The zone at the domain's DNS provider that holds the records: the domain itself or a parent of it. Found by its SOA and NS
+   * records. Empty until a check finds it.
+   *
+   * @generated from field: string zone = 11;
+   */
+  zone: string;
+
+  /**
+   * The DNS provider, recognized by the zone's name servers. Absent when it is unknown.
+   *
+   * @generated from field: v1.DnsProvider provider = 12;
+   */
+  provider?: DnsProvider | undefined;
 };
 
 /**
@@ -100,6 +115,48 @@ export type Domain = Message<"v1.Domain"> & {
  */
 export const DomainSchema: GenMessage<Domain> = /*@__PURE__*/
   messageDesc(file_v1_domain, 0);
+
+/**
+ * A DNS provider, recognized by the names of its name servers.
+ *
+ * @generated from message v1.DnsProvider
+ */
+export type DnsProvider = Message<"v1.DnsProvider"> & {
+  /**
+   * Identifier of the provider, for example `cloudflare`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Name of the provider.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The page at the provider where the zone's records are edited.
+   *
+   * @generated from field: string dns_url = 3;
+   */
+  dnsUrl: string;
+
+  /**
+   * What the provider's form does differently, one sentence each.
+   *
+   * @generated from field: repeated string quirks = 4;
+   */
+  quirks: string[];
+};
+
+/**
+ * Describes the message v1.DnsProvider.
+ * Use `create(DnsProviderSchema)` to create a new message.
+ */
+export const DnsProviderSchema: GenMessage<DnsProvider> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 1);
 
 /**
  * Next step and progress of a domain.
@@ -156,7 +213,7 @@ export type DomainSummary = Message<"v1.DomainSummary"> & {
  * Use `create(DomainSummarySchema)` to create a new message.
  */
 export const DomainSummarySchema: GenMessage<DomainSummary> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 1);
+  messageDesc(file_v1_domain, 2);
 
 /**
  * The DNS records of a domain, by purpose.
@@ -207,7 +264,7 @@ export type DomainRecords = Message<"v1.DomainRecords"> & {
  * Use `create(DomainRecordsSchema)` to create a new message.
  */
 export const DomainRecordsSchema: GenMessage<DomainRecords> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 2);
+  messageDesc(file_v1_domain, 3);
 
 /**
  * One DNS record to publish, with the result of the last check.
@@ -258,7 +315,7 @@ export type DnsRecord = Message<"v1.DnsRecord"> & {
   status: RecordStatus;
 
   /**
-   * The name relative to the registered domain, as most DNS providers expect it; `@` is the domain itself.
+   * The name relative to the registered domain; `@` is the domain itself. To enter it at a DNS provider, use `nameInZone`.
    *
    * @generated from field: string name_short = 7;
    */
@@ -277,6 +334,29 @@ export type DnsRecord = Message<"v1.DnsRecord"> & {
    * @generated from field: string instructions = 9;
    */
   instructions: string;
+
+  /**
+   * The name relative to the zone at the DNS provider, as its form expects it; `@` is the zone itself. While `Domain.zone` is
+   * empty, it is relative to the registrable domain, which most providers use as the zone.
+   *
+   * @generated from field: string name_in_zone = 10;
+   */
+  nameInZone: string;
+
+  /**
+   * SPF only: one record that replaces those found at this name. It contains all their terms and authorizes this service. Empty
+   * when nothing is to be merged, or when the merged record would be invalid; `problem` says why.
+   *
+   * @generated from field: string merged_value = 11;
+   */
+  mergedValue: string;
+
+  /**
+   * Why the record is not in place, or a remark about the value found. Empty when there is nothing to say.
+   *
+   * @generated from field: string problem = 12;
+   */
+  problem: string;
 };
 
 /**
@@ -284,7 +364,7 @@ export type DnsRecord = Message<"v1.DnsRecord"> & {
  * Use `create(DnsRecordSchema)` to create a new message.
  */
 export const DnsRecordSchema: GenMessage<DnsRecord> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 3);
+  messageDesc(file_v1_domain, 4);
 
 /**
  * Request of AddDomain.
@@ -313,7 +393,7 @@ export type AddDomainRequest = Message<"v1.AddDomainRequest"> & {
  * Use `create(AddDomainRequestSchema)` to create a new message.
  */
 export const AddDomainRequestSchema: GenMessage<AddDomainRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 4);
+  messageDesc(file_v1_domain, 5);
 
 /**
  * Response of AddDomain.
@@ -341,7 +421,7 @@ export type AddDomainResponse = Message<"v1.AddDomainResponse"> & {
  * Use `create(AddDomainResponseSchema)` to create a new message.
  */
 export const AddDomainResponseSchema: GenMessage<AddDomainResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 5);
+  messageDesc(file_v1_domain, 6);
 
 /**
  * Request of GetDomain.
@@ -362,7 +442,7 @@ export type GetDomainRequest = Message<"v1.GetDomainRequest"> & {
  * Use `create(GetDomainRequestSchema)` to create a new message.
  */
 export const GetDomainRequestSchema: GenMessage<GetDomainRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 6);
+  messageDesc(file_v1_domain, 7);
 
 /**
  * Response of GetDomain.
@@ -383,7 +463,7 @@ export type GetDomainResponse = Message<"v1.GetDomainResponse"> & {
  * Use `create(GetDomainResponseSchema)` to create a new message.
  */
 export const GetDomainResponseSchema: GenMessage<GetDomainResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 7);
+  messageDesc(file_v1_domain, 8);
 
 /**
  * Request of ListDomains.
@@ -411,7 +491,7 @@ export type ListDomainsRequest = Message<"v1.ListDomainsRequest"> & {
  * Use `create(ListDomainsRequestSchema)` to create a new message.
  */
 export const ListDomainsRequestSchema: GenMessage<ListDomainsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 8);
+  messageDesc(file_v1_domain, 9);
 
 /**
  * Response of ListDomains.
@@ -439,7 +519,7 @@ export type ListDomainsResponse = Message<"v1.ListDomainsResponse"> & {
  * Use `create(ListDomainsResponseSchema)` to create a new message.
  */
 export const ListDomainsResponseSchema: GenMessage<ListDomainsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 9);
+  messageDesc(file_v1_domain, 10);
 
 /**
  * Request of VerifyDomain.
@@ -460,7 +540,7 @@ export type VerifyDomainRequest = Message<"v1.VerifyDomainRequest"> & {
  * Use `create(VerifyDomainRequestSchema)` to create a new message.
  */
 export const VerifyDomainRequestSchema: GenMessage<VerifyDomainRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 10);
+  messageDesc(file_v1_domain, 11);
 
 /**
  * Response of VerifyDomain.
@@ -502,7 +582,7 @@ export type VerifyDomainResponse = Message<"v1.VerifyDomainResponse"> & {
  * Use `create(VerifyDomainResponseSchema)` to create a new message.
  */
 export const VerifyDomainResponseSchema: GenMessage<VerifyDomainResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 11);
+  messageDesc(file_v1_domain, 12);
 
 /**
  * Request of DeleteDomain.
@@ -523,7 +603,7 @@ export type DeleteDomainRequest = Message<"v1.DeleteDomainRequest"> & {
  * Use `create(DeleteDomainRequestSchema)` to create a new message.
  */
 export const DeleteDomainRequestSchema: GenMessage<DeleteDomainRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 12);
+  messageDesc(file_v1_domain, 13);
 
 /**
  * Response of DeleteDomain.
@@ -544,7 +624,7 @@ export type DeleteDomainResponse = Message<"v1.DeleteDomainResponse"> & {
  * Use `create(DeleteDomainResponseSchema)` to create a new message.
  */
 export const DeleteDomainResponseSchema: GenMessage<DeleteDomainResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 13);
+  messageDesc(file_v1_domain, 14);
 
 /**
  * Request of RotateDkim.
@@ -565,7 +645,7 @@ export type RotateDkimRequest = Message<"v1.RotateDkimRequest"> & {
  * Use `create(RotateDkimRequestSchema)` to create a new message.
  */
 export const RotateDkimRequestSchema: GenMessage<RotateDkimRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 14);
+  messageDesc(file_v1_domain, 15);
 
 /**
  * Response of RotateDkim.
@@ -600,7 +680,322 @@ export type RotateDkimResponse = Message<"v1.RotateDkimResponse"> & {
  * Use `create(RotateDkimResponseSchema)` to create a new message.
  */
 export const RotateDkimResponseSchema: GenMessage<RotateDkimResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 15);
+  messageDesc(file_v1_domain, 16);
+
+/**
+ * Request of GetZoneFile.
+ *
+ * @generated from message v1.GetZoneFileRequest
+ */
+export type GetZoneFileRequest = Message<"v1.GetZoneFileRequest"> & {
+  /**
+   * Id of the domain. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message v1.GetZoneFileRequest.
+ * Use `create(GetZoneFileRequestSchema)` to create a new message.
+ */
+export const GetZoneFileRequestSchema: GenMessage<GetZoneFileRequest> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 17);
+
+/**
+ * Response of GetZoneFile.
+ *
+ * @generated from message v1.GetZoneFileResponse
+ */
+export type GetZoneFileResponse = Message<"v1.GetZoneFileResponse"> & {
+  /**
+   * A name for the file, for example `news.example.com.zone`.
+   *
+   * @generated from field: string file_name = 1;
+   */
+  fileName: string;
+
+  /**
+   * The zone file, in the syntax of BIND.
+   *
+   * @generated from field: string content = 2;
+   */
+  content: string;
+};
+
+/**
+ * Describes the message v1.GetZoneFileResponse.
+ * Use `create(GetZoneFileResponseSchema)` to create a new message.
+ */
+export const GetZoneFileResponseSchema: GenMessage<GetZoneFileResponse> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 18);
+
+/**
+ * A link that shows the records of a domain without a sign-in. The link itself is returned once, by CreateDomainLink.
+ *
+ * @generated from message v1.DomainLink
+ */
+export type DomainLink = Message<"v1.DomainLink"> & {
+  /**
+   * Identifier of the link, `lnk_` and a UUID.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Id of the domain.
+   *
+   * @generated from field: string domain_id = 2;
+   */
+  domainId: string;
+
+  /**
+   * When the link was created.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 3;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When the link stops working.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 4;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * When the link was last opened, to the minute. Absent if it was never opened.
+   *
+   * @generated from field: google.protobuf.Timestamp last_viewed_at = 5;
+   */
+  lastViewedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.DomainLink.
+ * Use `create(DomainLinkSchema)` to create a new message.
+ */
+export const DomainLinkSchema: GenMessage<DomainLink> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 19);
+
+/**
+ * What a link shows. Returned as JSON by `POST /shared/domain` with the body `{"token": "…"}`, without a key.
+ *
+ * @generated from message v1.SharedDomain
+ */
+export type SharedDomain = Message<"v1.SharedDomain"> & {
+  /**
+   * The domain name.
+   *
+   * @generated from field: string domain = 1;
+   */
+  domain: string;
+
+  /**
+   * The zone at the DNS provider. Empty while it is unknown.
+   *
+   * @generated from field: string zone = 2;
+   */
+  zone: string;
+
+  /**
+   * The DNS provider. Absent when it is unknown.
+   *
+   * @generated from field: v1.DnsProvider provider = 3;
+   */
+  provider?: DnsProvider | undefined;
+
+  /**
+   * The records to publish, each with the result of the last check.
+   *
+   * @generated from field: v1.DomainRecords records = 4;
+   */
+  records?: DomainRecords | undefined;
+
+  /**
+   * When DNS was last checked. Absent before the first check.
+   *
+   * @generated from field: google.protobuf.Timestamp last_checked_at = 5;
+   */
+  lastCheckedAt?: Timestamp | undefined;
+
+  /**
+   * When the link stops working.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 6;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.SharedDomain.
+ * Use `create(SharedDomainSchema)` to create a new message.
+ */
+export const SharedDomainSchema: GenMessage<SharedDomain> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 20);
+
+/**
+ * Request of CreateDomainLink.
+ *
+ * @generated from message v1.CreateDomainLinkRequest
+ */
+export type CreateDomainLinkRequest = Message<"v1.CreateDomainLinkRequest"> & {
+  /**
+   * Id of the domain. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * For how many days the link works, 1 to 30. 0 or unset means 7.
+   *
+   * @generated from field: int32 days = 2;
+   */
+  days: number;
+};
+
+/**
+ * Describes the message v1.CreateDomainLinkRequest.
+ * Use `create(CreateDomainLinkRequestSchema)` to create a new message.
+ */
+export const CreateDomainLinkRequestSchema: GenMessage<CreateDomainLinkRequest> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 21);
+
+/**
+ * Response of CreateDomainLink.
+ *
+ * @generated from message v1.CreateDomainLinkResponse
+ */
+export type CreateDomainLinkResponse = Message<"v1.CreateDomainLinkResponse"> & {
+  /**
+   * The new link.
+   *
+   * @generated from field: v1.DomainLink link = 1;
+   */
+  link?: DomainLink | undefined;
+
+  /**
+   * The address to pass on. It contains the secret of the link and is not stored. A path if `POSTHORN_PUBLIC_URL` is not set.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message v1.CreateDomainLinkResponse.
+ * Use `create(CreateDomainLinkResponseSchema)` to create a new message.
+ */
+export const CreateDomainLinkResponseSchema: GenMessage<CreateDomainLinkResponse> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 22);
+
+/**
+ * Request of ListDomainLinks.
+ *
+ * @generated from message v1.ListDomainLinksRequest
+ */
+export type ListDomainLinksRequest = Message<"v1.ListDomainLinksRequest"> & {
+  /**
+   * Id of the domain. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Maximum number of links per page. 0 or unset means 20; values above 100 are reduced to 100.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * `nextPageToken` of the previous page. Leave it empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message v1.ListDomainLinksRequest.
+ * Use `create(ListDomainLinksRequestSchema)` to create a new message.
+ */
+export const ListDomainLinksRequestSchema: GenMessage<ListDomainLinksRequest> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 23);
+
+/**
+ * Response of ListDomainLinks.
+ *
+ * @generated from message v1.ListDomainLinksResponse
+ */
+export type ListDomainLinksResponse = Message<"v1.ListDomainLinksResponse"> & {
+  /**
+   * The links of this page, newest first.
+   *
+   * @generated from field: repeated v1.DomainLink data = 1;
+   */
+  data: DomainLink[];
+
+  /**
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message v1.ListDomainLinksResponse.
+ * Use `create(ListDomainLinksResponseSchema)` to create a new message.
+ */
+export const ListDomainLinksResponseSchema: GenMessage<ListDomainLinksResponse> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 24);
+
+/**
+ * Request of RevokeDomainLink.
+ *
+ * @generated from message v1.RevokeDomainLinkRequest
+ */
+export type RevokeDomainLinkRequest = Message<"v1.RevokeDomainLinkRequest"> & {
+  /**
+   * Id of the link. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message v1.RevokeDomainLinkRequest.
+ * Use `create(RevokeDomainLinkRequestSchema)` to create a new message.
+ */
+export const RevokeDomainLinkRequestSchema: GenMessage<RevokeDomainLinkRequest> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 25);
+
+/**
+ * Response of RevokeDomainLink.
+ *
+ * @generated from message v1.RevokeDomainLinkResponse
+ */
+export type RevokeDomainLinkResponse = Message<"v1.RevokeDomainLinkResponse"> & {
+  /**
+   * Result of the call, in a sentence.
+   *
+   * @generated from field: string message = 1;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message v1.RevokeDomainLinkResponse.
+ * Use `create(RevokeDomainLinkResponseSchema)` to create a new message.
+ */
+export const RevokeDomainLinkResponseSchema: GenMessage<RevokeDomainLinkResponse> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 26);
 
 /**
  * Request of PublishToLocalDns.
@@ -621,7 +1016,7 @@ export type PublishToLocalDnsRequest = Message<"v1.PublishToLocalDnsRequest"> & 
  * Use `create(PublishToLocalDnsRequestSchema)` to create a new message.
  */
 export const PublishToLocalDnsRequestSchema: GenMessage<PublishToLocalDnsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 16);
+  messageDesc(file_v1_domain, 27);
 
 /**
  * Response of PublishToLocalDns.
@@ -649,7 +1044,7 @@ export type PublishToLocalDnsResponse = Message<"v1.PublishToLocalDnsResponse"> 
  * Use `create(PublishToLocalDnsResponseSchema)` to create a new message.
  */
 export const PublishToLocalDnsResponseSchema: GenMessage<PublishToLocalDnsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 17);
+  messageDesc(file_v1_domain, 28);
 
 /**
  * Verification status of a domain.
@@ -941,6 +1336,65 @@ export const DomainService: GenService<{
     methodKind: "unary";
     input: typeof RotateDkimRequestSchema;
     output: typeof RotateDkimResponseSchema;
+  },
+  /**
+   * Returns the domain's records as a zone file (RFC 1035 §5), which most DNS providers import. Records that must replace
+   * others, and the inbound MX record, are comments: an import of the file never redirects mail.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty.
+   * - not_found: this workspace has no domain with this id.
+   *
+   * @generated from rpc v1.DomainService.GetZoneFile
+   */
+  getZoneFile: {
+    methodKind: "unary";
+    input: typeof GetZoneFileRequestSchema;
+    output: typeof GetZoneFileResponseSchema;
+  },
+  /**
+   * Creates a link that shows the domain's records, and what DNS has, to a person without an account: the colleague who runs
+   * DNS. The link is read-only and expires. It shows nothing else of the workspace.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty, or `days` is not between 1 and 30.
+   * - not_found: this workspace has no domain with this id.
+   * - resource_exhausted: the domain has 20 links already. Revoke one first.
+   *
+   * @generated from rpc v1.DomainService.CreateDomainLink
+   */
+  createDomainLink: {
+    methodKind: "unary";
+    input: typeof CreateDomainLinkRequestSchema;
+    output: typeof CreateDomainLinkResponseSchema;
+  },
+  /**
+   * Lists the links of a domain that work, newest first, page by page.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty, `pageSize` is negative, or `pageToken` was not returned by this method.
+   * - not_found: this workspace has no domain with this id.
+   *
+   * @generated from rpc v1.DomainService.ListDomainLinks
+   */
+  listDomainLinks: {
+    methodKind: "unary";
+    input: typeof ListDomainLinksRequestSchema;
+    output: typeof ListDomainLinksResponseSchema;
+  },
+  /**
+   * Revokes a link. It stops working immediately.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty.
+   * - not_found: this workspace has no link with this id, or the link has expired.
+   *
+   * @generated from rpc v1.DomainService.RevokeDomainLink
+   */
+  revokeDomainLink: {
+    methodKind: "unary";
+    input: typeof RevokeDomainLinkRequestSchema;
+    output: typeof RevokeDomainLinkResponseSchema;
   },
   /**
    * Publishes the domain's records in the service's own DNS server and checks them immediately. For tests without internet

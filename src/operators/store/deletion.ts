@@ -24,6 +24,7 @@ export async function beginDeletion(sql: Sql, workspaceId: string): Promise<bool
   await sql`delete from members where workspace_id = ${workspaceId}`;
   await sql`delete from webhooks where workspace_id = ${workspaceId}`;
   await sql`delete from published_zones where workspace_id = ${workspaceId}`;
+  await sql`delete from domain_links where workspace_id = ${workspaceId}`;
   await sql`
     update domains set deleted_at = (select service_time()), can_send = false, can_receive = false, check_lease = null, check_lease_until = null
     where workspace_id = ${workspaceId} and deleted_at is null`;

@@ -8,6 +8,8 @@ const actions: Record<string, string> = {
   "domain.added": "added a domain",
   "domain.deleted": "deleted a domain",
   "domain.dkim_rotated": "replaced the DKIM key of a domain",
+  "domain.shared": "created a link to the records of a domain",
+  "domain.unshared": "revoked a link to the records of a domain",
   "domain.published": "published the records of a domain in the local DNS",
   "email.canceled": "canceled an email",
   "factor.added": "added a second factor",

@@ -1,20 +1,26 @@
-/** The page of one domain: next step, DNS records with the result of the last check, key rotation and deletion. */
+/** The page of one domain: where to add which DNS records, the result of the last check, key rotation and deletion. */
 import { useMutation, useQuery } from "@connectrpc/connect-query";
-import { Alert, Badge, Button, Group, Stack, Text, Title } from "@mantine/core";
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Domain, DomainService, DomainStatus } from "../../../src/gen/v1/domain_pb.ts";
-import { StatusBadge } from "../parts/icons.tsx";
+import { Fresh, type FreshQuery } from "../parts/fresh.tsx";
+import { Mark, Say } from "../parts/outcome.tsx";
 import { Back, Page } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
-import { Time } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
+import { CheckedAgo } from "./checked-ago.tsx";
 import { DeleteDomain } from "./delete-domain.tsx";
 import { domainLabel } from "./labels.ts";
-import { RecordCard, recordsOf } from "./record-card.tsx";
+import { countRecords, recordsOf } from "./record-text.ts";
+import { RecordsTable } from "./records-table.tsx";
 import { RotateDkim } from "./rotate-dkim.tsx";
+import { ShareDomain } from "./share-domain.tsx";
+import { headlineOf, zoneOf } from "./summary.ts";
 import { cacheDomain, useVerify, VerifyButton, VerifyResult } from "./verify.tsx";
+import { ZoneFileButton } from "./zone-file.tsx";
+import { Quirks, ZoneLead } from "./zone-lead.tsx";
 
 const route = getRouteApi("/domains/$id");
 const back = <Back to="/domains">Domains</Back>;
@@ -23,11 +29,11 @@ export function DomainPage() {
   const { id } = route.useParams();
   const query = useQuery(DomainService.method.getDomain, { id }, { refetchInterval: 5_000 });
   const domain = query.data?.domain;
-  if (domain) return <DomainDetails domain={domain} />;
+  if (domain) return <DomainDetails domain={domain} query={query} />;
   return (
     <Page title="Domain" back={back}>
       {query.isPending ? (
-        <Loading what="the domain" rows={5} height={140} />
+        <Loading what="the domain" rows={8} height={44} />
       ) : (
         <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />
       )}
@@ -35,29 +41,43 @@ export function DomainPage() {
   );
 }
 
-function DomainDetails({ domain }: { domain: Domain }) {
+function DomainDetails({ domain, query }: { domain: Domain; query: FreshQuery }) {
   const [isDeleting, deleting] = useDisclosure(false);
   const navigate = useNavigate();
   const verification = useVerify(domain.id);
   const [rotationMessage, setRotationMessage] = useState("");
   const isReady = domain.status === DomainStatus.READY;
+  const records = recordsOf(domain);
+  const { found, total } = countRecords(records.map(({ record }) => record));
+  const { tone, meaning } = domainLabel(domain.status);
+  const headline = headlineOf(domain);
   return (
     <Page
       title={domain.domain}
-      badge={<StatusBadge of={domainLabel(domain.status)} />}
+      badge={
+        <>
+          <Mark tone={tone} title={meaning}>
+            {isReady ? "Ready" : `${found} of ${total} records found`}
+          </Mark>
+          <Fresh query={query} live />
+        </>
+      }
       back={back}
       actions={
-        <WriteOnly>
-          <VerifyButton verification={verification} />
-          {domain.summary?.canSend && <RotateDkim domain={domain} onRotated={setRotationMessage} />}
-          <Button variant="default" onClick={deleting.open}>
-            Delete domain
-          </Button>
-        </WriteOnly>
+        <>
+          <WriteOnly>
+            <ShareDomain domain={domain} />
+          </WriteOnly>
+          <ZoneFileButton id={domain.id} />
+          <WriteOnly>
+            <VerifyButton verification={verification} />
+          </WriteOnly>
+        </>
       }
     >
-      <Summary domain={domain} />
-      <VerifyResult verification={verification} />
+      <Say tone={headline.tone} title={headline.title}>
+        {headline.text}
+      </Say>
       {rotationMessage !== "" && (
         <Alert color="green" role="alert">
           {rotationMessage}
@@ -68,16 +88,21 @@ function DomainDetails({ domain }: { domain: Domain }) {
           <PublishLocally domain={domain} />
         </WriteOnly>
       )}
-      <Stack component="section" aria-labelledby="records" gap="sm">
-        <Title order={2} size="h3" id="records">
-          DNS records
-        </Title>
-        <Stack component="ul" gap="sm" className="list">
-          {recordsOf(domain).map(({ record, key }) => (
-            <RecordCard key={key} record={record} />
-          ))}
-        </Stack>
-      </Stack>
+      <div className="lead">
+        {!isReady && <ZoneLead zone={zoneOf(domain)} provider={domain.provider} />}{" "}
+        <CheckedAgo at={domain.lastCheckedAt} />, checked again every 5 minutes while this page is open.
+        {!isReady && <Quirks provider={domain.provider} />}
+        <VerifyResult verification={verification} />
+      </div>
+      <RecordsTable records={records} zone={zoneOf(domain)} label="DNS records" />
+      <WriteOnly>
+        <Group gap="xs">
+          {domain.summary?.canSend && <RotateDkim domain={domain} onRotated={setRotationMessage} />}
+          <Button variant="default" onClick={deleting.open}>
+            Delete domain
+          </Button>
+        </Group>
+      </WriteOnly>
       <DeleteDomain
         domain={domain}
         isOpen={isDeleting}
@@ -85,40 +110,6 @@ function DomainDetails({ domain }: { domain: Domain }) {
         onDeleted={() => void navigate({ to: "/domains" })}
       />
     </Page>
-  );
-}
-
-function Summary({ domain }: { domain: Domain }) {
-  const { summary } = domain;
-  const color = domainLabel(domain.status).color;
-  return (
-    <Alert color={color}>
-      <Stack gap="xs">
-        <Text className="wrap">{summary?.message}</Text>
-        <Group gap="xs">
-          <Badge variant="default">{summary?.canSend ? "Can send" : "Cannot send"}</Badge>
-          <Badge variant="default">{summary?.canReceive ? "Can receive" : "Cannot receive"}</Badge>
-          <Text size="sm">
-            {summary?.recordsConfigured} of {(summary?.recordsConfigured ?? 0) + (summary?.recordsPending ?? 0)} records
-            in place
-          </Text>
-          <Text size="sm">
-            {domain.lastCheckedAt ? (
-              <>
-                checked <Time at={domain.lastCheckedAt} />
-              </>
-            ) : (
-              "not checked yet"
-            )}
-          </Text>
-          {domain.createdAt && (
-            <Text size="sm">
-              added <Time at={domain.createdAt} />
-            </Text>
-          )}
-        </Group>
-      </Stack>
-    </Alert>
   );
 }
 

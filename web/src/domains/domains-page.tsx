@@ -1,17 +1,20 @@
 /** The list of sending domains, with a dialog to add one. */
 import { useInfiniteQuery } from "@connectrpc/connect-query";
-import { Button, Text } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type Domain, DomainService } from "../../../src/gen/v1/domain_pb.ts";
-import { StatusBadge } from "../parts/icons.tsx";
+import { Fresh } from "../parts/fresh.tsx";
+import { Mark } from "../parts/outcome.tsx";
 import { Page } from "../parts/page.tsx";
-import { PagedList } from "../parts/paged-list.tsx";
-import { Empty } from "../parts/states.tsx";
+import { Empty, Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
 import { AddDomain } from "./add-domain.tsx";
+import "./domains.css";
 import { domainLabel } from "./labels.ts";
+import { countRecords, recordsOf } from "./record-text.ts";
+import { zoneOf } from "./summary.ts";
 
 const pageSize = 50;
 
@@ -27,9 +30,11 @@ export function DomainsPage() {
       refetchInterval: 15_000,
     },
   );
+  const domains = query.data?.pages.flatMap((page) => page.data) ?? [];
   return (
     <Page
       title="Domains"
+      badge={<Fresh query={query} live />}
       intro="You can send from domains whose DNS you control. Publish the DNS records of each domain; Posthorn checks them regularly."
       actions={
         <WriteOnly>
@@ -37,25 +42,30 @@ export function DomainsPage() {
         </WriteOnly>
       }
     >
-      <PagedList
-        query={query}
-        what="the domains"
-        label="Domains, newest first"
-        keyOf={(domain) => domain.id}
-        row={(domain) => <DomainRow domain={domain} />}
-        framed
-        empty={
-          <Empty
-            action={
-              <WriteOnly>
-                <Button onClick={adding.open}>Add your first domain</Button>
-              </WriteOnly>
-            }
-          >
-            No domains yet. Add your first domain to get the DNS records that it needs.
-          </Empty>
-        }
-      />
+      {query.isPending && <Loading what="the domains" rows={5} height={40} />}
+      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
+      {domains.length > 0 && <DomainTable domains={domains} />}
+      {query.data && domains.length === 0 && (
+        <Empty
+          action={
+            <WriteOnly>
+              <Button onClick={adding.open}>Add your first domain</Button>
+            </WriteOnly>
+          }
+        >
+          No domains yet. Add your first domain to get the DNS records that it needs.
+        </Empty>
+      )}
+      {query.hasNextPage && (
+        <Button
+          variant="default"
+          style={{ alignSelf: "center" }}
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
+          Show more
+        </Button>
+      )}
       <AddDomain
         isOpen={isAdding}
         onClose={adding.close}
@@ -65,22 +75,65 @@ export function DomainsPage() {
   );
 }
 
+function DomainTable({ domains }: { domains: readonly Domain[] }) {
+  return (
+    <div className="card">
+      <table className="table domains" aria-label="Domains, newest first">
+        <thead>
+          <tr>
+            <th scope="col">Status</th>
+            <th scope="col">Domain</th>
+            <th scope="col" className="wide-only">
+              Zone
+            </th>
+            <th scope="col" className="wide-only">
+              Sending
+            </th>
+            <th scope="col" className="wide-only">
+              Receiving
+            </th>
+            <th scope="col">Records</th>
+            <th scope="col" className="wide-only end">
+              Checked
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {domains.map((domain) => (
+            <DomainRow key={domain.id} domain={domain} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
 function DomainRow({ domain }: { domain: Domain }) {
   const { summary } = domain;
+  const { text, tone, meaning } = domainLabel(domain.status);
+  const { found, total } = countRecords(recordsOf(domain).map(({ record }) => record));
   return (
-    <Link to="/domains/$id" params={{ id: domain.id }} className="row">
-      <StatusBadge of={domainLabel(domain.status)} />
-      <div className="middle">
-        <Text fw={600} className="wrap">
+    <tr className="link">
+      <td>
+        <Mark tone={tone} title={meaning}>
+          {text}
+        </Mark>
+      </td>
+      <td className="key wrap">
+        <Link to="/domains/$id" params={{ id: domain.id }}>
           {domain.domain}
-        </Text>
-        <Text size="sm" c="dimmed" className="wrap">
-          {summary?.canSend ? "Can send" : "Cannot send yet"}
-          {summary?.canReceive && ", can receive"}
-          {summary && summary.recordsPending > 0 && ` · DNS records to fix: ${summary.recordsPending}`}
-        </Text>
-      </div>
-      <span className="aside">{domain.lastCheckedAt ? <Time at={domain.lastCheckedAt} /> : "not checked yet"}</span>
-    </Link>
+        </Link>
+      </td>
+      <td className="wide-only faint">
+        {zoneOf(domain)}
+        {domain.provider && ` at ${domain.provider.name}`}
+      </td>
+      <td className="wide-only">{summary?.canSend ? "Yes" : <span className="faint">Not yet</span>}</td>
+      <td className="wide-only">{summary?.canReceive ? "Yes" : <span className="faint">No</span>}</td>
+      <td className="num">
+        {found} of {total}
+      </td>
+      <td className="wide-only end faint">{domain.lastCheckedAt ? <Time at={domain.lastCheckedAt} /> : "not yet"}</td>
+    </tr>
   );
 }

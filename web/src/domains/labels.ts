@@ -1,21 +1,45 @@
 /** Labels for the states of domains and DNS records, and for the purposes of records. */
 import { DomainStatus, RecordStatus, RecordType } from "../../../src/gen/v1/domain_pb.ts";
 import type { StatusLabel } from "../parts/icons.tsx";
+import type { Tone } from "../parts/outcome.tsx";
 
-const domainLabels: Partial<Record<DomainStatus, StatusLabel>> = {
+export type DomainLabel = StatusLabel & { tone: Tone };
+
+const domainLabels: Partial<Record<DomainStatus, DomainLabel>> = {
   [DomainStatus.PENDING]: {
     text: "Pending",
+    tone: "queued",
     color: "gray",
     meaning: "None of the required records has been found yet.",
   },
-  [DomainStatus.VERIFYING]: { text: "Verifying", color: "blue", meaning: "Some of the required records are in place." },
-  [DomainStatus.READY]: { text: "Ready", color: "green", meaning: "All required records are in place." },
-  [DomainStatus.DEGRADED]: { text: "Degraded", color: "orange", meaning: "A required record is missing." },
-  [DomainStatus.FAILED]: { text: "Failed", color: "red", meaning: "No DKIM record was found for 72 hours." },
+  [DomainStatus.VERIFYING]: {
+    text: "Verifying",
+    tone: "delayed",
+    color: "blue",
+    meaning: "Some of the required records are in place.",
+  },
+  [DomainStatus.READY]: {
+    text: "Ready",
+    tone: "delivered",
+    color: "green",
+    meaning: "All required records are in place.",
+  },
+  [DomainStatus.DEGRADED]: {
+    text: "Degraded",
+    tone: "delayed",
+    color: "orange",
+    meaning: "A required record is missing.",
+  },
+  [DomainStatus.FAILED]: {
+    text: "Failed",
+    tone: "bounced",
+    color: "red",
+    meaning: "No DKIM record was found for 72 hours.",
+  },
 };
 
-export function domainLabel(status: DomainStatus): StatusLabel {
-  return domainLabels[status] ?? { text: `Status ${status}`, color: "gray" };
+export function domainLabel(status: DomainStatus): DomainLabel {
+  return domainLabels[status] ?? { text: `Status ${status}`, color: "gray", tone: "queued" };
 }
 
 const recordLabels: Partial<Record<RecordStatus, StatusLabel>> = {
@@ -48,12 +72,16 @@ const purposes: Partial<Record<RecordType, Purpose>> = {
     why: "Defines what receivers do with mail that fails SPF and DKIM.",
   },
   [RecordType.MX_INBOUND]: {
-    name: "Inbound MX",
+    name: "Inbound mail",
     need: "only to receive mail",
     why: "Routes mail for the domain to Posthorn.",
   },
-  [RecordType.MAIL_FROM_MX]: { name: "MAIL FROM MX", need: "required", why: "Routes bounces to Posthorn." },
-  [RecordType.MAIL_FROM_SPF]: { name: "MAIL FROM SPF", need: "required", why: "The SPF record that receivers check." },
+  [RecordType.MAIL_FROM_MX]: { name: "Bounces", need: "required", why: "Routes bounces to Posthorn." },
+  [RecordType.MAIL_FROM_SPF]: {
+    name: "SPF for bounces",
+    need: "required",
+    why: "The SPF record that receivers check.",
+  },
 };
 
 export function purposeOf(type: RecordType): Purpose {

@@ -3,10 +3,11 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { createConnectQueryKey, useMutation } from "@connectrpc/connect-query";
 import { Button, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { type Domain, DomainService } from "../../../src/gen/v1/domain_pb.ts";
+import { type Domain, DomainService, type VerifyDomainResponse } from "../../../src/gen/v1/domain_pb.ts";
 import { invalidate, queryClient } from "../api/query-client.ts";
 import { transport } from "../api/transport.ts";
 import { ProblemAlert } from "../parts/states.tsx";
+import { countRecords, recordsOf } from "./record-text.ts";
 
 export function useVerify(id: string) {
   const check = useMutation(DomainService.method.verifyDomain, {
@@ -45,15 +46,23 @@ export function VerifyButton(props: { verification: ReturnType<typeof useVerify>
   );
 }
 
-/** The result of the last check. The line has a fixed height, so that the layout does not shift. */
+/** Says that a check runs or has ended. The page shows its result, so it is not repeated here. The line has a fixed height, so that the
+ * layout does not shift. */
 export function VerifyResult({ verification }: { verification: ReturnType<typeof useVerify> }) {
   const { check } = verification;
   if (check.error) return <ProblemAlert error={check.error} />;
   return (
     <Text size="sm" role="status" mih={22} className="wrap">
-      {check.isPending ? "Checking DNS. This takes up to five seconds." : (check.data?.message ?? "")}
+      {check.isPending ? "Checking DNS. This takes up to five seconds." : resultText(check.data)}
     </Text>
   );
+}
+
+function resultText(answer: VerifyDomainResponse | undefined): string {
+  if (!answer?.domain) return "";
+  if (!answer.wasRefreshed) return "DNS was checked a moment ago. This is the state of that check.";
+  const { found, total } = countRecords(recordsOf(answer.domain).map(({ record }) => record));
+  return `Check complete: ${found} of ${total} records found.`;
 }
 
 function useSecondsUntil(date: Date | undefined): number {

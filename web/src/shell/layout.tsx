@@ -61,7 +61,7 @@ export function Layout() {
           </Link>
           {caller?.kind === "person" && <WorkspaceMenu caller={caller} />}
           {inWorkspace && (
-            <UnstyledButton className="find" onClick={palette.open} aria-label="Search and commands">
+            <UnstyledButton className="find" onClick={palette.open} aria-keyshortcuts="Control+K">
               <SearchIcon />
               <span className="cut">Search emails, pages, commands</span>
               <kbd>Ctrl K</kbd>
@@ -121,7 +121,7 @@ function useFocusOnNewPage(path: string): void {
 /** Shows the page to a signed-in caller. Otherwise it shows the sign-in page at the same URL, so that signing in opens the page. */
 function PageOrSignIn({ path }: { path: string }) {
   const { caller, state } = useSession();
-  if (publicPages.includes(path)) return <Outlet />;
+  if (publicPages.includes(path) || isWithin(path, "/dns")) return <Outlet />;
   if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
   if (caller.kind === "key") return <PageWithBanner key="key" />;
   if (!caller.workspace && (path === "/account" || isWithin(path, "/operator"))) return <Outlet />;
