@@ -97,7 +97,12 @@ test("a bar shows its values by pointer and by keyboard, and leads to its emails
     /Delivered \d+, Delays \d+, Bounced/,
   );
   await page.keyboard.press("Home");
-  assert.equal(await bars().first().evaluate((bar) => bar.matches(":focus")), true);
+  assert.equal(
+    await bars()
+      .first()
+      .evaluate((bar) => bar.matches(":focus")),
+    true,
+  );
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Escape");
   await tip.waitFor({ state: "detached" });
