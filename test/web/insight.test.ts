@@ -106,7 +106,8 @@ test("a bar shows its values by pointer and by keyboard, and leads to its emails
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Escape");
   await tip.waitFor({ state: "detached" });
-  await page.keyboard.press("End");
+  // The mail may be of the previous hour by now.
+  await page.getByRole("link", { name: /Bounced 1,.*Show emails/ }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/emails\?from=/);
   await settled(page, /Number \d/);
@@ -152,7 +153,7 @@ test("thresholds and metadata keys are changed in a dialog, and errors are at th
   await dialog.getByLabel("Metadata keys").fill("a, b, c, d");
   await dialog.getByRole("button", { name: "Save changes" }).click();
   await dialog.getByText(/at most 3 are allowed/).waitFor();
-  await dialog.getByText(/must be from 0 to 1/).waitFor();
+  await dialog.getByText(/Enter a percentage from 0 to 100/).waitFor();
   assert.deepEqual(await findings(page), []);
   await page.screenshot({ path: "web/screenshots/insight-settings.png" });
   await threshold.first().fill("2.5");
@@ -188,7 +189,7 @@ test("the overview shows an error, no mail and a table, and says when it is no l
   await page.getByText("Show as table").click();
   const rows = page.getByRole("table", { name: "Mail in the last 7 days" }).getByRole("row");
   assert.equal(await rows.count(), 29);
-  assert.match(await rows.nth(1).innerText(), /^\d+ \w{3}, \d\d:00\s+4\s+3\s/);
+  assert.ok((await rows.allInnerTexts()).some((row) => /^\d+ \w{3}, \d\d:00\s+4\s+3\s/.test(row)));
   assert.deepEqual(await findings(page), []);
   await page.route(calls, (route) => route.abort());
   await page

@@ -45,7 +45,7 @@ function alertItem({ figure, message }: StatsAlert): Item {
     tone: isBounces ? "bounced" : "complained",
     word: "Rate",
     subject: isBounces ? "Bounce rate:" : "Complaint rate:",
-    fact: message,
+    fact: message.replaceAll(" %", "\u00a0%"),
     action: {
       text: "Show emails",
       to: "/emails",

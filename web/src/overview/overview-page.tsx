@@ -103,11 +103,13 @@ function RangeMenu({ range, onSelect }: { range: Range; onSelect(id: string): vo
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {ranges.map(({ id, name }) => (
-          <Menu.Item key={id} role="menuitemradio" aria-checked={id === range.id} onClick={() => onSelect(id)}>
-            {name}
-          </Menu.Item>
-        ))}
+        <Menu.RadioGroup value={range.id} onChange={onSelect}>
+          {ranges.map(({ id, name }) => (
+            <Menu.RadioItem key={id} value={id} closeMenuOnClick>
+              {name}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
       </Menu.Dropdown>
     </Menu>
   );

@@ -91,7 +91,7 @@ function AlertGroup(props: {
         <TextField
           label="Threshold in %"
           value={fields.percent}
-          error={errors[`${field}.rate`]}
+          error={errors[`${field}.rate`] && "Enter a percentage from 0 to 100, or nothing for the default."}
           disabled={!fields.isOn}
           onChange={(percent) => onChange({ ...fields, percent })}
           isCode

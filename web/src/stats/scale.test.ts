@@ -4,7 +4,7 @@ import { countCeiling, formatCompact, formatDuration, formatRate, meterScale } f
 
 test("axes end at round numbers that are not below any value", () => {
   const ceilings = [[], [0], [1], [2], [3], [7], [10], [11], [49, 51], [4999]].map(countCeiling);
-  assert.deepEqual(ceilings, [1, 1, 1, 2, 5, 10, 10, 20, 100, 5000]);
+  assert.deepEqual(ceilings, [1, 1, 1, 2, 3, 8, 10, 12, 60, 5000]);
 });
 
 test("durations and counts are formatted briefly", () => {

@@ -1,10 +1,12 @@
 /** Calculations for the chart and the figures: the maximum of an axis, the scale of a meter, and formatting of values. */
 
-/** A round maximum for the axis: 1, 2 or 5 times a power of ten. At least 1, so that an empty plot has an axis. */
+/** A round maximum for the axis that leaves little of it empty. At least 1, so that an empty chart has an axis. */
 export function countCeiling(values: readonly number[]): number {
   const max = Math.max(1, ...values);
   const unit = 10 ** Math.floor(Math.log10(max));
-  return [1, 2, 5, 10].map((step) => step * unit).find((ceiling) => ceiling >= max)!;
+  return [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
+    .map((step) => Math.ceil(step * unit))
+    .find((ceiling) => ceiling >= max)!;
 }
 
 const second = 1000;
