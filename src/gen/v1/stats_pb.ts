@@ -833,7 +833,7 @@ export const StatsService: GenService<{
    * Returns the metadata keys that are counted, and when an alert is raised.
    *
    * Errors:
-   * - permission_denied: the key may not read statistics.
+   * - invalid_argument: the request is not a JSON object.
    *
    * @generated from rpc v1.StatsService.GetStatsSettings
    */
