@@ -47,6 +47,7 @@ import { createQuotas } from "../quotas/quotas.ts";
 import { createStreamQuota } from "../quotas/streams.ts";
 import { createQuotaWatch } from "../quotas/watch.ts";
 import { createLoopShare } from "../shares/loop-share.ts";
+import { createAlertLoop } from "../stats/alert-loop.ts";
 import { createCountLoop } from "../stats/count-loop.ts";
 import { createStatsService } from "../stats/service.ts";
 import { createSuppressionService } from "../suppressions/service.ts";
@@ -183,6 +184,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const counter = createCountLoop({ sql, log, clock });
     running.push({ name: "counter", stop: counter.stop });
     counter.start();
+    const alerts = createAlertLoop({ sql, log, clock, onEvent });
+    running.push({ name: "alerts", stop: alerts.stop });
+    alerts.start();
     const terms = createTermLoop({ sql, log });
     running.push({ name: "search terms", stop: terms.stop });
     terms.start();

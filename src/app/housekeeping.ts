@@ -16,6 +16,7 @@ import type { Sql } from "../postgres/pool.ts";
 import { dropExpiredKeys, dropOldPartitions, oldestEmailsAt, type Retention } from "../postgres/retention.ts";
 import { forgetDeadWorkers } from "../postgres/workers.ts";
 import { forgetDroppedContent } from "../quotas/store/standing.ts";
+import { forgetGroups } from "../stats/store/groups.ts";
 import { forgetStats } from "../stats/store/stats.ts";
 import { createBackfills } from "./backfills.ts";
 
@@ -46,7 +47,9 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetDeletions(deps.sql);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
       await forgetDroppedContent(deps.sql);
-      await forgetStats(deps.sql, await oldestEmailsAt(deps.sql));
+      const oldest = await oldestEmailsAt(deps.sql);
+      await forgetStats(deps.sql, oldest);
+      await forgetGroups(deps.sql, oldest);
       if (dropped.length > 0) deps.log.info({ dropped }, "old partitions dropped");
     } catch (error) {
       if (stopping.signal.aborted) return;

@@ -24,6 +24,7 @@ export const eventTypes = [
   "workspace.warning",
   "workspace.suspended",
   "workspace.resumed",
+  "workspace.alert",
   "key.expiring",
 ] as const;
 

@@ -1,6 +1,6 @@
 /**
- * Rules of the statistics: what an event adds to the counts of its hour and site, which sites keep their own row, which
- * time buckets a request covers, and the histogram of delivery times. Called by service.ts and store/.
+ * Rules of the statistics: what an event adds to the counts of its hour, site and groups, which sites and values keep their own row,
+ * which time buckets a request covers, and the histogram of delivery times. Called by service.ts and store/. rules/rates.ts has the rates.
  */
 import { siteOf } from "../delivery/rules/site.ts";
 import type { Violation } from "../ops/problem.ts";
@@ -32,6 +32,17 @@ export type HourCounts = { all: Counts; sites: Map<string, Counts> };
 export const sitesKept = 20;
 export const otherSites = "other";
 
+/** How many values of a dimension have their own counts in an hour, and in an answer. A tenant may send a new value with each email. */
+export const valuesKept = 100;
+/** Stored values begin with "=", so that none of them is the key of the rest. */
+export const otherValues = otherSites;
+/** A longer value counts with the rest: it would not fit into an index. */
+export const longestValue = 200;
+
+/** The dimension of all mail that is not of test keys, for alerts. */
+export const liveDimension = "live";
+export const metadataDimension = (key: string) => `metadata:${key}`;
+
 /** Events of one type in one hour with the same server and delivery time bucket, and the number of their recipients. */
 export type EventGroup = { type: string; remoteMx: string | null; timeBucket: number | null; recipients: number };
 
@@ -51,14 +62,21 @@ export function addCounts(a: Counts, b: Counts): Counts {
 
 /** Adds a group of events to an hour. Event types that are not counted change nothing. */
 export function addEvents(hour: HourCounts, group: EventGroup): HourCounts {
-  if (!countedTypes.includes(group.type)) return hour;
-  const added = noCounts();
-  added[group.type.slice("email.".length) as CountName] = group.recipients;
-  if (group.timeBucket !== null) added.times = timesAt(group.timeBucket, group.recipients);
+  const added = countsOf(group);
+  if (!added) return hour;
   const site = group.remoteMx ? siteOf([{ host: group.remoteMx, preference: 0 }]) : undefined;
   const sites = new Map(hour.sites);
   if (site) sites.set(site, addCounts(sites.get(site) ?? noCounts(), added));
   return { all: addCounts(hour.all, added), sites };
+}
+
+/** What events of one type count. Undefined: the type is not counted. */
+export function countsOf({ type, timeBucket, recipients }: Omit<EventGroup, "remoteMx">): Counts | undefined {
+  if (!countedTypes.includes(type)) return undefined;
+  const counts = noCounts();
+  counts[type.slice("email.".length) as CountName] = recipients;
+  if (timeBucket !== null) counts.times = timesAt(timeBucket, recipients);
+  return counts;
 }
 
 /** Only the largest sites keep their own counts. A site that grows later reappears with its counts from then on. */
@@ -77,7 +95,7 @@ function others(sites: ReadonlyMap<string, Counts>): Counts[] {
 }
 
 function weight(counts: Counts): number {
-  return counts.delivered + counts.sent + counts.bounced + counts.delayed;
+  return counts.accepted + counts.delivered + counts.sent + counts.bounced + counts.delayed;
 }
 
 export type BucketHours = 1 | 6 | 24;

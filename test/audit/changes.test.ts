@@ -88,6 +88,12 @@ describe("the audit log", () => {
       ["QueueService/ResumeDestination", { destination: "there.test" }, ""],
       ["QueueService/RetryDestination", { destination: "waiting.test" }, ""],
       ["QueueService/PurgeDestination", { destination: "waiting.test" }, ""],
+      [
+        "StatsService/UpdateStatsSettings",
+        { metadataKeys: { keys: ["secret"] }, bounceAlert: { disabled: true } },
+        owner.workspace,
+        ["metadataKeys", "bounceAlert"],
+      ],
       ["EmailService/CancelEmail", { id: emailId }, emailId],
       ["WorkspaceService/UpdateWorkspace", { name: "Secret workspace" }, owner.workspace, ["name"]],
       ["WorkspaceService/UpdateMember", { memberId: member.id, role: "MEMBER_ROLE_DEVELOPER" }, member.id, ["role"]],

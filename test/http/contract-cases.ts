@@ -248,6 +248,8 @@ export const cases: Record<string, MethodCase> = {
   "QueueService/PurgeDestination": noIds,
 
   "StatsService/GetStats": noIds,
+  "StatsService/GetStatsSettings": noIds,
+  "StatsService/UpdateStatsSettings": noIds,
 
   "WorkspaceService/CreateWorkspace": noIds,
   "WorkspaceService/ListWorkspaces": noIds,

@@ -117,6 +117,7 @@ const writes: Record<string, () => unknown> = {
     return at;
   },
   "SuppressionService/ImportSuppressions": () => ({ csv: `address\n${unique()}@there.test\n` }),
+  "StatsService/UpdateStatsSettings": () => ({ metadataKeys: { keys: [unique()] } }),
   "WebhookService/CreateWebhook": () => ({ url: "http://127.0.0.1:9/hook" }),
   "WebhookService/UpdateWebhook": async () => ({ id: await webhook(), description: unique() }),
   "WebhookService/DeleteWebhook": async () => ({ id: await webhook() }),

@@ -13,7 +13,7 @@ const getParentRoute = () => root;
 const overview = createRoute({
   getParentRoute,
   path: "/",
-  validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["range"]),
+  validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["range", "by"]),
   component: lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage"),
 });
 const emails = createRoute({

@@ -34,7 +34,8 @@ export type Event =
   | (EventEnvelope & { type: "workspace.warning"; workspaceWarning: WorkspaceWarningEvent })
   | (EventEnvelope & { type: "workspace.suspended"; workspaceSuspended: WorkspaceSuspendedEvent })
   | (EventEnvelope & { type: "workspace.resumed"; workspaceResumed: WorkspaceResumedEvent })
-  | (EventEnvelope & { type: "key.expiring"; keyExpiring: KeyExpiringEvent });
+  | (EventEnvelope & { type: "key.expiring"; keyExpiring: KeyExpiringEvent })
+  | (EventEnvelope & { type: "workspace.alert"; workspaceAlert: WorkspaceAlertEvent });
 
 /** The field of the payload, by event type. */
 export const payloadFields = {
@@ -55,6 +56,7 @@ export const payloadFields = {
   "workspace.suspended": "workspaceSuspended",
   "workspace.resumed": "workspaceResumed",
   "key.expiring": "keyExpiring",
+  "workspace.alert": "workspaceAlert",
 } as const;
 
 /** An event with its position in the workspace's log. */
@@ -361,6 +363,22 @@ export interface WorkspaceSuspendedEvent {
 export interface WorkspaceResumedEvent {
   /** When the suspension began. */
   suspendedAt: string;
+}
+
+/** Payload of `workspace.alert`: a rate of the last 24 hours passed its threshold. Change thresholds with UpdateStatsSettings. */
+export interface WorkspaceAlertEvent {
+  /** `bounces` or `complaints`. */
+  figure: string;
+  /** The rate, from 0 to 1. */
+  rate: number;
+  /** The threshold that it passed, from 0 to 1. */
+  threshold: number;
+  /** The number of bounces or complaints. */
+  count: number;
+  /** The number of recipients that they are counted over. */
+  recipients: number;
+  /** The figures and the threshold, in a sentence. */
+  message: string;
 }
 
 /** Payload of `key.expiring`: an API key expires soon. Rotate it with RotateKey, or extend it with UpdateKey. */

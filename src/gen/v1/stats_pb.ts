@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/stats.proto.
  */
 export const file_v1_stats: GenFile = /*@__PURE__*/
-  fileDesc("Cg52MS9zdGF0cy5wcm90bxICdjEioAIKC1N0YXRzQ291bnRzEg4KBmVtYWlscxgBIAEoBRIQCghhY2NlcHRlZBgCIAEoBRIRCglkZWxpdmVyZWQYAyABKAUSDAoEc2VudBgEIAEoBRIPCgdib3VuY2VkGAUgASgFEg8KB2RlbGF5ZWQYBiABKAUSEgoKY29tcGxhaW5lZBgHIAEoBRISCgpzdXBwcmVzc2VkGAggASgFEg4KBmZhaWxlZBgJIAEoBRIQCghjYW5jZWxlZBgKIAEoBRIcCg9kZWxpdmVyeV9wNTBfbXMYCyABKAVIAIgBARIcCg9kZWxpdmVyeV9wOTVfbXMYDCABKAVIAYgBAUISChBfZGVsaXZlcnlfcDUwX21zQhIKEF9kZWxpdmVyeV9wOTVfbXMiWQoLU3RhdHNCdWNrZXQSKQoFc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh8KBmNvdW50cxgCIAEoCzIPLnYxLlN0YXRzQ291bnRzIjoKCVN0YXRzU2l0ZRIMCgRzaXRlGAEgASgJEh8KBmNvdW50cxgCIAEoCzIPLnYxLlN0YXRzQ291bnRzIogBCg9HZXRTdGF0c1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKBmJ1Y2tldBgDIAEoDjITLnYxLlN0YXRzQnVja2V0U2l6ZSKVAgoQR2V0U3RhdHNSZXNwb25zZRIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoGYnVja2V0GAMgASgOMhMudjEuU3RhdHNCdWNrZXRTaXplEikKBWFzX29mGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIfCgZ0b3RhbHMYBSABKAsyDy52MS5TdGF0c0NvdW50cxIgCgdidWNrZXRzGAYgAygLMg8udjEuU3RhdHNCdWNrZXQSHAoFc2l0ZXMYByADKAsyDS52MS5TdGF0c1NpdGUqjAEKD1N0YXRzQnVja2V0U2l6ZRIhCh1TVEFUU19CVUNLRVRfU0laRV9VTlNQRUNJRklFRBAAEhoKFlNUQVRTX0JVQ0tFVF9TSVpFX0hPVVIQARIfChtTVEFUU19CVUNLRVRfU0laRV9TSVhfSE9VUlMQAhIZChVTVEFUU19CVUNLRVRfU0laRV9EQVkQAzJSCgxTdGF0c1NlcnZpY2USQgoIR2V0U3RhdHMSEy52MS5HZXRTdGF0c1JlcXVlc3QaFC52MS5HZXRTdGF0c1Jlc3BvbnNlIgvK6BgHCgIBAyIBCGIGcHJvdG8z", [file_google_protobuf_timestamp, file_v1_options]);
+  fileDesc("Cg52MS9zdGF0cy5wcm90bxICdjEiqgMKC1N0YXRzQ291bnRzEg4KBmVtYWlscxgBIAEoBRIQCghhY2NlcHRlZBgCIAEoBRIRCglkZWxpdmVyZWQYAyABKAUSDAoEc2VudBgEIAEoBRIPCgdib3VuY2VkGAUgASgFEg8KB2RlbGF5ZWQYBiABKAUSEgoKY29tcGxhaW5lZBgHIAEoBRISCgpzdXBwcmVzc2VkGAggASgFEg4KBmZhaWxlZBgJIAEoBRIQCghjYW5jZWxlZBgKIAEoBRIcCg9kZWxpdmVyeV9wNTBfbXMYCyABKAVIAIgBARIcCg9kZWxpdmVyeV9wOTVfbXMYDCABKAVIAYgBARIbCg5kZWxpdmVyZWRfcmF0ZRgNIAEoAUgCiAEBEhgKC2JvdW5jZV9yYXRlGA4gASgBSAOIAQESGwoOY29tcGxhaW50X3JhdGUYDyABKAFIBIgBAUISChBfZGVsaXZlcnlfcDUwX21zQhIKEF9kZWxpdmVyeV9wOTVfbXNCEQoPX2RlbGl2ZXJlZF9yYXRlQg4KDF9ib3VuY2VfcmF0ZUIRCg9fY29tcGxhaW50X3JhdGUiWQoLU3RhdHNCdWNrZXQSKQoFc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh8KBmNvdW50cxgCIAEoCzIPLnYxLlN0YXRzQ291bnRzIjoKCVN0YXRzU2l0ZRIMCgRzaXRlGAEgASgJEh8KBmNvdW50cxgCIAEoCzIPLnYxLlN0YXRzQ291bnRzIlkKClN0YXRzR3JvdXASDQoFdmFsdWUYASABKAkSDAoEbmFtZRgCIAEoCRINCgVvdGhlchgDIAEoCBIfCgZjb3VudHMYBCABKAsyDy52MS5TdGF0c0NvdW50cyJtCgtTdGF0c0xpbWl0cxIVCg1ib3VuY2VfdGFyZ2V0GAEgASgBEhQKDGJvdW5jZV9saW1pdBgCIAEoARIYChBjb21wbGFpbnRfdGFyZ2V0GAMgASgBEhcKD2NvbXBsYWludF9saW1pdBgEIAEoASKgAQoKU3RhdHNBbGVydBIOCgZmaWd1cmUYASABKAkSDAoEcmF0ZRgCIAEoARIRCgl0aHJlc2hvbGQYAyABKAESDQoFY291bnQYBCABKAUSEgoKcmVjaXBpZW50cxgFIAEoBRItCglyYWlzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB21lc3NhZ2UYByABKAkiRwoJUmF0ZUFsZXJ0EhAKCGRpc2FibGVkGAEgASgIEgwKBHJhdGUYAiABKAESGgoSbWluaW11bV9yZWNpcGllbnRzGAMgASgFInMKDVN0YXRzU2V0dGluZ3MSFQoNbWV0YWRhdGFfa2V5cxgBIAMoCRIjCgxib3VuY2VfYWxlcnQYAiABKAsyDS52MS5SYXRlQWxlcnQSJgoPY29tcGxhaW50X2FsZXJ0GAMgASgLMg0udjEuUmF0ZUFsZXJ0IsQBCg9HZXRTdGF0c1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKBmJ1Y2tldBgDIAEoDjITLnYxLlN0YXRzQnVja2V0U2l6ZRIkCghncm91cF9ieRgEIAEoDjISLnYxLlN0YXRzRGltZW5zaW9uEhQKDG1ldGFkYXRhX2tleRgFIAEoCSL2AgoQR2V0U3RhdHNSZXNwb25zZRIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoGYnVja2V0GAMgASgOMhMudjEuU3RhdHNCdWNrZXRTaXplEikKBWFzX29mGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIfCgZ0b3RhbHMYBSABKAsyDy52MS5TdGF0c0NvdW50cxIgCgdidWNrZXRzGAYgAygLMg8udjEuU3RhdHNCdWNrZXQSHAoFc2l0ZXMYByADKAsyDS52MS5TdGF0c1NpdGUSHgoGZ3JvdXBzGAggAygLMg4udjEuU3RhdHNHcm91cBIfCgZsaW1pdHMYCSABKAsyDy52MS5TdGF0c0xpbWl0cxIeCgZhbGVydHMYCiADKAsyDi52MS5TdGF0c0FsZXJ0IhkKF0dldFN0YXRzU2V0dGluZ3NSZXF1ZXN0Ij8KGEdldFN0YXRzU2V0dGluZ3NSZXNwb25zZRIjCghzZXR0aW5ncxgBIAEoCzIRLnYxLlN0YXRzU2V0dGluZ3MiHAoMTWV0YWRhdGFLZXlzEgwKBGtleXMYASADKAkiTQoPUmF0ZUFsZXJ0Q2hhbmdlEhAKCGRpc2FibGVkGAEgASgIEgwKBHJhdGUYAiABKAESGgoSbWluaW11bV9yZWNpcGllbnRzGAMgASgFIp4BChpVcGRhdGVTdGF0c1NldHRpbmdzUmVxdWVzdBInCg1tZXRhZGF0YV9rZXlzGAEgASgLMhAudjEuTWV0YWRhdGFLZXlzEikKDGJvdW5jZV9hbGVydBgCIAEoCzITLnYxLlJhdGVBbGVydENoYW5nZRIsCg9jb21wbGFpbnRfYWxlcnQYAyABKAsyEy52MS5SYXRlQWxlcnRDaGFuZ2UiQgobVXBkYXRlU3RhdHNTZXR0aW5nc1Jlc3BvbnNlEiMKCHNldHRpbmdzGAEgASgLMhEudjEuU3RhdHNTZXR0aW5ncyqMAQoPU3RhdHNCdWNrZXRTaXplEiEKHVNUQVRTX0JVQ0tFVF9TSVpFX1VOU1BFQ0lGSUVEEAASGgoWU1RBVFNfQlVDS0VUX1NJWkVfSE9VUhABEh8KG1NUQVRTX0JVQ0tFVF9TSVpFX1NJWF9IT1VSUxACEhkKFVNUQVRTX0JVQ0tFVF9TSVpFX0RBWRADKp4BCg5TdGF0c0RpbWVuc2lvbhIfChtTVEFUU19ESU1FTlNJT05fVU5TUEVDSUZJRUQQABIaChZTVEFUU19ESU1FTlNJT05fRE9NQUlOEAESGAoUU1RBVFNfRElNRU5TSU9OX1NJVEUQAhIXChNTVEFUU19ESU1FTlNJT05fS0VZEAMSHAoYU1RBVFNfRElNRU5TSU9OX01FVEFEQVRBEAQykgIKDFN0YXRzU2VydmljZRJCCghHZXRTdGF0cxITLnYxLkdldFN0YXRzUmVxdWVzdBoULnYxLkdldFN0YXRzUmVzcG9uc2UiC8roGAcKAgEDIgEIEloKEEdldFN0YXRzU2V0dGluZ3MSGy52MS5HZXRTdGF0c1NldHRpbmdzUmVxdWVzdBocLnYxLkdldFN0YXRzU2V0dGluZ3NSZXNwb25zZSILyugYBwoCAQMiAQgSYgoTVXBkYXRlU3RhdHNTZXR0aW5ncxIeLnYxLlVwZGF0ZVN0YXRzU2V0dGluZ3NSZXF1ZXN0Gh8udjEuVXBkYXRlU3RhdHNTZXR0aW5nc1Jlc3BvbnNlIgrK6BgGCgEBIgEIYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_options]);
 
 /**
  * Counts for a period. All counts except `emails` count recipients.
@@ -107,6 +107,30 @@ export type StatsCounts = Message<"v1.StatsCounts"> & {
    * @generated from field: optional int32 delivery_p95_ms = 12;
    */
   deliveryP95Ms?: number | undefined;
+
+  /**
+   * Share of the recipients with a final outcome whose mail server or relay accepted the email:
+   * (delivered + sent) / (delivered + sent + bounced + failed). From 0 to 1. Absent when there are none.
+   *
+   * @generated from field: optional double delivered_rate = 13;
+   */
+  deliveredRate?: number | undefined;
+
+  /**
+   * Share of the recipients that a mail server accepted or rejected that bounced: bounced / (delivered + sent + bounced). From 0 to 1.
+   * Absent when there are none.
+   *
+   * @generated from field: optional double bounce_rate = 14;
+   */
+  bounceRate?: number | undefined;
+
+  /**
+   * Complaints per accepted recipient: complained / (delivered + sent). Complaints can arrive days later, so that in a short range it
+   * can exceed 1. Absent when nothing was delivered or sent.
+   *
+   * @generated from field: optional double complaint_rate = 15;
+   */
+  complaintRate?: number | undefined;
 };
 
 /**
@@ -159,7 +183,8 @@ export type StatsSite = Message<"v1.StatsSite"> & {
   site: string;
 
   /**
-   * Only delivered, sent, bounced, delayed and the delivery times, which come from events that name a mail server. The others are 0.
+   * Only delivered, sent, bounced, delayed, complained and the delivery times, which come from events of recipients that a mail server
+   * answered. The others are 0.
    *
    * @generated from field: v1.StatsCounts counts = 2;
    */
@@ -172,6 +197,226 @@ export type StatsSite = Message<"v1.StatsSite"> & {
  */
 export const StatsSiteSchema: GenMessage<StatsSite> = /*@__PURE__*/
   messageDesc(file_v1_stats, 2);
+
+/**
+ * Counts for one value of a dimension.
+ *
+ * @generated from message v1.StatsGroup
+ */
+export type StatsGroup = Message<"v1.StatsGroup"> & {
+  /**
+   * The value: a domain, a site, the id of a key, or a metadata value. Empty for mail without a key, and for `other`.
+   *
+   * @generated from field: string value = 1;
+   */
+  value: string;
+
+  /**
+   * The name of the key, when grouped by key.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * True: the sum of the values that have no group of their own. Each hour counts the 100 values with the most mail by name (20 sites),
+   * and at most 100 groups are listed. Values longer than 200 characters are counted here.
+   *
+   * @generated from field: bool other = 3;
+   */
+  other: boolean;
+
+  /**
+   * The counts. Delivery times only for sites.
+   *
+   * @generated from field: v1.StatsCounts counts = 4;
+   */
+  counts?: StatsCounts | undefined;
+};
+
+/**
+ * Describes the message v1.StatsGroup.
+ * Use `create(StatsGroupSchema)` to create a new message.
+ */
+export const StatsGroupSchema: GenMessage<StatsGroup> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 3);
+
+/**
+ * Published limits of rates. Gmail and Yahoo publish those of complaints, docs/insight.md names the sources.
+ *
+ * @generated from message v1.StatsLimits
+ */
+export type StatsLimits = Message<"v1.StatsLimits"> & {
+  /**
+   * A bounce rate below this is good.
+   *
+   * @generated from field: double bounce_target = 1;
+   */
+  bounceTarget: number;
+
+  /**
+   * A bounce rate above this harms delivery.
+   *
+   * @generated from field: double bounce_limit = 2;
+   */
+  bounceLimit: number;
+
+  /**
+   * A complaint rate below this is good.
+   *
+   * @generated from field: double complaint_target = 3;
+   */
+  complaintTarget: number;
+
+  /**
+   * Gmail and Yahoo reject or filter mail of senders whose complaint rate reaches this.
+   *
+   * @generated from field: double complaint_limit = 4;
+   */
+  complaintLimit: number;
+};
+
+/**
+ * Describes the message v1.StatsLimits.
+ * Use `create(StatsLimitsSchema)` to create a new message.
+ */
+export const StatsLimitsSchema: GenMessage<StatsLimits> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 4);
+
+/**
+ * An alert that is raised: a rate of the last 24 hours is above its threshold. Mail of test keys does not count.
+ *
+ * @generated from message v1.StatsAlert
+ */
+export type StatsAlert = Message<"v1.StatsAlert"> & {
+  /**
+   * `bounces` or `complaints`.
+   *
+   * @generated from field: string figure = 1;
+   */
+  figure: string;
+
+  /**
+   * The rate when the alert was raised.
+   *
+   * @generated from field: double rate = 2;
+   */
+  rate: number;
+
+  /**
+   * The threshold of the workspace at that time.
+   *
+   * @generated from field: double threshold = 3;
+   */
+  threshold: number;
+
+  /**
+   * The number of bounces or complaints.
+   *
+   * @generated from field: int32 count = 4;
+   */
+  count: number;
+
+  /**
+   * The number of recipients that they are counted over.
+   *
+   * @generated from field: int32 recipients = 5;
+   */
+  recipients: number;
+
+  /**
+   * When it was raised.
+   *
+   * @generated from field: google.protobuf.Timestamp raised_at = 6;
+   */
+  raisedAt?: Timestamp | undefined;
+
+  /**
+   * The figures and the threshold, in a sentence.
+   *
+   * @generated from field: string message = 7;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message v1.StatsAlert.
+ * Use `create(StatsAlertSchema)` to create a new message.
+ */
+export const StatsAlertSchema: GenMessage<StatsAlert> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 5);
+
+/**
+ * When an alert about a rate of the last 24 hours is raised: an event `workspace.alert` and an email to the owners, once, and again
+ * only after the rate was below four fifths of the threshold. At least three bounces or complaints are needed. Mail of test keys does
+ * not count.
+ *
+ * @generated from message v1.RateAlert
+ */
+export type RateAlert = Message<"v1.RateAlert"> & {
+  /**
+   * True: no alert.
+   *
+   * @generated from field: bool disabled = 1;
+   */
+  disabled: boolean;
+
+  /**
+   * The threshold, from 0 to 1.
+   *
+   * @generated from field: double rate = 2;
+   */
+  rate: number;
+
+  /**
+   * An alert needs at least so many recipients in the last 24 hours.
+   *
+   * @generated from field: int32 minimum_recipients = 3;
+   */
+  minimumRecipients: number;
+};
+
+/**
+ * Describes the message v1.RateAlert.
+ * Use `create(RateAlertSchema)` to create a new message.
+ */
+export const RateAlertSchema: GenMessage<RateAlert> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 6);
+
+/**
+ * Settings of statistics and alerts of a workspace.
+ *
+ * @generated from message v1.StatsSettings
+ */
+export type StatsSettings = Message<"v1.StatsSettings"> & {
+  /**
+   * The metadata keys by which mail is counted.
+   *
+   * @generated from field: repeated string metadata_keys = 1;
+   */
+  metadataKeys: string[];
+
+  /**
+   * When an alert about the bounce rate is raised.
+   *
+   * @generated from field: v1.RateAlert bounce_alert = 2;
+   */
+  bounceAlert?: RateAlert | undefined;
+
+  /**
+   * When an alert about the complaint rate is raised.
+   *
+   * @generated from field: v1.RateAlert complaint_alert = 3;
+   */
+  complaintAlert?: RateAlert | undefined;
+};
+
+/**
+ * Describes the message v1.StatsSettings.
+ * Use `create(StatsSettingsSchema)` to create a new message.
+ */
+export const StatsSettingsSchema: GenMessage<StatsSettings> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 7);
 
 /**
  * Request of GetStats.
@@ -199,6 +444,20 @@ export type GetStatsRequest = Message<"v1.GetStatsRequest"> & {
    * @generated from field: v1.StatsBucketSize bucket = 3;
    */
   bucket: StatsBucketSize;
+
+  /**
+   * What to group the counts by. Optional.
+   *
+   * @generated from field: v1.StatsDimension group_by = 4;
+   */
+  groupBy: StatsDimension;
+
+  /**
+   * The metadata key to group by. Required with `STATS_DIMENSION_METADATA`, and only with it.
+   *
+   * @generated from field: string metadata_key = 5;
+   */
+  metadataKey: string;
 };
 
 /**
@@ -206,7 +465,7 @@ export type GetStatsRequest = Message<"v1.GetStatsRequest"> & {
  * Use `create(GetStatsRequestSchema)` to create a new message.
  */
 export const GetStatsRequestSchema: GenMessage<GetStatsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_stats, 3);
+  messageDesc(file_v1_stats, 8);
 
 /**
  * Response of GetStats.
@@ -262,6 +521,27 @@ export type GetStatsResponse = Message<"v1.GetStatsResponse"> & {
    * @generated from field: repeated v1.StatsSite sites = 7;
    */
   sites: StatsSite[];
+
+  /**
+   * The groups of `groupBy`, ordered by the amount of mail, highest first, `other` last. Empty without `groupBy`.
+   *
+   * @generated from field: repeated v1.StatsGroup groups = 8;
+   */
+  groups: StatsGroup[];
+
+  /**
+   * The limits to compare the rates with.
+   *
+   * @generated from field: v1.StatsLimits limits = 9;
+   */
+  limits?: StatsLimits | undefined;
+
+  /**
+   * The alerts that are raised now.
+   *
+   * @generated from field: repeated v1.StatsAlert alerts = 10;
+   */
+  alerts: StatsAlert[];
 };
 
 /**
@@ -269,7 +549,155 @@ export type GetStatsResponse = Message<"v1.GetStatsResponse"> & {
  * Use `create(GetStatsResponseSchema)` to create a new message.
  */
 export const GetStatsResponseSchema: GenMessage<GetStatsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_stats, 4);
+  messageDesc(file_v1_stats, 9);
+
+/**
+ * Request of GetStatsSettings.
+ *
+ * @generated from message v1.GetStatsSettingsRequest
+ */
+export type GetStatsSettingsRequest = Message<"v1.GetStatsSettingsRequest"> & {
+};
+
+/**
+ * Describes the message v1.GetStatsSettingsRequest.
+ * Use `create(GetStatsSettingsRequestSchema)` to create a new message.
+ */
+export const GetStatsSettingsRequestSchema: GenMessage<GetStatsSettingsRequest> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 10);
+
+/**
+ * Response of GetStatsSettings.
+ *
+ * @generated from message v1.GetStatsSettingsResponse
+ */
+export type GetStatsSettingsResponse = Message<"v1.GetStatsSettingsResponse"> & {
+  /**
+   * The settings.
+   *
+   * @generated from field: v1.StatsSettings settings = 1;
+   */
+  settings?: StatsSettings | undefined;
+};
+
+/**
+ * Describes the message v1.GetStatsSettingsResponse.
+ * Use `create(GetStatsSettingsResponseSchema)` to create a new message.
+ */
+export const GetStatsSettingsResponseSchema: GenMessage<GetStatsSettingsResponse> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 11);
+
+/**
+ * A list of metadata keys.
+ *
+ * @generated from message v1.MetadataKeys
+ */
+export type MetadataKeys = Message<"v1.MetadataKeys"> & {
+  /**
+   * The keys, at most three.
+   *
+   * @generated from field: repeated string keys = 1;
+   */
+  keys: string[];
+};
+
+/**
+ * Describes the message v1.MetadataKeys.
+ * Use `create(MetadataKeysSchema)` to create a new message.
+ */
+export const MetadataKeysSchema: GenMessage<MetadataKeys> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 12);
+
+/**
+ * When an alert is to be raised.
+ *
+ * @generated from message v1.RateAlertChange
+ */
+export type RateAlertChange = Message<"v1.RateAlertChange"> & {
+  /**
+   * True: no alert.
+   *
+   * @generated from field: bool disabled = 1;
+   */
+  disabled: boolean;
+
+  /**
+   * The threshold, from 0 to 1. 0: the default, which is the limit in StatsLimits.
+   *
+   * @generated from field: double rate = 2;
+   */
+  rate: number;
+
+  /**
+   * An alert needs at least so many recipients in the last 24 hours. 0: the default, 100 for bounces and 300 for complaints.
+   *
+   * @generated from field: int32 minimum_recipients = 3;
+   */
+  minimumRecipients: number;
+};
+
+/**
+ * Describes the message v1.RateAlertChange.
+ * Use `create(RateAlertChangeSchema)` to create a new message.
+ */
+export const RateAlertChangeSchema: GenMessage<RateAlertChange> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 13);
+
+/**
+ * Request of UpdateStatsSettings.
+ *
+ * @generated from message v1.UpdateStatsSettingsRequest
+ */
+export type UpdateStatsSettingsRequest = Message<"v1.UpdateStatsSettingsRequest"> & {
+  /**
+   * The metadata keys by which mail is counted. Not set: unchanged. An empty list: none.
+   *
+   * @generated from field: v1.MetadataKeys metadata_keys = 1;
+   */
+  metadataKeys?: MetadataKeys | undefined;
+
+  /**
+   * When an alert about the bounce rate is raised. Not set: unchanged.
+   *
+   * @generated from field: v1.RateAlertChange bounce_alert = 2;
+   */
+  bounceAlert?: RateAlertChange | undefined;
+
+  /**
+   * When an alert about the complaint rate is raised. Not set: unchanged.
+   *
+   * @generated from field: v1.RateAlertChange complaint_alert = 3;
+   */
+  complaintAlert?: RateAlertChange | undefined;
+};
+
+/**
+ * Describes the message v1.UpdateStatsSettingsRequest.
+ * Use `create(UpdateStatsSettingsRequestSchema)` to create a new message.
+ */
+export const UpdateStatsSettingsRequestSchema: GenMessage<UpdateStatsSettingsRequest> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 14);
+
+/**
+ * Response of UpdateStatsSettings.
+ *
+ * @generated from message v1.UpdateStatsSettingsResponse
+ */
+export type UpdateStatsSettingsResponse = Message<"v1.UpdateStatsSettingsResponse"> & {
+  /**
+   * The settings after the change.
+   *
+   * @generated from field: v1.StatsSettings settings = 1;
+   */
+  settings?: StatsSettings | undefined;
+};
+
+/**
+ * Describes the message v1.UpdateStatsSettingsResponse.
+ * Use `create(UpdateStatsSettingsResponseSchema)` to create a new message.
+ */
+export const UpdateStatsSettingsResponseSchema: GenMessage<UpdateStatsSettingsResponse> = /*@__PURE__*/
+  messageDesc(file_v1_stats, 15);
 
 /**
  * Length of a bucket.
@@ -320,14 +748,71 @@ export const StatsBucketSizeSchema: GenEnum<StatsBucketSize> = /*@__PURE__*/
   enumDesc(file_v1_stats, 0);
 
 /**
+ * What to group the counts by.
+ *
+ * @generated from enum v1.StatsDimension
+ */
+export const StatsDimension = {
+  /**
+   * Not set: no groups.
+   *
+   * @generated from enum value: STATS_DIMENSION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The sending domain.
+   *
+   * @generated from enum value: STATS_DIMENSION_DOMAIN = 1;
+   */
+  DOMAIN: 1,
+
+  /**
+   * The receiving site, as in `sites`.
+   *
+   * @generated from enum value: STATS_DIMENSION_SITE = 2;
+   */
+  SITE: 2,
+
+  /**
+   * The API key.
+   *
+   * @generated from enum value: STATS_DIMENSION_KEY = 3;
+   */
+  KEY: 3,
+
+  /**
+   * The value of the metadata key `metadataKey`, which must be one of the workspace's chosen ones (UpdateStatsSettings). Emails without
+   * this key are in no group.
+   *
+   * @generated from enum value: STATS_DIMENSION_METADATA = 4;
+   */
+  METADATA: 4,
+} as const;
+
+/**
+ * What to group the counts by.
+ *
+ * @generated from enum v1.StatsDimension
+ */
+export type StatsDimension = (typeof StatsDimension)[keyof typeof StatsDimension] | UnknownEnum;
+
+/**
+ * Describes the enum v1.StatsDimension.
+ */
+export const StatsDimensionSchema: GenEnum<StatsDimension> = /*@__PURE__*/
+  enumDesc(file_v1_stats, 1);
+
+/**
  * Returns counts of a workspace's mail over time. They come from hourly counts, so the cost of a call does not depend on the
- * amount of mail. Recipients of test keys are counted too.
+ * amount of mail. Recipients of test keys are counted too. Mail that the service itself sends, such as invitations, is not.
  *
  * @generated from service v1.StatsService
  */
 export const StatsService: GenService<{
   /**
-   * Returns the counts of a time range: per bucket, in total, and per receiving site.
+   * Returns the counts and rates of a time range: per bucket, in total, per receiving site, and with `groupBy` per value of a
+   * dimension.
    *
    * Buckets are aligned to UTC, and buckets without mail are included with zeros. The range starts with the bucket that contains
    * `from` and ends with the bucket that contains the last instant before `to`. Each event counts in the hour in which it
@@ -335,7 +820,7 @@ export const StatsService: GenService<{
    * last ten seconds.
    *
    * Errors:
-   * - invalid_argument: `from` is not before `to`, or the range has more than 800 buckets.
+   * - invalid_argument: `from` is not before `to`, the range has more than 800 buckets, or `metadataKey` does not fit `groupBy`.
    *
    * @generated from rpc v1.StatsService.GetStats
    */
@@ -343,6 +828,33 @@ export const StatsService: GenService<{
     methodKind: "unary";
     input: typeof GetStatsRequestSchema;
     output: typeof GetStatsResponseSchema;
+  },
+  /**
+   * Returns the metadata keys that are counted, and when an alert is raised.
+   *
+   * Errors:
+   * - invalid_argument: the request is not a JSON object.
+   *
+   * @generated from rpc v1.StatsService.GetStatsSettings
+   */
+  getStatsSettings: {
+    methodKind: "unary";
+    input: typeof GetStatsSettingsRequestSchema;
+    output: typeof GetStatsSettingsResponseSchema;
+  },
+  /**
+   * Changes the metadata keys that are counted, and when an alert is raised. Fields that are not set stay unchanged. Mail is counted
+   * by a new metadata key from then on.
+   *
+   * Errors:
+   * - invalid_argument: there are more than three metadata keys, a key is empty, longer than 64 characters or given twice, a rate is not between 0 and 1, or a minimum is negative.
+   *
+   * @generated from rpc v1.StatsService.UpdateStatsSettings
+   */
+  updateStatsSettings: {
+    methodKind: "unary";
+    input: typeof UpdateStatsSettingsRequestSchema;
+    output: typeof UpdateStatsSettingsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_v1_stats, 0);

@@ -1,8 +1,12 @@
-/** Counts new mail into the hours of table `stats`, each event and each email once. count-loop.ts calls it on every housekeeping node. */
+/**
+ * Counts new mail into the hours of table `stats`, each event and each email once. groups.ts does the same for the dimensions.
+ * count-loop.ts calls it on every housekeeping node.
+ */
 
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { addCounts, addEvents, type Counts, type HourCounts, keepLargest, noCounts } from "../rules.ts";
+import { storedGroups } from "./groups.ts";
 import {
   type CountLimits,
   countedHourEnd,
@@ -19,6 +23,7 @@ import {
   recountEmails,
   setBack,
   sumEmails,
+  sumRows,
   type UncountedEmails,
   type UncountedEvents,
 } from "./uncounted.ts";
@@ -27,7 +32,7 @@ import {
 export type FoldResult = { events: number; emails: number; behind: boolean };
 
 /**
- * Counts and marks change in one statement, under a lock on the mark. If the process is killed before it, nothing is
+ * Counts and marks change in one transaction, under a lock on the mark. If the process is killed before its end, nothing is
  * counted, and two nodes never count the same workspace at once. Writers of mail never wait for this lock.
  */
 export async function foldStats(sql: Sql, limits: CountLimits): Promise<FoldResult> {
@@ -46,19 +51,22 @@ export async function foldStats(sql: Sql, limits: CountLimits): Promise<FoldResu
     const caughtUp = marks.filter((mark) => sumEmails(emails, mark) < limit);
     const openFrom = openFromMs(nowMs);
     const recounted = [...leftBehind, ...(await recountEmails(tx, caughtUp, { rows: limit, beforeMs: openFrom }))];
-    const hours = await storedHours(tx, [...events, ...emails, ...recounted]);
-    for (const group of events) hours.change(group, (hour) => addEvents(hour, group));
-    for (const group of emails)
+    const isOfAll = ({ dimension }: { dimension: string }) => dimension === "";
+    const hours = await storedHours(tx, [...events, ...emails, ...recounted].filter(isOfAll));
+    for (const group of events.filter(isOfAll)) hours.change(group, (hour) => addEvents(hour, group));
+    for (const group of emails.filter(isOfAll))
       hours.change(group, ({ all, sites }) => ({ all: addCounts(all, acceptedIn(group)), sites }));
     // After the new emails, because a recounted hour already includes them.
-    for (const { emails, recipients, ...at } of recounted)
+    for (const { emails, recipients, ...at } of recounted.filter(isOfAll))
       hours.change(at, ({ all, sites }) => ({ all: { ...all, emails, accepted: recipients }, sites }));
     const moved = marks.map((mark) => ({
       ...movedEvents(mark, ofWorkspace(events, mark)),
       ...movedEmails(mark, lastEmail(emails, mark), caughtUp.includes(mark) ? openFrom : undefined),
     }));
+    const groups = await storedGroups(tx, { events, emails, recounted });
+    await groups.write();
     await write(tx, hours.rows(), moved);
-    const eventsOf = (mark: Mark) => ofWorkspace(events, mark).reduce((sum, { rows }) => sum + rows, 0);
+    const eventsOf = (mark: Mark) => sumRows(ofWorkspace(events, mark));
     return {
       events: marks.reduce((sum, mark) => sum + eventsOf(mark), 0),
       emails: marks.reduce((sum, mark) => sum + sumEmails(emails, mark), 0),

@@ -1,8 +1,9 @@
 /** Reads what is not counted yet: events after the mark by number, and emails after the mark by id. Called by fold.ts. */
 
+import { systemKeyId } from "../../keys/store.ts";
 import { firstUuidAt, uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { countedTypes, type EventGroup, timeBounds } from "../rules.ts";
+import { countedTypes, type EventGroup, liveDimension, longestValue, otherValues, timeBounds } from "../rules.ts";
 
 const hourMs = 3_600_000;
 /** An email is usually committed within this time after its id is made; younger ids are not counted yet. */
@@ -22,8 +23,11 @@ export type CountLimits = {
 export type Mark = { workspaceId: string; eventsTo: string; emailsTo: string; recountedTo: Date };
 
 export type HourKey = { workspaceId: string; hourMs: number };
-export type UncountedEvents = HourKey & EventGroup & { rows: number; upTo: string };
-export type UncountedEmails = HourKey & { emails: number; recipients: number; upTo: string };
+/** `dimension` is empty for the whole workspace. Each event and email is in several dimensions, with one value in each. */
+export type GroupKey = HourKey & { dimension: string; value: string };
+export type UncountedEvents = GroupKey & EventGroup & { rows: number; upTo: string };
+/** `rows` includes mail of the service itself, which is not counted. */
+export type UncountedEmails = GroupKey & { rows: number; emails: number; recipients: number; upTo: string };
 
 /** The start of the first hour that may still get late emails. */
 export function openFromMs(nowMs: number): number {
@@ -74,25 +78,48 @@ function firstUuidOf(time: ReturnType<Sql>, sql: Sql) {
   return sql`(lpad(to_hex((extract(epoch from ${time}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
 }
 
-/** Event numbers follow commit order, so a reader that sees one sees all before it. Primary keys of events and emails. */
+/**
+ * Event numbers follow commit order, so a reader that sees one sees all before it. Primary keys of events and emails; for a complaint also
+ * recipients_by_address, because only the recipient's row names the server. Reports such as "not spam" raise no alert, as in quotas/.
+ */
 export async function readUncountedEvents(tx: Sql, marks: readonly Mark[], limit: number): Promise<UncountedEvents[]> {
   const types = tx`${countedTypes as string[]}::text[]`;
   return await tx<UncountedEvents[]>`
     with uncounted as materialized (
-      select k.workspace_id, e.* from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => m.eventsTo)}::bigint[])
-        as k(workspace_id, after), lateral (
+      select k.workspace_id, coalesce(s.metadata_keys, '{}') as metadata_keys, e.*
+      from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => m.eventsTo)}::bigint[]) as k(workspace_id, after)
+      left join stats_settings s on s.workspace_id = k.workspace_id, lateral (
         select number, type, email_id, created_at, case when type = any(${types}) then payload ->> 'remoteMx' end as mx,
+          case when type = 'email.complained' then payload #>> '{recipients,0}' end as complainant,
+          type = 'email.complained' and coalesce(payload ->> 'feedbackType', '') not in ('', 'abuse', 'fraud', 'virus', 'other') as harmless,
           case when type = any(${types}) then jsonb_array_length(payload -> 'recipients') end as recipients
         from events where workspace_id = k.workspace_id and number > k.after
         order by number limit ${limit}) e
     )
-    select n.workspace_id as "workspaceId", (floor(extract(epoch from n.created_at) / 3600) * ${hourMs})::float8 as "hourMs", n.type,
-      n.mx as "remoteMx", coalesce(sum(n.recipients), 0)::int as recipients, count(*)::int as rows, max(n.number) as "upTo",
-      width_bucket((extract(epoch from n.created_at - m.due_at) * 1000)::float8, ${timeBounds as number[]}::float8[]) as "timeBucket"
+    select n.workspace_id as "workspaceId", (floor(extract(epoch from n.created_at) / 3600) * ${hourMs})::float8 as "hourMs",
+      case when m.key_id = ${systemKeyId} then 'system' else n.type end as type, d.dimension, d.value, d.mx as "remoteMx",
+      coalesce(sum(n.recipients), 0)::int as recipients, count(*)::int as rows, max(n.number) as "upTo", d.time_bucket as "timeBucket"
     from uncounted n left join lateral (
-      select greatest(e.created_at, e.scheduled_at) as due_at from emails e
-      where n.type in ('email.delivered', 'email.sent') and e.workspace_id = n.workspace_id and e.id = n.email_id limit 1) m on true
-    group by n.workspace_id, "hourMs", n.type, n.mx, "timeBucket"`;
+      select e.domain, e.key_id, e.metadata, e.test or n.harmless as test, case when n.type in ('email.delivered', 'email.sent') then
+          width_bucket((extract(epoch from n.created_at - greatest(e.created_at, e.scheduled_at)) * 1000)::float8, ${timeBounds as number[]}::float8[]) end as time_bucket
+      from emails e where n.type = any(${types}) and e.workspace_id = n.workspace_id and e.id = n.email_id limit 1) m on true
+    left join lateral (
+      select remote_mx from recipients r where n.complainant is not null and r.workspace_id = n.workspace_id and r.email_id = n.email_id
+        and lower(r.address) = lower(n.complainant) limit 1) r on true
+    cross join lateral (
+      select '' as dimension, '' as value, coalesce(n.mx, r.remote_mx) as mx, m.time_bucket
+      union all select g.*, null, null from (${groupsOf(tx)}) g where m.domain is not null) d
+    group by n.workspace_id, "hourMs", 3, d.dimension, d.value, d.mx, d.time_bucket`;
+}
+
+/** The groups of the email `m` with the workspace's metadata keys `n.metadata_keys`. */
+function groupsOf(tx: Sql) {
+  return tx`
+    select ${liveDimension} as dimension, '=' as value where not m.test
+    union all select 'domain', '=' || m.domain
+    union all select 'key', '=' || coalesce(m.key_id::text, '')
+    union all select 'metadata:' || name, case when length(m.metadata ->> name) > ${longestValue} then ${otherValues} else '=' || (m.metadata ->> name) end
+    from unnest(n.metadata_keys) as name where m.metadata ? name`;
 }
 
 /** In the order of their ids, which contain their time. Primary key. */
@@ -101,13 +128,19 @@ export async function readUncountedEmails(
   marks: readonly Mark[],
   range: { after(mark: Mark): string; beforeMs: number; limit: number },
 ): Promise<UncountedEmails[]> {
+  const isCounted = tx`m.key_id is distinct from ${systemKeyId}`;
   return await tx<UncountedEmails[]>`
-    select k.workspace_id as "workspaceId", count(*)::int as emails, sum(e.total)::int as recipients, max(e.id::text) as "upTo",
-      (floor(('x' || translate(left(e.id::text, 13), '-', ''))::bit(48)::bigint / ${hourMs}) * ${hourMs})::float8 as "hourMs"
-    from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => range.after(m))}::uuid[]) as k(workspace_id, after), lateral (
-      select id, total from emails where workspace_id = k.workspace_id and id > k.after and id < ${firstUuidAt(range.beforeMs)}::uuid
-      order by id limit ${range.limit}) e
-    group by k.workspace_id, "hourMs"`;
+    select n.workspace_id as "workspaceId", d.dimension, d.value, count(*)::int as rows, count(*) filter (where ${isCounted})::int as emails,
+      coalesce(sum(m.total) filter (where ${isCounted}), 0)::int as recipients, max(m.id::text) as "upTo",
+      (floor(('x' || translate(left(m.id::text, 13), '-', ''))::bit(48)::bigint / ${hourMs}) * ${hourMs})::float8 as "hourMs"
+    from (select k.*, coalesce(s.metadata_keys, '{}') as metadata_keys
+      from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => range.after(m))}::uuid[]) as k(workspace_id, after)
+      left join stats_settings s on s.workspace_id = k.workspace_id) n, lateral (
+      select id, total, domain, key_id, metadata, test from emails where workspace_id = n.workspace_id and id > n.after
+        and id < ${firstUuidAt(range.beforeMs)}::uuid order by id limit ${range.limit}) m
+    cross join lateral (
+      select '' as dimension, '' as value union all select g.* from (${groupsOf(tx)}) g where ${isCounted}) d
+    group by n.workspace_id, "hourMs", d.dimension, d.value`;
 }
 
 /**
@@ -126,7 +159,7 @@ export async function recountEmails(
   for (let left = marks; left.length > 0; ) {
     const page = await readUncountedEmails(tx, left, range);
     for (const part of page) {
-      const key = `${part.workspaceId} ${part.hourMs}`;
+      const key = JSON.stringify([part.workspaceId, part.hourMs, part.dimension, part.value]);
       const { emails = 0, recipients = 0 } = hours.get(key) ?? {};
       hours.set(key, { ...part, emails: emails + part.emails, recipients: recipients + part.recipients });
     }
@@ -136,8 +169,13 @@ export async function recountEmails(
   return [...hours.values()];
 }
 
+/** Each email is in one row of the whole workspace. */
 export function sumEmails(found: readonly UncountedEmails[], mark: Mark): number {
-  return ofWorkspace(found, mark).reduce((sum, { emails }) => sum + emails, 0);
+  return sumRows(ofWorkspace(found, mark));
+}
+
+export function sumRows(found: readonly (UncountedEmails | UncountedEvents)[]): number {
+  return found.reduce((sum, { dimension, rows }) => sum + (dimension === "" ? rows : 0), 0);
 }
 
 export function lastEmail(found: readonly UncountedEmails[], mark: Mark): string | undefined {

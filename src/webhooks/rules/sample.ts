@@ -72,6 +72,14 @@ const payloads: Readonly<Record<string, Record<string, unknown>>> = {
   "workspace.warning": { warning },
   "workspace.suspended": { reason: warning.message, warning },
   "workspace.resumed": {},
+  "workspace.alert": {
+    figure: "complaints",
+    rate: 0.0041,
+    threshold: 0.003,
+    count: 21,
+    recipients: 5120,
+    message: "21 complaints about 5,120 delivered recipients in the last 24 hours (0.41 %). The threshold is 0.3 %.",
+  },
   "key.expiring": {
     keyId: "key_01938a40-2f6b-71d9-a5e3-0c8b4d7f9e12",
     name: "This is a test",

@@ -47,6 +47,7 @@ const actions: Record<string, string> = {
   "session.ended": "ended a session",
   "session.opened": "signed in",
   "sign_in.refused": "was refused at sign-in",
+  "stats.settings_changed": "changed the settings of statistics and alerts",
   "suppression.added": "suppressed an address",
   "suppression.imported": "imported suppressed addresses",
   "suppression.removed": "removed an address from the suppression list",

@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { readTextParams } from "../parts/search-params.ts";
 import { outcomeByName } from "./outcomes.ts";
 
-const names = ["q", "outcome", "domain", "sender", "since", "key", "value"] as const;
+const names = ["q", "outcome", "domain", "sender", "since", "from", "to", "key", "value"] as const;
 
 export type EmailSearch = Partial<Record<(typeof names)[number], string>>;
 
@@ -34,6 +34,13 @@ export function toRequest(search: EmailSearch, now: Date) {
     keyId: search.sender ?? "",
     metadataKey: search.key ?? "",
     metadataValue: search.key ? (search.value ?? "") : "",
-    createdAfter: period ? timestampFromDate(new Date(now.getTime() - period.ms)) : undefined,
+    createdAfter: period ? timestampFromDate(new Date(now.getTime() - period.ms)) : readTime(search.from),
+    createdBefore: readTime(search.to),
   };
+}
+
+/** The URL is untrusted: undefined if it is not a time. */
+function readTime(text: string | undefined) {
+  const ms = Date.parse(text ?? "");
+  return Number.isNaN(ms) ? undefined : timestampFromDate(new Date(ms));
 }

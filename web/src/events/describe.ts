@@ -36,6 +36,7 @@ const labels: Record<string, StatusLabel> = {
   "workspace.quota": { text: "Quota", color: "orange" },
   "workspace.warning": { text: "Warning", color: "orange" },
   "workspace.suspended": { text: "Suspended", color: "red" },
+  "workspace.alert": { text: "Alert", color: "red" },
   "workspace.resumed": { text: "Resumed", color: "green" },
   "key.expiring": { text: "Key expires", color: "orange" },
 };
@@ -185,6 +186,8 @@ function describePayload({ payload }: Event): PayloadDescription {
     }
     case "workspaceWarning":
       return { text: payload.value.warning?.message ?? "", facts: [] };
+    case "workspaceAlert":
+      return { text: payload.value.message, facts: [] };
     case "workspaceSuspended":
       return { text: "The workspace cannot send", facts: [["Reason", payload.value.reason]] };
     case "workspaceResumed":

@@ -1,52 +1,139 @@
-/** The start page: the guide for an empty workspace, otherwise statistics, the newest emails, the domains and the state of the instance. */
-import { SimpleGrid, Stack, Text } from "@mantine/core";
-import { EmailRow } from "../emails/email-table.tsx";
+/** The start page: the guide for an empty workspace, otherwise figures next to their limits, the chart, insight tables and what needs attention. */
+import { useQuery } from "@connectrpc/connect-query";
+import { Button, Menu, Skeleton } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { keepPreviousData } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { type GetStatsResponse, StatsService } from "../../../src/gen/v1/stats_pb.ts";
+import { Fresh } from "../parts/fresh.tsx";
+import { DownIcon } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
-import { Page, Section } from "../parts/page.tsx";
-import { Loading, ProblemAlert } from "../parts/states.tsx";
-import { ReadinessCard } from "../shell/readiness-card.tsx";
-import { StatsCard } from "../stats/stats-card.tsx";
-import { DomainsCard } from "./domains-card.tsx";
-import { CallExample, Guide, useGuide } from "./guide.tsx";
+import { Page } from "../parts/page.tsx";
+import { ProblemAlert } from "../parts/states.tsx";
+import { Time } from "../parts/time.tsx";
+import { WriteOnly } from "../shell/write-only.tsx";
+import { Chart } from "../stats/chart.tsx";
+import { isEmpty } from "../stats/counts.ts";
+import { dimensionOf, dimensionsOf } from "../stats/dimensions.ts";
+import { FiguresTable } from "../stats/figures.tsx";
+import { GroupsCard } from "../stats/groups.tsx";
+import { Kpis } from "../stats/kpis.tsx";
+import { type Range, rangeOf, ranges, requestOf } from "../stats/ranges.ts";
+import "../stats/stats.css";
+import { AttentionCard } from "./attention-card.tsx";
+import { Guide, useGuide } from "./guide.tsx";
+import { SettingsDialog } from "./settings-dialog.tsx";
+
+const route = getRouteApi("/");
+const pollIntervalMs = 10_000;
 
 export function OverviewPage() {
-  const { emails, sentId, setSentId, isGuided } = useGuide();
+  const { sentId, setSentId, isGuided } = useGuide();
+  if (isGuided)
+    return (
+      <Page title="Overview">
+        <Guide sentId={sentId} onSent={setSentId} />
+      </Page>
+    );
+  return <Insight />;
+}
+
+function Insight() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const range = rangeOf(search.range);
+  const settings = useQuery(StatsService.method.getStatsSettings, {});
+  const dimensions = dimensionsOf(settings.data?.settings?.metadataKeys ?? []);
+  const dimension = dimensionOf(search.by, dimensions);
+  const { groupBy, metadataKey } = dimension;
+  // The previous range stays visible while the next one loads, so that the layout does not shift.
+  const query = useQuery(
+    StatsService.method.getStats,
+    { ...requestOf(range, Date.now()), groupBy, metadataKey },
+    { refetchInterval: pollIntervalMs, placeholderData: keepPreviousData },
+  );
+  const [isSetting, setting] = useDisclosure(false);
+  const show = (part: typeof search) =>
+    void navigate({ search: (before) => ({ ...before, ...part }), replace: true, resetScroll: false });
   return (
-    <Page title="Overview">
-      {isGuided ? <Guide sentId={sentId} onSent={setSentId} /> : <StatsCard />}
-      {!isGuided && <Newest emails={emails} />}
-      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-        {!isGuided && <DomainsCard />}
-        <ReadinessCard />
-      </SimpleGrid>
-      {!isGuided && <CallExample domain={emails.data?.data[0]?.domain ?? "example.com"} />}
+    <Page
+      title="Overview"
+      badge={<Fresh query={query} />}
+      actions={
+        <>
+          <WriteOnly>
+            <Button variant="default" onClick={setting.open}>
+              Alerts
+            </Button>
+          </WriteOnly>
+          <RangeMenu range={range} onSelect={(id) => show({ range: id })} />
+        </>
+      }
+    >
+      {query.isPending ? (
+        <Skeleton h={420} radius="md" role="status" aria-busy="true" aria-label="Loading the statistics" />
+      ) : query.data ? (
+        <Figures stats={query.data} range={range} />
+      ) : (
+        <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />
+      )}
+      <div className="halves">
+        {query.data && (
+          <GroupsCard
+            stats={query.data}
+            isCurrent={!query.isPlaceholderData}
+            dimension={dimension}
+            dimensions={dimensions}
+            onSelect={(by) => show({ by })}
+          />
+        )}
+        <AttentionCard alerts={query.data?.alerts ?? []} />
+      </div>
+      <SettingsDialog isOpen={isSetting} onClose={setting.close} />
     </Page>
   );
 }
 
-function Newest({ emails }: { emails: ReturnType<typeof useGuide>["emails"] }) {
+function RangeMenu({ range, onSelect }: { range: Range; onSelect(id: string): void }) {
   return (
-    <Section title="Newest emails">
-      {emails.isPending ? (
-        <Loading what="the newest emails" rows={5} height={56} />
-      ) : emails.data?.data.length === 0 ? (
-        <Text c="dimmed">No emails yet. Send a test email from the Emails page.</Text>
-      ) : emails.data ? (
-        <Stack gap="sm">
-          <Stack component="ul" gap={0} className="list framed" aria-label="Newest emails">
-            {emails.data.data.map((email) => (
-              <li key={email.id}>
-                <EmailRow email={email} />
-              </li>
-            ))}
-          </Stack>
-          <AnchorLink to="/emails" size="sm">
-            Show all emails
-          </AnchorLink>
-        </Stack>
-      ) : (
-        <ProblemAlert error={emails.error} onRetry={() => void emails.refetch()} />
-      )}
-    </Section>
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button variant="default" rightSection={<DownIcon />}>
+          {range.name}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.RadioGroup value={range.id} onChange={onSelect}>
+          {ranges.map(({ id, name }) => (
+            <Menu.RadioItem key={id} value={id} closeMenuOnClick>
+              {name}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function Figures({ stats, range }: { stats: GetStatsResponse; range: Range }) {
+  if (isEmpty(stats.totals))
+    return (
+      <section className="card pane-empty" aria-label="Figures">
+        No mail in the {range.words}. Choose a longer time range, or{" "}
+        <AnchorLink to="/send">send a test email</AnchorLink>.
+      </section>
+    );
+  return (
+    <>
+      <Kpis stats={stats} />
+      <Chart key={range.id} stats={stats} range={range} />
+      <div className="chart-notes">
+        <FiguresTable stats={stats} range={range} />
+        <p className="small faint">
+          Counted up to {stats.asOf && <Time at={stats.asOf} />}.
+          {range.bucketHours === 24 && " Days start at midnight UTC."}
+        </p>
+      </div>
+    </>
   );
 }

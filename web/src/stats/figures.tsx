@@ -1,91 +1,76 @@
-/** Tables of the statistics: the values of the plots, for exact numbers and screen readers, and the counts by receiving site. */
-import { Title } from "@mantine/core";
-import { type ReactNode, useId } from "react";
-import type { GetStatsResponse, StatsCounts } from "../../../src/gen/v1/stats_pb.ts";
-import { deliveredIn } from "./plots.tsx";
-import { bucketName, type Range } from "./ranges.ts";
-import { formatCount, formatDuration } from "./scale.ts";
-
-type Column = [name: string, read: (counts: StatsCounts) => string];
-
-const accepted: Column = ["Accepted", (counts) => formatCount(counts.accepted)];
-const complaints: Column = ["Complaints", (counts) => formatCount(counts.complained)];
-const delivered: Column = ["Delivered", (counts) => formatCount(deliveredIn(counts))];
-const bounced: Column = ["Bounced", (counts) => formatCount(counts.bounced)];
-const delayed: Column = ["Delayed", (counts) => formatCount(counts.delayed)];
-const p50: Column = ["Median (p50)", (counts) => formatTime(counts.deliveryP50Ms)];
-const p95: Column = ["p95", (counts) => formatTime(counts.deliveryP95Ms)];
+/** The values of the chart as a table, for exact numbers and screen readers. Every number is a link to its emails. */
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { ReactNode } from "react";
+import type { GetStatsResponse } from "../../../src/gen/v1/stats_pb.ts";
+import { AnchorLink } from "../parts/links.tsx";
+import { series } from "./counts.ts";
+import { type Behind, emailsBehind } from "./links.ts";
+import { bucketEnd, bucketName, type Range } from "./ranges.ts";
+import { formatCount, formatDuration, formatRate } from "./scale.ts";
 
 export function FiguresTable({ stats, range }: { stats: GetStatsResponse; range: Range }) {
-  const rows = stats.buckets.flatMap(({ start, counts }): [string, StatsCounts][] =>
-    start && counts ? [[bucketName(start, range), counts]] : [],
-  );
+  // Newest first, so that current values are visible without scrolling.
+  const rows = [...stats.buckets].reverse();
   return (
     <details className="more">
       <summary>Show as table</summary>
-      <Figures
-        caption={`Mail in the last ${range.words}`}
-        first="Start"
-        columns={[accepted, delivered, bounced, delayed, complaints, p50, p95]}
-        // Newest first, so that current values are visible without scrolling.
-        rows={rows.reverse()}
-      />
+      <Scrollable label={`Mail in the ${range.words}`}>
+        <table className="table">
+          <caption className="hidden">{`Mail in the ${range.words}`}</caption>
+          <thead>
+            <tr>
+              {["Start", "Accepted", ...series.map(({ name }) => name), "Bounce rate", "Median (p50)", "p95"].map(
+                (name, i) => (
+                  <th key={name} scope="col" className={i > 0 ? "end" : undefined}>
+                    {name}
+                  </th>
+                ),
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ start, counts }) =>
+              start && counts ? (
+                <tr key={String(start.seconds)}>
+                  <th scope="row">{bucketName(start, range)}</th>
+                  <td className="end">
+                    <NumberLink count={counts.accepted} behind={spanOf(start, range)} />
+                  </td>
+                  {series.map(({ outcome, read }) => (
+                    <td key={outcome} className="end">
+                      <NumberLink count={read(counts)} behind={{ outcome, ...spanOf(start, range) }} />
+                    </td>
+                  ))}
+                  <td className="end">{formatRate(counts.bounceRate)}</td>
+                  <td className="end">{formatTime(counts.deliveryP50Ms)}</td>
+                  <td className="end">{formatTime(counts.deliveryP95Ms)}</td>
+                </tr>
+              ) : null,
+            )}
+          </tbody>
+        </table>
+      </Scrollable>
     </details>
   );
 }
 
-export function SitesTable({ stats }: { stats: GetStatsResponse }) {
-  const id = useId();
-  const rows = stats.sites.flatMap(({ site, counts }): [string, StatsCounts][] => (counts ? [[site, counts]] : []));
-  if (rows.length === 0) return null;
-  return (
-    <section aria-labelledby={id}>
-      <Title order={3} size="h5" id={id}>
-        By receiving site
-      </Title>
-      <Figures
-        caption="Mail by receiving site, most mail first"
-        first="Site"
-        columns={[delivered, bounced, delayed, p50, p95]}
-        rows={rows}
-      />
-    </section>
-  );
+function spanOf(start: Timestamp, range: Range) {
+  return { from: start, to: bucketEnd(start, range) };
 }
 
-function Figures(props: { caption: string; first: string; columns: Column[]; rows: [name: string, StatsCounts][] }) {
-  const { caption, first, columns, rows } = props;
+/** A number with a link to the emails behind it; zero has none. */
+export function NumberLink({ count, text, behind }: { count: number; text?: string; behind: Behind }) {
+  const shown = text ?? formatCount(count);
+  if (count === 0) return shown;
   return (
-    <Scrollable label={caption}>
-      <table className="figures">
-        <caption className="hidden">{caption}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{first}</th>
-            {columns.map(([name]) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(([name, counts]) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              {columns.map(([column, read]) => (
-                <td key={column}>{read(counts)}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrollable>
+    <AnchorLink {...emailsBehind(behind)} inherit>
+      {shown}
+    </AnchorLink>
   );
 }
 
 /** On a narrow screen the table is wider than the page. It can be focused, so that the keyboard can scroll it. */
-function Scrollable({ label, children }: { label: string; children: ReactNode }) {
+export function Scrollable({ label, children }: { label: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1)
     <section className="scroll" tabIndex={0} aria-label={label}>
@@ -94,6 +79,6 @@ function Scrollable({ label, children }: { label: string; children: ReactNode })
   );
 }
 
-function formatTime(ms: number | undefined): string {
+export function formatTime(ms: number | undefined): string {
   return ms === undefined ? "–" : formatDuration(ms);
 }

@@ -1,5 +1,5 @@
 /** The time ranges of the overview, their GetStats requests, and the names of their buckets. */
-import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampDate, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { StatsBucketSize } from "../../../src/gen/v1/stats_pb.ts";
 
 const hourMs = 3_600_000;
@@ -7,7 +7,7 @@ const hourMs = 3_600_000;
 export interface Range {
   id: string;
   name: string;
-  /** As in "in the last 7 days". */
+  /** As in "no mail in the last 7 days". */
   words: string;
   hours: number;
   bucketHours: number;
@@ -16,8 +16,8 @@ export interface Range {
 
 const day: Range = {
   id: "24h",
-  name: "24 h",
-  words: "24 hours",
+  name: "Last 24 hours",
+  words: "last 24 hours",
   hours: 24,
   bucketHours: 1,
   bucket: StatsBucketSize.HOUR,
@@ -27,16 +27,16 @@ export const ranges: readonly Range[] = [
   day,
   {
     id: "7d",
-    name: "7 d",
-    words: "7 days",
+    name: "Last 7 days",
+    words: "last 7 days",
     hours: 7 * 24,
     bucketHours: 6,
     bucket: StatsBucketSize.SIX_HOURS,
   },
   {
     id: "30d",
-    name: "30 d",
-    words: "30 days",
+    name: "Last 30 days",
+    words: "last 30 days",
     hours: 30 * 24,
     bucketHours: 24,
     bucket: StatsBucketSize.DAY,
@@ -56,6 +56,11 @@ export function requestOf(range: Range, nowMs: number): { from: Timestamp; to: T
     to: timestampFromMs(toMs),
     bucket: range.bucket,
   };
+}
+
+/** The end of a bucket. */
+export function bucketEnd(start: Timestamp, { bucketHours }: Range): Timestamp {
+  return timestampFromMs(timestampMs(start) + bucketHours * hourMs);
 }
 
 const hours = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });

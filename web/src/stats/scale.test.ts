@@ -1,21 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { countCeiling, durationCeiling, formatCompact, formatDuration, formatShare, line } from "./scale.ts";
+import { countCeiling, formatCompact, formatDuration, formatRate, meterScale } from "./scale.ts";
 
 test("axes end at round numbers that are not below any value", () => {
   const ceilings = [[], [0], [1], [2], [3], [7], [10], [11], [49, 51], [4999]].map(countCeiling);
-  assert.deepEqual(ceilings, [1, 1, 1, 2, 5, 10, 10, 20, 100, 5000]);
-  assert.deepEqual([[], [150], [900], [31_000], [3_600_000], [200 * 3_600_000 - 1]].map(durationCeiling), [
-    200,
-    200,
-    1000,
-    60_000,
-    3_600_000,
-    200 * 3_600_000,
-  ]);
+  assert.deepEqual(ceilings, [1, 1, 1, 2, 3, 8, 10, 12, 60, 5000]);
 });
 
-test("durations, counts and shares are formatted briefly", () => {
+test("durations and counts are formatted briefly", () => {
   assert.deepEqual([0, 80, 999, 1000, 1540, 12_345, 90_000, 5_400_000].map(formatDuration), [
     "0 ms",
     "80 ms",
@@ -27,10 +19,25 @@ test("durations, counts and shares are formatted briefly", () => {
     "1.5 h",
   ]);
   assert.deepEqual([5, 1200, 2_000_000].map(formatCompact), ["5", "1.2K", "2M"]);
-  assert.deepEqual([formatShare(1, 3), formatShare(0, 0), formatShare(2, 2)], ["33.3%", "", "100%"]);
 });
 
-test("a line has gaps without data, and a single value is visible", () => {
-  assert.equal(line([undefined, 1, undefined, 2, 4], 4), "M1 0.75L1.5 0.75L2 0.75M3 0.5L3.5 0.5L4.5 0L5 0");
-  assert.equal(line([undefined], 1), "");
+test("rates are as exact as their limits, and no rate looks like none or all", () => {
+  assert.deepEqual([undefined, 0, 0.00001, 0.0005, 0.00312, 0.0153, 0.981, 0.9996, 1].map(formatRate), [
+    "–",
+    "0 %",
+    "< 0.01 %",
+    "0.05 %",
+    "0.31 %",
+    "1.5 %",
+    "98.1 %",
+    "> 99.9 %",
+    "100 %",
+  ]);
+});
+
+test("a meter shows its limit, also when the rate is above it", () => {
+  const below = meterScale(0.01, 0.05);
+  assert.ok(below.length < 20 && below.limitAt > 97 && below.limitAt < 100);
+  const above = meterScale(0.2, 0.05);
+  assert.ok(above.length > 97 && above.length < 100 && above.limitAt < 25);
 });

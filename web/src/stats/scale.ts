@@ -1,26 +1,17 @@
-/** Calculations for plots: the maximum of an axis, the path of a line, and formatting of values. */
+/** Calculations for the chart and the figures: the maximum of an axis, the scale of a meter, and formatting of values. */
 
-/** A round maximum for the axis: 1, 2 or 5 times a power of ten. At least 1, so that an empty plot has an axis. */
+/** A round maximum for the axis that leaves little of it empty. At least 1, so that an empty chart has an axis. */
 export function countCeiling(values: readonly number[]): number {
   const max = Math.max(1, ...values);
   const unit = 10 ** Math.floor(Math.log10(max));
-  return [1, 2, 5, 10].map((step) => step * unit).find((ceiling) => ceiling >= max)!;
+  return [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]
+    .map((step) => Math.ceil(step * unit))
+    .find((ceiling) => ceiling >= max)!;
 }
 
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
-const durations = [
-  ...[0.2, 0.5, 1, 2, 5, 10, 20, 30].map((n) => n * second),
-  ...[1, 2, 5, 10, 20, 30].map((n) => n * minute),
-  ...[1, 2, 6, 12, 24, 48].map((n) => n * hour),
-];
-
-/** A round maximum for an axis of durations. */
-export function durationCeiling(values: readonly number[]): number {
-  const max = Math.max(0, ...values);
-  return durations.find((ceiling) => ceiling >= max) ?? Math.ceil(max / hour) * hour;
-}
 
 export function formatDuration(ms: number): string {
   if (ms < second) return `${Math.round(ms)} ms`;
@@ -37,21 +28,17 @@ export function formatCompact(count: number): string {
   return count.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
 }
 
-export function formatShare(part: number, whole: number): string {
-  return whole === 0 ? "" : (part / whole).toLocaleString("en", { style: "percent", maximumFractionDigits: 1 });
+/** A rate with two significant digits below 10 %, as limits are written: 0.05 %, 1.5 %, 98.1 %. Never rounded to 100 % or 0 %. */
+export function formatRate(rate: number | undefined): string {
+  if (rate === undefined) return "–";
+  const percent = rate * 100;
+  if (percent > 99.9 && percent < 100) return "> 99.9 %";
+  if (percent > 0 && percent < 0.01) return "< 0.01 %";
+  return `${percent.toLocaleString("en", { maximumFractionDigits: percent < 1 ? 2 : 1 })} %`;
 }
 
-/**
- * The SVG path of a line, in a plot of height 1 with one unit of width per value. The line connects the centers of buckets. At the
- * start and end of each run it extends to the edge of the bucket, so that a single value is visible.
- */
-export function line(values: readonly (number | undefined)[], ceiling: number): string {
-  const steps = values.map((value, bucket) => {
-    if (value === undefined) return "";
-    const y = 1 - value / ceiling;
-    const begin = values[bucket - 1] === undefined ? `M${bucket} ${y}` : "";
-    const end = values[bucket + 1] === undefined ? `L${bucket + 1} ${y}` : "";
-    return `${begin}L${bucket + 0.5} ${y}${end}`;
-  });
-  return steps.join("");
+/** The length of a meter's bar and the place of its limit, in percent. The limit moves when the rate is above it. */
+export function meterScale(rate: number, limit: number): { length: number; limitAt: number } {
+  const full = Math.max(limit, rate) * 1.02;
+  return { length: (rate / full) * 100, limitAt: (limit / full) * 100 };
 }

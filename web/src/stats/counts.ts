@@ -1,0 +1,28 @@
+/** What the chart, the figures and the tables read from counts. */
+import type { StatsCounts } from "../../../src/gen/v1/stats_pb.ts";
+import type { Tone } from "../parts/outcome.tsx";
+
+/** Mail that a relay accepted counts as delivered, because Posthorn cannot see further. */
+export function deliveredIn({ delivered, sent }: Pick<StatsCounts, "delivered" | "sent">): number {
+  return delivered + sent;
+}
+
+export type Series = {
+  outcome: "delivered" | "delayed" | "bounced" | "complained";
+  tone: Tone;
+  name: string;
+  read(counts: StatsCounts): number;
+};
+
+/** From the bottom of a bar to its top. */
+export const series: readonly Series[] = [
+  { outcome: "delivered", tone: "delivered", name: "Delivered", read: deliveredIn },
+  { outcome: "delayed", tone: "delayed", name: "Delays", read: (counts) => counts.delayed },
+  { outcome: "bounced", tone: "bounced", name: "Bounced", read: (counts) => counts.bounced },
+  { outcome: "complained", tone: "complained", name: "Complaints", read: (counts) => counts.complained },
+];
+
+export function isEmpty(counts: StatsCounts | undefined): boolean {
+  if (!counts) return true;
+  return counts.accepted + counts.failed + series.reduce((sum, { read }) => sum + read(counts), 0) === 0;
+}
