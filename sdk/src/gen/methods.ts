@@ -114,6 +114,10 @@ import type {
 import type {
   GetStatsRequest,
   GetStatsResponse,
+  GetStatsSettingsRequest,
+  GetStatsSettingsResponse,
+  UpdateStatsSettingsRequest,
+  UpdateStatsSettingsResponse,
 } from "./stats.ts";
 import type {
   ListSuppressionsRequest,
@@ -313,8 +317,18 @@ export interface UnaryMethods {
   "QueueService/ResumeDestination": { request: ResumeDestinationRequest; response: ResumeDestinationResponse };
   /** Fails every waiting recipient of a destination with the category `purged`. This cannot be undone. */
   "QueueService/PurgeDestination": { request: PurgeDestinationRequest; response: PurgeDestinationResponse };
-  /** Returns the counts of a time range: per bucket, in total, and per receiving site. */
+  /**
+   * Returns the counts and rates of a time range: per bucket, in total, per receiving site, and with `groupBy` per value of a
+   * dimension.
+   */
   "StatsService/GetStats": { request: GetStatsRequest; response: GetStatsResponse };
+  /** Returns the metadata keys that are counted, and when an alert is raised. */
+  "StatsService/GetStatsSettings": { request: GetStatsSettingsRequest; response: GetStatsSettingsResponse };
+  /**
+   * Changes the metadata keys that are counted, and when an alert is raised. Fields that are not set stay unchanged. Mail is counted
+   * by a new metadata key from then on.
+   */
+  "StatsService/UpdateStatsSettings": { request: UpdateStatsSettingsRequest; response: UpdateStatsSettingsResponse };
   /** Lists suppressed addresses, newest first. */
   "SuppressionService/ListSuppressions": { request: ListSuppressionsRequest; response: ListSuppressionsResponse };
   /** Adds an address to the list. An address that is already on the list is returned unchanged. */
