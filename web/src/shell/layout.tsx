@@ -68,7 +68,7 @@ export function Layout() {
             </UnstyledButton>
           )}
           {!inWorkspace && <span className="grow" />}
-          {hasSections && <HelpMenu onShortcuts={help.open} />}
+          <HelpMenu path={path} onShortcuts={hasSections ? help.open : undefined} />
           {caller ? <AccountMenu caller={caller} /> : <ColorSchemeSwitch />}
         </div>
       </AppShell.Header>
@@ -121,7 +121,9 @@ function useFocusOnNewPage(path: string): void {
 /** Shows the page to a signed-in caller. Otherwise it shows the sign-in page at the same URL, so that signing in opens the page. */
 function PageOrSignIn({ path }: { path: string }) {
   const { caller, state } = useSession();
-  if (publicPages.includes(path)) return <Outlet />;
+  // Only the root matches a path without a page; signing in would lead to no page either.
+  const isUnknown = useRouterState({ select: ({ matches }) => matches.length === 1 });
+  if (isUnknown || publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
   if (caller.kind === "key") return <PageWithBanner key="key" />;
   if (!caller.workspace && (path === "/account" || isWithin(path, "/operator"))) return <Outlet />;
