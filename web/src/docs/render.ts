@@ -93,6 +93,8 @@ function plainText(tokens: readonly Token[]): string {
 
 function renderCode(code: string, lang: string): string {
   if (lang === "mermaid") return renderTransitions(code);
+  // In a group of languages, a single call with curl has its own name.
+  if (lang === "sh" && code.startsWith("curl ")) return renderCode(code, "curl");
   const label = languages[lang];
   const caption = label ? `<figcaption>${label}</figcaption>` : "";
   const name = label ? `Code: ${label}` : "Code";
