@@ -10,13 +10,17 @@ import { DomainsCard } from "./domains-card.tsx";
 import { CallExample, Guide, useGuide } from "./guide.tsx";
 
 export function OverviewPage() {
-  const { emails, sentId, setSentId, isGuided } = useGuide();
+  const guide = useGuide();
+  const { emails, isNew, isGuided } = guide;
+  // The guide stays above the figures; before the first email there are none.
+  const hasFigures = !isGuided || !isNew;
   return (
     <Page title="Overview">
-      {isGuided ? <Guide sentId={sentId} onSent={setSentId} /> : <StatsCard />}
-      {!isGuided && <Newest emails={emails} />}
+      {isGuided && <Guide progress={guide.progress} queries={guide.queries} />}
+      {hasFigures && <StatsCard />}
+      {hasFigures && <Newest emails={emails} />}
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-        {!isGuided && <DomainsCard />}
+        {hasFigures && <DomainsCard />}
         <ReadinessCard />
       </SimpleGrid>
       {!isGuided && <CallExample domain={emails.data?.data[0]?.domain ?? "example.com"} />}
