@@ -47,7 +47,7 @@ test("a send key can send and read emails, and nothing else", () => {
 test("a read key can call every reading method except those that return message content and the audit log", () => {
   const reads = methods
     .map((method) => `${method.parent.name}.${method.name}`)
-    .filter((name) => /\.(Get|List|Stream|Export)/.test(name))
+    .filter((name) => /\.(Get|List|Stream|Export|Count)/.test(name))
     .filter((name) => !policyOf.get(name)!.operatorOnly && name !== "WorkspaceService.ListMemberKeys")
     .filter((name) => !/\.(GetEmailContent|GetInbound\w*)$|^AuditService\./.test(name));
   assert.deepEqual(allowing("KEY_PERMISSION_READ"), reads);

@@ -4,10 +4,12 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { actorOf, audited } from "../audit/record.ts";
 import type { CatchUp } from "../events/catch-up.ts";
 import type { Follower } from "../events/follower.ts";
-import { listEvents, streamEvents } from "../events/service.ts";
+import { listEvents, openStream, type StreamDeps, streamEvents } from "../events/service.ts";
 import {
   EmailService,
   EmailStatus,
+  type ExportEmailsRequest,
+  ExportFormat,
   ListEmailsRequestSchema,
   type SendEmailBatchRequest,
   type SendEmailBatchResponseSchema,
@@ -27,15 +29,24 @@ import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { StreamQuota } from "../quotas/streams.ts";
 import type { Accept } from "./accept.ts";
-import { exportEmails } from "./export.ts";
-import { readFilters } from "./filter.ts";
 import { toOutgoing } from "./outgoing.ts";
 import { outcomes } from "./rules/outcome.ts";
 import { readContents } from "./store/content.ts";
 import { countEmails } from "./store/count.ts";
 import { listEmails } from "./store/list.ts";
 import { cancelEmail, type EmailRow, type EmailState, getEmail, getRecipients, progressOf } from "./store/reads.ts";
-import { emailOnWire, outcomeOnWire, sendRequestFrom, statusOnWire, statusText, submitterOf } from "./wire.ts";
+import {
+  csvHeader,
+  csvOf,
+  emailOnWire,
+  filtersFrom,
+  jsonLineOf,
+  outcomeOnWire,
+  sendRequestFrom,
+  statusOnWire,
+  statusText,
+  submitterOf,
+} from "./wire.ts";
 
 export type EmailServiceDeps = {
   sql: Sql;
@@ -100,7 +111,7 @@ export function createEmailService(deps: EmailServiceDeps) {
 
     async listEmails(request, call) {
       const page = keysetPage(request);
-      const filters = readFilters(request, call.caller.workspaceId);
+      const filters = filtersFrom(request, call.caller.workspaceId);
       const { rows, resumeBefore } = await listEmails(sql, {
         ...filters,
         before: page.before,
@@ -111,7 +122,7 @@ export function createEmailService(deps: EmailServiceDeps) {
     },
 
     async countEmails({ filter = create(ListEmailsRequestSchema) }, call) {
-      const counted = await countEmails(sql, readFilters(filter, call.caller.workspaceId, "filter."));
+      const counted = await countEmails(sql, filtersFrom(filter, call.caller.workspaceId, "filter."));
       const counts = outcomes.flatMap((outcome) => {
         const { emails, atLeast } = counted.byOutcome[outcome];
         return emails > 0 ? [{ outcome: outcomeOnWire[outcome], emails, atLeast }] : [];
@@ -253,4 +264,33 @@ function nextChange(wake: Wake, limitMs: number, signal: AbortSignal): Promise<v
     const off = wake.on("events", done);
     signal.addEventListener("abort", done);
   });
+}
+
+const exportFormats: readonly ExportFormat[] = Object.values(ExportFormat);
+const rowsPerChunk = 200;
+
+/** The emails of a list as one file, read page by page as fast as the client takes it. */
+async function* exportEmails(deps: StreamDeps, request: ExportEmailsRequest, call: Call) {
+  const { filter = create(ListEmailsRequestSchema), format } = request;
+  if (!exportFormats.includes(format))
+    throw invalid([{ field: "format", description: "is unknown: use EXPORT_FORMAT_CSV or EXPORT_FORMAT_JSON_LINES" }]);
+  const filters = filtersFrom(filter, call.caller.workspaceId, "filter.");
+  const isCsv = format !== ExportFormat.JSON_LINES;
+  const stream = await openStream(deps, call);
+  try {
+    const header = isCsv ? csvHeader() : "";
+    let emails = 0;
+    // Also tells the client that the file has begun.
+    yield { chunk: Buffer.from(header), emails };
+    for (let before: string | undefined; ; ) {
+      stream.throwIfOver();
+      const { rows, resumeBefore } = await listEmails(deps.sql, { ...filters, before, limit: rowsPerChunk });
+      emails += rows.length;
+      yield { chunk: Buffer.from(rows.map(isCsv ? csvOf : jsonLineOf).join("")), emails };
+      before = rows.length === rowsPerChunk ? rows.at(-1)!.id : resumeBefore;
+      if (before === undefined) return;
+    }
+  } finally {
+    stream.close();
+  }
 }

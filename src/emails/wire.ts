@@ -1,11 +1,24 @@
-/** Converts emails between the contract's messages and rows, for EmailService. */
+/** Converts emails between the contract's messages, exported files and rows, for EmailService. */
+import { create, toJsonString } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { EmailOutcome, EmailStatus, RecipientStatus, type SendEmailRequest } from "../gen/v1/email_pb.ts";
+import {
+  EmailOutcome,
+  EmailSchema,
+  EmailStatus,
+  type ListEmailsRequest,
+  RecipientStatus,
+  type SendEmailRequest,
+} from "../gen/v1/email_pb.ts";
 import type { Caller } from "../http/caller.ts";
 import type { Address } from "../mail/address.ts";
-import { toWireId } from "../postgres/ids.ts";
+import { parseMessageId, readMessageId } from "../mail/message-id.ts";
+import { asText, writeCsv } from "../ops/csv.ts";
+import { invalid, type Violation } from "../ops/problem.ts";
+import { fromWireId, toWireId } from "../postgres/ids.ts";
 import { type Outcome, outcomeOf, outcomes } from "./rules/outcome.ts";
 import type { SendRequest, Submitter } from "./rules/request.ts";
+import { parseSearch } from "./rules/terms.ts";
+import type { EmailFilter } from "./store/list.ts";
 import type { EmailRow, EmailState, RecipientRow } from "./store/reads.ts";
 
 export function submitterOf({ workspaceId, keyId, test, limits }: Caller): Submitter {
@@ -136,4 +149,81 @@ function formatAddress({ name, address }: Address): string {
   return name === ""
     ? address
     : `${/^[\w !#$%&'*+\-/=?^`{|}~]*$/.test(name) ? name : JSON.stringify(name)} <${address}>`;
+}
+
+export type Filters = Omit<EmailFilter, "before" | "limit" | "mostCandidates">;
+
+/** `within`: the field of the request that has these filters. */
+export function filtersFrom(request: ListEmailsRequest, workspaceId: string, within = ""): Filters {
+  const problems: Violation[] = [];
+  const wrong = (field: string, description: string) => problems.push({ field: `${within}${field}`, description });
+  if (request.metadataValue !== "" && request.metadataKey === "")
+    wrong("metadataValue", "requires metadataKey as well");
+  const keyId = request.keyId === "" ? undefined : fromWireId("key", request.keyId);
+  if (request.keyId !== "" && keyId === undefined)
+    wrong("keyId", "is not the id of a key, key_…; ListKeys returns them");
+  if (problems.length > 0) throw invalid(problems);
+  const text = request.search.trim();
+  return {
+    workspaceId,
+    status: statusFromWire(request.status),
+    outcomes: outcomesFromWire(request.outcomes),
+    keyId,
+    recipient: request.recipient.trim() || undefined,
+    domain: request.domain.trim().toLowerCase() || undefined,
+    metadataKey: request.metadataKey || undefined,
+    metadataValue: request.metadataValue || undefined,
+    createdAfter: request.createdAfter && timestampDate(request.createdAfter),
+    createdBefore: request.createdBefore && timestampDate(request.createdBefore),
+    search: text === "" ? undefined : searchFor(text),
+  };
+}
+
+/** The id and the Message-ID of an email name it; other text is searched for. */
+function searchFor(text: string): EmailFilter["search"] {
+  const messageId = parseMessageId(text);
+  const named = fromWireId("email", (messageId.ok && readMessageId(messageId.messageId)?.emailId) || text);
+  return named ? { emailId: named, words: [] } : { words: parseSearch(text) };
+}
+
+/** The columns of an exported CSV file. */
+const csvColumns: Record<string, (row: EmailRow, wire: ReturnType<typeof emailOnWire>) => string> = {
+  id: (_, { id }) => id,
+  outcome: ({ counts }) => outcomeOf(counts),
+  created_at: ({ createdAt }) => createdAt.toISOString(),
+  scheduled_at: ({ scheduledAt }) => scheduledAt?.toISOString() ?? "",
+  from: (_, { from }) => from,
+  to: (_, { to }) => to.join(", "),
+  cc: (_, { cc }) => cc.join(", "),
+  bcc: (_, { bcc }) => bcc.join(", "),
+  subject: ({ subject }) => subject,
+  status_message: (_, { statusMessage }) => statusMessage,
+  delivered: ({ counts }) => String(counts.delivered),
+  sent: ({ counts }) => String(counts.sent),
+  bounced: ({ counts }) => String(counts.bounced),
+  failed: ({ counts }) => String(counts.failed),
+  suppressed: ({ counts }) => String(counts.suppressed),
+  delayed: ({ counts }) => String(counts.delayed),
+  queued: ({ counts }) => String(counts.queued),
+  canceled: ({ counts }) => String(counts.canceled),
+  complained: ({ counts }) => String(counts.complained),
+  replied: ({ replied }) => String(replied),
+  domain: ({ domain }) => domain,
+  key_id: ({ keyId }) => (keyId === null ? "" : toWireId("key", keyId)),
+  test: ({ test }) => String(test),
+  message_id: ({ messageId }) => messageId,
+  metadata: ({ metadata }) => JSON.stringify(metadata),
+};
+
+export function csvHeader(): string {
+  return writeCsv(Object.keys(csvColumns));
+}
+
+export function csvOf(row: EmailRow): string {
+  const wire = emailOnWire(row, undefined);
+  return writeCsv(Object.values(csvColumns).map((column) => asText(column(row, wire))));
+}
+
+export function jsonLineOf(row: EmailRow): string {
+  return `${toJsonString(EmailSchema, create(EmailSchema, emailOnWire(row, undefined)), { alwaysEmitImplicit: true })}\n`;
 }

@@ -166,11 +166,15 @@ async function createMissing(
   partitions: readonly NewPartition[],
   { onWait, stop }: EnsureOptions,
 ): Promise<void> {
-  const missing = new Map(partitions.map((one) => [one.name, one]));
+  const wanted = new Map(partitions.map((one) => [one.name, one]));
   const existing = new Set(
-    (await sql<{ name: string }[]>`select relname as name from pg_class where relispartition`).map((r) => r.name),
+    (await sql<{ name: string }[]>`select relname as name from pg_class where relispartition or relkind = 'p'`).map(
+      ({ name }) => name,
+    ),
   );
-  for (const partition of [...missing.values()].filter((p) => !existing.has(p.name))) {
+  // A schema that is migrated up to an earlier version does not have every table.
+  const isMissing = ({ name, table }: NewPartition) => existing.has(table) && !existing.has(name);
+  for (const partition of [...wanted.values()].filter(isMissing)) {
     // Names and bounds are computed from numbers here, so the text contains no outside input. When another node creates the same
     // partition first, this fails with "already exists" (42P07), which is fine.
     const { name, table, from, to, fill } = partition;

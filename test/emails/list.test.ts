@@ -50,7 +50,8 @@ describe("the list of emails", () => {
     ["the status QUEUED", { status: "EMAIL_STATUS_QUEUED" }, ["later"]],
     ["the status SENT", { status: "EMAIL_STATUS_SENT" }, ["third", "second", "first"]],
     ["the status FAILED", { status: "EMAIL_STATUS_FAILED" }, ["gone"]],
-    ["a part of the subject, matched literally", { search: "0% off_" }, ["third"]],
+    ["words of the subject, in any order and case", { search: "OFF_ER 100%" }, ["third"]],
+    ["a word that no subject has", { search: "offe 100%" }, []],
     ["a part of a recipient", { search: "BOB@" }, ["third", "second"]],
     [
       "several filters together",

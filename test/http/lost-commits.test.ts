@@ -143,7 +143,7 @@ const writes: Record<string, () => unknown> = {
   "WorkspaceService/RemoveMember": member,
 };
 
-const readsOnly = /\/(Get|List|Stream|Export)/;
+const readsOnly = /\/(Get|List|Stream|Export|Count)/;
 /** Its lease and its result are for the service: there is nothing for a caller to know or to lose. */
 const checksOnly = ["DomainService/VerifyDomain"];
 

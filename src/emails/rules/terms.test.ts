@@ -19,7 +19,7 @@ function finds(text: string): boolean {
 }
 
 test("words of the subject are found in any case, with accents and wide letters folded as Unicode does", () => {
-  for (const text of ["rechnung", "RECHNUNG bestellung", "4711", "nr. 4711:", "grüße", "köln", "gru\u0308ße"])
+  for (const text of ["rechnung", "RECHNUNG bestellung", "4711", "% 4711", "nr. 4711:", "grüße", "köln", "gru\u0308ße"])
     assert.equal(finds(text), true, text);
   for (const text of ["rechn", "rechnung 4712", "nr. 4712", "…"]) assert.equal(finds(text), false, text);
 });

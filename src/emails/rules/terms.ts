@@ -30,7 +30,7 @@ export function metadataTerm(key: string, value: string): bigint {
 
 export function parseSearch(text: string): SearchWord[] {
   const words = fold(text).split(/\s+/u).filter(Boolean).slice(0, mostWords);
-  return words.map((word) => {
+  const parsed = words.map((word) => {
     const tokens = tokensOf(word);
     const prefix = word.replace(/^[<@]+|>+$/g, "");
     // The longest of the tokens, all of which must be in the subject.
@@ -39,17 +39,18 @@ export function parseSearch(text: string): SearchWord[] {
     const terms = [token && hash("word", token), start && hash("start", start)];
     return { tokens, prefix, terms: terms.filter((term) => typeof term === "bigint") };
   });
+  // Signs alone, as in "100 % off", find nothing.
+  return parsed.filter(({ terms }) => terms.length > 0);
 }
 
-/** True if the email has every word. */
+/** True if the email has every word, and there is a word. */
 export function matches({ subject, addresses }: Omit<Searchable, "metadata">, words: readonly SearchWord[]): boolean {
   const tokens = new Set(tokensOf(subject));
   const parts = addresses.flatMap(partsOf);
-  return words.every(
-    (word) =>
-      (word.tokens.length > 0 && word.tokens.every((token) => tokens.has(token))) ||
-      (word.prefix.length >= prefixLengths.at(-1)! && parts.some((part) => part.startsWith(word.prefix))),
-  );
+  const has = (word: SearchWord) =>
+    (word.tokens.length > 0 && word.tokens.every((token) => tokens.has(token))) ||
+    (word.prefix.length >= prefixLengths.at(-1)! && parts.some((part) => part.startsWith(word.prefix)));
+  return words.length > 0 && words.every(has);
 }
 
 function tokensOf(text: string): string[] {

@@ -157,7 +157,8 @@ test("filters that together match nothing end a call after a bounded number of e
   for (let before: string | undefined; calls === 0 || before !== undefined; calls++) {
     const page = { workspaceId, limit: 10, before, metadataKey: "campaign" };
     const { result, rows } = await countRowsRead(sql, "^(emails|recipients)_p", (tx) => listEmails(tx, page));
-    assert.ok(rows < 600, `a call read ${rows} rows`);
+    // Each of 200 candidates is read from two indexes and the table.
+    assert.ok(rows <= 3 * 200, `a call read ${rows} rows`);
     found.push(...result.rows.map(({ id }) => id));
     before = result.resumeBefore;
   }

@@ -36,6 +36,9 @@ export type EmailList = { rows: EmailRow[]; resumeBefore: string | undefined };
 
 const candidatesPerRow = 20;
 
+/** So many emails of each word are counted to find the rarest word. */
+const mostCompared = 100;
+
 /** Of the accept statements whose emails are not in the index yet, so many are searched. */
 const mostArrivals = 50;
 
@@ -72,7 +75,7 @@ export function isFound(
 ): boolean {
   const { to, cc, bcc } = row.envelope;
   const addresses = [...to, ...cc, ...bcc].map(({ address }) => address);
-  return row.id === emailId || (words.length > 0 && matches({ subject: row.subject, addresses }, words));
+  return row.id === emailId || matches({ subject: row.subject, addresses }, words);
 }
 
 /** Reads at most `most` candidates, and returns those of them that meet the conditions, at most a page. */
@@ -114,26 +117,45 @@ export async function readFound(
 type Index =
   | { by: "email"; id: string }
   | { by: "recipient"; address: string }
-  | { by: "terms"; lists: readonly (readonly bigint[])[] }
+  | { by: "terms"; terms: readonly bigint[] }
   | { by: "outcomes"; outcomes: readonly Outcome[] }
   | { by: "key"; keyId: string }
   | { by: "domain"; domain: string }
-  | { by: "id" };
+  | { by: "id" }
+  | { by: "nothing" };
 
 /** The index that is probably the most selective. */
 async function indexFor(sql: Sql, filter: Omit<EmailFilter, "limit">): Promise<Index> {
   const { recipient, search, metadataKey, metadataValue, keyId, domain } = filter;
   if (search?.emailId && search.words.length === 0) return { by: "email", id: search.emailId };
+  if (search?.words.length === 0) return { by: "nothing" };
   if (recipient) return { by: "recipient", address: recipient };
   const lists = search?.words.map(({ terms }) => terms) ?? [];
   if (metadataKey !== undefined && metadataValue !== undefined)
     lists.unshift([metadataTerm(metadataKey, metadataValue)]);
-  if (lists.length > 0 && (await isFinished(sql, termsOfEarlierEmails))) return { by: "terms", lists };
+  if (lists.length > 0 && (await isFinished(sql, termsOfEarlierEmails)))
+    return { by: "terms", terms: await rarestOf(sql, filter, lists) };
   const outcomes = await listedUnder(sql, filter);
   if (outcomes) return { by: "outcomes", outcomes };
   if (keyId) return { by: "key", keyId };
   if (domain) return { by: "domain", domain };
   return { by: "id" };
+}
+
+/** The list of terms with the fewest emails, counted up to a limit. */
+async function rarestOf(
+  sql: Sql,
+  filter: Omit<EmailFilter, "limit">,
+  lists: readonly (readonly bigint[])[],
+): Promise<readonly bigint[]> {
+  if (lists.length === 1) return lists[0]!;
+  const terms = lists.flatMap((list, place) => list.map((term) => ({ place: place + 1, term: String(term) })));
+  const [rarest] = await sql<{ place: number }[]>`
+    select t.place from unnest(${terms.map(({ place }) => place)}::int[], ${terms.map(({ term }) => term)}::bigint[]) as t(place, term)
+    cross join lateral (select count(*) as emails from (select 1 from email_terms where workspace_id = ${filter.workspaceId} and term = t.term
+      ${idRange(sql, filter, sql`email_id`)} limit ${mostCompared}) x) c
+    group by t.place order by sum(c.emails), t.place limit 1`;
+  return lists[rarest!.place - 1]!;
 }
 
 async function isFinished(sql: Sql, { name }: Backfill): Promise<boolean> {
@@ -157,13 +179,19 @@ function outcomesOf(status: EmailState | undefined): readonly Outcome[] | undefi
   return undefined;
 }
 
+type Fragment = ReturnType<typeof columns>;
+
+/** The condition that an id is in the filter's range of time and on a later page. */
+function idRange(sql: Sql, { before, createdAfter, createdBefore }: Omit<EmailFilter, "limit">, id: Fragment) {
+  const from = createdAfter && idAt(createdAfter, -idSlackMs);
+  const to = createdBefore && idAt(createdBefore, idSlackMs);
+  return sql`${before ? sql`and ${id} < ${before}` : sql``} ${from ? sql`and ${id} >= ${from}` : sql``} ${to ? sql`and ${id} < ${to}` : sql``}`;
+}
+
 /** The ids that the index gives, the newest `most` of each of its lists. */
 function candidatesOf(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index, most: number) {
   const { workspaceId } = filter;
-  const from = filter.createdAfter && idAt(filter.createdAfter, -idSlackMs);
-  const to = filter.createdBefore && idAt(filter.createdBefore, idSlackMs);
-  const inRange = (id: ReturnType<typeof sql>) =>
-    sql`${filter.before ? sql`and ${id} < ${filter.before}` : sql``} ${from ? sql`and ${id} >= ${from}` : sql``} ${to ? sql`and ${id} < ${to}` : sql``}`;
+  const inRange = (id: Fragment) => idRange(sql, filter, id);
   const newest = sql`order by id desc limit ${most}`;
   switch (index.by) {
     case "email":
@@ -174,20 +202,15 @@ function candidatesOf(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index
     case "outcomes":
       return sql`select l.id from unnest(${index.outcomes}::text[]) as o(outcome) cross join lateral (
         select email_id as id from email_outcomes where workspace_id = ${workspaceId} and outcome = o.outcome ${inRange(sql`email_id`)} ${newest}) l`;
-    case "terms": {
-      const [first, ...others] = index.lists.map((terms) => terms.map(String));
-      const inAll = others.map(
-        (terms) => sql`and exists (select 1 from unnest(${terms}::bigint[]) as o(term) cross join lateral (
-          select 1 from email_terms x where x.workspace_id = ${workspaceId} and x.term = o.term and x.email_id = t.email_id limit 1) y)`,
-      );
+    case "terms":
       return sql`
-        select l.id from unnest(${first!}::bigint[]) as f(term) cross join lateral (
-          select email_id as id from email_terms t where workspace_id = ${workspaceId} and term = f.term ${inRange(sql`email_id`)}
-          ${inAll.reduce((all, one) => sql`${all} ${one}`, sql``)} ${newest}) l
+        select l.id from unnest(${index.terms.map(String)}::bigint[]) as f(term) cross join lateral (
+          select email_id as id from email_terms where workspace_id = ${workspaceId} and term = f.term ${inRange(sql`email_id`)} ${newest}) l
         union all
         (select a.id from (select email_ids from email_arrivals where workspace_id = ${workspaceId} order by newest desc limit ${mostArrivals}) n
           cross join lateral unnest(n.email_ids) as a(id) where true ${inRange(sql`a.id`)} order by a.id desc limit ${most})`;
-    }
+    case "nothing":
+      return sql`select null::uuid as id where false`;
     case "key":
       return sql`select id from emails where workspace_id = ${workspaceId} and key_id = ${index.keyId} ${inRange(sql`id`)} ${newest}`;
     case "domain":
