@@ -119,7 +119,8 @@ export const theme = createTheme({
     Checkbox: Checkbox.extend({ defaultProps: { iconColor: "var(--paper)" } }),
     Radio: Radio.extend({ defaultProps: { iconColor: "var(--paper)" } }),
     Switch: Switch.extend({ defaultProps: { size: "sm" } }),
-    Menu: Menu.extend({ defaultProps: { shadow: "md", radius: 8 } }),
+    // Mantine focuses an empty element in the menu first, which is not allowed among its items.
+    Menu: Menu.extend({ defaultProps: { shadow: "md", radius: 8, withInitialFocusPlaceholder: false } }),
     Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300 } }),
     Modal: Modal.extend({
       defaultProps: {

@@ -27,18 +27,13 @@ export function ColorSchemeItems() {
   return (
     <>
       <Menu.Label>Color scheme</Menu.Label>
-      {(["auto", "light", "dark"] as const).map((scheme) => (
-        <Menu.Item
-          key={scheme}
-          role="menuitemradio"
-          aria-checked={colorScheme === scheme}
-          leftSection={schemes[scheme].icon}
-          rightSection={colorScheme === scheme ? <CheckIcon /> : undefined}
-          onClick={() => setColorScheme(scheme)}
-        >
-          {{ auto: "System", light: "Light", dark: "Dark" }[scheme]}
-        </Menu.Item>
-      ))}
+      <Menu.RadioGroup value={colorScheme} onChange={(scheme) => setColorScheme(scheme as MantineColorScheme)}>
+        {(["auto", "light", "dark"] as const).map((scheme) => (
+          <Menu.RadioItem key={scheme} value={scheme} checkIcon={<CheckIcon />} rightSection={schemes[scheme].icon}>
+            {{ auto: "System", light: "Light", dark: "Dark" }[scheme]}
+          </Menu.RadioItem>
+        ))}
+      </Menu.RadioGroup>
     </>
   );
 }
