@@ -90,8 +90,8 @@ test("the guide leads through every step in a new workspace", { skip: withoutBro
     await page.getByRole("tab", { name: language }).click();
     await page.getByRole("button", { name: `Copy the code in ${language}` }).click();
     copied.set(language, await page.evaluate<string>("navigator.clipboard.readText()"));
-    assert.match(copied.get(language)!, /ph_\w+[\s\S]*hello@shop\.test[\s\S]*olga@there\.test/);
-    assert.ok(copied.get(language)!.includes(program.url));
+    for (const part of [/ph_\w+/, /hello@shop\.test/, /olga@there\.test/, new RegExp(program.url)])
+      assert.match(copied.get(language)!, part);
   }
   // The person runs the code: the guide notices the email.
   const output = (await shell(copied.get("curl")!)).stdout;
@@ -166,6 +166,10 @@ test("a workspace that sends already is not guided in another browser, and /sign
 test("the person changes the password, signs out, and signs in on the page that they opened", {
   skip: withoutBrowser,
 }, async () => {
+  // Back to the workspace with the domain.
+  await page.evaluate((id) => localStorage.setItem("posthorn.workspace", id), shopId);
+  await page.reload();
+  await page.getByRole("button", { name: "Workspace: The Shop" }).waitFor();
   await follow(page, "/account");
   await settled(page, /olga@there\.test/);
   await inspect(page, "account");

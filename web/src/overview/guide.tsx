@@ -2,7 +2,7 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { Button, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
@@ -12,12 +12,21 @@ import { AddDomainForm } from "../domains/add-domain.tsx";
 import { Fresh } from "../parts/fresh.tsx";
 import { Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
-import { CreateWebhook } from "../webhooks/create-webhook.tsx";
 import { CallSnippets } from "./call-snippets.tsx";
 import { isEstablished, ownDomain, type Progress, progressOf, type StepId, stepIds } from "./progress.ts";
 import { remember, useRemembered } from "./remembered.ts";
 import { Step } from "./step.tsx";
-import { KeyStep, SendStep, VerifyStep, WatchStep, WebhookStep } from "./steps.tsx";
+
+// Loaded when a step is opened: the first view stays small.
+const load = () => import("./steps.tsx");
+const VerifyStep = lazy(() => load().then((steps) => ({ default: steps.VerifyStep })));
+const KeyStep = lazy(() => load().then((steps) => ({ default: steps.KeyStep })));
+const SendStep = lazy(() => load().then((steps) => ({ default: steps.SendStep })));
+const WatchStep = lazy(() => load().then((steps) => ({ default: steps.WatchStep })));
+const WebhookStep = lazy(() => load().then((steps) => ({ default: steps.WebhookStep })));
+const CreateWebhook = lazy(() =>
+  import("../webhooks/create-webhook.tsx").then((dialogs) => ({ default: dialogs.CreateWebhook })),
+);
 
 const pollIntervalMs = 4_000;
 const sentPollMs = 2_000;
@@ -39,8 +48,8 @@ export function useGuide() {
     else if (remembered.state === undefined) remember({ state: "open" });
     isFirst.current = false;
   }, [isWanted, progress, remembered]);
-  const isNew = emails.data?.data.length === 0;
-  const isGuided = isWanted && (remembered.state === "open" || (isNew && progress === undefined));
+  const isNew = emails.data && emails.data.data.length === 0;
+  const isGuided = isWanted && (remembered.state === "open" || (isNew === true && progress === undefined));
   return { emails, isNew, isGuided, progress, queries };
 }
 
@@ -109,6 +118,9 @@ function Steps({ progress, onDomainAdded }: { progress: Progress; onDomainAdded(
   // Only in this page's memory: it is gone after a reload.
   const [secret, setSecret] = useState<string>();
   const [isCreatingWebhook, creatingWebhook] = useDisclosure(false);
+  // The dialog stays mounted while it closes.
+  const wasCreatingWebhook = useRef(false);
+  if (isCreatingWebhook) wasCreatingWebhook.current = true;
   const count = stepIds.filter((id) => done[id]).length;
   const step = (id: StepId) => {
     const state: "done" | "now" | "later" = done[id] ? "done" : id === current ? "now" : "later";
@@ -125,40 +137,46 @@ function Steps({ progress, onDomainAdded }: { progress: Progress; onDomainAdded(
       <div className="guide-track" aria-hidden="true">
         <span style={{ width: `${(100 * count) / stepIds.length}%` }} />
       </div>
-      <Stack component="ol" className="list" gap={0}>
-        <Step {...step("domain")} title="Add your domain" note={domain?.domain}>
-          <AddDomainForm onAdded={onDomainAdded} />
-        </Step>
-        <Step {...step("records")} title="Publish its DNS records" note={`${domain?.domain} can send.`}>
-          {domain && <VerifyStep id={domain.id} />}
-        </Step>
-        <Step {...step("key")} title="Create an API key" note="Your program can use a key.">
-          <KeyStep onCreated={setSecret} onSkip={() => remember({ isKeySkipped: true })} />
-        </Step>
-        <Step {...step("send")} title="Send an email" note="Sent.">
-          {domain && (
-            <SendStep
-              domain={domain.domain}
-              secret={secret}
-              to={caller?.kind === "person" ? caller.person.email : "you@example.com"}
-              onSent={(id) => remember({ sentId: id })}
-            />
-          )}
-        </Step>
-        <Step {...step("events")} title="Watch its events" note="Each step of an email is an event.">
-          {sentId !== undefined && <WatchStep id={sentId} onSeen={() => remember({ sentId, areEventsSeen: true })} />}
-        </Step>
-        <Step {...step("webhook")} title="Receive events in your program" note="Webhook created.">
-          <WebhookStep onCreate={creatingWebhook.open} onFinish={dismiss} />
-        </Step>
-      </Stack>
+      <Suspense fallback={<Loading what="the step" rows={3} />}>
+        <Stack component="ol" className="list" gap={0}>
+          <Step {...step("domain")} title="Add your domain" note={domain?.domain}>
+            <AddDomainForm onAdded={onDomainAdded} />
+          </Step>
+          <Step {...step("records")} title="Publish its DNS records" note={`${domain?.domain} can send.`}>
+            {domain && <VerifyStep id={domain.id} />}
+          </Step>
+          <Step {...step("key")} title="Create an API key" note="Your program can use a key.">
+            <KeyStep onCreated={setSecret} onSkip={() => remember({ isKeySkipped: true })} />
+          </Step>
+          <Step {...step("send")} title="Send an email" note="Sent.">
+            {domain && (
+              <SendStep
+                domain={domain.domain}
+                secret={secret}
+                to={caller?.kind === "person" ? caller.person.email : "you@example.com"}
+                onSent={(id) => remember({ sentId: id })}
+              />
+            )}
+          </Step>
+          <Step {...step("events")} title="Watch its events" note="Each step of an email is an event.">
+            {sentId !== undefined && <WatchStep id={sentId} onSeen={() => remember({ sentId, areEventsSeen: true })} />}
+          </Step>
+          <Step {...step("webhook")} title="Receive events in your program" note="Webhook created.">
+            <WebhookStep onCreate={creatingWebhook.open} onFinish={dismiss} />
+          </Step>
+        </Stack>
+      </Suspense>
       {current === undefined && (
         <Button onClick={dismiss} style={{ alignSelf: "flex-start" }}>
           Finish
         </Button>
       )}
       {/* Outside the step, which is done as soon as the webhook exists: the dialog must still show the secret. */}
-      <CreateWebhook isOpen={isCreatingWebhook} onClose={creatingWebhook.close} />
+      {wasCreatingWebhook.current && (
+        <Suspense>
+          <CreateWebhook isOpen={isCreatingWebhook} onClose={creatingWebhook.close} />
+        </Suspense>
+      )}
     </>
   );
 }

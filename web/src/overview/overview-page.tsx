@@ -13,7 +13,7 @@ export function OverviewPage() {
   const guide = useGuide();
   const { emails, isNew, isGuided } = guide;
   // The guide stays above the figures; before the first email there are none.
-  const hasFigures = !isGuided || !isNew;
+  const hasFigures = !isGuided || isNew === false;
   return (
     <Page title="Overview">
       {isGuided && <Guide progress={guide.progress} queries={guide.queries} />}
