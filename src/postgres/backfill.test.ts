@@ -4,7 +4,7 @@ import { createThings, missing, uppers } from "../../test/harness/backfill.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { until } from "../../test/harness/wait.ts";
 import { type Backfill, outstandingBackfills, reopenBackfills, runBatch } from "./backfill.ts";
-import { registerWorker } from "./workers.ts";
+import { forgetWorker, registerWorker } from "./workers.ts";
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -68,6 +68,19 @@ test("a backfill waits while a node with an older program runs, and then starts 
   await sql`update workers set beat_at = beat_at - interval '1 hour' where id = any(${older}::int[])`;
   await runBatch(sql, uppers, 10_000);
   await runBatch(sql, uppers, 10_000);
+  assert.ok(await finished());
+  assert.equal(await missing(sql), 0);
+});
+
+test("a program of version 1, which knows no backfills, reopens them even if it runs only between two batches", async () => {
+  const { sql } = database;
+  for (let n = 0; n < 2; n++) await runBatch(sql, uppers, 10_000);
+  await registerWorker(sql, { host: "new", pid: 9, roles: ["api"], version: "0", schemaVersion: 3 });
+  assert.ok(await finished());
+  await forgetWorker(sql, await registerWorker(sql, { host: "old", pid: 7, roles: ["api"], version: "0" }));
+  assert.ok(!(await finished()));
+  await sql`update things set upper = null where id = 7`;
+  for (let n = 0; n < 2; n++) await runBatch(sql, uppers, 10_000);
   assert.ok(await finished());
   assert.equal(await missing(sql), 0);
 });

@@ -97,7 +97,7 @@ function touchedBy(statements: readonly string[]): string[] {
   const found = new Set<string>();
   for (const one of statements) {
     const target =
-      /^(?:alter table|create (?:unique )?index\b.*? on|insert into|update|delete from)(?: if exists)?(?: only)? (?:public\.)?(\w+)/i.exec(
+      /^(?:alter table|create (?:(?:unique )?index|trigger)\b.*? on|insert into|update|delete from)(?: if exists)?(?: only)? (?:public\.)?(\w+)/i.exec(
         one,
       )?.[1];
     const referenced = [...one.matchAll(/\b(?:references|partition of|inherit) (?:public\.)?(\w+)/gi)].map(

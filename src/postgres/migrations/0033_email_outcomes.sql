@@ -1,4 +1,3 @@
--- serves: 2
 -- How the recipients of an email ended, counted by the statements that settle them (docs/decisions/0044-outcomes.md).
 alter table emails
   add column delayed smallint not null default 0,

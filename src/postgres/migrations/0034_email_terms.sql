@@ -1,4 +1,3 @@
--- serves: 2
 -- By which words the list of emails finds an email: hashes of the words of its subject, of the beginnings of its recipients' addresses and
 -- of its metadata entries (src/emails/rules/terms.ts). Filled behind the accept.
 create table email_terms (
