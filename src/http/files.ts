@@ -6,7 +6,8 @@ import { extname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type PageHandler, sendText } from "./dispatch.ts";
 
-type File = { body: Buffer; gzip: () => Buffer; type: string; etag: string };
+/** `brotli` is the compressed copy that the build wrote. */
+type File = { body: Buffer; brotli: Buffer | undefined; gzip: () => Buffer; type: string; etag: string };
 
 const types: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -59,9 +60,10 @@ export async function createFiles(folder: string): Promise<PageHandler> {
     response.setHeader("content-security-policy", previews[path] ?? policy);
     // For browsers without frame-ancestors. All other pages must not be framed at all.
     if (path in previews) response.setHeader("x-frame-options", "SAMEORIGIN");
-    if (gzip && !unchanged) response.setHeader("content-encoding", "gzip");
+    const brotli = /\bbr\b/.test(String(request.headers["accept-encoding"] ?? "")) ? file.brotli : undefined;
+    if ((brotli || gzip) && !unchanged) response.setHeader("content-encoding", brotli ? "br" : "gzip");
     if (unchanged || request.method === "HEAD") return void response.end();
-    response.end(gzip ? file.gzip() : file.body);
+    response.end(brotli ?? (gzip ? file.gzip() : file.body));
   };
 }
 
@@ -93,12 +95,14 @@ function routeMatcher(routes: File | undefined): (path: string) => boolean {
 async function readFiles(folder: string): Promise<Map<string, File>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = new Map<string, File>();
-  for (const entry of entries.filter((e) => e.isFile())) {
-    const name = join(entry.parentPath, entry.name);
+  const names = new Set(entries.filter((e) => e.isFile()).map((e) => join(e.parentPath, e.name)));
+  for (const name of names) {
+    if (name.endsWith(".br")) continue;
     const body = await readFile(name);
     const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
     files.set(`/${relative(folder, name).replaceAll("\\", "/")}`, {
       body,
+      brotli: names.has(`${name}.br`) ? await readFile(`${name}.br`) : undefined,
       gzip: lazyGzip(body),
       type: types[extname(name)] ?? "application/octet-stream",
       etag,
