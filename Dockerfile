@@ -16,6 +16,10 @@ COPY web/package.json web/
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY src src
 COPY web web
+# The documentation, which is built with the dashboard.
+COPY docs docs
+COPY sdk/README.md sdk/
+COPY CHANGELOG.md ./
 RUN npm run build -w web
 
 FROM ${NODE_IMAGE}

@@ -8,11 +8,12 @@ import * as commandLine from "./generators/command-line.ts";
 import * as contract from "./generators/contract.ts";
 import * as envExample from "./generators/env-example.ts";
 import * as openapi from "./generators/openapi.ts";
+import * as quickstart from "./generators/quickstart.ts";
 import * as reference from "./generators/reference.ts";
 import * as sdkGen from "./generators/sdk-gen.ts";
 import * as states from "./generators/states.ts";
 
-const generators: Generator[] = [contract, commandLine, envExample, openapi, reference, sdkGen, states];
+const generators: Generator[] = [contract, commandLine, envExample, openapi, quickstart, reference, sdkGen, states];
 
 const done = { missing: "written", differs: "rewritten", stale: "removed" };
 

@@ -1,11 +1,13 @@
-/** Serves the dashboard's built files and /openapi.json from memory. Both are read once, when app/assemble.ts starts the program. */
+/** Serves the dashboard, the documentation at /docs, and /openapi.json from memory. All are read once, when app/assemble.ts starts the
+ * program. */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type PageHandler, sendText } from "./dispatch.ts";
 
-type File = { body: Buffer; gzip: () => Buffer; type: string; etag: string };
+/** `brotli` is the compressed copy that the build wrote. */
+type File = { body: Buffer; brotli: Buffer | undefined; gzip: () => Buffer; type: string; etag: string };
 
 const types: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -34,45 +36,73 @@ const previews: Record<string, string> = {
 
 export async function createFiles(folder: string): Promise<PageHandler> {
   const files = await readFiles(folder);
+  const isPage = routeMatcher(files.get("/routes.json"));
   return (request, response) => {
     const path = (request.url ?? "/").split(/[?#]/, 1)[0]!;
-    // A path without a file extension is a page of the dashboard, for the dashboard's router.
-    const file = files.get(path) ?? (extname(path) === "" ? files.get("/index.html") : undefined);
+    const { file, status } = find(files, isPage, path);
     if (!file)
       return sendText(
         response,
         404,
         files.size === 0 ? "The dashboard is not built. Run: npm run build\n" : "Not found.\n",
       );
-    const unchanged = request.headers["if-none-match"] === file.etag;
+    const unchanged = status === 200 && request.headers["if-none-match"] === file.etag;
     const gzip = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
-    response.statusCode = unchanged ? 304 : 200;
+    response.statusCode = unchanged ? 304 : status;
     response.setHeader("content-type", file.type);
-    response.setHeader("etag", file.etag);
+    if (status === 200) response.setHeader("etag", file.etag);
     response.setHeader("vary", "accept-encoding");
     // Built files have their hash in their name; browsers must revalidate the page itself.
     response.setHeader(
       "cache-control",
-      path.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache",
+      status === 200 && path.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache",
     );
     response.setHeader("content-security-policy", previews[path] ?? policy);
     // For browsers without frame-ancestors. All other pages must not be framed at all.
     if (path in previews) response.setHeader("x-frame-options", "SAMEORIGIN");
-    if (gzip && !unchanged) response.setHeader("content-encoding", "gzip");
+    const brotli = /\bbr\b/.test(String(request.headers["accept-encoding"] ?? "")) ? file.brotli : undefined;
+    if ((brotli || gzip) && !unchanged) response.setHeader("content-encoding", brotli ? "br" : "gzip");
     if (unchanged || request.method === "HEAD") return void response.end();
-    response.end(gzip ? file.gzip() : file.body);
+    response.end(brotli ?? (gzip ? file.gzip() : file.body));
   };
+}
+
+type Found = { file: File | undefined; status: 200 | 404 };
+
+/** A file, a page of the documentation, or a page of the dashboard. Both have a page of their own for unknown paths. */
+function find(files: Map<string, File>, isPage: (path: string) => boolean, path: string): Found {
+  const name = path.replace(/(?<=.)\/$/, "");
+  const file = files.get(path) ?? (name === "/docs" ? files.get("/docs/index.html") : undefined);
+  if (file) return { file, status: 200 };
+  if (name.startsWith("/docs/")) {
+    const page = files.get(`${name}.html`);
+    return page ? { file: page, status: 200 } : { file: files.get("/docs/404.html"), status: 404 };
+  }
+  // A path without a file extension is for the dashboard's router, which also has the page for unknown paths.
+  if (extname(path) !== "") return { file: undefined, status: 404 };
+  return { file: files.get("/index.html"), status: isPage(name) ? 200 : 404 };
+}
+
+/** The dashboard's pages, which the build writes into routes.json: `/emails/$id` stands for every id. */
+function routeMatcher(routes: File | undefined): (path: string) => boolean {
+  if (!routes) return () => true;
+  const paths = JSON.parse(routes.body.toString()) as string[];
+  const patterns = paths.map((path) => path.replace(/[.*+?^(){}|[\]\\]/g, "\\$&").replace(/\$\w+/g, "[^/]+"));
+  const any = new RegExp(`^(?:${patterns.join("|")})$`, "i");
+  return (path) => any.test(path);
 }
 
 async function readFiles(folder: string): Promise<Map<string, File>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = new Map<string, File>();
-  for (const entry of entries.filter((e) => e.isFile())) {
-    const name = join(entry.parentPath, entry.name);
+  const names = new Set(entries.filter((e) => e.isFile()).map((e) => join(e.parentPath, e.name)));
+  for (const name of names) {
+    if (name.endsWith(".br")) continue;
     const body = await readFile(name);
     const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
     files.set(`/${relative(folder, name).replaceAll("\\", "/")}`, {
       body,
+      brotli: names.has(`${name}.br`) ? await readFile(`${name}.br`) : undefined,
       gzip: lazyGzip(body),
       type: types[extname(name)] ?? "application/octet-stream",
       etag,

@@ -71,7 +71,7 @@ test("a person signs in with the provider, and links and unlinks it", { skip: wi
   assert.equal(new URL(page.url()).pathname, "/emails", "the page that the person wanted");
   await page.goto("/account");
   await settled(page, /Example login: linked on [\d-]+\. It is the only way you can sign in/);
-  await page.getByRole("button", { name: /Account and workspaces/ }).click();
+  await page.getByRole("button", { name: /^Account: / }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
 
   await page.goto("/account");
@@ -112,7 +112,7 @@ test("without passwords, the pages show only the providers", { skip: withoutBrow
 
   await become(tab, { sub: "olga", email: "olga@corp.example", email_verified: true, name: "Olga Owner" });
   await page.getByRole("button", { name: "Continue with Example login" }).click();
-  await page.getByRole("button", { name: /Account and workspaces: default/ }).waitFor();
+  await page.getByRole("button", { name: /Workspace: default/ }).waitFor();
   await page.goto("/account");
   await settled(page, /Sign-in methods/);
   assert.equal(await page.getByRole("textbox").count(), 0, "no form to change a password");
@@ -149,6 +149,6 @@ test("without passwords, the pages show only the providers", { skip: withoutBrow
   await inspect(guest.page, "invitation-with-provider");
   await become(guest, { sub: "nina", email: "nina@there.test", email_verified: true });
   await guest.page.getByRole("button", { name: "Continue with Example login" }).click();
-  await guest.page.getByRole("button", { name: /Account and workspaces: default/ }).waitFor();
+  await guest.page.getByRole("button", { name: /Workspace: default/ }).waitFor();
   assert.deepEqual([complaints, guest.complaints], [[], []]);
 });

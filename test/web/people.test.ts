@@ -43,7 +43,7 @@ test("the owner signs up, sends an email, and invites a viewer", { skip: without
   await page.getByRole("button", { name: "Send email" }).click();
   await settled(page, /250 2\.0\.0/);
 
-  await page.getByRole("link", { name: "Workspace", exact: true }).click();
+  await page.getByRole("link", { name: "Members and settings" }).click();
   await settled(page, /Olga Owner \(you\)/);
   await page.getByRole("button", { name: "Invite member" }).click();
   const dialog = page.getByRole("dialog");
@@ -99,13 +99,13 @@ test("a new workspace shows no data of the other workspace", { skip: withoutBrow
   await page.getByRole("button", { name: "Create another workspace" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("Vera's own");
   await page.getByRole("dialog").getByRole("button", { name: "Create workspace" }).click();
-  await page.getByRole("button", { name: /Account and workspaces: Vera's own/ }).waitFor();
+  await page.getByRole("button", { name: /Workspace: Vera's own/ }).waitFor();
   await page.getByRole("link", { name: "Emails" }).click();
   await settled(page, /No emails yet/);
   assert.equal(await page.getByText("A test from Posthorn").count(), 0);
   await page.reload();
   await settled(page, /No emails yet/);
-  await page.getByRole("button", { name: /Account and workspaces/ }).click();
+  await page.getByRole("button", { name: /^Workspace: / }).click();
   await page.getByRole("menuitem", { name: /default/ }).click();
   await settled(page, /A test from Posthorn/);
 });
@@ -145,7 +145,7 @@ test("the menu loads more workspaces on request, and a selected one stays select
     insert into members (workspace_id, id, person_id, email, role, joined_at)
     select id, id, ${olga!.id}, 'olga@there.test', 'viewer', now() from made`;
   await page.goto("/emails");
-  await page.getByRole("button", { name: /Account and workspaces/ }).click();
+  await page.getByRole("button", { name: /^Workspace: / }).click();
   const named = page.getByRole("menuitem", { name: /^Shop / });
   const more = page.getByRole("menuitem", { name: "Show more workspaces" });
   for (const known of [199, 230]) {
@@ -156,7 +156,7 @@ test("the menu loads more workspaces on request, and a selected one stays select
   await page.getByRole("menuitem", { name: "Shop 1 viewer" }).click();
   await settled(page, /No emails yet/);
   await page.reload();
-  await page.getByRole("button", { name: "Account and workspaces: Shop 1", exact: true }).waitFor();
+  await page.getByRole("button", { name: "Workspace: Shop 1", exact: true }).waitFor();
   await settled(page, /No emails yet/);
 });
 

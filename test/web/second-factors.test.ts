@@ -59,7 +59,7 @@ async function code(): Promise<string> {
 }
 
 async function signOut(): Promise<void> {
-  await page.getByRole("button", { name: /Account and workspaces/ }).click();
+  await page.getByRole("button", { name: /^Account: / }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
 }
@@ -79,7 +79,7 @@ test("a person adds an authenticator app and gets recovery codes", { skip: witho
   await page.getByLabel("Your name").fill("Olga Owner");
   await page.getByRole("textbox", { name: "Password" }).fill(password);
   await page.getByRole("button", { name: "Create account" }).click();
-  await page.getByRole("button", { name: /Account and workspaces/ }).waitFor();
+  await page.getByRole("button", { name: /^Account: / }).waitFor();
   await follow(page, "/account");
   await settled(page, /Second factors[\s\S]*Authenticator app[\s\S]*Passkeys[\s\S]*Sessions[\s\S]*This browser/i);
   await inspect(page, "account");
@@ -176,7 +176,7 @@ test("a person adds, renames and uses a passkey, as second step and instead of t
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await settled(page, /Work laptop[\s\S]*Signed in with passkey/);
   await page.evaluate("globalThis.offersPasskeys = true");
-  await page.getByRole("button", { name: /Account and workspaces/ }).click();
+  await page.getByRole("button", { name: /^Account: / }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.waitForResponse(/passkey-sign-in/);
   await settled(page, /Work laptop[\s\S]*Signed in with passkey/);

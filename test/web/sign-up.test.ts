@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { findings, inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import { joinAs, password, signUpFirst } from "../harness/people.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
@@ -62,8 +62,9 @@ test("a removed member is asked to get an invitation", { skip: withoutBrowser },
   await page.getByRole("link", { name: "Your account" }).click();
   await settled(page, /Email address[\s\S]*vera@there\.test/);
   await page.getByRole("heading", { name: "Account", level: 1 }).waitFor();
-  await page.getByRole("button", { name: /Account and workspaces/ }).click();
+  await page.getByRole("button", { name: /^Account: / }).click();
   assert.deepEqual(await page.getByRole("menuitem").allInnerTexts(), ["Your account", "Sign out"]);
+  assert.deepEqual(await findings(page), [], "the open menu is accessible");
   await page.keyboard.press("Escape");
   await page.getByRole("link", { name: "Start page" }).click();
   await page.locator("main").getByRole("button", { name: "Sign out" }).click();
@@ -121,7 +122,7 @@ test("an invitation page says which link it shows, who may accept it, and what f
   await page.getByLabel("Your name").fill("Fay First");
   await page.getByRole("textbox", { name: "Password" }).fill(password);
   await page.getByRole("button", { name: "Create account and join" }).click();
-  await page.getByRole("button", { name: /Account and workspaces: default/ }).waitFor();
+  await page.getByRole("button", { name: /Workspace: default/ }).waitFor();
   await page.goto(second.pathname + second.hash);
   await settled(page, /for second@there\.test, and you are signed in as first@there\.test/);
   await inspect(page, "invitation-of-another-person");
@@ -149,6 +150,6 @@ test("a person with an account sees the role before accepting an invitation", { 
   await settled(page, /invited as a developer\. You join as vera@there\.test/);
   await inspect(page, "invitation-to-accept");
   await page.getByRole("button", { name: "Accept invitation" }).click();
-  await page.getByRole("button", { name: "Account and workspaces: Northwind" }).waitFor();
+  await page.getByRole("button", { name: "Workspace: Northwind" }).waitFor();
   assert.deepEqual(tab.complaints, []);
 });

@@ -1,21 +1,9 @@
 /** Mantine in the colors, the type and the measures of tokens.css. The fonts come with the program, so that a page loads nothing from other
  * servers. */
 import {
-  ActionIcon,
-  Alert,
-  Anchor,
-  Badge,
-  Button,
-  Card,
-  Checkbox,
   type CSSVariablesResolver,
   createTheme,
   defaultVariantColorsResolver,
-  Menu,
-  Modal,
-  Radio,
-  Switch,
-  Tooltip,
   type VariantColorsResolver,
 } from "@mantine/core";
 
@@ -106,28 +94,30 @@ export const theme = createTheme({
   },
   spacing: { xs: "8px", sm: "12px", md: "16px", lg: "20px", xl: "32px" },
   respectReducedMotion: true,
+  // Plain objects: Mantine's `extend` would load every component with the first view.
   components: {
     // A link within text must differ in more than its color (WCAG 1.4.1).
-    Anchor: Anchor.extend({ defaultProps: { underline: "always" } }),
+    Anchor: { defaultProps: { underline: "always" } },
     // Alerts do not interrupt a screen reader by default. Alerts about the result of an action set role="alert" themselves.
-    Alert: Alert.extend({ defaultProps: { role: "note", variant: "light" } }),
-    ActionIcon: ActionIcon.extend({ defaultProps: { variant: "subtle" } }),
-    Badge: Badge.extend({ defaultProps: { variant: "light", radius: 5 } }),
-    Button: Button.extend({ defaultProps: { size: "sm" } }),
-    Card: Card.extend({ defaultProps: { withBorder: true } }),
+    Alert: { defaultProps: { role: "note", variant: "light" } },
+    ActionIcon: { defaultProps: { variant: "subtle" } },
+    Badge: { defaultProps: { variant: "light", radius: 5 } },
+    Button: { defaultProps: { size: "sm" } },
+    Card: { defaultProps: { withBorder: true } },
     // Mantine draws the mark white, which has no contrast on the light ink of the dark scheme.
-    Checkbox: Checkbox.extend({ defaultProps: { iconColor: "var(--paper)" } }),
-    Radio: Radio.extend({ defaultProps: { iconColor: "var(--paper)" } }),
-    Switch: Switch.extend({ defaultProps: { size: "sm" } }),
-    Menu: Menu.extend({ defaultProps: { shadow: "md", radius: 8 } }),
-    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300 } }),
-    Modal: Modal.extend({
+    Checkbox: { defaultProps: { iconColor: "var(--paper)" } },
+    Radio: { defaultProps: { iconColor: "var(--paper)" } },
+    Switch: { defaultProps: { size: "sm" } },
+    // Mantine focuses an empty element in the menu first, which is not allowed among its items.
+    Menu: { defaultProps: { shadow: "md", radius: 8, withInitialFocusPlaceholder: false } },
+    Tooltip: { defaultProps: { openDelay: 300 } },
+    Modal: {
       defaultProps: {
         closeButtonProps: { "aria-label": "Close" },
         // A <header> element would be a second banner landmark of the page.
         attributes: { header: { role: "presentation" } },
       },
-    }),
+    },
   },
 });
 

@@ -1,105 +1,199 @@
-/** The guide for an empty workspace (domain, DNS records, key, first email, events), and an example call for the overview. */
+/** The first steps of a workspace: own domain, DNS records, key, first email, its events, a webhook. And an example call for the overview. */
 import { useQuery } from "@connectrpc/connect-query";
-import { Group, Stack, Text } from "@mantine/core";
+import { Button, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
-import { useMayWrite } from "../api/session.ts";
+import { WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
+import { useMayWrite, useSession } from "../api/session.ts";
 import { AddDomainForm } from "../domains/add-domain.tsx";
-import { SendForm } from "../emails/send-form.tsx";
-import { CreateKey } from "../keys/create-key.tsx";
-import { CopyButton } from "../parts/copy-button.tsx";
-import { Section, TextBlock } from "../parts/page.tsx";
+import { Fresh } from "../parts/fresh.tsx";
+import { Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
+import { CallSnippets } from "./call-snippets.tsx";
+import { isEstablished, ownDomain, type Progress, progressOf, type StepId, stepIds } from "./progress.ts";
+import { remember, useRemembered } from "./remembered.ts";
 import { Step } from "./step.tsx";
-import { KeyStep, VerifyStep, WatchStep } from "./steps.tsx";
+
+// Loaded when a step is opened: the first view stays small.
+const load = () => import("./steps.tsx");
+const VerifyStep = lazy(() => load().then((steps) => ({ default: steps.VerifyStep })));
+const KeyStep = lazy(() => load().then((steps) => ({ default: steps.KeyStep })));
+const SendStep = lazy(() => load().then((steps) => ({ default: steps.SendStep })));
+const WatchStep = lazy(() => load().then((steps) => ({ default: steps.WatchStep })));
+const WebhookStep = lazy(() => load().then((steps) => ({ default: steps.WebhookStep })));
+const CreateWebhook = lazy(() =>
+  import("../webhooks/create-webhook.tsx").then((dialogs) => ({ default: dialogs.CreateWebhook })),
+);
 
 const pollIntervalMs = 4_000;
+const sentPollMs = 2_000;
 
-/** The guide is shown until the workspace has sent its first email. It stays if the email was sent with the guide. */
+/** The guide is shown from the first visit until the person dismisses it or finds all steps done. A workspace that sends already is not
+ * guided. */
 export function useGuide() {
   const emails = useQuery(EmailService.method.listEmails, { pageSize: 5 }, { refetchInterval: pollIntervalMs });
-  const [sentId, setSentId] = useState<string>();
+  const remembered = useRemembered();
   const mayWrite = useMayWrite();
-  const isNew = emails.data?.data.length === 0;
-  return { emails, sentId, setSentId, isGuided: mayWrite && (isNew || sentId !== undefined) };
+  const isWanted = mayWrite && remembered.state !== "dismissed";
+  const { progress, queries } = useProgress(isWanted);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isWanted || !progress) return;
+    const isOver = isEstablished(progress, remembered) || progress.current === undefined;
+    // Steps that become done while the guide is open stay visible.
+    if (isOver && isFirst.current) remember({ state: "dismissed" });
+    else if (remembered.state === undefined) remember({ state: "open" });
+    isFirst.current = false;
+  }, [isWanted, progress, remembered]);
+  const isNew = emails.data && emails.data.data.length === 0;
+  const isGuided = isWanted && (remembered.state === "open" || (isNew === true && progress === undefined));
+  return { emails, isNew, isGuided, progress, queries };
 }
 
-export function Guide({ sentId, onSent }: { sentId: string | undefined; onSent(id: string): void }) {
-  const domains = useQuery(
-    DomainService.method.listDomains,
-    { page: 1, pageSize: 100 },
-    { refetchInterval: pollIntervalMs },
+export type GuideState = ReturnType<typeof useGuide>;
+
+/** Reads what the steps need. */
+function useProgress(isWanted: boolean) {
+  const polled = { enabled: isWanted, refetchInterval: pollIntervalMs };
+  const remembered = useRemembered();
+  const domains = useQuery(DomainService.method.listDomains, { page: 1, pageSize: 100 }, polled);
+  const keys = useQuery(KeyService.method.listKeys, { pageSize: 100 }, { enabled: isWanted });
+  const webhooks = useQuery(WebhookService.method.listWebhooks, {}, polled);
+  const listed = domains.data?.data.map(({ id, domain, summary }) => ({
+    id,
+    domain,
+    canSend: summary?.canSend === true,
+  }));
+  const own = listed && ownDomain(listed);
+  const sent = useQuery(
+    EmailService.method.listEmails,
+    { domain: own?.domain ?? "", pageSize: 1 },
+    { enabled: isWanted && own?.canSend === true && remembered.sentId === undefined, refetchInterval: sentPollMs },
   );
-  const keys = useQuery(KeyService.method.listKeys, { pageSize: 20 });
-  const [isCreating, creating] = useDisclosure(false);
-  const [isKeySkipped, setIsKeySkipped] = useState(false);
-  const error = domains.error ?? keys.error;
-  const retry = () => void Promise.all([domains.refetch(), keys.refetch()]);
-  if (domains.isPending || keys.isPending)
-    return (
-      <Section title="First steps">
-        <Loading what="the first steps" rows={5} height={48} />
-      </Section>
-    );
-  if (!domains.data || !keys.data)
-    return (
-      <Section title="First steps">
-        <ProblemAlert error={error} onRetry={retry} />
-      </Section>
-    );
-  const all = domains.data.data;
-  const newest = all[0];
-  const canSend = all.some(({ summary }) => summary?.canSend);
-  const hasKey = keys.data.data.some(({ revokedAt }) => revokedAt === undefined) || isKeySkipped;
-  const isSent = sentId !== undefined;
-  const done = [newest !== undefined, canSend, hasKey, isSent, false];
-  const current = done.indexOf(false);
-  const stateOf = (step: number) => (done[step] ? "done" : step === current ? "now" : "later");
+  const isReady = listed && keys.data && webhooks.data && (!own?.canSend || remembered.sentId || sent.data);
+  const progress = isReady
+    ? progressOf(
+        {
+          domains: listed,
+          keys: keys.data.data.map(({ name, revokedAt }) => ({ name, isRevoked: revokedAt !== undefined })),
+          hasWebhook: webhooks.data.data.length > 0,
+          emailId: sent.data?.data[0]?.id,
+        },
+        remembered,
+      )
+    : undefined;
+  return { progress, queries: [domains, keys, webhooks, sent] };
+}
+
+export function Guide({ progress, queries }: Pick<GuideState, "progress" | "queries">) {
+  const failed = queries.find(({ data, error }) => error !== null && data === undefined);
+  const [domains] = queries;
   return (
-    <Section title="First steps">
-      <Text c="dimmed">Five steps to your first delivered email. This guide disappears after you send it.</Text>
-      <Stack component="ol" className="list" gap={0}>
-        <Step number={1} title="Add a sending domain" state={stateOf(0)} note={newest?.domain}>
-          <AddDomainForm onAdded={() => void domains.refetch()} />
-        </Step>
-        <Step number={2} title="Publish and check its DNS records" state={stateOf(1)} note="A domain can send.">
-          {newest && <VerifyStep id={newest.id} />}
-        </Step>
-        <Step number={3} title="Create an API key for your program" state={stateOf(2)} note="Key created.">
-          <KeyStep onCreate={creating.open} onSkip={() => setIsKeySkipped(true)} />
-        </Step>
-        <Step number={4} title="Send a test email" state={stateOf(3)} note="Sent.">
-          <SendForm onSent={onSent} />
-        </Step>
-        <Step number={5} title="Watch its events" state={stateOf(4)}>
-          {sentId !== undefined && <WatchStep id={sentId} />}
-        </Step>
-      </Stack>
-      {/* Outside the steps: step 3 is done as soon as the key exists, but the dialog must still show the secret. */}
-      <CreateKey isOpen={isCreating} onClose={creating.close} />
+    <Section
+      title="First steps"
+      badge={domains && <Fresh query={domains} live />}
+      actions={
+        <Button variant="subtle" size="compact-sm" onClick={() => remember({ state: "dismissed" })}>
+          Dismiss guide
+        </Button>
+      }
+    >
+      {progress ? (
+        <Steps progress={progress} onDomainAdded={() => void domains?.refetch()} />
+      ) : failed ? (
+        <ProblemAlert error={failed.error} onRetry={() => void Promise.all(queries.map((query) => query.refetch()))} />
+      ) : (
+        <Loading what="the first steps" rows={6} height={40} />
+      )}
     </Section>
   );
 }
 
-/** An example call that can be copied. */
-export function CallExample({ domain }: { domain: string }) {
-  const email = { from: `hello@${domain}`, to: ["delivered@there.test"], subject: "Hello", body: "It works." };
-  const call = [
-    `curl ${location.origin}/v1.EmailService/SendEmail`,
-    `-H "Authorization: Bearer $POSTHORN_KEY"`,
-    `-H "Connect-Protocol-Version: 1"`,
-    `-H "Content-Type: application/json"`,
-    `-d '${JSON.stringify(email)}'`,
-  ].join(" \\\n  ");
+function Steps({ progress, onDomainAdded }: { progress: Progress; onDomainAdded(): void }) {
+  const { done, current, domain, sentId } = progress;
+  const { caller } = useSession();
+  // Only in this page's memory: it is gone after a reload.
+  const [secret, setSecret] = useState<string>();
+  const [isCreatingWebhook, creatingWebhook] = useDisclosure(false);
+  // The dialog stays mounted while it closes.
+  const wasCreatingWebhook = useRef(false);
+  if (isCreatingWebhook) wasCreatingWebhook.current = true;
+  const count = stepIds.filter((id) => done[id]).length;
+  const step = (id: StepId) => {
+    const state: "done" | "now" | "later" = done[id] ? "done" : id === current ? "now" : "later";
+    return { number: stepIds.indexOf(id) + 1, state };
+  };
+  const dismiss = () => remember({ state: "dismissed" });
   return (
-    <Section title="Send from your program" actions={<CopyButton value={call} name="the example call" />}>
-      <Group gap="xs">
-        <Text>Every API method is called in the same way:</Text>
-      </Group>
-      <TextBlock text={call} label="Example call" />
+    <>
+      <Text c="dimmed">
+        {current === undefined
+          ? "All steps are done."
+          : `From your own domain to events in your program. ${count} of ${stepIds.length} steps are done.`}
+      </Text>
+      <div className="guide-track" aria-hidden="true">
+        <span style={{ width: `${(100 * count) / stepIds.length}%` }} />
+      </div>
+      <Suspense fallback={<Loading what="the step" rows={3} />}>
+        <Stack component="ol" className="list" gap={0}>
+          <Step {...step("domain")} title="Add your domain" note={domain?.domain}>
+            <AddDomainForm onAdded={onDomainAdded} />
+          </Step>
+          <Step {...step("records")} title="Publish its DNS records" note={`${domain?.domain} can send.`}>
+            {domain && <VerifyStep id={domain.id} />}
+          </Step>
+          <Step {...step("key")} title="Create an API key" note="Your program can use a key.">
+            <KeyStep onCreated={setSecret} onSkip={() => remember({ isKeySkipped: true })} />
+          </Step>
+          <Step {...step("send")} title="Send an email" note="Sent.">
+            {domain && (
+              <SendStep
+                domain={domain.domain}
+                secret={secret}
+                to={caller?.kind === "person" ? caller.person.email : "you@example.com"}
+                onSent={(id) => remember({ sentId: id })}
+              />
+            )}
+          </Step>
+          <Step {...step("events")} title="Watch its events" note="Each step of an email is an event.">
+            {sentId !== undefined && <WatchStep id={sentId} onSeen={() => remember({ sentId, areEventsSeen: true })} />}
+          </Step>
+          <Step {...step("webhook")} title="Receive events in your program" note="Webhook created.">
+            <WebhookStep onCreate={creatingWebhook.open} onFinish={dismiss} />
+          </Step>
+        </Stack>
+      </Suspense>
+      {current === undefined && (
+        <Button onClick={dismiss} style={{ alignSelf: "flex-start" }}>
+          Finish
+        </Button>
+      )}
+      {/* Outside the step, which is done as soon as the webhook exists: the dialog must still show the secret. */}
+      {wasCreatingWebhook.current && (
+        <Suspense>
+          <CreateWebhook isOpen={isCreatingWebhook} onClose={creatingWebhook.close} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+/** The call that sends an email, to copy. */
+export function CallExample({ domain }: { domain: string }) {
+  const values = {
+    origin: location.origin,
+    from: `hello@${domain}`,
+    to: "delivered@there.test",
+    subject: "Hello",
+    body: "It works.",
+  };
+  return (
+    <Section title="Send from your program">
+      <Text>The code reads your API key from the environment variable POSTHORN_KEY.</Text>
+      <CallSnippets values={values} />
     </Section>
   );
 }

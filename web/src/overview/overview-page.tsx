@@ -4,6 +4,7 @@ import { Button, Menu, Skeleton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { keepPreviousData } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { type GetStatsResponse, StatsService } from "../../../src/gen/v1/stats_pb.ts";
 import { Fresh } from "../parts/fresh.tsx";
 import { DownIcon } from "../parts/icons.tsx";
@@ -28,17 +29,13 @@ const route = getRouteApi("/");
 const pollIntervalMs = 10_000;
 
 export function OverviewPage() {
-  const { sentId, setSentId, isGuided } = useGuide();
-  if (isGuided)
-    return (
-      <Page title="Overview">
-        <Guide sentId={sentId} onSent={setSentId} />
-      </Page>
-    );
-  return <Insight />;
+  const { isNew, isGuided, progress, queries } = useGuide();
+  const guide = isGuided && <Guide progress={progress} queries={queries} />;
+  // The guide stays above the figures. Before the first email there are none.
+  return isGuided && isNew !== false ? <Page title="Overview">{guide}</Page> : <Insight guide={guide} />;
 }
 
-function Insight() {
+function Insight({ guide }: { guide: ReactNode }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const range = rangeOf(search.range);
@@ -70,6 +67,7 @@ function Insight() {
         </>
       }
     >
+      {guide}
       {query.isPending ? (
         <Skeleton h={420} radius="md" role="status" aria-busy="true" aria-label="Loading the statistics" />
       ) : query.data ? (

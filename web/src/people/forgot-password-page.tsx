@@ -3,7 +3,7 @@ import { Alert, Code, Text } from "@mantine/core";
 import { useState } from "react";
 import { useAuthState } from "../api/auth.ts";
 import { Form, TextField } from "../parts/form.tsx";
-import { Back } from "../parts/page.tsx";
+import { AnchorLink } from "../parts/links.tsx";
 import { AuthCard } from "./auth-card.tsx";
 import { useAuth } from "./sign-in-form.tsx";
 
@@ -19,7 +19,9 @@ export function ForgotPasswordPage() {
       ) : (
         <RequestLink />
       )}
-      <Back to="/">Sign in</Back>
+      <AnchorLink to="/" size="sm" w="fit-content">
+        Sign in
+      </AnchorLink>
     </AuthCard>
   );
 }

@@ -3,7 +3,7 @@ import { Alert, Button, Stack, Text } from "@mantine/core";
 import { Navigate, useNavigate } from "@tanstack/react-router";
 import { type LinkKind, type Role, setAuthState, type WorkspaceOfPerson } from "../api/auth.ts";
 import { chooseWorkspace, signOut, useSession } from "../api/session.ts";
-import { Back } from "../parts/page.tsx";
+import { AnchorLink } from "../parts/links.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { roles } from "../workspaces/roles.ts";
 import { AuthCard } from "./auth-card.tsx";
@@ -32,7 +32,9 @@ export function InvitationPage() {
           It may have been used or revoked, or it expired after 7 days. Ask an owner of the workspace for a new one.
         </LinkProblem>
       )}
-      <Back to="/">Start page</Back>
+      <AnchorLink to="/" size="sm" w="fit-content">
+        Start page
+      </AnchorLink>
     </AuthCard>
   );
 }

@@ -3,7 +3,7 @@ import { Alert } from "@mantine/core";
 import { useState } from "react";
 import { endSession } from "../api/session.ts";
 import { Form } from "../parts/form.tsx";
-import { Back } from "../parts/page.tsx";
+import { AnchorLink } from "../parts/links.tsx";
 import { AuthCard } from "./auth-card.tsx";
 import { useOpenedLink } from "./link-token.ts";
 import { NewPassword } from "./new-password.tsx";
@@ -14,7 +14,9 @@ export function ResetPasswordPage() {
   return (
     <AuthCard title="Choose a new password">
       {token ? <ResetForm token={token} /> : <Alert color="yellow">Open the link from the email again.</Alert>}
-      <Back to="/">Sign in</Back>
+      <AnchorLink to="/" size="sm" w="fit-content">
+        Sign in
+      </AnchorLink>
     </AuthCard>
   );
 }

@@ -3,7 +3,7 @@
 
 import { Alert } from "@mantine/core";
 import { Navigate } from "@tanstack/react-router";
-import { Back } from "../parts/page.tsx";
+import { AnchorLink } from "../parts/links.tsx";
 import { AuthCard } from "./auth-card.tsx";
 import { useProviderResult } from "./providers.tsx";
 
@@ -15,7 +15,9 @@ export function SignInPage() {
       <Alert color="red" role="alert" className="wrap">
         {sentence}
       </Alert>
-      <Back to="/">Start page</Back>
+      <AnchorLink to="/" size="sm" w="fit-content">
+        Start page
+      </AnchorLink>
     </AuthCard>
   );
 }

@@ -13,8 +13,9 @@ export function AccountMenu({ caller }: { caller: Caller }) {
         <UnstyledButton
           className="avatar"
           aria-label={isKey ? "Session of an API key" : `Account: ${caller.person.email}`}
+          data-initials={isKey ? undefined : initials(caller.person.name || caller.person.email)}
         >
-          {isKey ? <KeyIcon /> : initials(caller.person.name || caller.person.email)}
+          {isKey && <KeyIcon />}
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>

@@ -1,5 +1,5 @@
 /** The choice of the color scheme: a button that cycles through system, light and dark, and the same as items of a menu. */
-import { ActionIcon, type MantineColorScheme, Menu, Tooltip, useMantineColorScheme } from "@mantine/core";
+import { ActionIcon, type MantineColorScheme, Menu, useMantineColorScheme } from "@mantine/core";
 import type { ReactNode } from "react";
 import { CheckIcon, MoonIcon, ScreenIcon, SunIcon } from "../parts/icons.tsx";
 
@@ -14,11 +14,9 @@ export function ColorSchemeSwitch() {
   const { next, name, icon } = schemes[colorScheme];
   const label = `Color scheme: ${name}. Switch to ${schemes[next].name}`;
   return (
-    <Tooltip label={label}>
-      <ActionIcon variant="default" size="lg" aria-label={label} onClick={() => setColorScheme(next)}>
-        {icon}
-      </ActionIcon>
-    </Tooltip>
+    <ActionIcon size={34} aria-label={label} title={label} onClick={() => setColorScheme(next)}>
+      {icon}
+    </ActionIcon>
   );
 }
 
@@ -27,18 +25,13 @@ export function ColorSchemeItems() {
   return (
     <>
       <Menu.Label>Color scheme</Menu.Label>
-      {(["auto", "light", "dark"] as const).map((scheme) => (
-        <Menu.Item
-          key={scheme}
-          role="menuitemradio"
-          aria-checked={colorScheme === scheme}
-          leftSection={schemes[scheme].icon}
-          rightSection={colorScheme === scheme ? <CheckIcon /> : undefined}
-          onClick={() => setColorScheme(scheme)}
-        >
-          {{ auto: "System", light: "Light", dark: "Dark" }[scheme]}
-        </Menu.Item>
-      ))}
+      <Menu.RadioGroup value={colorScheme} onChange={(scheme) => setColorScheme(scheme as MantineColorScheme)}>
+        {(["auto", "light", "dark"] as const).map((scheme) => (
+          <Menu.RadioItem key={scheme} value={scheme} checkIcon={<CheckIcon />} rightSection={schemes[scheme].icon}>
+            {{ auto: "System", light: "Light", dark: "Dark" }[scheme]}
+          </Menu.RadioItem>
+        ))}
+      </Menu.RadioGroup>
     </>
   );
 }

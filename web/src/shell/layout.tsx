@@ -1,25 +1,28 @@
 /** The frame around every page: header, navigation, account menu. It shows the sign-in page to callers without a session. */
-import { AppShell, Burger, Button, Group, ScrollArea, Skeleton, Text, UnstyledButton } from "@mantine/core";
+import { AppShell, Burger, Button, ScrollArea, Skeleton, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { useEffect, useId, useRef } from "react";
-import { signOut, useSession } from "../api/session.ts";
+import { lazy, Suspense, useEffect, useId, useRef } from "react";
+import { useConfirmation } from "../api/confirm.ts";
+import { useSession } from "../api/session.ts";
 import { HornIcon, SearchIcon } from "../parts/icons.tsx";
-import { AnchorLink } from "../parts/links.tsx";
-import { AuthCard } from "../people/auth-card.tsx";
-import { IdentityDialog } from "../people/identity-dialog.tsx";
-import { SecondFactorRequired } from "../people/second-factor-required.tsx";
-import { CreateWorkspaceForm } from "../workspaces/create-workspace.tsx";
 import { StandingBanner } from "../workspaces/standing-banner.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { ColorSchemeSwitch } from "./color-scheme-switch.tsx";
 import { HelpMenu } from "./help-menu.tsx";
 import { useGlobalKeys } from "./keyboard.ts";
-import { Palette } from "./palette.tsx";
 import { groups, isWithin, operatorGroup, publicPages, type SectionGroup } from "./sections.tsx";
-import { Shortcuts } from "./shortcuts.tsx";
-import { Welcome } from "./welcome.tsx";
 import { WorkspaceMenu } from "./workspace-menu.tsx";
+
+// Most visits need none of these, so the first view loads without them.
+const Welcome = lazy(async () => ({ default: (await import("./welcome.tsx")).Welcome }));
+const NoWorkspace = lazy(async () => ({ default: (await import("./no-workspace.tsx")).NoWorkspace }));
+const SecondFactorRequired = lazy(async () => ({
+  default: (await import("../people/second-factor-required.tsx")).SecondFactorRequired,
+}));
+const IdentityDialog = lazy(async () => ({ default: (await import("../people/identity-dialog.tsx")).IdentityDialog }));
+const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
+const Shortcuts = lazy(async () => ({ default: (await import("./shortcuts.tsx")).Shortcuts }));
 
 export function Layout() {
   const [isMenuOpen, menu] = useDisclosure(false);
@@ -31,6 +34,7 @@ export function Layout() {
   const inWorkspace = caller?.kind === "key" || caller?.workspace !== undefined;
   const isOperator = caller?.kind === "person" && Boolean(state.data?.operator);
   const hasSections = inWorkspace || isOperator;
+  const isConfirming = useConfirmation() !== undefined;
   useFocusOnNewPage(path);
   useGlobalKeys({ onSearch: hasSections ? palette.open : noop, onHelp: hasSections ? help.open : noop });
   return (
@@ -68,7 +72,7 @@ export function Layout() {
             </UnstyledButton>
           )}
           {!inWorkspace && <span className="grow" />}
-          {hasSections && <HelpMenu onShortcuts={help.open} />}
+          <HelpMenu path={path} onShortcuts={hasSections ? help.open : undefined} />
           {caller ? <AccountMenu caller={caller} /> : <ColorSchemeSwitch />}
         </div>
       </AppShell.Header>
@@ -84,16 +88,31 @@ export function Layout() {
         </AppShell.Navbar>
       )}
       <AppShell.Main id="content" tabIndex={-1}>
-        <PageOrSignIn path={path} />
-        <IdentityDialog />
+        <Suspense fallback={<Waiting />}>
+          <PageOrSignIn path={path} />
+        </Suspense>
       </AppShell.Main>
-      <Palette opened={isPaletteOpen} onClose={palette.close} isOperator={isOperator} />
-      <Shortcuts opened={isHelpOpen} onClose={help.close} />
+      <Suspense>
+        {useEver(isConfirming) && <IdentityDialog />}
+        {useEver(isPaletteOpen) && <Palette opened={isPaletteOpen} onClose={palette.close} isOperator={isOperator} />}
+        {useEver(isHelpOpen) && <Shortcuts opened={isHelpOpen} onClose={help.close} />}
+      </Suspense>
     </AppShell>
   );
 }
 
 function noop(): void {}
+
+/** True from the first time on. A dialog stays mounted after it closes, because it returns the focus then. */
+function useEver(is: boolean): boolean {
+  const ever = useRef(is);
+  ever.current ||= is;
+  return ever.current;
+}
+
+function Waiting() {
+  return <Skeleton height={320} radius="md" maw={960} />;
+}
 
 function SectionLinks({ title, links, path, onFollow }: SectionGroup & { path: string; onFollow(): void }) {
   const id = useId();
@@ -121,33 +140,14 @@ function useFocusOnNewPage(path: string): void {
 /** Shows the page to a signed-in caller. Otherwise it shows the sign-in page at the same URL, so that signing in opens the page. */
 function PageOrSignIn({ path }: { path: string }) {
   const { caller, state } = useSession();
-  if (publicPages.includes(path) || isWithin(path, "/dns")) return <Outlet />;
-  if (!caller) return state.isPending ? <Skeleton height={320} radius="md" maw={960} /> : <Welcome />;
+  // Only the root matches a path without a page; signing in would lead to no page either.
+  const isUnknown = useRouterState({ select: ({ matches }) => matches.length === 1 });
+  if (isUnknown || publicPages.includes(path) || isWithin(path, "/dns")) return <Outlet />;
+  if (!caller) return state.isPending ? <Waiting /> : <Welcome />;
   if (caller.kind === "key") return <PageWithBanner key="key" />;
   if (!caller.workspace && (path === "/account" || isWithin(path, "/operator"))) return <Outlet />;
-  if (!caller.workspace && state.data?.mayCreateWorkspace === false)
-    return (
-      <AuthCard title="No workspace">
-        <Text size="sm" className="wrap">
-          You are not a member of any workspace. Ask an owner to invite you as {caller.person.email}, then open the link
-          in the invitation.
-        </Text>
-        <Group gap="md">
-          <Button variant="default" onClick={signOut}>
-            Sign out
-          </Button>
-          <AnchorLink to="/account" size="sm">
-            Your account
-          </AnchorLink>
-        </Group>
-      </AuthCard>
-    );
   if (!caller.workspace)
-    return (
-      <AuthCard title="Create a workspace">
-        <CreateWorkspaceForm />
-      </AuthCard>
-    );
+    return <NoWorkspace email={caller.person.email} mayCreate={state.data?.mayCreateWorkspace !== false} />;
   const { id, needsSecondFactor = false } = caller.workspace;
   // Every call in this workspace would be rejected.
   if (needsSecondFactor && path !== "/account") return <SecondFactorRequired workspace={caller.workspace} />;

@@ -1,5 +1,5 @@
-/** The page for callers without a session: a short description, the state of the instance, and the sign-in options. */
-import { Alert, Button, Group, SimpleGrid, Stack, Text } from "@mantine/core";
+/** The page for callers without a session: the sign-in options. It says nothing about the state of the server to strangers. */
+import { Alert, Button, Group } from "@mantine/core";
 import { useState } from "react";
 import { useSession } from "../api/session.ts";
 import { AnchorLink } from "../parts/links.tsx";
@@ -7,24 +7,8 @@ import { AuthCard } from "../people/auth-card.tsx";
 import { KeyForm } from "../people/key-form.tsx";
 import { ProviderButtons, ProviderProblem } from "../people/providers.tsx";
 import { SignInForm } from "../people/sign-in-form.tsx";
-import { ReadinessCard } from "./readiness-card.tsx";
 
 export function Welcome() {
-  return (
-    <Stack gap="xl" maw={960}>
-      <Text size="lg" maw={640}>
-        Self-hosted transactional email: an API that accepts your mail, a queue that stores it safely, a mail server
-        that delivers it, and events that report what happened to it.
-      </Text>
-      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-        <SignInOptions />
-        <ReadinessCard />
-      </SimpleGrid>
-    </Stack>
-  );
-}
-
-function SignInOptions() {
   const { state, endReason } = useSession();
   const [byKey, setByKey] = useState(false);
   const isFirst = state.data?.signUp.first === true && state.data.signUp.by === "link";
@@ -57,10 +41,10 @@ function SignInOptions() {
       )}
       {!onlyKey && (
         <Group justify="space-between" gap="xs">
-          <Button variant="subtle" size="compact-sm" onClick={() => setByKey(!byKey)}>
+          <Button variant="subtle" size="compact-sm" ml={-8} onClick={() => setByKey(!byKey)}>
             {byKey ? (isFirst ? "Create an account instead" : "Use an account instead") : "Use an API key instead"}
           </Button>
-          {!isFirst && (
+          {state.data.signUp.by === "mail" && !isFirst && (
             <AnchorLink to="/sign-up" size="sm">
               Create an account
             </AnchorLink>

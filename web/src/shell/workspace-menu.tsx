@@ -11,9 +11,7 @@ export function WorkspaceMenu({ caller: { workspace, workspaces } }: { caller: E
     <Menu position="bottom-start" width={260}>
       <Menu.Target>
         <UnstyledButton className="switch" aria-label={`Workspace: ${workspace.name}`}>
-          <span className="initial" aria-hidden="true">
-            {[...workspace.name][0]?.toUpperCase()}
-          </span>
+          <span className="initial" data-initials={[...workspace.name][0]?.toUpperCase()} />
           <span className="cut">{workspace.name}</span>
           <DownIcon />
         </UnstyledButton>
