@@ -61,7 +61,7 @@ export function Layout() {
           </Link>
           {caller?.kind === "person" && <WorkspaceMenu caller={caller} />}
           {inWorkspace && (
-            <UnstyledButton className="find" onClick={palette.open} aria-label="Search and commands">
+            <UnstyledButton className="find" onClick={palette.open} aria-keyshortcuts="Control+K">
               <SearchIcon />
               <span className="cut">Search emails, pages, commands</span>
               <kbd>Ctrl K</kbd>
