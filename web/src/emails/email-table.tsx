@@ -6,6 +6,7 @@ import type { Email } from "../../../src/gen/v1/email_pb.ts";
 import { Mark } from "../parts/outcome.tsx";
 import { LogTime } from "../parts/time.tsx";
 import { outcomeLabel } from "./outcomes.ts";
+import "./log.css";
 
 /** The heights of .log-row in main.css, for a wide and for a narrow window. */
 const rowHeight = 40;

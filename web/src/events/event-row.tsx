@@ -4,8 +4,8 @@ import { Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { type Event, EventSchema } from "../../../src/gen/v1/event_pb.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
-import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
+import { Mark } from "../parts/outcome.tsx";
 import { TextBlock } from "../parts/page.tsx";
 import { Time } from "../parts/time.tsx";
 import { describe } from "./describe.ts";
@@ -16,7 +16,7 @@ export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
   return (
     <details onToggle={(change) => setIsOpen(change.currentTarget.open)}>
       <summary className="row">
-        <StatusBadge of={label} />
+        <Mark tone={label.tone}>{label.text}</Mark>
         <span className="middle">
           <Text size="sm" fw={600} className="cut" component="span" display="block" dir="auto">
             {recipients.length > 0 ? recipients.join(", ") : text}
