@@ -12,8 +12,11 @@ import "./log.css";
 const rowHeight = 40;
 const narrowRowHeight = 62;
 const narrow = "(max-width: 48em)";
+/** The next page is loaded when so many rows remain, so that scrolling does not stop at its end. */
+const rowsAhead = 40;
 
-export function EmailTable({ emails, onEnd }: { emails: readonly Email[]; onEnd(): void }) {
+export function EmailTable(props: { emails: readonly Email[]; onEnd(): void; isBusy: boolean }) {
+  const { emails, onEnd, isBusy } = props;
   const frame = useRef<HTMLUListElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => setTop((frame.current?.getBoundingClientRect().top ?? 0) + window.scrollY), []);
@@ -27,10 +30,10 @@ export function EmailTable({ emails, onEnd }: { emails: readonly Email[]; onEnd(
   const items = rows.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   useLayoutEffect(() => {
-    if (last >= emails.length - 1) onEnd();
+    if (last >= emails.length - rowsAhead) onEnd();
   }, [last, emails.length, onEnd]);
   return (
-    <div className="card log">
+    <div className="card log" aria-busy={isBusy || undefined}>
       <div className="log-head" aria-hidden="true">
         {["Outcome", "Recipient", "Subject", "From", "Time"].map((name) => (
           <span key={name}>{name}</span>
