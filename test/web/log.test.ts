@@ -7,7 +7,7 @@ import { indexEmails } from "../../src/emails/store/terms.ts";
 import { findings, inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
 import { accepted, untilFinished } from "../harness/sending.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
-import { until } from "../harness/wait.ts";
+import { patienceMs, until } from "../harness/wait.ts";
 
 const copies = 9_999;
 
@@ -69,7 +69,7 @@ const outcomesShown = () => page.locator(".log-outcome").allInnerTexts();
 
 test("10,000 rows scroll, and only those near the window exist in the page", { skip: withoutBrowser }, async () => {
   await page.goto("/emails");
-  await settled(page, /Entry number 1\b/);
+  await settled(page, /Entry number/);
   // The largest number of rows at the same time, and the tasks that kept the page from scrolling.
   await page.evaluate(`
     globalThis.longTasks = 0;
@@ -77,10 +77,12 @@ test("10,000 rows scroll, and only those near the window exist in the page", { s
     globalThis.mostRows = 0;
     new MutationObserver(() => { mostRows = Math.max(mostRows, document.querySelectorAll(".log-row").length) })
       .observe(document.querySelector("main"), { childList: true, subtree: true })`);
-  await until("the last row", async () => {
+  // One page after the other, hence more time than for other waits.
+  const isAtEnd = async () => {
     await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
     return (await status().allInnerTexts()).some((text) => text.startsWith("10,000 emails,"));
-  });
+  };
+  await until("the last row", isAtEnd, { withinMs: 3 * patienceMs });
   await page.getByText("Entry number 9999", { exact: true }).waitFor();
   await page.getByText(/^as of \d\d:\d\d:\d\d$/).waitFor();
   assert.equal(await rows().last().getAttribute("aria-setsize"), "10000");
@@ -112,7 +114,7 @@ test("outcomes have counts, and lead to their emails", { skip: withoutBrowser },
   assert.deepEqual([...new Set(await outcomesShown())], ["Bounced"]);
   await chip(/^All 10,000$/).waitFor();
   await page.goto("/emails?outcome=bounced,delayed");
-  await settled(page, /Entry number 100\b/);
+  await settled(page, /Entry number/);
   assert.equal(await chip(/^Bounced/).getAttribute("aria-pressed"), "true");
 });
 
@@ -198,7 +200,7 @@ test("an export shows its progress, can be canceled, and saves nothing when it f
   await page.getByRole("button", { name: "Export", exact: true }).click();
   await dialog().getByRole("button", { name: "Export emails" }).click();
   await dialog().getByText("0 of 10,000 emails").waitFor();
-  await dialog().getByRole("progressbar").waitFor();
+  await dialog().getByRole("progressbar").waitFor({ state: "attached" });
   await until("the call", () => isHeld);
   await dialog().getByRole("button", { name: "Cancel export" }).click();
   await dialog().getByRole("button", { name: "Export emails" }).waitFor();
@@ -231,14 +233,14 @@ test("new mail appears by itself, and the log says at once when it is no longer 
 test("on a phone a row has two lines, and the keyboard opens it", { skip: withoutBrowser }, async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto("/emails");
-  await settled(page, /Entry number 1\b/);
+  await settled(page, /Entry number/);
   assert.equal(await page.evaluate("document.documentElement.scrollWidth - innerWidth <= 0"), true);
   const box = await rows().first().boundingBox();
   assert.ok(box && box.height > 55 && box.height < 70, `${box?.height} pixels`);
   assert.deepEqual(await findings(page), []);
   await rows().nth(1).getByRole("link").focus();
   await page.keyboard.press("Enter");
-  await settled(page, /The first|Entry number 1\b/);
+  await settled(page, /The first|Entry number/);
   await page.getByRole("region", { name: "Summary" }).waitFor();
   await page.setViewportSize({ width: 1280, height: 900 });
   assert.deepEqual(tab.complaints, []);

@@ -1,14 +1,15 @@
 /** The table of the log. Only the rows near the window exist in the page, so that it stays fast with 10,000 of them. */
+import { useMediaQuery } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useLayoutEffect, useRef, useState } from "react";
 import type { Email } from "../../../src/gen/v1/email_pb.ts";
 import { Mark } from "../parts/outcome.tsx";
 import { LogTime } from "../parts/time.tsx";
 import { outcomeLabel } from "./outcomes.ts";
 import "./log.css";
 
-/** The heights of .log-row in main.css, for a wide and for a narrow window. */
+/** The heights of .log-row in log.css, for a wide and for a narrow window. */
 const rowHeight = 40;
 const narrowRowHeight = 62;
 const narrow = "(max-width: 48em)";
@@ -20,13 +21,18 @@ export function EmailTable(props: { emails: readonly Email[]; onEnd(): void; isB
   const frame = useRef<HTMLUListElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => setTop((frame.current?.getBoundingClientRect().top ?? 0) + window.scrollY), []);
+  const height = useMediaQuery(narrow, undefined, { getInitialValueInEffect: false }) ? narrowRowHeight : rowHeight;
   const rows = useWindowVirtualizer({
     count: emails.length,
-    estimateSize: () => (matchMedia(narrow).matches ? narrowRowHeight : rowHeight),
+    // New functions make the virtualizer compute all rows again, hence useCallback.
+    estimateSize: useCallback(() => height, [height]),
+    getItemKey: useCallback((n: number) => emails[n]!.id, [emails]),
     overscan: 12,
     scrollMargin: top,
-    getItemKey: (n) => emails[n]!.id,
   });
+  useLayoutEffect(() => {
+    if (height > 0) rows.measure();
+  }, [rows, height]);
   const items = rows.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   useLayoutEffect(() => {
@@ -51,8 +57,6 @@ export function EmailTable(props: { emails: readonly Email[]; onEnd(): void; isB
             className="log-slot"
             aria-setsize={emails.length}
             aria-posinset={index + 1}
-            data-index={index}
-            ref={rows.measureElement}
             style={{ transform: `translateY(${start - top}px)` }}
           >
             <EmailRow email={emails[index]!} />

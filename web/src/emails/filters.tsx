@@ -1,7 +1,7 @@
 /** The filters of the email log: search, outcomes with their counts, and on request domain, key and metadata. */
 import { Button, NativeSelect, Popover, Stack, UnstyledButton } from "@mantine/core";
 import { type ReactNode, useState } from "react";
-import type { CountEmailsResponse } from "../../../src/gen/v1/email_pb.ts";
+import { type CountEmailsResponse, EmailOutcome } from "../../../src/gen/v1/email_pb.ts";
 import { SearchIcon } from "../parts/icons.tsx";
 import { toneStyle } from "../parts/outcome.tsx";
 import { TextFilter } from "../parts/text-filter.tsx";
@@ -10,10 +10,15 @@ import { useKeys } from "./key-names.ts";
 import { outcomeLabel, outcomeName, outcomes } from "./outcomes.ts";
 import { chosenOutcomes, type EmailSearch, hasFilters, noFilters } from "./search.ts";
 
+/** Most logs have none of these, so they are offered only where there are some. */
+const rare: ReadonlySet<EmailOutcome> = new Set([EmailOutcome.FAILED, EmailOutcome.CANCELED, EmailOutcome.SENT]);
+
 type Props = { search: EmailSearch; onChange(part: EmailSearch): void };
 
 export function EmailFilters({ search, onChange, counts }: Props & { counts: CountEmailsResponse | undefined }) {
   const chosen = chosenOutcomes(search);
+  const isShown = (outcome: EmailOutcome) =>
+    !rare.has(outcome) || chosen.includes(outcome) || counts?.counts.some((one) => one.outcome === outcome);
   return (
     <Stack gap="sm" component="search" aria-label="Emails">
       <TextFilter
@@ -23,11 +28,11 @@ export function EmailFilters({ search, onChange, counts }: Props & { counts: Cou
         value={search.q ?? ""}
         onChange={(q) => onChange({ q })}
       />
-      <div className="chips">
+      <div className="chips log-filters">
         <UnstyledButton className="chip" aria-pressed={!search.outcome} onClick={() => onChange({ outcome: "" })}>
           All <b>{countText(counts, undefined)}</b>
         </UnstyledButton>
-        {outcomes.map((outcome) => {
+        {outcomes.filter(isShown).map((outcome) => {
           const { text, tone, meaning } = outcomeLabel(outcome);
           const name = outcomeName(outcome);
           const pressed = chosen.includes(outcome);

@@ -11,6 +11,8 @@ export interface EventDescription {
   label: EventLabel;
   /** The addresses that the event is about. */
   recipients: readonly string[];
+  /** The sender of a reply or of other received mail. */
+  sender?: string;
   /** One sentence. It contains untrusted text only where needed, such as the sender of a reply. */
   text: string;
   /** The receiver's reply, verbatim. */
@@ -160,6 +162,7 @@ function describePayload({ payload }: Event): PayloadDescription {
       const what = payload.case === "replied" ? "Reply" : "Mail";
       return {
         text: `${what} from ${from}`,
+        sender: from,
         facts: [
           ["Subject", subject],
           ["To", to.join(", ")],

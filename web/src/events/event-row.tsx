@@ -1,4 +1,4 @@
-/** One event in the log: label, recipients and time. Expanded, it shows the event as JSON. */
+/** One event in the log: label, the person it is about, what happened, and the time. Expanded, it shows the event as JSON. */
 import { toJsonString } from "@bufbuild/protobuf";
 import { Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
@@ -12,23 +12,20 @@ import { describe } from "./describe.ts";
 
 export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
   const [isOpen, setIsOpen] = useState(false);
-  const { label, text, recipients, inboundId } = describe(event);
+  const { label, text, recipients, sender, inboundId } = describe(event);
+  const who = recipients.length > 0 ? recipients.join(", ") : sender;
   return (
     <details onToggle={(change) => setIsOpen(change.currentTarget.open)}>
-      <summary className="row">
+      <summary className="event-row">
         <Mark tone={label.tone}>{label.text}</Mark>
-        <span className="middle">
-          <Text size="sm" fw={600} className="cut" component="span" display="block" dir="auto">
-            {recipients.length > 0 ? recipients.join(", ") : text}
-          </Text>
-          <Text size="sm" c="dimmed" className="cut" component="span" display="block">
-            {recipients.length > 0 ? text : event.type}
-          </Text>
+        <span className="event-who cut" dir="auto">
+          {who || event.type}
         </span>
-        <span className="aside">
-          {event.createdAt && <Time at={event.createdAt} />}
-          <br />#{cursor}
+        <span className="event-what cut" dir="auto">
+          {text}
         </span>
+        <span className="event-cursor faint num">#{cursor}</span>
+        <span className="event-time faint num">{event.createdAt && <Time at={event.createdAt} />}</span>
       </summary>
       {isOpen && (
         <Stack p="md" pt={0} gap="xs">
