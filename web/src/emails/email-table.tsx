@@ -2,7 +2,7 @@
 import { useMediaQuery } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useCallback, useLayoutEffect, useRef, useState } from "react";
+import { memo, useCallback, useLayoutEffect, useRef, useState } from "react";
 import type { Email } from "../../../src/gen/v1/email_pb.ts";
 import { Mark } from "../parts/outcome.tsx";
 import { LogTime } from "../parts/time.tsx";
@@ -67,7 +67,8 @@ export function EmailTable(props: { emails: readonly Email[]; onEnd(): void; isB
   );
 }
 
-export function EmailRow({ email }: { email: Email }) {
+/** Scrolling renders the table many times a second, and a row only when it comes into view. */
+export const EmailRow = memo(function EmailRow({ email }: { email: Email }) {
   const { text, tone, meaning } = outcomeLabel(email.outcome);
   const others = email.to.length + email.cc.length + email.bcc.length - 1;
   const to = email.to[0] ?? email.cc[0] ?? email.bcc[0] ?? "";
@@ -95,4 +96,4 @@ export function EmailRow({ email }: { email: Email }) {
       <span className="log-time faint num">{email.createdAt && <LogTime at={email.createdAt} />}</span>
     </Link>
   );
-}
+});
