@@ -81,7 +81,7 @@ test("10,000 rows scroll, and only those near the window exist in the page", { s
   // One page after the other, hence more time than for other waits.
   const isAtEnd = async () => {
     await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
-    return (await status().allInnerTexts()).some((text) => text.startsWith("10,000 emails,"));
+    return (await status().allInnerTexts()).some((text) => text.startsWith("10,000 emails."));
   };
   await until("the last row", isAtEnd, { withinMs: 3 * patienceMs });
   await page.getByText("Entry number 9999", { exact: true }).waitFor();
@@ -115,7 +115,7 @@ test("outcomes have counts, and lead to their emails", { skip: withoutBrowser },
   await chip(/^All 10,000$/).waitFor();
   await chip(/^Delivered 9,901$/).waitFor();
   await chip(/^Bounced 99$/).click();
-  await page.getByText("99 emails, or press").waitFor();
+  await page.getByText("99 emails. Press").waitFor();
   assert.match(page.url(), /outcome=bounced/);
   assert.deepEqual([...new Set(await outcomesShown())], ["Bounced"]);
   await chip(/^All 10,000$/).waitFor();
@@ -127,7 +127,7 @@ test("outcomes have counts, and lead to their emails", { skip: withoutBrowser },
 test("the log finds emails by recipient, word, metadata, key and days", { skip: withoutBrowser }, async () => {
   await page.goto("/emails");
   await page.getByLabel("Search", { exact: true }).fill("reader7777@there.test");
-  await page.getByText("1 email, or press").waitFor();
+  await page.getByText("1 email. Press").waitFor();
   await page.getByText("Entry number 7777", { exact: true }).waitFor();
   assert.match(page.url(), /q=reader7777/, "the URL contains the search");
   await page.getByLabel("Search", { exact: true }).fill("entry 8888");
@@ -137,7 +137,7 @@ test("the log finds emails by recipient, word, metadata, key and days", { skip: 
   await page.getByRole("button", { name: "+ Metadata" }).click();
   await page.getByLabel("Metadata key").fill("order");
   await page.getByLabel("Metadata value").fill("5432");
-  await page.getByText("1 email, or press").waitFor();
+  await page.getByText("1 email. Press").waitFor();
   await page.getByText("Entry number 5432", { exact: true }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "order: 5432" }).waitFor();
@@ -158,7 +158,7 @@ test("the log finds emails by recipient, word, metadata, key and days", { skip: 
   await chip(/^All 1,440$/).waitFor();
   assert.match(page.url(), new RegExp(`from=${day}&until=${day}`));
   await page.goto("/emails?since=hour");
-  await page.getByText(/^\d\d emails, or press/).waitFor();
+  await page.getByText(/^\d\d emails\. Press/).waitFor();
   await page.goto("/emails?q=unknown%40nowhere.test&domain=sender.test");
   await page.getByText("No emails match.").waitFor();
   await inspect(page, "emails-none");

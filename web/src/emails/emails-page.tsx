@@ -83,7 +83,7 @@ export function EmailsPage() {
         (hasFilters(search) ? <NoMatches onClear={() => change(noFilters)} /> : <EmptyLog />)}
       {emails.length > 0 && (
         <p className="faint small" role="status">
-          {footText(emails.length, hasNextPage, totalText(counts.data, search))}, or press <kbd>/</kbd> to search.
+          {footText(emails.length, hasNextPage, totalText(counts.data, search))} <kbd>/</kbd> to search.
         </p>
       )}
     </Page>
@@ -92,8 +92,8 @@ export function EmailsPage() {
 
 function footText(shown: number, hasMore: boolean, total: string): string {
   const emails = shown === 1 ? "1 email" : `${shown.toLocaleString("en")} emails`;
-  if (!hasMore) return emails;
-  return `${total ? `${shown.toLocaleString("en")} of ${total} emails` : emails}. Scroll for more`;
+  if (!hasMore) return `${emails}. Press`;
+  return `${total ? `${shown.toLocaleString("en")} of ${total} emails` : emails}. Scroll for more, or press`;
 }
 
 type Counts = ReturnType<typeof useCounts>["data"];
