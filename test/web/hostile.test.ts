@@ -105,7 +105,7 @@ test("subjects, senders, metadata and file names are shown as text", { skip: wit
   await page.goto(`/emails/${emailId}`);
   await settled(page, /Boss[\s\S]*<i>key<\/i>/);
   await page.getByRole("tab", { name: "Attachments (1)" }).click();
-  await page.getByText("<b>invoice.html").waitFor();
+  await page.getByRole("list", { name: "Attachments" }).getByText("<b>invoice.html").waitFor();
   const [file] = await Promise.all([
     page.waitForEvent("download"),
     page.getByRole("button", { name: /^Download .*invoice/ }).click(),

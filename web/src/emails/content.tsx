@@ -80,7 +80,9 @@ function Parts({ email, raw, html, body }: { email: Email; raw: Uint8Array; html
       <Stack pt="md">
         {html !== "" && (
           <Tabs.Panel value="html">
-            <HtmlPreview html={html} inline={inline} title="The email as HTML" />
+            <div className="letter">
+              <HtmlPreview html={html} inline={inline} title="The email as HTML" />
+            </div>
           </Tabs.Panel>
         )}
         <Tabs.Panel value="text">

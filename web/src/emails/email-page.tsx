@@ -1,21 +1,25 @@
-/** The page of one email: its status, its recipients with their events, and its content. */
-import { Alert, Badge, Text } from "@mantine/core";
+/** The page of one email: what happened and what to do, the steps for each recipient, the content, and the ids last. */
 import { getRouteApi } from "@tanstack/react-router";
-import type { Email } from "../../../src/gen/v1/email_pb.ts";
-import { Copyable } from "../parts/copy-button.tsx";
-import { StatusBadge } from "../parts/icons.tsx";
-import { AnchorLink } from "../parts/links.tsx";
-import { Back, Fact, Facts, Page, Section } from "../parts/page.tsx";
+import { useMemo } from "react";
+import { type Email, RecipientStatus } from "../../../src/gen/v1/email_pb.ts";
+import type { EventEntry } from "../../../src/gen/v1/event_pb.ts";
+import { describe } from "../events/describe.ts";
+import { Fresh, type FreshQuery } from "../parts/fresh.tsx";
+import { Mark, Say } from "../parts/outcome.tsx";
+import { Back, Page } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
-import { Time } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
-import { formatSize } from "./attachments.tsx";
 import { CancelEmail } from "./cancel-email.tsx";
 import { EmailContent } from "./content.tsx";
-import { emailLabel, isOpen } from "./labels.ts";
-import { useEmail } from "./queries.ts";
-import { Recipients } from "./recipients.tsx";
+import { EmailDetails } from "./details.tsx";
+import { explainEmail, factsOf } from "./explain.ts";
+import { isOpen } from "./labels.ts";
+import { MoreActions } from "./more-actions.tsx";
+import { eventPollMs, useEmail, useEmailEvents } from "./queries.ts";
+import { type RecipientStory, Recipients } from "./recipients.tsx";
 import { ResendEmail } from "./resend-email.tsx";
+import { RemoveSuppression, useSuppressions } from "./suppression.tsx";
+import "./email.css";
 
 const route = getRouteApi("/emails/$id");
 const back = <Back to="/emails">Emails</Back>;
@@ -25,7 +29,7 @@ export function EmailPage() {
   const query = useEmail(id);
   const email = query.data?.email;
   // The key remounts the page for another email, so that no state of the previous one stays.
-  if (email) return <EmailDetails key={id} email={email} />;
+  if (email) return <OneEmail key={id} email={email} query={query} />;
   return (
     <Page title="Email" back={back}>
       {query.isPending ? (
@@ -37,77 +41,87 @@ export function EmailPage() {
   );
 }
 
-function EmailDetails({ email }: { email: Email }) {
+function OneEmail({ email, query }: { email: Email; query: FreshQuery }) {
+  const state = [email.status, ...email.recipients.map(({ status, attempts }) => `${status} ${attempts}`)].join();
+  const { events, isPending, error, refetch } = useEmailEvents(email.id, eventPollMs(isOpen(email.status)), state);
+  const entriesBy = useMemo(() => byRecipient(events), [events]);
+  const suppressions = useSuppressions(lookedUp(email, entriesBy));
+  const stories = email.recipients.map((recipient): RecipientStory => {
+    const entries = entriesBy.get(recipient.address) ?? [];
+    const found = suppressions.get(recipient.address);
+    const isSuppressed = found === undefined ? undefined : found !== null;
+    const own = entries.flatMap(({ event }) => (event ? [event] : []));
+    return { entries, suppression: found ?? null, facts: factsOf(email, recipient, own, isSuppressed) };
+  });
   return (
     <Page
       title={email.subject || "(no subject)"}
       badge={
         <>
-          <StatusBadge of={emailLabel(email.status)} />
-          {email.test && (
-            <Badge variant="light" color="grape">
-              Test
-            </Badge>
-          )}
+          {email.replied && <Mark tone="replied">Replied</Mark>}
+          {email.test && <Mark tone="queued">Test</Mark>}
+          <Fresh query={query} live />
         </>
       }
       back={back}
       actions={
-        <WriteOnly>
-          {isOpen(email.status) && <CancelEmail email={email} />}
-          <ResendEmail email={email} />
-        </WriteOnly>
+        <>
+          <WriteOnly>
+            {isOpen(email.status) && <CancelEmail email={email} />}
+            <ResendEmail email={email} />
+          </WriteOnly>
+          <MoreActions email={email} />
+        </>
       }
     >
-      {email.statusMessage !== "" && (
-        <Alert color={emailLabel(email.status).color} className="wrap">
-          {email.statusMessage}
-        </Alert>
-      )}
-      <EmailFacts email={email} />
-      <Recipients email={email} />
-      <EmailContent email={email} />
-      <Text size="sm">
-        <AnchorLink to="/inbound" search={{ parent: email.id }}>
-          Show replies to this email
-        </AnchorLink>
-      </Text>
+      {/* The reason is in the events. Without them the sentence would change a moment later. */}
+      {!isPending && <Summary email={email} stories={stories} />}
+      <div className="email">
+        <div className="email-main">
+          <Recipients
+            email={email}
+            stories={stories}
+            events={events}
+            isPending={isPending}
+            error={error}
+            onRetry={() => void refetch()}
+          />
+          <EmailContent email={email} />
+        </div>
+        <EmailDetails email={email} />
+      </div>
     </Page>
   );
 }
 
-function EmailFacts({ email }: { email: Email }) {
-  const metadata = Object.entries(email.metadata);
-  return (
-    <Section title="Details">
-      <Facts>
-        <Fact name="From">{email.from}</Fact>
-        <Fact name="To">{email.to.join(", ")}</Fact>
-        <Fact name="Cc">{email.cc.join(", ")}</Fact>
-        <Fact name="Bcc">{email.bcc.join(", ")}</Fact>
-        <Fact name="Accepted">{email.createdAt && <Time at={email.createdAt} long />}</Fact>
-        <Fact name="Scheduled for">{email.scheduledAt && <Time at={email.scheduledAt} long />}</Fact>
-        <Fact name="Retries end">{isOpen(email.status) && email.expiresAt && <Time at={email.expiresAt} long />}</Fact>
-        <Fact name="Size">{formatSize(email.sizeBytes)}</Fact>
-        <Fact name="Email id">
-          <Copyable value={email.id} name="the email id" />
-        </Fact>
-        <Fact name="Message-ID">
-          <Copyable value={email.messageId} name="the Message-ID" />
-        </Fact>
-      </Facts>
-      {metadata.length > 0 && (
-        <>
-          <Text fw={600}>Metadata</Text>
-          <Facts>
-            {metadata.map(([key, value]) => (
-              <Fact key={key} name={key}>
-                {value}
-              </Fact>
-            ))}
-          </Facts>
-        </>
-      )}
-    </Section>
+function Summary({ email, stories }: { email: Email; stories: readonly RecipientStory[] }) {
+  const { tone, title, text } = explainEmail(
+    stories.map(({ facts }) => facts),
+    { replied: email.replied },
   );
+  // With several recipients, each has its own button.
+  const only = stories.length === 1 && stories[0]!.suppression;
+  return (
+    <Say tone={tone} title={title} action={only && <RemoveSuppression address={only.address} />}>
+      {text}
+    </Say>
+  );
+}
+
+function byRecipient(events: readonly EventEntry[]): Map<string, EventEntry[]> {
+  const found = new Map<string, EventEntry[]>();
+  for (const entry of events) {
+    if (!entry.event) continue;
+    for (const address of describe(entry.event).recipients) found.set(address, [...(found.get(address) ?? []), entry]);
+  }
+  return found;
+}
+
+/** The recipients whose sentence depends on the suppression list. */
+function lookedUp(email: Email, entriesBy: ReadonlyMap<string, EventEntry[]>): string[] {
+  return email.recipients.flatMap(({ address, status }) => {
+    const complained = entriesBy.get(address)?.some(({ event }) => event?.payload.case === "complained");
+    const isStopped = status === RecipientStatus.BOUNCED || status === RecipientStatus.SUPPRESSED;
+    return complained || isStopped ? [address] : [];
+  });
 }

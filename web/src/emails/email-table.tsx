@@ -1,35 +1,45 @@
 /** The table of the log. Only the rows near the window exist in the page, so that it stays fast with 10,000 of them. */
+import { useMediaQuery } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useLayoutEffect, useRef, useState } from "react";
+import { memo, useCallback, useLayoutEffect, useRef, useState } from "react";
 import type { Email } from "../../../src/gen/v1/email_pb.ts";
 import { Mark } from "../parts/outcome.tsx";
 import { LogTime } from "../parts/time.tsx";
 import { outcomeLabel } from "./outcomes.ts";
+import "./log.css";
 
-/** The heights of .log-row in main.css, for a wide and for a narrow window. */
+/** The heights of .log-row in log.css, for a wide and for a narrow window. */
 const rowHeight = 40;
 const narrowRowHeight = 62;
 const narrow = "(max-width: 48em)";
+/** The next page is loaded when so many rows remain, so that scrolling does not stop at its end. */
+const rowsAhead = 40;
 
-export function EmailTable({ emails, onEnd }: { emails: readonly Email[]; onEnd(): void }) {
+export function EmailTable(props: { emails: readonly Email[]; onEnd(): void; isBusy: boolean }) {
+  const { emails, onEnd, isBusy } = props;
   const frame = useRef<HTMLUListElement>(null);
   const [top, setTop] = useState(0);
   useLayoutEffect(() => setTop((frame.current?.getBoundingClientRect().top ?? 0) + window.scrollY), []);
+  const height = useMediaQuery(narrow, undefined, { getInitialValueInEffect: false }) ? narrowRowHeight : rowHeight;
   const rows = useWindowVirtualizer({
     count: emails.length,
-    estimateSize: () => (matchMedia(narrow).matches ? narrowRowHeight : rowHeight),
+    // New functions make the virtualizer compute all rows again, hence useCallback.
+    estimateSize: useCallback(() => height, [height]),
+    getItemKey: useCallback((n: number) => emails[n]!.id, [emails]),
     overscan: 12,
     scrollMargin: top,
-    getItemKey: (n) => emails[n]!.id,
   });
+  useLayoutEffect(() => {
+    if (height > 0) rows.measure();
+  }, [rows, height]);
   const items = rows.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   useLayoutEffect(() => {
-    if (last >= emails.length - 1) onEnd();
+    if (last >= emails.length - rowsAhead) onEnd();
   }, [last, emails.length, onEnd]);
   return (
-    <div className="card log">
+    <div className="card log" aria-busy={isBusy || undefined}>
       <div className="log-head" aria-hidden="true">
         {["Outcome", "Recipient", "Subject", "From", "Time"].map((name) => (
           <span key={name}>{name}</span>
@@ -47,8 +57,6 @@ export function EmailTable({ emails, onEnd }: { emails: readonly Email[]; onEnd(
             className="log-slot"
             aria-setsize={emails.length}
             aria-posinset={index + 1}
-            data-index={index}
-            ref={rows.measureElement}
             style={{ transform: `translateY(${start - top}px)` }}
           >
             <EmailRow email={emails[index]!} />
@@ -59,7 +67,8 @@ export function EmailTable({ emails, onEnd }: { emails: readonly Email[]; onEnd(
   );
 }
 
-export function EmailRow({ email }: { email: Email }) {
+/** Scrolling renders the table many times a second, and a row only when it comes into view. */
+export const EmailRow = memo(function EmailRow({ email }: { email: Email }) {
   const { text, tone, meaning } = outcomeLabel(email.outcome);
   const others = email.to.length + email.cc.length + email.bcc.length - 1;
   const to = email.to[0] ?? email.cc[0] ?? email.bcc[0] ?? "";
@@ -87,4 +96,4 @@ export function EmailRow({ email }: { email: Email }) {
       <span className="log-time faint num">{email.createdAt && <LogTime at={email.createdAt} />}</span>
     </Link>
   );
-}
+});

@@ -1,24 +1,30 @@
-/** The log of emails: outcomes, filters in the URL, and a table that updates by itself. */
+/** The log of emails: outcomes with their counts, filters in the URL, and a table that updates by itself. */
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { Button } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
-import { useCallback, useMemo } from "react";
+import { useCallback, useEffect, useMemo, useReducer, useState } from "react";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { resetList } from "../api/query-client.ts";
 import { Fresh } from "../parts/fresh.tsx";
 import { ButtonLink } from "../parts/links.tsx";
 import { Page } from "../parts/page.tsx";
-import { Empty, Loading, ProblemAlert } from "../parts/states.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
+import { countText, useCounts } from "./counts.ts";
 import { EmailTable } from "./email-table.tsx";
-import { EmailFilters, PeriodMenu } from "./filters.tsx";
-import { type EmailSearch, hasFilters, noFilters, readEmailSearch, toRequest } from "./search.ts";
+import { EmptyLog, NoMatches } from "./empty-log.tsx";
+import { ExportEmails } from "./export-emails.tsx";
+import { EmailFilters } from "./filters.tsx";
+import { PeriodMenu } from "./period-menu.tsx";
+import { chosenOutcomes, type EmailSearch, hasFilters, noFilters, readEmailSearch, toRequest } from "./search.ts";
 
 const route = getRouteApi("/emails");
 
 /** The list polls only while few pages are loaded: this is cheap, and does not move entries while a person reads further down. */
 const maxLivePages = 2;
 const pollIntervalMs = 4_000;
+/** A period such as "last hour" moves on by this. */
+const periodStepMs = 60_000;
 
 export function EmailsPage() {
   const search = route.useSearch();
@@ -28,18 +34,26 @@ export function EmailsPage() {
       void navigate({ search: (before) => readEmailSearch({ ...before, ...part }), replace: true, resetScroll: false }),
     [navigate],
   );
-  const query = useEmails(search);
-  const pages = query.data?.pages ?? [];
-  const emails = useMemo(() => pages.flatMap((page) => page.data), [pages]);
-  const isLive = pages.length <= maxLivePages;
-  const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = query;
+  const [isLive, setIsLive] = useState(true);
+  const request = useRequest(search, isLive);
+  const query = useEmails(request);
+  const counts = useCounts(request);
+  const pages = query.data?.pages;
+  useEffect(() => setIsLive((pages?.length ?? 0) <= maxLivePages), [pages]);
+  const emails = useMemo(() => pages?.flatMap((page) => page.data) ?? [], [pages]);
+  const { hasNextPage, isFetching, isFetchNextPageError, isPlaceholderData, fetchNextPage } = query;
   const onEnd = useCallback(() => {
-    if (hasNextPage && !isFetchingNextPage && !isFetchNextPageError) void fetchNextPage();
-  }, [hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage]);
+    if (hasNextPage && !isFetching && !isFetchNextPageError && !isPlaceholderData) void fetchNextPage();
+  }, [hasNextPage, isFetching, isFetchNextPageError, isPlaceholderData, fetchNextPage]);
+  // A page may be empty although more follow, and then there is no table to scroll.
+  useEffect(() => {
+    if (emails.length === 0) onEnd();
+  }, [emails.length, onEnd]);
   const showNewest = () => {
     window.scrollTo({ top: 0 });
     void resetList(EmailService.method.listEmails);
   };
+  const isEmpty = query.data !== undefined && emails.length === 0 && !hasNextPage;
   return (
     <Page
       title="Emails"
@@ -52,37 +66,67 @@ export function EmailsPage() {
             </Button>
           )}
           <PeriodMenu search={search} onChange={change} />
+          <ExportEmails filter={request} expected={expectedOf(counts.data, search)} />
           <WriteOnly>
             <ButtonLink to="/send">Send a test</ButtonLink>
           </WriteOnly>
         </>
       }
     >
-      <EmailFilters search={search} onChange={change} />
+      {!(isEmpty && !hasFilters(search)) && <EmailFilters search={search} onChange={change} counts={counts.data} />}
       {query.isPending && <Loading what="the emails" rows={10} height={40} />}
       {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
-      {emails.length > 0 && <EmailTable emails={emails} onEnd={onEnd} />}
-      {query.data && emails.length === 0 && !hasNextPage && (
-        <NoEmails search={search} onClear={() => change(noFilters)} />
-      )}
-      {query.data && (
+      {/* Until the emails of new filters are loaded, the previous ones stay, so that the page does not jump. */}
+      {emails.length > 0 && <EmailTable emails={emails} onEnd={onEnd} isBusy={isPlaceholderData} />}
+      {isEmpty &&
+        !isPlaceholderData &&
+        (hasFilters(search) ? <NoMatches onClear={() => change(noFilters)} /> : <EmptyLog />)}
+      {emails.length > 0 && (
         <p className="faint small" role="status">
-          {hasNextPage ? `${emails.length.toLocaleString("en")} emails, scroll for more` : countText(emails.length)}
-          {", or press "}
-          <kbd>/</kbd> to search.
+          {footText(emails.length, hasNextPage, totalText(counts.data, search))} <kbd>/</kbd> to search.
         </p>
       )}
     </Page>
   );
 }
 
-function countText(count: number): string {
-  return count === 1 ? "1 email" : `${count.toLocaleString("en")} emails`;
+function footText(shown: number, hasMore: boolean, total: string): string {
+  const emails = shown === 1 ? "1 email" : `${shown.toLocaleString("en")} emails`;
+  if (!hasMore) return `${emails}. Press`;
+  return `${total ? `${shown.toLocaleString("en")} of ${total} emails` : emails}. Scroll for more, or press`;
 }
 
-function useEmails(search: EmailSearch) {
-  // The start of the period must stay the same between renders; otherwise each render would be a new query.
-  const request = useMemo(() => toRequest(search, new Date()), [search]);
+type Counts = ReturnType<typeof useCounts>["data"];
+
+/** With one outcome chosen, its count is the total of the list. */
+function totalText(counts: Counts, search: EmailSearch): string {
+  const chosen = chosenOutcomes(search);
+  return chosen.length > 1 ? "" : countText(counts, chosen[0]);
+}
+
+/** The exact number of emails in the list. Undefined if it is not known. */
+function expectedOf(counts: Counts, search: EmailSearch): number | undefined {
+  const chosen = chosenOutcomes(search);
+  if (!counts || counts.atLeast) return undefined;
+  if (chosen.length === 0) return counts.total;
+  const found = counts.counts.filter(({ outcome }) => chosen.includes(outcome));
+  return found.reduce((sum, { emails }) => sum + emails, 0);
+}
+
+/** The request of the filters. While the list is live, a period that counts back from now moves with the time. */
+function useRequest(search: EmailSearch, isLive: boolean) {
+  const [step, nextStep] = useReducer((count: number) => count + 1, 0);
+  const moves = isLive && search.since !== undefined;
+  useEffect(() => {
+    if (!moves) return;
+    const timer = setInterval(nextStep, periodStepMs);
+    return () => clearInterval(timer);
+  }, [moves]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each step is a later "now"
+  return useMemo(() => toRequest(search, new Date()), [search, step]);
+}
+
+function useEmails(request: ReturnType<typeof toRequest>) {
   return useInfiniteQuery(
     EmailService.method.listEmails,
     { ...request, pageToken: "", pageSize: 100 },
@@ -90,28 +134,9 @@ function useEmails(search: EmailSearch) {
       pageParamKey: "pageToken",
       getNextPageParam: (page) => page.nextPageToken || undefined,
       refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) <= maxLivePages ? pollIntervalMs : false),
-      refetchOnWindowFocus: false,
+      // A hidden tab does not poll. Its list must be true as soon as the person returns.
+      refetchOnWindowFocus: ({ state }) => ((state.data?.pages.length ?? 0) <= maxLivePages ? "always" : false),
+      placeholderData: (before) => before,
     },
-  );
-}
-
-function NoEmails({ search, onClear }: { search: EmailSearch; onClear(): void }) {
-  if (hasFilters(search))
-    return (
-      <Empty action={<Button onClick={onClear}>Clear filters</Button>}>
-        No emails match. Search finds email ids, Message-IDs, the beginning of recipient addresses, and words in the
-        subject.
-      </Empty>
-    );
-  return (
-    <Empty
-      action={
-        <WriteOnly>
-          <ButtonLink to="/send">Send a test email</ButtonLink>
-        </WriteOnly>
-      }
-    >
-      No emails yet. Send a test email, or call SendEmail with an API key.
-    </Empty>
   );
 }

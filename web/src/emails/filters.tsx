@@ -1,41 +1,24 @@
-/** The filters of the email log: search, outcomes, and on request domain, key and metadata. */
-import { Button, Menu, Popover, Stack, UnstyledButton } from "@mantine/core";
-import { useState } from "react";
-import { DownIcon, SearchIcon } from "../parts/icons.tsx";
+/** The filters of the email log: search, outcomes with their counts, and on request domain, key and metadata. */
+import { Button, NativeSelect, Popover, Stack, UnstyledButton } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import { type CountEmailsResponse, EmailOutcome } from "../../../src/gen/v1/email_pb.ts";
+import { SearchIcon } from "../parts/icons.tsx";
 import { toneStyle } from "../parts/outcome.tsx";
 import { TextFilter } from "../parts/text-filter.tsx";
+import { countText } from "./counts.ts";
+import { useKeys } from "./key-names.ts";
 import { outcomeLabel, outcomeName, outcomes } from "./outcomes.ts";
-import { type EmailSearch, hasFilters, noFilters, periods } from "./search.ts";
+import { chosenOutcomes, type EmailSearch, hasFilters, noFilters } from "./search.ts";
+
+/** Most logs have none of these, so they are offered only where there are some. */
+const rare: ReadonlySet<EmailOutcome> = new Set([EmailOutcome.FAILED, EmailOutcome.CANCELED, EmailOutcome.SENT]);
 
 type Props = { search: EmailSearch; onChange(part: EmailSearch): void };
 
-export function PeriodMenu({ search, onChange }: Props) {
-  return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <Button variant="default" rightSection={<DownIcon />}>
-          {periods[search.since ?? ""]?.name ?? "Any time"}
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {[["", "Any time"] as const, ...Object.entries(periods).map(([value, { name }]) => [value, name] as const)].map(
-          ([value, name]) => (
-            <Menu.Item
-              key={value}
-              role="menuitemradio"
-              aria-checked={value === (search.since ?? "")}
-              onClick={() => onChange({ since: value })}
-            >
-              {name}
-            </Menu.Item>
-          ),
-        )}
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
-
-export function EmailFilters({ search, onChange }: Props) {
+export function EmailFilters({ search, onChange, counts }: Props & { counts: CountEmailsResponse | undefined }) {
+  const chosen = chosenOutcomes(search);
+  const isShown = (outcome: EmailOutcome) =>
+    !rare.has(outcome) || chosen.includes(outcome) || counts?.counts.some((one) => one.outcome === outcome);
   return (
     <Stack gap="sm" component="search" aria-label="Emails">
       <TextFilter
@@ -45,14 +28,14 @@ export function EmailFilters({ search, onChange }: Props) {
         value={search.q ?? ""}
         onChange={(q) => onChange({ q })}
       />
-      <div className="chips">
-        <Chip pressed={!search.outcome} onClick={() => onChange({ outcome: "" })}>
-          All
-        </Chip>
-        {outcomes.map((outcome) => {
+      <div className="chips log-filters">
+        <UnstyledButton className="chip" aria-pressed={!search.outcome} onClick={() => onChange({ outcome: "" })}>
+          All <b>{countText(counts, undefined)}</b>
+        </UnstyledButton>
+        {outcomes.filter(isShown).map((outcome) => {
           const { text, tone, meaning } = outcomeLabel(outcome);
           const name = outcomeName(outcome);
-          const pressed = search.outcome === name;
+          const pressed = chosen.includes(outcome);
           return (
             <UnstyledButton
               key={name}
@@ -63,12 +46,12 @@ export function EmailFilters({ search, onChange }: Props) {
               onClick={() => onChange({ outcome: pressed ? "" : name })}
             >
               <span className="dot" aria-hidden="true" />
-              {text}
+              {text} <b>{countText(counts, outcome)}</b>
             </UnstyledButton>
           );
         })}
-        <FieldChip name="Domain" field="domain" placeholder="example.com" search={search} onChange={onChange} />
-        <FieldChip name="API key" field="sender" placeholder="key_…" search={search} onChange={onChange} />
+        <DomainChip search={search} onChange={onChange} />
+        <KeyChip search={search} onChange={onChange} />
         <MetadataChip search={search} onChange={onChange} />
         {hasFilters(search) && (
           <Button variant="subtle" size="compact-sm" onClick={() => onChange(noFilters)}>
@@ -80,30 +63,46 @@ export function EmailFilters({ search, onChange }: Props) {
   );
 }
 
-function Chip(props: { pressed: boolean; onClick(): void; children: string }) {
+function DomainChip({ search, onChange }: Props) {
+  const { domain = "" } = search;
   return (
-    <UnstyledButton className="chip" aria-pressed={props.pressed} onClick={props.onClick}>
-      {props.children}
-    </UnstyledButton>
+    <ChipPopover label={domain ? `Domain: ${domain}` : "+ Domain"} pressed={domain !== ""}>
+      <TextFilter
+        label="Domain"
+        placeholder="example.com"
+        value={domain}
+        onChange={(text) => onChange({ domain: text })}
+      />
+    </ChipPopover>
   );
 }
 
-function FieldChip({
-  name,
-  field,
-  placeholder,
-  search,
-  onChange,
-}: Props & { name: string; field: "domain" | "sender"; placeholder: string }) {
-  const value = search[field] ?? "";
+function KeyChip({ search, onChange }: Props) {
+  const { sender = "" } = search;
+  const keys = useKeys();
+  const name = keys?.find(({ id }) => id === sender)?.name ?? sender;
   return (
-    <ChipPopover label={value ? `${name}: ${value}` : `+ ${name}`} pressed={value !== ""}>
-      <TextFilter
-        label={name}
-        placeholder={placeholder}
-        value={value}
-        onChange={(text) => onChange({ [field]: text })}
-      />
+    <ChipPopover label={sender ? `Key: ${name}` : "+ Key"} pressed={sender !== ""}>
+      {keys ? (
+        <NativeSelect
+          label="API key"
+          value={sender}
+          data={[
+            { value: "", label: "Any key" },
+            ...keys.map(({ id, name, revokedAt }) => ({ value: id, label: revokedAt ? `${name} (revoked)` : name })),
+            // A link may name a key that is not among the newest.
+            ...(sender !== "" && name === sender ? [{ value: sender, label: sender }] : []),
+          ]}
+          onChange={(event) => onChange({ sender: event.currentTarget.value })}
+        />
+      ) : (
+        <TextFilter
+          label="API key"
+          placeholder="key_…"
+          value={sender}
+          onChange={(text) => onChange({ sender: text })}
+        />
+      )}
     </ChipPopover>
   );
 }
@@ -124,12 +123,12 @@ function MetadataChip({ search, onChange }: Props) {
   );
 }
 
-function ChipPopover(props: { label: string; pressed: boolean; children: React.ReactNode }) {
+function ChipPopover(props: { label: string; pressed: boolean; children: ReactNode }) {
   const [opened, setOpened] = useState(false);
   return (
     <Popover opened={opened} onChange={setOpened} position="bottom-start" trapFocus shadow="md">
       <Popover.Target>
-        <UnstyledButton className="chip" aria-pressed={props.pressed} onClick={() => setOpened(!opened)}>
+        <UnstyledButton className="chip cut" aria-pressed={props.pressed} onClick={() => setOpened(!opened)}>
           {props.label}
         </UnstyledButton>
       </Popover.Target>

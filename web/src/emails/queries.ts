@@ -6,7 +6,7 @@ import { isOpen } from "./labels.ts";
 
 const openPollMs = 2_000;
 /** Replies, complaints and late bounces arrive after an email is finished. */
-const finishedPollMs = 15_000;
+const finishedPollMs = 5_000;
 
 export function useEmail(id: string) {
   return useQuery(

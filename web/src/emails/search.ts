@@ -3,7 +3,8 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { readTextParams } from "../parts/search-params.ts";
 import { outcomeByName } from "./outcomes.ts";
 
-const names = ["q", "outcome", "domain", "sender", "since", "from", "to", "key", "value"] as const;
+/** `sender` is the id of a key. `since` is one of the periods; `from` and `until` are times, or days of the person's calendar. */
+const names = ["q", "outcome", "domain", "sender", "since", "from", "until", "key", "value"] as const;
 
 export type EmailSearch = Partial<Record<(typeof names)[number], string>>;
 
@@ -25,22 +26,53 @@ export function hasFilters(search: EmailSearch): boolean {
 }
 
 export function toRequest(search: EmailSearch, now: Date) {
-  const period = periods[search.since ?? ""];
-  const outcome = outcomeByName(search.outcome);
+  const { createdAfter, createdBefore } = rangeOf(search, now);
   return {
     search: search.q ?? "",
-    outcomes: outcome === undefined ? [] : [outcome],
+    outcomes: chosenOutcomes(search),
     domain: search.domain ?? "",
     keyId: search.sender ?? "",
     metadataKey: search.key ?? "",
     metadataValue: search.key ? (search.value ?? "") : "",
-    createdAfter: period ? timestampFromDate(new Date(now.getTime() - period.ms)) : readTime(search.from),
-    createdBefore: readTime(search.to),
+    createdAfter: createdAfter && timestampFromDate(createdAfter),
+    createdBefore: createdBefore && timestampFromDate(createdBefore),
   };
 }
 
-/** The URL is untrusted: undefined if it is not a time. */
-function readTime(text: string | undefined) {
-  const ms = Date.parse(text ?? "");
-  return Number.isNaN(ms) ? undefined : timestampFromDate(new Date(ms));
+/** Several outcomes are separated by commas, for links from figures that add them up. */
+export function chosenOutcomes(search: EmailSearch) {
+  return (search.outcome ?? "").split(",").flatMap((name) => outcomeByName(name) ?? []);
+}
+
+/** A period counts back from now and takes precedence over two times. */
+export function rangeOf(search: EmailSearch, now: Date): { createdAfter?: Date; createdBefore?: Date } {
+  const period = periods[search.since ?? ""];
+  if (period) return { createdAfter: new Date(now.getTime() - period.ms) };
+  return { createdAfter: timeOf(search.from, 0), createdBefore: timeOf(search.until, 1) };
+}
+
+/** A day stands for its beginning, or with `daysLater` 1 for its end. Text that is no time has no effect. */
+function timeOf(text: string | undefined, daysLater: number): Date | undefined {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text ?? "") ?? [];
+  const time = year ? new Date(Number(year), Number(month) - 1, Number(day) + daysLater) : new Date(text ?? "");
+  return Number.isNaN(time.getTime()) ? undefined : time;
+}
+
+const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+const timeFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
+/** The label of the period menu. */
+export function periodText(search: EmailSearch): string {
+  const period = periods[search.since ?? ""];
+  if (period) return period.name;
+  const [from, until] = [pointText(search.from), pointText(search.until)];
+  if (from && until) return from === until ? from : `${from} – ${until}`;
+  if (from) return `Since ${from}`;
+  return until ? `Until ${until}` : "Any time";
+}
+
+function pointText(text: string | undefined): string {
+  const time = timeOf(text, 0);
+  if (!time) return "";
+  return (text!.includes("T") ? timeFormat : dayFormat).format(time);
 }

@@ -4,13 +4,15 @@ import { DomainStatus } from "../../../src/gen/v1/domain_pb.ts";
 import { BounceType, type Event } from "../../../src/gen/v1/event_pb.ts";
 import { SuppressionReason } from "../../../src/gen/v1/suppression_pb.ts";
 import { enumName } from "../parts/enum-name.ts";
-import type { StatusLabel } from "../parts/icons.tsx";
+import type { Tone } from "../parts/outcome.tsx";
 import { quotaNames } from "../workspaces/quota-text.ts";
 
 export interface EventDescription {
-  label: StatusLabel;
+  label: EventLabel;
   /** The addresses that the event is about. */
   recipients: readonly string[];
+  /** The sender of a reply or of other received mail. */
+  sender?: string;
   /** One sentence. It contains untrusted text only where needed, such as the sender of a reply. */
   text: string;
   /** The receiver's reply, verbatim. */
@@ -20,32 +22,34 @@ export interface EventDescription {
   inboundId?: string;
 }
 
-const labels: Record<string, StatusLabel> = {
-  "email.sent": { text: "Sent", color: "green" },
-  "email.delivered": { text: "Delivered", color: "green" },
-  "email.delayed": { text: "Delayed", color: "yellow" },
-  "email.bounced": { text: "Bounced", color: "red" },
-  "email.suppressed": { text: "Suppressed", color: "orange" },
-  "email.failed": { text: "Failed", color: "red" },
-  "email.canceled": { text: "Canceled", color: "gray" },
-  "email.complained": { text: "Complained", color: "red" },
-  "email.replied": { text: "Replied", color: "indigo" },
-  "email.received": { text: "Received", color: "indigo" },
-  "domain.updated": { text: "Domain", color: "blue" },
-  "webhook.disabled": { text: "Webhook", color: "orange" },
-  "workspace.quota": { text: "Quota", color: "orange" },
-  "workspace.warning": { text: "Warning", color: "orange" },
-  "workspace.suspended": { text: "Suspended", color: "red" },
-  "workspace.alert": { text: "Alert", color: "red" },
-  "workspace.resumed": { text: "Resumed", color: "green" },
-  "key.expiring": { text: "Key expires", color: "orange" },
+export type EventLabel = { text: string; tone: Tone };
+
+const labels: Record<string, EventLabel> = {
+  "email.sent": { text: "Sent", tone: "sent" },
+  "email.delivered": { text: "Delivered", tone: "delivered" },
+  "email.delayed": { text: "Delayed", tone: "delayed" },
+  "email.bounced": { text: "Bounced", tone: "bounced" },
+  "email.suppressed": { text: "Suppressed", tone: "suppressed" },
+  "email.failed": { text: "Failed", tone: "failed" },
+  "email.canceled": { text: "Canceled", tone: "canceled" },
+  "email.complained": { text: "Complained", tone: "complained" },
+  "email.replied": { text: "Replied", tone: "replied" },
+  "email.received": { text: "Received", tone: "replied" },
+  "domain.updated": { text: "Domain", tone: "queued" },
+  "webhook.disabled": { text: "Webhook", tone: "failed" },
+  "workspace.quota": { text: "Quota", tone: "delayed" },
+  "workspace.warning": { text: "Warning", tone: "delayed" },
+  "workspace.suspended": { text: "Suspended", tone: "bounced" },
+  "workspace.alert": { text: "Alert", tone: "bounced" },
+  "workspace.resumed": { text: "Resumed", tone: "delivered" },
+  "key.expiring": { text: "Key expires", tone: "delayed" },
 };
 
 export const eventTypes = Object.keys(labels);
 
 /** A newer server may return event types that this page does not know. */
-export function eventLabel(type: string): StatusLabel {
-  return labels[type] ?? { text: type, color: "gray" };
+export function eventLabel(type: string): EventLabel {
+  return labels[type] ?? { text: type, tone: "queued" };
 }
 
 export function describe(event: Event): EventDescription {
@@ -159,6 +163,7 @@ function describePayload({ payload }: Event): PayloadDescription {
       const what = payload.case === "replied" ? "Reply" : "Mail";
       return {
         text: `${what} from ${from}`,
+        sender: from,
         facts: [
           ["Subject", subject],
           ["To", to.join(", ")],

@@ -1,34 +1,31 @@
-/** One event in the log: label, recipients and time. Expanded, it shows the event as JSON. */
+/** One event in the log: label, the person it is about, what happened, and the time. Expanded, it shows the event as JSON. */
 import { toJsonString } from "@bufbuild/protobuf";
 import { Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { type Event, EventSchema } from "../../../src/gen/v1/event_pb.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
-import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
+import { Mark } from "../parts/outcome.tsx";
 import { TextBlock } from "../parts/page.tsx";
 import { Time } from "../parts/time.tsx";
 import { describe } from "./describe.ts";
 
 export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
   const [isOpen, setIsOpen] = useState(false);
-  const { label, text, recipients, inboundId } = describe(event);
+  const { label, text, recipients, sender, inboundId } = describe(event);
+  const who = recipients.length > 0 ? recipients.join(", ") : sender;
   return (
     <details onToggle={(change) => setIsOpen(change.currentTarget.open)}>
-      <summary className="row">
-        <StatusBadge of={label} />
-        <span className="middle">
-          <Text size="sm" fw={600} className="cut" component="span" display="block" dir="auto">
-            {recipients.length > 0 ? recipients.join(", ") : text}
-          </Text>
-          <Text size="sm" c="dimmed" className="cut" component="span" display="block">
-            {recipients.length > 0 ? text : event.type}
-          </Text>
+      <summary className="event-row">
+        <Mark tone={label.tone}>{label.text}</Mark>
+        <span className="event-who cut" dir="auto">
+          {who || event.type}
         </span>
-        <span className="aside">
-          {event.createdAt && <Time at={event.createdAt} />}
-          <br />#{cursor}
+        <span className="event-what cut" dir="auto">
+          {text}
         </span>
+        <span className="event-cursor faint num">#{cursor}</span>
+        <span className="event-time faint num">{event.createdAt && <Time at={event.createdAt} />}</span>
       </summary>
       {isOpen && (
         <Stack p="md" pt={0} gap="xs">

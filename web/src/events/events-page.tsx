@@ -1,9 +1,11 @@
 /** The live log of events, with filters by type and email, and the cursor to resume from. */
-import { Badge, Button, Chip, Group, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Button, Group, SimpleGrid, Stack, Text, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useReducer } from "react";
 import { CopyButton } from "../parts/copy-button.tsx";
+import { Fresh } from "../parts/fresh.tsx";
+import { toneStyle } from "../parts/outcome.tsx";
 import { Page } from "../parts/page.tsx";
 import { Empty, Loading, ProblemAlert } from "../parts/states.tsx";
 import { TextFilter } from "../parts/text-filter.tsx";
@@ -11,6 +13,7 @@ import { eventLabel, eventTypes } from "./describe.ts";
 import { EventRow } from "./event-row.tsx";
 import { type EventSearch, readEventSearch } from "./search.ts";
 import { initialEvents, maxEvents, type Tail, useTail } from "./use-tail.ts";
+import "./events.css";
 
 const route = getRouteApi("/events");
 
@@ -32,7 +35,8 @@ export function EventsPage() {
   return (
     <Page
       title="Events"
-      intro={`Live events of this workspace: the same events that StreamEvents returns and webhooks post. The list starts with the last ${initialEvents} events.`}
+      badge={<StreamState tail={tail} isPaused={isPaused} />}
+      intro={`The same events that StreamEvents returns and webhooks post. The list starts with the last ${initialEvents} events.`}
       actions={
         <Button variant="default" onClick={pausing.toggle}>
           {isPaused ? "Resume events" : "Pause events"}
@@ -40,7 +44,15 @@ export function EventsPage() {
       }
     >
       <Filters search={search} onChange={change} />
-      <StreamState tail={tail} isPaused={isPaused} />
+      {tail.cursor !== undefined && (
+        <Group gap={4} className="small faint">
+          <span>
+            Cursor <code className="mono">{tail.cursor}</code>
+          </span>
+          <CopyButton value={tail.cursor} name="the cursor" />
+          <span>A program that resumes from this cursor misses no event.</span>
+        </Group>
+      )}
       {tail.error !== undefined && tail.state !== "live" && <ProblemAlert error={tail.error} onRetry={retry} />}
       <EventList
         tail={tail}
@@ -53,17 +65,25 @@ export function EventsPage() {
 
 function Filters({ search, onChange }: { search: EventSearch; onChange(part: EventSearch): void }) {
   const chosen = search.types?.split(",") ?? [];
+  const toggle = (type: string) => (chosen.includes(type) ? chosen.filter((one) => one !== type) : [...chosen, type]);
   return (
     <Stack gap="sm" component="search" aria-label="Events">
-      <Group gap={6} role="group" aria-label="Event types">
-        <Chip.Group multiple value={chosen} onChange={(types) => onChange({ types: types.join(",") })}>
-          {eventTypes.map((type) => (
-            <Chip key={type} value={type} size="xs" title={type}>
-              {eventLabel(type).text}
-            </Chip>
-          ))}
-        </Chip.Group>
-      </Group>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a row of chips in all browsers */}
+      <div className="chips" role="group" aria-label="Event types">
+        {eventTypes.map((type) => (
+          <UnstyledButton
+            key={type}
+            className="chip"
+            style={toneStyle(eventLabel(type).tone)}
+            title={type}
+            aria-pressed={chosen.includes(type)}
+            onClick={() => onChange({ types: toggle(type).join(",") })}
+          >
+            <span className="dot" aria-hidden="true" />
+            {eventLabel(type).text}
+          </UnstyledButton>
+        ))}
+      </div>
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
         <TextFilter
           label="Email id"
@@ -82,38 +102,27 @@ function Filters({ search, onChange }: { search: EventSearch; onChange(part: Eve
   );
 }
 
-const states: Record<Tail["state"], { text: string; color: string }> = {
-  connecting: { text: "Connecting", color: "blue" },
-  live: { text: "Live", color: "green" },
-  broken: { text: "Reconnecting", color: "yellow" },
-  ended: { text: "Ended", color: "red" },
-};
-
+/** The stream sends a heartbeat every 15 seconds, so its last message says how current the list is. */
 function StreamState({ tail, isPaused }: { tail: Tail; isPaused: boolean }) {
-  const { text, color } = isPaused ? { text: "Paused", color: "gray" } : states[tail.state];
-  return (
-    <Group gap="xs" mih={30}>
-      <Badge variant="light" color={color} role="status">
-        {text}
-      </Badge>
-      {tail.cursor !== undefined && (
-        <>
-          <Text size="sm">
-            Cursor <code>{tail.cursor}</code>
-          </Text>
-          <CopyButton value={tail.cursor} name="the cursor" />
-          <Text size="sm" c="dimmed">
-            A program that resumes from this cursor misses no event.
-          </Text>
-        </>
-      )}
-    </Group>
-  );
+  if (isPaused)
+    return (
+      <span className="fresh" role="status">
+        paused
+      </span>
+    );
+  if (tail.updatedAt === 0)
+    return (
+      <span className="fresh" role="status">
+        connecting
+      </span>
+    );
+  const isError = tail.state === "broken" || tail.state === "ended";
+  return <Fresh query={{ dataUpdatedAt: tail.updatedAt, failureCount: 0, isError, isFetching: false }} live />;
 }
 
 function EventList({ tail, hasFilters, onClear }: { tail: Tail; hasFilters: boolean; onClear(): void }) {
   if (tail.entries.length === 0) {
-    if (tail.state === "connecting") return <Loading what="the events" rows={6} height={56} />;
+    if (tail.state === "connecting") return <Loading what="the events" rows={6} height={40} />;
     if (tail.state !== "live") return null;
     return (
       <Empty action={hasFilters && <Button onClick={onClear}>Clear filters</Button>}>
@@ -125,13 +134,13 @@ function EventList({ tail, hasFilters, onClear }: { tail: Tail; hasFilters: bool
   }
   return (
     <Stack gap="sm">
-      <Stack component="ul" gap={0} className="list framed" aria-label="Events, newest first">
+      <ul className="list framed" aria-label="Events, newest first">
         {tail.entries.map(({ cursor, event }) => (
           <li key={cursor}>
             <EventRow cursor={cursor} event={event} />
           </li>
         ))}
-      </Stack>
+      </ul>
       {tail.entries.length >= maxEvents && (
         <Text size="sm" c="dimmed" ta="center">
           Showing the newest {maxEvents} events. Use ListEvents to read older ones.

@@ -17,6 +17,8 @@ export interface Tail {
   /** The cursor of the last message: the stream resumes after it. */
   cursor: string | undefined;
   state: "connecting" | "live" | "broken" | "ended";
+  /** When the last message or heartbeat arrived. 0 before the first. */
+  updatedAt: number;
   error: unknown;
 }
 
@@ -38,7 +40,7 @@ const permanentCodes = new Set([
   Code.Unimplemented,
 ]);
 
-const empty: Tail = { entries: [], cursor: undefined, state: "connecting", error: undefined };
+const empty: Tail = { entries: [], cursor: undefined, state: "connecting", updatedAt: 0, error: undefined };
 
 /** The caller must memoise `filter`: a new object restarts the stream. */
 export function useTail(filter: TailFilter, isPaused: boolean): Tail {
@@ -83,6 +85,7 @@ async function follow({ from, types, emailId, stop, resume, setTail }: Following
         const entry = message.event && { cursor: message.cursor, event: message.event };
         setTail((before) => ({
           state: "live",
+          updatedAt: Date.now(),
           error: undefined,
           cursor: message.cursor,
           entries: entry ? [entry, ...before.entries].slice(0, maxEvents) : before.entries,

@@ -65,3 +65,18 @@ function shortFormat(date: Date, from: Date): Intl.DateTimeFormat {
   if (Math.abs(from.getTime() - date.getTime()) < 6 * 86_400_000) return thisWeek;
   return date.getFullYear() === from.getFullYear() ? earlier : otherYear;
 }
+
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+
+/** A time in a timeline: to the second on the same day, otherwise with the date. */
+export function StepTime({ at }: { at: Timestamp }) {
+  const date = timestampDate(at);
+  const now = useNow();
+  const isToday = date.toDateString() === now.toDateString();
+  return (
+    <time dateTime={date.toISOString()} title={absolute.format(date)}>
+      {!isToday && `${shortFormat(date, now) === otherYear ? otherYear.format(date) : earlier.format(date)}, `}
+      {clock.format(date)}
+    </time>
+  );
+}

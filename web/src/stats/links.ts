@@ -15,7 +15,7 @@ export function emailsBehind({ from, to, ...filters }: Behind): { to: "/emails";
     search: {
       ...filters,
       ...(from && { from: timestampDate(from).toISOString() }),
-      ...(to && { to: timestampDate(to).toISOString() }),
+      ...(to && { until: timestampDate(to).toISOString() }),
     },
   };
 }
