@@ -66,6 +66,7 @@ test("the first load is under 300 kB, and the overview with its guide and data u
   await stranger.page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
   const first = await transferred(stranger.page);
   await stranger.close();
+
   assert.ok(first > 50_000 && first < 300_000, `${first} bytes`);
   await page.reload();
   await settled(page, /0 of 6 steps are done/);

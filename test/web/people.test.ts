@@ -116,7 +116,7 @@ test("an owner can change roles, except the role of the last owner", { skip: wit
   await page.getByLabel("Role of olga@there.test").selectOption("Viewer");
   await page.locator(".mantine-InputWrapper-error").waitFor();
   await page.getByLabel("Role of vera@there.test").selectOption("Developer");
-  await until("the new role", async () => (await page.locator(".mark").allInnerTexts()).join().includes("DEVELOPER"));
+  await until("the new role", async () => (await page.locator(".mark").allInnerTexts()).join().includes("Developer"));
   await viewer.page.goto("/keys");
   await viewer.page.getByRole("button", { name: "Create key" }).waitFor();
 });

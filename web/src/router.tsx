@@ -10,11 +10,17 @@ import { NotFound, PageError } from "./shell/not-found.tsx";
 const root = createRootRoute({ component: Layout, notFoundComponent: NotFound });
 const getParentRoute = () => root;
 
+/** The router loads the code of a page together with its URL. A visitor without a session sees the sign-in page there instead. */
+function onlyWhenShown<Component extends { preload?: unknown }>(component: Component): Component {
+  component.preload = undefined;
+  return component;
+}
+
 const overview = createRoute({
   getParentRoute,
   path: "/",
   validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["range", "by"]),
-  component: lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage"),
+  component: onlyWhenShown(lazyRouteComponent(() => import("./overview/overview-page.tsx"), "OverviewPage")),
 });
 const emails = createRoute({
   getParentRoute,

@@ -1,5 +1,5 @@
 /** The list of the audit log with its filters, for the page of a workspace and for that of operators. */
-import { Anchor, Button, Group, NativeSelect, SimpleGrid, Text } from "@mantine/core";
+import { Anchor, Button, Group, NativeSelect, SimpleGrid, Text, UnstyledButton } from "@mantine/core";
 import type { ComponentProps } from "react";
 import type { AuditEntry } from "../../../src/gen/v1/audit_pb.ts";
 import { periods } from "../emails/search.ts";
@@ -33,6 +33,7 @@ export function AuditList({ query, search, change, about }: AuditListProps) {
         row={(one) => <Row entry={one} change={change} />}
         framed
         onRequest
+        isFresh
         empty={<NoEntries isFiltered={Object.values(search).some(Boolean)} change={change} />}
       />
     </>
@@ -59,19 +60,19 @@ function Filters({ search, change, about }: Omit<AuditListProps, "query">) {
           onChange={(event) => change({ since: event.currentTarget.value })}
         />
       </SimpleGrid>
-      <Group gap="xs">
+      <div className="chips">
         {search.actor && <Chip name="By" id={search.actor} onRemove={() => change({ actor: "" })} />}
         {search.target && <Chip name="Of" id={search.target} onRemove={() => change({ target: "" })} />}
-      </Group>
+      </div>
     </>
   );
 }
 
 function Chip({ name, id, onRemove }: { name: string; id: string; onRemove(): void }) {
   return (
-    <Button variant="light" size="xs" onClick={onRemove} aria-label={`Remove the filter ${name} ${id}`}>
+    <UnstyledButton className="chip wrap" onClick={onRemove} aria-label={`Remove the filter ${name} ${id} ✕`}>
       {name} {id} ✕
-    </Button>
+    </UnstyledButton>
   );
 }
 
@@ -98,7 +99,15 @@ function Row({ entry, change }: { entry: AuditEntry; change: Change }) {
       <div className="middle">
         <Text className="wrap">
           {actorId ? (
-            <Anchor component="button" type="button" fw={600} ta="left" onClick={() => change({ actor: actorId })}>
+            <Anchor
+              component="button"
+              type="button"
+              fw={560}
+              ta="left"
+              underline="hover"
+              c="inherit"
+              onClick={() => change({ actor: actorId })}
+            >
               {who}
             </Anchor>
           ) : (
@@ -108,7 +117,16 @@ function Row({ entry, change }: { entry: AuditEntry; change: Change }) {
         </Text>
         <Text size="sm" c="dimmed" className="wrap">
           {targetId && (
-            <Anchor component="button" type="button" size="sm" ta="left" onClick={() => change({ target: targetId })}>
+            <Anchor
+              component="button"
+              type="button"
+              size="sm"
+              ta="left"
+              underline="hover"
+              c="inherit"
+              className="mono"
+              onClick={() => change({ target: targetId })}
+            >
               {targetId}
             </Anchor>
           )}

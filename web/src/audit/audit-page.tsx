@@ -34,7 +34,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit log"
-      intro="Who changed what in this workspace, and from where. Sent emails are in the log of emails. Entries cannot be changed, and stay as long as the history of emails."
+      intro="Every change to this workspace: who made it, when, and from which address. Entries cannot be edited, and are kept as long as the email history."
       actions={!isDenied && <ExportAudit load={(page) => client.exportAuditEntries({ filter, ...page }, waiting)} />}
     >
       {isDenied ? (

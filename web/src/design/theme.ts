@@ -8,7 +8,7 @@ import {
 } from "@mantine/core";
 
 /** Mantine's color names in use, each with the token that has its meaning here. */
-const tokenOf: Record<string, string> = {
+export const tokenOf: Record<string, string> = {
   red: "bounced",
   orange: "failed",
   yellow: "delayed",
@@ -101,7 +101,7 @@ export const theme = createTheme({
     // Alerts do not interrupt a screen reader by default. Alerts about the result of an action set role="alert" themselves.
     Alert: { defaultProps: { role: "note", variant: "light" } },
     ActionIcon: { defaultProps: { variant: "subtle" } },
-    Badge: { defaultProps: { variant: "light", radius: 5 } },
+    Badge: { defaultProps: { variant: "light", radius: 5, tt: "none", fw: 580 } },
     Button: { defaultProps: { size: "sm" } },
     Card: { defaultProps: { withBorder: true } },
     // Mantine draws the mark white, which has no contrast on the light ink of the dark scheme.

@@ -4,13 +4,14 @@ import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import { type Key, KeyService } from "../../../src/gen/v1/key_pb.ts";
+import { Fresh } from "../parts/fresh.tsx";
 import { Page } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Empty } from "../parts/states.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
 import { CreateKey } from "./create-key.tsx";
 import { EditKey } from "./edit-key.tsx";
-import { KeyCard } from "./key-card.tsx";
+import { KeyRow } from "./key-row.tsx";
 import { RevokeKey } from "./revoke-key.tsx";
 import { RotateKey } from "./rotate-key.tsx";
 
@@ -27,7 +28,8 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      intro="Programs need an API key to call the API. A key belongs to this workspace. Its secret is shown only once, when the key is created."
+      badge={<Fresh query={query} />}
+      intro="Your programs call the API with a key of this workspace. A secret is shown once, when you create or rotate its key."
       actions={
         <WriteOnly>
           <Button onClick={creation.open}>Create key</Button>
@@ -38,9 +40,10 @@ export function KeysPage() {
         query={query}
         what="the keys"
         label="Keys, newest first"
+        framed
         keyOf={(key) => key.id}
         row={(key) => (
-          <KeyCard
+          <KeyRow
             subject={key}
             onEdit={() => setEditing(key)}
             onRotate={() => setRotating(key)}

@@ -1,5 +1,6 @@
 /** Labels and descriptions of the permissions and scopes of a key. */
 import { KeyPermission, KeyScope } from "../../../src/gen/v1/options_pb.ts";
+import type { Tone } from "../parts/outcome.tsx";
 
 /** The key of this setting keeps its name, and is replaced by changing the setting. */
 export const configuredKeyName = "POSTHORN_API_KEY";
@@ -7,7 +8,7 @@ export const configuredKeyName = "POSTHORN_API_KEY";
 export interface Permission {
   value: KeyPermission;
   name: string;
-  color: string;
+  tone: Tone;
   meaning: string;
 }
 
@@ -16,25 +17,25 @@ export const permissions: readonly [Permission, ...Permission[]] = [
   {
     value: KeyPermission.SEND,
     name: "Send",
-    color: "teal",
+    tone: "queued",
     meaning: "Can send email and read the status of emails that it sent. For programs that send.",
   },
   {
     value: KeyPermission.READ,
     name: "Read",
-    color: "blue",
+    tone: "queued",
     meaning: "Can read everything except message content. For monitoring and reports.",
   },
   {
     value: KeyPermission.FULL,
     name: "Full",
-    color: "orange",
+    tone: "gold",
     meaning: "Full access to this workspace, including message content and keys. For administration.",
   },
   {
     value: KeyPermission.UNSPECIFIED,
     name: "Scopes",
-    color: "violet",
+    tone: "queued",
     meaning: "Only the services that you select.",
   },
 ];
@@ -42,7 +43,12 @@ export const permissions: readonly [Permission, ...Permission[]] = [
 /** A newer server may return permissions that this page does not know. */
 export function permissionOf(value: KeyPermission): Permission {
   return (
-    permissions.find((one) => one.value === value) ?? { value, name: `Permission ${value}`, color: "gray", meaning: "" }
+    permissions.find((one) => one.value === value) ?? {
+      value,
+      name: `Permission ${value}`,
+      tone: "queued",
+      meaning: "",
+    }
   );
 }
 

@@ -22,7 +22,7 @@ export function OperatorPeoplePage() {
   const close = () => setAction(undefined);
   const personFor = (kind: Action["kind"]) => (action?.kind === kind ? action.person : undefined);
   return (
-    <OperatorPage title="People" intro="Everyone who has an account on this service, in all workspaces.">
+    <OperatorPage title="People" intro="All accounts of this service, in all workspaces.">
       <Listed onAct={setAction} />
       <DisablePerson person={personFor("disable")} onClose={close} />
       <EnablePerson person={personFor("enable")} onClose={close} />
@@ -75,6 +75,7 @@ function Listed({ onAct }: { onAct(action: Action): void }) {
         keyOf={(person) => person.id}
         row={(person) => <Row person={person} isSelf={person.id === ownId} onAct={onAct} />}
         framed
+        isFresh
         empty={
           <Empty action={<Button onClick={() => change({ q: "", state: "" })}>Clear filters</Button>}>
             No people match.
@@ -91,9 +92,9 @@ function Row({ person, isSelf, onAct }: { person: PersonEntry; isSelf: boolean; 
   const more = workspaceCount - workspaces.length;
   return (
     <div className="row">
-      <StatusBadge of={isDisabled ? { text: "Disabled", color: "red" } : { text: "Active", color: "green" }} />
+      <StatusBadge of={isDisabled ? { text: "Disabled", color: "red" } : { text: "Active", color: "gray" }} />
       <div className="middle">
-        <Text fw={600} className="wrap">
+        <Text fw={560} className="wrap">
           {person.email}
           {isSelf && " (you)"}
         </Text>
@@ -116,7 +117,7 @@ function Row({ person, isSelf, onAct }: { person: PersonEntry; isSelf: boolean; 
         <Group className="aside" justify="flex-end" gap="xs">
           <Button
             variant="default"
-            size="xs"
+            size="compact-sm"
             onClick={() => onAct({ kind: isDisabled ? "enable" : "disable", person })}
             aria-label={`${isDisabled ? "Enable" : "Disable"} ${person.email}`}
           >
@@ -124,7 +125,7 @@ function Row({ person, isSelf, onAct }: { person: PersonEntry; isSelf: boolean; 
           </Button>
           <Button
             variant="default"
-            size="xs"
+            size="compact-sm"
             onClick={() => onAct({ kind: "delete", person })}
             aria-label={`Delete ${person.email}`}
           >

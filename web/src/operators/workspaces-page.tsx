@@ -35,7 +35,7 @@ export function OperatorWorkspacesPage() {
 }
 
 const labels: Record<number, { text: string; color: string }> = {
-  [WorkspaceState.ACTIVE]: { text: "Active", color: "green" },
+  [WorkspaceState.ACTIVE]: { text: "Active", color: "gray" },
   [WorkspaceState.SUSPENDED]: { text: "Suspended", color: "red" },
   [WorkspaceState.DELETING]: { text: "Being deleted", color: "gray" },
 };
@@ -81,6 +81,7 @@ function Listed({ onAct }: { onAct(action: Action): void }) {
         keyOf={(workspace) => workspace.id}
         row={(workspace) => <Row workspace={workspace} onAct={onAct} />}
         framed
+        isFresh
         empty={
           <Empty action={<Button onClick={() => change({ q: "", state: "" })}>Clear filters</Button>}>
             No workspaces match.
@@ -113,7 +114,7 @@ function Row({ workspace, onAct }: { workspace: WorkspaceEntry; onAct(action: Ac
   const { name, state, suspension, warning, owners } = workspace;
   const isSuspended = state === WorkspaceState.SUSPENDED;
   const button = (kind: Action["kind"], text: string, label: string) => (
-    <Button variant="default" size="xs" onClick={() => onAct({ kind, workspace })} aria-label={label}>
+    <Button variant="default" size="compact-sm" onClick={() => onAct({ kind, workspace })} aria-label={label}>
       {text}
     </Button>
   );
@@ -121,7 +122,7 @@ function Row({ workspace, onAct }: { workspace: WorkspaceEntry; onAct(action: Ac
     <div className="row">
       <StatusBadge of={labels[state] ?? { text: "Unknown", color: "gray" }} />
       <div className="middle">
-        <Text fw={600} className="wrap">
+        <Text fw={560} className="wrap">
           {name}
         </Text>
         <Text size="sm" c="dimmed" className="wrap">

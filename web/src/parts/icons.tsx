@@ -1,6 +1,7 @@
 /** The icons and status badges of the dashboard. Icons have the color of the text and are hidden from screen readers. */
-import { Badge } from "@mantine/core";
 import type { ReactNode } from "react";
+import { tokenOf } from "../design/theme.ts";
+import { Mark, type Tone } from "./outcome.tsx";
 
 function icon(drawing: ReactNode, options: { size?: number; color?: string } = {}) {
   const { size = 18, color = "currentColor" } = options;
@@ -149,11 +150,11 @@ export interface StatusLabel {
   meaning?: string;
 }
 
-/** Shows a status as a badge. */
+/** Shows a status as a dot and a word. */
 export function StatusBadge({ of: { text, color, meaning } }: { of: StatusLabel }) {
   return (
-    <Badge variant="light" color={color} title={meaning} className="mark">
+    <Mark tone={(tokenOf[color] ?? "queued") as Tone} title={meaning}>
       {text}
-    </Badge>
+    </Mark>
   );
 }

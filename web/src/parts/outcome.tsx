@@ -22,7 +22,7 @@ export function toneStyle(tone: Tone): CSSProperties {
 
 export function Mark({ tone, children, title }: { tone: Tone; children: ReactNode; title?: string }) {
   return (
-    <span className="outcome" style={toneStyle(tone)} title={title}>
+    <span className="outcome mark" style={toneStyle(tone)} title={title}>
       <span className="dot" aria-hidden="true" />
       {children}
     </span>

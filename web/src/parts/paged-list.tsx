@@ -2,6 +2,7 @@
  * request. */
 import { Button, Stack, Text } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
+import { Fresh } from "./fresh.tsx";
 import { Loading, ProblemAlert } from "./states.tsx";
 
 /** The properties of TanStack's infinite query that the list uses. */
@@ -10,6 +11,10 @@ export interface PagedQuery<Item> {
   error: unknown;
   isPending: boolean;
   isFetchNextPageError: boolean;
+  dataUpdatedAt: number;
+  failureCount: number;
+  isError: boolean;
+  isFetching: boolean;
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
   fetchNextPage(): unknown;
@@ -28,8 +33,10 @@ export function PagedList<Item>(props: {
   framed?: boolean;
   /** True: the next page loads only on request. For a list with other content below it, which would otherwise move out of reach. */
   onRequest?: boolean;
+  /** True: says below the list when it was last true. For pages that do not say so next to their heading. */
+  isFresh?: boolean;
 }) {
-  const { query, what, label, empty, keyOf, row, framed = false, onRequest = false } = props;
+  const { query, what, label, empty, keyOf, row, framed = false, onRequest = false, isFresh = false } = props;
   if (query.isPending) return <Loading what={what} />;
   // Loaded entries stay visible after an error. Without any data, the error replaces the list.
   if (!query.data) return <ProblemAlert error={query.error} onRetry={() => query.refetch()} />;
@@ -51,6 +58,11 @@ export function PagedList<Item>(props: {
       ) : (
         <Text size="sm" c="dimmed" ta="center" role="status">
           {items.length === 1 ? "1 result" : `${items.length.toLocaleString("en")} results`}
+          {isFresh && (
+            <>
+              , <Fresh query={query} />
+            </>
+          )}
         </Text>
       )}
     </Stack>

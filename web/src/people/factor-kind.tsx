@@ -7,9 +7,7 @@ export function FactorKind(props: { title: string; badge?: ReactNode; action?: R
     <Stack gap="xs">
       <Group justify="space-between" gap="xs">
         <Group gap="sm">
-          <Title order={3} size="h4">
-            {props.title}
-          </Title>
+          <Title order={3}>{props.title}</Title>
           {props.badge}
         </Group>
         {props.action}

@@ -9,7 +9,7 @@ import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { DateTime } from "../parts/time.tsx";
 import { useAuth } from "./sign-in-form.tsx";
 
-const current = { text: "This browser", color: "green" };
+const current = { text: "This browser", color: "gold" };
 const ways = { password: "with password", passkey: "with passkey", oidc: "with single sign-on" } as const;
 
 export function Sessions() {
@@ -25,7 +25,7 @@ export function Sessions() {
       title="Sessions"
       actions={
         hasOthers && (
-          <Button variant="default" size="xs" loading={ending.isPending} onClick={() => ending.send({})}>
+          <Button variant="default" size="compact-sm" loading={ending.isPending} onClick={() => ending.send({})}>
             End all other sessions
           </Button>
         )
@@ -63,7 +63,7 @@ function Row({ session }: { session: ListedSession }) {
     <Group justify="space-between" gap="xs">
       <div>
         <Group gap="xs">
-          <Text fw={600}>{name}</Text>
+          <Text fw={560}>{name}</Text>
           {isCurrent && <StatusBadge of={current} />}
         </Group>
         <Text size="sm" c="dimmed" className="wrap">
@@ -73,13 +73,13 @@ function Row({ session }: { session: ListedSession }) {
         {ending.error && <ProblemAlert error={ending.error} />}
       </div>
       {isCurrent ? (
-        <Button variant="default" size="xs" onClick={signOut}>
+        <Button variant="default" size="compact-sm" onClick={signOut}>
           Sign out
         </Button>
       ) : (
         <Button
           variant="default"
-          size="xs"
+          size="compact-sm"
           loading={ending.isPending}
           onClick={() => ending.send({ id: session.id })}
           aria-label={`End session: ${name}`}

@@ -1,18 +1,23 @@
 /** The pages for errors of navigation: an unknown URL, and a page that could not be loaded. The router uses them. */
-import { Alert, Button, Stack, Text, Title } from "@mantine/core";
+import { Alert, Button, Stack, Text } from "@mantine/core";
 import type { ErrorComponentProps } from "@tanstack/react-router";
 import { ButtonLink } from "../parts/links.tsx";
+import { Page } from "../parts/page.tsx";
+import { Empty } from "../parts/states.tsx";
 
 export function NotFound() {
   return (
-    <Stack align="flex-start">
-      <title>Not found · Posthorn</title>
-      <Title order={1}>Page not found</Title>
-      <Text>Check the URL. It may also belong to a newer version of Posthorn.</Text>
-      <ButtonLink to="/" variant="default">
-        Go to overview
-      </ButtonLink>
-    </Stack>
+    <Page title="Page not found">
+      <Empty
+        action={
+          <ButtonLink to="/" variant="default">
+            Go to overview
+          </ButtonLink>
+        }
+      >
+        There is no page at this address. Check it for typing errors, or find the page in the menu.
+      </Empty>
+    </Page>
   );
 }
 

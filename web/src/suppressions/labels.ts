@@ -4,9 +4,9 @@ import type { StatusLabel } from "../parts/icons.tsx";
 
 const labels: Partial<Record<SuppressionReason, StatusLabel>> = {
   [SuppressionReason.BOUNCE]: { text: "Bounced", color: "red", meaning: "The mailbox does not exist." },
-  [SuppressionReason.COMPLAINT]: { text: "Complained", color: "orange", meaning: "An email was reported as spam." },
+  [SuppressionReason.COMPLAINT]: { text: "Complained", color: "grape", meaning: "An email was reported as spam." },
   [SuppressionReason.MANUAL]: { text: "Manual", color: "gray" },
-  [SuppressionReason.IMPORT]: { text: "Imported", color: "blue" },
+  [SuppressionReason.IMPORT]: { text: "Imported", color: "gray" },
 };
 
 export const reasons = [

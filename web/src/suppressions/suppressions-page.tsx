@@ -28,7 +28,7 @@ export function SuppressionsPage() {
   return (
     <Page
       title="Suppressions"
-      intro="This workspace does not send to these addresses. Bounces for unknown mailboxes and complaints add addresses automatically; you can also add them yourself."
+      intro="Posthorn does not send to these addresses from this workspace. Unknown mailboxes and spam complaints are added automatically."
       actions={
         <>
           <WriteOnly>
@@ -88,6 +88,7 @@ function Listed({ onRemove }: { onRemove(subject: Suppression): void }) {
         row={(one) => <Row subject={one} onRemove={() => onRemove(one)} />}
         framed
         onRequest
+        isFresh
         empty={
           hasFilters ? (
             <Empty action={<Button onClick={() => change({ q: "", reason: "" })}>Clear filters</Button>}>
@@ -109,7 +110,7 @@ function Row({ subject, onRemove }: { subject: Suppression; onRemove(): void }) 
     <div className="row">
       <StatusBadge of={reasonLabel(subject.reason)} />
       <div className="middle">
-        <Text fw={600} className="wrap">
+        <Text fw={560} className="wrap">
           {subject.address}
         </Text>
         <Text size="sm" c="dimmed" className="wrap">
@@ -119,8 +120,7 @@ function Row({ subject, onRemove }: { subject: Suppression; onRemove(): void }) 
       <Group className="aside" gap="sm" justify="flex-end">
         {subject.createdAt && <Time at={subject.createdAt} />}
         <WriteOnly>
-          {" "}
-          <Button variant="default" size="xs" onClick={onRemove} aria-label={`Remove ${subject.address}`}>
+          <Button variant="default" size="compact-sm" onClick={onRemove} aria-label={`Remove ${subject.address}`}>
             Remove
           </Button>
         </WriteOnly>

@@ -9,6 +9,7 @@ import { refreshAuthState } from "../api/auth.ts";
 import { explain } from "../api/problem.ts";
 import { invalidate } from "../api/query-client.ts";
 import { Confirm } from "../parts/confirm.tsx";
+import { Fresh } from "../parts/fresh.tsx";
 import { StatusBadge } from "../parts/icons.tsx";
 import { Section } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
@@ -26,7 +27,11 @@ export function Members({ isOwner, ownEmail }: { isOwner: boolean; ownEmail: str
     { pageParamKey: "pageToken", getNextPageParam: (page) => page.nextPageToken || undefined },
   );
   return (
-    <Section title="Members" actions={isOwner && <Button onClick={inviting.open}>Invite member</Button>}>
+    <Section
+      title="Members"
+      badge={<Fresh query={query} />}
+      actions={isOwner && <Button onClick={inviting.open}>Invite member</Button>}
+    >
       <PagedList
         query={query}
         what="the members"
@@ -40,7 +45,8 @@ export function Members({ isOwner, ownEmail }: { isOwner: boolean; ownEmail: str
           />
         )}
         framed
-        empty={<Text>No members yet. Invite the first member.</Text>}
+        onRequest
+        empty={<Text c="dimmed">No members yet. Invite the first one.</Text>}
       />
       <InviteMember isOpen={isInviting} onClose={inviting.close} />
       <RemoveMember member={removing} isSelf={removing?.email === ownEmail} onClose={() => setRemoving(undefined)} />
@@ -54,7 +60,7 @@ function Row({ member, isSelf, onRemove }: { member: Member; isSelf: boolean; on
     <div className="row">
       <StatusBadge of={roleLabel(member.role)} />
       <div className="middle">
-        <Text fw={600} className="wrap">
+        <Text fw={560} className="wrap">
           {member.name || member.email}
           {isSelf && " (you)"}
         </Text>
@@ -69,7 +75,7 @@ function Row({ member, isSelf, onRemove }: { member: Member; isSelf: boolean; on
         {onRemove && (
           <Button
             variant="default"
-            size="xs"
+            size="compact-sm"
             onClick={onRemove}
             aria-label={isInvited ? `Revoke invitation of ${member.email}` : `Remove ${member.email}`}
           >

@@ -3,6 +3,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { Flex, Progress, Stack, Text } from "@mantine/core";
 import { QuotaKind } from "../../../src/gen/v1/event_pb.ts";
 import { type Quota, WorkspaceService } from "../../../src/gen/v1/workspace_pb.ts";
+import { Fresh } from "../parts/fresh.tsx";
 import { Fact, Facts, Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
@@ -11,7 +12,7 @@ import { atLimit, bytesText, quotaNames, wholeNumber } from "./quota-text.ts";
 export function Quotas() {
   const query = useQuery(WorkspaceService.method.getQuotas, {}, { refetchInterval: 30_000 });
   return (
-    <Section title="Quotas">
+    <Section title="Quotas" badge={<Fresh query={query} live />}>
       {query.isPending && <Loading what="the quotas" rows={3} height={40} />}
       {query.error && <ProblemAlert error={query.error} onRetry={() => query.refetch()} />}
       {query.data && <QuotaList quotas={query.data.quotas} />}
@@ -55,7 +56,7 @@ function QuotaList({ quotas }: { quotas: readonly Quota[] }) {
 function Bar({ quota: { kind, limit = 0, used, resetsAt } }: { quota: Quota }) {
   const name = quotaNames[kind] ?? "Other";
   const percent = limit === 0 ? 100 : Math.min(100, Math.floor((used * 100) / limit));
-  const color = percent >= 100 ? "red" : percent >= 80 ? "yellow" : "blue";
+  const color = percent >= 100 ? "var(--bounced)" : percent >= 80 ? "var(--delayed)" : "var(--queued)";
   return (
     <Stack gap={4}>
       <Flex direction={{ base: "column", xs: "row" }} justify="space-between" columnGap="xs">

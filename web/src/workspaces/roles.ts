@@ -5,13 +5,13 @@ export const roles = [
   {
     value: MemberRole.OWNER,
     name: "Owner",
-    color: "orange",
+    color: "gold",
     meaning: "Full access, including members and the workspace itself.",
   },
   {
     value: MemberRole.DEVELOPER,
     name: "Developer",
-    color: "blue",
+    color: "gray",
     meaning: "Full access, except to members and the workspace itself.",
   },
   { value: MemberRole.VIEWER, name: "Viewer", color: "gray", meaning: "Read access, without message content." },

@@ -1,6 +1,6 @@
 /** The page of the current workspace: its name, its security, its quotas and its members. */
 import { useMutation } from "@connectrpc/connect-query";
-import { Alert, Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Button, Group, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { type FormEvent, useState } from "react";
 import { WorkspaceService } from "../../../src/gen/v1/workspace_pb.ts";
@@ -20,7 +20,7 @@ export function WorkspacePage() {
   const [isCreating, creating] = useDisclosure(false);
   if (caller?.kind !== "person" || !caller.workspace)
     return (
-      <Page title="Workspace">
+      <Page title="Members and settings">
         <Empty>You are signed in with an API key. To manage members, sign in with your email address.</Empty>
         <Quotas />
       </Page>
@@ -29,18 +29,20 @@ export function WorkspacePage() {
   const isOwner = workspace.role === "owner";
   return (
     <Page
-      title="Workspace"
-      intro="Only members can see the data of this workspace."
+      title="Members and settings"
+      intro="Members see and use this workspace. Their role decides what they may change."
       actions={
         <Button variant="default" onClick={creating.open}>
           Create another workspace
         </Button>
       }
     >
-      <WorkspaceDetails key={workspace.id} workspace={workspace} isOwner={isOwner} />
-      <Security key={`security ${workspace.id}`} workspace={workspace} isOwner={isOwner} />
-      <Quotas />
       <Members isOwner={isOwner} ownEmail={person.email} />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        <WorkspaceDetails key={workspace.id} workspace={workspace} isOwner={isOwner} />
+        <Security key={`security ${workspace.id}`} workspace={workspace} isOwner={isOwner} />
+      </SimpleGrid>
+      <Quotas />
       <CreateWorkspace isOpen={isCreating} onClose={creating.close} />
     </Page>
   );

@@ -1,9 +1,10 @@
-/** One key in the list: permission, limits, maker, last use and end, and buttons to edit, rotate and revoke it. */
+/** One row of the list of keys: permission, limits, maker, last use and end, and buttons to edit, rotate and revoke it. */
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { Badge, Button, Card, Code, Group, Stack, Text } from "@mantine/core";
+import { Button, Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { type Key, KeyMakerKind } from "../../../src/gen/v1/key_pb.ts";
 import { isOwnKey } from "../api/session.ts";
+import { Mark } from "../parts/outcome.tsx";
 import { Time, useNow } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
 import { configuredKeyName, permissionOf, scopeName } from "./permissions.ts";
@@ -11,7 +12,7 @@ import { configuredKeyName, permissionOf, scopeName } from "./permissions.ts";
 /** When the owners get the first reminder. */
 const warnMs = 7 * 86_400_000;
 
-export function KeyCard(props: { subject: Key; onEdit: () => void; onRotate: () => void; onRevoke: () => void }) {
+export function KeyRow(props: { subject: Key; onEdit: () => void; onRotate: () => void; onRevoke: () => void }) {
   const { subject, onEdit, onRotate, onRevoke } = props;
   const permission = permissionOf(subject.permission);
   const isRevoked = subject.revokedAt !== undefined;
@@ -19,68 +20,47 @@ export function KeyCard(props: { subject: Key; onEdit: () => void; onRotate: () 
   const leftMs = subject.expiresAt ? timestampDate(subject.expiresAt).getTime() - nowMs : Number.POSITIVE_INFINITY;
   const isOver = isRevoked || leftMs <= 0;
   return (
-    <Card withBorder padding="md">
-      <Group justify="space-between" align="flex-start">
-        <Stack gap={6} flex="1 1 240px" miw={0}>
-          <Group gap="xs">
-            <Text
-              fw={600}
-              style={{ overflowWrap: "anywhere" }}
-              c={isOver ? "dimmed" : undefined}
-              td={isOver ? "line-through" : undefined}
+    <div className="key-row">
+      <div className="wrap">
+        <Group gap={6}>
+          <strong className={isOver ? "key-name over" : "key-name"}>{subject.name}</strong>
+          <Mark tone={permission.tone}>{permission.name}</Mark>
+          {subject.test && <Mark tone="complained">Test</Mark>}
+          {isOwnKey(subject.prefix) && <Mark tone="gold">This session</Mark>}
+          {isRevoked && <Mark tone="canceled">Revoked</Mark>}
+          {!isRevoked && leftMs <= 0 && <Mark tone="bounced">Expired</Mark>}
+          {!isOver && leftMs <= warnMs && <Mark tone="delayed">Expires soon</Mark>}
+        </Group>
+        <KeyLimits subject={subject} />
+      </div>
+      <div className="wrap">
+        <span className="mono">{subject.prefix}…</span>
+        <KeyTimes subject={subject} isExpired={leftMs <= 0} />
+      </div>
+      {!isRevoked && (
+        <WriteOnly>
+          <Group gap={6} justify="flex-end" wrap="nowrap">
+            <Button variant="default" size="compact-sm" onClick={onEdit} aria-label={`Edit ${subject.name}`}>
+              Edit
+            </Button>
+            {!isOver && subject.name !== configuredKeyName && (
+              <Button variant="default" size="compact-sm" onClick={onRotate} aria-label={`Rotate ${subject.name}`}>
+                Rotate
+              </Button>
+            )}
+            <Button
+              variant="subtle"
+              color="red"
+              size="compact-sm"
+              onClick={onRevoke}
+              aria-label={`Revoke ${subject.name}`}
             >
-              {subject.name}
-            </Text>
-            <Badge variant="light" color={permission.color}>
-              {permission.name}
-            </Badge>
-            {subject.test && (
-              <Badge variant="light" color="grape">
-                Test
-              </Badge>
-            )}
-            {isOwnKey(subject.prefix) && <Badge variant="default">This session</Badge>}
-            {isRevoked && (
-              <Badge variant="light" color="gray">
-                Revoked
-              </Badge>
-            )}
-            {!isRevoked && leftMs <= 0 && (
-              <Badge variant="light" color="red">
-                Expired
-              </Badge>
-            )}
-            {!isOver && leftMs <= warnMs && (
-              <Badge variant="light" color="orange">
-                Expires soon
-              </Badge>
-            )}
+              Revoke
+            </Button>
           </Group>
-          <Group>
-            <Code>{subject.prefix}…</Code>
-          </Group>
-          <KeyLimits subject={subject} />
-          <KeyTimes subject={subject} isExpired={leftMs <= 0} />
-        </Stack>
-        {!isRevoked && (
-          <WriteOnly>
-            <Group gap="xs">
-              <Button variant="default" size="xs" onClick={onEdit} aria-label={`Edit ${subject.name}`}>
-                Edit
-              </Button>
-              {!isOver && subject.name !== configuredKeyName && (
-                <Button variant="default" size="xs" onClick={onRotate} aria-label={`Rotate ${subject.name}`}>
-                  Rotate
-                </Button>
-              )}
-              <Button variant="default" size="xs" onClick={onRevoke} aria-label={`Revoke ${subject.name}`}>
-                Revoke
-              </Button>
-            </Group>
-          </WriteOnly>
-        )}
-      </Group>
-    </Card>
+        </WriteOnly>
+      )}
+    </div>
   );
 }
 
