@@ -43,7 +43,7 @@ export function linkHandlers(deps: { sql: Sql; nowMs: () => number; publicUrl: s
           "resource_exhausted",
           `The domain has ${maxLinksPerDomain} links, which is the limit. Revoke one first.`,
         );
-      return { link: linkOnWire(link), url: `${deps.publicUrl ?? ""}/dns/${token}` };
+      return { link: linkOnWire(link), url: `${deps.publicUrl ?? ""}/dns#${token}` };
     },
 
     async listDomainLinks(request, call) {

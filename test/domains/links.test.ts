@@ -35,7 +35,7 @@ async function share(request: object = {}): Promise<Created & { token: string }>
   const { status, body } = await program.call("DomainService/CreateDomainLink", { id: domain.id, ...request });
   assert.equal(status, 200, JSON.stringify(body));
   const created = body as unknown as Created;
-  const token = /^https:\/\/posthorn\.example\/dns\/([\w-]{43})$/.exec(created.url)?.[1];
+  const token = /^https:\/\/posthorn\.example\/dns#([\w-]{43})$/.exec(created.url)?.[1];
   return { ...created, token: token ?? assert.fail(created.url) };
 }
 

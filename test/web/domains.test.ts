@@ -149,7 +149,7 @@ test("a link shows the records to a person without an account, updates by itself
   await page.getByRole("button", { name: "Share with your DNS admin" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Create link" }).press("Enter");
-  const url = (await dialog.getByText(/\/dns\/[\w-]{43}$/).textContent()) ?? assert.fail();
+  const url = (await dialog.getByText(/\/dns#[\w-]{43}$/).textContent()) ?? assert.fail();
   assert.deepEqual(await findings(page), []);
   await shoot(page, "domain-share");
   const guest = await openTab(browser, program.url, { width: 1440 });

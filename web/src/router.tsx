@@ -79,7 +79,7 @@ const domain = createRoute({
 });
 const sharedDomain = createRoute({
   getParentRoute,
-  path: "/dns/$token",
+  path: "/dns",
   component: lazyRouteComponent(() => import("./domains/shared-page.tsx"), "SharedDomainPage"),
 });
 const webhooks = createRoute({

@@ -10,6 +10,7 @@ export function useSharedDomain(token: string) {
   return useQuery({
     queryKey: ["shared-domain", token],
     queryFn: ({ signal }) => fetchSharedDomain(token, signal),
+    gcTime: 0,
     // A link that does not work stays so; everything else may pass.
     retry: (count, error) => count < 3 && !isGone(error),
     refetchInterval: ({ state }) => (isGone(state.error) ? false : refreshMs),

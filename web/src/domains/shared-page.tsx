@@ -1,5 +1,5 @@
 /** The page behind a link: the records of one domain for the person who runs its DNS, without a sign-in. It updates by itself. */
-import { getRouteApi } from "@tanstack/react-router";
+import { useLocation } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { SharedDomain } from "../../../src/gen/v1/domain_pb.ts";
 import { Fresh } from "../parts/fresh.tsx";
@@ -14,10 +14,9 @@ import { isGone, useSharedDomain } from "./shared-domain.ts";
 import { zoneOf } from "./summary.ts";
 import { Quirks, ZoneLead } from "./zone-lead.tsx";
 
-const route = getRouteApi("/dns/$token");
-
 export function SharedDomainPage() {
-  const { token } = route.useParams();
+  // In the fragment, so that no server logs it. It stays there: the page can be reloaded and bookmarked.
+  const token = useLocation({ select: ({ hash }) => hash });
   const query = useSharedDomain(token);
   if (isGone(query.error))
     return (

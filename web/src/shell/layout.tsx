@@ -142,7 +142,7 @@ function PageOrSignIn({ path }: { path: string }) {
   const { caller, state } = useSession();
   // Only the root matches a path without a page; signing in would lead to no page either.
   const isUnknown = useRouterState({ select: ({ matches }) => matches.length === 1 });
-  if (isUnknown || publicPages.includes(path) || isWithin(path, "/dns")) return <Outlet />;
+  if (isUnknown || publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Waiting /> : <Welcome />;
   if (caller.kind === "key") return <PageWithBanner key="key" />;
   if (!caller.workspace && (path === "/account" || isWithin(path, "/operator"))) return <Outlet />;

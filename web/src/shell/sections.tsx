@@ -48,7 +48,7 @@ export const operatorGroup = {
 } as const satisfies SectionGroup;
 
 /** Pages that do not need a session. Links in emails lead to them. */
-export const publicPages = ["/sign-up", "/forgot-password", "/reset-password", "/invitation"];
+export const publicPages = ["/sign-up", "/forgot-password", "/reset-password", "/invitation", "/dns"];
 
 /** `/emails/em_…` belongs to `/emails`. */
 export function isWithin(path: string, section: string): boolean {
