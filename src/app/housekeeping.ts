@@ -6,6 +6,7 @@ import { forgetReadJournals } from "../delivery/store/doubts.ts";
 import { forgetStsPolicies } from "../delivery/store/mta-sts.ts";
 import { forgetSites } from "../delivery/store/sites.ts";
 import { forgetKeptKeys } from "../domains/store/dkim-keys.ts";
+import { correctList, type ListPosition } from "../emails/store/outcome-backfills.ts";
 import { forgetSeen } from "../inbound/store/inbound.ts";
 import { forgetUnattributed } from "../inbound/store/unattributed.ts";
 import { forgetDeletions } from "../operators/store/deletion.ts";
@@ -21,6 +22,8 @@ import { forgetStats } from "../stats/store/stats.ts";
 import { createBackfills } from "./backfills.ts";
 
 const everyMs = 10 * 60_000;
+/** So many rows of the lists of outcomes are checked in one round. */
+const outcomes = { pages: 50, rows: 1_000 };
 
 /** Several nodes may run this at once: each step is safe while another node does the same. */
 export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retention }) {
@@ -28,6 +31,13 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
   let round: Promise<void> = Promise.resolve();
   const stopping = new AbortController();
   const backfills = createBackfills(deps);
+  let checkedTo: ListPosition | undefined;
+  const correctOutcomes = async () => {
+    for (let page = 0; page < outcomes.pages && !stopping.signal.aborted; page++) {
+      checkedTo = (await correctList(deps.sql, checkedTo, outcomes.rows)).next;
+      if (!checkedTo) return;
+    }
+  };
   const work = async () => {
     try {
       await ensurePartitions(deps.sql, {
@@ -46,6 +56,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetKeptKeys(deps.sql);
       await forgetDeletions(deps.sql);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
+      await correctOutcomes();
       await forgetDroppedContent(deps.sql);
       const oldest = await oldestEmailsAt(deps.sql);
       await forgetStats(deps.sql, oldest);

@@ -2,10 +2,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
-import { indexArrivals } from "./store/terms.ts";
+import { indexArrivals, nextArrivals } from "./store/terms.ts";
 
 const everyMs = 1_000;
 const atOnce = { workspaces: 10, arrivals: 4 };
+/** After an error, so that emails that cannot be indexed delay no others. */
+const oneByOne = { workspaces: 1, arrivals: 1 };
 
 export function createTermLoop({ sql, log }: { sql: Sql; log: Log }) {
   const stopping = new AbortController();
@@ -14,17 +16,23 @@ export function createTermLoop({ sql, log }: { sql: Sql; log: Log }) {
 
   async function run(): Promise<void> {
     let after: string | undefined;
+    let hasFailed = false;
     while (!signal.aborted) {
       const began = performance.now();
       let pauseMs = everyMs;
       try {
-        const result = await indexArrivals(sql, { after, ...atOnce });
+        const result = await indexArrivals(sql, { after, ...(hasFailed ? oneByOne : atOnce) });
         after = result.after;
+        if (after === undefined) hasFailed = false;
         // Pauses for as long as it worked, so that accepting and delivering have priority.
         if (result.behind) pauseMs = Math.min(performance.now() - began, everyMs);
       } catch (error) {
-        after = undefined;
-        if (!isDatabaseAway(error)) log.error({ err: error }, "indexing emails for searches failed; will retry");
+        if (!isDatabaseAway(error)) {
+          log.error({ err: error, workspace: after }, "indexing emails for searches failed; will retry");
+          // The emails of the next workspace cannot be indexed: goes on with those of the others.
+          if (hasFailed) after = await nextArrivals(sql, after).catch(() => undefined);
+          hasFailed = after !== undefined || !hasFailed;
+        }
       }
       await delay(pauseMs, undefined, { signal }).catch(() => {});
     }

@@ -151,6 +151,8 @@ function formatAddress({ name, address }: Address): string {
     : `${/^[\w !#$%&'*+\-/=?^`{|}~]*$/.test(name) ? name : JSON.stringify(name)} <${address}>`;
 }
 
+const longestSearch = 500;
+
 export type Filters = Omit<EmailFilter, "before" | "limit" | "mostCandidates">;
 
 /** `within`: the field of the request that has these filters. */
@@ -162,6 +164,8 @@ export function filtersFrom(request: ListEmailsRequest, workspaceId: string, wit
   const keyId = request.keyId === "" ? undefined : fromWireId("key", request.keyId);
   if (request.keyId !== "" && keyId === undefined)
     wrong("keyId", "is not the id of a key, key_…; ListKeys returns them");
+  if (request.search.length > longestSearch)
+    wrong("search", `has ${request.search.length} characters; at most ${longestSearch} are allowed`);
   if (problems.length > 0) throw invalid(problems);
   const text = request.search.trim();
   return {

@@ -146,6 +146,7 @@ export function createReports(deps: ReportsDeps) {
         email,
         fingerprint,
         event,
+        isSpam,
         // A report that a message is not spam becomes an event but suppresses no address.
         suppress: isSpam ? address : undefined,
       });

@@ -31,11 +31,12 @@ export async function dropOldPartitions(sql: Sql, retention: Retention, pauseMs 
   const dropped: string[] = [];
   const { wallMs, partitionsMs } = await readTimes(sql);
   const all = await listPartitions(sql);
+  const emails = new Set(all.filter(({ table }) => table === "emails").map(({ startMs }) => startMs));
   const old: Partition[] = [];
   for (const partition of all) {
     const { table, name } = partition;
-    // Dropped together with its emails.
-    if (table === "email_terms") continue;
+    // Dropped together with its emails, unless an earlier program has dropped those.
+    if (table === "email_terms" && emails.has(partition.startMs)) continue;
     const required = [wallMs, partitionsMs].some((ms) => partitionsAround(table, ms).some((one) => one.name === name));
     if (!required && (await isOld(sql, name, keptFor(table, retention)))) old.push(partition);
   }
@@ -43,7 +44,6 @@ export async function dropOldPartitions(sql: Sql, retention: Retention, pauseMs 
   for (const partition of old) {
     const { table, name } = partition;
     if (table === "events" ? !events.has(name) : await isNeeded(sql, partition)) continue;
-    if (table === "emails") await dropOutcomes(sql, partition);
     if (!(await dropOne(sql, partition, keptFor(table, retention)))) continue;
     dropped.push(name);
     await delay(pauseMs);
@@ -91,25 +91,6 @@ async function dropOne(sql: Sql, { table, name, startMs }: Partition, age: strin
       if (tries === lockTries) return false;
       await delay(betweenTriesMs);
     }
-  }
-}
-
-const outcomesPerBatch = 5000;
-/** The values of email_outcomes.outcome (emails/rules/outcome.ts), to read ranges of its primary key. */
-const listedOutcomes = ["complained", "bounced", "failed", "suppressed", "delayed", "queued", "canceled"];
-
-/** Deletes the rows of email_outcomes for emails that are about to be dropped. By ranges of the primary key, one workspace after the other. */
-async function dropOutcomes(sql: Sql, { table, startMs }: Partition): Promise<void> {
-  const { from, to } = partitionAt(table, startMs);
-  for (let rows = outcomesPerBatch; rows === outcomesPerBatch; ) {
-    const deleted = await sql`
-      delete from email_outcomes o using (
-        select l.* from workspaces w cross join unnest(${listedOutcomes}::text[]) as n(outcome) cross join lateral (
-          select workspace_id, outcome, email_id from email_outcomes
-          where workspace_id = w.id and outcome = n.outcome and email_id >= ${from} and email_id < ${to} limit ${outcomesPerBatch}) l
-        limit ${outcomesPerBatch}) d
-      where o.workspace_id = d.workspace_id and o.outcome = d.outcome and o.email_id = d.email_id returning 1`;
-    rows = deleted.length;
   }
 }
 

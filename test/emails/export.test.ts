@@ -108,6 +108,7 @@ test("a wrong filter is an error that names the field, and nothing is written", 
   for (const [request, field] of [
     [{ filter: { metadataValue: "x" } }, /filter\.metadataValue/],
     [{ filter: { keyId: "nonsense" } }, /filter\.keyId/],
+    [{ filter: { search: "x".repeat(501) } }, /filter\.search.*at most 500/],
     [{ format: 99 as ExportFormat }, /format/],
   ] as const) {
     await assert.rejects(exported(request), (error) => {

@@ -90,6 +90,7 @@ const wrongScalars = new Map<ScalarType, unknown[]>([
   [ScalarType.BOOL, ["yes", 1, {}]],
   [ScalarType.INT32, ["abc", 1.5, true, 2 ** 31, {}]],
   [ScalarType.INT64, ["abc", 1.5, true, {}]],
+  [ScalarType.DOUBLE, ["abc", true, {}, ["1"]]],
 ]);
 
 /** A request with this text in the field, or undefined if the field does not hold text. */

@@ -58,4 +58,10 @@ for (const { about, texts, merged } of cases) {
 test("quotation marks and white space are removed only at the ends", () => {
   assert.equal(unquote(" “v=spf1 a -all” "), "v=spf1 a -all");
   assert.equal(unquote('a "b" c'), 'a "b" c');
+  assert.equal(unquote(' "" '), "");
+  const began = performance.now();
+  const hostile = `x${" ".repeat(65_000)}x`;
+  assert.equal(unquote(hostile), hostile);
+  // A pattern that tries every position took 27 s.
+  assert.ok(performance.now() - began < 5_000);
 });

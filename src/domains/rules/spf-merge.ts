@@ -32,7 +32,15 @@ export function mergeSpf(texts: readonly string[], include: string): string | un
 
 /** A TXT value without the quotation marks and the white space that were entered with it. */
 export function unquote(text: string): string {
-  return text.replace(/^[\s"'\u201c\u201d]+|[\s"'\u201c\u201d]+$/g, "");
+  // By index: a pattern at the end would try every position of a hostile text.
+  let [from, to] = [0, text.length];
+  while (from < to && isAround(text[from]!)) from++;
+  while (to > from && isAround(text[to - 1]!)) to--;
+  return text.slice(from, to);
+}
+
+function isAround(character: string): boolean {
+  return /[\s"'\u201c\u201d]/.test(character);
 }
 
 function mostLenient(alls: readonly string[]): string {

@@ -85,7 +85,7 @@ export async function recordCheck(
     const [row] = await tx<DomainRow[]>`
       update domains set status = ${facts.status}, records = ${JSON.stringify(result.records)}::text::jsonb, note = ${summary.message},
         next_action = ${summary.nextAction}, can_send = ${summary.canSend}, can_receive = ${summary.canReceive},
-        dns_zone = coalesce(${result.zone?.zone ?? null}, dns_zone), name_servers = coalesce(${result.zone?.hosts ?? null}::text[], name_servers),
+        dns_zone = coalesce(${result.zone?.zone ?? null}, dns_zone), name_servers = coalesce(nullif(${result.zone?.hosts ?? null}::text[], '{}'), name_servers),
         signing_slots = ${result.signingSlots}::smallint[], mail_from_ready = ${result.mailFromReady},
         ready_at = ${facts.readyAt}, dkim_seen_at = ${facts.dkimSeenAt}, incomplete_since = ${facts.incompleteSince},
         control_proved_at = case when ${facts.hadDkim} and cardinality(signing_slots) = 0 then (select service_time()) else control_proved_at end,

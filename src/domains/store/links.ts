@@ -13,7 +13,7 @@ export type DomainLink = {
 /** More would be links that nobody looks after. */
 export const maxLinksPerDomain = 20;
 
-/** Undefined: the workspace has no such domain. `full`: the domain has as many links as it may have. Primary keys. */
+/** Undefined: the workspace has no such domain. `full`: the domain has as many links as it may have. Index domain_links_by_domain. */
 export async function addLink(
   sql: Sql,
   link: { workspaceId: string; domainId: string; id: string; tokenHash: string; days: number },
@@ -33,7 +33,7 @@ export async function addLink(
   return row;
 }
 
-/** The links that work, newest first. Primary key. */
+/** The links that work, newest first. Index domain_links_by_domain. */
 export async function listLinks(
   sql: Sql,
   page: { workspaceId: string; domainId: string; before: string | undefined; limit: number },

@@ -39,6 +39,13 @@ test("a metadata entry has one term, which belongs to its key and its value", ()
   assert.ok(!terms.has(metadataTerm("order4711", "")));
 });
 
+test("a hostile search is parsed in time that grows with its length only", () => {
+  const began = performance.now();
+  for (const text of [`${">".repeat(200_000)}x`, "<".repeat(200_000), "@".repeat(200_000)]) parseSearch(text);
+  // A pattern that tries every position took 20 s for a third of this length.
+  assert.ok(performance.now() - began < 5_000);
+});
+
 test("terms fit a bigint, are different, and their number is bounded", () => {
   const many = {
     subject: Array.from({ length: 300 }, (_, i) => `word${i}`).join(" "),

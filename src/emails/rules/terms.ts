@@ -32,7 +32,7 @@ export function parseSearch(text: string): SearchWord[] {
   const words = fold(text).split(/\s+/u).filter(Boolean).slice(0, mostWords);
   const parsed = words.map((word) => {
     const tokens = tokensOf(word);
-    const prefix = word.replace(/^[<@]+|>+$/g, "");
+    const prefix = bare(word);
     // The longest of the tokens, all of which must be in the subject.
     const token = tokens.toSorted((a, b) => b.length - a.length)[0];
     const [start] = startsOf(prefix);
@@ -41,6 +41,14 @@ export function parseSearch(text: string): SearchWord[] {
   });
   // Signs alone, as in "100 % off", find nothing.
   return parsed.filter(({ terms }) => terms.length > 0);
+}
+
+/** The word without the brackets of an address and without an @ in front. By index: a pattern would try every position of a hostile text. */
+function bare(word: string): string {
+  let [from, to] = [0, word.length];
+  while (word[from] === "<" || word[from] === "@") from++;
+  while (to > from && word[to - 1] === ">") to--;
+  return word.slice(from, to);
 }
 
 /** True if the email has every word, and there is a word. */

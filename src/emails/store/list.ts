@@ -113,7 +113,7 @@ export async function readFound(
   return { rows, isCut: cut !== undefined };
 }
 
-/** What the list is read by. Others than `all` and `arrivals` have an index in the order of ids. */
+/** What the list is read by, newest first. */
 type Index =
   | { by: "email"; id: string }
   | { by: "recipient"; address: string }

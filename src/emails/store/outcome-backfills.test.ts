@@ -8,7 +8,12 @@ import { makeUuid } from "../../postgres/ids.ts";
 import { outcomeOf } from "../rules/outcome.ts";
 import { storeBatch } from "./batches.ts";
 import { listEmails } from "./list.ts";
-import { complaintsOfEarlierEmails, outcomesOfEarlierEmails } from "./outcome-backfills.ts";
+import {
+  complaintsOfEarlierEmails,
+  correctList,
+  type ListPosition,
+  outcomesOfEarlierEmails,
+} from "./outcome-backfills.ts";
 import { getEmail } from "./reads.ts";
 
 let database: TestDatabase;
@@ -94,11 +99,32 @@ test("complaints and replies are counted from the event log", async () => {
     [1000, "email.complained"],
     [1001, "email.replied"],
     [1002, "email.delivered"],
+    [1003, "email.complained"],
   ] as const)
     await sql`insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
-      values (${workspaceId}, ${number}, ${makeUuid(Date.now())}, ${type}, ${id}, '<m>', '{}', '{}', service_time())`;
+      values (${workspaceId}, ${number}, ${makeUuid(Date.now())}, ${type}, ${id}, '<m>', '{}', ${number === 1003 ? '{"feedbackType": "not-spam"}' : "{}"}::jsonb, service_time())`;
   await runAll(2);
   assert.deepEqual(await listed(workspaceId), [["complained", id]]);
   const [row] = await sql`select complained, replied from emails where id = ${id}`;
   assert.deepEqual(row, { complained: 1, replied: true });
+});
+
+test("rows of the lists that are wrong are corrected, and right ones stay", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const [open, stale, dropped] = [await store(workspaceId), await store(workspaceId), await store(workspaceId)];
+  // As two statements leave it that settle recipients of one email at the same time.
+  await sql`insert into email_outcomes values (${workspaceId}, 'delayed', ${stale}), (${workspaceId}, 'bounced', ${stale})`;
+  await sql`delete from emails where id = ${dropped}`;
+  let corrected = 0;
+  for (let position: ListPosition | undefined, turn = 0; turn === 0 || position; turn++) {
+    const result = await correctList(sql, position, 2);
+    corrected += result.corrected;
+    position = result.next;
+  }
+  assert.ok(corrected >= 3, String(corrected));
+  assert.deepEqual(
+    await listed(workspaceId),
+    [open, stale].sort().map((id) => ["queued", id]),
+  );
 });

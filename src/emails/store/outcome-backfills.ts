@@ -10,10 +10,10 @@ export const outcomesOfEarlierEmails: Backfill = {
   name: "outcomes of emails",
   since: 33,
   async batch(tx, position, limit) {
-    const after = position?.split(" ") ?? [null, null];
+    const after = position?.split(" ") ?? [];
     const page = await tx<(EmailKey & { counted: boolean })[]>`
       select workspace_id as "workspaceId", id, counted_at is not distinct from updated_at as counted from emails
-      where ${after[0]}::uuid is null or (workspace_id, id) > (${after[0]}::uuid, ${after[1]}::uuid) order by workspace_id, id limit ${limit}`;
+      ${position ? tx`where (workspace_id, id) > (${after[0]!}::uuid, ${after[1]!}::uuid)` : tx``} order by workspace_id, id limit ${limit}`;
     const emails = page.filter(({ counted }) => !counted);
     if (emails.length > 0) {
       await lock(tx, emails);
@@ -39,10 +39,10 @@ export const complaintsOfEarlierEmails: Backfill = {
   name: "complaints and replies of emails",
   since: 33,
   async batch(tx, position, limit) {
-    const after = position?.split(" ") ?? [null, null];
+    const after = position?.split(" ") ?? [];
     const page = await tx<{ workspaceId: string; number: string; emailId: string | null }[]>`
       select workspace_id as "workspaceId", number, case when type in ('email.complained', 'email.replied') then email_id end as "emailId" from events
-      where ${after[0]}::uuid is null or (workspace_id, number) > (${after[0]}::uuid, ${after[1]}::bigint) order by workspace_id, number limit ${limit}`;
+      ${position ? tx`where (workspace_id, number) > (${after[0]!}::uuid, ${after[1]!}::bigint)` : tx``} order by workspace_id, number limit ${limit}`;
     const named = page.filter(({ emailId }) => emailId !== null);
     const emails = [
       ...new Map(named.map((row) => [row.emailId, { workspaceId: row.workspaceId, id: row.emailId! }])).values(),
@@ -52,7 +52,7 @@ export const complaintsOfEarlierEmails: Backfill = {
       await tx`
         update emails e set complained = n.complaints, replied = n.replies > 0
         from ${keys(tx, emails)} cross join lateral (
-          select count(*) filter (where type = 'email.complained') as complaints, count(*) filter (where type = 'email.replied') as replies
+          select count(*) filter (where type = 'email.complained' and payload ->> 'feedbackType' is distinct from 'not-spam') as complaints, count(*) filter (where type = 'email.replied') as replies
           from events where email_id = k.id and workspace_id = k.workspace_id) n
         where e.workspace_id = k.workspace_id and e.id = k.id`;
       await list(tx, emails);
@@ -61,6 +61,36 @@ export const complaintsOfEarlierEmails: Backfill = {
     return { position: page.length < limit ? null : `${last!.workspaceId} ${last!.number}`, rows: emails.length };
   },
 };
+
+export type ListPosition = { workspaceId: string; outcome: string; emailId: string };
+
+/**
+ * Corrects rows of email_outcomes, at most `limit` after a position, and returns the next position, undefined at the end. A row is wrong when
+ * its email was dropped, and when two statements settled its recipients at the same time: the later one does not see the row of the earlier.
+ */
+export async function correctList(
+  sql: Sql,
+  position: ListPosition | undefined,
+  limit: number,
+): Promise<{ next: ListPosition | undefined; corrected: number }> {
+  const after = position
+    ? sql`where (workspace_id, outcome, email_id) > (${position.workspaceId}::uuid, ${position.outcome}, ${position.emailId}::uuid)`
+    : sql``;
+  return await sql.begin(async (tx) => {
+    const page = await tx<(ListPosition & { isWrong: boolean })[]>`
+      select o.workspace_id as "workspaceId", o.outcome, o.email_id as "emailId", o.outcome is distinct from e.outcome as "isWrong"
+      from (select workspace_id, outcome, email_id from email_outcomes ${after} order by workspace_id, outcome, email_id limit ${limit}) o
+      left join lateral (select ${outcomeNow(tx)} as outcome from emails where workspace_id = o.workspace_id and id = o.email_id offset 0) e on true`;
+    const wrong = page
+      .filter(({ isWrong }) => isWrong)
+      .map(({ workspaceId, emailId }) => ({ workspaceId, id: emailId }));
+    if (wrong.length > 0) {
+      await lock(tx, wrong);
+      await list(tx, wrong);
+    }
+    return { next: page.length < limit ? undefined : page.at(-1), corrected: wrong.length };
+  });
+}
 
 function keys(tx: Sql, emails: readonly EmailKey[]) {
   return tx`unnest(${emails.map((one) => one.workspaceId)}::uuid[], ${emails.map(({ id }) => id)}::uuid[]) as k(workspace_id, id)`;
@@ -80,7 +110,7 @@ async function list(tx: Sql, emails: readonly EmailKey[]): Promise<void> {
       and o.outcome in ('complained', 'bounced', 'failed', 'suppressed', 'delayed', 'queued', 'canceled')`;
   await tx`
     insert into email_outcomes (workspace_id, outcome, email_id)
-    select e.workspace_id, e.outcome, e.id from ${keys(tx, emails)} cross join lateral (
+    select distinct e.workspace_id, e.outcome, e.id from ${keys(tx, emails)} cross join lateral (
       select workspace_id, id, counted_at, ${outcomeNow(tx)} as outcome from emails where workspace_id = k.workspace_id and id = k.id) e
     where e.counted_at is not null and e.outcome not in ('sent', 'delivered')`;
 }

@@ -19,8 +19,9 @@ export type IndexLimits = {
 /** `after`: where the next call begins; undefined when this one has reached the end. */
 export type Indexed = { emails: number; after: string | undefined; behind: boolean };
 
-/** At most so many emails are in memory at a time. */
+/** At most so many emails are in memory at a time, and so many terms in one statement: an email may have 1,000 recipients. */
 const emailsAtOnce = 200;
+const termsAtOnce = 5_000;
 
 /** Indexes arrived emails and deletes their notes in one transaction. Nodes share the work: each takes notes that no other has locked. */
 export async function indexArrivals(sql: Sql, { after, workspaces, arrivals }: IndexLimits): Promise<Indexed> {
@@ -55,10 +56,21 @@ export async function indexEmails(tx: Sql, emails: readonly EmailKey[]): Promise
     select e.workspace_id as "workspaceId", e.id, e.subject, e.metadata, r.addresses
     from unnest(${emails.map((one) => one.workspaceId)}::uuid[], ${emails.map(({ id }) => id)}::uuid[]) as k(workspace_id, id)
     cross join lateral (select workspace_id, id, subject, metadata from emails where workspace_id = k.workspace_id and id = k.id offset 0) e
-    cross join lateral (select array_agg(address) as addresses from recipients where workspace_id = k.workspace_id and email_id = k.id) r`;
-  const postings = rows.flatMap((row) =>
-    termsOf(row).map((term) => ({ workspaceId: row.workspaceId, term: String(term), id: row.id })),
-  );
+    cross join lateral (select coalesce(array_agg(address), '{}') as addresses from recipients where workspace_id = k.workspace_id and email_id = k.id) r`;
+  let postings: Posting[] = [];
+  for (const row of rows) {
+    postings.push(...termsOf(row).map((term) => ({ workspaceId: row.workspaceId, term: String(term), id: row.id })));
+    if (postings.length < termsAtOnce) continue;
+    await storePostings(tx, postings);
+    postings = [];
+  }
+  await storePostings(tx, postings);
+}
+
+type Posting = { workspaceId: string; term: string; id: string };
+
+async function storePostings(tx: Sql, postings: readonly Posting[]): Promise<void> {
+  if (postings.length === 0) return;
   await tx`
     insert into email_terms (workspace_id, term, email_id)
     select * from unnest(${postings.map((one) => one.workspaceId)}::uuid[], ${postings.map(({ term }) => term)}::bigint[],
@@ -66,15 +78,22 @@ export async function indexEmails(tx: Sql, emails: readonly EmailKey[]): Promise
     on conflict do nothing`;
 }
 
+/** The next workspace that has emails to index. */
+export async function nextArrivals(sql: Sql, after: string | undefined): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`
+    select workspace_id as id from email_arrivals ${after ? sql`where workspace_id > ${after}` : sql``} order by workspace_id limit 1`;
+  return row?.id;
+}
+
 /** Emails that programs without the index accepted. By the primary key. */
 export const termsOfEarlierEmails: Backfill = {
   name: "search terms of emails",
   since: 34,
   async batch(tx, position, limit) {
-    const after = position?.split(" ") ?? [null, null];
+    const after = position?.split(" ") ?? [];
     const emails = await tx<EmailKey[]>`
       select workspace_id as "workspaceId", id from emails
-      where ${after[0]}::uuid is null or (workspace_id, id) > (${after[0]}::uuid, ${after[1]}::uuid)
+      ${position ? tx`where (workspace_id, id) > (${after[0]!}::uuid, ${after[1]!}::uuid)` : tx``}
       order by workspace_id, id limit ${Math.min(limit, emailsAtOnce)}`;
     if (emails.length > 0) await indexEmails(tx, emails);
     const last = emails.at(-1);

@@ -57,6 +57,8 @@ export type NewComplaint = {
   email: { id: string; messageId: string; metadata: Record<string, string> };
   /** Identifies the complaint, so that a repeated one is recognized. */
   fingerprint: string;
+  /** False for a report that mail is not spam, for example: it becomes an event, and the email keeps its outcome. */
+  isSpam: boolean;
   /** The address to add to the suppression list. */
   suppress: string | undefined;
   event: { id: string; payload: Record<string, unknown> };
@@ -73,7 +75,8 @@ export async function storeComplaint(sql: Sql, complaint: NewComplaint): Promise
       values (${workspaceId}, ${complaint.fingerprint}, ${event.id}, service_time())
       on conflict do nothing returning 1
     ), mail as materialized (
-      select ${countColumns(sql)} from emails where workspace_id = ${workspaceId} and id = ${email.id} and (select count(*) from seen) > 0 for update
+      select ${countColumns(sql)} from emails where workspace_id = ${workspaceId} and id = ${email.id} and (select count(*) from seen) > 0
+        and ${complaint.isSpam} for update
     ), ${countComplaint(sql)}, bump as (
       update event_counters set last = last + 1 where workspace_id = ${workspaceId} and (select count(*) from seen) > 0
         and (select count(*) from mail) >= 0 returning last

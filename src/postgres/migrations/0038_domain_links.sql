@@ -12,4 +12,5 @@ create table domain_links (
   primary key (workspace_id, id)
 );
 create unique index domain_links_by_token on domain_links (token_hash);
+create index domain_links_by_domain on domain_links (workspace_id, domain_id, id);
 create index domain_links_expired on domain_links (service_expires_at);

@@ -29,7 +29,7 @@ create table stats_settings (
   complaint_alert jsonb not null default '{}'
 );
 
--- The alerts that are raised now. Inserted with the event and the mail that report it, deleted on recovery.
+-- The last alert about each figure, written with the event and the mail that report it.
 create table rate_alerts (
   workspace_id uuid not null,
   figure text not null,
@@ -39,6 +39,9 @@ create table rate_alerts (
   recipients integer not null,
   message text not null,
   raised_at timestamptz not null,
+  is_raised boolean not null,
+  -- When it was reported, by service time: at most once a day.
+  reported_at timestamptz not null,
   primary key (workspace_id, figure)
 );
 

@@ -28,10 +28,10 @@ async function count(workspaceId: string, counts: Partial<Record<Part, number>>,
       bounced = g.bounced + excluded.bounced, complained = g.complained + excluded.complained`;
 }
 
-const judge = async (restMs = 0) => {
+const judge = async (restMs = 0, aheadMs = 0) => {
   let events = 0;
   await raiseAlerts(
-    { sql: database.sql, clock: { nowMs: () => Date.now() } as never, onEvent: () => events++ },
+    { sql: database.sql, clock: { nowMs: () => Date.now() + aheadMs } as never, onEvent: () => events++ },
     restMs,
   );
   return events;
@@ -47,7 +47,7 @@ const mailsOf = async (workspaceId: string) =>
 const raisedIn = async (workspaceId: string) =>
   (await readAlerts(database.sql, workspaceId)).map(({ figure }) => figure);
 
-test("an alert is raised once per passing, with an event and a mail, and again only after recovery", async () => {
+test("an alert is raised once per passing, with an event and a mail, and reported again after recovery, at most once a day", async () => {
   const workspaceId = await makeWorkspace(database.sql, "Shop\r\nBcc: x@there.test");
   await count(workspaceId, { delivered: 2, bounced: 1 });
   assert.equal(await judge(), 0, "1 of 3");
@@ -65,8 +65,26 @@ test("an alert is raised once per passing, with an event and a mail, and again o
   await judge();
   assert.deepEqual(await raisedIn(workspaceId), [], "recovered");
   await count(workspaceId, { bounced: 100 });
+  assert.equal(await judge(), 0, "reported less than a day ago");
+  assert.deepEqual(await raisedIn(workspaceId), ["bounces"], "and shown");
+  assert.deepEqual([(await eventsOf(workspaceId)).length, (await mailsOf(workspaceId)).length], [1, 1]);
+  await count(workspaceId, { delivered: 5000 });
+  await judge();
+  await passServiceTime(database.sql, "25 hours");
+  await count(workspaceId, { bounced: 1000 });
   assert.equal(await judge(), 1);
   assert.deepEqual([(await eventsOf(workspaceId)).length, (await mailsOf(workspaceId)).length], [2, 2]);
+});
+
+test("a clock that jumps ahead and back reports an alert once", async () => {
+  const workspaceId = await makeWorkspace(database.sql);
+  await count(workspaceId, { delivered: 100, bounced: 50 });
+  assert.equal(await judge(), 1);
+  assert.equal(await judge(0, 3 * 86_400_000), 0);
+  await count(workspaceId, { bounced: 1 });
+  assert.equal(await judge(), 0);
+  assert.deepEqual(await raisedIn(workspaceId), ["bounces"]);
+  assert.equal((await mailsOf(workspaceId)).length, 1);
 });
 
 test("nodes that judge at the same time, or a node that is killed before it marks the workspace, raise one alert", async () => {

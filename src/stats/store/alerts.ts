@@ -29,12 +29,12 @@ export async function findToJudge(
       select m.workspace_id, m.events_to, w.name from stats_marks m join workspaces w on w.id = m.workspace_id
       left join rate_alert_marks j on j.workspace_id = m.workspace_id
       where (j.events_to is distinct from m.events_to and m.events_to > 0
-          or exists (select 1 from rate_alerts a where a.workspace_id = m.workspace_id))
+          or exists (select 1 from rate_alerts a where a.workspace_id = m.workspace_id and a.is_raised))
         and coalesce(j.judged_at <= (select service_time()) - ${restMs} * interval '1 millisecond', true) and w.deleting_at is null
       order by j.judged_at nulls first limit ${limit})
     select d.workspace_id as "workspaceId", d.name, d.events_to as "eventsTo", c.*,
       jsonb_build_object('bounces', coalesce(s.bounce_alert, '{}'), 'complaints', coalesce(s.complaint_alert, '{}')) as settings,
-      array(select figure from rate_alerts a where a.workspace_id = d.workspace_id) as raised
+      array(select figure from rate_alerts a where a.workspace_id = d.workspace_id and a.is_raised) as raised
     from due d left join stats_settings s on s.workspace_id = d.workspace_id cross join lateral (
       select coalesce(sum(g.delivered), 0)::int as delivered, coalesce(sum(g.sent), 0)::int as sent, coalesce(sum(g.bounced), 0)::int as bounced,
         coalesce(sum(g.complained), 0)::int as complained
@@ -42,14 +42,23 @@ export async function findToJudge(
         and g.hour > ${now}::timestamptz - ${windowHours + 1} * interval '1 hour' and g.hour <= ${now}) c`;
 }
 
-/** False: it is raised already. */
+/** False: it is raised already, or was reported within a day and is only raised again. A rate at its threshold, a clock that jumps and a
+ * person who changes settings would otherwise send any number of mails. */
 export async function raiseAlert(sql: Sql, alert: Alert, notice: Notice): Promise<boolean> {
   const { figure, rate, threshold, count, recipients, message } = alert;
   const rows = await sql<object[]>`
-    with noted as (
-      insert into rate_alerts (workspace_id, figure, rate, threshold, count, recipients, message, raised_at)
-      values (${notice.workspaceId}, ${figure}, ${rate}, ${threshold}, ${count}, ${recipients}, ${message}, wall_time())
-      on conflict do nothing returning 1
+    with clock as materialized (
+      select service_time() as now
+    ), raised as (
+      insert into rate_alerts as a (workspace_id, figure, rate, threshold, count, recipients, message, raised_at, is_raised, reported_at)
+      select ${notice.workspaceId}::uuid, ${figure}, ${rate}::float8, ${threshold}::float8, ${count}::int, ${recipients}::int, ${message},
+        wall_time(), true, now from clock
+      on conflict (workspace_id, figure) do update set rate = excluded.rate, threshold = excluded.threshold, count = excluded.count,
+        recipients = excluded.recipients, message = excluded.message, raised_at = excluded.raised_at, is_raised = true,
+        reported_at = case when a.reported_at < excluded.reported_at - interval '1 day' then excluded.reported_at else a.reported_at end
+      where not a.is_raised returning reported_at
+    ), noted as (
+      select 1 from raised where reported_at = (select now from clock)
     ), ${noticed(sql, notice, sql`exists (select 1 from noted)`)}
     select 1 from event`;
   return rows.length > 0;
@@ -57,7 +66,7 @@ export async function raiseAlert(sql: Sql, alert: Alert, notice: Notice): Promis
 
 /** The alert is over, and can be raised again. */
 export async function endAlert(sql: Sql, workspaceId: string, figure: Figure): Promise<void> {
-  await sql`delete from rate_alerts where workspace_id = ${workspaceId} and figure = ${figure}`;
+  await sql`update rate_alerts set is_raised = false where workspace_id = ${workspaceId} and figure = ${figure}`;
 }
 
 /** Called last: a workspace whose node was killed before is judged again. */
@@ -76,5 +85,5 @@ export type RaisedAlert = Alert & { raisedAt: Date };
 export async function readAlerts(sql: Sql, workspaceId: string): Promise<RaisedAlert[]> {
   return await sql<RaisedAlert[]>`
     select figure, rate, threshold, count, recipients, message, raised_at as "raisedAt" from rate_alerts
-    where workspace_id = ${workspaceId} order by figure`;
+    where workspace_id = ${workspaceId} and is_raised order by figure`;
 }

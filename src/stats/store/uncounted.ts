@@ -80,7 +80,7 @@ function firstUuidOf(time: ReturnType<Sql>, sql: Sql) {
 
 /**
  * Event numbers follow commit order, so a reader that sees one sees all before it. Primary keys of events and emails; for a complaint also
- * recipients_by_address, because only the recipient's row names the server. Reports such as "not spam" raise no alert, as in quotas/.
+ * recipients_by_address, because only the recipient's row names the server. Reports such as "not spam" are no complaints, as in quotas/.
  */
 export async function readUncountedEvents(tx: Sql, marks: readonly Mark[], limit: number): Promise<UncountedEvents[]> {
   const types = tx`${countedTypes as string[]}::text[]`;
@@ -97,10 +97,10 @@ export async function readUncountedEvents(tx: Sql, marks: readonly Mark[], limit
         order by number limit ${limit}) e
     )
     select n.workspace_id as "workspaceId", (floor(extract(epoch from n.created_at) / 3600) * ${hourMs})::float8 as "hourMs",
-      case when m.key_id = ${systemKeyId} then 'system' else n.type end as type, d.dimension, d.value, d.mx as "remoteMx",
+      case when m.key_id = ${systemKeyId} or n.harmless then 'system' else n.type end as type, d.dimension, d.value, d.mx as "remoteMx",
       coalesce(sum(n.recipients), 0)::int as recipients, count(*)::int as rows, max(n.number) as "upTo", d.time_bucket as "timeBucket"
     from uncounted n left join lateral (
-      select e.domain, e.key_id, e.metadata, e.test or n.harmless as test, case when n.type in ('email.delivered', 'email.sent') then
+      select e.domain, e.key_id, e.metadata, e.test, case when n.type in ('email.delivered', 'email.sent') then
           width_bucket((extract(epoch from n.created_at - greatest(e.created_at, e.scheduled_at)) * 1000)::float8, ${timeBounds as number[]}::float8[]) end as time_bucket
       from emails e where n.type = any(${types}) and e.workspace_id = n.workspace_id and e.id = n.email_id limit 1) m on true
     left join lateral (
@@ -152,21 +152,40 @@ export async function recountEmails(
   marks: readonly Mark[],
   limits: Pick<CountLimits, "rows"> & { beforeMs: number },
 ): Promise<UncountedEmails[]> {
-  const hours = new Map<string, UncountedEmails>();
+  const hours = new Map<string, Map<string, UncountedEmails>>();
   const reached = new Map(marks.map((mark) => [mark, firstUuidAt(mark.recountedTo.getTime())]));
   const after = (mark: Mark) => reached.get(mark)!;
   const range = { after, beforeMs: limits.beforeMs, limit: limits.rows };
   for (let left = marks; left.length > 0; ) {
     const page = await readUncountedEmails(tx, left, range);
     for (const part of page) {
-      const key = JSON.stringify([part.workspaceId, part.hourMs, part.dimension, part.value]);
-      const { emails = 0, recipients = 0 } = hours.get(key) ?? {};
-      hours.set(key, { ...part, emails: emails + part.emails, recipients: recipients + part.recipients });
+      const key = JSON.stringify([part.workspaceId, part.hourMs, part.dimension]);
+      const values = hours.get(key) ?? new Map<string, UncountedEmails>();
+      hours.set(key, values);
+      addTo(values, part.value, part);
+      if (values.size > mostValues) foldSmallest(values);
     }
     for (const mark of left) reached.set(mark, lastEmail(page, mark) ?? reached.get(mark)!);
     left = left.filter((mark) => sumEmails(page, mark) >= limits.rows);
   }
-  return [...hours.values()];
+  return [...hours.values()].flatMap((values) => [...values.values()]);
+}
+
+/** The values of one hour and dimension that a recount holds in memory: a tenant may have a different one for each email. */
+const mostValues = 2_000;
+
+function addTo(values: Map<string, UncountedEmails>, value: string, part: UncountedEmails): void {
+  const { emails = 0, recipients = 0 } = values.get(value) ?? {};
+  values.set(value, { ...part, value, emails: emails + part.emails, recipients: recipients + part.recipients });
+}
+
+/** Counts the smaller half of the values as one, the other values. */
+function foldSmallest(values: Map<string, UncountedEmails>): void {
+  const bySize = [...values.values()].filter(({ value }) => value !== otherValues);
+  for (const part of bySize.sort((a, b) => b.recipients - a.recipients).slice(mostValues / 2)) {
+    values.delete(part.value);
+    addTo(values, otherValues, part);
+  }
 }
 
 /** Each email is in one row of the whole workspace. */
