@@ -1,5 +1,5 @@
-/** Labels for the states of domains and DNS records, and for the purposes of records. */
-import { DomainStatus, RecordStatus, RecordType } from "../../../src/gen/v1/domain_pb.ts";
+/** Labels for the states of domains and for the purposes of DNS records. */
+import { DomainStatus, RecordType } from "../../../src/gen/v1/domain_pb.ts";
 import type { StatusLabel } from "../parts/icons.tsx";
 import type { Tone } from "../parts/outcome.tsx";
 
@@ -40,17 +40,6 @@ const domainLabels: Partial<Record<DomainStatus, DomainLabel>> = {
 
 export function domainLabel(status: DomainStatus): DomainLabel {
   return domainLabels[status] ?? { text: `Status ${status}`, color: "gray", tone: "queued" };
-}
-
-const recordLabels: Partial<Record<RecordStatus, StatusLabel>> = {
-  [RecordStatus.PENDING]: { text: "Not checked", color: "gray" },
-  [RecordStatus.FOUND]: { text: "Found", color: "green" },
-  [RecordStatus.MISMATCH]: { text: "Wrong value", color: "red" },
-  [RecordStatus.MISSING]: { text: "Missing", color: "orange" },
-};
-
-export function recordLabel(status: RecordStatus): StatusLabel {
-  return recordLabels[status] ?? { text: `Status ${status}`, color: "gray" };
 }
 
 export interface Purpose {

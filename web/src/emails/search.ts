@@ -17,8 +17,16 @@ export const periods: Record<string, { name: string; ms: number }> = {
   month: { name: "Last 30 days", ms: 30 * 86_400_000 },
 };
 
+/** A filter that has no effect is dropped, so that the page does not show it as chosen. */
 export function readEmailSearch(raw: Record<string, unknown>): EmailSearch {
-  return readTextParams(raw, names);
+  const { since, outcome, value, ...search }: EmailSearch = readTextParams(raw, names);
+  const known = outcome?.split(",").filter((name) => outcomeByName(name) !== undefined) ?? [];
+  return {
+    ...search,
+    ...(since && Object.hasOwn(periods, since) && { since }),
+    ...(known.length > 0 && { outcome: known.join(",") }),
+    ...(search.key && value && { value }),
+  };
 }
 
 export function hasFilters(search: EmailSearch): boolean {
