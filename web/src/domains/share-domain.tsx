@@ -27,7 +27,11 @@ export function ShareDomain({ domain }: { domain: Domain }) {
 
 function Links({ domain }: { domain: Domain }) {
   const [days, setDays] = useState("7");
-  const creation = useMutation(createDomainLink, { onSuccess: () => void invalidate(listDomainLinks) });
+  const creation = useMutation(createDomainLink, {
+    // The response contains the token of the link, so it must not stay in the mutation cache.
+    gcTime: 0,
+    onSuccess: () => void invalidate(listDomainLinks),
+  });
   const links = useInfiniteQuery(
     listDomainLinks,
     { id: domain.id, pageSize: 20, pageToken: "" },

@@ -225,6 +225,27 @@ test("several recipients: the worst outcome, its reason, and the others", () => 
   assert.equal(explainEmail([fine, about({ scheduledAt: later })], { now }).tone, "queued");
 });
 
+test("several recipients with the same reason share its sentence", () => {
+  const waiting = about({});
+  assert.deepEqual(explainEmail([waiting, waiting, about({ status: DELIVERED })], { now }), {
+    tone: "queued",
+    title: "Queued for 2 of 3 recipients: it waits for its first attempt",
+    text: "This usually takes seconds. There is nothing to do. Others: 1 delivered.",
+  });
+  const canceled = about({ status: CANCELED });
+  assert.deepEqual(explainEmail([canceled, canceled], { now }), {
+    tone: "canceled",
+    title: "Canceled for all 2 recipients: it was not sent",
+    text: "Resend the email if it is needed after all.",
+  });
+  const scheduled = about({ scheduledAt: later });
+  assert.equal(
+    explainEmail([scheduled, scheduled], { now }).title,
+    `Scheduled for all 2 recipients: it is sent at ${timeText(later)}`,
+  );
+  assert.match(explainEmail([bounced("policy"), bounced("policy")], { now }).title, /all 2 recipients: a policy/);
+});
+
 test("facts come from the recipient and its own events, the last one first", () => {
   const email = create(EmailSchema, { createdAt: timestampFromDate(now), expiresAt: timestampFromDate(end) });
   const recipient = {

@@ -91,15 +91,15 @@ export function explainEmail(all: readonly RecipientFacts[], { replied = false, 
   const share =
     same.length === all.length ? `all ${all.length} recipients` : `${same.length} of ${all.length} recipients`;
   const title = `${worst.word} ${isGood ? "to" : "for"} ${share}`;
-  if (same.length > 1) {
-    const how = isGood ? "" : "Each recipient below has its own reason.";
-    return { tone: worst.tone, title, text: join(how, others, reply) };
-  }
-  return {
-    tone: worst.tone,
-    title: worst.what && !isGood ? `${title}: ${worst.what}` : title,
-    text: join(worst.text, others, reply),
-  };
+  const isOneReason = same.every(({ what, text }) => what === worst.what && text === worst.text);
+  if (isOneReason && (same.length === 1 || !isGood))
+    return {
+      tone: worst.tone,
+      title: worst.what && !isGood ? `${title}: ${worst.what}` : title,
+      text: join(worst.text, others, reply),
+    };
+  const how = rankOf(worst) <= ranks.indexOf("delayed") ? "Each recipient below has its own reason." : "";
+  return { tone: worst.tone, title, text: join(how, others, reply) };
 }
 
 export function titleOf({ word, what }: Explanation): string {

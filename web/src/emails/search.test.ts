@@ -37,7 +37,10 @@ test("filters without an effect are dropped", () => {
     [{ outcome: "bounce" }, {}],
     [{ outcome: "bounce,sent" }, { outcome: "sent" }],
     [{ value: "4711" }, {}],
-    [{ key: "order", value: "4711" }, { key: "order", value: "4711" }],
+    [
+      { key: "order", value: "4711" },
+      { key: "order", value: "4711" },
+    ],
     [{ key: "order" }, { key: "order" }],
   ] as const)
     assert.deepEqual(readEmailSearch(raw), search);

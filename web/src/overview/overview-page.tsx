@@ -59,7 +59,7 @@ function Insight({ guide }: { guide: ReactNode }) {
   const dimensions = dimensionsOf(settings.data?.settings?.metadataKeys ?? []);
   const dimension = dimensionOf(search.by, dimensions);
   const { groupBy, metadataKey } = dimension;
-  // The previous range stays visible while the next one loads, so that the layout does not shift.
+  // The previous answer stays visible while the next one loads, so that the layout does not shift. It is dimmed, and its links do not work.
   const query = useQuery(
     StatsService.method.getStats,
     { ...requestOf(range, Date.now()), groupBy, metadataKey },
@@ -87,7 +87,9 @@ function Insight({ guide }: { guide: ReactNode }) {
       {query.isPending ? (
         <Skeleton h={420} radius="md" role="status" aria-busy="true" aria-label="Loading the statistics" />
       ) : query.data ? (
-        <Figures stats={query.data} range={range} />
+        <div className="figures" aria-busy={query.isPlaceholderData} inert={query.isPlaceholderData}>
+          <Figures stats={query.data} range={range} />
+        </div>
       ) : (
         <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />
       )}
@@ -101,7 +103,7 @@ function Insight({ guide }: { guide: ReactNode }) {
             onSelect={(by) => show({ by })}
           />
         )}
-        <AttentionCard alerts={query.data?.alerts ?? []} />
+        <AttentionCard stats={query} />
       </div>
       <SettingsDialog isOpen={isSetting} onClose={setting.close} />
     </Page>

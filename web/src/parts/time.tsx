@@ -1,6 +1,6 @@
 /** Shows a timestamp: the relative time with the exact time as a tooltip, or both with `long`. */
 import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { formatRelative } from "./relative-time.ts";
 
 const absolute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
@@ -45,6 +45,16 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
+/** The time in milliseconds, for texts that count seconds. */
+export function useSeconds(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
 const today = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const thisWeek = new Intl.DateTimeFormat("en-GB", { weekday: "short", hour: "2-digit", minute: "2-digit" });
 const earlier = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
@@ -67,6 +77,10 @@ function shortFormat(date: Date, from: Date): Intl.DateTimeFormat {
 }
 
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+
+export function clockText(ms: number): string {
+  return clock.format(ms);
+}
 
 /** A time in a timeline: to the second on the same day, otherwise with the date. */
 export function StepTime({ at }: { at: Timestamp }) {

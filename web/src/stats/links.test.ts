@@ -17,7 +17,9 @@ test("a link has the filters of the number, and the email log reads them", () =>
 });
 
 test("the numbers of the chart lead to all emails that they count", () => {
-  const selected = series.map(({ outcome }) => toRequest(readEmailSearch(emailsBehind({ outcome }).search), new Date()));
+  const selected = series.map(({ outcome }) =>
+    toRequest(readEmailSearch(emailsBehind({ outcome }).search), new Date()),
+  );
   assert.deepEqual(
     selected.map(({ outcomes }) => outcomes),
     [[EmailOutcome.DELIVERED, EmailOutcome.SENT], [], [EmailOutcome.BOUNCED], [EmailOutcome.COMPLAINED]],
