@@ -5,7 +5,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import { type Domain, type DomainLink, DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { invalidate } from "../api/query-client.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
+import { Copyable } from "../parts/copy-button.tsx";
 import { ProblemAlert } from "../parts/states.tsx";
 import { LogTime, Time } from "../parts/time.tsx";
 
@@ -68,10 +68,7 @@ function Links({ domain }: { domain: Domain }) {
       {url && (
         <div role="status">
           <Text size="sm">Link created. Copy it now: it is not shown again.</Text>
-          <span className="copy-box">
-            <code className="wrap">{url}</code>
-            <CopyButton value={url} name="the link" />
-          </span>
+          <Copyable value={url} name="the link" />
         </div>
       )}
       {links.error && <ProblemAlert error={links.error} onRetry={() => void links.refetch()} />}

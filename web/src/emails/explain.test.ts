@@ -7,7 +7,8 @@ import { categories } from "../../../src/delivery/rules/outcome-rules.ts";
 import { EmailSchema, RecipientStatus } from "../../../src/gen/v1/email_pb.ts";
 import { EventSchema } from "../../../src/gen/v1/event_pb.ts";
 import { SuppressionReason } from "../../../src/gen/v1/suppression_pb.ts";
-import { explainEmail, explainRecipient, factsOf, type RecipientFacts, timeText, titleOf } from "./explain.ts";
+import { timeText } from "../parts/date-text.ts";
+import { explainEmail, explainRecipient, factsOf, type RecipientFacts, titleOf } from "./explain.ts";
 import { reasons } from "./reasons.ts";
 
 const now = new Date("2026-06-15T12:00:00Z");

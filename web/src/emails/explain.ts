@@ -3,6 +3,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Email, type EmailRecipient, RecipientStatus } from "../../../src/gen/v1/email_pb.ts";
 import type { Event } from "../../../src/gen/v1/event_pb.ts";
 import { SuppressionReason } from "../../../src/gen/v1/suppression_pb.ts";
+import { timeText } from "../parts/date-text.ts";
 import type { Tone } from "../parts/outcome.tsx";
 import { failureOf, reasonOf } from "./reasons.ts";
 
@@ -36,12 +37,6 @@ export type Explanation = {
 };
 
 export type Say = { tone: Tone; title: string; text: string };
-
-const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-
-export function timeText(date: Date): string {
-  return exact.format(date);
-}
 
 export function factsOf(
   email: Email,

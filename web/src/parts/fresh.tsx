@@ -1,6 +1,7 @@
 /** Says when what a page shows was last true, and at once when an update fails. */
 import { isUnanswered } from "../api/problem.ts";
-import { clockText, useSeconds } from "./time.tsx";
+import { clockText } from "./date-text.ts";
+import { useSeconds } from "./time.tsx";
 
 /** The properties of TanStack's query that matter here. */
 export type FreshQuery = { dataUpdatedAt: number; error: unknown; failureReason: unknown };
