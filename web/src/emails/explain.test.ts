@@ -167,13 +167,13 @@ const cases: [facts: RecipientFacts, tone: string, title: string, text: RegExp][
     about({ status: DELIVERED, remoteMx: "mx.there.test", tookMs: 2_400, attempts: 1 }),
     "delivered",
     "Delivered: mx.there.test accepted it for lin@there.test",
-    /^It took 2 seconds\.$/,
+    /^It took 2\.4 s\.$/,
   ],
   [
     about({ status: DELIVERED, attempts: 3, tookMs: 8 * 60_000, inDoubt: true }),
     "delivered",
     "Delivered: the receiving server accepted it for lin@there.test",
-    /^It took 8 minutes and 3 attempts\. .*may have received it twice\.$/,
+    /^It took 8 min and 3 attempts\. .*may have received it twice\.$/,
   ],
 ];
 
