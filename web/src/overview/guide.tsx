@@ -90,7 +90,8 @@ function useProgress(isWanted: boolean) {
           domains: listed,
           keys: keys.data.data.map(({ name, revokedAt }) => ({ name, isRevoked: revokedAt !== undefined })),
           hasWebhook: webhooks.data.data.length > 0,
-          emailId: sent.data?.data[0]?.id,
+          // Without a domain, the request of this query is the same as that of all emails.
+          emailId: own?.canSend ? sent.data?.data[0]?.id : undefined,
         },
         remembered,
       )

@@ -100,7 +100,10 @@ export function NewKeySection(props: NewKey & { onStored(): void }) {
   const { secret, domain, onStored } = props;
   const values = useExample(domain, secret);
   const top = useRef<HTMLDivElement>(null);
-  useEffect(() => top.current?.scrollIntoView({ block: "center" }), []);
+  useEffect(() => {
+    // The promise that some browsers return must not become the cleanup of the effect.
+    void top.current?.scrollIntoView({ block: "center" });
+  }, []);
   return (
     <Section title="Your new key">
       <Alert color="yellow" role="status" ref={top}>
