@@ -22,7 +22,7 @@ export default defineConfig({
     // src/build.test.ts checks the actual budget: 300 kB compressed for the first view, with its font.
     chunkSizeWarningLimit: 1000,
   },
-  server: { proxy: { "^/v1\\.": server, "/readyz": server, "/auth": server, "/docs": server } },
+  server: { proxy: { "^/v1\\.": server, "/readyz": server, "/auth": server, "/docs": server, "/shared": server } },
 });
 
 /** Writes a compressed copy of each text file of the dashboard. Brotli at its best level is a seventh smaller than gzip, but too slow for the running server. */

@@ -115,7 +115,8 @@ test("the email id can be copied, and metadata leads to the emails with the same
   await summaryOf(["fine@there.test"], { metadata: { order: "77" }, subject: "With metadata" });
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Copy email id" }).click();
-  await page.getByText("Copied the email id").waitFor({ state: "attached" });
+  await page.getByRole("menuitem", { name: "Copied email id" }).waitFor();
+  await page.keyboard.press("Escape");
   await page.getByRole("link", { name: "order: 77" }).click();
   await until("the filtered log", () => new URL(page.url()).search.includes("key=order"));
   await settled(page, /With metadata/);

@@ -158,7 +158,7 @@ test("thresholds and metadata keys are changed in a dialog, and errors are at th
   await page.screenshot({ path: "web/screenshots/insight-settings.png" });
   await threshold.first().fill("2.5");
   await dialog.getByLabel("Metadata keys").fill("campaign, order");
-  await dialog.getByLabel("Alert me about the complaint rate").uncheck();
+  await dialog.getByLabel("Alert on complaint rate").uncheck();
   await dialog.getByRole("button", { name: "Save changes" }).click();
   await dialog.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "order", exact: true }).waitFor();
@@ -175,16 +175,34 @@ test("the overview shows an error, no mail and a table, and says when it is no l
   const respond = (status: number, body: object) => (route: Route) =>
     route.fulfill({ status, contentType: "application/json", body: JSON.stringify(body) });
   await page.route(calls, respond(500, { code: "internal", message: "The database is unavailable." }));
+  // Without a domain that needs attention, so that nothing is left in the list.
+  await page.route("**/v1.DomainService/ListDomains", respond(200, {}));
   await page.goto("/");
-  await settled(page, /The database is unavailable[\s\S]*Needs your attention/);
-  await page.unrouteAll();
+  await settled(page, /The database is unavailable[\s\S]*Needs your attention[\s\S]*Rates are unknown/);
+  assert.doesNotMatch(await page.locator("main").innerText(), /are fine/);
+  await page.unroute(calls);
   await page.route(calls, respond(200, {}));
   await page.getByRole("button", { name: "Try again" }).click();
   await settled(page, /No mail in the last 24 hours/);
+  await settled(page, /Nothing\. Domains, webhooks, quotas, receivers and rates are fine\./);
+  const denied = respond(403, { code: "permission_denied", message: "The key lacks the scope." });
+  for (const method of ["WorkspaceService/GetQuotas", "QueueService/ListDestinations"])
+    await page.route(`**/v1.${method}`, denied);
+  await page.reload();
+  await settled(page, /Nothing\. Domains, webhooks and rates are fine\./);
   await page.unrouteAll();
   await page.getByRole("button", { name: "Last 24 hours" }).click();
+  // While the answer for the new range is missing, the old figures are not shown as current.
+  let isHeld = true;
+  await page.route(calls, async (route) => {
+    await until("the figures to be seen", () => !isHeld);
+    await route.continue();
+  });
   await page.getByRole("menuitemradio", { name: "Last 7 days" }).click();
+  await page.locator("[aria-busy=true][inert]").waitFor();
+  isHeld = false;
   await settled(page, /Recipients by outcome/);
+  await page.unroute(calls);
   assert.match(page.url(), /range=7d/);
   await page.getByText("Show as table").click();
   const rows = page.getByRole("table", { name: "Mail in the last 7 days" }).getByRole("row");

@@ -35,8 +35,7 @@ export function explain(error: unknown): Problem {
   }
   const known = ConnectError.from(error);
   const violations = known.findDetails(BadRequestSchema).flatMap((detail) => detail.fieldViolations);
-  // fetch throws a TypeError when the connection fails. The browser does not reveal the reason.
-  const isOffline = known.cause instanceof TypeError || error instanceof TypeError;
+  const isOffline = isNetworkError(error);
   return {
     title: isOffline ? "The server cannot be reached" : (titles[known.code] ?? "The request failed"),
     message: isOffline
@@ -44,6 +43,16 @@ export function explain(error: unknown): Problem {
       : known.rawMessage,
     fields: asSentences(violations.map(({ field, description }) => [field, description])),
   };
+}
+
+/** fetch throws a TypeError when the connection fails. The browser does not reveal the reason. */
+function isNetworkError(error: unknown): boolean {
+  return ConnectError.from(error).cause instanceof TypeError || error instanceof TypeError;
+}
+
+/** True when the server did not answer the call. Otherwise it answered with an error. */
+export function isUnanswered(error: unknown): boolean {
+  return isNetworkError(error) || [Code.Unavailable, Code.DeadlineExceeded].includes(codeOf(error));
 }
 
 /** The server's descriptions continue after the field name. Below a field they need a capital letter. */

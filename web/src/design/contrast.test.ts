@@ -1,7 +1,8 @@
 /** Every text color of tokens.css has a contrast of at least 4.5:1 (WCAG 1.4.3) on every ground that it appears on, in both schemes. Marks
  * without text need 3:1 (WCAG 1.4.11). */
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 
 const css = await readFile(new URL("tokens.css", import.meta.url), "utf8");
@@ -70,8 +71,12 @@ for (const [scheme, colors] of Object.entries(schemes)) {
 }
 
 test("styles use tokens instead of colors of their own", async () => {
-  for (const name of ["base.css", "../main.css"]) {
-    const text = await readFile(new URL(name, import.meta.url), "utf8");
+  const root = new URL("../", import.meta.url);
+  const files = await readdir(root, { recursive: true });
+  const names = files.filter((name) => name.endsWith(".css") && name !== join("design", "tokens.css"));
+  assert.ok(names.length > 5);
+  for (const name of names) {
+    const text = await readFile(new URL(name, root), "utf8");
     assert.deepEqual(text.match(/#[0-9a-f]{3,8}\b(?!\w)/gi) ?? [], [], name);
   }
 });

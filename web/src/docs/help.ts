@@ -22,7 +22,8 @@ const pages: readonly (readonly [path: string, address: string, label: string])[
   ["/forgot-password", "/docs/people", "Accounts and sign-in"],
   ["/reset-password", "/docs/people", "Accounts and sign-in"],
   ["/invitation", "/docs/people", "Invitations"],
-  ["/", "/docs/quickstart", "Send your first email"],
+  ["/dns", "/docs/domains", "DNS records"],
+  ["/", "/docs/insight", "Overview and insight"],
 ];
 
 export function helpFor(path: string): Help {

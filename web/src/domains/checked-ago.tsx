@@ -1,14 +1,9 @@
 /** When DNS was last checked, counted in seconds while it is recent. */
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { useEffect, useState } from "react";
-import { Time } from "../parts/time.tsx";
+import { Time, useSeconds } from "../parts/time.tsx";
 
 export function CheckedAgo({ at }: { at: Timestamp | undefined }) {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
-  }, []);
+  const now = useSeconds();
   if (!at) return "Not checked yet";
   const seconds = Math.max(0, Math.floor((now - timestampDate(at).getTime()) / 1000));
   if (seconds >= 60)

@@ -1,56 +1,39 @@
-/** Labels for the states of domains and DNS records, and for the purposes of records. */
-import { DomainStatus, RecordStatus, RecordType } from "../../../src/gen/v1/domain_pb.ts";
-import type { StatusLabel } from "../parts/icons.tsx";
+/** Labels for the states of domains and for the purposes of DNS records. */
+import { DomainStatus, RecordType } from "../../../src/gen/v1/domain_pb.ts";
 import type { Tone } from "../parts/outcome.tsx";
 
-export type DomainLabel = StatusLabel & { tone: Tone };
+export type DomainLabel = { text: string; tone: Tone; meaning?: string };
 
 const domainLabels: Partial<Record<DomainStatus, DomainLabel>> = {
   [DomainStatus.PENDING]: {
     text: "Pending",
     tone: "queued",
-    color: "gray",
     meaning: "None of the required records has been found yet.",
   },
   [DomainStatus.VERIFYING]: {
     text: "Verifying",
     tone: "delayed",
-    color: "blue",
     meaning: "Some of the required records are in place.",
   },
   [DomainStatus.READY]: {
     text: "Ready",
     tone: "delivered",
-    color: "green",
     meaning: "All required records are in place.",
   },
   [DomainStatus.DEGRADED]: {
     text: "Degraded",
     tone: "delayed",
-    color: "orange",
     meaning: "A required record is missing.",
   },
   [DomainStatus.FAILED]: {
     text: "Failed",
     tone: "bounced",
-    color: "red",
     meaning: "No DKIM record was found for 72 hours.",
   },
 };
 
 export function domainLabel(status: DomainStatus): DomainLabel {
-  return domainLabels[status] ?? { text: `Status ${status}`, color: "gray", tone: "queued" };
-}
-
-const recordLabels: Partial<Record<RecordStatus, StatusLabel>> = {
-  [RecordStatus.PENDING]: { text: "Not checked", color: "gray" },
-  [RecordStatus.FOUND]: { text: "Found", color: "green" },
-  [RecordStatus.MISMATCH]: { text: "Wrong value", color: "red" },
-  [RecordStatus.MISSING]: { text: "Missing", color: "orange" },
-};
-
-export function recordLabel(status: RecordStatus): StatusLabel {
-  return recordLabels[status] ?? { text: `Status ${status}`, color: "gray" };
+  return domainLabels[status] ?? { text: `Status ${status}`, tone: "queued" };
 }
 
 export interface Purpose {

@@ -1,7 +1,7 @@
 /** The DNS records of a domain as one table: what to enter at the provider, and what DNS has. The domain page and the shared page show it. */
 import { Fragment } from "react";
 import type { DnsRecord } from "../../../src/gen/v1/domain_pb.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
+import { Copyable, CopyButton } from "../parts/copy-button.tsx";
 import { Mark } from "../parts/outcome.tsx";
 import "./domains.css";
 import { purposeOf } from "./labels.ts";
@@ -52,7 +52,7 @@ function RecordRows({ record }: { record: DnsRecord }) {
         </td>
         <td>
           <span className="names">
-            <CopyBox value={record.nameInZone} name={`the name of ${purpose}`} />
+            <Copyable value={record.nameInZone} name={`the name of ${purpose}`} />
             <span className="full-name" title={record.name}>
               <span className="faint">full</span>
               <CopyButton value={record.name} name={`the full name of ${purpose}`} />
@@ -60,7 +60,7 @@ function RecordRows({ record }: { record: DnsRecord }) {
           </span>
         </td>
         <td>
-          <CopyBox value={valueToPublish(record)} name={`the value of ${purpose}`} />
+          <Copyable value={valueToPublish(record)} name={`the value of ${purpose}`} />
         </td>
       </tr>
       {remark && (
@@ -78,14 +78,5 @@ function RecordRows({ record }: { record: DnsRecord }) {
         </tr>
       )}
     </Fragment>
-  );
-}
-
-function CopyBox({ value, name }: { value: string; name: string }) {
-  return (
-    <span className="copy-box">
-      <code className="wrap">{value}</code>
-      <CopyButton value={value} name={name} />
-    </span>
   );
 }

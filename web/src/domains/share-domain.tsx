@@ -5,7 +5,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import { type Domain, type DomainLink, DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { invalidate } from "../api/query-client.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
+import { Copyable } from "../parts/copy-button.tsx";
 import { ProblemAlert } from "../parts/states.tsx";
 import { LogTime, Time } from "../parts/time.tsx";
 
@@ -27,7 +27,11 @@ export function ShareDomain({ domain }: { domain: Domain }) {
 
 function Links({ domain }: { domain: Domain }) {
   const [days, setDays] = useState("7");
-  const creation = useMutation(createDomainLink, { onSuccess: () => void invalidate(listDomainLinks) });
+  const creation = useMutation(createDomainLink, {
+    // The response contains the token of the link, so it must not stay in the mutation cache.
+    gcTime: 0,
+    onSuccess: () => void invalidate(listDomainLinks),
+  });
   const links = useInfiniteQuery(
     listDomainLinks,
     { id: domain.id, pageSize: 20, pageToken: "" },
@@ -64,10 +68,7 @@ function Links({ domain }: { domain: Domain }) {
       {url && (
         <div role="status">
           <Text size="sm">Link created. Copy it now: it is not shown again.</Text>
-          <span className="copy-box">
-            <code className="wrap">{url}</code>
-            <CopyButton value={url} name="the link" />
-          </span>
+          <Copyable value={url} name="the link" />
         </div>
       )}
       {links.error && <ProblemAlert error={links.error} onRetry={() => void links.refetch()} />}

@@ -58,9 +58,14 @@ function Records({ shared, fresh }: { shared: SharedDomain; fresh: ReactNode }) 
         </Say>
       )}
       <div className="lead">
-        <ZoneLead zone={zoneOf(shared)} provider={shared.provider} /> They let {shared.domain} send email with Posthorn.{" "}
+        {!isComplete && (
+          <>
+            <ZoneLead zone={zoneOf(shared)} provider={shared.provider} /> They let {shared.domain} send email with
+            Posthorn.{" "}
+          </>
+        )}
         <CheckedAgo at={shared.lastCheckedAt} />. This page updates by itself as records appear.
-        <Quirks provider={shared.provider} />
+        {!isComplete && <Quirks provider={shared.provider} />}
       </div>
       <RecordsTable records={records} zone={zoneOf(shared)} label="DNS records" />
       {shared.expiresAt && (

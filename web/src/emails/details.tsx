@@ -7,7 +7,7 @@ import { Fact, Section } from "../parts/page.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatSize } from "./attachments.tsx";
 import { useKeys } from "./key-names.ts";
-import { isOpen } from "./labels.ts";
+import { isOpen } from "./outcomes.ts";
 
 export function EmailDetails({ email }: { email: Email }) {
   const key = useKeys(email.keyId !== "")?.find(({ id }) => id === email.keyId);

@@ -7,7 +7,8 @@ import { categories } from "../../../src/delivery/rules/outcome-rules.ts";
 import { EmailSchema, RecipientStatus } from "../../../src/gen/v1/email_pb.ts";
 import { EventSchema } from "../../../src/gen/v1/event_pb.ts";
 import { SuppressionReason } from "../../../src/gen/v1/suppression_pb.ts";
-import { explainEmail, explainRecipient, factsOf, type RecipientFacts, timeText, titleOf } from "./explain.ts";
+import { timeText } from "../parts/date-text.ts";
+import { explainEmail, explainRecipient, factsOf, type RecipientFacts, titleOf } from "./explain.ts";
 import { reasons } from "./reasons.ts";
 
 const now = new Date("2026-06-15T12:00:00Z");
@@ -166,13 +167,13 @@ const cases: [facts: RecipientFacts, tone: string, title: string, text: RegExp][
     about({ status: DELIVERED, remoteMx: "mx.there.test", tookMs: 2_400, attempts: 1 }),
     "delivered",
     "Delivered: mx.there.test accepted it for lin@there.test",
-    /^It took 2 seconds\.$/,
+    /^It took 2\.4 s\.$/,
   ],
   [
     about({ status: DELIVERED, attempts: 3, tookMs: 8 * 60_000, inDoubt: true }),
     "delivered",
     "Delivered: the receiving server accepted it for lin@there.test",
-    /^It took 8 minutes and 3 attempts\. .*may have received it twice\.$/,
+    /^It took 8 min and 3 attempts\. .*may have received it twice\.$/,
   ],
 ];
 
@@ -223,6 +224,27 @@ test("several recipients: the worst outcome, its reason, and the others", () => 
     "Complained for 1 of 2 recipients: lin@there.test reported it as spam",
   );
   assert.equal(explainEmail([fine, about({ scheduledAt: later })], { now }).tone, "queued");
+});
+
+test("several recipients with the same reason share its sentence", () => {
+  const waiting = about({});
+  assert.deepEqual(explainEmail([waiting, waiting, about({ status: DELIVERED })], { now }), {
+    tone: "queued",
+    title: "Queued for 2 of 3 recipients: it waits for its first attempt",
+    text: "This usually takes seconds. There is nothing to do. Others: 1 delivered.",
+  });
+  const canceled = about({ status: CANCELED });
+  assert.deepEqual(explainEmail([canceled, canceled], { now }), {
+    tone: "canceled",
+    title: "Canceled for all 2 recipients: it was not sent",
+    text: "Resend the email if it is needed after all.",
+  });
+  const scheduled = about({ scheduledAt: later });
+  assert.equal(
+    explainEmail([scheduled, scheduled], { now }).title,
+    `Scheduled for all 2 recipients: it is sent at ${timeText(later)}`,
+  );
+  assert.match(explainEmail([bounced("policy"), bounced("policy")], { now }).title, /all 2 recipients: a policy/);
 });
 
 test("facts come from the recipient and its own events, the last one first", () => {

@@ -3,7 +3,9 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Email, type EmailRecipient, RecipientStatus } from "../../../src/gen/v1/email_pb.ts";
 import type { Event } from "../../../src/gen/v1/event_pb.ts";
 import { SuppressionReason } from "../../../src/gen/v1/suppression_pb.ts";
+import { timeText } from "../parts/date-text.ts";
 import type { Tone } from "../parts/outcome.tsx";
+import { formatDuration } from "../stats/scale.ts";
 import { failureOf, reasonOf } from "./reasons.ts";
 
 /** What is known about one recipient: from GetEmail, its events, and the suppression list. */
@@ -36,12 +38,6 @@ export type Explanation = {
 };
 
 export type Say = { tone: Tone; title: string; text: string };
-
-const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-
-export function timeText(date: Date): string {
-  return exact.format(date);
-}
 
 export function factsOf(
   email: Email,
@@ -91,15 +87,15 @@ export function explainEmail(all: readonly RecipientFacts[], { replied = false, 
   const share =
     same.length === all.length ? `all ${all.length} recipients` : `${same.length} of ${all.length} recipients`;
   const title = `${worst.word} ${isGood ? "to" : "for"} ${share}`;
-  if (same.length > 1) {
-    const how = isGood ? "" : "Each recipient below has its own reason.";
-    return { tone: worst.tone, title, text: join(how, others, reply) };
-  }
-  return {
-    tone: worst.tone,
-    title: worst.what && !isGood ? `${title}: ${worst.what}` : title,
-    text: join(worst.text, others, reply),
-  };
+  const isOneReason = same.every(({ what, text }) => what === worst.what && text === worst.text);
+  if (isOneReason && (same.length === 1 || !isGood))
+    return {
+      tone: worst.tone,
+      title: worst.what && !isGood ? `${title}: ${worst.what}` : title,
+      text: join(worst.text, others, reply),
+    };
+  const how = rankOf(worst) <= ranks.indexOf("delayed") ? "Each recipient below has its own reason." : "";
+  return { tone: worst.tone, title, text: join(how, others, reply) };
 }
 
 export function titleOf({ word, what }: Explanation): string {
@@ -218,7 +214,7 @@ const suppressions: Partial<Record<SuppressionReason, (address: string) => [what
 
 function delivered(facts: RecipientFacts): Explanation {
   const { address, remoteMx, tookMs, attempts } = facts;
-  const took = tookMs === undefined || tookMs < 0 ? "" : `It took ${durationText(tookMs)}`;
+  const took = tookMs === undefined || tookMs < 0 ? "" : `It took ${formatDuration(tookMs)}`;
   const tries = attempts > 1 ? ` and ${attempts} attempts` : "";
   return {
     tone: "delivered",
@@ -264,14 +260,6 @@ function countWords(explained: readonly Explanation[]): string {
   for (const { word } of explained) counts.set(word, (counts.get(word) ?? 0) + 1);
   const parts = [...counts].map(([word, count]) => `${count} ${word.toLowerCase()}`);
   return parts.length === 0 ? "" : `Others: ${parts.join(", ")}.`;
-}
-
-function durationText(ms: number): string {
-  if (ms < 1_000) return "less than a second";
-  const [amount, unit] =
-    ms < 120_000 ? [ms / 1_000, "second"] : ms < 7_200_000 ? [ms / 60_000, "minute"] : [ms / 3_600_000, "hour"];
-  const rounded = Math.round(amount);
-  return `${rounded} ${unit}${rounded === 1 ? "" : "s"}`;
 }
 
 function join(...sentences: string[]): string {

@@ -7,28 +7,37 @@ import { copyText } from "../parts/copy-button.tsx";
 
 export function MoreActions({ email }: { email: Email }) {
   const navigate = useNavigate();
-  const [result, setResult] = useState("");
-  const copy = async (name: string, value: string) =>
-    setResult((await copyText(value)) ? `Copied ${name}` : `Copying ${name} failed`);
+  // The menu stays open after copying, so that its entry can show the result.
+  const [result, setResult] = useState({ name: "", text: "" });
+  const copyItem = (name: string, value: string) => (
+    <Menu.Item
+      closeMenuOnClick={false}
+      onClick={async () =>
+        setResult({ name, text: (await copyText(value)) ? `Copied ${name}` : `Copying ${name} failed` })
+      }
+    >
+      {result.name === name ? result.text : `Copy ${name}`}
+    </Menu.Item>
+  );
   return (
     <>
-      <Menu position="bottom-end">
+      <Menu position="bottom-end" onOpen={() => setResult({ name: "", text: "" })}>
         <Menu.Target>
           <ActionIcon variant="default" size={36} aria-label="More actions">
             <span aria-hidden="true">···</span>
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => void copy("the link", location.href)}>Copy link</Menu.Item>
-          <Menu.Item onClick={() => void copy("the email id", email.id)}>Copy email id</Menu.Item>
-          <Menu.Item onClick={() => void copy("the Message-ID", email.messageId)}>Copy Message-ID</Menu.Item>
+          {copyItem("link", location.href)}
+          {copyItem("email id", email.id)}
+          {copyItem("Message-ID", email.messageId)}
           <Menu.Item onClick={() => void navigate({ to: "/events", search: { email: email.id, from: "0" } })}>
             Show as event log
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
       <span className="hidden" role="status">
-        {result}
+        {result.text}
       </span>
     </>
   );

@@ -1,5 +1,5 @@
 /** The outcomes of emails: their words, tones, names in the URL, and what each means for the person who reads it. */
-import { EmailOutcome } from "../../../src/gen/v1/email_pb.ts";
+import { EmailOutcome, EmailStatus } from "../../../src/gen/v1/email_pb.ts";
 import { enumName } from "../parts/enum-name.ts";
 import type { Tone } from "../parts/outcome.tsx";
 
@@ -49,4 +49,9 @@ export function outcomeName(outcome: EmailOutcome): string {
 
 export function outcomeByName(name: string | undefined): EmailOutcome | undefined {
   return outcomes.find((outcome) => outcomeName(outcome) === name);
+}
+
+/** True while the email can change soon and can be canceled. */
+export function isOpen(status: EmailStatus): boolean {
+  return status === EmailStatus.QUEUED || status === EmailStatus.PROCESSING;
 }

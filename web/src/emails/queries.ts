@@ -2,7 +2,7 @@
 import { useInfiniteQuery, useQuery } from "@connectrpc/connect-query";
 import { useEffect, useRef } from "react";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
-import { isOpen } from "./labels.ts";
+import { isOpen } from "./outcomes.ts";
 
 const openPollMs = 2_000;
 /** Replies, complaints and late bounces arrive after an email is finished. */

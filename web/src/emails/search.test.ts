@@ -29,6 +29,23 @@ test("a metadata value without its key is not sent: the server would reject it",
   assert.equal(toRequest({ value: "4711" }, now).metadataValue, "");
 });
 
+test("filters without an effect are dropped", () => {
+  for (const [raw, search] of [
+    [{ since: "constructor" }, {}],
+    [{ since: "year", from: "2026-06-01" }, { from: "2026-06-01" }],
+    [{ since: "week" }, { since: "week" }],
+    [{ outcome: "bounce" }, {}],
+    [{ outcome: "bounce,sent" }, { outcome: "sent" }],
+    [{ value: "4711" }, {}],
+    [
+      { key: "order", value: "4711" },
+      { key: "order", value: "4711" },
+    ],
+    [{ key: "order" }, { key: "order" }],
+  ] as const)
+    assert.deepEqual(readEmailSearch(raw), search);
+});
+
 test("days include their last moment, and times are exact", () => {
   const day = rangeOf({ from: "2026-06-01", until: "2026-06-01" }, now);
   assert.equal(day.createdBefore!.getTime() - day.createdAfter!.getTime(), 86_400_000);

@@ -1,5 +1,6 @@
 /** The filters of the email log: read from the page's URL, and converted to a ListEmails request. */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { dayText, timeText } from "../parts/date-text.ts";
 import { readTextParams } from "../parts/search-params.ts";
 import { outcomeByName } from "./outcomes.ts";
 
@@ -17,8 +18,16 @@ export const periods: Record<string, { name: string; ms: number }> = {
   month: { name: "Last 30 days", ms: 30 * 86_400_000 },
 };
 
+/** A filter that has no effect is dropped, so that the page does not show it as chosen. */
 export function readEmailSearch(raw: Record<string, unknown>): EmailSearch {
-  return readTextParams(raw, names);
+  const { since, outcome, value, ...search }: EmailSearch = readTextParams(raw, names);
+  const known = outcome?.split(",").filter((name) => outcomeByName(name) !== undefined) ?? [];
+  return {
+    ...search,
+    ...(since && Object.hasOwn(periods, since) && { since }),
+    ...(known.length > 0 && { outcome: known.join(",") }),
+    ...(search.key && value && { value }),
+  };
 }
 
 export function hasFilters(search: EmailSearch): boolean {
@@ -58,9 +67,6 @@ function timeOf(text: string | undefined, daysLater: number): Date | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
-const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
-const timeFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-
 /** The label of the period menu. */
 export function periodText(search: EmailSearch): string {
   const period = periods[search.since ?? ""];
@@ -74,5 +80,5 @@ export function periodText(search: EmailSearch): string {
 function pointText(text: string | undefined): string {
   const time = timeOf(text, 0);
   if (!time) return "";
-  return (text!.includes("T") ? timeFormat : dayFormat).format(time);
+  return text!.includes("T") ? timeText(time) : dayText(time);
 }

@@ -148,9 +148,12 @@ function describePayload({ payload }: Event): PayloadDescription {
       return { recipients: payload.value.recipients, text: "Canceled before it was sent", facts: [] };
     case "complained": {
       const { recipients, feedbackType, userAgent } = payload.value;
+      // RFC 6430: the recipient takes back a report, or found the email in the spam folder.
+      const isNotSpam = feedbackType === "not-spam";
       return {
+        ...(isNotSpam && { label: { text: "Not spam", tone: "delivered" } }),
         recipients,
-        text: "The recipient reported it as spam",
+        text: isNotSpam ? "The recipient marked it as not spam" : "The recipient reported it as spam",
         facts: [
           ["Report type", feedbackType],
           ["Reported by", userAgent],

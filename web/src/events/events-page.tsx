@@ -110,14 +110,13 @@ function StreamState({ tail, isPaused }: { tail: Tail; isPaused: boolean }) {
         paused
       </span>
     );
-  if (tail.updatedAt === 0)
+  if (tail.state === "connecting")
     return (
       <span className="fresh" role="status">
         connecting
       </span>
     );
-  const isError = tail.state === "broken" || tail.state === "ended";
-  return <Fresh query={{ dataUpdatedAt: tail.updatedAt, failureCount: 0, isError, isFetching: false }} live />;
+  return <Fresh query={{ dataUpdatedAt: tail.updatedAt, error: tail.error, failureReason: null }} live />;
 }
 
 function EventList({ tail, hasFilters, onClear }: { tail: Tail; hasFilters: boolean; onClear(): void }) {

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import type { EventEntry } from "../../../src/gen/v1/event_pb.ts";
 import { type Tone, toneStyle } from "../parts/outcome.tsx";
 import { StepTime } from "../parts/time.tsx";
-import { eventLabel } from "./describe.ts";
+import { describe } from "./describe.ts";
 import { EventSummary } from "./event-summary.tsx";
 import "./timeline.css";
 
@@ -28,7 +28,7 @@ export function stepsOf(entries: readonly EventEntry[]): Step[] {
           {
             key: cursor,
             at: event.createdAt,
-            tone: eventLabel(event.type).tone,
+            tone: describe(event).label.tone,
             what: <EventSummary event={event} />,
           },
         ]

@@ -3,11 +3,11 @@ import { useQuery } from "@connectrpc/connect-query";
 import { Stack, Text } from "@mantine/core";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { InboundService } from "../../../src/gen/v1/inbound_pb.ts";
-import { emailLabel } from "../emails/labels.ts";
+import { outcomeLabel } from "../emails/outcomes.ts";
 import { useEmail } from "../emails/queries.ts";
 import { HtmlPreview } from "../parts/html-preview.tsx";
-import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink, ButtonLink } from "../parts/links.tsx";
+import { Mark } from "../parts/outcome.tsx";
 import { Fact, Facts, Section, TextBlock } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
@@ -25,11 +25,12 @@ export function ParentEmail({ id, exceptId }: { id: string; exceptId: string }) 
         )}
       </Section>
     );
+  const outcome = outcomeLabel(email.outcome);
   return (
     <Stack gap="lg" miw={0}>
       <Section
         title="Original email"
-        badge={<StatusBadge of={emailLabel(email.status)} />}
+        badge={<Mark tone={outcome.tone}>{outcome.text}</Mark>}
         actions={
           <ButtonLink to="/emails/$id" params={{ id: email.id }} variant="default" size="xs">
             Open email

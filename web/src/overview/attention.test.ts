@@ -8,7 +8,7 @@ import { DestinationSchema } from "../../../src/gen/v1/queue_pb.ts";
 import { StatsAlertSchema } from "../../../src/gen/v1/stats_pb.ts";
 import { WebhookSchema, WebhookStatus } from "../../../src/gen/v1/webhook_pb.ts";
 import { QuotaSchema } from "../../../src/gen/v1/workspace_pb.ts";
-import { attentionOf, type Facts } from "./attention.ts";
+import { attentionOf, type Facts, fineText } from "./attention.ts";
 
 const now = Date.parse("2026-03-08T10:00:00Z");
 const hoursAgo = (hours: number) => timestampFromMs(now - hours * 3_600_000);
@@ -68,4 +68,8 @@ test("each problem is a fact and an action, alerts first", () => {
     "Quota | API keys is used up: more is refused | Show quotas",
     "Queue | slow.test has not answered for 3 h; 1,200 waiting | Show queue",
   ]);
+});
+
+test("an empty list names only the parts that were read", () => {
+  assert.match(fineText(["domains", "webhooks", "rates"]), /^Nothing\. Domains, webhooks and rates are fine\./);
 });

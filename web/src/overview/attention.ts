@@ -28,6 +28,12 @@ export type Facts = {
   destinations?: readonly Destination[];
 };
 
+/** The sentence for a list without items. It names only the parts that were read. */
+export function fineText(parts: readonly string[]): string {
+  const list = new Intl.ListFormat("en-GB").format(parts);
+  return `Nothing. ${list.charAt(0).toUpperCase()}${list.slice(1)} are fine. Problems appear here with what to do.`;
+}
+
 export function attentionOf(facts: Facts, nowMs: number): Item[] {
   return [
     ...(facts.alerts ?? []).map(alertItem),

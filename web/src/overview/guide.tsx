@@ -1,21 +1,21 @@
-/** The first steps of a workspace: own domain, DNS records, key, first email, its events, a webhook. And an example call for the overview. */
+/** The first steps of a workspace: own domain, DNS records, key, first email, its events, a webhook. */
 import { useQuery } from "@connectrpc/connect-query";
 import { Button, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
 import { WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
-import { useMayWrite, useSession } from "../api/session.ts";
+import { useMayWrite } from "../api/session.ts";
 import { AddDomainForm } from "../domains/add-domain.tsx";
 import { Fresh } from "../parts/fresh.tsx";
 import { Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
-import { CallSnippets } from "./call-snippets.tsx";
 import { isEstablished, ownDomain, type Progress, progressOf, type StepId, stepIds } from "./progress.ts";
 import { remember, useRemembered } from "./remembered.ts";
 import { Step } from "./step.tsx";
+import type { NewKey } from "./steps.tsx";
 
 // Loaded when a step is opened: the first view stays small.
 const load = () => import("./steps.tsx");
@@ -34,10 +34,14 @@ const sentPollMs = 2_000;
 /** The guide is shown from the first visit until the person dismisses it or finds all steps done. A workspace that sends already is not
  * guided. */
 export function useGuide() {
-  const emails = useQuery(EmailService.method.listEmails, { pageSize: 5 }, { refetchInterval: pollIntervalMs });
   const remembered = useRemembered();
   const mayWrite = useMayWrite();
   const isWanted = mayWrite && remembered.state !== "dismissed";
+  const emails = useQuery(
+    EmailService.method.listEmails,
+    { pageSize: 1 },
+    { enabled: isWanted, refetchInterval: pollIntervalMs },
+  );
   const { progress, queries } = useProgress(isWanted);
   const isFirst = useRef(true);
   useEffect(() => {
@@ -50,10 +54,16 @@ export function useGuide() {
   }, [isWanted, progress, remembered]);
   const isNew = emails.data && emails.data.data.length === 0;
   const isGuided = isWanted && (remembered.state === "open" || (isNew === true && progress === undefined));
-  return { emails, isNew, isGuided, progress, queries };
+  return { isNew, isGuided, progress, queries };
 }
 
 export type GuideState = ReturnType<typeof useGuide>;
+
+type GuideProps = Pick<GuideState, "progress" | "queries"> & {
+  /** True while the page shows a new key above the guide. */
+  hasNewKey: boolean;
+  onKeyCreated(key: NewKey): void;
+};
 
 /** Reads what the steps need. */
 function useProgress(isWanted: boolean) {
@@ -80,7 +90,8 @@ function useProgress(isWanted: boolean) {
           domains: listed,
           keys: keys.data.data.map(({ name, revokedAt }) => ({ name, isRevoked: revokedAt !== undefined })),
           hasWebhook: webhooks.data.data.length > 0,
-          emailId: sent.data?.data[0]?.id,
+          // Without a domain, the request of this query is the same as that of all emails.
+          emailId: own?.canSend ? sent.data?.data[0]?.id : undefined,
         },
         remembered,
       )
@@ -88,7 +99,8 @@ function useProgress(isWanted: boolean) {
   return { progress, queries: [domains, keys, webhooks, sent] };
 }
 
-export function Guide({ progress, queries }: Pick<GuideState, "progress" | "queries">) {
+export function Guide(props: GuideProps) {
+  const { progress, queries } = props;
   const failed = queries.find(({ data, error }) => error !== null && data === undefined);
   const [domains] = queries;
   return (
@@ -102,7 +114,7 @@ export function Guide({ progress, queries }: Pick<GuideState, "progress" | "quer
       }
     >
       {progress ? (
-        <Steps progress={progress} onDomainAdded={() => void domains?.refetch()} />
+        <Steps {...props} progress={progress} onDomainAdded={() => void domains?.refetch()} />
       ) : failed ? (
         <ProblemAlert error={failed.error} onRetry={() => void Promise.all(queries.map((query) => query.refetch()))} />
       ) : (
@@ -112,11 +124,9 @@ export function Guide({ progress, queries }: Pick<GuideState, "progress" | "quer
   );
 }
 
-function Steps({ progress, onDomainAdded }: { progress: Progress; onDomainAdded(): void }) {
+function Steps(props: Omit<GuideProps, "progress"> & { progress: Progress; onDomainAdded(): void }) {
+  const { progress, hasNewKey, onKeyCreated, onDomainAdded } = props;
   const { done, current, domain, sentId } = progress;
-  const { caller } = useSession();
-  // Only in this page's memory: it is gone after a reload.
-  const [secret, setSecret] = useState<string>();
   const [isCreatingWebhook, creatingWebhook] = useDisclosure(false);
   // The dialog stays mounted while it closes.
   const wasCreatingWebhook = useRef(false);
@@ -146,16 +156,16 @@ function Steps({ progress, onDomainAdded }: { progress: Progress; onDomainAdded(
             {domain && <VerifyStep id={domain.id} />}
           </Step>
           <Step {...step("key")} title="Create an API key" note="Your program can use a key.">
-            <KeyStep onCreated={setSecret} onSkip={() => remember({ isKeySkipped: true })} />
+            {domain && (
+              <KeyStep
+                onCreated={(secret) => onKeyCreated({ secret, domain: domain.domain })}
+                onSkip={() => remember({ isKeySkipped: true })}
+              />
+            )}
           </Step>
           <Step {...step("send")} title="Send an email" note="Sent.">
             {domain && (
-              <SendStep
-                domain={domain.domain}
-                secret={secret}
-                to={caller?.kind === "person" ? caller.person.email : "you@example.com"}
-                onSent={(id) => remember({ sentId: id })}
-              />
+              <SendStep domain={domain.domain} hasCode={!hasNewKey} onSent={(id) => remember({ sentId: id })} />
             )}
           </Step>
           <Step {...step("events")} title="Watch its events" note="Each step of an email is an event.">
@@ -178,22 +188,5 @@ function Steps({ progress, onDomainAdded }: { progress: Progress; onDomainAdded(
         </Suspense>
       )}
     </>
-  );
-}
-
-/** The call that sends an email, to copy. */
-export function CallExample({ domain }: { domain: string }) {
-  const values = {
-    origin: location.origin,
-    from: `hello@${domain}`,
-    to: "delivered@there.test",
-    subject: "Hello",
-    body: "It works.",
-  };
-  return (
-    <Section title="Send from your program">
-      <Text>The code reads your API key from the environment variable POSTHORN_KEY.</Text>
-      <CallSnippets values={values} />
-    </Section>
   );
 }

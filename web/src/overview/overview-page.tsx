@@ -4,7 +4,7 @@ import { Button, Menu, Skeleton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { keepPreviousData } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { type GetStatsResponse, StatsService } from "../../../src/gen/v1/stats_pb.ts";
 import { Fresh } from "../parts/fresh.tsx";
 import { DownIcon } from "../parts/icons.tsx";
@@ -24,13 +24,29 @@ import "../stats/stats.css";
 import { AttentionCard } from "./attention-card.tsx";
 import { Guide, useGuide } from "./guide.tsx";
 import { SettingsDialog } from "./settings-dialog.tsx";
+import type { NewKey } from "./steps.tsx";
+
+const NewKeySection = lazy(() => import("./steps.tsx").then((steps) => ({ default: steps.NewKeySection })));
 
 const route = getRouteApi("/");
 const pollIntervalMs = 10_000;
 
 export function OverviewPage() {
   const { isNew, isGuided, progress, queries } = useGuide();
-  const guide = isGuided && <Guide progress={progress} queries={queries} />;
+  // Here, because the guide is mounted again after the first email. Only in this page's memory: it is gone after a reload.
+  const [newKey, setNewKey] = useState<NewKey>();
+  const guide = (
+    <>
+      {newKey && (
+        <Suspense>
+          <NewKeySection {...newKey} onStored={() => setNewKey(undefined)} />
+        </Suspense>
+      )}
+      {isGuided && (
+        <Guide progress={progress} queries={queries} hasNewKey={newKey !== undefined} onKeyCreated={setNewKey} />
+      )}
+    </>
+  );
   // The guide stays above the figures. Before the first email there are none.
   return isGuided && isNew !== false ? <Page title="Overview">{guide}</Page> : <Insight guide={guide} />;
 }
@@ -43,7 +59,7 @@ function Insight({ guide }: { guide: ReactNode }) {
   const dimensions = dimensionsOf(settings.data?.settings?.metadataKeys ?? []);
   const dimension = dimensionOf(search.by, dimensions);
   const { groupBy, metadataKey } = dimension;
-  // The previous range stays visible while the next one loads, so that the layout does not shift.
+  // The previous answer stays visible while the next one loads, so that the layout does not shift. It is dimmed, and its links do not work.
   const query = useQuery(
     StatsService.method.getStats,
     { ...requestOf(range, Date.now()), groupBy, metadataKey },
@@ -71,7 +87,9 @@ function Insight({ guide }: { guide: ReactNode }) {
       {query.isPending ? (
         <Skeleton h={420} radius="md" role="status" aria-busy="true" aria-label="Loading the statistics" />
       ) : query.data ? (
-        <Figures stats={query.data} range={range} />
+        <div className="figures" aria-busy={query.isPlaceholderData} inert={query.isPlaceholderData}>
+          <Figures stats={query.data} range={range} />
+        </div>
       ) : (
         <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />
       )}
@@ -85,7 +103,7 @@ function Insight({ guide }: { guide: ReactNode }) {
             onSelect={(by) => show({ by })}
           />
         )}
-        <AttentionCard alerts={query.data?.alerts ?? []} />
+        <AttentionCard stats={query} />
       </div>
       <SettingsDialog isOpen={isSetting} onClose={setting.close} />
     </Page>

@@ -83,7 +83,7 @@ function AlertGroup(props: {
     <Stack component="fieldset" gap="xs" className="plain">
       <legend className="hidden">{name}</legend>
       <Checkbox
-        label={`Alert me about the ${name.toLowerCase()}`}
+        label={`Alert on ${name.toLowerCase()}`}
         checked={fields.isOn}
         onChange={(event) => onChange({ ...fields, isOn: event.currentTarget.checked })}
       />

@@ -25,6 +25,8 @@ test("numbers are read as people type them, and text that is no number is refuse
   const typed = (percent: string, minimum: string) => requestOf({ ...rest, bounce: { isOn: true, percent, minimum } });
   assert.deepEqual(typed(" 2,5 % ", "").bounceAlert, { disabled: false, rate: 0.025, minimumRecipients: 0 });
   assert.deepEqual(typed("much", "many").bounceAlert, { disabled: false, rate: -0.01, minimumRecipients: -1 });
+  assert.equal(typed("", "1,000").bounceAlert.minimumRecipients, 1000);
+  assert.equal(typed("", " 10 000 ").bounceAlert.minimumRecipients, 10_000);
   assert.equal(typed("", "1e20").bounceAlert.minimumRecipients, 2 ** 31 - 1);
   assert.deepEqual(requestOf({ ...rest, bounce, keys: " , " }).metadataKeys.keys, []);
 });

@@ -29,7 +29,7 @@ function alertOf({ isOn, percent, minimum }: AlertFields) {
   return {
     disabled: !isOn,
     rate,
-    minimumRecipients: Math.max(-1, Math.min(2 ** 31 - 1, Math.trunc(numberIn(minimum)))),
+    minimumRecipients: Math.max(-1, Math.min(2 ** 31 - 1, Math.trunc(numberIn(minimum.replace(/[,\s]/g, ""))))),
   };
 }
 

@@ -2,20 +2,25 @@
 import { useMutation, useQuery } from "@connectrpc/connect-query";
 import { Alert, Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
 import { KeyPermission } from "../../../src/gen/v1/options_pb.ts";
 import { invalidate } from "../api/query-client.ts";
+import { useSession } from "../api/session.ts";
 import { PublishLocally } from "../domains/domain-page.tsx";
-import { RecordCard, recordsOf } from "../domains/record-card.tsx";
+import { recordsOf } from "../domains/record-text.ts";
+import { RecordsTable } from "../domains/records-table.tsx";
+import { zoneOf } from "../domains/summary.ts";
 import { useVerify, VerifyButton, VerifyResult } from "../domains/verify.tsx";
+import { Quirks, ZoneLead } from "../domains/zone-lead.tsx";
 import { useEmailEvents } from "../emails/queries.ts";
 import { SendForm } from "../emails/send-form.tsx";
 import { Timeline } from "../events/timeline.tsx";
 import { Copyable } from "../parts/copy-button.tsx";
 import { Form, formErrors, TextField } from "../parts/form.tsx";
 import { ButtonLink } from "../parts/links.tsx";
+import { Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { CallSnippets } from "./call-snippets.tsx";
 
@@ -36,16 +41,16 @@ export function VerifyStep({ id }: { id: string }) {
         <VerifyButton verification={verification} isSecondary={domain.localDns} />
       </Group>
       <VerifyResult verification={verification} />
-      <Stack component="ul" gap="sm" className="list" aria-label={`DNS records of ${domain.domain}`}>
-        {recordsOf(domain).map(({ record, key }) => (
-          <RecordCard key={key} record={record} />
-        ))}
-      </Stack>
+      <div className="lead">
+        <ZoneLead zone={zoneOf(domain)} provider={domain.provider} />
+        <Quirks provider={domain.provider} />
+      </div>
+      <RecordsTable records={recordsOf(domain)} zone={zoneOf(domain)} label={`DNS records of ${domain.domain}`} />
     </Stack>
   );
 }
 
-/** Creates a key that can only send, for the code of the next step. */
+/** Creates a key that can only send. The page then shows it with NewKeySection. */
 export function KeyStep({ onCreated, onSkip }: { onCreated(secret: string): void; onSkip(): void }) {
   const [name, setName] = useState("My program");
   const creation = useMutation(KeyService.method.createKey, {
@@ -60,8 +65,8 @@ export function KeyStep({ onCreated, onSkip }: { onCreated(secret: string): void
   return (
     <Stack>
       <Text>
-        Your program sends a key with each call. This one can only send email. The next step writes it into code that
-        you can copy.
+        Your program sends a key with each call. This one can only send email. It is then shown once, in code that you
+        can copy.
       </Text>
       <Form
         submitLabel="Create key"
@@ -87,34 +92,62 @@ export function KeyStep({ onCreated, onSkip }: { onCreated(secret: string): void
   );
 }
 
-/** Code with the new key, or a form: the guide goes on when an email from the domain is listed. */
-export function SendStep(props: { domain: string; secret: string | undefined; to: string; onSent(id: string): void }) {
-  const { domain, secret, to, onSent } = props;
+/** A key that was just created, and the domain to send from with it. */
+export type NewKey = { secret: string; domain: string };
+
+/** The new key and code that contains it. It is not part of a step: steps can become done before the person has stored the key. */
+export function NewKeySection(props: NewKey & { onStored(): void }) {
+  const { secret, domain, onStored } = props;
+  const values = useExample(domain, secret);
+  const top = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // The promise that some browsers return must not become the cleanup of the effect.
+    void top.current?.scrollIntoView({ block: "center" });
+  }, []);
+  return (
+    <Section title="Your new key">
+      <Alert color="yellow" role="status" ref={top}>
+        Store the key now. It is not shown again.
+      </Alert>
+      <Copyable value={secret} name="the key" />
+      <Text>Run this code. It contains the key.</Text>
+      <CallSnippets values={values} />
+      <Button onClick={onStored} style={{ alignSelf: "flex-start" }}>
+        I have stored the key
+      </Button>
+    </Section>
+  );
+}
+
+/** The values of the code: an email to the person who reads it. */
+function useExample(domain: string, key?: string) {
+  const { caller } = useSession();
+  const to = caller?.kind === "person" ? caller.person.email : "you@example.com";
+  return { origin: location.origin, key, from: `hello@${domain}`, to, subject: "Hello", body: "It works." };
+}
+
+/** Code, or a form: the guide goes on when an email from the domain is listed. */
+export function SendStep(props: {
+  domain: string;
+  /** False while the page shows code with a new key. */
+  hasCode: boolean;
+  onSent(id: string): void;
+}) {
+  const { domain, hasCode, onSent } = props;
+  const values = useExample(domain);
   const [hasForm, form] = useDisclosure(false);
-  const values = {
-    origin: location.origin,
-    key: secret,
-    from: `hello@${domain}`,
-    to,
-    subject: "Hello",
-    body: "It works.",
-  };
   return (
     <Stack>
-      {secret === undefined ? (
-        <Text>
-          Run this code. It reads your key from the environment variable <code>POSTHORN_KEY</code>.
-        </Text>
-      ) : (
+      {hasCode ? (
         <>
-          <Alert color="yellow" role="status">
-            Store the key now. It is not shown again after this step.
-          </Alert>
-          <Copyable value={secret} name="the key" />
-          <Text>Run this code. It contains the key.</Text>
+          <Text>
+            Run this code. It reads your key from the environment variable <code>POSTHORN_KEY</code>.
+          </Text>
+          <CallSnippets values={values} />
         </>
+      ) : (
+        <Text>Run the code above. It contains your new key.</Text>
       )}
-      <CallSnippets values={values} />
       <Text role="status" c="dimmed">
         Waiting for the first email from {domain}. This step is done when it arrives.
       </Text>

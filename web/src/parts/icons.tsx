@@ -32,8 +32,6 @@ export const HornIcon = () =>
     { size: 22 },
   );
 
-export const HomeIcon = () => icon(<path d="M4 11l8-7 8 7v9h-5.5v-6h-5v6h-5.5z" />);
-
 export const KeyIcon = () =>
   icon(
     <>
@@ -89,58 +87,6 @@ export const HelpIcon = () =>
   );
 
 export const CheckIcon = () => icon(<path d="M5 12.5l4.5 4.5L19 7.5" />, { size: 16 });
-
-export const GlobeIcon = () =>
-  icon(
-    <>
-      <circle cx="12" cy="12" r="9" />
-      <path d="M3 12h18M12 3c3 3 3.5 6 3.5 9s-.5 6-3.5 9c-3-3-3.5-6-3.5-9s.5-6 3.5-9z" />
-    </>,
-  );
-
-export const MailIcon = () =>
-  icon(
-    <>
-      <rect x="3" y="5" width="18" height="14" rx="2" />
-      <path d="M4 7l8 6 8-6" />
-    </>,
-  );
-
-export const PulseIcon = () => icon(<path d="M3 12h4l3-8 4 16 3-8h4" />);
-
-export const HookIcon = () =>
-  icon(
-    <>
-      <circle cx="7" cy="17" r="3" />
-      <circle cx="17" cy="17" r="3" />
-      <circle cx="12" cy="6" r="3" />
-      <path d="M10.5 8.5L8 14.5M13.5 8.5l2.5 6M10 17h4" />
-    </>,
-  );
-
-export const StopIcon = () =>
-  icon(
-    <>
-      <circle cx="12" cy="12" r="9" />
-      <path d="M5.8 5.8l12.4 12.4" />
-    </>,
-  );
-
-export const InboxIcon = () => icon(<path d="M3 13l3-8h12l3 8v6H3zM3 13h5l1.5 3h5L16 13h5" />);
-
-export const QueueIcon = () => icon(<path d="M4 6h16M4 12h16M4 18h10" />);
-
-export const ListIcon = () => icon(<path d="M9 6h11M9 12h11M9 18h11M4 6h.5M4 12h.5M4 18h.5" />);
-
-export const FoldersIcon = () => icon(<path d="M3 8h6l2 2h10v9H3zM6 8V5h5l2 2h5v3" />);
-
-export const PeopleIcon = () =>
-  icon(
-    <>
-      <circle cx="9" cy="8" r="3.5" />
-      <path d="M2.5 20c0-4 3-6 6.5-6s6.5 2 6.5 6M16 4.8a3.5 3.5 0 0 1 0 6.4M18 14.5c2.3.8 3.5 2.7 3.5 5.5" />
-    </>,
-  );
 
 /** The label of a status. Its text alone identifies the status; the color is an addition. */
 export interface StatusLabel {

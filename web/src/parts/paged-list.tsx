@@ -12,9 +12,7 @@ export interface PagedQuery<Item> {
   isPending: boolean;
   isFetchNextPageError: boolean;
   dataUpdatedAt: number;
-  failureCount: number;
-  isError: boolean;
-  isFetching: boolean;
+  failureReason: unknown;
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
   fetchNextPage(): unknown;

@@ -1,5 +1,5 @@
 /** The loading, empty and error states of lists and pages. */
-import { Alert, Button, Skeleton, Stack, Text } from "@mantine/core";
+import { Alert, Button, Skeleton, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import { explain } from "../api/problem.ts";
 
@@ -14,10 +14,12 @@ export function Loading({ what, rows = 6, height = 40 }: { what: string; rows?: 
 }
 
 /** What will be here, and how to get the first one. */
-export function Empty({ children, action }: { children: ReactNode; action?: ReactNode }) {
+export function Empty(props: { title?: string; drawing?: ReactNode; children: ReactNode; action?: ReactNode }) {
+  const { title, drawing = <EmptyDrawing />, children, action } = props;
   return (
     <div className="card empty">
-      <EmptyDrawing />
+      {drawing}
+      {title && <Title order={2}>{title}</Title>}
       <Text component="div" maw={520}>
         {children}
       </Text>

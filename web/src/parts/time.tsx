@@ -1,6 +1,7 @@
 /** Shows a timestamp: the relative time with the exact time as a tooltip, or both with `long`. */
 import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { clockText, dayText } from "./date-text.ts";
 import { formatRelative } from "./relative-time.ts";
 
 const absolute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
@@ -45,28 +46,39 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
+/** The time in milliseconds, for texts that count seconds. */
+export function useSeconds(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
 const today = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const thisWeek = new Intl.DateTimeFormat("en-GB", { weekday: "short", hour: "2-digit", minute: "2-digit" });
 const earlier = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
-const otherYear = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
 /** A time in a dense table: as short as it is clear, with the exact time as a tooltip. */
 export function LogTime({ at }: { at: Timestamp }) {
   const date = timestampDate(at);
   return (
     <time dateTime={date.toISOString()} title={absolute.format(date)}>
-      {shortFormat(date, useNow()).format(date)}
+      {shortText(date, useNow())}
     </time>
   );
 }
 
-function shortFormat(date: Date, from: Date): Intl.DateTimeFormat {
-  if (date.toDateString() === from.toDateString()) return today;
-  if (Math.abs(from.getTime() - date.getTime()) < 6 * 86_400_000) return thisWeek;
-  return date.getFullYear() === from.getFullYear() ? earlier : otherYear;
+function shortText(date: Date, from: Date): string {
+  if (date.toDateString() === from.toDateString()) return today.format(date);
+  if (Math.abs(from.getTime() - date.getTime()) < 6 * 86_400_000) return thisWeek.format(date);
+  return shortDay(date, from);
 }
 
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+function shortDay(date: Date, from: Date): string {
+  return date.getFullYear() === from.getFullYear() ? earlier.format(date) : dayText(date);
+}
 
 /** A time in a timeline: to the second on the same day, otherwise with the date. */
 export function StepTime({ at }: { at: Timestamp }) {
@@ -75,8 +87,8 @@ export function StepTime({ at }: { at: Timestamp }) {
   const isToday = date.toDateString() === now.toDateString();
   return (
     <time dateTime={date.toISOString()} title={absolute.format(date)}>
-      {!isToday && `${shortFormat(date, now) === otherYear ? otherYear.format(date) : earlier.format(date)}, `}
-      {clock.format(date)}
+      {!isToday && `${shortDay(date, now)}, `}
+      {clockText(date)}
     </time>
   );
 }

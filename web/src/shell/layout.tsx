@@ -94,7 +94,9 @@ export function Layout() {
       </AppShell.Main>
       <Suspense>
         {useEver(isConfirming) && <IdentityDialog />}
-        {useEver(isPaletteOpen) && <Palette opened={isPaletteOpen} onClose={palette.close} isOperator={isOperator} />}
+        {useEver(isPaletteOpen) && (
+          <Palette {...{ inWorkspace, isOperator }} opened={isPaletteOpen} onClose={palette.close} />
+        )}
         {useEver(isHelpOpen) && <Shortcuts opened={isHelpOpen} onClose={help.close} />}
       </Suspense>
     </AppShell>

@@ -3,14 +3,19 @@ import { useQuery } from "@connectrpc/connect-query";
 import { Loader, Modal, useMantineColorScheme } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useRouter } from "@tanstack/react-router";
-import { type KeyboardEvent, useId, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
+import { explain } from "../api/problem.ts";
+import { useMayWrite, useSession } from "../api/session.ts";
 import { SearchIcon } from "../parts/icons.tsx";
 import { groups, operatorGroup } from "./sections.tsx";
 
 type Entry = { key: string; group: string; label: string; hint?: string; run(): void };
 
-export function Palette(props: { opened: boolean; onClose(): void; isOperator: boolean }) {
+/** Without a workspace, there are no emails, and only the operators' pages. */
+type Reach = { inWorkspace: boolean; isOperator: boolean };
+
+export function Palette(props: Reach & { opened: boolean; onClose(): void }) {
   return (
     <Modal.Root opened={props.opened} onClose={props.onClose} size="lg" yOffset="12vh">
       <Modal.Overlay />
@@ -21,12 +26,17 @@ export function Palette(props: { opened: boolean; onClose(): void; isOperator: b
   );
 }
 
-function PaletteBody({ onClose, isOperator }: { onClose(): void; isOperator: boolean }) {
+function PaletteBody({ onClose, ...reach }: Reach & { onClose(): void }) {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const listId = useId();
-  const { entries, isSearching } = useEntries(text, isOperator);
+  const { entries, isSearching, error } = useEntries(text, reach);
   const current = Math.min(chosen, entries.length - 1);
+  const label = reach.inWorkspace ? "Search emails, pages and commands" : "Search pages and commands";
+  const currentId = entries[current] && `${listId}-${current}`;
+  useEffect(() => {
+    if (currentId) document.getElementById(currentId)?.scrollIntoView({ block: "nearest" });
+  }, [currentId]);
   const run = (entry: Entry | undefined) => {
     if (!entry) return;
     onClose();
@@ -49,9 +59,9 @@ function PaletteBody({ onClose, isOperator }: { onClose(): void; isOperator: boo
           role="combobox"
           aria-expanded="true"
           aria-controls={listId}
-          aria-activedescendant={entries[current] && `${listId}-${current}`}
-          aria-label="Search emails, pages and commands"
-          placeholder="Search emails, pages and commands"
+          aria-activedescendant={currentId}
+          aria-label={label}
+          placeholder={label}
           value={text}
           onChange={(event) => {
             setText(event.currentTarget.value);
@@ -80,35 +90,48 @@ function PaletteBody({ onClose, isOperator }: { onClose(): void; isOperator: boo
             </div>
           </div>
         ))}
-        {entries.length === 0 && !isSearching && <p className="palette-empty">Nothing matches “{text}”.</p>}
       </div>
+      {error ? (
+        <p className="palette-empty" role="alert">
+          Emails could not be searched. {explain(error).message}
+        </p>
+      ) : (
+        entries.length === 0 && !isSearching && <p className="palette-empty">Nothing matches “{text}”.</p>
+      )}
     </>
   );
 }
 
-function useEntries(text: string, isOperator: boolean): { entries: Entry[]; isSearching: boolean } {
+function useEntries(text: string, { inWorkspace, isOperator }: Reach) {
   const router = useRouter();
+  const { caller } = useSession();
+  const mayWrite = useMayWrite();
   const { setColorScheme } = useMantineColorScheme();
   const [sought] = useDebouncedValue(text.trim(), 150);
+  const isEmailSearch = inWorkspace && sought.length >= 2;
   const found = useQuery(
     EmailService.method.listEmails,
     { search: sought, pageSize: 6 },
-    { enabled: sought.length >= 2, refetchInterval: false },
+    { enabled: isEmailSearch, refetchInterval: false },
   );
   const open = (to: string) => () => void router.navigate({ to });
-  const pages = [...groups, ...(isOperator ? [operatorGroup] : [])].flatMap(({ links }) =>
+  const pages = [...(inWorkspace ? groups : []), ...(isOperator ? [operatorGroup] : [])].flatMap(({ links }) =>
     links.map(({ to, label }): Entry => ({ key: to, group: "Pages", label, run: open(to) })),
   );
   const commands: Entry[] = [
-    { key: "send", group: "Commands", label: "Send a test email", run: open("/send") },
-    { key: "account", group: "Commands", label: "Your account", run: open("/account") },
+    ...(inWorkspace && mayWrite
+      ? [{ key: "send", group: "Commands", label: "Send a test email", run: open("/send") }]
+      : []),
+    ...(caller?.kind === "person"
+      ? [{ key: "account", group: "Commands", label: "Your account", run: open("/account") }]
+      : []),
     { key: "light", group: "Commands", label: "Use the light color scheme", run: () => setColorScheme("light") },
     { key: "dark", group: "Commands", label: "Use the dark color scheme", run: () => setColorScheme("dark") },
     { key: "auto", group: "Commands", label: "Use the color scheme of the system", run: () => setColorScheme("auto") },
   ];
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const matches = ({ label }: Entry) => words.every((word) => label.toLowerCase().includes(word));
-  const emails = (sought.length >= 2 ? (found.data?.data ?? []) : []).map(
+  const emails = (isEmailSearch ? (found.data?.data ?? []) : []).map(
     (email): Entry => ({
       key: email.id,
       group: "Emails",
@@ -117,5 +140,10 @@ function useEntries(text: string, isOperator: boolean): { entries: Entry[]; isSe
       run: () => void router.navigate({ to: "/emails/$id", params: { id: email.id } }),
     }),
   );
-  return { entries: [...[...pages, ...commands].filter(matches), ...emails], isSearching: found.isFetching };
+  return {
+    entries: [...[...pages, ...commands].filter(matches), ...emails],
+    // The search starts when typing pauses.
+    isSearching: found.isFetching || text.trim() !== sought,
+    error: isEmailSearch ? found.error : null,
+  };
 }

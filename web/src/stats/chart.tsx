@@ -38,7 +38,7 @@ export function Chart({ stats, range }: { stats: GetStatsResponse; range: Range 
         <span className="grow" />
         <ul className="legend">
           {series.map(({ outcome, tone, name, read }) => (
-            <li key={outcome} style={toneStyle(tone)}>
+            <li key={tone} style={toneStyle(tone)}>
               <CardLink {...emailsBehind({ from, to, outcome })}>
                 <span className="swatch" aria-hidden="true" />
                 {name} {totals && formatCount(read(totals))}
@@ -72,10 +72,10 @@ export function Chart({ stats, range }: { stats: GetStatsResponse; range: Range 
                 }}
                 onBlur={() => setShown(undefined)}
               >
-                {[...series].reverse().map(({ outcome, tone, read }) => {
+                {[...series].reverse().map(({ tone, read }) => {
                   const value = bucket.counts ? read(bucket.counts) : 0;
                   return value > 0 ? (
-                    <i key={outcome} style={{ ...toneStyle(tone), height: `${(value / ceiling) * 100}%` }} />
+                    <i key={tone} style={{ ...toneStyle(tone), height: `${(value / ceiling) * 100}%` }} />
                   ) : null;
                 })}
               </CardLink>
@@ -104,8 +104,8 @@ function Tip({ bucket, range, place }: { bucket: StatsBucket; range: Range; plac
     <div className="tip" aria-hidden="true" style={isLeft ? { insetInlineStart: edge } : { insetInlineEnd: edge }}>
       <strong>{bucket.start && bucketName(bucket.start, range)}</strong>
       <dl>
-        {series.map(({ outcome, tone, name, read }) => (
-          <div key={outcome} style={{ display: "contents", ...toneStyle(tone) }}>
+        {series.map(({ tone, name, read }) => (
+          <div key={tone} style={{ display: "contents", ...toneStyle(tone) }}>
             <dt>
               <span className="swatch" />
               {name}

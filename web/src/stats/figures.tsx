@@ -36,8 +36,8 @@ export function FiguresTable({ stats, range }: { stats: GetStatsResponse; range:
                   <td className="end">
                     <NumberLink count={counts.accepted} behind={spanOf(start, range)} />
                   </td>
-                  {series.map(({ outcome, read }) => (
-                    <td key={outcome} className="end">
+                  {series.map(({ outcome, tone, read }) => (
+                    <td key={tone} className="end">
                       <NumberLink count={read(counts)} behind={{ outcome, ...spanOf(start, range) }} />
                     </td>
                   ))}

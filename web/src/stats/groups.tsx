@@ -1,6 +1,6 @@
 /** The insight table: delivered, bounces and complaints by receiver, domain, key or metadata, next to their limits. */
 import { Title, UnstyledButton } from "@mantine/core";
-import { type ReactNode, useId } from "react";
+import { useId } from "react";
 import { type GetStatsResponse, StatsDimension, type StatsGroup } from "../../../src/gen/v1/stats_pb.ts";
 import { Loading } from "../parts/states.tsx";
 import { deliveredIn } from "./counts.ts";
@@ -16,7 +16,6 @@ export function GroupsCard(props: {
   dimension: Dimension;
   dimensions: readonly Dimension[];
   onSelect(id: string): void;
-  actions?: ReactNode;
 }) {
   const { stats, dimension, dimensions } = props;
   const id = useId();
@@ -26,7 +25,6 @@ export function GroupsCard(props: {
         <Title order={2} id={id}>
           Insight
         </Title>
-        {props.actions}
         <fieldset className="chips plain">
           <legend className="hidden">Group by</legend>
           {dimensions.map((one) => (
@@ -100,7 +98,7 @@ function GroupRow({ group, stats, dimension }: { group: StatsGroup; stats: GetSt
       <th scope="row" className="cut" title={group.value}>
         {groupName(group, dimension)}
       </th>
-      <td className="end">{cell(deliveredIn(counts), formatCount(deliveredIn(counts)), "delivered")}</td>
+      <td className="end">{cell(deliveredIn(counts), formatCount(deliveredIn(counts)), "delivered,sent")}</td>
       <td className={overClass(counts.bounceRate, limits.bounceLimit)}>
         {cell(counts.bounced, formatRate(counts.bounceRate), "bounced")}
       </td>

@@ -13,15 +13,15 @@ export function Kpis({ stats: { totals, limits, from, to } }: { stats: GetStatsR
   const behind = (outcome: Behind["outcome"]) => emailsBehind({ from, to, outcome });
   return (
     <section className="kpis" aria-label="Figures">
-      <Kpi name="Delivered" value={formatRate(totals.deliveredRate)} tone="delivered" link={behind("delivered")}>
+      <Kpi name="Delivered" value={formatRate(totals.deliveredRate)} tone="delivered" link={behind("delivered,sent")}>
         <Note>
           {formatCount(delivered)} of {formatCount(finished)} finished
         </Note>
-        <Meter name="Delivered" rate={totals.deliveredRate} />
+        <Meter rate={totals.deliveredRate} />
       </Kpi>
       <Kpi name="Bounce rate" value={formatRate(totals.bounceRate)} tone="bounced" link={behind("bounced")}>
         <LimitNote rate={totals.bounceRate} target={limits.bounceTarget} limit={limits.bounceLimit} who="Limit" />
-        <Meter name="Bounce rate" rate={totals.bounceRate} limit={limits.bounceLimit} />
+        <Meter rate={totals.bounceRate} limit={limits.bounceLimit} />
       </Kpi>
       <Kpi name="Complaint rate" value={formatRate(totals.complaintRate)} tone="complained" link={behind("complained")}>
         <LimitNote
@@ -30,13 +30,13 @@ export function Kpis({ stats: { totals, limits, from, to } }: { stats: GetStatsR
           limit={limits.complaintLimit}
           who="Gmail and Yahoo: limit"
         />
-        <Meter name="Complaint rate" rate={totals.complaintRate} limit={limits.complaintLimit} />
+        <Meter rate={totals.complaintRate} limit={limits.complaintLimit} />
       </Kpi>
       <Kpi
         name="Median delivery"
         value={totals.deliveryP50Ms === undefined ? "–" : formatDuration(totals.deliveryP50Ms)}
         tone="queued"
-        link={behind("delayed")}
+        link={behind(undefined)}
       >
         <Note>
           {totals.deliveryP95Ms === undefined ? "nothing delivered" : `p95 ${formatDuration(totals.deliveryP95Ms)}`},{" "}
@@ -75,7 +75,7 @@ function LimitNote(props: { rate: number | undefined; target: number; limit: num
 }
 
 /** The text next to it has the same values, so it is hidden from screen readers. */
-function Meter({ rate = 0, limit }: { name: string; rate: number | undefined; limit?: number }) {
+function Meter({ rate = 0, limit }: { rate: number | undefined; limit?: number }) {
   const { length, limitAt } =
     limit === undefined ? { length: rate * 100, limitAt: undefined } : meterScale(rate, limit);
   return (

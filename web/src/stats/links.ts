@@ -5,7 +5,7 @@ import type { EmailSearch } from "../emails/search.ts";
 export type Behind = {
   from?: Timestamp;
   to?: Timestamp;
-  outcome?: "delivered" | "delayed" | "bounced" | "complained" | "suppressed" | "failed";
+  outcome?: "delivered,sent" | "bounced" | "complained";
 } & Pick<EmailSearch, "domain" | "sender" | "key" | "value">;
 
 /** The log selects by the time of acceptance, statistics by the time of the event: mail from the end of the previous hour may be missing. */
