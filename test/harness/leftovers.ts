@@ -42,7 +42,9 @@ async function insertRow(sql: Sql, table: string, fill: { column: string; id: st
   const values = columns.map((column) => {
     if (column.name === fill.column) return quote(fill.id);
     const value = required[table]?.[column.name];
-    return value == null ? literal(column.type, fill.marker) : quote(value);
+    if (value != null) return quote(value);
+    // Hashes of tokens are unique.
+    return literal(column.type, column.name === "token_hash" ? `${fill.marker} ${makeUuid(Date.now())}` : fill.marker);
   });
   await sql.unsafe(
     `insert into ${table} (${columns.map(({ name }) => name).join(", ")}) values (${values.join(", ")})`,
@@ -57,6 +59,7 @@ function literal(type: string, marker: string): string {
   if (type.startsWith("timestamp")) return "service_time()";
   if (type === "date") return "service_time()::date";
   if (type === "text[]") return `array[${quote(marker)}]`;
+  if (type === "uuid[]") return `array[${quote(makeUuid(Date.now()))}]::uuid[]`;
   if (type.endsWith("[]")) return "'{1}'";
   return type === "text" ? quote(marker) : "1";
 }
