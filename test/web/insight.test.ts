@@ -46,9 +46,9 @@ async function addHistory(): Promise<void> {
       '{0,0,400,300,100,20}'
     from generate_series(2, 28) n, unnest('{"", google.com, outlook.com, icloud.com}'::text[]) as s(site)`;
   await sql`
-    insert into rate_alerts (workspace_id, figure, rate, threshold, count, recipients, message, raised_at)
+    insert into rate_alerts (workspace_id, figure, rate, threshold, count, recipients, message, raised_at, is_raised, reported_at)
     values (${workspaceId}, 'complaints', 0.0041, 0.003, 21, 5120,
-      '21 complaints about 5,120 delivered recipients in the last 24 hours (0.41 %). The threshold is 0.3 %.', now())`;
+      '21 complaints about 5,120 delivered recipients in the last 24 hours (0.41 %). The threshold is 0.3 %.', now(), true, service_time())`;
 }
 
 const bars = () => tab.page.getByRole("list", { name: "Recipients by outcome" }).getByRole("link");
