@@ -79,11 +79,14 @@ test("10,000 rows scroll, and only those near the window exist in the page", { s
       addedRows += changes.flatMap(({ addedNodes }) => [...addedNodes]).filter((node) => node.matches?.(".log-slot")).length;
     }).observe(document.querySelector("main"), { childList: true, subtree: true })`);
   // One page after the other, hence more time than for other waits.
+  const scrollToEnd = () => page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
   const isAtEnd = async () => {
-    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
+    await scrollToEnd();
     return (await status().allInnerTexts()).some((text) => text.startsWith("10,000 emails."));
   };
   await until("the last row", isAtEnd, { withinMs: 3 * patienceMs });
+  // The last page may have arrived after the last scrolling.
+  await scrollToEnd();
   await page.getByText("Entry number 9999", { exact: true }).waitFor();
   await page.getByText(/^as of \d\d:\d\d:\d\d$/).waitFor();
   assert.equal(await rows().last().getAttribute("aria-setsize"), "10000");
