@@ -7,6 +7,7 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { firstLink } from "../harness/people.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
 import { shell } from "../harness/shell.ts";
+import { until } from "../harness/wait.ts";
 
 let database: TestDatabase;
 let program: RunningProgram;
@@ -203,7 +204,9 @@ test("a workspace that sends already is not guided in another browser, and /sign
   await other.page.getByRole("button", { name: "Sign in", exact: true }).click();
   await other.page.waitForURL(`${program.url}/`);
   await settled(other.page, /Needs your attention/);
-  const state = await other.page.evaluate<string>(`localStorage.getItem("posthorn.guide.${shopId}")`);
+  const state = await until("the state of the guide", () =>
+    other.page.evaluate<string | null>(`localStorage.getItem("posthorn.guide.${shopId}")`),
+  );
   assert.deepEqual(JSON.parse(state), { state: "dismissed" });
   assert.equal(await other.page.getByRole("heading", { name: "First steps" }).count(), 0);
   await other.page.goto("/emails");

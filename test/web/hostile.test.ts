@@ -96,9 +96,14 @@ async function assertUntouched(where: string): Promise<void> {
 test("subjects, senders, metadata and file names are shown as text", { skip: withoutBrowser }, async () => {
   const { page } = tab;
   await page.goto("/");
-  for (const path of ["/", "/emails", "/events", "/inbound"]) {
+  for (const [path, shown] of [
+    ["/", /Needs your attention/],
+    ["/emails", /globalThis\.hacked/],
+    ["/events", /Mallory/],
+    ["/inbound", /hello/],
+  ] as const) {
     await follow(page, path);
-    await settled(page, path === "/events" ? /Mallory/ : path === "/inbound" ? /hello/ : /globalThis\.hacked/);
+    await settled(page, shown);
     assert.equal(await page.evaluate("document.documentElement.scrollWidth - innerWidth <= 0"), true, `${path} fits`);
     await assertUntouched(path);
   }
