@@ -12,6 +12,7 @@ const required: Record<string, Record<string, string | null>> = {
   idempotency: { answer: null },
   account_mail: { kind: "reset" },
   members: { person_id: null, joined_at: null, role: "viewer" },
+  email_outcomes: { outcome: "bounced" },
   suppressions: { reason: "manual" },
   webhooks: { disabled_at: null, disabled_reason: null },
   webhook_deliveries: { status: "delivered" },

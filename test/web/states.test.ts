@@ -64,7 +64,7 @@ test("the overview shows an error, then the guide", { skip: withoutBrowser }, as
   await settled(page, /The database is unavailable/);
   await page.unroute("**/v1.*/*", fail);
   await page.getByRole("button", { name: "Try again" }).first().click();
-  await settled(page, /Add a sending domain/);
+  await settled(page, /Add your domain/);
   await inspect(page, "first-steps");
 });
 
