@@ -64,7 +64,9 @@ test("the overview shows an error, then the guide", { skip: withoutBrowser }, as
   await settled(page, /The database is unavailable/);
   await page.unroute("**/v1.*/*", fail);
   await page.getByRole("button", { name: "Try again" }).first().click();
-  await settled(page, /Add your domain/);
+  await settled(page, /Needs your attention|First steps/);
+  await page.goto("/");
+  await settled(page, /First steps/);
   await inspect(page, "first-steps");
 });
 
