@@ -37,7 +37,7 @@ export type Checker = {
   refresh(workspaceId: string, id: string): Promise<DomainRow | undefined>;
   /** Checks up to `limit` domains that are due, all at once. Returns how many it leased. */
   checkDue(limit: number): Promise<number>;
-  /** Checks a domain in the background because somebody looks at it, unless a check is recent or too many run. */
+  /** Checks a domain in the background because a person looks at it, unless a check is recent or too many run. */
   look(row: DomainRow): void;
   /** Looks for the zone of a new domain in the background, so that its names are right before the first check. */
   locate(domain: Pick<DomainRow, "workspaceId" | "id" | "domain">): void;

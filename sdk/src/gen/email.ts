@@ -6,7 +6,7 @@ import type { FieldViolation } from "./error-details.ts";
 export interface RecipientCounts {
   /** Waiting for the first attempt, or being attempted for the first time. */
   queued: number;
-  /** Refused for now; another attempt follows. */
+  /** Refused temporarily; another attempt follows. */
   delayed: number;
   /** Accepted by the recipient's own mail server. */
   delivered: number;

@@ -10,7 +10,7 @@ export type DomainLink = {
   lastViewedAt: Date | null;
 };
 
-/** More would be links that nobody looks after. */
+/** More links than this are hardly looked after. */
 export const maxLinksPerDomain = 20;
 
 /** Undefined: the workspace has no such domain. `full`: the domain has as many links as it may have. Index domain_links_by_domain. */

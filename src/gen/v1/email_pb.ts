@@ -35,7 +35,7 @@ export type RecipientCounts = Message<"v1.RecipientCounts"> & {
   queued: number;
 
   /**
-   * Refused for now; another attempt follows.
+   * Refused temporarily; another attempt follows.
    *
    * @generated from field: int32 delayed = 2;
    */
@@ -1557,7 +1557,7 @@ export const EmailOutcome = {
   SUPPRESSED: 4,
 
   /**
-   * A receiver refused the email for now; another attempt follows.
+   * A receiver refused the email temporarily; another attempt follows.
    *
    * @generated from enum value: EMAIL_OUTCOME_DELAYED = 5;
    */
