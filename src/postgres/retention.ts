@@ -4,6 +4,8 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  companions,
+  companionsOf,
   listPartitions,
   type Partition,
   type PartitionedTable,
@@ -34,8 +36,8 @@ export async function dropOldPartitions(sql: Sql, retention: Retention, pauseMs 
   const old: Partition[] = [];
   for (const partition of all) {
     const { table, name } = partition;
-    // Dropped together with its emails.
-    if (table === "email_terms") continue;
+    // Dropped together with the partition that it belongs to.
+    if (companions[table]) continue;
     const required = [wallMs, partitionsMs].some((ms) => partitionsAround(table, ms).some((one) => one.name === name));
     if (!required && (await isOld(sql, name, keptFor(table, retention)))) old.push(partition);
   }
@@ -79,10 +81,9 @@ async function dropOne(sql: Sql, { table, name, startMs }: Partition, age: strin
         if ((await tx`delete from closed_partitions where ${hasAged(tx, name, age)} returning 1`).length === 0)
           return false;
         await tx.unsafe(`drop table ${name}`);
-        if (table === "emails") {
-          const terms = partitionAt("email_terms", startMs).name;
-          await tx`delete from closed_partitions where name = ${terms}`;
-          await tx.unsafe(`drop table if exists ${terms}`);
+        for (const companion of companionsOf({ table, startMs })) {
+          await tx`delete from closed_partitions where name = ${companion.name}`;
+          await tx.unsafe(`drop table if exists ${companion.name}`);
         }
         return true;
       });
