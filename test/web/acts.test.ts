@@ -207,8 +207,11 @@ test("a domain is added, checked and deleted, and the DKIM keys of another are r
 test("mail for a destination is paused, resumed and purged", { skip: withoutBrowser }, async () => {
   await accepted(testbed, { to: ["a@later.test"], scheduledAt: new Date(Date.now() + 3_600_000).toISOString() });
   await follow(page, "/queue");
+  await page.getByRole("row", { name: /Scheduled.*later\.test/ }).waitFor();
   await press("Pause later.test");
+  await confirm("Pause mail");
   await press("Resume later.test");
+  await confirm("Resume mail");
   await page.getByRole("button", { name: "Pause later.test" }).waitFor();
   await press("Purge later.test");
   await confirm("Purge mail");
