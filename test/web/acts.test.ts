@@ -97,7 +97,7 @@ test("a webhook is created, tested, edited, rotated, disabled and deleted", { sk
 
   await press("Send test event");
   await confirm("Send test event");
-  await dialog().getByText("Endpoint response").waitFor();
+  await dialog().getByText("Attempt 1").waitFor();
   const posted = testbed.receiver.requests.find(({ path }) => path === "/by-hand")!;
   assert.ok(verifies(posted, secret), "signed with the secret that was shown");
   await confirm("Done");
@@ -105,7 +105,7 @@ test("a webhook is created, tested, edited, rotated, disabled and deleted", { sk
   await accepted(testbed, { to: ["delivered@hook.test"] });
   await page
     .locator("summary")
-    .filter({ hasText: /^Delivered\s*email\.delivered\s*1 attempt/i })
+    .filter({ hasText: /^Delivered\s*email\.delivered\s*delivered@hook\.test\s*1 attempt/i })
     .first()
     .click();
   await press("Redeliver event");
