@@ -14,6 +14,7 @@ import {
   withoutBrowser,
 } from "../harness/browser.ts";
 import { accepted } from "../harness/sending.ts";
+import { until } from "../harness/wait.ts";
 import { startWebTestbed } from "../harness/web-data.ts";
 import type { WebhookTestbed } from "../harness/webhook-testbed.ts";
 
@@ -73,6 +74,13 @@ test("the queue is a table whose rows lead to their emails, and a retry says wha
   skip: withoutBrowser,
 }, async () => {
   await accepted(testbed, { to: ["delayed@slow.test"], subject: "Waits for its receiver", async: true });
+  // The simulated receiver accepts the second attempt, which would be soon.
+  await until("a delayed recipient", async () => {
+    const { sql } = testbed.database;
+    const rows = await sql`
+      update recipients set due_at = due_at + interval '1 hour' where destination = 'slow.test' and status = 'delayed' returning 1`;
+    return rows.length > 0;
+  });
   await accepted(testbed, {
     to: ["a@later.test"],
     subject: "Waits for tomorrow",
@@ -88,6 +96,12 @@ test("the queue is a table whose rows lead to their emails, and a retry says wha
   await page.emulateMedia({ colorScheme: "dark" });
   await shoot(page, "queue-table-1440-dark");
   assert.equal(await button("Try now: later.test").isDisabled(), true, "scheduled mail keeps its time");
+  await testbed.call("QueueService/PauseDestination", { destination: "stays.test" });
+  await button("Resume stays.test").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Resume mail" }).click();
+  await button("Resume stays.test").waitFor({ state: "detached" });
+  await button("Try now: slow.test").click();
+  await settled(page, /Retried 1 recipient at slow\.test: all have left the queue/);
   await page.getByRole("link", { name: "Emails that wait for later.test" }).click();
   await settled(page, /Waits for tomorrow/);
   assert.ok(!(await page.locator("main").innerText()).includes("Waits for its receiver"));

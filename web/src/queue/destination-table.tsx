@@ -10,10 +10,12 @@ import { ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
 import { type Act, ConfirmAct } from "./confirm-act.tsx";
-import { destinationLabel, retryProgress, waitingOf } from "./labels.ts";
+import { destinationLabel, dueOf, type Retried, waitingOf } from "./labels.ts";
 import "./queue.css";
 
-export function DestinationTable({ destinations }: { destinations: readonly Destination[] }) {
+type Props = { onRetried(retried: Retried): void };
+
+export function DestinationTable({ destinations, onRetried }: Props & { destinations: readonly Destination[] }) {
   return (
     <div className="card">
       <table className="table queue" aria-label="Destinations, most mail first">
@@ -41,28 +43,28 @@ export function DestinationTable({ destinations }: { destinations: readonly Dest
           </tr>
         </thead>
         {destinations.map((one) => (
-          <DestinationRow key={one.destination} one={one} />
+          <DestinationRow key={one.destination} one={one} onRetried={onRetried} />
         ))}
       </table>
     </div>
   );
 }
 
-function DestinationRow({ one }: { one: Destination }) {
+function DestinationRow({ one, onRetried }: Props & { one: Destination }) {
   const { destination } = one;
   const isPaused = one.state === DestinationState.PAUSED;
   const { text, tone, meaning } = destinationLabel(one);
-  const inQueue = waitingOf(one) + one.inFlight;
+  const before = dueOf(one);
   const [act, setAct] = useState<Act>();
-  const [before, setBefore] = useState(0);
   const retry = useMutation(QueueService.method.retryDestination, {
     onSuccess: () => void invalidate(QueueService.method.listDestinations),
   });
-  const tryNow = () => {
-    setBefore(inQueue);
-    retry.mutate({ destination });
-  };
-  const hasRemark = one.lastReply !== "" || retry.data !== undefined || retry.error !== null;
+  const tryNow = () =>
+    retry.mutate(
+      { destination },
+      { onSuccess: ({ recipients }) => onRetried({ destination, tried: recipients, before }) },
+    );
+  const hasRemark = one.lastReply !== "" || retry.error !== null;
   return (
     <tbody>
       <tr>
@@ -94,7 +96,7 @@ function DestinationRow({ one }: { one: Destination }) {
                 size="compact-sm"
                 variant="default"
                 loading={retry.isPending}
-                disabled={isPaused || inQueue === 0}
+                disabled={isPaused || before === 0}
                 aria-label={`Try now: ${destination}`}
                 onClick={tryNow}
               >
@@ -127,7 +129,6 @@ function DestinationRow({ one }: { one: Destination }) {
           <td />
           <td colSpan={8}>
             {retry.error && <ProblemAlert error={retry.error} />}
-            {retry.data && <p role="status">{retryProgress({ tried: retry.data.recipients, before, now: inQueue })}</p>}
             {one.lastReply !== "" && (
               <p className="wrap">
                 <span className="faint">

@@ -4,9 +4,16 @@ import type { Tone } from "../parts/outcome.tsx";
 
 export type DestinationLabel = { text: string; tone: Tone; meaning: string };
 
-/** The recipients that wait for the receiver: without those of emails that are scheduled for later. */
-export function waitingOf({ queued, scheduled }: Pick<Destination, "queued" | "scheduled">): number {
-  return Math.max(0, queued - scheduled);
+type Counts = Pick<Destination, "queued" | "scheduled" | "delayed" | "inFlight">;
+
+/** The recipients that wait for their first attempt. */
+export function waitingOf({ queued, scheduled, delayed }: Counts): number {
+  return Math.max(0, queued - scheduled - delayed);
+}
+
+/** The recipients in the queue, without those of emails that are scheduled for later. */
+export function dueOf({ queued, scheduled, inFlight }: Counts): number {
+  return Math.max(0, queued - scheduled) + inFlight;
 }
 
 export function destinationLabel(one: Destination): DestinationLabel {
@@ -20,7 +27,7 @@ export function destinationLabel(one: Destination): DestinationLabel {
     };
   if (one.state === DestinationState.BACKING_OFF)
     return { text: "Backing off", tone: "delayed", meaning: "The receiver rejects mail or cannot be reached." };
-  if (waitingOf(one) === 0 && one.inFlight === 0 && one.scheduled > 0)
+  if (dueOf(one) === 0 && one.scheduled > 0)
     return {
       text: "Scheduled",
       tone: "queued",
@@ -29,11 +36,13 @@ export function destinationLabel(one: Destination): DestinationLabel {
   return { text: "Active", tone: "delivered", meaning: "Mail is being delivered." };
 }
 
-/** `tried`: the recipients that a retry made due. `before` and `now`: those in the queue, without scheduled ones. */
-export function retryProgress({ tried, before, now }: { tried: number; before: number; now: number }): string {
-  const recipients = tried === 1 ? "1 recipient" : `${tried.toLocaleString("en")} recipients`;
+/** `tried`: the recipients that a retry made due. `before`: those in the queue before it, without scheduled ones. */
+export type Retried = { destination: string; tried: number; before: number };
+
+export function retryProgress({ destination, tried, before }: Retried, now: number): string {
+  const recipients = `${tried === 1 ? "1 recipient" : `${tried.toLocaleString("en")} recipients`} at ${destination}`;
   const left = Math.min(tried, Math.max(0, before - now));
-  if (tried === 0) return "No recipient is due: all mail is scheduled for later.";
+  if (tried === 0) return `No recipient at ${destination} is due: all mail is scheduled for later.`;
   if (left === tried) return `Retried ${recipients}: all have left the queue.`;
   return `Retrying ${recipients} now: ${left === 0 ? "none has" : left === 1 ? "1 has" : `${left.toLocaleString("en")} have`} left the queue so far.`;
 }

@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { Button } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
-import { useCallback } from "react";
+import { useCallback, useState } from "react";
 import { QueueService } from "../../../src/gen/v1/queue_pb.ts";
 import { codeOf } from "../api/problem.ts";
 import { Fresh } from "../parts/fresh.tsx";
@@ -11,6 +11,7 @@ import { Page } from "../parts/page.tsx";
 import { Empty, Loading, ProblemAlert } from "../parts/states.tsx";
 import { TextFilter } from "../parts/text-filter.tsx";
 import { DestinationTable } from "./destination-table.tsx";
+import { dueOf, type Retried, retryProgress } from "./labels.ts";
 
 const route = getRouteApi("/queue");
 
@@ -32,7 +33,10 @@ export function QueuePage() {
     },
   );
   const isUnimplemented = query.error !== null && codeOf(query.error) === Code.Unimplemented;
+  // Kept here, because the row of a destination disappears when its queue is empty.
+  const [retried, setRetried] = useState<Retried>();
   const destinations = query.data?.pages.flatMap((page) => page.data) ?? [];
+  const left = destinations.find(({ destination }) => destination === retried?.destination);
   return (
     <Page
       title="Queue"
@@ -51,7 +55,12 @@ export function QueuePage() {
           </search>
           {query.isPending && <Loading what="the destinations" />}
           {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
-          {destinations.length > 0 && <DestinationTable destinations={destinations} />}
+          {retried && query.data && (
+            <p className="retried" role="status">
+              {retryProgress(retried, left ? dueOf(left) : 0)}
+            </p>
+          )}
+          {destinations.length > 0 && <DestinationTable destinations={destinations} onRetried={setRetried} />}
           {query.data && destinations.length === 0 && (
             <Empty>
               {q === ""
