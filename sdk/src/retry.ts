@@ -29,6 +29,7 @@ const repeatable: ReadonlySet<MethodName> = new Set<MethodName>([
   "SuppressionService/ExportSuppressions",
   "SuppressionService/ListSuppressions",
   "WebhookService/GetWebhook",
+  "WebhookService/ListWebhookAttempts",
   "WebhookService/ListWebhookDeliveries",
   "WebhookService/ListWebhooks",
   "WebhookService/UpdateWebhook",

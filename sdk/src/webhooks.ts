@@ -4,6 +4,8 @@ import type {
   CreateWebhookRequest,
   CreateWebhookResponse,
   DeleteWebhookResponse,
+  ListWebhookAttemptsRequest,
+  ListWebhookAttemptsResponse,
   ListWebhookDeliveriesRequest,
   ListWebhookDeliveriesResponse,
   ListWebhooksRequest,
@@ -13,6 +15,7 @@ import type {
   RotateWebhookSecretResponse,
   UpdateWebhookRequest,
   Webhook,
+  WebhookAttempt,
   WebhookDelivery,
 } from "./gen/webhook.ts";
 import type { EventType } from "./handlers.ts";
@@ -77,6 +80,18 @@ export class Webhooks {
   ): List<WebhookDelivery, ListWebhookDeliveriesResponse> {
     return listByToken((pageToken = filter.pageToken) =>
       this.#call("WebhookService/ListWebhookDeliveries", { ...filter, webhookId, pageToken }, options),
+    );
+  }
+
+  /** Lists the attempts of one delivery, newest first. */
+  attempts(
+    webhookId: string,
+    deliveryId: string,
+    page: Pick<ListWebhookAttemptsRequest, "pageSize" | "pageToken"> = {},
+    options?: CallOptions,
+  ): List<WebhookAttempt, ListWebhookAttemptsResponse> {
+    return listByToken((pageToken = page.pageToken) =>
+      this.#call("WebhookService/ListWebhookAttempts", { ...page, webhookId, deliveryId, pageToken }, options),
     );
   }
 

@@ -11,6 +11,7 @@ import {
 } from "../gen/v1/email_pb.ts";
 import type { Caller } from "../http/caller.ts";
 import type { Address } from "../mail/address.ts";
+import { readAddressDomain } from "../mail/address-domain.ts";
 import { parseMessageId, readMessageId } from "../mail/message-id.ts";
 import { asText, writeCsv } from "../ops/csv.ts";
 import { invalid, type Violation } from "../ops/problem.ts";
@@ -175,12 +176,22 @@ export function filtersFrom(request: ListEmailsRequest, workspaceId: string, wit
     keyId,
     recipient: request.recipient.trim() || undefined,
     domain: request.domain.trim().toLowerCase() || undefined,
+    destination: destinationOf(request.destination),
+    open: request.open || undefined,
     metadataKey: request.metadataKey || undefined,
     metadataValue: request.metadataValue || undefined,
     createdAfter: request.createdAfter && timestampDate(request.createdAfter),
     createdBefore: request.createdBefore && timestampDate(request.createdBefore),
     search: text === "" ? undefined : searchFor(text),
   };
+}
+
+/** As it is stored: in ASCII and lower case. Text that is no domain finds nothing. */
+function destinationOf(text: string): string | undefined {
+  const typed = text.trim().replace(/\.$/, "");
+  if (typed === "") return undefined;
+  const read = readAddressDomain(typed);
+  return read.ok ? read.domain : typed;
 }
 
 /** The id and the Message-ID of an email name it; other text is searched for. */

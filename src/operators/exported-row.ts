@@ -24,6 +24,7 @@ const references: Record<string, IdKind> = {
   event_id: "event",
   source_event: "event",
   webhook_id: "webhook",
+  delivery_id: "delivery",
   inbound_id: "inbound",
   person_id: "person",
   maker_person_id: "person",

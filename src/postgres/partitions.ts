@@ -22,9 +22,16 @@ export const partitioned = {
   inbound_messages: { key: "uuid", days: 7, ahead: 7, fill: 100 },
   inbound_contents: { key: "uuid", days: 7, ahead: 7, fill: 100 },
   email_terms: { key: "uuid", days: 7, ahead: 7, fill: 100 },
+  webhook_attempts: { key: "uuid", days: 7, ahead: 7, fill: 100 },
 } as const;
 
 export type PartitionedTable = keyof typeof partitioned;
+
+/** Tables whose rows belong to rows of another one with the same partitions. A partition exists as long as that of the other table. */
+export const companions: Partial<Record<PartitionedTable, PartitionedTable>> = {
+  email_terms: "emails",
+  webhook_attempts: "webhook_deliveries",
+};
 
 /** How far the key of a new row may be ahead of the time of its insert: mail is scheduled up to 30 days ahead. */
 const keyAheadDays: Partial<Record<PartitionedTable, number>> = { email_contents: 30 };
@@ -144,11 +151,15 @@ function startOf(table: PartitionedTable, name: string): number | undefined {
   return match ? Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3])) : undefined;
 }
 
-/** Creates the missing partitions around this time, and those of search terms for the emails that exist. */
+/** Creates the missing partitions around this time, and those of companions for all partitions that exist. */
 export async function createPartitions(sql: Sql, nowMs: number, options: EnsureOptions = {}): Promise<void> {
-  const emails = (await listPartitions(sql)).filter(({ table }) => table === "emails");
-  const terms = emails.map(({ startMs }) => partitionAt("email_terms", startMs));
-  await createMissing(sql, [...allAround(nowMs), ...terms], options);
+  const existing = await listPartitions(sql);
+  await createMissing(sql, [...allAround(nowMs), ...existing.flatMap(companionsOf)], options);
+}
+
+export function companionsOf({ table, startMs }: Pick<Partition, "table" | "startMs">): NewPartition[] {
+  const names = (Object.keys(companions) as PartitionedTable[]).filter((name) => companions[name] === table);
+  return names.map((name) => partitionAt(name, startMs));
 }
 
 function allAround(nowMs: number): NewPartition[] {

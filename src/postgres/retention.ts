@@ -4,6 +4,8 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  companions,
+  companionsOf,
   listPartitions,
   type Partition,
   type PartitionedTable,
@@ -31,12 +33,13 @@ export async function dropOldPartitions(sql: Sql, retention: Retention, pauseMs 
   const dropped: string[] = [];
   const { wallMs, partitionsMs } = await readTimes(sql);
   const all = await listPartitions(sql);
-  const emails = new Set(all.filter(({ table }) => table === "emails").map(({ startMs }) => startMs));
+  const exists = new Set(all.map(({ table, startMs }) => `${table} ${startMs}`));
   const old: Partition[] = [];
   for (const partition of all) {
     const { table, name } = partition;
-    // Dropped together with its emails, unless an earlier program has dropped those.
-    if (table === "email_terms" && emails.has(partition.startMs)) continue;
+    // Dropped together with the partition that it belongs to, unless an earlier program has dropped that one alone.
+    const owner = companions[table];
+    if (owner && exists.has(`${owner} ${partition.startMs}`)) continue;
     const required = [wallMs, partitionsMs].some((ms) => partitionsAround(table, ms).some((one) => one.name === name));
     if (!required && (await isOld(sql, name, keptFor(table, retention)))) old.push(partition);
   }
@@ -79,10 +82,9 @@ async function dropOne(sql: Sql, { table, name, startMs }: Partition, age: strin
         if ((await tx`delete from closed_partitions where ${hasAged(tx, name, age)} returning 1`).length === 0)
           return false;
         await tx.unsafe(`drop table ${name}`);
-        if (table === "emails") {
-          const terms = partitionAt("email_terms", startMs).name;
-          await tx`delete from closed_partitions where name = ${terms}`;
-          await tx.unsafe(`drop table if exists ${terms}`);
+        for (const companion of companionsOf({ table, startMs })) {
+          await tx`delete from closed_partitions where name = ${companion.name}`;
+          await tx.unsafe(`drop table if exists ${companion.name}`);
         }
         return true;
       });

@@ -147,6 +147,8 @@ function onWire(row: DestinationRow) {
     state: stateOnWire[row.state],
     queued: row.queued,
     inFlight: row.inFlight,
+    scheduled: row.scheduled,
+    delayed: row.delayed,
     oldestAt: row.oldestId ? timestampFromMs(uuidTime(row.oldestId)) : undefined,
     nextAttemptAt: row.nextAttemptAt ? timestampFromDate(row.nextAttemptAt) : undefined,
     lastReply: row.lastReply ?? "",

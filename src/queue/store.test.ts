@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { queueDepth } from "./store.ts";
+import { listDestinations, queueDepth } from "./store.ts";
 
 let database: TestDatabase;
 let sql: Sql;
@@ -62,4 +62,20 @@ test("a paused destination does not count, and a site in back-off has a separate
   const recovered = await queueDepth(sql);
   assert.ok(recovered.oldestDueSeconds >= 4000);
   assert.equal(recovered.oldestBackingOffSeconds, 0);
+});
+
+test("a destination counts scheduled and delayed recipients apart from those that wait for their first attempt", async () => {
+  await add("mixed.test", 10);
+  await add("mixed.test", -3600);
+  await add("mixed.test", -3600);
+  await add("mixed.test", -60, { status: "delayed" });
+  await add("mixed.test", 60, { status: "delivered" });
+  const [row] = await listDestinations(sql, {
+    workspaceId: workspace,
+    search: "mixed",
+    after: undefined,
+    limit: 10,
+  });
+  const { queued, inFlight, scheduled, delayed } = row!;
+  assert.deepEqual({ queued, inFlight, scheduled, delayed }, { queued: 4, inFlight: 0, scheduled: 2, delayed: 1 });
 });

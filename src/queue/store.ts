@@ -10,6 +10,10 @@ export type DestinationRow = {
   state: "active" | "backing_off" | "paused";
   queued: number;
   inFlight: number;
+  /** Of `queued`: the email is scheduled for later. */
+  scheduled: number;
+  /** Of `queued`: there was an attempt. */
+  delayed: number;
   /** The id of the oldest waiting email; it contains the time the email was accepted. */
   oldestId: string | null;
   nextAttemptAt: Date | null;
@@ -36,13 +40,15 @@ export async function listDestinations(sql: Sql, filter: DestinationFilter): Pro
       select r.destination, count(*) filter (where r.lease is null or r.lease >> 32 <> all (live.ids))::int as queued,
         count(*) filter (where r.lease >> 32 = any (live.ids))::int as in_flight,
         count(*) filter (where r.status = 'queued')::int as untried,
+        count(*) filter (where r.status = 'delayed' and (r.lease is null or r.lease >> 32 <> all (live.ids)))::int as delayed,
+        count(*) filter (where r.status = 'queued' and r.lease is null and r.due_at > (select service_time()))::int as later,
         min(r.email_id::text) filter (where r.lease is null) as oldest_id, min(r.due_at) filter (where r.lease is null) as due_at
       from recipients r cross join live where r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
       ${like ? sql`and r.destination like ${like}` : sql``}
       group by r.destination
     ), shown as (
       select coalesce(l.destination, p.destination) as destination, coalesce(l.queued, 0) as queued, coalesce(l.in_flight, 0) as in_flight,
-        coalesce(l.untried, 0) as untried, l.oldest_id, l.due_at, p.destination is not null as paused
+        coalesce(l.untried, 0) as untried, coalesce(l.delayed, 0) as delayed, coalesce(l.later, 0) as later, l.oldest_id, l.due_at, p.destination is not null as paused
       from lane l full join (select destination from paused_destinations where workspace_id = ${workspaceId}
         ${like ? sql`and destination like ${like}` : sql``}) p on p.destination = l.destination
     ), page as (
@@ -50,7 +56,7 @@ export async function listDestinations(sql: Sql, filter: DestinationFilter): Pro
       ${after ? sql`where queued + in_flight < ${after.recipients} or (queued + in_flight = ${after.recipients} and destination > ${after.destination})` : sql``}
       order by queued + in_flight desc, destination limit ${filter.limit}
     )
-    select p.destination, d.site, p.queued, p.in_flight as "inFlight", p.oldest_id as "oldestId",
+    select p.destination, d.site, p.queued, p.in_flight as "inFlight", p.delayed, p.later as scheduled, p.oldest_id as "oldestId",
       case when p.queued > 0 then ${shownTime(sql, sql`greatest(p.due_at, s.back_off_until)`)} end as "nextAttemptAt",
       case when p.paused then 'paused' when s.back_off_until > (select service_time()) then 'backing_off'
         when p.queued > 0 and p.untried = 0 and p.in_flight = 0 and p.due_at > (select service_time()) then 'backing_off' else 'active' end as state,

@@ -5,14 +5,17 @@ import { createHmac } from "node:crypto";
 import type { StoredEvent } from "../events/store.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Secrets } from "../postgres/sealing.ts";
-import type { Poster } from "./post.ts";
+import { keptText } from "./exchange.ts";
+import type { Exchange, Poster } from "./post.ts";
 import { judgeAnswer, type WebhookVerdict } from "./rules/retry.ts";
 import { secretContext, type WebhookSigner } from "./store/webhooks.ts";
 
 export type AttemptResult = WebhookVerdict & {
   responseStatus: number | undefined;
+  /** Status line, headers and body of the response together, truncated at 4 KiB. */
   responseHead: string;
   durationMs: number;
+  exchange: Exchange;
 };
 
 /** Undefined when `signal` aborted the request: whether it arrived is unknown. */
@@ -37,9 +40,15 @@ export function createAttempt(deps: AttemptDeps): WebhookAttempt {
     const headers = signHeaders({ id: toWireId("event", event.id), body, nowMs: deps.nowMs(), secrets });
     const posted = await deps.poster.post({ url: signer.url, headers, body }, signal);
     if (!posted) return undefined;
-    const { status, head, durationMs } = posted;
-    return { ...judgeAnswer(posted.answer), responseStatus: status, responseHead: head, durationMs };
+    const { status, durationMs, exchange } = posted;
+    const responseHead = headOf(exchange);
+    return { ...judgeAnswer(posted.answer), responseStatus: status, responseHead, durationMs, exchange };
   };
+}
+
+function headOf({ responseHeaders, responseBody }: Exchange): string {
+  if (responseHeaders === "") return "";
+  return keptText(Buffer.from(`${responseHeaders}\n\n${responseBody}`));
 }
 
 export type SignedHeaders = { "webhook-id": string; "webhook-timestamp": string; "webhook-signature": string };

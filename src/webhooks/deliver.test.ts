@@ -31,6 +31,7 @@ const answered = (extra: Partial<AttemptResult>): AttemptResult => ({
   responseStatus: 200,
   responseHead: "HTTP/1.1 200 OK",
   durationMs: 9,
+  exchange: { url: "https://hooks.test/", requestHeaders: "", responseHeaders: "", responseBody: "" },
   ...extra,
 });
 

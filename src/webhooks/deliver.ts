@@ -16,14 +16,22 @@ export type DeliverDeps = {
 };
 
 type Verdict = Pick<WebhookSettlement, "status" | "dueInMs" | "endpoint" | "error">;
-const noResponse = { responseStatus: undefined, responseHead: "", durationMs: 0 };
+
+/** The result of an attempt without a request. */
+function noResponse(url: string) {
+  const exchange = { url, requestHeaders: "", responseHeaders: "", responseBody: "" };
+  return { responseStatus: undefined, responseHead: "", durationMs: 0, exchange };
+}
 
 export function createDeliver(deps: DeliverDeps) {
   return async (row: LeasedDelivery, signal: AbortSignal): Promise<WebhookSettlement | undefined> => {
     const { workspaceId, webhookId, id, lease } = row;
     const attempts = row.attempts + 1;
-    const settlementOf = (verdict: Verdict, response: Omit<AttemptResult, "outcome" | "error"> = noResponse) => {
-      const { responseStatus, responseHead, durationMs } = response;
+    const settlementOf = (
+      verdict: Verdict,
+      response: Omit<AttemptResult, "outcome" | "error"> = noResponse(row.signer.url),
+    ) => {
+      const { responseStatus, responseHead, durationMs, exchange } = response;
       const eventId = deps.makeEventId();
       return {
         workspaceId,
@@ -34,6 +42,7 @@ export function createDeliver(deps: DeliverDeps) {
         responseStatus,
         responseHead,
         durationMs,
+        exchange,
         eventId,
         ...verdict,
       };
@@ -74,7 +83,7 @@ export function createDeliver(deps: DeliverDeps) {
     return {
       outcome: "retry",
       error: "an internal error of this service prevented the request",
-      ...noResponse,
+      ...noResponse(row.signer.url),
     };
   }
 }

@@ -10,6 +10,7 @@ export type ExchangeOptions = {
   target: WebhookTarget;
   /** The IP address to connect to. There is no further DNS lookup. */
   address: string;
+  /** All headers, with host and content-length. */
   headers: Record<string, string>;
   body: Buffer;
   agent: http.Agent | false;
@@ -23,8 +24,10 @@ export type HttpResult = {
   /** Undefined when no response header arrived. */
   status: number | undefined;
   location: string | undefined;
-  /** The beginning of the response: status line, headers and body. */
-  head: string;
+  /** Status line and headers, one per line. Truncated at 4 KiB. */
+  headers: string;
+  /** The first 4 KiB of the body. */
+  body: string;
   /** Why the response is incomplete. */
   error: string | undefined;
   /** The endpoint has not seen the request: no connection was made, or the idle connection had been closed. */
@@ -33,7 +36,7 @@ export type HttpResult = {
 
 /** The connection is closed when a response body exceeds this. */
 const maxBodyBytes = 64 * 1024;
-const maxHeadBytes = 4096;
+const maxKeptBytes = 4096;
 const maxIdlePerEndpoint = 4;
 const maxIdle = 256;
 /** An idle connection keeps its IP address, so a short limit makes a change of DNS take effect soon. */
@@ -49,7 +52,7 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
     // The certificate is checked against the host in the URL. An IP address must not be sent as the server name (RFC 6066 §3).
     servername: isIP(target.host) === 0 ? target.host : "",
     path: url.pathname + url.search,
-    headers: { host: url.host, ...options.headers, "content-length": String(options.body.length) },
+    headers: options.headers,
     agent: options.agent,
     rejectUnauthorized: true,
   });
@@ -58,7 +61,7 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
     let response: IncomingMessage | undefined;
     let connected = false;
     let bodyBytes = 0;
-    const head: Buffer[] = [];
+    const kept: Buffer[] = [];
 
     const finish = (error?: string, unsent?: HttpResult["unsent"]) => {
       clearTimeout(timer);
@@ -69,7 +72,8 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
       resolve({
         status: response?.statusCode,
         location: response?.headers.location,
-        head: response ? headText(response, Buffer.concat(head)) : "",
+        headers: response ? keptText(headersOf(response)) : "",
+        body: keptText(Buffer.concat(kept)),
         error,
         unsent,
       });
@@ -99,7 +103,7 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
     request.on("response", (message) => {
       response = message;
       message.on("data", (chunk: Buffer) => {
-        if (bodyBytes < maxHeadBytes) head.push(chunk.subarray(0, maxHeadBytes - bodyBytes));
+        if (bodyBytes <= maxKeptBytes) kept.push(chunk.subarray(0, maxKeptBytes + 1 - bodyBytes));
         bodyBytes += chunk.length;
         if (bodyBytes > maxBodyBytes) finish();
       });
@@ -112,15 +116,18 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
   });
 }
 
-/** Status line, headers and body as storable text, truncated at 4 KiB. */
-function headText(response: IncomingMessage, body: Buffer): string {
+function headersOf(response: IncomingMessage): Buffer {
   const lines = [`HTTP/${response.httpVersion} ${response.statusCode} ${response.statusMessage ?? ""}`.trimEnd()];
   for (let i = 0; i < response.rawHeaders.length; i += 2)
     lines.push(`${response.rawHeaders[i]}: ${response.rawHeaders[i + 1]}`);
-  const bytes = Buffer.concat([Buffer.from(`${lines.join("\n")}\n\n`), body]);
-  const text = bytes.subarray(0, maxHeadBytes).toString("utf8").replaceAll("\0", "\ufffd").trimEnd();
+  return Buffer.from(lines.join("\n"));
+}
+
+/** As text that PostgreSQL can store, truncated at 4 KiB. */
+export function keptText(bytes: Buffer): string {
+  const text = bytes.subarray(0, maxKeptBytes).toString("utf8").replaceAll("\0", "\ufffd").trimEnd();
   // The cut may have split a character.
-  return bytes.length > maxHeadBytes ? text.replace(/\ufffd$/, "") : text;
+  return bytes.length > maxKeptBytes ? text.replace(/\ufffd$/, "") : text;
 }
 
 function explain(error: NodeJS.ErrnoException, target: WebhookTarget): string {

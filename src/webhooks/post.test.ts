@@ -77,7 +77,11 @@ test("a body arrives unchanged with its headers, and the beginning of the respon
       id: "evt_1",
     },
   );
-  assert.match(result.head, /^HTTP\/1\.1 202 Accepted\nx-trace: 7\n[\s\S]*\n\ntha\ufffdnk you ✓$/);
+  assert.match(result.exchange.responseHeaders, /^HTTP\/1\.1 202 Accepted\nx-trace: 7\n/);
+  assert.equal(result.exchange.responseBody, "tha\ufffdnk you ✓");
+  const sent = result.exchange.requestHeaders.split("\n").map((line) => line.split(": ") as [string, string]);
+  for (const [name, value] of sent) assert.equal(request!.headers[name], value, name);
+  assert.ok(sent.some(([name]) => name === "webhook-id") && sent.some(([name]) => name === "host"));
 });
 
 const failures: [Reaction, RegExp, number | undefined][] = [
@@ -119,7 +123,8 @@ test("at most 64 KiB of a response are read, and at most 4 KiB returned", async 
   setReaction({ status: 200, headers: { "content-length": String(1024 ** 3) }, body: "é".repeat(1024 * 1024) });
   const result = await startPoster().send(receiver.url);
   assert.equal(result.outcome, "delivered");
-  assert.ok(Buffer.byteLength(result.head) <= 4096 && result.head.endsWith("é"), "truncated between characters");
+  const { responseBody } = result.exchange;
+  assert.ok(Buffer.byteLength(responseBody) <= 4096 && responseBody.endsWith("é"), "truncated between characters");
   await receiver.until("the connection to end", ({ connections }) => connections.open === 0);
 });
 

@@ -9,7 +9,23 @@ import { refusedAddress, type WebhookGuard, type WebhookTarget } from "./rules/u
 
 export type PostRequest = { url: string; headers: Record<string, string>; body: string };
 
-export type PostResult = { answer: WebhookAnswer; status: number | undefined; head: string; durationMs: number };
+/** What was sent and received, as the delivery log shows it. */
+export type Exchange = {
+  url: string;
+  /** One header per line. Empty when the URL was rejected before a request was made. */
+  requestHeaders: string;
+  /** Status line and headers. Empty without a response. */
+  responseHeaders: string;
+  /** The first 4 KiB. */
+  responseBody: string;
+};
+
+export type PostResult = {
+  answer: WebhookAnswer;
+  status: number | undefined;
+  durationMs: number;
+  exchange: Exchange;
+};
 
 export type Poster = {
   /** Undefined when `signal` aborted the request: whether it arrived is unknown. */
@@ -69,6 +85,14 @@ export function createPoster(deps: PosterDeps): Poster {
     async post({ url, headers, body }, signal) {
       const began = performance.now();
       const target = deps.guard.read(url);
+      const bytes = Buffer.from(body);
+      const sent = {
+        ...("url" in target && { host: new URL(target.url).host }),
+        ...fixedHeaders,
+        "user-agent": deps.userAgent,
+        ...headers,
+        "content-length": String(bytes.length),
+      };
       const timeout = new AbortController();
       const timer = setTimeout(
         () => timeout.abort(new Error(`no complete response within ${deps.timeoutMs / 1000} s`)),
@@ -80,12 +104,18 @@ export function createPoster(deps: PosterDeps): Poster {
           "problem" in target
             ? failed(`the URL of the webhook ${target.problem}`)
             : await postToAddresses(target, {
-                headers: { ...fixedHeaders, "user-agent": deps.userAgent, ...headers },
-                body: Buffer.from(body),
+                headers: sent,
+                body: bytes,
                 signal: either,
               }).catch((error: Error) => failed(either.aborted ? (either.reason as Error).message : error.message));
         if (signal.aborted) return undefined;
-        return { ...answerOf(result), durationMs: Math.round(performance.now() - began) };
+        const exchange = {
+          url,
+          requestHeaders: "problem" in target ? "" : linesOf(sent),
+          responseHeaders: result.headers,
+          responseBody: result.body,
+        };
+        return { ...answerOf(result), durationMs: Math.round(performance.now() - began), exchange };
       } finally {
         clearTimeout(timer);
       }
@@ -95,17 +125,23 @@ export function createPoster(deps: PosterDeps): Poster {
 }
 
 /** A 2xx response counts only if it is complete; for other responses the status is enough. */
-function answerOf({ status, location, head, error }: HttpResult): Omit<PostResult, "durationMs"> {
+function answerOf({ status, location, error }: HttpResult): Pick<PostResult, "answer" | "status"> {
   const success = status !== undefined && status >= 200 && status < 300;
   if (status !== undefined && (error === undefined || !success))
-    return { answer: { kind: "answered", status, location }, status, head };
+    return { answer: { kind: "answered", status, location }, status };
   // The endpoint's certificate can put any text into an error, so remove what PostgreSQL cannot store.
   const text = (error ?? "no answer").slice(0, maxErrorLength).toWellFormed().replaceAll("\0", "\ufffd");
-  return { answer: { kind: "failed", error: text }, status, head };
+  return { answer: { kind: "failed", error: text }, status };
+}
+
+function linesOf(headers: Record<string, string>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
 }
 
 function failed(error: string): HttpResult {
-  return { status: undefined, location: undefined, head: "", error, unsent: undefined };
+  return { status: undefined, location: undefined, headers: "", body: "", error, unsent: undefined };
 }
 
 /** Finds the IP addresses that a webhook may be posted to. The poster connects to one of them without another lookup, so that DNS cannot

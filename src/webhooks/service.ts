@@ -4,17 +4,16 @@ import type { AuditAction, AuditChange } from "../audit/entry.ts";
 import { actorOf, audited, record } from "../audit/record.ts";
 import { cutProblem } from "../events/cursor.ts";
 import { type Cursor, lastShared, parseCursor } from "../events/rules.ts";
-import { eventBounds, type StoredEvent } from "../events/store.ts";
-import { eventTypes } from "../events/wire.ts";
+import { eventBounds } from "../events/store.ts";
 import {
+  type ListWebhookAttemptsRequest,
   type ListWebhookDeliveriesRequest,
   type RedeliverWebhookRequest,
-  type SendTestWebhookRequest,
   WebhookService,
 } from "../gen/v1/webhook_pb.ts";
 import { type Call, serve } from "../http/call.ts";
 import { type Caller, readsInboundText } from "../http/caller.ts";
-import { cutPage, keysetPage } from "../http/paging.ts";
+import { cutPage, keysetPage, pageSizeOf } from "../http/paging.ts";
 import { requireFresh } from "../http/proof.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem, type Violation } from "../ops/problem.ts";
@@ -22,19 +21,12 @@ import { fromWireId, makeUuid } from "../postgres/ids.ts";
 import { retrying, type Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import type { Quotas } from "../quotas/quotas.ts";
-import { type Budget, createBudget, runOrRefuse } from "../shares/budget.ts";
 import { previousSecretMs } from "./rules/retry.ts";
-import {
-  type Delivery,
-  eventsOf,
-  getDelivery,
-  insertTestDelivery,
-  listDeliveries,
-  redeliver,
-} from "./store/deliveries.ts";
+import { createTestSender, type SendTest } from "./send-test.ts";
+import { listAttempts } from "./store/attempts.ts";
+import { type Delivery, eventsOf, getDelivery, listDeliveries, redeliver } from "./store/deliveries.ts";
 import {
   deleteWebhook,
-  getSigner,
   getWebhook,
   insertWebhook,
   listWebhooks,
@@ -43,28 +35,17 @@ import {
   secretContext,
   updateWebhook,
   type Webhook,
-  type WebhookSigner,
 } from "./store/webhooks.ts";
 import {
+  attemptOnWire,
   deliveryOnWire,
   deliveryStatusFrom,
   descriptionFrom,
   eventJson,
   eventTypesFrom,
-  isEventType,
   sampleEvent,
   webhookOnWire,
 } from "./wire.ts";
-
-/** One attempt at an endpoint; undefined when `signal` aborted it. */
-export type SendTest = (
-  signer: WebhookSigner,
-  event: StoredEvent,
-  signal: AbortSignal,
-) => Promise<
-  | { outcome: string; error: string; responseStatus: number | undefined; responseHead: string; durationMs: number }
-  | undefined
->;
 
 export type WebhookServiceDeps = {
   sql: Sql;
@@ -83,12 +64,10 @@ type CursorRange = Range & { cursors: readonly Cursor[] };
 
 /** Events in one RedeliverWebhook call. */
 const maxRange = 10_000n;
-/** Test events that wait for the answer of an endpoint. One workspace may have an eighth. */
-const maxTestPosts = 64;
 
 export function createWebhookService(deps: WebhookServiceDeps) {
   const { sql } = deps;
-  const testPosts = createBudget({ total: maxTestPosts, perOwner: maxTestPosts / 8 });
+  const sendTestWebhook = createTestSender(deps);
 
   return serve(WebhookService, {
     async createWebhook(request, call) {
@@ -181,11 +160,14 @@ export function createWebhookService(deps: WebhookServiceDeps) {
     listWebhookDeliveries: async (request, call) =>
       await listWebhookDeliveries(sql, await findWebhook(sql, request.webhookId, call, "webhookId"), request, call),
 
+    listWebhookAttempts: async (request, call) =>
+      await listWebhookAttempts(sql, await findWebhook(sql, request.webhookId, call, "webhookId"), request, call),
+
     redeliverWebhook: async (request, call) =>
       await redeliverWebhook(deps, await findWebhook(sql, request.webhookId, call, "webhookId"), request, call),
 
     sendTestWebhook: async (request, call) =>
-      await sendTestWebhook({ ...deps, testPosts }, await findWebhook(sql, request.id, call), request, call),
+      await sendTestWebhook(await findWebhook(sql, request.id, call), request, call),
   });
 
   async function checkUrl(text: string, call: Call, problems: Violation[]): Promise<string> {
@@ -234,6 +216,26 @@ async function listWebhookDeliveries(sql: Sql, webhook: Webhook, request: ListWe
     data: cut.rows.map((row) => deliveryOnWire(row, { payload: payloadOf(row), cuts })),
     nextPageToken: cut.nextPageToken,
   };
+}
+
+async function listWebhookAttempts(sql: Sql, webhook: Webhook, request: ListWebhookAttemptsRequest, call: Call) {
+  const problems: Violation[] = [];
+  const limit = pageSizeOf(request.pageSize, problems);
+  if (request.deliveryId === "")
+    problems.push({ field: "deliveryId", description: "is required: the id of a delivery, whd_…" });
+  if (!/^([1-9]\d{0,4})?$/.test(request.pageToken))
+    problems.push({
+      field: "pageToken",
+      description: "is not a token that this method returned; leave it out for the first page",
+    });
+  if (problems.length > 0) throw invalid(problems);
+  const id = fromWireId("delivery", request.deliveryId);
+  const at = { workspaceId: call.caller.workspaceId, webhookId: webhook.id };
+  if (!id || !(await getDelivery(sql, { ...at, id }))) throw notFound("delivery of this webhook", request.deliveryId);
+  const before = request.pageToken === "" ? undefined : Number(request.pageToken);
+  const rows = await listAttempts(sql, { ...at, deliveryId: id, before, limit: limit + 1 });
+  const shown = rows.slice(0, limit);
+  return { data: shown.map(attemptOnWire), nextPageToken: rows.length > limit ? String(shown.at(-1)!.number) : "" };
 }
 
 /** Payloads are events, with the text of inbound mail. */
@@ -344,56 +346,4 @@ async function rangeOfDelivery(sql: Sql, workspaceId: string, webhookId: string,
     );
   const number = BigInt(delivery.eventNumber);
   return { from: number, to: number };
-}
-
-const tooManyTests = {
-  maxWaiting: 0,
-  refusal: () =>
-    new Problem(
-      "resource_exhausted",
-      "Too many test events of this workspace wait for the answers of their endpoints. Try again in a few seconds.",
-      { retryAfterMs: 5_000 },
-    ),
-};
-
-/** Posts a sample event to the endpoint and records the attempt in the delivery log. */
-async function sendTestWebhook(
-  deps: { sql: Sql; clock: Clock; sendTest: SendTest; testPosts: Budget },
-  webhook: Webhook,
-  request: SendTestWebhookRequest,
-  call: Call,
-) {
-  const type = request.eventType || "email.delivered";
-  if (!isEventType(type))
-    throw invalid([{ field: "eventType", description: `is not an event type; use one of ${eventTypes.join(", ")}` }]);
-  const { workspaceId } = call.caller;
-  const signer = await getSigner(deps.sql, workspaceId, webhook.id);
-  if (!signer) throw notFound("webhook", request.id);
-  const nowMs = deps.clock.nowMs();
-  const event = sampleEvent({
-    eventId: makeUuid(nowMs),
-    eventType: type,
-    eventAt: new Date(nowMs),
-    emailId: type.startsWith("email.") ? makeUuid(nowMs) : null,
-  });
-  const { signal } = call.cancellation;
-  const result = await runOrRefuse({ ...tooManyTests, budget: deps.testPosts, owner: workspaceId }, () =>
-    deps.sendTest(signer, event, signal),
-  );
-  // The caller does not see this error: it has disconnected, or the deadline has already answered the call.
-  if (!result) throw new Problem("canceled", "The call ended before the endpoint answered.");
-  const { outcome, error, responseStatus, responseHead, durationMs } = result;
-  call.beginWrite();
-  const delivery = await insertTestDelivery(deps.sql, {
-    workspaceId,
-    webhookId: webhook.id,
-    id: makeUuid(nowMs),
-    event,
-    status: outcome === "delivered" ? "delivered" : "failed",
-    responseStatus,
-    responseHead,
-    durationMs,
-    error,
-  });
-  return { delivery: deliveryOnWire(delivery, { payload: eventJson(event), cuts: [] }) };
 }

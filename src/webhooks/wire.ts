@@ -7,6 +7,7 @@ import type { StoredEvent } from "../events/store.ts";
 import { eventOnWire, eventTypes } from "../events/wire.ts";
 import { EventSchema } from "../gen/v1/event_pb.ts";
 import {
+  type WebhookAttemptSchema,
   type WebhookDeliverySchema,
   WebhookDeliveryStatus,
   type WebhookSchema,
@@ -15,6 +16,7 @@ import {
 import type { Violation } from "../ops/problem.ts";
 import { toWireId } from "../postgres/ids.ts";
 import { sampleMetadata, samplePayload } from "./rules/sample.ts";
+import type { Attempt } from "./store/attempts.ts";
 import type { Delivery, DeliveryStatus } from "./store/deliveries.ts";
 import type { Webhook } from "./store/webhooks.ts";
 
@@ -68,6 +70,11 @@ export function deliveryOnWire(
     settledAt: time(delivery.settledAt),
     createdAt: time(delivery.createdAt),
   };
+}
+
+export function attemptOnWire(attempt: Attempt): MessageInitShape<typeof WebhookAttemptSchema> {
+  const { attemptedAt, responseStatus, ...others } = attempt;
+  return { ...others, responseStatus: responseStatus ?? 0, attemptedAt: time(attemptedAt) };
 }
 
 /** Undefined: any status. */

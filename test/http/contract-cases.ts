@@ -214,6 +214,10 @@ export const cases: Record<string, MethodCase> = {
       eventId: "a filter: events of other workspaces have no deliveries here",
     },
   },
+  "WebhookService/ListWebhookAttempts": {
+    built: true,
+    ids: { webhookId: theirDelivery, deliveryId: theirDelivery },
+  },
   "WebhookService/RedeliverWebhook": {
     built: true,
     ids: { webhookId: theirDelivery, deliveryId: theirDelivery },

@@ -97,7 +97,7 @@ test("a webhook is created, tested, edited, rotated, disabled and deleted", { sk
 
   await press("Send test event");
   await confirm("Send test event");
-  await dialog().getByText("Endpoint response").waitFor();
+  await dialog().getByText("Attempt 1").waitFor();
   const posted = testbed.receiver.requests.find(({ path }) => path === "/by-hand")!;
   assert.ok(verifies(posted, secret), "signed with the secret that was shown");
   await confirm("Done");
@@ -105,7 +105,7 @@ test("a webhook is created, tested, edited, rotated, disabled and deleted", { sk
   await accepted(testbed, { to: ["delivered@hook.test"] });
   await page
     .locator("summary")
-    .filter({ hasText: /^Delivered\s*email\.delivered\s*1 attempt/i })
+    .filter({ hasText: /^Delivered\s*email\.delivered\s*delivered@hook\.test\s*1 attempt/i })
     .first()
     .click();
   await press("Redeliver event");
@@ -207,8 +207,11 @@ test("a domain is added, checked and deleted, and the DKIM keys of another are r
 test("mail for a destination is paused, resumed and purged", { skip: withoutBrowser }, async () => {
   await accepted(testbed, { to: ["a@later.test"], scheduledAt: new Date(Date.now() + 3_600_000).toISOString() });
   await follow(page, "/queue");
+  await page.getByRole("row", { name: /Scheduled.*later\.test/ }).waitFor();
   await press("Pause later.test");
+  await confirm("Pause mail");
   await press("Resume later.test");
+  await confirm("Resume mail");
   await page.getByRole("button", { name: "Pause later.test" }).waitFor();
   await press("Purge later.test");
   await confirm("Purge mail");

@@ -263,6 +263,10 @@ export interface ListEmailsRequest {
   outcomes?: EmailOutcome[];
   /** Only emails that this API key sent. */
   keyId?: string;
+  /** Only emails with a recipient at this destination, the domain of the address. Subdomains do not count. */
+  destination?: string;
+  /** Only emails with recipients that are queued, delayed or in progress. With `destination`: recipients there. */
+  open?: boolean;
 }
 
 /** Response of ListEmails. */

@@ -146,6 +146,8 @@ import type {
   RotateWebhookSecretResponse,
   ListWebhookDeliveriesRequest,
   ListWebhookDeliveriesResponse,
+  ListWebhookAttemptsRequest,
+  ListWebhookAttemptsResponse,
   RedeliverWebhookRequest,
   RedeliverWebhookResponse,
   SendTestWebhookRequest,
@@ -359,6 +361,11 @@ export interface UnaryMethods {
    * keys with scopes but without `KEY_SCOPE_EVENTS` and `KEY_SCOPE_INBOUND`, `payload` is empty.
    */
   "WebhookService/ListWebhookDeliveries": { request: ListWebhookDeliveriesRequest; response: ListWebhookDeliveriesResponse };
+  /**
+   * Lists the attempts of one delivery, newest first: what was sent, what the endpoint answered, and how long it took.
+   * Attempts are kept as long as their delivery. Those of a version without this method are missing.
+   */
+  "WebhookService/ListWebhookAttempts": { request: ListWebhookAttemptsRequest; response: ListWebhookAttemptsResponse };
   /** Posts events again: one earlier delivery, or every event of a range of cursors that matches the webhook's event types. */
   "WebhookService/RedeliverWebhook": { request: RedeliverWebhookRequest; response: RedeliverWebhookResponse };
   /**

@@ -26,6 +26,10 @@ export interface Destination {
    * probes them. Absent while they answer.
    */
   stalledSince?: string;
+  /** Number of those in `queued` whose email is scheduled for a later time. They are not waiting for the receiver. */
+  scheduled: number;
+  /** Number of those in `queued` that were tried and wait for their next attempt. */
+  delayed: number;
 }
 
 /** Request of ListDestinations. */

@@ -63,6 +63,28 @@ export interface WebhookDelivery {
   createdAt: string;
 }
 
+/** One attempt to post an event to an endpoint. */
+export interface WebhookAttempt {
+  /** 1 for the first attempt of the delivery. */
+  number: number;
+  /** When the attempt ended. */
+  attemptedAt: string;
+  /** Duration in milliseconds. */
+  durationMs: number;
+  /** The URL that the event was posted to. The webhook may have another one now. */
+  url: string;
+  /** The headers of the request with the signature, one per line. Empty when no request was made. */
+  requestHeaders: string;
+  /** The HTTP status of the response. 0 when there was none. */
+  responseStatus: number;
+  /** Status line and headers of the response, one per line, truncated to 4 KiB. */
+  responseHeaders: string;
+  /** The first 4 KiB of the response body. */
+  responseBody: string;
+  /** Why the attempt failed. Empty after a success. */
+  error: string;
+}
+
 /** Request of CreateWebhook. */
 export interface CreateWebhookRequest {
   /** The URL to post to, `https` only. Required, at most 2,048 characters. */
@@ -173,6 +195,26 @@ export interface ListWebhookDeliveriesRequest {
 export interface ListWebhookDeliveriesResponse {
   /** The deliveries of this page, newest first. */
   data: WebhookDelivery[];
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
+}
+
+/** Request of ListWebhookAttempts. */
+export interface ListWebhookAttemptsRequest {
+  /** Id of the webhook. Required. */
+  webhookId: string;
+  /** Id of the delivery. Required. */
+  deliveryId: string;
+  /** Maximum number of attempts per page. 0 or unset means 20; values above 100 are reduced to 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
+  pageToken?: string;
+}
+
+/** Response of ListWebhookAttempts. */
+export interface ListWebhookAttemptsResponse {
+  /** The attempts of this page, newest first. */
+  data: WebhookAttempt[];
   /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
 }

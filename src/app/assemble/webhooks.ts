@@ -13,7 +13,7 @@ import { createWebhookLoop } from "../../webhooks/loop.ts";
 import { type AddressResolver, createPoster, createTargetFinder } from "../../webhooks/post.ts";
 import { createWebhookGuard } from "../../webhooks/rules/url.ts";
 import { createWebhookService } from "../../webhooks/service.ts";
-import { createWebhookSettler } from "../../webhooks/store/settle.ts";
+import { bytesOf, createWebhookSettler } from "../../webhooks/store/settle.ts";
 import { eventJson } from "../../webhooks/wire.ts";
 import type { Config } from "../config.ts";
 import { createHeartbeat } from "../heartbeat.ts";
@@ -78,7 +78,7 @@ export function createWebhooks(deps: WebhookDeps): WebhooksPart {
       makeEventId: () => makeUuid(clock.nowMs()),
       onAttempt: (outcome) => deps.metrics.webhookAttempts.inc({ outcome }),
     }),
-    settle: (item) => settler.add(item, item.responseHead.length + item.error.length),
+    settle: (item) => settler.add(item, bytesOf(item)),
   });
   const follower = createWebhookFollower({ sql, log, wake, nowMs: clock.nowMs, onAdded: loop.wake });
   let started = false;

@@ -28,6 +28,12 @@ export function metadataTerm(key: string, value: string): bigint {
   return hash("metadata", `${key}\0${value}`);
 }
 
+/** Every email with a recipient at this domain has this term. Undefined if the domain is too short for the index. */
+export function destinationTerm(domain: string): bigint | undefined {
+  const [start] = startsOf(fold(domain));
+  return start === undefined ? undefined : hash("start", start);
+}
+
 export function parseSearch(text: string): SearchWord[] {
   const words = fold(text).split(/\s+/u).filter(Boolean).slice(0, mostWords);
   const parsed = words.map((word) => {

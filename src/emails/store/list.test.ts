@@ -58,6 +58,11 @@ test("each filter finds only its emails, newest first, and a page starts where t
     assert.deepEqual(await found({}), [3, 2, 1]);
     assert.deepEqual(await found({ limit: 1, before: third.id }), [2]);
     assert.deepEqual(await found({ recipient: "ANN@there.test" }), [2, 1]);
+    assert.deepEqual(await found({ destination: "there.test" }), [3, 2, 1]);
+    assert.deepEqual(await found({ destination: "there.test", open: true, limit: 2 }), [3, 2]);
+    assert.deepEqual(await found({ destination: "here.test" }), []);
+    assert.deepEqual(await found({ destination: "there.tes" }), []);
+    assert.deepEqual(await found({ open: true }), [3, 2, 1]);
     assert.deepEqual(await found({ metadataKey: "order" }), [2, 1]);
     assert.deepEqual(await found({ metadataKey: "order", metadataValue: "2" }), [2]);
     assert.deepEqual(await found({ status: "sent" }), []);
@@ -120,6 +125,7 @@ test("each filter, alone or with a time range, reads rows in proportion to the p
     "beginning of an address": { search: { words: parseSearch("zoe.") } },
     "beginning of an address's domain": { search: { words: parseSearch("@unus") } },
     recipient: { recipient: rare[7]!.recipients[0]!.address },
+    destination: { destination: "unusual.test" },
   };
   const range = { createdAfter: new Date(start - 1000), createdBefore: new Date(start + dayMs / 2) };
   for (const [name, filter] of Object.entries(filters)) {
@@ -137,6 +143,16 @@ test("each filter, alone or with a time range, reads rows in proportion to the p
       );
       assert.ok(rows < 40 * pageSize, `${name}: a page of ${pageSize} read ${rows} rows`);
     }
+  }
+  for (const [destination, wanted] of [
+    ["unusual.test", 0],
+    ["there.test", pageSize],
+  ] as const) {
+    const { result, rows } = await countRowsRead(sql, "^(emails|email_terms|recipients)_p", (tx) =>
+      listEmails(tx, { workspaceId, limit: pageSize, destination, open: true }),
+    );
+    assert.equal(result.rows.length, wanted, destination);
+    assert.ok(rows < 60 * pageSize, `open at ${destination}: a page of ${pageSize} read ${rows} rows`);
   }
   const { result, rows } = await countRowsRead(sql, "^(emails|recipients)_p", (tx) =>
     listEmails(tx, { workspaceId, limit: pageSize, ...range }),

@@ -6,7 +6,7 @@ import type { Backfill } from "../../postgres/backfill.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { listedOutcomes, type Outcome } from "../rules/outcome.ts";
-import { matches, metadataTerm, type SearchWord } from "../rules/terms.ts";
+import { destinationTerm, matches, metadataTerm, type SearchWord } from "../rules/terms.ts";
 import { outcomesOfEarlierEmails } from "./outcome-backfills.ts";
 import { outcomeNow } from "./outcomes.ts";
 import { columns, counts, type EmailRow, type EmailState, isLeased } from "./reads.ts";
@@ -21,6 +21,10 @@ export type EmailFilter = {
   keyId?: string;
   recipient?: string;
   domain?: string;
+  /** The domain of a recipient's address. */
+  destination?: string;
+  /** Only emails with open recipients, with `destination` there. */
+  open?: boolean;
   metadataKey?: string;
   metadataValue?: string;
   createdAfter?: Date;
@@ -53,7 +57,7 @@ function idAt(time: Date, slackMs: number): string {
 export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailList> {
   const { limit, search } = filter;
   const most = filter.mostCandidates ?? candidatesPerRow * limit;
-  const index = await indexFor(sql, filter);
+  const index = await indexFor(sql, filter, most);
   const rows: EmailRow[] = [];
   let { before } = filter;
   // The index of words may lead to emails that do not match, hence more than one turn.
@@ -84,7 +88,7 @@ async function readCandidates(sql: Sql, filter: EmailFilter, index: Index, most:
   const rows = await sql<EmailRow[]>`
     select ${columns(sql)} from (${candidates}) c
     cross join lateral (select * from emails where workspace_id = ${filter.workspaceId} and id = c.id offset 0) e ${counts(sql)}
-    where true ${conditions(sql, filter)} order by e.id desc limit ${filter.limit}`;
+    where true ${conditions(sql, filter)} order by c.id desc limit ${filter.limit}`;
   if (rows.length >= filter.limit) return { rows, resumeBefore: rows.at(-1)!.id };
   const [last] = await sql<{ id: string }[]>`
     select id from (${candidates}) c order by id desc offset ${most - 1} limit 1`;
@@ -100,7 +104,7 @@ export async function readFound(
   filter: Omit<EmailFilter, "limit">,
   most: number,
 ): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
-  const index = await indexFor(sql, filter);
+  const index = await indexFor(sql, filter, most);
   const candidates = sql`select distinct id from (${candidatesOf(sql, filter, index, most + 1)}) c order by id desc limit ${most + 1}`;
   const found = sql`
     select e.id, e.subject, e.envelope, (select ${outcomeNow(sql)} from (select n.*) m) as outcome from (${candidates}) c
@@ -118,21 +122,26 @@ type Index =
   | { by: "email"; id: string }
   | { by: "recipient"; address: string }
   | { by: "terms"; terms: readonly bigint[] }
+  | { by: "queue"; destination: string }
   | { by: "outcomes"; outcomes: readonly Outcome[] }
   | { by: "key"; keyId: string }
   | { by: "domain"; domain: string }
   | { by: "id" }
   | { by: "nothing" };
 
-/** The index that is probably the most selective. */
-async function indexFor(sql: Sql, filter: Omit<EmailFilter, "limit">): Promise<Index> {
-  const { recipient, search, metadataKey, metadataValue, keyId, domain } = filter;
+/** The index that is probably the most selective. `most`: so many candidates are read. */
+async function indexFor(sql: Sql, filter: Omit<EmailFilter, "limit">, most: number): Promise<Index> {
+  const { recipient, search, metadataKey, metadataValue, keyId, domain, destination, open } = filter;
   if (search?.emailId && search.words.length === 0) return { by: "email", id: search.emailId };
   if (search?.words.length === 0) return { by: "nothing" };
   if (recipient) return { by: "recipient", address: recipient };
+  if (destination && open && (await isShortQueue(sql, filter.workspaceId, destination, most)))
+    return { by: "queue", destination };
   const lists = search?.words.map(({ terms }) => terms) ?? [];
   if (metadataKey !== undefined && metadataValue !== undefined)
     lists.unshift([metadataTerm(metadataKey, metadataValue)]);
+  const there = destination && destinationTerm(destination);
+  if (there) lists.push([there]);
   if (lists.length > 0 && (await isFinished(sql, termsOfEarlierEmails)))
     return { by: "terms", terms: await rarestOf(sql, filter, lists) };
   const outcomes = await listedUnder(sql, filter);
@@ -158,6 +167,14 @@ async function rarestOf(
   return lists[rarest!.place - 1]!;
 }
 
+/** The index of the queue is in the order of due times, so it gives a page of emails only if it gives all of them. Index recipients_due. */
+async function isShortQueue(sql: Sql, workspaceId: string, destination: string, most: number): Promise<boolean> {
+  const [longer] = await sql`
+    select 1 from recipients where destination = ${destination} and workspace_id = ${workspaceId} and status in ('queued', 'delayed')
+    offset ${most} limit 1`;
+  return longer === undefined;
+}
+
 async function isFinished(sql: Sql, { name }: Backfill): Promise<boolean> {
   return (await sql`select 1 from backfills where name = ${name} and finished_at is not null`).length > 0;
 }
@@ -165,9 +182,9 @@ async function isFinished(sql: Sql, { name }: Backfill): Promise<boolean> {
 /** Outcomes by which the emails are listed, if that finds all of them: not before the emails of earlier programs are counted. */
 async function listedUnder(
   sql: Sql,
-  { status, outcomes }: Pick<EmailFilter, "status" | "outcomes">,
+  { status, outcomes, open }: Pick<EmailFilter, "status" | "outcomes" | "open">,
 ): Promise<readonly Outcome[] | undefined> {
-  const wanted = outcomes ?? outcomesOf(status);
+  const wanted = outcomes ?? outcomesOf(open ? "queued" : status);
   if (!wanted?.every((outcome) => listedOutcomes.includes(outcome))) return undefined;
   return (await isFinished(sql, outcomesOfEarlierEmails)) ? wanted : undefined;
 }
@@ -199,6 +216,9 @@ function candidatesOf(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index
     case "recipient":
       return sql`select distinct email_id as id from recipients where workspace_id = ${workspaceId} and lower(address) = lower(${index.address})
         ${inRange(sql`email_id`)} ${newest}`;
+    case "queue":
+      return sql`select distinct email_id as id from recipients where destination = ${index.destination} and workspace_id = ${workspaceId}
+        and status in ('queued', 'delayed') ${inRange(sql`email_id`)} ${newest}`;
     case "outcomes":
       return sql`select l.id from unnest(${index.outcomes}::text[]) as o(outcome) cross join lateral (
         select email_id as id from email_outcomes where workspace_id = ${workspaceId} and outcome = o.outcome ${inRange(sql`email_id`)} ${newest}) l`;
@@ -221,7 +241,17 @@ function candidatesOf(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index
 }
 
 function conditions(sql: Sql, filter: Omit<EmailFilter, "limit">) {
-  const { status, outcomes, keyId, domain, metadataKey: key, metadataValue: value, recipient } = filter;
+  const {
+    status,
+    outcomes,
+    keyId,
+    domain,
+    metadataKey: key,
+    metadataValue: value,
+    recipient,
+    destination,
+    open,
+  } = filter;
   return sql`
     ${statusIs(sql, status)}
     ${outcomes ? sql`and (select ${outcomeNow(sql)} from (select n.*) m) = any(${outcomes}::text[])` : sql``}
@@ -230,7 +260,9 @@ function conditions(sql: Sql, filter: Omit<EmailFilter, "limit">) {
     ${key !== undefined ? (value === undefined ? sql`and e.metadata ? ${key}` : sql`and e.metadata @> ${JSON.stringify({ [key]: value })}::text::jsonb`) : sql``}
     ${filter.createdAfter ? sql`and e.created_at >= ${filter.createdAfter}` : sql``}
     ${filter.createdBefore ? sql`and e.created_at < ${filter.createdBefore}` : sql``}
-    ${recipient ? sql`and exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and lower(r.address) = lower(${recipient}) offset 0)` : sql``}`;
+    ${recipient ? sql`and exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and lower(r.address) = lower(${recipient}) offset 0)` : sql``}
+    ${open && !destination ? sql`and e.open > 0` : sql``}
+    ${destination ? sql`and exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.destination = ${destination} ${open ? sql`and r.status || '' in ('queued', 'delayed')` : sql``} offset 0)` : sql``}`;
 }
 
 function statusIs(sql: Sql, status: EmailState | undefined) {

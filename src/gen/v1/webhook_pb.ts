@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/webhook.proto.
  */
 export const file_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("ChB2MS93ZWJob29rLnByb3RvEgJ2MSKMAwoHV2ViaG9vaxIKCgJpZBgBIAEoCRILCgN1cmwYAiABKAkSEwoLZXZlbnRfdHlwZXMYAyADKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSIQoGc3RhdHVzGAUgASgOMhEudjEuV2ViaG9va1N0YXR1cxIXCg9kaXNhYmxlZF9yZWFzb24YBiABKAkSLwoLZGlzYWJsZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDWZhaWxpbmdfc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KGnByZXZpb3VzX3NlY3JldF9leHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLlAwoPV2ViaG9va0RlbGl2ZXJ5EgoKAmlkGAEgASgJEhIKCndlYmhvb2tfaWQYAiABKAkSEAoIZXZlbnRfaWQYAyABKAkSEgoKZXZlbnRfdHlwZRgEIAEoCRIOCgZjdXJzb3IYBSABKAkSEAoIZW1haWxfaWQYBiABKAkSKQoGc3RhdHVzGAcgASgOMhkudjEuV2ViaG9va0RlbGl2ZXJ5U3RhdHVzEhAKCGF0dGVtcHRzGAggASgFEg8KB3BheWxvYWQYCSABKAkSFwoPcmVzcG9uc2Vfc3RhdHVzGAogASgFEhUKDXJlc3BvbnNlX2hlYWQYCyABKAkSEwoLZHVyYXRpb25fbXMYDCABKAUSDQoFZXJyb3IYDSABKAkSMwoPbGFzdF9hdHRlbXB0X2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9uZXh0X2F0dGVtcHRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnNldHRsZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIk0KFENyZWF0ZVdlYmhvb2tSZXF1ZXN0EgsKA3VybBgBIAEoCRITCgtldmVudF90eXBlcxgCIAMoCRITCgtkZXNjcmlwdGlvbhgDIAEoCSJNChVDcmVhdGVXZWJob29rUmVzcG9uc2USHAoHd2ViaG9vaxgBIAEoCzILLnYxLldlYmhvb2sSFgoOc2lnbmluZ19zZWNyZXQYAiABKAkiHwoRR2V0V2ViaG9va1JlcXVlc3QSCgoCaWQYASABKAkiMgoSR2V0V2ViaG9va1Jlc3BvbnNlEhwKB3dlYmhvb2sYASABKAsyCy52MS5XZWJob29rIjwKE0xpc3RXZWJob29rc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiSgoUTGlzdFdlYmhvb2tzUmVzcG9uc2USGQoEZGF0YRgBIAMoCzILLnYxLldlYmhvb2sSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIp0BChRVcGRhdGVXZWJob29rUmVxdWVzdBIKCgJpZBgBIAEoCRIQCgN1cmwYAiABKAlIAIgBARITCgtldmVudF90eXBlcxgDIAMoCRIYCgtkZXNjcmlwdGlvbhgEIAEoCUgBiAEBEhQKB2VuYWJsZWQYBSABKAhIAogBAUIGCgRfdXJsQg4KDF9kZXNjcmlwdGlvbkIKCghfZW5hYmxlZCI1ChVVcGRhdGVXZWJob29rUmVzcG9uc2USHAoHd2ViaG9vaxgBIAEoCzILLnYxLldlYmhvb2siIgoURGVsZXRlV2ViaG9va1JlcXVlc3QSCgoCaWQYASABKAkiKAoVRGVsZXRlV2ViaG9va1Jlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiKAoaUm90YXRlV2ViaG9va1NlY3JldFJlcXVlc3QSCgoCaWQYASABKAkiUwobUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlEhwKB3dlYmhvb2sYASABKAsyCy52MS5XZWJob29rEhYKDnNpZ25pbmdfc2VjcmV0GAIgASgJIpYBChxMaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhIKCndlYmhvb2tfaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSKQoGc3RhdHVzGAQgASgOMhkudjEuV2ViaG9va0RlbGl2ZXJ5U3RhdHVzEhAKCGV2ZW50X2lkGAUgASgJIlsKHUxpc3RXZWJob29rRGVsaXZlcmllc1Jlc3BvbnNlEiEKBGRhdGEYASADKAsyEy52MS5XZWJob29rRGVsaXZlcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJImoKF1JlZGVsaXZlcldlYmhvb2tSZXF1ZXN0EhIKCndlYmhvb2tfaWQYASABKAkSEwoLZGVsaXZlcnlfaWQYAiABKAkSEwoLZnJvbV9jdXJzb3IYAyABKAkSEQoJdG9fY3Vyc29yGAQgASgJIj4KGFJlZGVsaXZlcldlYmhvb2tSZXNwb25zZRIRCglzY2hlZHVsZWQYASABKAUSDwoHbWVzc2FnZRgCIAEoCSI4ChZTZW5kVGVzdFdlYmhvb2tSZXF1ZXN0EgoKAmlkGAEgASgJEhIKCmV2ZW50X3R5cGUYAiABKAkiQAoXU2VuZFRlc3RXZWJob29rUmVzcG9uc2USJQoIZGVsaXZlcnkYASABKAsyEy52MS5XZWJob29rRGVsaXZlcnkqaAoNV2ViaG9va1N0YXR1cxIeChpXRUJIT09LX1NUQVRVU19VTlNQRUNJRklFRBAAEhoKFldFQkhPT0tfU1RBVFVTX0VOQUJMRUQQARIbChdXRUJIT09LX1NUQVRVU19ESVNBQkxFRBACKq8BChVXZWJob29rRGVsaXZlcnlTdGF0dXMSJwojV0VCSE9PS19ERUxJVkVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIiCh5XRUJIT09LX0RFTElWRVJZX1NUQVRVU19RVUVVRUQQARIlCiFXRUJIT09LX0RFTElWRVJZX1NUQVRVU19ERUxJVkVSRUQQAhIiCh5XRUJIT09LX0RFTElWRVJZX1NUQVRVU19GQUlMRUQQAzKmBgoOV2ViaG9va1NlcnZpY2USUgoNQ3JlYXRlV2ViaG9vaxIYLnYxLkNyZWF0ZVdlYmhvb2tSZXF1ZXN0GhkudjEuQ3JlYXRlV2ViaG9va1Jlc3BvbnNlIgzK6BgICgEBIgEGMAESSAoKR2V0V2ViaG9vaxIVLnYxLkdldFdlYmhvb2tSZXF1ZXN0GhYudjEuR2V0V2ViaG9va1Jlc3BvbnNlIgvK6BgHCgIBAyIBBhJOCgxMaXN0V2ViaG9va3MSFy52MS5MaXN0V2ViaG9va3NSZXF1ZXN0GhgudjEuTGlzdFdlYmhvb2tzUmVzcG9uc2UiC8roGAcKAgEDIgEGElAKDVVwZGF0ZVdlYmhvb2sSGC52MS5VcGRhdGVXZWJob29rUmVxdWVzdBoZLnYxLlVwZGF0ZVdlYmhvb2tSZXNwb25zZSIKyugYBgoBASIBBhJQCg1EZWxldGVXZWJob29rEhgudjEuRGVsZXRlV2ViaG9va1JlcXVlc3QaGS52MS5EZWxldGVXZWJob29rUmVzcG9uc2UiCsroGAYKAQEiAQYSZAoTUm90YXRlV2ViaG9va1NlY3JldBIeLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gh8udjEuUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgzK6BgICgEBIgEGMAESaQoVTGlzdFdlYmhvb2tEZWxpdmVyaWVzEiAudjEuTGlzdFdlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBohLnYxLkxpc3RXZWJob29rRGVsaXZlcmllc1Jlc3BvbnNlIgvK6BgHCgIBAyIBBhJZChBSZWRlbGl2ZXJXZWJob29rEhsudjEuUmVkZWxpdmVyV2ViaG9va1JlcXVlc3QaHC52MS5SZWRlbGl2ZXJXZWJob29rUmVzcG9uc2UiCsroGAYKAQEiAQYSVgoPU2VuZFRlc3RXZWJob29rEhoudjEuU2VuZFRlc3RXZWJob29rUmVxdWVzdBobLnYxLlNlbmRUZXN0V2ViaG9va1Jlc3BvbnNlIgrK6BgGCgEBIgEGYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_options]);
+  fileDesc("ChB2MS93ZWJob29rLnByb3RvEgJ2MSKMAwoHV2ViaG9vaxIKCgJpZBgBIAEoCRILCgN1cmwYAiABKAkSEwoLZXZlbnRfdHlwZXMYAyADKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSIQoGc3RhdHVzGAUgASgOMhEudjEuV2ViaG9va1N0YXR1cxIXCg9kaXNhYmxlZF9yZWFzb24YBiABKAkSLwoLZGlzYWJsZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDWZhaWxpbmdfc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj4KGnByZXZpb3VzX3NlY3JldF9leHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLlAwoPV2ViaG9va0RlbGl2ZXJ5EgoKAmlkGAEgASgJEhIKCndlYmhvb2tfaWQYAiABKAkSEAoIZXZlbnRfaWQYAyABKAkSEgoKZXZlbnRfdHlwZRgEIAEoCRIOCgZjdXJzb3IYBSABKAkSEAoIZW1haWxfaWQYBiABKAkSKQoGc3RhdHVzGAcgASgOMhkudjEuV2ViaG9va0RlbGl2ZXJ5U3RhdHVzEhAKCGF0dGVtcHRzGAggASgFEg8KB3BheWxvYWQYCSABKAkSFwoPcmVzcG9uc2Vfc3RhdHVzGAogASgFEhUKDXJlc3BvbnNlX2hlYWQYCyABKAkSEwoLZHVyYXRpb25fbXMYDCABKAUSDQoFZXJyb3IYDSABKAkSMwoPbGFzdF9hdHRlbXB0X2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9uZXh0X2F0dGVtcHRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnNldHRsZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIuYBCg5XZWJob29rQXR0ZW1wdBIOCgZudW1iZXIYASABKAUSMAoMYXR0ZW1wdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtkdXJhdGlvbl9tcxgDIAEoBRILCgN1cmwYBCABKAkSFwoPcmVxdWVzdF9oZWFkZXJzGAUgASgJEhcKD3Jlc3BvbnNlX3N0YXR1cxgGIAEoBRIYChByZXNwb25zZV9oZWFkZXJzGAcgASgJEhUKDXJlc3BvbnNlX2JvZHkYCCABKAkSDQoFZXJyb3IYCSABKAkiTQoUQ3JlYXRlV2ViaG9va1JlcXVlc3QSCwoDdXJsGAEgASgJEhMKC2V2ZW50X3R5cGVzGAIgAygJEhMKC2Rlc2NyaXB0aW9uGAMgASgJIk0KFUNyZWF0ZVdlYmhvb2tSZXNwb25zZRIcCgd3ZWJob29rGAEgASgLMgsudjEuV2ViaG9vaxIWCg5zaWduaW5nX3NlY3JldBgCIAEoCSIfChFHZXRXZWJob29rUmVxdWVzdBIKCgJpZBgBIAEoCSIyChJHZXRXZWJob29rUmVzcG9uc2USHAoHd2ViaG9vaxgBIAEoCzILLnYxLldlYmhvb2siPAoTTGlzdFdlYmhvb2tzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJKChRMaXN0V2ViaG9va3NSZXNwb25zZRIZCgRkYXRhGAEgAygLMgsudjEuV2ViaG9vaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkinQEKFFVwZGF0ZVdlYmhvb2tSZXF1ZXN0EgoKAmlkGAEgASgJEhAKA3VybBgCIAEoCUgAiAEBEhMKC2V2ZW50X3R5cGVzGAMgAygJEhgKC2Rlc2NyaXB0aW9uGAQgASgJSAGIAQESFAoHZW5hYmxlZBgFIAEoCEgCiAEBQgYKBF91cmxCDgoMX2Rlc2NyaXB0aW9uQgoKCF9lbmFibGVkIjUKFVVwZGF0ZVdlYmhvb2tSZXNwb25zZRIcCgd3ZWJob29rGAEgASgLMgsudjEuV2ViaG9vayIiChREZWxldGVXZWJob29rUmVxdWVzdBIKCgJpZBgBIAEoCSIoChVEZWxldGVXZWJob29rUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSIoChpSb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBIKCgJpZBgBIAEoCSJTChtSb3RhdGVXZWJob29rU2VjcmV0UmVzcG9uc2USHAoHd2ViaG9vaxgBIAEoCzILLnYxLldlYmhvb2sSFgoOc2lnbmluZ19zZWNyZXQYAiABKAkilgEKHExpc3RXZWJob29rRGVsaXZlcmllc1JlcXVlc3QSEgoKd2ViaG9va19pZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS52MS5XZWJob29rRGVsaXZlcnlTdGF0dXMSEAoIZXZlbnRfaWQYBSABKAkiWwodTGlzdFdlYmhvb2tEZWxpdmVyaWVzUmVzcG9uc2USIQoEZGF0YRgBIAMoCzITLnYxLldlYmhvb2tEZWxpdmVyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkibAoaTGlzdFdlYmhvb2tBdHRlbXB0c1JlcXVlc3QSEgoKd2ViaG9va19pZBgBIAEoCRITCgtkZWxpdmVyeV9pZBgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJYChtMaXN0V2ViaG9va0F0dGVtcHRzUmVzcG9uc2USIAoEZGF0YRgBIAMoCzISLnYxLldlYmhvb2tBdHRlbXB0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJqChdSZWRlbGl2ZXJXZWJob29rUmVxdWVzdBISCgp3ZWJob29rX2lkGAEgASgJEhMKC2RlbGl2ZXJ5X2lkGAIgASgJEhMKC2Zyb21fY3Vyc29yGAMgASgJEhEKCXRvX2N1cnNvchgEIAEoCSI+ChhSZWRlbGl2ZXJXZWJob29rUmVzcG9uc2USEQoJc2NoZWR1bGVkGAEgASgFEg8KB21lc3NhZ2UYAiABKAkiOAoWU2VuZFRlc3RXZWJob29rUmVxdWVzdBIKCgJpZBgBIAEoCRISCgpldmVudF90eXBlGAIgASgJIkAKF1NlbmRUZXN0V2ViaG9va1Jlc3BvbnNlEiUKCGRlbGl2ZXJ5GAEgASgLMhMudjEuV2ViaG9va0RlbGl2ZXJ5KmgKDVdlYmhvb2tTdGF0dXMSHgoaV0VCSE9PS19TVEFUVVNfVU5TUEVDSUZJRUQQABIaChZXRUJIT09LX1NUQVRVU19FTkFCTEVEEAESGwoXV0VCSE9PS19TVEFUVVNfRElTQUJMRUQQAiqvAQoVV2ViaG9va0RlbGl2ZXJ5U3RhdHVzEicKI1dFQkhPT0tfREVMSVZFUllfU1RBVFVTX1VOU1BFQ0lGSUVEEAASIgoeV0VCSE9PS19ERUxJVkVSWV9TVEFUVVNfUVVFVUVEEAESJQohV0VCSE9PS19ERUxJVkVSWV9TVEFUVVNfREVMSVZFUkVEEAISIgoeV0VCSE9PS19ERUxJVkVSWV9TVEFUVVNfRkFJTEVEEAMyiwcKDldlYmhvb2tTZXJ2aWNlElIKDUNyZWF0ZVdlYmhvb2sSGC52MS5DcmVhdGVXZWJob29rUmVxdWVzdBoZLnYxLkNyZWF0ZVdlYmhvb2tSZXNwb25zZSIMyugYCAoBASIBBjABEkgKCkdldFdlYmhvb2sSFS52MS5HZXRXZWJob29rUmVxdWVzdBoWLnYxLkdldFdlYmhvb2tSZXNwb25zZSILyugYBwoCAQMiAQYSTgoMTGlzdFdlYmhvb2tzEhcudjEuTGlzdFdlYmhvb2tzUmVxdWVzdBoYLnYxLkxpc3RXZWJob29rc1Jlc3BvbnNlIgvK6BgHCgIBAyIBBhJQCg1VcGRhdGVXZWJob29rEhgudjEuVXBkYXRlV2ViaG9va1JlcXVlc3QaGS52MS5VcGRhdGVXZWJob29rUmVzcG9uc2UiCsroGAYKAQEiAQYSUAoNRGVsZXRlV2ViaG9vaxIYLnYxLkRlbGV0ZVdlYmhvb2tSZXF1ZXN0GhkudjEuRGVsZXRlV2ViaG9va1Jlc3BvbnNlIgrK6BgGCgEBIgEGEmQKE1JvdGF0ZVdlYmhvb2tTZWNyZXQSHi52MS5Sb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBofLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXNwb25zZSIMyugYCAoBASIBBjABEmkKFUxpc3RXZWJob29rRGVsaXZlcmllcxIgLnYxLkxpc3RXZWJob29rRGVsaXZlcmllc1JlcXVlc3QaIS52MS5MaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXNwb25zZSILyugYBwoCAQMiAQYSYwoTTGlzdFdlYmhvb2tBdHRlbXB0cxIeLnYxLkxpc3RXZWJob29rQXR0ZW1wdHNSZXF1ZXN0Gh8udjEuTGlzdFdlYmhvb2tBdHRlbXB0c1Jlc3BvbnNlIgvK6BgHCgIBAyIBBhJZChBSZWRlbGl2ZXJXZWJob29rEhsudjEuUmVkZWxpdmVyV2ViaG9va1JlcXVlc3QaHC52MS5SZWRlbGl2ZXJXZWJob29rUmVzcG9uc2UiCsroGAYKAQEiAQYSVgoPU2VuZFRlc3RXZWJob29rEhoudjEuU2VuZFRlc3RXZWJob29rUmVxdWVzdBobLnYxLlNlbmRUZXN0V2ViaG9va1Jlc3BvbnNlIgrK6BgGCgEBIgEGYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_options]);
 
 /**
  * A URL that events are posted to.
@@ -242,6 +242,83 @@ export const WebhookDeliverySchema: GenMessage<WebhookDelivery> = /*@__PURE__*/
   messageDesc(file_v1_webhook, 1);
 
 /**
+ * One attempt to post an event to an endpoint.
+ *
+ * @generated from message v1.WebhookAttempt
+ */
+export type WebhookAttempt = Message<"v1.WebhookAttempt"> & {
+  /**
+   * 1 for the first attempt of the delivery.
+   *
+   * @generated from field: int32 number = 1;
+   */
+  number: number;
+
+  /**
+   * When the attempt ended.
+   *
+   * @generated from field: google.protobuf.Timestamp attempted_at = 2;
+   */
+  attemptedAt?: Timestamp | undefined;
+
+  /**
+   * Duration in milliseconds.
+   *
+   * @generated from field: int32 duration_ms = 3;
+   */
+  durationMs: number;
+
+  /**
+   * The URL that the event was posted to. The webhook may have another one now.
+   *
+   * @generated from field: string url = 4;
+   */
+  url: string;
+
+  /**
+   * The headers of the request with the signature, one per line. Empty when no request was made.
+   *
+   * @generated from field: string request_headers = 5;
+   */
+  requestHeaders: string;
+
+  /**
+   * The HTTP status of the response. 0 when there was none.
+   *
+   * @generated from field: int32 response_status = 6;
+   */
+  responseStatus: number;
+
+  /**
+   * Status line and headers of the response, one per line, truncated to 4 KiB.
+   *
+   * @generated from field: string response_headers = 7;
+   */
+  responseHeaders: string;
+
+  /**
+   * The first 4 KiB of the response body.
+   *
+   * @generated from field: string response_body = 8;
+   */
+  responseBody: string;
+
+  /**
+   * Why the attempt failed. Empty after a success.
+   *
+   * @generated from field: string error = 9;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message v1.WebhookAttempt.
+ * Use `create(WebhookAttemptSchema)` to create a new message.
+ */
+export const WebhookAttemptSchema: GenMessage<WebhookAttempt> = /*@__PURE__*/
+  messageDesc(file_v1_webhook, 2);
+
+/**
  * Request of CreateWebhook.
  *
  * @generated from message v1.CreateWebhookRequest
@@ -274,7 +351,7 @@ export type CreateWebhookRequest = Message<"v1.CreateWebhookRequest"> & {
  * Use `create(CreateWebhookRequestSchema)` to create a new message.
  */
 export const CreateWebhookRequestSchema: GenMessage<CreateWebhookRequest> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 2);
+  messageDesc(file_v1_webhook, 3);
 
 /**
  * Response of CreateWebhook.
@@ -302,7 +379,7 @@ export type CreateWebhookResponse = Message<"v1.CreateWebhookResponse"> & {
  * Use `create(CreateWebhookResponseSchema)` to create a new message.
  */
 export const CreateWebhookResponseSchema: GenMessage<CreateWebhookResponse> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 3);
+  messageDesc(file_v1_webhook, 4);
 
 /**
  * Request of GetWebhook.
@@ -323,7 +400,7 @@ export type GetWebhookRequest = Message<"v1.GetWebhookRequest"> & {
  * Use `create(GetWebhookRequestSchema)` to create a new message.
  */
 export const GetWebhookRequestSchema: GenMessage<GetWebhookRequest> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 4);
+  messageDesc(file_v1_webhook, 5);
 
 /**
  * Response of GetWebhook.
@@ -344,7 +421,7 @@ export type GetWebhookResponse = Message<"v1.GetWebhookResponse"> & {
  * Use `create(GetWebhookResponseSchema)` to create a new message.
  */
 export const GetWebhookResponseSchema: GenMessage<GetWebhookResponse> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 5);
+  messageDesc(file_v1_webhook, 6);
 
 /**
  * Request of ListWebhooks.
@@ -372,7 +449,7 @@ export type ListWebhooksRequest = Message<"v1.ListWebhooksRequest"> & {
  * Use `create(ListWebhooksRequestSchema)` to create a new message.
  */
 export const ListWebhooksRequestSchema: GenMessage<ListWebhooksRequest> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 6);
+  messageDesc(file_v1_webhook, 7);
 
 /**
  * Response of ListWebhooks.
@@ -400,7 +477,7 @@ export type ListWebhooksResponse = Message<"v1.ListWebhooksResponse"> & {
  * Use `create(ListWebhooksResponseSchema)` to create a new message.
  */
 export const ListWebhooksResponseSchema: GenMessage<ListWebhooksResponse> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 7);
+  messageDesc(file_v1_webhook, 8);
 
 /**
  * Request of UpdateWebhook.
@@ -449,7 +526,7 @@ export type UpdateWebhookRequest = Message<"v1.UpdateWebhookRequest"> & {
  * Use `create(UpdateWebhookRequestSchema)` to create a new message.
  */
 export const UpdateWebhookRequestSchema: GenMessage<UpdateWebhookRequest> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 8);
+  messageDesc(file_v1_webhook, 9);
 
 /**
  * Response of UpdateWebhook.
@@ -470,7 +547,7 @@ export type UpdateWebhookResponse = Message<"v1.UpdateWebhookResponse"> & {
  * Use `create(UpdateWebhookResponseSchema)` to create a new message.
  */
 export const UpdateWebhookResponseSchema: GenMessage<UpdateWebhookResponse> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 9);
+  messageDesc(file_v1_webhook, 10);
 
 /**
  * Request of DeleteWebhook.
@@ -491,7 +568,7 @@ export type DeleteWebhookRequest = Message<"v1.DeleteWebhookRequest"> & {
  * Use `create(DeleteWebhookRequestSchema)` to create a new message.
  */
 export const DeleteWebhookRequestSchema: GenMessage<DeleteWebhookRequest> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 10);
+  messageDesc(file_v1_webhook, 11);
 
 /**
  * Response of DeleteWebhook.
@@ -512,7 +589,7 @@ export type DeleteWebhookResponse = Message<"v1.DeleteWebhookResponse"> & {
  * Use `create(DeleteWebhookResponseSchema)` to create a new message.
  */
 export const DeleteWebhookResponseSchema: GenMessage<DeleteWebhookResponse> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 11);
+  messageDesc(file_v1_webhook, 12);
 
 /**
  * Request of RotateWebhookSecret.
@@ -533,7 +610,7 @@ export type RotateWebhookSecretRequest = Message<"v1.RotateWebhookSecretRequest"
  * Use `create(RotateWebhookSecretRequestSchema)` to create a new message.
  */
 export const RotateWebhookSecretRequestSchema: GenMessage<RotateWebhookSecretRequest> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 12);
+  messageDesc(file_v1_webhook, 13);
 
 /**
  * Response of RotateWebhookSecret.
@@ -561,7 +638,7 @@ export type RotateWebhookSecretResponse = Message<"v1.RotateWebhookSecretRespons
  * Use `create(RotateWebhookSecretResponseSchema)` to create a new message.
  */
 export const RotateWebhookSecretResponseSchema: GenMessage<RotateWebhookSecretResponse> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 13);
+  messageDesc(file_v1_webhook, 14);
 
 /**
  * Request of ListWebhookDeliveries.
@@ -610,7 +687,7 @@ export type ListWebhookDeliveriesRequest = Message<"v1.ListWebhookDeliveriesRequ
  * Use `create(ListWebhookDeliveriesRequestSchema)` to create a new message.
  */
 export const ListWebhookDeliveriesRequestSchema: GenMessage<ListWebhookDeliveriesRequest> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 14);
+  messageDesc(file_v1_webhook, 15);
 
 /**
  * Response of ListWebhookDeliveries.
@@ -638,7 +715,77 @@ export type ListWebhookDeliveriesResponse = Message<"v1.ListWebhookDeliveriesRes
  * Use `create(ListWebhookDeliveriesResponseSchema)` to create a new message.
  */
 export const ListWebhookDeliveriesResponseSchema: GenMessage<ListWebhookDeliveriesResponse> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 15);
+  messageDesc(file_v1_webhook, 16);
+
+/**
+ * Request of ListWebhookAttempts.
+ *
+ * @generated from message v1.ListWebhookAttemptsRequest
+ */
+export type ListWebhookAttemptsRequest = Message<"v1.ListWebhookAttemptsRequest"> & {
+  /**
+   * Id of the webhook. Required.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * Id of the delivery. Required.
+   *
+   * @generated from field: string delivery_id = 2;
+   */
+  deliveryId: string;
+
+  /**
+   * Maximum number of attempts per page. 0 or unset means 20; values above 100 are reduced to 100.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * `nextPageToken` of the previous page. Leave it empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message v1.ListWebhookAttemptsRequest.
+ * Use `create(ListWebhookAttemptsRequestSchema)` to create a new message.
+ */
+export const ListWebhookAttemptsRequestSchema: GenMessage<ListWebhookAttemptsRequest> = /*@__PURE__*/
+  messageDesc(file_v1_webhook, 17);
+
+/**
+ * Response of ListWebhookAttempts.
+ *
+ * @generated from message v1.ListWebhookAttemptsResponse
+ */
+export type ListWebhookAttemptsResponse = Message<"v1.ListWebhookAttemptsResponse"> & {
+  /**
+   * The attempts of this page, newest first.
+   *
+   * @generated from field: repeated v1.WebhookAttempt data = 1;
+   */
+  data: WebhookAttempt[];
+
+  /**
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message v1.ListWebhookAttemptsResponse.
+ * Use `create(ListWebhookAttemptsResponseSchema)` to create a new message.
+ */
+export const ListWebhookAttemptsResponseSchema: GenMessage<ListWebhookAttemptsResponse> = /*@__PURE__*/
+  messageDesc(file_v1_webhook, 18);
 
 /**
  * Request of RedeliverWebhook. Set either `deliveryId`, or `fromCursor` and `toCursor`.
@@ -680,7 +827,7 @@ export type RedeliverWebhookRequest = Message<"v1.RedeliverWebhookRequest"> & {
  * Use `create(RedeliverWebhookRequestSchema)` to create a new message.
  */
 export const RedeliverWebhookRequestSchema: GenMessage<RedeliverWebhookRequest> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 16);
+  messageDesc(file_v1_webhook, 19);
 
 /**
  * Response of RedeliverWebhook.
@@ -708,7 +855,7 @@ export type RedeliverWebhookResponse = Message<"v1.RedeliverWebhookResponse"> & 
  * Use `create(RedeliverWebhookResponseSchema)` to create a new message.
  */
 export const RedeliverWebhookResponseSchema: GenMessage<RedeliverWebhookResponse> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 17);
+  messageDesc(file_v1_webhook, 20);
 
 /**
  * Request of SendTestWebhook.
@@ -736,7 +883,7 @@ export type SendTestWebhookRequest = Message<"v1.SendTestWebhookRequest"> & {
  * Use `create(SendTestWebhookRequestSchema)` to create a new message.
  */
 export const SendTestWebhookRequestSchema: GenMessage<SendTestWebhookRequest> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 18);
+  messageDesc(file_v1_webhook, 21);
 
 /**
  * Response of SendTestWebhook.
@@ -757,7 +904,7 @@ export type SendTestWebhookResponse = Message<"v1.SendTestWebhookResponse"> & {
  * Use `create(SendTestWebhookResponseSchema)` to create a new message.
  */
 export const SendTestWebhookResponseSchema: GenMessage<SendTestWebhookResponse> = /*@__PURE__*/
-  messageDesc(file_v1_webhook, 19);
+  messageDesc(file_v1_webhook, 22);
 
 /**
  * Status of a webhook.
@@ -955,6 +1102,21 @@ export const WebhookService: GenService<{
     methodKind: "unary";
     input: typeof ListWebhookDeliveriesRequestSchema;
     output: typeof ListWebhookDeliveriesResponseSchema;
+  },
+  /**
+   * Lists the attempts of one delivery, newest first: what was sent, what the endpoint answered, and how long it took.
+   * Attempts are kept as long as their delivery. Those of a version without this method are missing.
+   *
+   * Errors:
+   * - invalid_argument: `webhookId` or `deliveryId` is empty, `pageSize` is negative or `pageToken` was not returned by this method.
+   * - not_found: this workspace has no webhook with this id, or the webhook has no delivery with this id.
+   *
+   * @generated from rpc v1.WebhookService.ListWebhookAttempts
+   */
+  listWebhookAttempts: {
+    methodKind: "unary";
+    input: typeof ListWebhookAttemptsRequestSchema;
+    output: typeof ListWebhookAttemptsResponseSchema;
   },
   /**
    * Posts events again: one earlier delivery, or every event of a range of cursors that matches the webhook's event types.

@@ -61,6 +61,11 @@ async function eraseAccountMail(sql: Sql, email: string, mails: readonly MailRef
         and (webhook_id, event_id) in (select w.id, v.id from webhooks w cross join events v
           where w.workspace_id = ${workspaceId} and v.workspace_id = ${workspaceId} and v.email_id = any(${ids}::uuid[]))`;
     await sql`
+      update webhook_attempts set response_headers = '', response_body = '' where workspace_id = ${workspaceId} and response_headers <> ''
+        and (webhook_id, delivery_id) in (select d.webhook_id, d.id from webhook_deliveries d where d.workspace_id = ${workspaceId}
+          and (d.webhook_id, d.event_id) in (select w.id, v.id from webhooks w cross join events v
+            where w.workspace_id = ${workspaceId} and v.workspace_id = ${workspaceId} and v.email_id = any(${ids}::uuid[])))`;
+    await sql`
       update events set metadata = '{}', payload = (payload - ${personalFields}::text[])
           || case when payload ? 'recipients' then '{"recipients": []}'::jsonb else '{}' end
       where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;

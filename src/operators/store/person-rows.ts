@@ -24,6 +24,10 @@ const conditions: Record<string, (sql: Sql, person: PersonRef) => Condition> = {
   webhook_deliveries: (sql, { email }) => sql`(t.webhook_id, t.event_id) in (
     select w.id, v.id from webhooks w join events v on v.workspace_id = w.workspace_id
     where (v.workspace_id, v.email_id) in (${accountMail(sql, email)}))`,
+  webhook_attempts: (sql, { email }) => sql`(t.webhook_id, t.delivery_id) in (
+    select d.webhook_id, d.id from webhook_deliveries d where (d.webhook_id, d.event_id) in (
+      select w.id, v.id from webhooks w join events v on v.workspace_id = w.workspace_id
+      where (v.workspace_id, v.email_id) in (${accountMail(sql, email)})))`,
   inbound_messages: (sql, { email }) => sql`(t.workspace_id, t.parent_email_id) in (${accountMail(sql, email)})`,
   // A suppression that a workspace added itself is the workspace's.
   suppressions: (sql, { email }) => sql`t.address = lower(${email}) and (t.workspace_id, t.source_event) in (

@@ -47,6 +47,8 @@ test("with a backlog of thousands per webhook, a lease and its settlement read a
       responseStatus: 200,
       responseHead: "",
       durationMs: 1,
+      exchange: { url: "https://hooks.test/", requestHeaders: "", responseHeaders: "", responseBody: "" },
+
       error: "",
       endpoint: "worked" as const,
       eventId: makeUuid(Date.now()),

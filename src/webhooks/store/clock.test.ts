@@ -91,6 +91,8 @@ const fail = (row: LeasedDelivery) =>
         responseStatus: 500,
         responseHead: "",
         durationMs: 1,
+        exchange: { url: "https://hooks.test/", requestHeaders: "", responseHeaders: "", responseBody: "" },
+
         error: "the endpoint answered 500",
         endpoint: "failed",
         eventId: makeUuid(Date.now()),

@@ -155,6 +155,8 @@ test("a test delivery is in the log with a final status", async () => {
     responseStatus: undefined,
     responseHead: "",
     durationMs: 3,
+    exchange: { url: "https://hooks.test/", requestHeaders: "", responseHeaders: "", responseBody: "" },
+
     error: "refused",
   });
   assert.deepEqual([made.eventNumber, made.status, made.attempts, made.error], [null, "failed", 1, "refused"]);

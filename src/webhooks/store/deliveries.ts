@@ -3,6 +3,7 @@
 import type { StoredEvent } from "../../events/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { shownTime } from "../../postgres/service-clock.ts";
+import type { Exchange } from "../post.ts";
 import { countedId } from "./follow.ts";
 
 export type DeliveryStatus = "queued" | "delivered" | "failed";
@@ -115,9 +116,17 @@ export async function insertTestDelivery(
     responseHead: string;
     durationMs: number;
     error: string;
+    exchange: Exchange;
   },
 ): Promise<Delivery> {
+  const { url, requestHeaders, responseHeaders, responseBody } = test.exchange;
   const [row] = await sql.write<Delivery[]>`
+    with attempt as (
+      insert into webhook_attempts (workspace_id, webhook_id, delivery_id, number, url, request_headers, response_status, response_headers,
+        response_body, duration_ms, error, attempted_at)
+      values (${test.workspaceId}, ${test.webhookId}, ${test.id}, 1, ${url}, ${requestHeaders}, ${test.responseStatus ?? null},
+        ${responseHeaders}, ${responseBody}, ${test.durationMs}, ${test.error}, now())
+    )
     insert into webhook_deliveries as d (workspace_id, webhook_id, id, event_id, event_type, event_at, email_id, status, attempts,
       response_status, response_head, duration_ms, error, last_attempt_at, settled_at)
     values (${test.workspaceId}, ${test.webhookId}, ${test.id}, ${test.event.id}, ${test.event.type}, ${test.event.createdAt}, ${test.event.emailId},

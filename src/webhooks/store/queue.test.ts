@@ -51,6 +51,13 @@ function settlement(row: LeasedDelivery, extra: Partial<WebhookSettlement> = {})
     responseStatus: 200,
     responseHead: "HTTP/1.1 200 OK",
     durationMs: 12,
+    exchange: {
+      url: "https://hooks.test/",
+      requestHeaders: "webhook-id: evt_1",
+      responseHeaders: "HTTP/1.1 200 OK",
+      responseBody: "ok",
+    },
+
     error: "",
     endpoint: "worked",
     eventId: makeUuid(Date.now()),

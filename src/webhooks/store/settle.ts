@@ -1,8 +1,9 @@
-/** Settles webhook deliveries: writes the result of an attempt, the state of the webhook, and an event if the webhook is disabled, in one
+/** Settles webhook deliveries: writes the attempt and its result, the state of the webhook, and an event if the webhook is disabled, in one
  * statement and only if the lease is still valid. The webhook loop calls it through a group commit. */
 
 import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
+import type { Exchange } from "../post.ts";
 import { failingFrom } from "./webhooks.ts";
 
 /** `queued`: retried in `dueInMs`. The other statuses are final. */
@@ -18,6 +19,7 @@ export type WebhookSettlement = {
   responseHead: string;
   durationMs: number;
   error: string;
+  exchange: Exchange;
   /** What the attempt shows about the endpoint; `unknown` after an internal error. */
   endpoint: "worked" | "failed" | "gone" | "unknown";
   /** The id of the event, if this settlement disables the webhook. */
@@ -44,6 +46,11 @@ export function createWebhookSettler(
   });
 }
 
+/** About the size of a settlement in a statement. */
+export function bytesOf({ responseHead, error, exchange }: WebhookSettlement): number {
+  return [responseHead, error, ...Object.values(exchange)].reduce((sum, text) => sum + text.length, 0);
+}
+
 /**
  * Locks in one order: deliveries by id, then webhooks by id, then counters by workspace; each step reads the one before it to the end. A
  * webhook's row is written only when its state changes: the first success after failures, the first failure, being disabled. The statement
@@ -68,6 +75,10 @@ export async function settleDeliveries(
       response_head: item.responseHead,
       duration_ms: item.durationMs,
       error: item.error,
+      url: item.exchange.url,
+      request_headers: item.exchange.requestHeaders,
+      response_headers: item.exchange.responseHeaders,
+      response_body: item.exchange.responseBody,
       endpoint: item.endpoint,
       event_id: item.eventId,
     })),
@@ -76,7 +87,7 @@ export async function settleDeliveries(
     with input as (
       select * from json_to_recordset((${input}::text)::json) as x(ord integer, workspace_id uuid, webhook_id uuid, id uuid, lease bigint,
         status text, due_in interval, attempts smallint, response_status integer, response_head text, duration_ms integer, error text,
-        endpoint text, event_id uuid)
+        url text, request_headers text, response_headers text, response_body text, endpoint text, event_id uuid)
     ), leased as materialized (
       -- Row by row through the primary key, as in delivery/store/settle.ts.
       select i.* from (select * from input order by id offset 0) i cross join lateral (
@@ -87,6 +98,11 @@ export async function settleDeliveries(
         response_status = l.response_status, response_head = l.response_head, duration_ms = l.duration_ms, error = l.error,
         last_attempt_at = now(), settled_at = case when l.status = 'queued' then null else now() end
       from leased l where d.workspace_id = l.workspace_id and d.webhook_id = l.webhook_id and d.id = l.id
+    ), attempt as (
+      insert into webhook_attempts (workspace_id, webhook_id, delivery_id, number, url, request_headers, response_status, response_headers,
+        response_body, duration_ms, error, attempted_at)
+      select workspace_id, webhook_id, id, attempts, url, request_headers, response_status, response_headers, response_body, duration_ms, error, now()
+      from leased
     ), verdict as (
       select workspace_id, webhook_id, bool_or(endpoint = 'worked') as worked, bool_or(endpoint in ('failed', 'gone')) as failed,
         bool_or(endpoint = 'gone') as gone, (array_agg(event_id))[1] as event_id, max(error) as error

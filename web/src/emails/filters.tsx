@@ -51,6 +51,7 @@ export function EmailFilters({ search, onChange, counts }: Props & { counts: Cou
           );
         })}
         <DomainChip search={search} onChange={onChange} />
+        <DestinationChip search={search} onChange={onChange} />
         <KeyChip search={search} onChange={onChange} />
         <MetadataChip search={search} onChange={onChange} />
         {hasFilters(search) && (
@@ -74,6 +75,28 @@ function DomainChip({ search, onChange }: Props) {
         onChange={(text) => onChange({ domain: text })}
       />
     </ChipPopover>
+  );
+}
+
+function DestinationChip({ search, onChange }: Props) {
+  const { destination = "", open = "" } = search;
+  const label = destination ? `To: ${destination}` : "+ Recipient domain";
+  return (
+    <>
+      <ChipPopover label={label} pressed={destination !== ""}>
+        <TextFilter
+          label="Recipient domain"
+          placeholder="example.com"
+          value={destination}
+          onChange={(text) => onChange({ destination: text })}
+        />
+      </ChipPopover>
+      {open === "yes" && (
+        <UnstyledButton className="chip" aria-pressed onClick={() => onChange({ open: "" })}>
+          Still waiting
+        </UnstyledButton>
+      )}
+    </>
   );
 }
 

@@ -4,8 +4,20 @@ import { dayText, timeText } from "../parts/date-text.ts";
 import { readTextParams } from "../parts/search-params.ts";
 import { outcomeByName } from "./outcomes.ts";
 
-/** `sender` is the id of a key. `since` is one of the periods; `from` and `until` are times, or days of the person's calendar. */
-const names = ["q", "outcome", "domain", "sender", "since", "from", "until", "key", "value"] as const;
+/** `sender` is the id of a key, `destination` the domain of a recipient. `open` is "yes" for mail that still waits. `since` is one of the periods; `from` and `until` are times, or days of the person's calendar. */
+const names = [
+  "q",
+  "outcome",
+  "domain",
+  "destination",
+  "open",
+  "sender",
+  "since",
+  "from",
+  "until",
+  "key",
+  "value",
+] as const;
 
 export type EmailSearch = Partial<Record<(typeof names)[number], string>>;
 
@@ -40,6 +52,8 @@ export function toRequest(search: EmailSearch, now: Date) {
     search: search.q ?? "",
     outcomes: chosenOutcomes(search),
     domain: search.domain ?? "",
+    destination: search.destination ?? "",
+    open: search.open === "yes",
     keyId: search.sender ?? "",
     metadataKey: search.key ?? "",
     metadataValue: search.key ? (search.value ?? "") : "",

@@ -1,15 +1,17 @@
 /** The outgoing queue by destination. */
 import { Code } from "@connectrpc/connect";
 import { useInfiniteQuery } from "@connectrpc/connect-query";
+import { Button } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
-import { useCallback } from "react";
+import { useCallback, useState } from "react";
 import { QueueService } from "../../../src/gen/v1/queue_pb.ts";
 import { codeOf } from "../api/problem.ts";
+import { Fresh } from "../parts/fresh.tsx";
 import { Page } from "../parts/page.tsx";
-import { PagedList } from "../parts/paged-list.tsx";
-import { Empty } from "../parts/states.tsx";
+import { Empty, Loading, ProblemAlert } from "../parts/states.tsx";
 import { TextFilter } from "../parts/text-filter.tsx";
-import { DestinationCard } from "./destination-card.tsx";
+import { DestinationTable } from "./destination-table.tsx";
+import { dueOf, type Retried, retryProgress } from "./labels.ts";
 
 const route = getRouteApi("/queue");
 
@@ -26,14 +28,20 @@ export function QueuePage() {
     {
       pageParamKey: "pageToken",
       getNextPageParam: (page) => page.nextPageToken || undefined,
-      refetchInterval: ({ state }) => (state.error ? false : 5_000),
+      // Also after an error, so that the page is true again as soon as the server answers.
+      refetchInterval: ({ state }) => (state.error && codeOf(state.error) === Code.Unimplemented ? false : 3_000),
     },
   );
   const isUnimplemented = query.error !== null && codeOf(query.error) === Code.Unimplemented;
+  // Kept here, because the row of a destination disappears when its queue is empty.
+  const [retried, setRetried] = useState<Retried>();
+  const destinations = query.data?.pages.flatMap((page) => page.data) ?? [];
+  const left = destinations.find(({ destination }) => destination === retried?.destination);
   return (
     <Page
       title="Queue"
-      intro="Waiting mail by recipient domain. Mail that is delivered immediately does not appear here."
+      badge={!isUnimplemented && <Fresh query={query} live />}
+      intro="Mail that is not delivered yet, by recipient domain. Scheduled mail does not wait for the receiver."
     >
       {isUnimplemented ? (
         <Empty>
@@ -45,20 +53,31 @@ export function QueuePage() {
           <search aria-label="Destinations">
             <TextFilter label="Search" placeholder="Part of a domain" value={q} onChange={change} maw={420} />
           </search>
-          <PagedList
-            query={query}
-            what="the destinations"
-            label="Destinations, most mail first"
-            keyOf={(one) => one.destination}
-            row={(one) => <DestinationCard subject={one} />}
-            empty={
-              <Empty>
-                {q === ""
-                  ? "The queue is empty. Scheduled mail and mail that is being retried appears here."
-                  : "No destinations match."}
-              </Empty>
-            }
-          />
+          {query.isPending && <Loading what="the destinations" />}
+          {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
+          {retried && query.data && (
+            <p className="retried" role="status">
+              {retryProgress(retried, left ? dueOf(left) : 0)}
+            </p>
+          )}
+          {destinations.length > 0 && <DestinationTable destinations={destinations} onRetried={setRetried} />}
+          {query.data && destinations.length === 0 && (
+            <Empty>
+              {q === ""
+                ? "The queue is empty: every email has been delivered or has failed. Scheduled mail, and mail that is being retried, appears here."
+                : "No destinations match."}
+            </Empty>
+          )}
+          {query.hasNextPage && (
+            <Button
+              variant="default"
+              style={{ alignSelf: "center" }}
+              loading={query.isFetchingNextPage}
+              onClick={() => void query.fetchNextPage()}
+            >
+              Show more
+            </Button>
+          )}
         </>
       )}
     </Page>

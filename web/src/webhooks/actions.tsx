@@ -30,7 +30,7 @@ export function WebhookActions({ webhook }: { webhook: Webhook }) {
           <Menu.Item onClick={() => setOpen("delete")}>Delete…</Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <SendTest id={webhook.id} isOpen={open === "test"} onClose={close} />
+      <SendTest webhook={webhook} isOpen={open === "test"} onClose={close} />
       <EditWebhook webhook={webhook} isOpen={open === "edit"} onClose={close} />
       <RotateSecret id={webhook.id} isOpen={open === "rotate"} onClose={close} />
       <SwitchWebhook webhook={webhook} isOpen={open === "switch"} onClose={close} />

@@ -10,10 +10,13 @@ import { Fact, Facts, TextBlock } from "../parts/page.tsx";
 import { ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
+import { Attempts } from "./attempts.tsx";
 import { deliveryLabel } from "./labels.ts";
+import { addressesOf, prettyJson } from "./payload.ts";
 
 export function DeliveryRow({ delivery, canRedeliver }: { delivery: WebhookDelivery; canRedeliver: boolean }) {
   const [isOpen, setIsOpen] = useState(false);
+  const addresses = addressesOf(delivery.payload);
   return (
     <details onToggle={(change) => setIsOpen(change.currentTarget.open)}>
       <summary className="row">
@@ -22,6 +25,7 @@ export function DeliveryRow({ delivery, canRedeliver }: { delivery: WebhookDeliv
           <Text size="sm" fw={600} component="span" display="block" className="wrap">
             {delivery.eventType}
             {delivery.cursor === "" && " (test)"}
+            {addresses.length > 0 && <span className="faint"> {addressText(addresses)}</span>}
           </Text>
           <Text size="sm" c="dimmed" component="span" display="block" className="cut">
             {outcomeOf(delivery)}
@@ -43,6 +47,10 @@ export function DeliveryRow({ delivery, canRedeliver }: { delivery: WebhookDeliv
   );
 }
 
+function addressText([first, ...others]: string[]): string {
+  return others.length === 0 ? first! : `${first} and ${others.length} more`;
+}
+
 function outcomeOf({ attempts, responseStatus, error }: WebhookDelivery): string {
   if (attempts === 0) return "not attempted yet";
   const attemptsText = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
@@ -58,11 +66,6 @@ export function DeliveryDetail({ delivery }: { delivery: WebhookDelivery }) {
         <Fact name="Result">
           <StatusBadge of={deliveryLabel(delivery.status)} />
         </Fact>
-        <Fact name="Attempts">{String(delivery.attempts)}</Fact>
-        <Fact name="HTTP status">{delivery.responseStatus > 0 && String(delivery.responseStatus)}</Fact>
-        <Fact name="Duration">{delivery.attempts > 0 && `${delivery.durationMs} ms`}</Fact>
-        <Fact name="Error">{delivery.error}</Fact>
-        <Fact name="Last attempt">{delivery.lastAttemptAt && <Time at={delivery.lastAttemptAt} long />}</Fact>
         <Fact name="Next attempt">{delivery.nextAttemptAt && <Time at={delivery.nextAttemptAt} long />}</Fact>
         <Fact name="Event">{delivery.eventId}</Fact>
         <Fact name="Email">
@@ -73,20 +76,13 @@ export function DeliveryDetail({ delivery }: { delivery: WebhookDelivery }) {
           )}
         </Fact>
       </Facts>
+      <Attempts delivery={delivery} />
       {delivery.payload !== "" && (
         <>
           <Text size="sm" fw={600}>
             Request body
           </Text>
-          <TextBlock text={pretty(delivery.payload)} label="Request body" maxHeight={280} />
-        </>
-      )}
-      {delivery.responseHead !== "" && (
-        <>
-          <Text size="sm" fw={600}>
-            Endpoint response
-          </Text>
-          <TextBlock text={delivery.responseHead} label="Endpoint response" maxHeight={200} />
+          <TextBlock text={prettyJson(delivery.payload)} label="Request body" maxHeight={280} />
         </>
       )}
     </Stack>
@@ -116,12 +112,4 @@ function Redeliver({ delivery }: { delivery: WebhookDelivery }) {
       )}
     </Group>
   );
-}
-
-function pretty(json: string): string {
-  try {
-    return JSON.stringify(JSON.parse(json), null, 2);
-  } catch {
-    return json;
-  }
 }

@@ -24,6 +24,12 @@ export function deliveryLabel(status: WebhookDeliveryStatus): StatusLabel {
   return labels[status] ?? { text: `Status ${status}`, color: "gray" };
 }
 
+/** The type of a test event: one that the webhook receives. */
+export function defaultTestType(eventTypes: readonly string[]): string {
+  const usual = "email.delivered";
+  return eventTypes.length === 0 || eventTypes.includes(usual) ? usual : eventTypes[0]!;
+}
+
 export function formatEventTypes(eventTypes: readonly string[]): string {
   return eventTypes.length === 0 ? "all events" : eventTypes.join(", ");
 }

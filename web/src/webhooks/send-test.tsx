@@ -2,22 +2,24 @@
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Group, Modal, NativeSelect, Stack } from "@mantine/core";
 import { useState } from "react";
-import { WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
+import { type Webhook, WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
 import { invalidate } from "../api/query-client.ts";
 import { eventTypes } from "../events/describe.ts";
 import { ProblemAlert } from "../parts/states.tsx";
 import { DeliveryDetail } from "./delivery.tsx";
+import { defaultTestType } from "./labels.ts";
 
-export function SendTest({ id, isOpen, onClose }: { id: string; isOpen: boolean; onClose(): void }) {
+export function SendTest({ webhook, isOpen, onClose }: { webhook: Webhook; isOpen: boolean; onClose(): void }) {
   return (
     <Modal opened={isOpen} onClose={onClose} title="Send test event" size="lg">
-      <TestForm id={id} onClose={onClose} />
+      <TestForm webhook={webhook} onClose={onClose} />
     </Modal>
   );
 }
 
-function TestForm({ id, onClose }: { id: string; onClose(): void }) {
-  const [eventType, setEventType] = useState("email.delivered");
+function TestForm({ webhook: { id, eventTypes: taken }, onClose }: { webhook: Webhook; onClose(): void }) {
+  const [eventType, setEventType] = useState(defaultTestType(taken));
+  const isTaken = taken.length === 0 || taken.includes(eventType);
   const test = useMutation(WebhookService.method.sendTestWebhook, {
     onSuccess: () => void invalidate(WebhookService.method.listWebhookDeliveries),
   });
@@ -27,6 +29,7 @@ function TestForm({ id, onClose }: { id: string; onClose(): void }) {
         label="Event type"
         description="Its metadata contains posthornTest, so that your endpoint can distinguish it from a real event."
         data={eventTypes}
+        error={isTaken ? undefined : "This webhook does not receive events of this type, except as a test."}
         value={eventType}
         onChange={(event) => setEventType(event.currentTarget.value)}
         data-autofocus

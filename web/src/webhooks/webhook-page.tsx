@@ -5,6 +5,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Webhook, WebhookDeliveryStatus, WebhookService, WebhookStatus } from "../../../src/gen/v1/webhook_pb.ts";
 import { Copyable } from "../parts/copy-button.tsx";
+import { Fresh } from "../parts/fresh.tsx";
 import { StatusBadge } from "../parts/icons.tsx";
 import { Back, Fact, Facts, Page, Section } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
@@ -14,6 +15,7 @@ import { WriteOnly } from "../shell/write-only.tsx";
 import { WebhookActions } from "./actions.tsx";
 import { DeliveryRow } from "./delivery.tsx";
 import { deliveryLabel, deliveryStatuses, formatEventTypes, webhookLabel } from "./labels.ts";
+import { VerifySnippets } from "./verify-snippets.tsx";
 
 const route = getRouteApi("/webhooks/$id");
 const back = <Back to="/webhooks">Webhooks</Back>;
@@ -72,6 +74,9 @@ function WebhookDetails({ webhook }: { webhook: Webhook }) {
         </Facts>
       </Section>
       <Deliveries webhook={webhook} />
+      <Section title="Verify the signature">
+        <VerifySnippets />
+      </Section>
     </Page>
   );
 }
@@ -81,6 +86,9 @@ const statusOptions = [
   ...deliveryStatuses.map((status) => ({ value: String(status), label: deliveryLabel(status).text })),
 ];
 
+/** The list polls only while few pages are loaded. */
+const maxLivePages = 2;
+
 function Deliveries({ webhook }: { webhook: Webhook }) {
   const [status, setStatus] = useState<WebhookDeliveryStatus>(WebhookDeliveryStatus.UNSPECIFIED);
   const query = useInfiniteQuery(
@@ -89,13 +97,14 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
     {
       pageParamKey: "pageToken",
       getNextPageParam: (page) => page.nextPageToken || undefined,
-      refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) <= 2 ? 5_000 : false),
+      refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) <= maxLivePages ? 4_000 : false),
     },
   );
   const isAny = status === WebhookDeliveryStatus.UNSPECIFIED;
   return (
     <Section
       title="Deliveries"
+      badge={<Fresh query={query} live={(query.data?.pages.length ?? 0) <= maxLivePages} />}
       actions={
         <NativeSelect
           aria-label="Filter by result"

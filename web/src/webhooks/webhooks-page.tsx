@@ -4,6 +4,7 @@ import { Button, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { type Webhook, WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
+import { Fresh } from "../parts/fresh.tsx";
 import { StatusBadge } from "../parts/icons.tsx";
 import { Page } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
@@ -23,6 +24,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
+      badge={<Fresh query={query} live />}
       intro="Posthorn posts each event to your endpoints, with a signature that your program can verify. Failed deliveries are retried for about a day."
       actions={
         <WriteOnly>

@@ -1,0 +1,120 @@
+/** The pages of a webhook and of the queue: attempts, recipients, the emails of a destination, retries, and what they say when the server is gone. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import {
+  findings,
+  follow,
+  inspect,
+  openBrowser,
+  openTab,
+  settled,
+  shoot,
+  type Tab,
+  withoutBrowser,
+} from "../harness/browser.ts";
+import { accepted } from "../harness/sending.ts";
+import { until } from "../harness/wait.ts";
+import { startWebTestbed } from "../harness/web-data.ts";
+import type { WebhookTestbed } from "../harness/webhook-testbed.ts";
+
+let testbed: WebhookTestbed;
+let browser: Browser;
+let tab: Tab;
+let page: Page;
+before(async () => {
+  if (withoutBrowser) return;
+  testbed = await startWebTestbed();
+  browser = await openBrowser();
+  tab = await openTab(browser, testbed.program.url, { key: testbed.program.key, width: 1440 });
+  page = tab.page;
+});
+after(async () => {
+  await browser?.close();
+  await testbed?.stop();
+});
+
+const button = (name: string | RegExp) => page.getByRole("button", { name, exact: true });
+
+test("a delivery names its recipient and shows every attempt with request and response", {
+  skip: withoutBrowser,
+}, async () => {
+  const { receiver } = testbed;
+  receiver.script = ({ seen }) => (seen <= 2 ? { status: 503, body: "down for repairs" } : 200);
+  const webhook = await testbed.createWebhook({ eventTypes: ["email.bounced"] });
+  await accepted(testbed, { to: ["bounced@hook.test"] });
+  await testbed.untilDeliveries("the delivery", webhook.id, ([one]) => one?.settledAt !== undefined);
+  await page.goto(`/webhooks/${webhook.id}`);
+  await settled(page, /email\.bounced bounced@hook\.test[\s\S]*3 attempts/);
+  await page.locator("summary").first().click();
+  const attempts = page.getByRole("list", { name: "Attempts, newest first" });
+  await attempts.getByText("Attempt 3").waitFor();
+  assert.deepEqual(await attempts.locator("summary .mark").allInnerTexts(), ["HTTP 200", "HTTP 503", "HTTP 503"]);
+  await attempts.locator("summary").nth(2).click();
+  await attempts.getByText("down for repairs").last().waitFor();
+  assert.match(await attempts.innerText(), /webhook-signature: v1,/);
+  assert.ok(!(await page.content()).includes(webhook.secret.slice(6)), "the secret is not in the page");
+  await inspect(page, "webhook-attempts");
+  await page.setViewportSize({ width: 820, height: 900 });
+  await shoot(page, "webhook-attempts-820");
+  await page.setViewportSize({ width: 1440, height: 900 });
+});
+
+test("a test event has a type that the webhook receives", { skip: withoutBrowser }, async () => {
+  await button("Send test event").click();
+  const dialog = page.getByRole("dialog");
+  assert.equal(await dialog.getByLabel("Event type").inputValue(), "email.bounced");
+  await dialog.getByRole("button", { name: "Send test event" }).click();
+  await dialog.getByText("Attempt 1").waitFor();
+  assert.deepEqual(await findings(page), []);
+  await dialog.getByRole("button", { name: "Done" }).click();
+});
+
+test("the queue is a table whose rows lead to their emails, and a retry says what it did", {
+  skip: withoutBrowser,
+}, async () => {
+  await accepted(testbed, { to: ["delayed@slow.test"], subject: "Waits for its receiver", async: true });
+  // The simulated receiver accepts the second attempt, which would be soon.
+  await until("a delayed recipient", async () => {
+    const { sql } = testbed.database;
+    const rows = await sql`
+      update recipients set due_at = due_at + interval '1 hour' where destination = 'slow.test' and status = 'delayed' returning 1`;
+    return rows.length > 0;
+  });
+  await accepted(testbed, {
+    to: ["a@later.test"],
+    subject: "Waits for tomorrow",
+    scheduledAt: new Date(Date.now() + 86_400_000).toISOString(),
+  });
+  await follow(page, "/queue");
+  await settled(page, /Scheduled\s*later\.test\s*0\s*0\s*1\s*0/);
+  await settled(page, /slow\.test/);
+  await inspect(page, "queue-table");
+  await page.setViewportSize({ width: 820, height: 900 });
+  await shoot(page, "queue-table-820");
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shoot(page, "queue-table-1440-dark");
+  assert.equal(await button("Try now: later.test").isDisabled(), true, "scheduled mail keeps its time");
+  await testbed.call("QueueService/PauseDestination", { destination: "stays.test" });
+  await button("Resume stays.test").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Resume mail" }).click();
+  await button("Resume stays.test").waitFor({ state: "detached" });
+  await button("Try now: slow.test").click();
+  await settled(page, /Retried 1 recipient at slow\.test: all have left the queue/);
+  await page.getByRole("link", { name: "Emails that wait for later.test" }).click();
+  await settled(page, /Waits for tomorrow/);
+  assert.ok(!(await page.locator("main").innerText()).includes("Waits for its receiver"));
+  await page.getByRole("button", { name: "To: later.test" }).waitFor();
+  await page.getByRole("button", { name: "Still waiting" }).waitFor();
+});
+
+test("the queue says at once when the server no longer answers", { skip: withoutBrowser }, async () => {
+  await follow(page, "/queue");
+  await settled(page, /live, updated/);
+  await page.route("**/v1.QueueService/ListDestinations", (route) => route.abort());
+  await settled(page, /not current: the server does not answer/);
+  await page.unroute("**/v1.QueueService/ListDestinations");
+  await settled(page, /live, updated/);
+  assert.deepEqual(tab.complaints, []);
+});
