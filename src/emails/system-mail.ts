@@ -10,6 +10,7 @@ import type { Sql } from "../postgres/pool.ts";
 import { hasOlderPrograms } from "../workspaces/store/first.ts";
 import type { Accept } from "./accept.ts";
 import { emptyRequest } from "./rules/request.ts";
+import { type SystemText, systemHtml } from "./rules/system-html.ts";
 
 export type SystemMail = {
   /** Whether the sender's domain is registered in the first workspace and can send now. */
@@ -17,13 +18,7 @@ export type SystemMail = {
   /** Why mail cannot be sent and what to do, for the operator; undefined if it can. */
   problem(): Promise<string | undefined>;
   /** With an idempotency key, repeated calls send one email. */
-  send(mail: {
-    to: string;
-    subject: string;
-    body: string;
-    idempotencyKey?: string;
-    metadata?: Record<string, string>;
-  }): Promise<void>;
+  send(mail: SystemText & { to: string; idempotencyKey?: string; metadata?: Record<string, string> }): Promise<void>;
 };
 
 export type SystemMailDeps = {
@@ -41,10 +36,11 @@ export function createSystemMail(deps: SystemMailDeps): SystemMail {
   return {
     problem,
     canSend: async () => (await problem()) === undefined,
-    async send({ to, subject, body, idempotencyKey, metadata = {} }) {
+    async send({ to, subject, body, link, idempotencyKey, metadata = {} }) {
       // RFC 3834 §5: Auto-Submitted keeps vacation responders from answering.
       const headers = { "Auto-Submitted": "auto-generated" };
-      const request = { ...emptyRequest, from: from ?? "", to: [to], subject, body, headers, metadata };
+      const html = systemHtml({ subject, body, link });
+      const request = { ...emptyRequest, from: from ?? "", to: [to], subject, body, html, headers, metadata };
       // During a rolling upgrade, mail stays where the programs of the earlier release can send it.
       const workspaceId = (await hasOlderPrograms(sql)) ? firstWorkspaceId : systemWorkspaceId;
       const submitter = { workspaceId, domainWorkspaceId: firstWorkspaceId, keyId: systemKeyId, test: false };

@@ -42,7 +42,12 @@ test("an invitation is sent with the first workspace's domain, and the workspace
 
   assert.equal(await listed(), 0);
   assert.deepEqual(await call("EmailService/ListEvents"), before, "the log of the workspace did not move");
-  const sent = await call("EmailService/SendEmail", { from: "a@sender.test", to: ["b@there.test"], subject: "Mine" });
+  const sent = await call("EmailService/SendEmail", {
+    from: "a@sender.test",
+    to: ["b@there.test"],
+    subject: "Mine",
+    body: "Hello",
+  });
   const events = (await call("EmailService/ListEvents")).data as { cursor: string }[];
   const last = await sql<
     { last: string }[]
