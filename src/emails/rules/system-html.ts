@@ -26,7 +26,7 @@ const mono = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace";
 /** Classes only for the dark palette, for mail programs that read style sheets. */
 const dark = `@media (prefers-color-scheme: dark) {
 .ph-paper { background: #10131c !important; }
-.ph-card { background: #171b27 !important; border-color: #272d3d !important; }
+.ph-card { background: #171b27 !important; border-color: #e2aa3f #272d3d #272d3d !important; }
 .ph-ink { color: #edeae2 !important; }
 .ph-soft { color: #babdcb !important; }
 .ph-brand { color: #e2aa3f !important; }
