@@ -3,7 +3,7 @@ import { useMutation } from "@connectrpc/connect-query";
 import { Button, NativeSelect, Textarea } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import type { InboundMessage } from "../../../src/gen/v1/inbound_pb.ts";
 import { explain } from "../api/problem.ts";
@@ -38,6 +38,9 @@ function Fields({ inbound, onCancel }: { inbound: InboundMessage; onCancel(): vo
   const [to, setTo] = useState(first.to);
   const [subject, setSubject] = useState(first.subject);
   const [body, setBody] = useState("");
+  const text = useRef<HTMLTextAreaElement>(null);
+  // The button that opened the form is gone, and keyboard focus with it.
+  useEffect(() => text.current?.focus(), []);
   const navigate = useNavigate();
   const sending = useMutation(EmailService.method.sendEmail, {
     onSuccess({ id }) {
@@ -74,7 +77,7 @@ function Fields({ inbound, onCancel }: { inbound: InboundMessage; onCancel(): vo
         error={field("body")}
         rows={6}
         required
-        data-autofocus
+        ref={text}
       />
     </Form>
   );
