@@ -283,6 +283,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       quotas,
       exampleDomain,
       workspaceId: first.workspaceId,
+      systemWorkspaceId: first.systemWorkspaceId,
     });
     running.push({ name: "people", stop: people.stop });
     const streams = createStreamQuota({ sql, quotas, node: makeUuid(clock.nowMs()) });

@@ -22,6 +22,7 @@ const commands: Record<string, () => Promise<Command[]>> = {
   ],
   workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
   people: async () => (await import("./commands/people.ts")).people,
+  "system-mail": async () => [(await import("./commands/system-mail.ts")).systemMail],
   audit: async () => [(await import("./commands/audit.ts")).audit],
   secret: async () => (await import("./commands/secret.ts")).secret,
   doctor: async () => [(await import("./commands/doctor.ts")).doctor],

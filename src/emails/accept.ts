@@ -163,6 +163,7 @@ function toRow({ deps, request, submitter, email, thread, idempotencyKey }: RowI
   return {
     id,
     workspaceId: submitter.workspaceId,
+    domainWorkspaceId: submitter.domainWorkspaceId,
     keyId: submitter.keyId,
     domain: from.domain,
     subject: email.subject,

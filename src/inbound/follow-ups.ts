@@ -1,5 +1,6 @@
-/** Writes the event of a simulated complaint or reply one second after the delivery. Runs as a loop in the delivery role. */
-
+/** Writes the event of a simulated complaint, or stores a simulated reply, one second after the delivery. Runs as a loop in the delivery
+ * role. */
+import { hash } from "node:crypto";
 import { appendEvent, type NewEvent } from "../events/store.ts";
 import { makeMessageId } from "../mail/message-id.ts";
 import type { Clock } from "../ops/clock.ts";
@@ -9,6 +10,7 @@ import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import { complainedPayload, repliedPayload } from "./rules/events.ts";
 import { areFollowUpsDue, countFollowUp, type FollowUp, takeFollowUps } from "./store/follow-ups.ts";
+import { insertSimulated, type NewInbound } from "./store/inbound.ts";
 
 const everyMs = 500;
 
@@ -24,7 +26,17 @@ export function createFollowUps(deps: { sql: Sql; log: Log; clock: Clock; wake: 
         const due = await takeFollowUps(tx, 100);
         for (const followUp of due.toSorted((a, b) => (a.emailId < b.emailId ? -1 : 1)))
           await countFollowUp(tx, followUp);
-        for (const followUp of due) await appendEvent(tx, eventOf(followUp, deps.clock.nowMs()));
+        const nowMs = deps.clock.nowMs();
+        // Workspace by workspace, because each locks its event counter.
+        for (const [, those] of Map.groupBy(due, ({ workspaceId }) => workspaceId)) {
+          const replies = those.filter(({ kind }) => kind === "reply");
+          if (replies.length > 0)
+            await insertSimulated(
+              tx,
+              replies.map((reply) => replyOf(reply, nowMs)),
+            );
+          for (const one of those) if (one.kind === "complaint") await appendEvent(tx, complaintOf(one, nowMs));
+        }
         return due.length;
       });
       if (done > 0) deps.wake.notify("events");
@@ -47,29 +59,64 @@ export function createFollowUps(deps: { sql: Sql; log: Log; clock: Clock; wake: 
   };
 }
 
-function eventOf(followUp: FollowUp, nowMs: number): NewEvent {
-  const { workspaceId, emailId, kind, address, fromAddress, subject, messageId, metadata } = followUp;
+function complaintOf({ workspaceId, emailId, address, messageId, metadata }: FollowUp, nowMs: number): NewEvent {
+  return {
+    id: makeUuid(nowMs),
+    workspaceId,
+    type: "email.complained",
+    email: { id: emailId, messageId, metadata },
+    payload: complainedPayload({ recipients: [address], feedbackType: "abuse", userAgent: "Posthorn simulator" }),
+  };
+}
+
+/** The reply as if it had arrived: the dashboard and InboundService show it, and it can be answered. */
+function replyOf(followUp: FollowUp, nowMs: number): NewInbound {
+  const { workspaceId, emailId, position, address, fromAddress, messageId: inReplyTo, metadata } = followUp;
   const id = makeUuid(nowMs);
-  const email = { id: emailId, messageId, metadata };
-  if (kind === "complaint") {
-    return {
-      id,
-      workspaceId,
-      type: "email.complained",
-      email,
-      payload: complainedPayload({ recipients: [address], feedbackType: "abuse", userAgent: "Posthorn simulator" }),
-    };
-  }
+  const eventId = makeUuid(nowMs);
   const body = "This is a simulated reply.";
+  const subject = /^re:/i.test(followUp.subject) ? followUp.subject : `Re: ${followUp.subject}`;
+  const messageId = makeMessageId(toWireId("email", eventId), address.split("@").at(-1)!);
+  const raw = Buffer.from(
+    [
+      `From: ${address}`,
+      `To: ${fromAddress}`,
+      `Subject: ${subject}`,
+      `Message-ID: ${messageId}`,
+      `In-Reply-To: ${inReplyTo}`,
+      `References: ${inReplyTo}`,
+      `Date: ${new Date(nowMs).toUTCString().replace("GMT", "+0000")}`,
+      "MIME-Version: 1.0",
+      "Content-Type: text/plain; charset=utf-8",
+      "",
+      `${body}\r\n`,
+    ].join("\r\n"),
+  );
+  const common = { from: address, subject, messageId, inReplyTo };
   const payload = repliedPayload({
-    from: address,
+    ...common,
     to: [fromAddress],
-    subject: /^re:/i.test(subject) ? subject : `Re: ${subject}`,
     body,
     newText: body,
-    messageId: makeMessageId(toWireId("email", id), address.split("@").at(-1)!),
-    inReplyTo: messageId,
     parentEmailId: toWireId("email", emailId),
+    inboundId: toWireId("inbound", id),
   });
-  return { id, workspaceId, type: "email.replied", email, payload };
+  return {
+    ...common,
+    id,
+    workspaceId,
+    domainId: followUp.domainId,
+    domain: followUp.domain,
+    recipients: [{ address: fromAddress, fingerprint: hash("sha256", `simulated ${emailId} ${position}`) }],
+    sender: address,
+    kind: "reply",
+    autoSubmitted: false,
+    contentHash: hash("sha256", raw),
+    summary: { references: [inReplyTo], attachments: [] },
+    texts: { body, newText: body, html: "" },
+    verdicts: {},
+    event: { id: eventId, type: "email.replied", payload },
+    parent: { id: emailId, messageId: inReplyTo, metadata },
+    raw,
+  };
 }

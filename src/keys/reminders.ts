@@ -26,7 +26,7 @@ export async function remind({ sql, clock, onEvent }: Omit<ReminderDeps, "log">)
   return noted === atOnce;
 }
 
-function expiryNotice(key: ExpiringKey, nowMs: number): Notice {
+export function expiryNotice(key: ExpiringKey, nowMs: number): Notice {
   const { workspaceId, prefix, days } = key;
   const [workspace, name] = [key.workspace, key.name].map((text) => text.replace(/\s+/g, " "));
   const id = toWireId("key", key.id);

@@ -104,7 +104,7 @@ export async function deleteWorkspace(
     if ((await firstWorkspace(tx)) === id)
       throw new Problem(
         "failed_precondition",
-        `${workspace.name} is the first workspace: the service sends its own mail from it, such as sign-up and password links. It cannot be deleted. Delete its domains, keys and webhooks instead, and remove its members.`,
+        `${workspace.name} is the first workspace: the service sends its own mail, such as sign-up and password links, from its domain. It cannot be deleted. Delete its domains, keys and webhooks instead, and remove its members.`,
       );
     const began = await beginDeletion(tx, id);
     if (began) await record(tx, actor, { action: "workspace.deleted", workspaceId: id });

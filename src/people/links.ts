@@ -1,5 +1,5 @@
-/** Links for people, and the mail that carries them. The mail is plain text with a fixed subject, so that a name can inject neither
- * markup nor a subject. Called by sign-up.ts, resets.ts, invitations.ts and the commands. */
+/** Links for people, and the mail that carries them. Its subject is fixed, so that a name cannot inject one; emails/system-mail.ts escapes
+ * the text for its HTML. Called by sign-up.ts, resets.ts, invitations.ts and the commands. */
 import { hash } from "node:crypto";
 import { toWireId } from "../postgres/ids.ts";
 import type { Secrets } from "../postgres/sealing.ts";
@@ -11,11 +11,12 @@ export const linkLifetimeMs = { sign_up: 86_400_000, reset: 3_600_000, invitatio
 /** The page of the dashboard that a link opens. */
 const pages = { first: "sign-up", sign_up: "sign-up", invitation: "invitation", reset: "reset-password" } as const;
 
-export type MailText = { subject: string; body: string };
+export type MailText = { subject: string; body: string; link: { url: string; label: string } };
 
 export function resetMail(link: string): MailText {
   return {
     subject: "Set a new password for Posthorn",
+    link: { url: link, label: "Set a new password" },
     body: `A new password was requested for the Posthorn account with this address.
 
 Set it here within an hour:
@@ -29,6 +30,7 @@ If you did not request this, ignore this email: your password stays the same.
 export function signUpMail(link: string): MailText {
   return {
     subject: "Sign up for Posthorn",
+    link: { url: link, label: "Continue sign-up" },
     body: `A sign-up for Posthorn was requested with this address.
 
 Continue here within 24 hours:
@@ -43,6 +45,7 @@ If you did not request this, ignore this email.
 export function accountExistsMail(base: string): MailText {
   return {
     subject: "You already have a Posthorn account",
+    link: { url: `${base}/sign-in`, label: "Sign in" },
     body: `A sign-up for Posthorn was requested with this address, which already has an account.
 
 Sign in or request a new password here:
@@ -64,8 +67,12 @@ export function inviterMetadata(personId: string): Record<string, string> {
 /** The same for a deleted person. */
 export const deletedInviter = { inviter: "deleted" };
 
-/** A POSIX pattern for the part of an invitation with the name of the inviter, and the text without the name. A name is one line. */
-export const namedInviter = { pattern: `^[^\\n]*${afterInviter}`, replacement: `${unnamedInviter}${afterInviter}` };
+/** POSIX patterns for the part of an invitation with the name of the inviter, and the text without the name. A name is one line. In the
+ * HTML, it begins the first paragraph. */
+export const namedInviter = {
+  text: { pattern: `^[^\\n]*${afterInviter}`, replacement: `${unnamedInviter}${afterInviter}` },
+  html: { pattern: `(<p [^>]*>)[^<>]*${afterInviter}`, replacement: `\\1${unnamedInviter}${afterInviter}` },
+};
 
 /** With open sign-up a stranger chooses both names. They are in the body, as data, and only if they cannot be read as a link. */
 export function invitationMail(invitation: {
@@ -78,6 +85,7 @@ export function invitationMail(invitation: {
   const workspace = shownName(invitation.workspace);
   return {
     subject: "You are invited to Posthorn",
+    link: { url: invitation.link, label: "Join the workspace" },
     body: `${inviter}${afterInviter} to a workspace on Posthorn, as ${invitation.role}.
 ${workspace === undefined ? "" : `Name of the workspace: ${workspace}\n`}
 Join here within 7 days:

@@ -53,7 +53,7 @@ const advice = {
     "Gmail and Yahoo filter or reject mail of senders with many complaints. Send only to people who expect the mail, and make it easy to unsubscribe.",
 };
 
-function alertNotice({ workspaceId, ...workspace }: Judged, alert: Alert, nowMs: number): Notice {
+export function alertNotice({ workspaceId, ...workspace }: Judged, alert: Alert, nowMs: number): Notice {
   // Names of workspaces may contain anything that a person types.
   const name = workspace.name.replace(/\s+/g, " ");
   const figure = { bounces: "bounce", complaints: "complaint" }[alert.figure];

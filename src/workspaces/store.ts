@@ -311,11 +311,12 @@ async function lockMember(sql: Sql, workspaceId: string, id: string) {
 /** Creates a workspace together with its event counter. */
 export async function createWorkspace(
   sql: Sql,
-  workspace: { id: string; name: string; fromSignUp?: boolean },
+  workspace: { id: string; name: string; fromSignUp?: boolean; kind?: "customer" | "system" },
 ): Promise<Workspace> {
   const [row] = await sql.write<Workspace[]>`
     with counter as (insert into event_counters (workspace_id) values (${workspace.id}))
-    insert into workspaces (id, name, from_sign_up) values (${workspace.id}, ${workspace.name}, ${workspace.fromSignUp ?? false})
+    insert into workspaces (id, name, from_sign_up, kind)
+    values (${workspace.id}, ${workspace.name}, ${workspace.fromSignUp ?? false}, ${workspace.kind ?? "customer"})
     returning ${columns(sql)}`;
   return row!;
 }
@@ -351,11 +352,11 @@ export async function findWorkspaceByName(
   { withDeleting }: { withDeleting: boolean } = { withDeleting: false },
 ): Promise<Workspace[]> {
   return await sql<Workspace[]>`
-    select ${columns(sql)} from workspaces where name = ${name} and (deleting_at is null or ${withDeleting}) order by id limit 2`;
+    select ${columns(sql)} from workspaces where name = ${name} and kind = 'customer' and (deleting_at is null or ${withDeleting}) order by id limit 2`;
 }
 
 export async function listWorkspaces(sql: Sql): Promise<Workspace[]> {
-  return await sql<Workspace[]>`select ${columns(sql)} from workspaces order by id limit 1000`;
+  return await sql<Workspace[]>`select ${columns(sql)} from workspaces where kind = 'customer' order by id limit 1000`;
 }
 
 /** The totals of the whole service, for the last line that a restore prints. */
@@ -363,7 +364,7 @@ export async function countAll(
   sql: Sql,
 ): Promise<{ workspaces: number; domains: number; emails: number; events: number }> {
   const [row] = await sql<{ workspaces: number; domains: number; emails: number; events: number }[]>`
-    select (select count(*)::int from workspaces) as workspaces, (select count(*)::int from domains where deleted_at is null) as domains,
+    select (select count(*)::int from workspaces where kind = 'customer') as workspaces, (select count(*)::int from domains where deleted_at is null) as domains,
       (select count(*)::int from emails) as emails, (select count(*)::int from events) as events`;
   return row!;
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import PostalMime from "postal-mime";
 import { type EmailEvent, getEmail, untilEvent, untilFinished } from "../harness/sending.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
 
@@ -106,6 +107,18 @@ test("full@ and delayed@ are deferred first; complained@ and replied@ produce th
     },
   );
   assert.ok((body as string).length > 0);
+  const { inboundId } = repliedEvents[1]!.payload;
+  const listed = await testbed.call("InboundService/ListInbound", { parentEmailId: replied.id });
+  assert.deepEqual(
+    (listed.body.data as { id: string }[]).map(({ id }) => id),
+    [inboundId],
+  );
+  const read = await testbed.call("InboundService/GetInbound", { id: inboundId });
+  assert.equal(read.body.newText, body);
+  const { raw } = (await testbed.call("InboundService/GetInboundContent", { id: inboundId })).body;
+  const parsed = await PostalMime.parse(Buffer.from(raw as string, "base64"));
+  assert.deepEqual([parsed.subject, parsed.inReplyTo], ["Re: Trial", replied.messageId]);
+  await sent("anybody@there.test", { replyToEmailId: inboundId });
   const all = await testbed.events();
   assert.deepEqual(all.find(({ event }) => event.type === "email.replied")!.event.metadata, { run: "1" });
 });

@@ -13,14 +13,15 @@ export async function fillPerson(
   program: RunningProgram,
   person: { id: string; email: string; name: string; workspaceId: string },
 ): Promise<{ resetId: string; inboundId: string }> {
-  const { id, email, name, workspaceId } = person;
+  const { id, email, name } = person;
   const { status } = await openBrowser(program).post("/auth/request-password-reset", { email });
   assert.equal(status, 200);
-  const reset = await until("the mail about the password", async () => {
-    const [row] = await sql<{ email_id: string }[]>`
-      select r.email_id from recipients r join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
+  // Mail about accounts is in the system workspace.
+  const { reset, workspaceId } = await until("the mail about the password", async () => {
+    const [row] = await sql<{ reset: string; workspaceId: string }[]>`
+      select r.email_id as reset, r.workspace_id as "workspaceId" from recipients r join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
       where r.address = ${email} and r.status = 'delivered' and e.subject ilike '%password%'`;
-    return row?.email_id;
+    return row;
   });
   const inbound = makeUuid(Date.now());
   await sql`insert into inbound_messages (workspace_id, id, domain_id, domain, recipients, sender, from_address, subject, kind, content_hash,
@@ -39,7 +40,7 @@ export async function fillPerson(
   await sql`insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
     values (${workspaceId}, ${`owner-mail-1-${email}`}, 'x', ${reset}, now())`;
   await sql`insert into members (workspace_id, id, email, role, invite_hash, invite_expires_at)
-    select id, gen_random_uuid(), ${email}, 'viewer', 'hash', now() - interval '1 day' from workspaces where id <> ${workspaceId}`;
+    select id, gen_random_uuid(), ${email}, 'viewer', 'hash', now() - interval '1 day' from workspaces where id <> ${person.workspaceId}`;
   const webhookId = makeUuid(Date.now());
   await sql`insert into webhooks (workspace_id, id, url, event_types, secret_sealed, followed, disabled_at, disabled_reason)
     values (${workspaceId}, ${webhookId}, 'https://there.test', '{none}', 'x', 0, now(), 'manual')`;

@@ -143,7 +143,10 @@ test("a deleted workspace is out of service at once, and nothing of it is left i
 test("the first workspace cannot be deleted", async () => {
   const { code, stderr } = await tryOperate(testbed, "workspaces", "delete", "default", "--yes");
   assert.equal(code, 1);
-  assert.match(stderr, /default is the first workspace: the service sends its own mail from it/);
+  assert.match(
+    stderr,
+    /default is the first workspace: the service sends its own mail, such as sign-up and password links, from its domain/,
+  );
 });
 
 test("a deletion goes on after its node was killed, and late rows are swept", async () => {

@@ -57,6 +57,7 @@ type PeopleWiring = {
   /** The providers of single sign-on, whose workspaces exist. */
   providers: readonly Provider[];
   workspaceId: string;
+  systemWorkspaceId: string;
   /** A domain of the first workspace that can send in capture mode. */
   exampleDomain: string | undefined;
 };
@@ -67,7 +68,8 @@ export function createPeopleParts(wiring: PeopleWiring): PeopleParts {
   let port = config.http.port;
   const base = () => baseUrl(config, port);
   const from = config.systemFrom ?? (wiring.exampleDomain && `Posthorn <posthorn@${wiring.exampleDomain}>`);
-  const system = createSystemMail({ sql, accept: wiring.accept, workspaceId: wiring.workspaceId, from });
+  const { accept, workspaceId, systemWorkspaceId } = wiring;
+  const system = createSystemMail({ sql, accept, firstWorkspaceId: workspaceId, systemWorkspaceId, from });
   const mail = createAccountMail({ sql, log, mail: system, nowMs: clock.nowMs });
   const access = createAccess({ sql, mode: config.signup });
   const secure = publicUrl?.startsWith("https:") ?? false;

@@ -23,7 +23,7 @@ export type Signing = {
   keys: { id: string; slot: number; privateKeySealed: string }[];
 };
 
-/** Also for deleted domains, which still sign the mail that was accepted. */
+/** Also for deleted domains, which still sign the mail that was accepted. The mail of the system workspace has a domain of the first one. */
 export async function readSigning(sql: Sql, workspaceId: string, domainId: string): Promise<Signing | undefined> {
   const rows = await sql<
     {
@@ -38,7 +38,7 @@ export async function readSigning(sql: Sql, workspaceId: string, domainId: strin
   >`
     select d.domain, d.mail_from_label as label, d.mail_from_ready as "mailFromReady", d.signing_slots as slots, k.id, k.slot, k.private_key_sealed as sealed
     from domains d left join dkim_keys k on k.workspace_id = d.workspace_id and k.domain_id = d.id and k.retired_at is null and k.active_from <= (select service_time())
-    where d.workspace_id = ${workspaceId} and d.id = ${domainId} order by k.active_from desc, k.slot`;
+    where d.workspace_id = ${domainWorkspace(sql, workspaceId)} and d.id = ${domainId} order by k.active_from desc, k.slot`;
   const [first] = rows;
   if (!first) return undefined;
   const keys = rows.flatMap((row) => (row.id ? [{ id: row.id, slot: row.slot, privateKeySealed: row.sealed }] : []));
@@ -52,6 +52,12 @@ export async function readSigning(sql: Sql, workspaceId: string, domainId: strin
 
 /** Stores the time of the last signature, at most once an hour per key: a retired key is served for a week after it. */
 export async function noteSigned(sql: Sql, workspaceId: string, keyIds: readonly string[]): Promise<void> {
-  await sql`update dkim_keys set last_signed_at = (select service_time()) where workspace_id = ${workspaceId} and id = any(${keyIds as string[]}::uuid[])
+  await sql`update dkim_keys set last_signed_at = (select service_time()) where workspace_id = ${domainWorkspace(sql, workspaceId)} and id = any(${keyIds as string[]}::uuid[])
     and (last_signed_at is null or last_signed_at < (select service_time()) - interval '1 hour')`;
+}
+
+/** The workspace that owns the domains of this workspace's mail. Primary key of settings. */
+function domainWorkspace(sql: Sql, workspaceId: string) {
+  return sql`coalesce((select f.value::uuid from settings s join settings f on f.name = 'first_workspace'
+    where s.name = 'system_workspace' and s.value = ${workspaceId}::text), ${workspaceId}::uuid)`;
 }

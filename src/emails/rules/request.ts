@@ -50,6 +50,8 @@ export type SendLimits = { recipients: number; messageBytes: number; attachments
 
 export type Submitter = {
   workspaceId: string;
+  /** The workspace with the sender's domain, if it is another one: only for system mail. */
+  domainWorkspaceId?: string;
   keyId: string;
   test: boolean;
   /** The domains and recipients that the key is limited to; undefined: any. */

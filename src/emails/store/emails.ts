@@ -44,6 +44,8 @@ export type Envelope = {
 export type NewEmail = {
   id: string;
   workspaceId: string;
+  /** Undefined: `workspaceId` has the domain. */
+  domainWorkspaceId?: string;
   keyId: string;
   /** The sender's domain. The statement that stores the email checks that the workspace has it and that it may send. */
   domain: string;
@@ -204,10 +206,10 @@ export async function insertEmails(
     with requested as (
       select x.*, d.id as domain_id, d.can_send, d.status, d.note
       from json_to_recordset((${rows}::text)::json) as x(
-        id uuid, workspace_id uuid, key_id uuid, domain text, from_address text, subject text, message_id text,
+        id uuid, workspace_id uuid, domain_workspace_id uuid, key_id uuid, domain text, from_address text, subject text, message_id text,
         envelope jsonb, metadata jsonb, test boolean, free boolean, total integer, total_so_far bigint, bytes_so_far bigint, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
         retry_for interval, created_at timestamptz, idempotency_key text, request_hash text, kept_for interval)
-      left join domains d on d.workspace_id = x.workspace_id and d.domain = x.domain and d.deleted_at is null
+      left join domains d on d.workspace_id = coalesce(x.domain_workspace_id, x.workspace_id) and d.domain = x.domain and d.deleted_at is null
     ), ${refused(sql, quotas, slot)}, input as (
       select * from requested where can_send and id not in (select id from refused)
     ), claimed as (
@@ -346,6 +348,7 @@ function emailRow(email: NewEmail) {
   return {
     id: email.id,
     workspace_id: email.workspaceId,
+    domain_workspace_id: email.domainWorkspaceId,
     key_id: email.keyId,
     domain: email.domain,
     from_address: email.envelope.from.address,

@@ -29,7 +29,7 @@ export type ReceivedReply = {
   inReplyTo: string;
   /** Wire id of the email that the message replies to. */
   parentEmailId: string;
-  /** Wire id of the stored message; a simulated reply has none. */
+  /** Wire id of the stored message. */
   inboundId?: string;
   verdicts?: Verdicts;
   attachments?: readonly InboundAttachmentLabel[];

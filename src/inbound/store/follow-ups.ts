@@ -5,6 +5,9 @@ import type { Sql } from "../../postgres/pool.ts";
 export type FollowUp = {
   workspaceId: string;
   emailId: string;
+  position: number;
+  domainId: string;
+  domain: string;
   kind: "complaint" | "reply";
   address: string;
   fromAddress: string;
@@ -26,7 +29,7 @@ export async function takeFollowUps(tx: Sql, limit: number): Promise<FollowUp[]>
         select workspace_id, email_id, position from follow_ups where due_at <= (select service_time()) order by due_at limit ${limit} for update skip locked)
       returning *
     )
-    select d.workspace_id as "workspaceId", d.email_id as "emailId", d.kind, r.address, e.from_address as "fromAddress", e.subject,
+    select d.workspace_id as "workspaceId", d.email_id as "emailId", d.position, d.kind, e.domain_id as "domainId", e.domain, r.address, e.from_address as "fromAddress", e.subject,
       e.message_id as "messageId", e.metadata
     from due d join emails e on e.workspace_id = d.workspace_id and e.id = d.email_id
     join recipients r on r.workspace_id = d.workspace_id and r.email_id = d.email_id and r.position = d.position

@@ -1,5 +1,5 @@
 /** Stores inbound messages: message, content and event in one commit. A message that was stored before changes nothing. Called by
- * receive.ts; addressees.ts uses `hasProvedDomain`, housekeeping `forgetSeen`. */
+ * receive.ts, and by follow-ups.ts for simulated replies; addressees.ts uses `hasProvedDomain`, housekeeping `forgetSeen`. */
 
 import { countedNow } from "../../emails/store/outcomes.ts";
 import type { AttachmentLabel, Texts } from "../../mail/message/digest.ts";
@@ -88,7 +88,12 @@ export function createInboundStore(sql: Sql, options: { onStored(): void }) {
  * The row and the event leave out recipients that have received the message before; a message without other recipients changes nothing.
  * When two nodes receive the same message at the same time, the primary key of inbound_seen makes the second one wait and find it stored.
  */
-async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: readonly Piece[]): Promise<Stored[]> {
+async function insertInbound(
+  sql: Sql,
+  items: readonly NewInbound[],
+  pieces: readonly Piece[],
+  { simulated } = { simulated: false },
+): Promise<Stored[]> {
   const input = JSON.stringify(items.map(rowOf));
   const recipients = JSON.stringify(
     items.flatMap((item, ord) => item.recipients.map((recipient, position) => ({ ord, position, ...recipient }))),
@@ -141,10 +146,20 @@ async function insertInbound(sql: Sql, items: readonly NewInbound[], pieces: rea
       select u.workspace_id, b.base + row_number() over (partition by u.workspace_id order by u.ord), u.event_id, u.event_type,
         u.parent_email_id, u.parent_message_id, coalesce(u.metadata, '{}'), u.payload || jsonb_build_object('to', u.addresses), (select stamp_time())
       from unseen u join bump b using (workspace_id)
-    ), ${countedInbound(sql)}
+    ), ${countedInbound(sql, { simulated })}
     select ord from unseen`;
   const stored = new Set(rows.map((row) => row.ord));
   return items.map((_, ord) => stored.has(ord));
+}
+
+/** Needs a transaction. Locks the counters of the workspaces, and the emails that are not marked as replied yet. */
+export async function insertSimulated(tx: Sql, items: readonly NewInbound[]): Promise<void> {
+  await insertInbound(
+    tx,
+    items,
+    items.flatMap((item) => [...piecesOf(item)]),
+    { simulated: true },
+  );
 }
 
 function rowOf(item: NewInbound, ord: number) {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
+import { systemHtml } from "../../emails/rules/system-html.ts";
 import { createEmailStore } from "../../emails/store/emails.ts";
 import { systemKeyId } from "../../keys/store.ts";
 import { invitationMail, inviterMetadata } from "../../people/links.ts";
@@ -71,22 +72,25 @@ test("invitations that wait to be sent lose the name of the inviter, and nothing
       addPerson(sql, { email: `inviter${n}@there.test`, name, passwordHash: "h", nowMs: Date.now() }),
     ),
   );
-  const texts = new Map<string, string>();
+  const texts = new Map<string, object>();
   for (const person of people) {
     const names = { inviter: person!.name, workspace: "Gwen's invites you" };
-    const text = invitationMail({ ...names, role: "owner", link: "https://x.test/invitation#token=t" }).body;
+    const mailText = invitationMail({ ...names, role: "owner", link: "https://x.test/invitation#token=t" });
+    const text = { text: mailText.body, html: systemHtml(mailText) };
     const mail = newEmail(workspaceId, ["new@there.test"], {
       keyId: systemKeyId,
       metadata: inviterMetadata(person!.id),
-      parts: [JSON.stringify({ text, html: "" })],
+      parts: [JSON.stringify(text)],
     });
     assert.deepEqual(await createEmailStore(sql).accept(mail), { stored: true });
-    texts.set(mail.id, person!.name === "Ann" ? text : text.replace("Gwen invites you invites", "An owner invites"));
+    const erased = (part: string) => part.replace("Gwen invites you invites", "An owner invites");
+    assert.match(text.html, /Gwen invites you invites|Ann invites/);
+    texts.set(mail.id, person!.name === "Ann" ? text : { text: erased(text.text), html: erased(text.html) });
   }
   await sql.begin((tx) => erasePerson(tx, people[0]!));
   const rows = await sql<{ id: string; data: string }[]>`
     select email_id as id, data from email_contents where workspace_id = ${workspaceId}`;
-  assert.deepEqual(new Map(rows.map(({ id, data }) => [id, JSON.parse(data).text])), texts);
+  assert.deepEqual(new Map(rows.map(({ id, data }) => [id, JSON.parse(data)])), texts);
   const open = await sql`select 1 from recipients where workspace_id = ${workspaceId} and status = 'queued'`;
   assert.equal(open.length, 2, "the mail is still sent");
 });

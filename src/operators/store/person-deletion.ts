@@ -113,11 +113,12 @@ async function eraseInviter(sql: Sql, personId: string): Promise<void> {
     update emails set metadata = ${JSON.stringify(deletedInviter)}::text::jsonb
     where ${isInvitationBy(sql, personId)}
     returning workspace_id as "workspaceId", id, content_day::text as day`;
-  const { pattern, replacement } = namedInviter;
+  const { text, html } = namedInviter;
   for (const { workspaceId, id, day } of mails) {
     await sql`
-      update email_contents set data = jsonb_set(data::jsonb, '{text}',
-          to_jsonb(regexp_replace(data::jsonb ->> 'text', ${pattern}, ${replacement})))::text
+      update email_contents set data = jsonb_build_object(
+          'text', regexp_replace(data::jsonb ->> 'text', ${text.pattern}, ${text.replacement}),
+          'html', regexp_replace(data::jsonb ->> 'html', ${html.pattern}, ${html.replacement}))::text
       where workspace_id = ${workspaceId} and email_id = ${id} and day = ${day}::date and part = 0 and piece = 0`;
     await sql`
       update events set metadata = ${JSON.stringify(deletedInviter)}::text::jsonb where workspace_id = ${workspaceId} and email_id = ${id}`;

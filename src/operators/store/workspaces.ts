@@ -19,7 +19,7 @@ export async function listIds(
     deleting: sql`and w.deleting_at is not null`,
   };
   return await sql<{ id: string }[]>`
-    select w.id from workspaces w where true
+    select w.id from workspaces w where w.kind = 'customer'
       ${page.before ? sql`and w.id < ${page.before}` : sql``}
       ${like ? sql`and (w.name ilike ${like} or exists (select 1 from members m where m.workspace_id = w.id and m.email = lower(${query})))` : sql``}
       ${state ? states[state] : sql``}
@@ -31,5 +31,5 @@ export async function readListed(sql: Sql, ids: readonly string[]): Promise<List
     select w.id, w.created_at as "createdAt",
       (select count(*)::int from members m where m.workspace_id = w.id and m.role = 'owner' and m.person_id is not null) as owners,
       exists (select 1 from settings where name = 'first_workspace' and value = w.id::text) as "isFirst"
-    from workspaces w where w.id = any(${ids as string[]}::uuid[])`;
+    from workspaces w where w.kind = 'customer' and w.id = any(${ids as string[]}::uuid[])`;
 }

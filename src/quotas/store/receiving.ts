@@ -4,12 +4,13 @@ import { serviceTime } from "../../postgres/service-clock.ts";
 import type { QuotaDefaults, QuotaKind } from "../rules/limits.ts";
 import { limit } from "./sending.ts";
 
-/** CTEs that count the messages of the CTE `unseen`, in the transaction that stores them. */
-export function countedInbound(sql: Sql) {
+/** CTEs that count the messages of the CTE `unseen`, in the transaction that stores them. Simulated messages take space, but must not keep
+ * real ones out. */
+export function countedInbound(sql: Sql, { simulated } = { simulated: false }) {
   return sql`
     counted as (
       insert into workspace_usage as u (workspace_id, inbound_hour, inbound_messages, stored_bytes)
-      select workspace_id, date_bin('1 hour', (select service_time()), 'epoch'), count(*), sum(size_bytes) from unseen
+      select workspace_id, date_bin('1 hour', (select service_time()), 'epoch'), ${simulated ? sql`0` : sql`count(*)`}, sum(size_bytes) from unseen
       group by workspace_id order by workspace_id
       on conflict (workspace_id, slot) do update set stored_bytes = u.stored_bytes + excluded.stored_bytes,
         inbound_hour = greatest(u.inbound_hour, excluded.inbound_hour),

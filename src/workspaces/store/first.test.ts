@@ -3,7 +3,16 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { commandLine } from "../../audit/record.ts";
 import { makeUuid } from "../../postgres/ids.ts";
-import { ensureFirstWorkspace, firstWorkspace, onlyOneNode } from "./first.ts";
+import { readMigrations } from "../../postgres/migration-files.ts";
+import { findWorkspaceByName, listWorkspaces } from "../store.ts";
+import {
+  ensureFirstWorkspace,
+  ensureSystemWorkspace,
+  firstWorkspace,
+  onlyOneNode,
+  systemWorkspace,
+  systemWorkspaceSince,
+} from "./first.ts";
 
 let database: TestDatabase;
 before(async () => {
@@ -41,4 +50,21 @@ test("a failed first start leaves no workspace and no lock", async () => {
   const id = await onlyOneNode(sql, (tx) => ensureFirstWorkspace(tx, newWorkspace("kept"), commandLine));
   const entries = await sql`select action, actor from audit_entries where workspace_id = ${id}`;
   assert.deepEqual([...entries], [{ action: "workspace.created", actor: "command" }]);
+});
+
+test("the system workspace is created once, and no list shows it", async () => {
+  const { sql } = database;
+  const ids = await Promise.all(
+    [1, 2].map(() => onlyOneNode(sql, (tx) => ensureSystemWorkspace(tx, makeUuid(Date.now())))),
+  );
+  assert.equal(ids[0], ids[1]);
+  assert.equal(await systemWorkspace(sql), ids[0]);
+  assert.equal((await sql`select 1 from workspaces where kind = 'system'`).length, 1);
+  assert.ok((await listWorkspaces(sql)).every(({ id }) => id !== ids[0]));
+  assert.deepEqual(await findWorkspaceByName(sql, "System mail"), []);
+});
+
+test("the version that knows the system workspace is that of its migration", async () => {
+  const { name } = (await readMigrations())[systemWorkspaceSince - 1]!;
+  assert.match(name, /system_workspace/);
 });

@@ -1,11 +1,12 @@
 /** The page of one inbound message, next to the email that it replies to. */
 import { useQuery } from "@connectrpc/connect-query";
-import { SimpleGrid } from "@mantine/core";
+import { SimpleGrid, Stack } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { InboundService } from "../../../src/gen/v1/inbound_pb.ts";
 import { useMayWrite } from "../api/session.ts";
 import { Back, Page } from "../parts/page.tsx";
 import { Empty, Loading, ProblemAlert } from "../parts/states.tsx";
+import { Answer } from "./answer.tsx";
 import { InboundView } from "./message.tsx";
 import { ParentEmail } from "./parent-email.tsx";
 
@@ -35,7 +36,12 @@ export function InboundPage() {
       </Page>
     );
   const { inbound } = data;
-  const message = <InboundView inbound={inbound} body={data.body} newText={data.newText} html={data.html} />;
+  const message = (
+    <Stack gap="lg" miw={0}>
+      <InboundView inbound={inbound} body={data.body} newText={data.newText} html={data.html} />
+      <Answer inbound={inbound} />
+    </Stack>
+  );
   return (
     <Page key={id} title={inbound.subject || "(no subject)"} back={back}>
       {inbound.parentEmailId === "" ? (

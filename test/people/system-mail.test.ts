@@ -1,0 +1,95 @@
+/** Mail of the service itself has a workspace of its own: the first workspace gives its domain, and sees none of the mail. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { type Browser, signUpFirst } from "../harness/people.ts";
+import { operate } from "../harness/quotas.ts";
+import { startTestbed, type Testbed } from "../harness/testbed.ts";
+import { until } from "../harness/wait.ts";
+
+let testbed: Testbed;
+let owner: { browser: Browser; workspace: string };
+before(async () => {
+  testbed = await startTestbed({ env: { POSTHORN_SYSTEM_FROM: "Our Posthorn <no-reply@sender.test>" } });
+  owner = await signUpFirst(testbed.program);
+});
+after(async () => await testbed?.stop());
+
+async function invite(email: string): Promise<string> {
+  const request = { email, role: "MEMBER_ROLE_VIEWER" };
+  const invited = await owner.browser.rpc("WorkspaceService/InviteMember", request, owner.workspace);
+  assert.equal(invited.status, 200, JSON.stringify(invited.body));
+  const [mail] = await until(`the mail to ${email}`, async () => {
+    const received = testbed.sink.received(email);
+    return received.length > 0 ? received : undefined;
+  });
+  return mail!.data.toString();
+}
+
+const call = async (method: string, request = {}) => {
+  const { status, body } = await testbed.program.call(method, request);
+  assert.equal(status, 200, JSON.stringify(body));
+  return body;
+};
+const listed = async () => ((await call("EmailService/ListEmails")).data as object[]).length;
+
+test("an invitation is sent with the first workspace's domain, and the workspace sees nothing of it", async () => {
+  const before = await call("EmailService/ListEvents");
+  const mail = await invite("new@there.test");
+  assert.match(mail, /^DKIM-Signature:[\s\S]*?d=sender\.test/m);
+  assert.match(mail, /^From: Our Posthorn <no-reply@sender\.test>/m);
+  const { sql } = testbed.database;
+  await until("the settled email", async () => (await sql`select 1 from events where type = 'email.delivered'`)[0]);
+
+  assert.equal(await listed(), 0);
+  assert.deepEqual(await call("EmailService/ListEvents"), before, "the log of the workspace did not move");
+  const sent = await call("EmailService/SendEmail", {
+    from: "a@sender.test",
+    to: ["b@there.test"],
+    subject: "Mine",
+    body: "Hello",
+  });
+  const events = (await call("EmailService/ListEvents")).data as { cursor: string }[];
+  const last = await sql<
+    { last: string }[]
+  >`select last from event_counters where workspace_id = ${testbed.workspaceId}`;
+  assert.equal(Number(last[0]!.last), events.length, "event numbers have no gaps");
+  const emails = (await call("EmailService/ListEmails")).data as { id: string }[];
+  assert.deepEqual(
+    emails.map(({ id }) => id),
+    [sent.id],
+  );
+  const { quotas } = (await call("WorkspaceService/GetQuotas")) as { quotas: { kind: string; used?: string }[] };
+  const used = quotas.find(({ kind }) => kind === "QUOTA_KIND_EMAILS_PER_DAY")!.used;
+  assert.equal(Number(used), 1);
+});
+
+test("operators list it, and no list of workspaces shows its workspace", async () => {
+  const lines = (await operate(testbed, "system-mail", "--json")).trim().split("\n");
+  const [mail] = lines.map((line) => JSON.parse(line) as Record<string, string>);
+  assert.deepEqual(
+    [mail!.to, mail!.subject, mail!.outcome],
+    ["new@there.test", "You are invited to Posthorn", "delivered"],
+  );
+  assert.match(await operate(testbed, "system-mail", "--to", "new@there.test"), /delivered +new@there\.test/);
+  assert.match(await operate(testbed, "system-mail", "--to", "none@there.test"), /No system mail/);
+  assert.doesNotMatch(await operate(testbed, "workspaces", "list"), /System mail/);
+});
+
+test("nodes that start together share one system workspace", async () => {
+  const nodes = await Promise.all([testbed.startNode(), testbed.startNode()]);
+  for (const node of nodes) await node.remove();
+  const { sql } = testbed.database;
+  assert.equal((await sql`select 1 from workspaces where kind = 'system'`).length, 1);
+});
+
+test("while a program of an earlier release runs, the mail stays where that program can send it", async () => {
+  const { sql } = testbed.database;
+  const count = await listed();
+  await sql`insert into workers (host, pid, roles, version, schema_version, beat_at)
+    values ('old', 1, '{delivery}', '0', 39, service_time())`;
+  await invite("early@there.test");
+  assert.equal(await listed(), count + 1);
+  await sql`delete from workers where host = 'old'`;
+  await invite("late@there.test");
+  assert.equal(await listed(), count + 1);
+});

@@ -1,0 +1,59 @@
+/** In capture mode: a simulated reply is found from its email, read on the inbound page, and answered there, by keyboard alone. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { inspect, openBrowser, openTab, settled, type Tab, withoutBrowser } from "../harness/browser.ts";
+import { untilEvent } from "../harness/sending.ts";
+import { startTestbed, type Testbed } from "../harness/testbed.ts";
+
+let testbed: Testbed;
+let browser: Browser;
+let tab: Tab;
+before(async () => {
+  if (withoutBrowser) return;
+  testbed = await startTestbed({ env: { POSTHORN_DELIVERY: "capture" } });
+  browser = await openBrowser();
+  tab = await openTab(browser, testbed.program.url, { key: testbed.program.key });
+});
+after(async () => {
+  await browser?.close();
+  await testbed?.stop();
+});
+
+test("a simulated reply is read and answered", { skip: withoutBrowser }, async () => {
+  const { page } = tab;
+  const request = { from: "shop@sender.test", to: ["replied@there.test"], subject: "Your order 1042", body: "Thanks" };
+  const sent = await testbed.call("EmailService/SendEmail", request);
+  const emailId = sent.body.id as string;
+  await untilEvent(testbed, emailId, "email.replied");
+
+  await page.goto(`/emails/${emailId}`);
+  await page.getByRole("link", { name: "Show replies to this email" }).press("Enter");
+  await page.getByRole("link", { name: /Re: Your order 1042/ }).press("Enter");
+  await settled(page, /This is a simulated reply[\s\S]*Original email/);
+  await page.getByRole("button", { name: "Write reply" }).press("Enter");
+  const text = page.getByRole("textbox", { name: "Text" });
+  await text.waitFor();
+  assert.equal(await page.evaluate("document.activeElement.tagName"), "TEXTAREA", "one can write at once");
+  assert.equal(await page.getByRole("combobox", { name: "From" }).inputValue(), "shop@sender.test");
+  assert.equal(await page.getByRole("textbox", { name: "To" }).inputValue(), "replied@there.test");
+  await inspect(page, "inbound-answer");
+
+  await page.getByRole("textbox", { name: "To" }).fill("not an address");
+  await text.fill("You are welcome.");
+  await page.getByRole("button", { name: "Send reply" }).press("Enter");
+  await page.locator("input[aria-invalid=true]").waitFor({ timeout: 20_000 });
+  await page.getByRole("textbox", { name: "To" }).fill("ada@there.test");
+  await page.getByRole("button", { name: "Send reply" }).press("Enter");
+  await page.waitForURL(/\/emails\/em_/);
+  await settled(page, /Re: Your order 1042/);
+
+  const [answer] = await testbed.database.sql<{ envelope: { inReplyTo: string; references: string[] } }[]>`
+    select envelope from emails where subject = 'Re: Your order 1042'`;
+  const { data } = (await testbed.call("InboundService/ListInbound", { parentEmailId: emailId })).body as {
+    data: { messageId: string }[];
+  };
+  assert.equal(answer!.envelope.inReplyTo, data[0]!.messageId);
+  assert.deepEqual(answer!.envelope.references, [sent.body.messageId, data[0]!.messageId]);
+  assert.deepEqual(tab.complaints, []);
+});
