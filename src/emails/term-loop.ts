@@ -5,7 +5,7 @@ import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import { indexArrivals, nextArrivals } from "./store/terms.ts";
 
 const everyMs = 1_000;
-const atOnce = { workspaces: 10, arrivals: 4 };
+const atOnce = { workspaces: 10, arrivals: 10 };
 /** After an error, so that emails that cannot be indexed delay no others. */
 const oneByOne = { workspaces: 1, arrivals: 1 };
 
@@ -24,8 +24,8 @@ export function createTermLoop({ sql, log }: { sql: Sql; log: Log }) {
         const result = await indexArrivals(sql, { after, ...(hasFailed ? oneByOne : atOnce) });
         after = result.after;
         if (after === undefined) hasFailed = false;
-        // Pauses for as long as it worked, so that accepting and delivering have priority.
-        if (result.behind) pauseMs = Math.min(performance.now() - began, everyMs);
+        // Pauses for longer than it worked, so that accepting and delivering have priority.
+        if (result.behind) pauseMs = Math.min(2 * (performance.now() - began), everyMs);
       } catch (error) {
         if (!isDatabaseAway(error)) {
           log.error({ err: error, workspace: after }, "indexing emails for searches failed; will retry");

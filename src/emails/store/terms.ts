@@ -23,9 +23,13 @@ export type Indexed = { emails: number; after: string | undefined; behind: boole
 const emailsAtOnce = 200;
 const termsAtOnce = 5_000;
 
-/** Indexes arrived emails and deletes their notes in one transaction. Nodes share the work: each takes notes that no other has locked. */
+/**
+ * Indexes arrived emails and deletes their notes in one transaction. Nodes share the work: each takes notes that no other has locked. The
+ * commit does not wait for the disk: a crash that loses it brings the notes back.
+ */
 export async function indexArrivals(sql: Sql, { after, workspaces, arrivals }: IndexLimits): Promise<Indexed> {
   return await sql.begin(async (tx) => {
+    await tx`select set_config('synchronous_commit', 'off', true)`;
     const taken = await tx<{ workspaceId: string; ids: string[] }[]>`
       with recursive busy as (
         (select workspace_id, 1 as place from email_arrivals ${after ? tx`where workspace_id > ${after}` : tx``} order by workspace_id limit 1)
@@ -69,13 +73,19 @@ export async function indexEmails(tx: Sql, emails: readonly EmailKey[]): Promise
 
 type Posting = { workspaceId: string; term: string; id: string };
 
+/** Only a backfill indexes emails twice, so a check for rows that exist, which costs more than the insert, is made after a failure only. */
 async function storePostings(tx: Sql, postings: readonly Posting[]): Promise<void> {
   if (postings.length === 0) return;
-  await tx`
+  const insert = (sql: Sql) => sql`
     insert into email_terms (workspace_id, term, email_id)
     select * from unnest(${postings.map((one) => one.workspaceId)}::uuid[], ${postings.map(({ term }) => term)}::bigint[],
-      ${postings.map(({ id }) => id)}::uuid[]) as p(workspace_id, term, email_id) order by workspace_id, term, email_id
-    on conflict do nothing`;
+      ${postings.map(({ id }) => id)}::uuid[]) as p(workspace_id, term, email_id) order by workspace_id, term, email_id`;
+  try {
+    await tx.begin(async (inner) => await insert(inner));
+  } catch (error) {
+    if ((error as { code?: string }).code !== "23505") throw error;
+    await tx`${insert(tx)} on conflict do nothing`;
+  }
 }
 
 /** The next workspace that has emails to index. */
