@@ -14,6 +14,7 @@ const types: Record<string, string> = {
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
+  ".webp": "image/webp",
   ".json": "application/json",
   ".woff2": "font/woff2",
   ".png": "image/png",

@@ -59,7 +59,7 @@ export function docsPlugin(): Plugin {
         for (const one of pages)
           emit(one.address === "/docs" ? "docs/index.html" : `${one.address.slice(1)}.html`, page(one));
         emit("docs/404.html", page(notFound));
-        for (const path of globSync("docs/**/*.svg", { cwd: root })) emit(path, readFileSync(join(root, path)));
+        for (const path of globSync("docs/**/*.{svg,webp}", { cwd: root })) emit(path, readFileSync(join(root, path)));
         // The server answers with 404 where the router has no page (src/http/files.ts).
         emit("routes.json", JSON.stringify(dashboardRoutes()));
       },

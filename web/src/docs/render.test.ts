@@ -18,6 +18,7 @@ test("links to pages become addresses, and links to other files of the repositor
   assert.match(html("[image](../Dockerfile)"), /^<p>image<\/p>/);
   assert.match(html("[out](https://example.com/)"), /<a href="https:\/\/example.com\/" rel="noreferrer">/);
   assert.match(html("![plot](bench.svg)"), /<img src="\/docs\/bench.svg" alt="plot"/);
+  assert.match(html("![log](pictures/after/emails.webp)"), /<img src="\/docs\/pictures\/after\/emails.webp" alt="log"/);
 });
 
 test("a link that is written as a file name shows the title of the page", () => {

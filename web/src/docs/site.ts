@@ -6,7 +6,7 @@ import { dirname, join, normalize } from "node:path/posix";
 const outside: Record<string, string> = { "sdk/README.md": "/docs/sdk", "CHANGELOG.md": "/docs/changelog" };
 
 /** Files that a page shows, such as a drawing. */
-const shown = /^docs\/[\w/.-]+\.svg$/;
+const shown = /^docs\/[\w/.-]+\.(svg|webp)$/;
 
 /** The address of a Markdown file, or undefined if it is not part of the documentation. */
 export function addressOf(path: string): string | undefined {
