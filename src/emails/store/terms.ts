@@ -1,6 +1,6 @@
 /**
  * The index by which ListEmails finds words, addresses and metadata (../rules/terms.ts): table email_terms. The statement that accepts emails
- * only notes them in email_arrivals, and term-loop.ts indexes them a moment later.
+ * only notes them in email_arrivals, and term-loop.ts indexes them a moment later. sites.ts adds the sites that the mail went to.
  */
 import type { Backfill } from "../../postgres/backfill.ts";
 import type { Sql } from "../../postgres/pool.ts";
@@ -20,8 +20,8 @@ export type IndexLimits = {
 export type Indexed = { emails: number; after: string | undefined; behind: boolean };
 
 /** At most so many emails are in memory at a time, and so many terms in one statement: an email may have 1,000 recipients. */
-const emailsAtOnce = 200;
-const termsAtOnce = 5_000;
+export const emailsAtOnce = 200;
+export const termsAtOnce = 5_000;
 
 /** Indexes arrived emails and deletes their notes in one transaction. Nodes share the work: each takes notes that no other has locked. */
 export async function indexArrivals(sql: Sql, { after, workspaces, arrivals }: IndexLimits): Promise<Indexed> {
@@ -67,9 +67,9 @@ export async function indexEmails(tx: Sql, emails: readonly EmailKey[]): Promise
   await storePostings(tx, postings);
 }
 
-type Posting = { workspaceId: string; term: string; id: string };
+export type Posting = { workspaceId: string; term: string; id: string };
 
-async function storePostings(tx: Sql, postings: readonly Posting[]): Promise<void> {
+export async function storePostings(tx: Sql, postings: readonly Posting[]): Promise<void> {
   if (postings.length === 0) return;
   await tx`
     insert into email_terms (workspace_id, term, email_id)
