@@ -33,7 +33,7 @@ const order = [
 
 /** What rules may use: they decide from arguments alone, so nothing here reads a socket, a file, a clock or the database. */
 const pureFiles =
-  /^src\/(mail\/|ops\/(problem|state-machine|csv)\.ts|dns\/(name|record|address-guard)\.ts|smtp\/client\/evidence\.ts)/;
+  /^src\/(mail\/|ops\/(problem|state-machine|csv)\.ts|dns\/(name|record|site|address-guard)\.ts|smtp\/client\/evidence\.ts)/;
 const pureModules = new Set(["node:crypto", "node:net", "ipaddr.js", "tldts"]);
 /** Stores read and write rows; of a call they know only who makes it. */
 const hiddenFromStores = /^src\/(http\/(?!caller\.ts)|app\/)/;

@@ -1,6 +1,7 @@
 /** Runs backfills in small batches with a pause after each, so that mail has priority. Part of housekeeping. */
 import { setTimeout as delay } from "node:timers/promises";
 import { complaintsOfEarlierEmails, outcomesOfEarlierEmails } from "../emails/store/outcome-backfills.ts";
+import { sitesOfEarlierEmails } from "../emails/store/sites.ts";
 import { termsOfEarlierEmails } from "../emails/store/terms.ts";
 import type { Log } from "../ops/log.ts";
 import { type Backfill, runBatch } from "../postgres/backfill.ts";
@@ -11,6 +12,7 @@ export const backfills: readonly Backfill[] = [
   outcomesOfEarlierEmails,
   complaintsOfEarlierEmails,
   termsOfEarlierEmails,
+  sitesOfEarlierEmails,
 ];
 
 export type BackfillDeps = {

@@ -1,6 +1,7 @@
 /** Converts emails between the contract's messages, exported files and rows, for EmailService. */
 import { create, toJsonString } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { siteOfHost } from "../dns/site.ts";
 import {
   EmailOutcome,
   EmailSchema,
@@ -178,6 +179,7 @@ export function filtersFrom(request: ListEmailsRequest, workspaceId: string, wit
     domain: request.domain.trim().toLowerCase() || undefined,
     destination: destinationOf(request.destination),
     open: request.open || undefined,
+    site: siteOfHost(request.site.trim()) || undefined,
     metadataKey: request.metadataKey || undefined,
     metadataValue: request.metadataValue || undefined,
     createdAfter: request.createdAfter && timestampDate(request.createdAfter),

@@ -2,7 +2,7 @@
  * Rules of the statistics: what an event adds to the counts of its hour, site and groups, which sites and values keep their own row,
  * which time buckets a request covers, and the histogram of delivery times. Called by service.ts and store/. rules/rates.ts has the rates.
  */
-import { siteOf } from "../delivery/rules/site.ts";
+import { siteOfHost } from "../dns/site.ts";
 import type { Violation } from "../ops/problem.ts";
 
 const hourMs = 3_600_000;
@@ -64,10 +64,15 @@ export function addCounts(a: Counts, b: Counts): Counts {
 export function addEvents(hour: HourCounts, group: EventGroup): HourCounts {
   const added = countsOf(group);
   if (!added) return hour;
-  const site = group.remoteMx ? siteOf([{ host: group.remoteMx, preference: 0 }]) : undefined;
+  const site = siteOfEvents(group);
   const sites = new Map(hour.sites);
   if (site) sites.set(site, addCounts(sites.get(site) ?? noCounts(), added));
   return { all: addCounts(hour.all, added), sites };
+}
+
+/** The site at which the events count. */
+export function siteOfEvents({ type, remoteMx }: Pick<EventGroup, "type" | "remoteMx">): string | undefined {
+  return countedTypes.includes(type) && remoteMx ? siteOfHost(remoteMx) || undefined : undefined;
 }
 
 /** What events of one type count. Undefined: the type is not counted. */

@@ -9,6 +9,7 @@ import { readCsv } from "../../src/ops/csv.ts";
 import { newEmail } from "../harness/mail.ts";
 import { accepted, untilFinished } from "../harness/sending.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
+import { until } from "../harness/wait.ts";
 
 let testbed: Testbed;
 const ids: string[] = [];
@@ -73,12 +74,20 @@ test("JSON lines have the fields that ListEmails returns", async () => {
 });
 
 test("the filters of ListEmails apply, and CountEmails counts what they find", async () => {
+  await until(
+    "the site to be counted",
+    async () => (await client().listEmails({ site: "there.test" })).data.length > 0,
+  );
   for (const [filter, expected] of [
     [{ outcomes: [EmailOutcome.QUEUED] }, [ids[1]]],
     [{ search: "bob@there" }, [ids[1]]],
     [{ metadataKey: "order", metadataValue: "7" }, [ids[1]]],
     [{ recipient: "ann@there.test" }, [ids[0]]],
     [{ domain: "other.test" }, []],
+    [{ site: " There.test" }, [ids[0]]],
+    [{ site: "mx7.there.test." }, [ids[0]]],
+    [{ site: "there.test", outcomes: [EmailOutcome.QUEUED] }, []],
+    [{ site: "test" }, []],
     [{ pageSize: 1 }, [ids[1], ids[0]]],
   ] as const) {
     const { text, emails } = await exported({ filter: filter as object, format: ExportFormat.JSON_LINES });

@@ -44,7 +44,7 @@ async function addHistory(): Promise<void> {
     insert into stats (workspace_id, hour, site, emails, accepted, delivered, sent, bounced, delayed, complained, suppressed, failed, canceled, times)
     select ${workspaceId}, date_trunc('day', now()) - n * interval '1 day', s.site, 100, 100, 900 + n * 13 % 170, 0, 10 + n % 7, 20 + n % 9, n % 2, 0, 0, 0,
       '{0,0,400,300,100,20}'
-    from generate_series(2, 28) n, unnest('{"", google.com, outlook.com, icloud.com}'::text[]) as s(site)`;
+    from generate_series(2, 28) n, unnest('{"", google.com, outlook.com, icloud.com, other}'::text[]) as s(site)`;
   await sql`
     insert into rate_alerts (workspace_id, figure, rate, threshold, count, recipients, message, raised_at, is_raised, reported_at)
     values (${workspaceId}, 'complaints', 0.0041, 0.003, 21, 5120,
@@ -139,6 +139,45 @@ test("numbers lead to the emails behind them, by outcome and by metadata", { ski
     await page.getByRole("button", { name, exact: true }).click();
     await settled(page, shows);
   }
+});
+
+test("a receiving site leads to its emails, and its filter can be removed", { skip: withoutBrowser }, async () => {
+  const { page } = tab;
+  const main = page.locator("main");
+  // The mailbox of capture mode is a site, too.
+  const receiver = page.getByRole("row", { name: /^posthorn\.test/ });
+  for (const [number, shown, hidden] of [
+    [/^posthorn\.test$/, [0, 1, 2, 3], []],
+    [/^3$/, [0, 1, 3], [2]],
+    [/^25 %$/, [2], [0, 1, 3]],
+  ] as const) {
+    await page.goto("/");
+    await receiver.getByRole("link", { name: number }).first().click();
+    await page.waitForURL(/\/emails\?.*site=posthorn\.test/);
+    for (const n of shown) await main.getByText(`Number ${n}`, { exact: true }).waitFor();
+    for (const n of hidden) assert.equal(await main.getByText(`Number ${n}`, { exact: true }).count(), 0);
+  }
+  await page.goto("/?range=30d");
+  const other = page.getByRole("row", { name: /^Other/ });
+  await other.waitFor();
+  assert.equal(await other.getByRole("link").count(), 0, "the log has no filter for the other sites");
+  await page
+    .getByRole("row", { name: /^google\.com/ })
+    .getByRole("link")
+    .nth(1)
+    .click();
+  await page.waitForURL(/site=google\.com/);
+  const chip = page.getByRole("button", { name: "Receiving site: google.com" });
+  await chip.waitFor();
+  await settled(page, /No emails match/);
+  assert.doesNotMatch(await main.innerText(), /Number \d/);
+  assert.deepEqual(await findings(page), []);
+  await page.screenshot({ path: "web/screenshots/insight-site.png" });
+  await chip.click();
+  await main.getByText("Number 3", { exact: true }).waitFor();
+  assert.equal(await chip.count(), 0);
+  assert.doesNotMatch(page.url(), /site=/);
+  assert.match(page.url(), /outcome=delivered/);
 });
 
 test("thresholds and metadata keys are changed in a dialog, and errors are at their fields", {

@@ -267,6 +267,11 @@ export interface ListEmailsRequest {
   destination?: string;
   /** Only emails with recipients that are queued, delayed or in progress. With `destination`: recipients there. */
   open?: boolean;
+  /**
+   * Only emails with a recipient whose last attempt was at a mail server of this receiving site, as in `sites` of GetStats. The name of a
+   * server stands for its site. An email is found by its site a few seconds after the attempt, when the statistics count it.
+   */
+  site?: string;
 }
 
 /** Response of ListEmails. */

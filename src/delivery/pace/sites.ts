@@ -1,13 +1,13 @@
 /** Maps destinations to sites by DNS, and synchronizes both the mapping and the pace of each site with the other nodes through the store.
  * The delivery loop and the paced transport use it. */
 
+import { siteOf } from "../../dns/site.ts";
 import type { Log } from "../../ops/log.ts";
 import { isDatabaseAway, type Sql } from "../../postgres/pool.ts";
 import { createBudget } from "../../shares/budget.ts";
 import { findHosts, type RouteDeps } from "../../smtp/client/route.ts";
 import type { SiteSignal } from "../rules/pace.ts";
 import type { SiteLimit } from "../rules/site.ts";
-import { siteOf } from "../rules/site.ts";
 import {
   type KnownSite,
   readDeliveryNodes,

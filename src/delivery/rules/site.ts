@@ -1,6 +1,6 @@
-/** Maps a destination to its site, and a site to its limits. Pace is kept per site, because the domains that a provider hosts share its
- * limits. Used by pace/ and by the setting POSTHORN_SITE_LIMITS. */
-import { getDomain } from "tldts";
+/** The limits of a site (dns/site.ts). Pace is kept per site, because the domains that a provider hosts share its limits. Used by pace/ and by
+ * the setting POSTHORN_SITE_LIMITS. */
+import type { SiteGroup } from "../../dns/site.ts";
 
 export type SiteLimit = {
   /** Concurrent connections of all nodes together. */
@@ -15,13 +15,12 @@ export type SiteLimit = {
 export const defaultSiteLimit: SiteLimit = { connections: 10, perConnection: 100 };
 
 /**
- * Starting limits of large receivers, by the suffix of their MX host names, with low figures for receivers that are known to be strict. The
- * receiver's replies (421, 4.7.x) slow the pace down further, and POSTHORN_SITE_LIMITS overrides the table.
+ * Starting limits of large receivers, with low figures for receivers that are known to be strict. The receiver's replies (421, 4.7.x) slow
+ * the pace down further, and POSTHORN_SITE_LIMITS overrides the table.
  */
-const knownLimits: Readonly<Record<string, SiteLimit>> = {
+const knownLimits: Readonly<Record<SiteGroup, SiteLimit>> = {
   "google.com": { connections: 20, perConnection: 50 },
   "googlemail.com": { connections: 20, perConnection: 50 },
-  // Microsoft limits consumer and business mail separately.
   "olc.protection.outlook.com": { connections: 5, perConnection: 50 },
   "mail.protection.outlook.com": { connections: 20, perConnection: 50 },
   "mx.microsoft": { connections: 20, perConnection: 50 },
@@ -40,28 +39,14 @@ const knownLimits: Readonly<Record<string, SiteLimit>> = {
   "163.com": { connections: 3, perConnection: 20 },
 };
 
-/** Host suffixes that are a site each, longest first. */
-export const siteGroups: readonly string[] = Object.keys(knownLimits).sort((a, b) => b.length - a.length);
-
-/**
- * The site of the best MX host: a suffix in the table of large receivers, or else the host's registered domain. Private suffixes do not
- * count: all hosts below amazonaws.com are one site. Of several best hosts the first by name decides, so that the result is stable.
- */
-export function siteOf(hosts: readonly { host: string; preference: number }[]): string | undefined {
-  const best = Math.min(...hosts.map(({ preference }) => preference));
-  const [host] = hosts
-    .filter(({ preference }) => preference === best)
-    .map((candidate) => candidate.host.toLowerCase().replace(/\.$/, ""))
-    .sort();
-  if (host === undefined) return undefined;
-  const group = siteGroups.find((suffix) => host === suffix || host.endsWith(`.${suffix}`));
-  return group ?? getDomain(host, { allowPrivateDomains: false, validateHostname: false }) ?? host;
-}
-
 /** The limits of a site: the operator's, else those of the table, else the default. */
 export function createSiteLimits(overrides: ReadonlyMap<string, SiteLimit>): (site: string) => SiteLimit {
   const others = overrides.get("*") ?? defaultSiteLimit;
-  return (site) => overrides.get(site) ?? knownLimits[site] ?? others;
+  return (site) => overrides.get(site) ?? knownLimit(site) ?? others;
+}
+
+function knownLimit(site: string): SiteLimit | undefined {
+  return Object.hasOwn(knownLimits, site) ? knownLimits[site as SiteGroup] : undefined;
 }
 
 /** Parses `google.com=40,yahoodns.net=5/2`: connections, and optionally messages per second after a slash. `*` is every site that has no
@@ -81,7 +66,7 @@ export function readSiteLimits(
         reason: `${JSON.stringify(entry)} is not a valid limit; write for example google.com=20 or *=10/5`,
       };
     const site = match[1]!.toLowerCase();
-    const base = knownLimits[site] ?? defaultSiteLimit;
+    const base = knownLimit(site) ?? defaultSiteLimit;
     limits.set(site, { ...base, connections, ...(perSecond !== undefined && { perSecond }) });
   }
   return { ok: true, limits };

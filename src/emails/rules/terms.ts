@@ -28,6 +28,11 @@ export function metadataTerm(key: string, value: string): bigint {
   return hash("metadata", `${key}\0${value}`);
 }
 
+/** Every email that counts at this site in the statistics has this term. */
+export function siteTerm(site: string): bigint {
+  return hash("site", site);
+}
+
 /** Every email with a recipient at this domain has this term. Undefined if the domain is too short for the index. */
 export function destinationTerm(domain: string): bigint | undefined {
   const [start] = startsOf(fold(domain));

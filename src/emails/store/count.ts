@@ -44,6 +44,7 @@ async function countNewest(sql: Sql, filter: CountedFilter, most: number): Promi
 
 /** Without a filter that reads emails which the lists of outcomes do not lead to. */
 function hasTimeOnly(filter: CountedFilter): boolean {
-  const { status, keyId, recipient, domain, metadataKey, search } = filter;
-  return [status, keyId, recipient, domain, metadataKey, search].every((one) => one === undefined);
+  const { status, keyId, recipient, domain, destination, open, site, metadataKey, search } = filter;
+  const others = [status, keyId, recipient, domain, destination, open, site, metadataKey, search];
+  return others.every((one) => one === undefined);
 }

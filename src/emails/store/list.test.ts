@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace, newEmail, randomWord } from "../../../test/harness/mail.ts";
 import { countRowsRead } from "../../../test/harness/rows-read.ts";
-import { runBatch } from "../../postgres/backfill.ts";
+import { reopenBackfills, runBatch } from "../../postgres/backfill.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { parseSearch } from "../rules/terms.ts";
@@ -13,19 +13,24 @@ import type { NewEmail } from "./emails.ts";
 import { type EmailFilter, listEmails } from "./list.ts";
 import { outcomesOfEarlierEmails } from "./outcome-backfills.ts";
 import { cancelEmail } from "./reads.ts";
+import { indexSites, sitesOfEarlierEmails } from "./sites.ts";
 import { indexArrivals, termsOfEarlierEmails } from "./terms.ts";
 
 let database: TestDatabase;
 before(async () => {
   database = await createTestDatabase();
   // As housekeeping does right after the first start.
-  for (const backfill of [outcomesOfEarlierEmails, termsOfEarlierEmails])
+  for (const backfill of [outcomesOfEarlierEmails, termsOfEarlierEmails, sitesOfEarlierEmails])
     assert.equal((await runBatch(database.sql, backfill, 500)).kind, "finished");
 });
 after(async () => await database.drop());
 
 async function store(workspaceId: string, ...emails: NewEmail[]): Promise<void> {
   await storeBatch(database.sql, { workspaceId, emails, answer: [], idempotency: undefined });
+}
+
+async function setServer(workspaceId: string, address: string, host: string): Promise<void> {
+  await database.sql`update recipients set remote_mx = ${host} where workspace_id = ${workspaceId} and address = ${address}`;
 }
 
 async function indexAll(sql: Sql): Promise<void> {
@@ -48,6 +53,13 @@ test("each filter finds only its emails, newest first, and a page starts where t
   });
   const third = newEmail(workspaceId, ["cid@there.test"], { id: id(3), subject: "Your order 1000" });
   for (const email of [first, second, third]) await store(workspaceId, email);
+  await setServer(workspaceId, "Ann@there.test", "MX1.Receiver.test.");
+  await setServer(workspaceId, "bob@there.test", "x.mail.protection.outlook.com");
+  await setServer(workspaceId, "cid@there.test", "outlook.com");
+  const sites = ["receiver.test", "mail.protection.outlook.com", "outlook.com"];
+  // As the statistics do. The second email is in the index for a site that none of its recipients went to last.
+  const atSites = [first, second, third].map(({ id }, n) => ({ workspaceId, id, site: sites[n]! }));
+  await sql.begin((tx) => indexSites(tx, [...atSites, { workspaceId, id: second.id, site: "receiver.test" }]));
   await store(other, newEmail(other, ["ann@there.test"]));
   for (const indexed of [false, true]) {
     if (indexed) await indexAll(sql);
@@ -63,6 +75,12 @@ test("each filter finds only its emails, newest first, and a page starts where t
     assert.deepEqual(await found({ destination: "here.test" }), []);
     assert.deepEqual(await found({ destination: "there.tes" }), []);
     assert.deepEqual(await found({ open: true }), [3, 2, 1]);
+    assert.deepEqual(await found({ site: "receiver.test" }), [1]);
+    assert.deepEqual(await found({ site: "outlook.com" }), [3], "other sites below the same domain do not count");
+    assert.deepEqual(await found({ site: "mail.protection.outlook.com", recipient: "ann@there.test" }), [2]);
+    assert.deepEqual(await found({ site: "receiver.test", outcomes: ["queued"] }), [1]);
+    assert.deepEqual(await found({ site: "receiver.test", search: { words: parseSearch("order") } }), [1]);
+    assert.deepEqual(await found({ site: "test" }), []);
     assert.deepEqual(await found({ metadataKey: "order" }), [2, 1]);
     assert.deepEqual(await found({ metadataKey: "order", metadataValue: "2" }), [2]);
     assert.deepEqual(await found({ status: "sent" }), []);
@@ -78,6 +96,12 @@ test("each filter finds only its emails, newest first, and a page starts where t
     );
   }
 });
+
+/** Indexes the sites of all emails, as the backfill does after an upgrade. */
+async function finishSites(sql: Sql): Promise<void> {
+  await reopenBackfills(sql, sitesOfEarlierEmails.since - 1);
+  while ((await runBatch(sql, sitesOfEarlierEmails, 500)).kind === "worked");
+}
 
 const many = 6000;
 const pageSize = 20;
@@ -113,6 +137,9 @@ test("each filter, alone or with a time range, reads rows in proportion to the p
     await store(workspaceId, ...emails);
   }
   await indexAll(sql);
+  await sql`update recipients set remote_mx = case destination when 'unusual.test' then 'mx.odd.test' else 'mx.even.test' end
+    where workspace_id = ${workspaceId}`;
+  await finishSites(sql);
 
   const filters: Record<string, Partial<EmailFilter>> = {
     outcome: { outcomes: ["canceled"] },
@@ -126,6 +153,8 @@ test("each filter, alone or with a time range, reads rows in proportion to the p
     "beginning of an address's domain": { search: { words: parseSearch("@unus") } },
     recipient: { recipient: rare[7]!.recipients[0]!.address },
     destination: { destination: "unusual.test" },
+    site: { site: "odd.test" },
+    "site with few emails and an outcome": { site: "odd.test", outcomes: ["canceled", "queued"] },
   };
   const range = { createdAfter: new Date(start - 1000), createdBefore: new Date(start + dayMs / 2) };
   for (const [name, filter] of Object.entries(filters)) {
@@ -154,6 +183,12 @@ test("each filter, alone or with a time range, reads rows in proportion to the p
     assert.equal(result.rows.length, wanted, destination);
     assert.ok(rows < 60 * pageSize, `open at ${destination}: a page of ${pageSize} read ${rows} rows`);
   }
+  const atLarge = { site: "even.test", outcomes: ["canceled"] as const };
+  const none = await countRowsRead(sql, "^(emails|email_terms|recipients)_p|^email_outcomes", (tx) =>
+    listEmails(tx, { workspaceId, limit: pageSize, ...atLarge }),
+  );
+  assert.deepEqual(none.result, { rows: [], resumeBefore: undefined }, "the outcome is rarer than the site");
+  assert.ok(none.rows < 20 * pageSize, `a site and a rare outcome: a page of ${pageSize} read ${none.rows} rows`);
   const { result, rows } = await countRowsRead(sql, "^(emails|recipients)_p", (tx) =>
     listEmails(tx, { workspaceId, limit: pageSize, ...range }),
   );

@@ -2,14 +2,16 @@
  * Lists emails for EmailService, newest first by id, which is by time. One index gives the candidates, and the other filters are checked on
  * them. A page reads a bounded number of candidates, so that a filter that few emails match costs no more than one that all match.
  */
+import { hostsOf } from "../../dns/site.ts";
 import type { Backfill } from "../../postgres/backfill.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { listedOutcomes, type Outcome } from "../rules/outcome.ts";
-import { destinationTerm, matches, metadataTerm, type SearchWord } from "../rules/terms.ts";
+import { destinationTerm, matches, metadataTerm, type SearchWord, siteTerm } from "../rules/terms.ts";
 import { outcomesOfEarlierEmails } from "./outcome-backfills.ts";
 import { outcomeNow } from "./outcomes.ts";
 import { columns, counts, type EmailRow, type EmailState, isLeased } from "./reads.ts";
+import { sitesOfEarlierEmails } from "./sites.ts";
 import { termsOfEarlierEmails } from "./terms.ts";
 
 export type EmailFilter = {
@@ -25,6 +27,8 @@ export type EmailFilter = {
   destination?: string;
   /** Only emails with open recipients, with `destination` there. */
   open?: boolean;
+  /** The site of a recipient's server. */
+  site?: string;
   metadataKey?: string;
   metadataValue?: string;
   createdAfter?: Date;
@@ -105,15 +109,16 @@ export async function readFound(
   most: number,
 ): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
   const index = await indexFor(sql, filter, most);
-  const candidates = sql`select distinct id from (${candidatesOf(sql, filter, index, most + 1)}) c order by id desc limit ${most + 1}`;
+  const candidates = (limit: number) =>
+    sql`select distinct id from (${candidatesOf(sql, filter, index, limit)}) c order by id desc limit ${limit}`;
   const found = sql`
-    select e.id, e.subject, e.envelope, (select ${outcomeNow(sql)} from (select n.*) m) as outcome from (${candidates}) c
+    select e.id, e.subject, e.envelope, (select ${outcomeNow(sql)} from (select n.*) m) as outcome from (${candidates(most)}) c
     cross join lateral (select * from emails where workspace_id = ${filter.workspaceId} and id = c.id offset 0) e ${counts(sql)}
     where true ${conditions(sql, filter)}`;
   const rows = filter.search
     ? await sql<FoundEmails[]>`select f.*, 1 as emails from (${found}) f`
     : await sql<FoundEmails[]>`select outcome, count(*)::int as emails from (${found}) f group by outcome`;
-  const [cut] = await sql`select 1 from (${candidates}) c offset ${most} limit 1`;
+  const [cut] = await sql`select 1 from (${candidates(most + 1)}) c offset ${most} limit 1`;
   return { rows, isCut: cut !== undefined };
 }
 
@@ -122,6 +127,7 @@ type Index =
   | { by: "email"; id: string }
   | { by: "recipient"; address: string }
   | { by: "terms"; terms: readonly bigint[] }
+  | { by: "site"; term: bigint }
   | { by: "queue"; destination: string }
   | { by: "outcomes"; outcomes: readonly Outcome[] }
   | { by: "key"; keyId: string }
@@ -131,7 +137,7 @@ type Index =
 
 /** The index that is probably the most selective. `most`: so many candidates are read. */
 async function indexFor(sql: Sql, filter: Omit<EmailFilter, "limit">, most: number): Promise<Index> {
-  const { recipient, search, metadataKey, metadataValue, keyId, domain, destination, open } = filter;
+  const { recipient, search, metadataKey, metadataValue, keyId, domain, destination, open, site } = filter;
   if (search?.emailId && search.words.length === 0) return { by: "email", id: search.emailId };
   if (search?.words.length === 0) return { by: "nothing" };
   if (recipient) return { by: "recipient", address: recipient };
@@ -142,9 +148,16 @@ async function indexFor(sql: Sql, filter: Omit<EmailFilter, "limit">, most: numb
     lists.unshift([metadataTerm(metadataKey, metadataValue)]);
   const there = destination && destinationTerm(destination);
   if (there) lists.push([there]);
-  if (lists.length > 0 && (await isFinished(sql, termsOfEarlierEmails)))
-    return { by: "terms", terms: await rarestOf(sql, filter, lists) };
+  const known = lists.length > 0 && (await isFinished(sql, termsOfEarlierEmails)) ? lists : [];
+  const atSite = site && (await isFinished(sql, sitesOfEarlierEmails)) ? [siteTerm(site)] : undefined;
+  if (known.length > 0) {
+    const terms = await rarestOf(sql, filter, atSite ? [...known, atSite] : known);
+    return terms === atSite ? { by: "site", term: atSite[0]! } : { by: "terms", terms };
+  }
   const outcomes = await listedUnder(sql, filter);
+  // A large site has far more emails than an outcome such as bounced.
+  if (atSite && !(outcomes && (await isShortList(sql, filter, outcomes, most))))
+    return { by: "site", term: atSite[0]! };
   if (outcomes) return { by: "outcomes", outcomes };
   if (keyId) return { by: "key", keyId };
   if (domain) return { by: "domain", domain };
@@ -172,6 +185,19 @@ async function isShortQueue(sql: Sql, workspaceId: string, destination: string, 
   const [longer] = await sql`
     select 1 from recipients where destination = ${destination} and workspace_id = ${workspaceId} and status in ('queued', 'delayed')
     offset ${most} limit 1`;
+  return longer === undefined;
+}
+
+/** True if at most `most` emails have these outcomes. Primary key of email_outcomes. */
+async function isShortList(
+  sql: Sql,
+  filter: Omit<EmailFilter, "limit">,
+  outcomes: readonly Outcome[],
+  most: number,
+): Promise<boolean> {
+  const [longer] = await sql`
+    select 1 from email_outcomes where workspace_id = ${filter.workspaceId} and outcome = any(${outcomes}::text[])
+      ${idRange(sql, filter, sql`email_id`)} offset ${most} limit 1`;
   return longer === undefined;
 }
 
@@ -229,6 +255,10 @@ function candidatesOf(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index
         union all
         (select a.id from (select email_ids from email_arrivals where workspace_id = ${workspaceId} order by newest desc limit ${mostArrivals}) n
           cross join lateral unnest(n.email_ids) as a(id) where true ${inRange(sql`a.id`)} order by a.id desc limit ${most})`;
+    case "site":
+      // Emails are in the index of sites when the statistics count them. Those in email_arrivals would appear and disappear again.
+      return sql`select email_id as id from email_terms where workspace_id = ${workspaceId} and term = ${String(index.term)}::bigint
+        ${inRange(sql`email_id`)} ${newest}`;
     case "nothing":
       return sql`select null::uuid as id where false`;
     case "key":
@@ -251,8 +281,10 @@ function conditions(sql: Sql, filter: Omit<EmailFilter, "limit">) {
     recipient,
     destination,
     open,
+    site,
   } = filter;
   return sql`
+    ${site ? isAtSite(sql, site) : sql``}
     ${statusIs(sql, status)}
     ${outcomes ? sql`and (select ${outcomeNow(sql)} from (select n.*) m) = any(${outcomes}::text[])` : sql``}
     ${keyId ? sql`and e.key_id = ${keyId}` : sql``}
@@ -263,6 +295,17 @@ function conditions(sql: Sql, filter: Omit<EmailFilter, "limit">) {
     ${recipient ? sql`and exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and lower(r.address) = lower(${recipient}) offset 0)` : sql``}
     ${open && !destination ? sql`and e.open > 0` : sql``}
     ${destination ? sql`and exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.destination = ${destination} ${open ? sql`and r.status || '' in ('queued', 'delayed')` : sql``} offset 0)` : sql``}`;
+}
+
+/** That a recipient's server belongs to the site. */
+function isAtSite(sql: Sql, name: string) {
+  const { site, andBelow, except } = hostsOf(name);
+  const isBelow = (suffix: Fragment) => sql`right(h.host, length(${suffix}) + 1) = '.' || ${suffix}`;
+  return sql`
+    and exists (select 1 from recipients r cross join lateral (select regexp_replace(lower(r.remote_mx), '\\.$', '') as host) h
+      where r.workspace_id = e.workspace_id and r.email_id = e.id
+        and (h.host = ${site} ${andBelow ? sql`or ${isBelow(sql`${site}::text`)}` : sql``})
+        and not exists (select 1 from unnest(${except}::text[]) as x(suffix) where h.host = x.suffix or ${isBelow(sql`x.suffix`)}) offset 0)`;
 }
 
 function statusIs(sql: Sql, status: EmailState | undefined) {

@@ -1,6 +1,6 @@
 /**
  * The index by which ListEmails finds words, addresses and metadata (../rules/terms.ts): table email_terms. The statement that accepts emails
- * only notes them in email_arrivals, and term-loop.ts indexes them a moment later.
+ * only notes them in email_arrivals, and term-loop.ts indexes them a moment later. sites.ts adds the sites that the mail went to.
  */
 import type { Backfill } from "../../postgres/backfill.ts";
 import type { Sql } from "../../postgres/pool.ts";
@@ -20,8 +20,8 @@ export type IndexLimits = {
 export type Indexed = { emails: number; after: string | undefined; behind: boolean };
 
 /** At most so many emails are in memory at a time, and so many terms in one statement: an email may have 1,000 recipients. */
-const emailsAtOnce = 200;
-const termsAtOnce = 5_000;
+export const emailsAtOnce = 200;
+export const termsAtOnce = 5_000;
 
 /**
  * Indexes arrived emails and deletes their notes in one transaction. Nodes share the work: each takes notes that no other has locked. The
@@ -65,27 +65,34 @@ export async function indexEmails(tx: Sql, emails: readonly EmailKey[]): Promise
   for (const row of rows) {
     postings.push(...termsOf(row).map((term) => ({ workspaceId: row.workspaceId, term: String(term), id: row.id })));
     if (postings.length < termsAtOnce) continue;
-    await storePostings(tx, postings);
+    await storeNewPostings(tx, postings);
     postings = [];
   }
-  await storePostings(tx, postings);
+  await storeNewPostings(tx, postings);
 }
 
-type Posting = { workspaceId: string; term: string; id: string };
+export type Posting = { workspaceId: string; term: string; id: string };
+
+export async function storePostings(tx: Sql, postings: readonly Posting[]): Promise<void> {
+  if (postings.length > 0) await tx`${insertPostings(tx, postings)} on conflict do nothing`;
+}
 
 /** Only a backfill indexes emails twice, so a check for rows that exist, which costs more than the insert, is made after a failure only. */
-async function storePostings(tx: Sql, postings: readonly Posting[]): Promise<void> {
+async function storeNewPostings(tx: Sql, postings: readonly Posting[]): Promise<void> {
   if (postings.length === 0) return;
-  const insert = (sql: Sql) => sql`
+  try {
+    await tx.begin(async (inner) => await insertPostings(inner, postings));
+  } catch (error) {
+    if ((error as { code?: string }).code !== "23505") throw error;
+    await storePostings(tx, postings);
+  }
+}
+
+function insertPostings(sql: Sql, postings: readonly Posting[]) {
+  return sql`
     insert into email_terms (workspace_id, term, email_id)
     select * from unnest(${postings.map((one) => one.workspaceId)}::uuid[], ${postings.map(({ term }) => term)}::bigint[],
       ${postings.map(({ id }) => id)}::uuid[]) as p(workspace_id, term, email_id) order by workspace_id, term, email_id`;
-  try {
-    await tx.begin(async (inner) => await insert(inner));
-  } catch (error) {
-    if ((error as { code?: string }).code !== "23505") throw error;
-    await tx`${insert(tx)} on conflict do nothing`;
-  }
 }
 
 /** The next workspace that has emails to index. */

@@ -1,11 +1,11 @@
 /**
- * Counts new mail into the hours of table `stats`, each event and each email once. groups.ts does the same for the dimensions.
- * count-loop.ts calls it on every housekeeping node.
+ * Counts new mail into the hours of table `stats`, each event and each email once. groups.ts does the same for the dimensions. ListEmails finds
+ * the emails of a site from then on. count-loop.ts calls it on every housekeeping node.
  */
-
+import { indexSites } from "../../emails/store/sites.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { addCounts, addEvents, type Counts, type HourCounts, keepLargest, noCounts } from "../rules.ts";
+import { addCounts, addEvents, type Counts, type HourCounts, keepLargest, noCounts, siteOfEvents } from "../rules.ts";
 import { storedGroups } from "./groups.ts";
 import {
   type CountLimits,
@@ -65,6 +65,7 @@ export async function foldStats(sql: Sql, limits: CountLimits): Promise<FoldResu
     }));
     const groups = await storedGroups(tx, { events, emails, recounted });
     await groups.write();
+    await indexSites(tx, emailsAtSites(events));
     await write(tx, hours.rows(), moved);
     const eventsOf = (mark: Mark) => sumRows(ofWorkspace(events, mark));
     return {
@@ -82,6 +83,14 @@ async function recountAhead(tx: Sql, marks: readonly Mark[], limits: CountLimits
   for (const mark of marks.filter((one) => isAhead(one, limits.nowMs)))
     found.push(...(await recountEmails(tx, [mark], { rows: limits.rows, beforeMs: countedHourEnd(mark) })));
   return found;
+}
+
+function emailsAtSites(events: readonly UncountedEvents[]) {
+  return events.flatMap((group) => {
+    const site = siteOfEvents(group);
+    const { workspaceId, emailIds } = group;
+    return site && emailIds ? [...new Set(emailIds)].map((id) => ({ workspaceId, id, site })) : [];
+  });
 }
 
 type StatsRow = Counts & { workspaceId: string; hourMs: number; site: string };

@@ -25,7 +25,8 @@ export type Mark = { workspaceId: string; eventsTo: string; emailsTo: string; re
 export type HourKey = { workspaceId: string; hourMs: number };
 /** `dimension` is empty for the whole workspace. Each event and email is in several dimensions, with one value in each. */
 export type GroupKey = HourKey & { dimension: string; value: string };
-export type UncountedEvents = GroupKey & EventGroup & { rows: number; upTo: string };
+/** `emailIds`: the email of each event, in the dimension of the whole workspace if the events name a server. */
+export type UncountedEvents = GroupKey & EventGroup & { rows: number; upTo: string; emailIds: string[] | null };
 /** `rows` includes mail of the service itself, which is not counted. */
 export type UncountedEmails = GroupKey & { rows: number; emails: number; recipients: number; upTo: string };
 
@@ -98,7 +99,8 @@ export async function readUncountedEvents(tx: Sql, marks: readonly Mark[], limit
     )
     select n.workspace_id as "workspaceId", (floor(extract(epoch from n.created_at) / 3600) * ${hourMs})::float8 as "hourMs",
       case when m.key_id = ${systemKeyId} or n.harmless then 'system' else n.type end as type, d.dimension, d.value, d.mx as "remoteMx",
-      coalesce(sum(n.recipients), 0)::int as recipients, count(*)::int as rows, max(n.number) as "upTo", d.time_bucket as "timeBucket"
+      coalesce(sum(n.recipients), 0)::int as recipients, count(*)::int as rows, max(n.number) as "upTo", d.time_bucket as "timeBucket",
+      array_agg(n.email_id) filter (where d.mx <> '' and m.domain is not null) as "emailIds"
     from uncounted n left join lateral (
       select e.domain, e.key_id, e.metadata, e.test, case when n.type in ('email.delivered', 'email.sent') then
           width_bucket((extract(epoch from n.created_at - greatest(e.created_at, e.scheduled_at)) * 1000)::float8, ${timeBounds as number[]}::float8[]) end as time_bucket

@@ -52,6 +52,7 @@ export function EmailFilters({ search, onChange, counts }: Props & { counts: Cou
         })}
         <DomainChip search={search} onChange={onChange} />
         <DestinationChip search={search} onChange={onChange} />
+        <SiteChip search={search} onChange={onChange} />
         <KeyChip search={search} onChange={onChange} />
         <MetadataChip search={search} onChange={onChange} />
         {hasFilters(search) && (
@@ -97,6 +98,16 @@ function DestinationChip({ search, onChange }: Props) {
         </UnstyledButton>
       )}
     </>
+  );
+}
+
+/** Links from the statistics set it. */
+function SiteChip({ search: { site }, onChange }: Props) {
+  if (!site) return null;
+  return (
+    <UnstyledButton className="chip cut" aria-pressed title="Remove this filter" onClick={() => onChange({ site: "" })}>
+      Receiving site: {site} <span aria-hidden="true">×</span>
+    </UnstyledButton>
   );
 }
 

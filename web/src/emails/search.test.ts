@@ -10,7 +10,7 @@ const now = new Date("2026-06-15T12:00:00Z");
 test("a URL becomes a request, and unknown parameters have no effect", () => {
   const search = readEmailSearch({
     ...{ q: "ann", outcome: "bounced,complained,nonsense", domain: "a.test", sender: "key_1", since: "day" },
-    ...{ destination: "b.test", open: "yes" },
+    ...{ destination: "b.test", site: "google.com", open: "yes" },
     ...{ key: "order", value: 4711, other: "x" },
   });
   const { createdAfter, createdBefore, ...rest } = toRequest(search, now);
@@ -19,6 +19,7 @@ test("a URL becomes a request, and unknown parameters have no effect", () => {
     outcomes: [EmailOutcome.BOUNCED, EmailOutcome.COMPLAINED],
     domain: "a.test",
     destination: "b.test",
+    site: "google.com",
     open: true,
     keyId: "key_1",
     metadataKey: "order",

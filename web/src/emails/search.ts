@@ -4,12 +4,13 @@ import { dayText, timeText } from "../parts/date-text.ts";
 import { readTextParams } from "../parts/search-params.ts";
 import { outcomeByName } from "./outcomes.ts";
 
-/** `sender` is the id of a key, `destination` the domain of a recipient. `open` is "yes" for mail that still waits. `since` is one of the periods; `from` and `until` are times, or days of the person's calendar. */
+/** `sender` is the id of a key, `destination` the domain of a recipient, `site` the receiver of the statistics. `open` is "yes" for mail that still waits. `since` is one of the periods; `from` and `until` are times, or days of the person's calendar. */
 const names = [
   "q",
   "outcome",
   "domain",
   "destination",
+  "site",
   "open",
   "sender",
   "since",
@@ -53,6 +54,7 @@ export function toRequest(search: EmailSearch, now: Date) {
     outcomes: chosenOutcomes(search),
     domain: search.domain ?? "",
     destination: search.destination ?? "",
+    site: search.site ?? "",
     open: search.open === "yes",
     keyId: search.sender ?? "",
     metadataKey: search.key ?? "",

@@ -27,6 +27,7 @@ test("a group links to its emails if the log can select them", () => {
   assert.deepEqual(groupFilter(group({ value: "key_1" }), dimensionOf("key", all)), { sender: "key_1" });
   const spring = groupFilter(group({ value: "spring" }), dimensionOf("metadata:campaign", all));
   assert.deepEqual(spring, { key: "campaign", value: "spring" });
-  assert.equal(groupFilter(group({ value: "google.com" }), dimensionOf("site", all)), undefined);
-  assert.equal(groupFilter(group({ other: true }), dimensionOf("domain", all)), undefined);
+  assert.deepEqual(groupFilter(group({ value: "google.com" }), dimensionOf("site", all)), { site: "google.com" });
+  for (const id of ["site", "domain"])
+    assert.equal(groupFilter(group({ other: true }), dimensionOf(id, all)), undefined, id);
 });

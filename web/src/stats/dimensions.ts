@@ -48,5 +48,6 @@ export function groupFilter({ value, other }: StatsGroup, { groupBy, metadataKey
   if (groupBy === StatsDimension.DOMAIN) return { domain: value };
   if (groupBy === StatsDimension.KEY) return { sender: value };
   if (groupBy === StatsDimension.METADATA) return { key: metadataKey, value };
+  if (groupBy === StatsDimension.SITE) return { site: value };
   return undefined;
 }

@@ -2,11 +2,12 @@
 import { Title, UnstyledButton } from "@mantine/core";
 import { useId } from "react";
 import { type GetStatsResponse, StatsDimension, type StatsGroup } from "../../../src/gen/v1/stats_pb.ts";
+import { AnchorLink } from "../parts/links.tsx";
 import { Loading } from "../parts/states.tsx";
 import { deliveredIn } from "./counts.ts";
 import { type Dimension, groupFilter, groupName } from "./dimensions.ts";
 import { formatTime, NumberLink, Scrollable } from "./figures.tsx";
-import type { Behind } from "./links.ts";
+import { type Behind, emailsBehind } from "./links.ts";
 import { formatCount, formatRate } from "./scale.ts";
 
 export function GroupsCard(props: {
@@ -93,19 +94,29 @@ function GroupRow({ group, stats, dimension }: { group: StatsGroup; stats: GetSt
   const filter = groupFilter(group, dimension);
   const cell = (count: number, text: string, outcome: Behind["outcome"]) =>
     filter ? <NumberLink count={count} text={text} behind={{ ...filter, from, to, outcome }} /> : text;
+  const delivered = deliveredIn(counts);
+  const name = groupName(group, dimension);
   return (
     <tr>
       <th scope="row" className="cut" title={group.value}>
-        {groupName(group, dimension)}
+        {filter ? (
+          <AnchorLink {...emailsBehind({ ...filter, from, to })} inherit>
+            {name}
+          </AnchorLink>
+        ) : (
+          name
+        )}
       </th>
-      <td className="end">{cell(deliveredIn(counts), formatCount(deliveredIn(counts)), "delivered,sent")}</td>
+      <td className="end">{cell(delivered, formatCount(delivered), "delivered,sent")}</td>
       <td className={overClass(counts.bounceRate, limits.bounceLimit)}>
         {cell(counts.bounced, formatRate(counts.bounceRate), "bounced")}
       </td>
       <td className={overClass(counts.complaintRate, limits.complaintLimit)}>
         {cell(counts.complained, formatRate(counts.complaintRate), "complained")}
       </td>
-      {dimension.groupBy === StatsDimension.SITE && <td className="end">{formatTime(counts.deliveryP95Ms)}</td>}
+      {dimension.groupBy === StatsDimension.SITE && (
+        <td className="end">{cell(delivered, formatTime(counts.deliveryP95Ms), "delivered,sent")}</td>
+      )}
     </tr>
   );
 }

@@ -6,7 +6,7 @@ export type Behind = {
   from?: Timestamp;
   to?: Timestamp;
   outcome?: "delivered,sent" | "bounced" | "complained";
-} & Pick<EmailSearch, "domain" | "destination" | "sender" | "key" | "value">;
+} & Pick<EmailSearch, "domain" | "destination" | "site" | "sender" | "key" | "value">;
 
 /** The log selects by the time of acceptance, statistics by the time of the event: mail from the end of the previous hour may be missing. */
 export function emailsBehind({ from, to, ...filters }: Behind): { to: "/emails"; search: EmailSearch } {
