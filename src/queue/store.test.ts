@@ -15,7 +15,11 @@ after(async () => await database.drop());
 
 const workspace = "00000000-0000-7000-8000-000000000001";
 
-async function add(destination: string, dueSecondsAgo: number, more: { status?: string; lease?: number; inDoubt?: boolean } = {}) {
+async function add(
+  destination: string,
+  dueSecondsAgo: number,
+  more: { status?: string; lease?: number; inDoubt?: boolean } = {},
+) {
   await sql`insert into recipients (workspace_id, email_id, position, kind, address, destination, status, due_at, lease, in_doubt)
     values (${workspace}, ${makeUuid(Date.now())}, 0, 'to', ${`a@${destination}`}, ${destination}, ${more.status ?? "queued"},
       now() - make_interval(secs => ${dueSecondsAgo}), ${more.lease ?? null}, ${more.inDoubt ?? false})`;
@@ -82,7 +86,10 @@ test("a destination counts scheduled and delayed recipients apart from those tha
 test("a recipient whose attempt is in doubt waits for a retry and is not scheduled mail", async () => {
   await add("doubt.test", -300, { inDoubt: true });
   const { queued, scheduled, delayed, state, oldestId } = await list("doubt");
-  assert.deepEqual({ queued, scheduled, delayed, state }, { queued: 1, scheduled: 0, delayed: 1, state: "backing_off" });
+  assert.deepEqual(
+    { queued, scheduled, delayed, state },
+    { queued: 1, scheduled: 0, delayed: 1, state: "backing_off" },
+  );
   assert.ok(oldestId);
 });
 
