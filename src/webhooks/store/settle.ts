@@ -2,6 +2,7 @@
  * statement and only if the lease is still valid. The webhook loop calls it through a group commit. */
 
 import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
+import { ensurePartitions } from "../../postgres/partitions.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
 import type { Exchange } from "../post.ts";
 import { failingFrom } from "./webhooks.ts";
@@ -29,13 +30,21 @@ export type WebhookSettlement = {
 /** `settled` is false when another worker has taken over the lease. `disabled`: this settlement disabled the webhook. */
 export type WebhookSettled = { settled: boolean; disabled: boolean };
 
+/** During an upgrade, an earlier program that follows a jump of the clock creates partitions of deliveries without those of attempts. */
+const missingPartition = "23514";
+
 export function createWebhookSettler(
   sql: Sql,
   options: { disableAfterMs: number; onDisabled(): void },
 ): GroupCommit<WebhookSettlement, WebhookSettled> {
   return createGroupCommit<WebhookSettlement, WebhookSettled>({
     async run(items) {
-      const settled = await retrying(() => settleDeliveries(sql, items, options.disableAfterMs));
+      const settle = () => retrying(() => settleDeliveries(sql, items, options.disableAfterMs));
+      const settled = await settle().catch(async (error) => {
+        if ((error as { code?: string }).code !== missingPartition) throw error;
+        await ensurePartitions(sql);
+        return await settle();
+      });
       if (settled.some(({ disabled }) => disabled)) options.onDisabled();
       return settled;
     },
