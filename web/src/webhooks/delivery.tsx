@@ -52,7 +52,7 @@ function addressText([first, ...others]: string[]): string {
 }
 
 function outcomeOf({ attempts, responseStatus, error }: WebhookDelivery): string {
-  if (attempts === 0) return "not attempted yet";
+  if (attempts === 0) return error || "not attempted yet";
   const attemptsText = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
   return [attemptsText, responseStatus > 0 ? `HTTP ${responseStatus}` : "", error]
     .filter((part) => part !== "")
