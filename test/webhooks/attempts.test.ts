@@ -88,8 +88,9 @@ test("hostile responses are stored as text, for every attempt of the delivery", 
     Buffer.from(`HTTP/1.1 500 No\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`),
     Buffer.from("HTTP/1.1 500 No\r\nConnection: close\r\n\r\n<script>\0\x1b[2J\u202e</script>"),
   ];
-  testbed.receiver.script = ({ seen }) => (seen <= replies.length ? { raw: replies[seen - 1]! } : 204);
-  const webhook = await testbed.createWebhook();
+  testbed.receiver.script = ({ path, seen }) =>
+    path === "/hostile" && seen <= replies.length ? { raw: replies[seen - 1]! } : 204;
+  const webhook = await testbed.createWebhook({ url: `${testbed.receiver.url}/hostile` });
   await accepted(testbed, {});
   const [delivery] = await testbed.untilDeliveries("the delivery", webhook.id, ([one]) => one?.settledAt !== undefined);
   assert.equal(delivery!.status, "WEBHOOK_DELIVERY_STATUS_DELIVERED");
