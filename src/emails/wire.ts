@@ -188,12 +188,15 @@ export function filtersFrom(request: ListEmailsRequest, workspaceId: string, wit
   };
 }
 
-/** As it is stored: in ASCII and lower case. Text that is no domain finds nothing. */
+/** No recipient has this domain: it has one label (RFC 6761 §6.4). */
+const noDestination = "invalid";
+
+/** As it is stored: in ASCII and lower case. Text that is no domain finds nothing, and may contain what PostgreSQL cannot read. */
 function destinationOf(text: string): string | undefined {
   const typed = text.trim().replace(/\.$/, "");
   if (typed === "") return undefined;
   const read = readAddressDomain(typed);
-  return read.ok ? read.domain : typed;
+  return read.ok ? read.domain : noDestination;
 }
 
 /** The id and the Message-ID of an email name it; other text is searched for. */

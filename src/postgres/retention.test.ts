@@ -90,6 +90,52 @@ test("a locked partition is left for the next run and does not delay others", as
   assert.ok((await dropOldPartitions(sql, { contentDays: 30, historyDays: 90 })).includes(locked));
 });
 
+for (const [owner, companion] of [
+  ["webhook_deliveries", "webhook_attempts"],
+  ["emails", "email_terms"],
+] as const) {
+  test(`a partition of ${companion} is dropped with its partition of ${owner}`, async () => {
+    const [owners, own] = [await oldPartition(owner, 250), await oldPartition(companion, 250)];
+    const dropped = await drop();
+    assert.ok(dropped.includes(owners));
+    const names = await partitionNames();
+    assert.ok(!names.has(owners) && !names.has(own));
+    assert.equal((await database.sql`select 1 from closed_partitions where name in (${owners}, ${own})`).length, 0);
+  });
+
+  test(`a partition of ${companion} is dropped alone if an earlier program has dropped its partition of ${owner}`, async () => {
+    const { sql } = database;
+    const [owners, own] = [await oldPartition(owner, 250), await oldPartition(companion, 250)];
+    await sql.unsafe(`drop table ${owners}`);
+    // An earlier program removes the entries of partitions that it does not know.
+    await sql`delete from closed_partitions where name in (${owners}, ${own})`;
+    await ensurePartitions(sql);
+    assert.ok(!(await drop()).includes(own), "its time starts again");
+    await sql`update closed_partitions set closed_at = closed_at - interval '91 days' where name = ${own}`;
+    assert.ok((await drop()).includes(own));
+    assert.ok(!(await partitionNames()).has(own));
+  });
+}
+
+test("a waiting delivery keeps its partition and that of its attempts", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const [deliveries, attempts] = [
+    await oldPartition("webhook_deliveries", 300),
+    await oldPartition("webhook_attempts", 300),
+  ];
+  const old = Date.now() - 300 * dayMs;
+  await sql`insert into webhook_deliveries (workspace_id, webhook_id, id, event_number, event_id, event_type, event_at, due_at)
+    values (${workspaceId}, gen_random_uuid(), ${firstUuidAt(old)}, 1, gen_random_uuid(), 'email.sent', ${new Date(old)}, service_time())`;
+  await drop();
+  const kept = await partitionNames();
+  assert.ok(kept.has(deliveries) && kept.has(attempts));
+  await sql`update webhook_deliveries set status = 'failed', settled_at = now() where workspace_id = ${workspaceId}`;
+  await drop();
+  const left = await partitionNames();
+  assert.ok(!left.has(deliveries) && !left.has(attempts));
+});
+
 test("expired idempotency keys are deleted", async () => {
   const { sql } = database;
   const workspaceId = await makeWorkspace(sql);

@@ -15,10 +15,19 @@ after(async () => await database.drop());
 
 const workspace = "00000000-0000-7000-8000-000000000001";
 
-async function add(destination: string, dueSecondsAgo: number, more: { status?: string; lease?: number } = {}) {
-  await sql`insert into recipients (workspace_id, email_id, position, kind, address, destination, status, due_at, lease)
+async function add(
+  destination: string,
+  dueSecondsAgo: number,
+  more: { status?: string; lease?: number; inDoubt?: boolean } = {},
+) {
+  await sql`insert into recipients (workspace_id, email_id, position, kind, address, destination, status, due_at, lease, in_doubt)
     values (${workspace}, ${makeUuid(Date.now())}, 0, 'to', ${`a@${destination}`}, ${destination}, ${more.status ?? "queued"},
-      now() - make_interval(secs => ${dueSecondsAgo}), ${more.lease ?? null})`;
+      now() - make_interval(secs => ${dueSecondsAgo}), ${more.lease ?? null}, ${more.inDoubt ?? false})`;
+}
+
+async function list(search: string) {
+  const [row] = await listDestinations(sql, { workspaceId: workspace, search, after: undefined, limit: 10 });
+  return row!;
 }
 
 test("an empty queue has age 0", async () => {
@@ -70,12 +79,28 @@ test("a destination counts scheduled and delayed recipients apart from those tha
   await add("mixed.test", -3600);
   await add("mixed.test", -60, { status: "delayed" });
   await add("mixed.test", 60, { status: "delivered" });
-  const [row] = await listDestinations(sql, {
-    workspaceId: workspace,
-    search: "mixed",
-    after: undefined,
-    limit: 10,
-  });
-  const { queued, inFlight, scheduled, delayed } = row!;
+  const { queued, inFlight, scheduled, delayed } = await list("mixed");
   assert.deepEqual({ queued, inFlight, scheduled, delayed }, { queued: 4, inFlight: 0, scheduled: 2, delayed: 1 });
+});
+
+test("a recipient whose attempt is in doubt waits for a retry and is not scheduled mail", async () => {
+  await add("doubt.test", -300, { inDoubt: true });
+  const { queued, scheduled, delayed, state, oldestId } = await list("doubt");
+  assert.deepEqual(
+    { queued, scheduled, delayed, state },
+    { queued: 1, scheduled: 0, delayed: 1, state: "backing_off" },
+  );
+  assert.ok(oldestId);
+});
+
+test("scheduled mail changes neither the state of a destination nor the age of its oldest mail", async () => {
+  await add("planned.test", -3600);
+  const planned = await list("planned");
+  assert.deepEqual([planned.state, planned.oldestId], ["active", null]);
+  await add("planned.test", -60, { status: "delayed" });
+  const delayed = await list("planned");
+  assert.equal(delayed.state, "backing_off");
+  assert.ok(delayed.oldestId);
+  await add("planned.test", 60);
+  assert.equal((await list("planned")).state, "active");
 });

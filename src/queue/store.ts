@@ -14,7 +14,7 @@ export type DestinationRow = {
   scheduled: number;
   /** Of `queued`: there was an attempt. */
   delayed: number;
-  /** The id of the oldest waiting email; it contains the time the email was accepted. */
+  /** The id of the oldest waiting email that is not scheduled for later; it contains the time the email was accepted. */
   oldestId: string | null;
   nextAttemptAt: Date | null;
   lastReply: string | null;
@@ -39,10 +39,12 @@ export async function listDestinations(sql: Sql, filter: DestinationFilter): Pro
     with live as materialized (${liveWorkers(sql)}), lane as (
       select r.destination, count(*) filter (where r.lease is null or r.lease >> 32 <> all (live.ids))::int as queued,
         count(*) filter (where r.lease >> 32 = any (live.ids))::int as in_flight,
-        count(*) filter (where r.status = 'queued')::int as untried,
-        count(*) filter (where r.status = 'delayed' and (r.lease is null or r.lease >> 32 <> all (live.ids)))::int as delayed,
-        count(*) filter (where r.status = 'queued' and r.lease is null and r.due_at > (select service_time()))::int as later,
-        min(r.email_id::text) filter (where r.lease is null) as oldest_id, min(r.due_at) filter (where r.lease is null) as due_at
+        count(*) filter (where r.status = 'queued' and not r.in_doubt)::int as untried,
+        -- An attempt in doubt is retried later without a change of status.
+        count(*) filter (where (r.status = 'delayed' or r.in_doubt) and (r.lease is null or r.lease >> 32 <> all (live.ids)))::int as delayed,
+        count(*) filter (where r.status = 'queued' and not r.in_doubt and r.lease is null and r.due_at > (select service_time()))::int as later,
+        min(r.email_id::text) filter (where r.lease is null and (r.status = 'delayed' or r.in_doubt or r.due_at <= (select service_time()))) as oldest_id,
+        min(r.due_at) filter (where r.lease is null) as due_at
       from recipients r cross join live where r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
       ${like ? sql`and r.destination like ${like}` : sql``}
       group by r.destination
@@ -59,7 +61,7 @@ export async function listDestinations(sql: Sql, filter: DestinationFilter): Pro
     select p.destination, d.site, p.queued, p.in_flight as "inFlight", p.delayed, p.later as scheduled, p.oldest_id as "oldestId",
       case when p.queued > 0 then ${shownTime(sql, sql`greatest(p.due_at, s.back_off_until)`)} end as "nextAttemptAt",
       case when p.paused then 'paused' when s.back_off_until > (select service_time()) then 'backing_off'
-        when p.queued > 0 and p.untried = 0 and p.in_flight = 0 and p.due_at > (select service_time()) then 'backing_off' else 'active' end as state,
+        when p.delayed > 0 and p.untried = p.later and p.in_flight = 0 and p.due_at > (select service_time()) then 'backing_off' else 'active' end as state,
       last.reply as "lastReply", last.last_attempt_at as "lastReplyAt", coalesce(s.failures, 0) as failures, s.stalled_at as "stalledSince"
     from page p left join destinations d on d.domain = p.destination left join sites s on s.site = d.site
     left join lateral (

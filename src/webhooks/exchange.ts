@@ -30,7 +30,7 @@ export type HttpResult = {
   body: string;
   /** Why the response is incomplete. */
   error: string | undefined;
-  /** The endpoint has not seen the request: no connection was made, or the idle connection had been closed. */
+  /** The endpoint has not seen the request: no connection was made, or the idle connection was closed. */
   unsent: "unreached" | "stale" | undefined;
 };
 
@@ -78,7 +78,7 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
         unsent,
       });
     };
-    const onAbort = () => finish((signal.reason as Error).message);
+    const onAbort = () => finish((signal.reason as Error).message, connected ? undefined : "unreached");
     const onError = (error: NodeJS.ErrnoException) => {
       const stale =
         request.reusedSocket && response === undefined && (error.code === "ECONNRESET" || error.code === "EPIPE");
@@ -120,12 +120,18 @@ function headersOf(response: IncomingMessage): Buffer {
   const lines = [`HTTP/${response.httpVersion} ${response.statusCode} ${response.statusMessage ?? ""}`.trimEnd()];
   for (let i = 0; i < response.rawHeaders.length; i += 2)
     lines.push(`${response.rawHeaders[i]}: ${response.rawHeaders[i + 1]}`);
-  return Buffer.from(lines.join("\n"));
+  // Node reads each byte of a header as one character.
+  return Buffer.from(lines.join("\n"), "latin1");
 }
 
-/** As text that PostgreSQL can store, truncated at 4 KiB. */
+/** As text that PostgreSQL can store, truncated at 4 KiB. A byte that is not UTF-8 becomes three bytes, hence the second cut. */
 export function keptText(bytes: Buffer): string {
-  const text = bytes.subarray(0, maxKeptBytes).toString("utf8").replaceAll("\0", "\ufffd").trimEnd();
+  const text = truncated(bytes).replaceAll("\0", "\ufffd");
+  return truncated(Buffer.from(text)).trimEnd();
+}
+
+function truncated(bytes: Buffer): string {
+  const text = bytes.subarray(0, maxKeptBytes).toString("utf8");
   // The cut may have split a character.
   return bytes.length > maxKeptBytes ? text.replace(/\ufffd$/, "") : text;
 }

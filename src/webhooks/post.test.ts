@@ -113,6 +113,44 @@ for (const reaction of ["hang", "drip-head", "drip-body"] as const) {
   });
 }
 
+test("a hostile response is kept as text of at most 4 KiB", async () => {
+  const reply = (headers: string, body: Buffer | string) => ({
+    raw: Buffer.concat([Buffer.from(`HTTP/1.1 500 Ü\r\n${headers}Connection: close\r\n\r\n`), Buffer.from(body)]),
+  });
+  const binary = Buffer.from(Array.from({ length: 20_000 }, (_, i) => 128 + (i % 64)));
+  const cases: [Reaction, RegExp, RegExp][] = [
+    [reply("", binary), /^HTTP\/1\.1 500 Ü\nConnection: close$/, /^\ufffd{1365}$/],
+    [reply(`X-Long: ${"ü".repeat(5000)}\r\n`, "short"), /^HTTP.*\nX-Long: ü+$/, /^short$/],
+    [reply("", "\0".repeat(9000)), /^HTTP/, /^\ufffd{1365}$/],
+    [reply("", `<script>\x1b[31m${"🙂".repeat(3000)}`), /^HTTP/, /^<script>\x1b\[31m🙂+$/u],
+    ["drip-body", /^HTTP\/1\.1 200 OK\nContent-Length/, /^x+$/],
+  ];
+  for (const [reaction, headers, body] of cases) {
+    setReaction(reaction);
+    const { exchange, outcome } = await startPoster({ timeoutMs: 1000 }).send(receiver.url);
+    assert.equal(outcome, "retry");
+    assert.match(exchange.responseHeaders, headers);
+    assert.match(exchange.responseBody, body);
+    for (const text of Object.values(exchange)) assert.ok(Buffer.byteLength(text) <= 4096);
+  }
+  setReaction(reply(`X-Long: ${"x".repeat(100_000)}\r\n`, "short"));
+  const { exchange, error } = await startPoster().send(receiver.url);
+  assert.match(error, /not valid HTTP: .*overflow/i);
+  assert.equal(exchange.responseHeaders + exchange.responseBody, "");
+});
+
+test("an attempt without a connection has no request, and one that times out at the endpoint has one", async () => {
+  const { requestHeaders } = (await startPoster().send("https://nowhere.test/")).exchange;
+  assert.equal(requestHeaders, "");
+  const refused = await startPoster().send("http://127.0.0.1:1/");
+  assert.match(refused.error, /refused/);
+  assert.equal(refused.exchange.requestHeaders, "");
+  assert.equal(refused.exchange.url, "http://127.0.0.1:1/");
+  setReaction("hang");
+  const late = await startPoster({ timeoutMs: 300 }).send(receiver.url);
+  assert.match(late.exchange.requestHeaders, /^host: /);
+});
+
 test("the status of a refusal counts even if its body never ends", async () => {
   receiver.script = () => ({ status: 410, headers: { "content-length": "100" }, body: "" });
   const result = await startPoster({ timeoutMs: 300 }).send(receiver.url);

@@ -12,7 +12,7 @@ export type PostRequest = { url: string; headers: Record<string, string>; body: 
 /** What was sent and received, as the delivery log shows it. */
 export type Exchange = {
   url: string;
-  /** One header per line. Empty when the URL was rejected before a request was made. */
+  /** One header per line. Empty when no request was made. */
   requestHeaders: string;
   /** Status line and headers. Empty without a response. */
   responseHeaders: string;
@@ -111,7 +111,7 @@ export function createPoster(deps: PosterDeps): Poster {
         if (signal.aborted) return undefined;
         const exchange = {
           url,
-          requestHeaders: "problem" in target ? "" : linesOf(sent),
+          requestHeaders: result.unsent === "unreached" ? "" : linesOf(sent),
           responseHeaders: result.headers,
           responseBody: result.body,
         };
@@ -140,8 +140,9 @@ function linesOf(headers: Record<string, string>): string {
     .join("\n");
 }
 
+/** No request was made. */
 function failed(error: string): HttpResult {
-  return { status: undefined, location: undefined, headers: "", body: "", error, unsent: undefined };
+  return { status: undefined, location: undefined, headers: "", body: "", error, unsent: "unreached" };
 }
 
 /** Finds the IP addresses that a webhook may be posted to. The poster connects to one of them without another lookup, so that DNS cannot

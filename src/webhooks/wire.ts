@@ -40,6 +40,8 @@ export function webhookOnWire(webhook: Webhook): MessageInitShape<typeof Webhook
     disabledReason: webhook.disabledReason ?? "",
     disabledAt: time(webhook.disabledAt),
     failingSince: time(webhook.failingSince),
+    lastSuccessAt: time(webhook.lastSuccessAt),
+    lastFailureAt: time(webhook.lastFailureAt),
     previousSecretExpiresAt: time(webhook.previousSecretUntil),
     createdAt: time(webhook.createdAt),
     updatedAt: time(webhook.updatedAt),

@@ -47,6 +47,9 @@ export async function fillPerson(
   await sql`insert into webhook_deliveries (workspace_id, webhook_id, id, event_id, event_type, event_at, status, settled_at, response_head)
     select ${workspaceId}, ${webhookId}, ${webhookId}, id, type, created_at, 'delivered', now(), ${`got ${email}`} from events
     where email_id = ${reset} limit 1`;
+  await sql`insert into webhook_attempts (workspace_id, webhook_id, delivery_id, number, url, request_headers, response_headers, response_body,
+      duration_ms, error, attempted_at)
+    values (${workspaceId}, ${webhookId}, ${webhookId}, 1, 'https://there.test', '', ${`x-got: ${email}`}, ${`got ${email}`}, 1, '', now())`;
   await sql`insert into oidc_flows (state_hash, browser_hash, provider, issuer, nonce, code_verifier, redirect_uri, return_path, session_id,
       confirm_session_id, expires_at, service_expires_at)
     select state, 'b', 'p', 'https://idp.test', 'n', 'c', 'r', ${`/${name}`}, case when state = 'link' then id end,

@@ -19,7 +19,7 @@ export type Received = {
 /**
  * How to react to a request. A number is a status with an empty body. `hang` never answers, `close` closes the connection without
  * a response, `drip-head` and `drip-body` send bytes slowly and never finish, `break-off` ends in the middle of a body,
- * `rubbish` sends something that is not HTTP, `upgrade` switches to another protocol.
+ * `rubbish` sends something that is not HTTP, `upgrade` switches to another protocol. `raw` is sent as it is.
  */
 export type Reaction =
   | number
@@ -30,7 +30,8 @@ export type Reaction =
   | "break-off"
   | "rubbish"
   | "upgrade"
-  | { status: number; headers?: Record<string, string>; body?: string };
+  | { status: number; headers?: Record<string, string>; body?: string | Buffer }
+  | { raw: Buffer };
 
 export type ReceiverScript = (request: Received) => Reaction | Promise<Reaction>;
 
@@ -166,6 +167,7 @@ export class Receiver extends EventEmitter {
       socket.on("close", () => clearInterval(timer));
     };
     if (typeof reaction === "number") response.writeHead(reaction).end();
+    else if (typeof reaction === "object" && "raw" in reaction) socket.end(reaction.raw);
     else if (typeof reaction === "object") response.writeHead(reaction.status, reaction.headers).end(reaction.body);
     else if (reaction === "close") socket.destroy();
     else if (reaction === "rubbish") socket.end("220 mx.there.test ESMTP\r\n");

@@ -15,6 +15,8 @@ export type WireWebhook = {
   disabledReason: string;
   disabledAt?: string;
   failingSince?: string;
+  lastSuccessAt?: string;
+  lastFailureAt?: string;
   previousSecretExpiresAt?: string;
 };
 

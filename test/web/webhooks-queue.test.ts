@@ -60,7 +60,95 @@ test("a delivery names its recipient and shows every attempt with request and re
   await page.setViewportSize({ width: 1440, height: 900 });
 });
 
+test("what a hostile endpoint answers is shown as text", { skip: withoutBrowser }, async () => {
+  const { receiver } = testbed;
+  const body = '<img src=x onerror="document.title=1"><script>document.title=2</script>\x1b[31m\u202etxt.exe\0';
+  receiver.script = () => ({ status: 500, headers: { "x-html": "<b>bold</b>" }, body });
+  const { id } = await testbed.createWebhook({ eventTypes: ["email.bounced"] });
+  await page.goto(`/webhooks/${id}`);
+  await settled(page, /No event has been accepted yet/);
+  await button("Send test event").click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Send test event" }).click();
+  const response = dialog.getByRole("region", { name: "Response" });
+  await response.waitFor();
+  const text = await response.innerText();
+  assert.ok(text.includes("x-html: <b>bold</b>"), text);
+  assert.ok(text.endsWith(`</script>\\u001b[31m\\u202etxt.exe\ufffd`), text);
+  assert.equal(await dialog.locator("img, script, b").count(), 0);
+  assert.match(await page.title(), /^Webhook/);
+  await dialog.getByRole("button", { name: "Done" }).click();
+});
+
+test("an open delivery shows its last attempt by itself, and attempts of an earlier version from the delivery", {
+  skip: withoutBrowser,
+}, async () => {
+  const { receiver } = testbed;
+  const { sql } = testbed.database;
+  let isUp = false;
+  receiver.script = () => (isUp ? { status: 200, body: "back again" } : { status: 503, body: "away" });
+  const webhook = await testbed.createWebhook({ eventTypes: ["email.delivered"] });
+  await accepted(testbed, { to: ["a@there.test"] });
+  const [waiting] = await testbed.untilDeliveries("an attempt", webhook.id, ([one]) => (one?.attempts ?? 0) > 0);
+  // Longer than the test's short retries, so that the next attempt is the redelivery.
+  await until("a delivery that waits", async () => {
+    const rows = await sql`
+      update webhook_deliveries set due_at = due_at + interval '1 hour' where status = 'queued' and lease is null
+        and due_at < service_time() + interval '10 minutes' and webhook_id = ${webhook.id.slice(3)} returning 1`;
+    return rows.length > 0;
+  });
+  await page.goto(`/webhooks/${webhook.id}`);
+  await settled(page, /Every attempt fails/);
+  await page.locator("summary").first().click();
+  const attempts = page.getByRole("list", { name: "Attempts, newest first" });
+  await attempts.getByText("away").first().waitFor();
+  isUp = true;
+  await testbed.ask("RedeliverWebhook", { webhookId: webhook.id, deliveryId: waiting!.id });
+  await attempts.getByText("back again").waitFor();
+
+  await sql`delete from webhook_attempts where webhook_id = ${webhook.id.slice(3)}`;
+  await page.reload();
+  await settled(page, /The endpoint accepts events/);
+  await page.locator("summary").first().click();
+  await attempts.getByText("An earlier version of the server did not keep it.").waitFor();
+  await attempts.getByText("back again").waitFor();
+  await page.getByText(/earlier attempts? ha(s|ve) no details/).waitFor();
+});
+
+test("the list of webhooks is a table with the last success and failure", { skip: withoutBrowser }, async () => {
+  const { receiver } = testbed;
+  receiver.script = ({ path }) => (path === "/down" ? 500 : 200);
+  await testbed.createWebhook({ url: `${receiver.url}/works`, description: "The ledger" });
+  const down = await testbed.createWebhook({
+    url: `${receiver.url}/down`,
+    eventTypes: ["email.sent", "email.delivered"],
+  });
+  const off = await testbed.createWebhook({ url: `${receiver.url}/off` });
+  await testbed.ask("UpdateWebhook", { id: off.id, enabled: false });
+  await accepted(testbed, { to: ["a@there.test"] });
+  await until("a failure", async () => (await testbed.getWebhook(down.id)).lastFailureAt);
+  await follow(page, "/webhooks");
+  const row = (path: string) => page.getByRole("row").filter({ hasText: path });
+  await row("/works").getByText("The ledger").waitFor();
+  await settled(page, /Failing[\s\S]*\/down[\s\S]*email\.sent and 1 more/);
+  const cells = async (path: string) => await row(path).locator("td[data-name]").allInnerTexts();
+  await until("a success", async () => /ago|now/.test((await cells("/works"))[0] ?? ""));
+  assert.deepEqual((await cells("/works")).slice(1), ["none", "none"]);
+  assert.equal((await cells("/down"))[0], "none");
+  assert.match((await cells("/down")).slice(1).join(" "), /^(just now|.* ago) (just now|.* ago)$/);
+  assert.match(await row("/off").innerText(), /Disabled/);
+  await inspect(page, "webhooks-table");
+  await page.setViewportSize({ width: 820, height: 900 });
+  await shoot(page, "webhooks-table-820");
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await row("/off").getByRole("link").click();
+  await settled(page, /This webhook is disabled\s*Disabled by UpdateWebhook\. After you enable it/);
+});
+
 test("a test event has a type that the webhook receives", { skip: withoutBrowser }, async () => {
+  testbed.receiver.script = () => 200;
+  const { id } = await testbed.createWebhook({ eventTypes: ["email.bounced"] });
+  await page.goto(`/webhooks/${id}`);
   await button("Send test event").click();
   const dialog = page.getByRole("dialog");
   assert.equal(await dialog.getByLabel("Event type").inputValue(), "email.bounced");
@@ -102,6 +190,12 @@ test("the queue is a table whose rows lead to their emails, and a retry says wha
   await button("Resume stays.test").waitFor({ state: "detached" });
   await button("Try now: slow.test").click();
   await settled(page, /Retried 1 recipient at slow\.test: all have left the queue/);
+  await accepted(testbed, { to: ["delayed@again.test"], async: true });
+  await button("Try now: again.test").click();
+  await page.getByLabel("Search").fill("later");
+  await settled(page, /(Retried|Retrying) 1 recipient at again\.test/);
+  await settled(page, /Retried 1 recipient at again\.test/);
+  await page.getByLabel("Search").fill("");
   await page.getByRole("link", { name: "Emails that wait for later.test" }).click();
   await settled(page, /Waits for tomorrow/);
   assert.ok(!(await page.locator("main").innerText()).includes("Waits for its receiver"));

@@ -79,6 +79,30 @@ test("a test event has one attempt, and a long response is truncated", async () 
   assert.equal(attempt!.responseBody.length, 4096);
 });
 
+test("hostile responses are stored as text, for every attempt of the delivery", async () => {
+  const replies = [
+    Buffer.concat([
+      Buffer.from("HTTP/1.1 500 No\r\nX-Byte: \xff\r\nConnection: close\r\n\r\n", "latin1"),
+      Buffer.alloc(9000, 0xc3),
+    ]),
+    Buffer.from(`HTTP/1.1 500 No\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`),
+    Buffer.from("HTTP/1.1 500 No\r\nConnection: close\r\n\r\n<script>\0\x1b[2J\u202e</script>"),
+  ];
+  testbed.receiver.script = ({ path, seen }) =>
+    path === "/hostile" && seen <= replies.length ? { raw: replies[seen - 1]! } : 204;
+  const webhook = await testbed.createWebhook({ url: `${testbed.receiver.url}/hostile` });
+  await accepted(testbed, {});
+  const [delivery] = await testbed.untilDeliveries("the delivery", webhook.id, ([one]) => one?.settledAt !== undefined);
+  assert.equal(delivery!.status, "WEBHOOK_DELIVERY_STATUS_DELIVERED");
+  const [, text, long, binary] = await attemptsOf(delivery!);
+  assert.equal(binary!.responseBody, "\ufffd".repeat(1365));
+  assert.match(binary!.responseHeaders, /^HTTP\/1\.1 500 No\nX-Byte: \ufffd\n/);
+  assert.deepEqual([long!.responseStatus, long!.responseHeaders], [0, ""]);
+  assert.match(long!.error, /not valid HTTP/);
+  assert.equal(text!.responseBody, "<script>\ufffd\x1b[2J\u202e</script>");
+  testbed.receiver.script = () => 200;
+});
+
 test("an unknown delivery is not found, and a missing id is named", async () => {
   const { id } = await testbed.createWebhook();
   const call = (deliveryId: string) =>
@@ -87,4 +111,13 @@ test("an unknown delivery is not found, and a missing id is named", async () => 
   const missing = await call("");
   assert.equal(missing.status, 400);
   assert.match(JSON.stringify(missing.body), /deliveryId/);
+});
+
+test("a destination that is no text for the database finds nothing", async () => {
+  for (const destination of ["a\0b", "no domain", "x".repeat(5000), "%"]) {
+    for (const open of [false, true]) {
+      const { status, body } = await testbed.call("EmailService/ListEmails", { destination, open });
+      assert.deepEqual([status, body.data], [200, []], `${destination.slice(0, 20)} ${JSON.stringify(body)}`);
+    }
+  }
 });

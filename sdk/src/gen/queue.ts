@@ -11,7 +11,7 @@ export interface Destination {
   queued: number;
   /** Number of recipients with an attempt in progress. */
   inFlight: number;
-  /** When the oldest waiting email was accepted. Absent when no email is waiting. */
+  /** When the oldest waiting email was accepted. Absent when no email is waiting, or only mail that is scheduled for later. */
   oldestAt?: string;
   /** When the next attempt is due. Absent when no email is waiting. */
   nextAttemptAt?: string;
@@ -28,7 +28,7 @@ export interface Destination {
   stalledSince?: string;
   /** Number of those in `queued` whose email is scheduled for a later time. They are not waiting for the receiver. */
   scheduled: number;
-  /** Number of those in `queued` that were tried and wait for their next attempt. */
+  /** Number of those in `queued` that were tried and wait for their next attempt, also if the result of a try is unknown. */
   delayed: number;
 }
 

@@ -23,6 +23,10 @@ export interface Webhook {
   createdAt: string;
   /** When it was last changed. */
   updatedAt: string;
+  /** When an attempt last succeeded, at most a minute too early. Absent when there was none. Tests do not count. */
+  lastSuccessAt?: string;
+  /** When an attempt last failed, at most a minute too early. Absent when there was none. Tests do not count. */
+  lastFailureAt?: string;
 }
 
 /** The delivery of one event to one webhook, with the result of the last attempt. */

@@ -18,6 +18,9 @@ type WireDestination = {
   state: string;
   queued: number;
   inFlight: number;
+  /** Absent in the answer of an earlier version. */
+  scheduled?: number;
+  delayed?: number;
   oldestAt?: string;
   nextAttemptAt?: string;
   lastReply: string;
@@ -78,7 +81,7 @@ async function listAll(call: CallMethod, search: string): Promise<WireDestinatio
 
 function show(rows: WireDestination[]): string {
   const time = (text: string | undefined) => text?.replace(/\.\d+Z$/, "Z") ?? "";
-  const head = ["DESTINATION", "SITE", "STATE", "QUEUED", "IN FLIGHT", "OLDEST", "NEXT ATTEMPT", "LAST REPLY"];
+  const head = "DESTINATION,SITE,STATE,QUEUED,DELAYED,SCHEDULED,IN FLIGHT,OLDEST,NEXT ATTEMPT,LAST REPLY".split(",");
   const lines = rows.map((row) => [
     row.destination,
     row.mxSite,
@@ -86,6 +89,8 @@ function show(rows: WireDestination[]): string {
       ? `no answer since ${time(row.stalledSince)}`
       : row.state.replace("DESTINATION_STATE_", "").toLowerCase().replaceAll("_", " "),
     String(row.queued),
+    String(row.delayed ?? ""),
+    String(row.scheduled ?? ""),
     String(row.inFlight),
     time(row.oldestAt),
     time(row.nextAttemptAt),

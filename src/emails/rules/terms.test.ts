@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { matches, metadataTerm, parseSearch, termsOf } from "./terms.ts";
+import { destinationTerm, matches, metadataTerm, parseSearch, termsOf } from "./terms.ts";
 
 const email = {
   subject: "Rechnung Nr. 4711: Ihre Bestellung – Grüße aus ＫÖLN",
@@ -17,6 +17,14 @@ function finds(text: string): boolean {
   assert.ok(!kept || led, `the index misses ${text}`);
   return kept;
 }
+
+test("an email has the term of each recipient's domain, however many parts the address has", () => {
+  for (const address of ["ann@there.test", "a.b.c.d.e.f.g.h.i@there.test", "x-1_2+3.4-5_6+7.8-9@there.test"])
+    assert.ok(
+      termsOf({ subject: "", addresses: [address], metadata: {} }).includes(destinationTerm("there.test")!),
+      address,
+    );
+});
 
 test("words of the subject are found in any case, with accents and wide letters folded as Unicode does", () => {
   for (const text of ["rechnung", "RECHNUNG bestellung", "4711", "% 4711", "nr. 4711:", "grüße", "köln", "gru\u0308ße"])

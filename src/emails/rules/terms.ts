@@ -81,7 +81,9 @@ function partsOf(address: string): string[] {
   const text = fold(address);
   const domainEnd = text.lastIndexOf(".");
   const after = [...text.matchAll(/[._+@-]/g)].map(({ index }) => index).filter((index) => index < domainEnd);
-  return [text, ...after.map((index) => text.slice(index + 1))].slice(0, mostParts);
+  // The domain is never among those that are left out: destinationTerm relies on it.
+  const domain = text.slice(text.lastIndexOf("@") + 1);
+  return [...new Set([text, domain, ...after.map((index) => text.slice(index + 1))])].slice(0, mostParts);
 }
 
 /** The prefixes that are in the index, the longest first. */

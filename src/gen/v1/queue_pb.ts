@@ -59,7 +59,7 @@ export type Destination = Message<"v1.Destination"> & {
   inFlight: number;
 
   /**
-   * When the oldest waiting email was accepted. Absent when no email is waiting.
+   * When the oldest waiting email was accepted. Absent when no email is waiting, or only mail that is scheduled for later.
    *
    * @generated from field: google.protobuf.Timestamp oldest_at = 6;
    */
@@ -109,7 +109,7 @@ export type Destination = Message<"v1.Destination"> & {
   scheduled: number;
 
   /**
-   * Number of those in `queued` that were tried and wait for their next attempt.
+   * Number of those in `queued` that were tried and wait for their next attempt, also if the result of a try is unknown.
    *
    * @generated from field: int32 delayed = 13;
    */

@@ -10,8 +10,9 @@ import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { disableAfterMs } from "../rules/retry.ts";
 import { listAttempts } from "./attempts.ts";
 import { followLog } from "./follow.ts";
-import { type LeasedDelivery, leaseDeliveries } from "./lease.ts";
-import { settleDeliveries, type WebhookSettlement } from "./settle.ts";
+import { dropWaiting, type LeasedDelivery, leaseDeliveries } from "./lease.ts";
+import { bytesOf, createWebhookSettler, settleDeliveries, type WebhookSettlement } from "./settle.ts";
+import { deleteWebhook } from "./webhooks.ts";
 
 let database: TestDatabase;
 before(async () => {
@@ -45,7 +46,8 @@ function settlement(row: LeasedDelivery, extra: Partial<WebhookSettlement>): Web
   };
 }
 
-test("each settled attempt is kept, newest first, and one whose lease was lost is not", async () => {
+/** A webhook with one delivery, and a function that leases it. */
+async function oneDelivery() {
   const { sql } = database;
   const workspaceId = await makeWorkspace(sql);
   const webhook = await addWebhook(sql, workspaceId);
@@ -54,6 +56,11 @@ test("each settled attempt is kept, newest first, and one whose lease was lost i
   await followLog(sql, { nowMs: Date.now(), webhooks: 20, events: 500 });
   const lease = async (number: number) =>
     (await leaseDeliveries(sql, makeLease(worker, number), [{ workspaceId, webhookId: webhook.id, quota: 1 }]))[0]!;
+  return { sql, workspaceId, webhook, lease };
+}
+
+test("each settled attempt is kept, newest first, and one whose lease was lost is not", async () => {
+  const { sql, workspaceId, webhook, lease } = await oneDelivery();
   const first = await lease(1);
   await settleDeliveries(sql, [settlement(first, {})], disableAfterMs);
   const second = await lease(2);
@@ -86,6 +93,30 @@ test("each settled attempt is kept, newest first, and one whose lease was lost i
     await listAttempts(sql, { ...at, workspaceId: await makeWorkspace(sql), before: undefined, limit: 10 }),
     [],
   );
+});
+
+test("the waiting deliveries of a deleted webhook are deleted with their attempts", async () => {
+  const { sql, workspaceId, webhook, lease } = await oneDelivery();
+  await settleDeliveries(sql, [settlement(await lease(1), { dueInMs: 3_600_000 })], disableAfterMs);
+  const kept = async () => (await sql`select 1 from webhook_attempts where workspace_id = ${workspaceId}`).length;
+  const queue = { workspaceId, webhookId: webhook.id, limit: 10 };
+  await dropWaiting(sql, queue);
+  assert.equal(await kept(), 1, "an enabled webhook keeps its attempts");
+  await deleteWebhook(sql, workspaceId, webhook.id);
+  assert.equal(await dropWaiting(sql, queue), 1);
+  assert.equal(await kept(), 0);
+});
+
+test("an attempt whose partition is missing creates it and is settled", async () => {
+  const { sql, lease, workspaceId } = await oneDelivery();
+  const row = await lease(1);
+  const week = 7 * 86_400_000;
+  const { name } = partitionAt("webhook_attempts", Math.floor(Date.now() / week) * week);
+  await sql.unsafe(`drop table ${name}`);
+  const settler = createWebhookSettler(sql, { disableAfterMs, onDisabled() {} });
+  const item = settlement(row, {});
+  assert.equal((await settler.add(item, bytesOf(item))).settled, true);
+  assert.equal((await sql`select 1 from webhook_attempts where workspace_id = ${workspaceId}`).length, 1);
 });
 
 test("a delivery that is older than the table of attempts gets a partition for them", async () => {

@@ -94,8 +94,8 @@ export async function releaseDeliveries(sql: Sql, rows: readonly LeasedDelivery[
 }
 
 /**
- * Fails the queued deliveries of a disabled webhook, or deletes those of a deleted one, up to `limit`. Skips leased deliveries, whose
- * attempts settle first. Returns how many it has dropped. Index webhook_deliveries_due.
+ * Fails the queued deliveries of a disabled webhook, or deletes those of a deleted one with their attempts, up to `limit`. Skips leased
+ * deliveries, whose attempts settle first. Returns how many it has dropped. Index webhook_deliveries_due, and primary keys.
  */
 export async function dropWaiting(
   sql: Sql,
@@ -117,6 +117,9 @@ export async function dropWaiting(
     ), deleted as (
       delete from webhook_deliveries d using waiting x
       where d.workspace_id = ${webhook.workspaceId} and d.webhook_id = ${webhook.webhookId} and d.id = x.id and not exists (select 1 from webhook)
+    ), forgotten as (
+      delete from webhook_attempts a using waiting x
+      where a.workspace_id = ${webhook.workspaceId} and a.webhook_id = ${webhook.webhookId} and a.delivery_id = x.id and not exists (select 1 from webhook)
     )
     select count(*)::int as dropped from waiting`;
   return row!.dropped;

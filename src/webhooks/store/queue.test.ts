@@ -169,6 +169,35 @@ test("failing_since is the first failure after the last success", async () => {
   assert.equal(await since(), null, "an internal error does not blame the endpoint");
 });
 
+test("the last success and failure are written at most once a minute, also after a jump of the clock", async () => {
+  await addEvents(sql, workspaceId, 6);
+  await follow();
+  const rows = await lease();
+  const times = async () => {
+    const { lastSuccessAt, lastFailureAt } = (await getWebhook(sql, workspaceId, webhook.id))!;
+    return [lastSuccessAt, lastFailureAt];
+  };
+  assert.deepEqual(await times(), [null, null]);
+  await settle(settlement(rows[0]!));
+  const [success, none] = await times();
+  assert.ok(success);
+  assert.equal(none, null);
+  await settle(settlement(rows[1]!));
+  assert.deepEqual(await times(), [success, null]);
+  await settle(settlement(rows[2]!, failing));
+  const [still, failure] = await times();
+  assert.deepEqual(still, success);
+  assert.ok(failure);
+  for (const [i, shift] of ["-2 minutes", "400 days"].entries()) {
+    await sql`update webhooks set last_failure_at = now() + ${shift}::interval where id = ${webhook.id}`;
+    await settle(settlement(rows[3 + i]!, failing));
+    const again = (await times())[1]!;
+    assert.ok(Math.abs(again.getTime() - failure.getTime()) < 60_000, shift);
+  }
+  await settle(settlement(rows[5]!, { ...failing, endpoint: "unknown" }));
+  assert.deepEqual((await times())[0], success);
+});
+
 test("a webhook that has failed for five days is disabled, with an event in the same statement", async () => {
   await addEvents(sql, workspaceId, 2);
   await follow();

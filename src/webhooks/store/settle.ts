@@ -2,6 +2,7 @@
  * statement and only if the lease is still valid. The webhook loop calls it through a group commit. */
 
 import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
+import { ensurePartitions } from "../../postgres/partitions.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
 import type { Exchange } from "../post.ts";
 import { failingFrom } from "./webhooks.ts";
@@ -29,13 +30,21 @@ export type WebhookSettlement = {
 /** `settled` is false when another worker has taken over the lease. `disabled`: this settlement disabled the webhook. */
 export type WebhookSettled = { settled: boolean; disabled: boolean };
 
+/** During an upgrade, an earlier program that follows a jump of the clock creates partitions of deliveries without those of attempts. */
+const missingPartition = "23514";
+
 export function createWebhookSettler(
   sql: Sql,
   options: { disableAfterMs: number; onDisabled(): void },
 ): GroupCommit<WebhookSettlement, WebhookSettled> {
   return createGroupCommit<WebhookSettlement, WebhookSettled>({
     async run(items) {
-      const settled = await retrying(() => settleDeliveries(sql, items, options.disableAfterMs));
+      const settle = () => retrying(() => settleDeliveries(sql, items, options.disableAfterMs));
+      const settled = await settle().catch(async (error) => {
+        if ((error as { code?: string }).code !== missingPartition) throw error;
+        await ensurePartitions(sql);
+        return await settle();
+      });
       if (settled.some(({ disabled }) => disabled)) options.onDisabled();
       return settled;
     },
@@ -53,8 +62,9 @@ export function bytesOf({ responseHead, error, exchange }: WebhookSettlement): n
 
 /**
  * Locks in one order: deliveries by id, then webhooks by id, then counters by workspace; each step reads the one before it to the end. A
- * webhook's row is written only when its state changes: the first success after failures, the first failure, being disabled. The statement
- * does not check the status, since a final delivery has no lease and the planner might use the index of the whole queue. Primary keys.
+ * webhook's row is written only when its state changes (the first success after failures, the first failure, being disabled), and once a
+ * minute for the times of the last success and failure. The statement does not check the status, since a final delivery has no lease and
+ * the planner might use the index of the whole queue. Primary keys.
  */
 export async function settleDeliveries(
   sql: Sql,
@@ -115,10 +125,13 @@ export async function settleDeliveries(
       from webhooks w join verdict v on v.workspace_id = w.workspace_id and v.webhook_id = w.id
       where (v.worked and w.failing_since is not null) or (v.failed and not v.worked and w.failing_since is null) or v.gone
         or (v.failed and not v.worked and ${failingFrom(sql)} <= (select service_time()) - ${disableAfterMs} * interval '1 millisecond')
+        or (v.worked and ${isStale(sql, sql`w.last_success_at`)}) or (v.failed and ${isStale(sql, sql`w.last_failure_at`)})
       order by w.id for update of w
     ), changed as (
       update webhooks w set failing_since = case when x.worked then null else coalesce(w.failing_since, now()) end,
-        failing_from = case when x.worked then null else coalesce(${failingFrom(sql)}, (select service_time())) end,
+        failing_from = case when x.worked then null when w.failing_since is null then (select service_time()) else w.failing_from end,
+        last_success_at = case when x.worked then now() else w.last_success_at end,
+        last_failure_at = case when x.failed then now() else w.last_failure_at end,
         disabled_at = case when x.ends then now() else w.disabled_at end, disabled_reason = case when x.ends then x.reason else w.disabled_reason end,
         updated_at = case when x.ends then now() else w.updated_at end
       from webhook x where w.workspace_id = x.workspace_id and w.id = x.id
@@ -140,4 +153,9 @@ export async function settleDeliveries(
     select l.ord, coalesce(x.ends, false) as disabled from leased l left join webhook x on x.workspace_id = l.workspace_id and x.id = l.webhook_id`;
   const disabledByOrd = new Map(rows.map((row) => [row.ord, row.disabled]));
   return items.map((_, ord) => ({ settled: disabledByOrd.has(ord), disabled: disabledByOrd.get(ord) ?? false }));
+}
+
+/** A minute old, or from a time when the clock was ahead. */
+function isStale(sql: Sql, time: ReturnType<Sql>) {
+  return sql`(${time} between now() - interval '1 minute' and now() + interval '1 minute') is not true`;
 }

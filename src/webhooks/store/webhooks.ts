@@ -11,6 +11,9 @@ export type Webhook = {
   eventTypes: string[];
   description: string;
   failingSince: Date | null;
+  /** At most a minute too early, as settle.ts writes them. */
+  lastSuccessAt: Date | null;
+  lastFailureAt: Date | null;
   disabledAt: Date | null;
   disabledReason: string | null;
   /** Set while the previous secret still signs. */
@@ -136,7 +139,8 @@ export function failingFrom(sql: Sql) {
 
 function columns(sql: Sql, w = sql``) {
   return sql`${w}workspace_id as "workspaceId", ${w}id, ${w}url, ${w}event_types as "eventTypes", ${w}description,
-    ${w}failing_since as "failingSince", ${w}disabled_at as "disabledAt", ${w}disabled_reason as "disabledReason",
+    ${w}failing_since as "failingSince", ${w}last_success_at as "lastSuccessAt", ${w}last_failure_at as "lastFailureAt", ${w}disabled_at as "disabledAt",
+    ${w}disabled_reason as "disabledReason",
     case when ${w}previous_secret_until > now() then ${w}previous_secret_until end as "previousSecretUntil",
     ${w}created_at as "createdAt", ${w}updated_at as "updatedAt"`;
 }

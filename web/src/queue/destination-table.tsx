@@ -54,16 +54,15 @@ function DestinationRow({ one, onRetried }: Props & { one: Destination }) {
   const { destination } = one;
   const isPaused = one.state === DestinationState.PAUSED;
   const { text, tone, meaning } = destinationLabel(one);
-  const before = dueOf(one);
   const [act, setAct] = useState<Act>();
+  // These options also run when the row has disappeared, because its mail has left the queue.
   const retry = useMutation(QueueService.method.retryDestination, {
-    onSuccess: () => void invalidate(QueueService.method.listDestinations),
+    onMutate: () => one,
+    onSuccess({ recipients: tried }, _, before) {
+      onRetried({ destination, tried, before, at: Date.now() });
+      void invalidate(QueueService.method.listDestinations);
+    },
   });
-  const tryNow = () =>
-    retry.mutate(
-      { destination },
-      { onSuccess: ({ recipients }) => onRetried({ destination, tried: recipients, before }) },
-    );
   const hasRemark = one.lastReply !== "" || retry.error !== null;
   return (
     <tbody>
@@ -96,9 +95,9 @@ function DestinationRow({ one, onRetried }: Props & { one: Destination }) {
                 size="compact-sm"
                 variant="default"
                 loading={retry.isPending}
-                disabled={isPaused || before === 0}
+                disabled={isPaused || dueOf(one) === 0}
                 aria-label={`Try now: ${destination}`}
-                onClick={tryNow}
+                onClick={() => retry.mutate({ destination })}
               >
                 Try now
               </Button>

@@ -1,4 +1,5 @@
 /** How the queue names the state of a destination, and how far a retry has come. */
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Destination, DestinationState } from "../../../src/gen/v1/queue_pb.ts";
 import type { Tone } from "../parts/outcome.tsx";
 
@@ -36,13 +37,29 @@ export function destinationLabel(one: Destination): DestinationLabel {
   return { text: "Active", tone: "delivered", meaning: "Mail is being delivered." };
 }
 
-/** `tried`: the recipients that a retry made due. `before`: those in the queue before it, without scheduled ones. */
-export type Retried = { destination: string; tried: number; before: number };
+/** `tried`: the recipients that a retry made due. `before`: the destination before it. `at`: when it was answered, in milliseconds. */
+export type Retried = { destination: string; tried: number; before: Destination; at: number };
 
-export function retryProgress({ destination, tried, before }: Retried, now: number): string {
-  const recipients = `${tried === 1 ? "1 recipient" : `${tried.toLocaleString("en")} recipients`} at ${destination}`;
-  const left = Math.min(tried, Math.max(0, before - now));
-  if (tried === 0) return `No recipient at ${destination} is due: all mail is scheduled for later.`;
-  if (left === tried) return `Retried ${recipients}: all have left the queue.`;
-  return `Retrying ${recipients} now: ${left === 0 ? "none has" : left === 1 ? "1 has" : `${left.toLocaleString("en")} have`} left the queue so far.`;
+/** `now`: the destination as it is, undefined when it has no mail left. `done`: the text is final. */
+export function retryProgress(retried: Retried, now: Destination | undefined): { text: string; done: boolean } {
+  const { destination, tried, before } = retried;
+  const recipients = `${count(tried, "recipient", "recipients")} at ${destination}`;
+  const left = Math.min(tried, Math.max(0, dueOf(before) - (now ? dueOf(now) : 0)));
+  if (tried === 0)
+    return { text: `No recipient at ${destination} is due: all mail is scheduled for later.`, done: true };
+  if (!now || left === tried) return { text: `Retried ${recipients}: all have left the queue.`, done: true };
+  const gone = `${left === 0 ? "none has" : count(left, "has", "have")} left the queue so far.`;
+  const isAnswered = timeOf(now.lastReplyAt) !== timeOf(before.lastReplyAt);
+  const text = isAnswered
+    ? `Retried ${recipients}: ${gone} The last answer was: ${now.lastReply}`
+    : `Retrying ${recipients} now: ${gone}`;
+  return { text, done: false };
+}
+
+function count(number: number, one: string, many: string): string {
+  return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+}
+
+function timeOf(at: Timestamp | undefined): number | undefined {
+  return at && timestampMs(at);
 }

@@ -11,7 +11,8 @@ import { Page } from "../parts/page.tsx";
 import { Empty, Loading, ProblemAlert } from "../parts/states.tsx";
 import { TextFilter } from "../parts/text-filter.tsx";
 import { DestinationTable } from "./destination-table.tsx";
-import { dueOf, type Retried, retryProgress } from "./labels.ts";
+import type { Retried } from "./labels.ts";
+import { RetryProgress } from "./retry-progress.tsx";
 
 const route = getRouteApi("/queue");
 
@@ -36,7 +37,6 @@ export function QueuePage() {
   // Kept here, because the row of a destination disappears when its queue is empty.
   const [retried, setRetried] = useState<Retried>();
   const destinations = query.data?.pages.flatMap((page) => page.data) ?? [];
-  const left = destinations.find(({ destination }) => destination === retried?.destination);
   return (
     <Page
       title="Queue"
@@ -55,11 +55,7 @@ export function QueuePage() {
           </search>
           {query.isPending && <Loading what="the destinations" />}
           {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
-          {retried && query.data && (
-            <p className="retried" role="status">
-              {retryProgress(retried, left ? dueOf(left) : 0)}
-            </p>
-          )}
+          {retried && <RetryProgress key={retried.at} retried={retried} />}
           {destinations.length > 0 && <DestinationTable destinations={destinations} onRetried={setRetried} />}
           {query.data && destinations.length === 0 && (
             <Empty>

@@ -87,8 +87,8 @@ function DeleteWebhook({ webhook, isOpen, onClose }: { webhook: Webhook; isOpen:
       onClose={onClose}
     >
       <Text>
-        Posthorn stops posting to <strong>{webhook.url}</strong>. Its waiting deliveries and its delivery log are
-        deleted. This cannot be undone.
+        Posthorn stops posting to <strong>{webhook.url}</strong>. Its waiting deliveries are deleted, and its delivery
+        log can no longer be read. This cannot be undone.
       </Text>
     </Confirm>
   );

@@ -1,48 +1,73 @@
 /** The attempts of one delivery, newest first: what was sent, what the endpoint answered, and how long it took. */
 import { useInfiniteQuery } from "@connectrpc/connect-query";
-import { Button, Stack, Text } from "@mantine/core";
-import {
-  type WebhookAttempt,
-  type WebhookDelivery,
-  WebhookDeliveryStatus,
-  WebhookService,
-} from "../../../src/gen/v1/webhook_pb.ts";
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { useEffect, useRef } from "react";
+import { type WebhookDelivery, WebhookDeliveryStatus, WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
+import { Fresh } from "../parts/fresh.tsx";
 import { Mark } from "../parts/outcome.tsx";
 import { TextBlock } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
+import { listAttempts, type ShownAttempt } from "./attempt-list.ts";
 import "./webhooks.css";
 
 export function Attempts({ delivery }: { delivery: WebhookDelivery }) {
+  const isQueued = delivery.status === WebhookDeliveryStatus.QUEUED;
   const query = useInfiniteQuery(
     WebhookService.method.listWebhookAttempts,
     { webhookId: delivery.webhookId, deliveryId: delivery.id, pageToken: "", pageSize: 20 },
     {
       pageParamKey: "pageToken",
       getNextPageParam: (page) => page.nextPageToken || undefined,
-      refetchInterval: delivery.status === WebhookDeliveryStatus.QUEUED ? 3_000 : false,
+      refetchInterval: isQueued ? 3_000 : false,
     },
   );
-  const attempts = query.data?.pages.flatMap((page) => page.data) ?? [];
+  // The last attempt ends the polling, so it is read when the delivery counts it.
+  const { refetch } = query;
+  const counted = useRef(delivery.attempts);
+  useEffect(() => {
+    if (counted.current === delivery.attempts) return;
+    counted.current = delivery.attempts;
+    void refetch();
+  }, [delivery.attempts, refetch]);
   if (query.isPending) return <Loading what="the attempts" rows={2} height={32} />;
+  const kept = query.data?.pages.flatMap((page) => page.data) ?? [];
+  const { shown, missing } = listAttempts(delivery, kept, query.hasNextPage);
   return (
     <Stack gap="xs">
-      <Text size="sm" fw={600}>
-        Attempts
-      </Text>
+      <Group gap="sm">
+        <Text size="sm" fw={600}>
+          Attempts
+        </Text>
+        <Fresh query={query} live={isQueued} />
+      </Group>
       {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
-      {attempts.length > 0 && (
+      {shown.length > 0 && (
         <ol className="list framed attempts" aria-label="Attempts, newest first">
-          {attempts.map((attempt, place) => (
+          {shown.map((attempt, place) => (
             <li key={attempt.number}>
               <AttemptRow attempt={attempt} isOpen={place === 0} />
             </li>
           ))}
         </ol>
       )}
-      {query.data && attempts.length === 0 && <Text size="sm">{withoutAttempts(delivery)}</Text>}
+      {shown.length === 0 && (
+        <Text size="sm">{isQueued ? "No attempt yet." : `No attempt was made: ${delivery.error}.`}</Text>
+      )}
+      {missing > 0 && (
+        <Text size="sm" c="dimmed">
+          {missing === 1 ? "1 earlier attempt has" : `${missing} earlier attempts have`} no details, because an earlier
+          version of the server made {missing === 1 ? "it" : "them"}.
+        </Text>
+      )}
       {query.hasNextPage && (
-        <Button size="xs" variant="default" onClick={() => void query.fetchNextPage()}>
+        <Button
+          size="xs"
+          variant="default"
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+          style={{ alignSelf: "flex-start" }}
+        >
           Show earlier attempts
         </Button>
       )}
@@ -50,14 +75,8 @@ export function Attempts({ delivery }: { delivery: WebhookDelivery }) {
   );
 }
 
-function withoutAttempts({ attempts }: WebhookDelivery): string {
-  return attempts === 0
-    ? "No attempt yet."
-    : "The details of these attempts were not kept: they are from an earlier version of the server.";
-}
-
-function AttemptRow({ attempt, isOpen }: { attempt: WebhookAttempt; isOpen: boolean }) {
-  const { number, responseStatus, error, durationMs, attemptedAt } = attempt;
+function AttemptRow({ attempt, isOpen }: { attempt: ShownAttempt; isOpen: boolean }) {
+  const { number, responseStatus, error, durationMs, attemptedAt, request, response } = attempt;
   return (
     <details open={isOpen}>
       <summary className="row">
@@ -73,19 +92,15 @@ function AttemptRow({ attempt, isOpen }: { attempt: WebhookAttempt; isOpen: bool
         </span>
       </summary>
       <div className="exchange">
-        <Part name="Request" text={requestOf(attempt)} empty="No request was made." />
         <Part
-          name="Response"
-          text={[attempt.responseHeaders, attempt.responseBody].filter((part) => part !== "").join("\n\n")}
-          empty={error || "The endpoint sent nothing."}
+          name="Request"
+          text={request ?? ""}
+          empty={request === undefined ? "An earlier version of the server did not keep it." : "No request was made."}
         />
+        <Part name="Response" text={response} empty={error || "The endpoint sent nothing."} />
       </div>
     </details>
   );
-}
-
-function requestOf({ url, requestHeaders }: WebhookAttempt): string {
-  return requestHeaders === "" ? "" : `POST ${url}\n${requestHeaders}`;
 }
 
 function Part({ name, text, empty }: { name: string; text: string; empty: string }) {

@@ -4,6 +4,7 @@ import { Button, Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { type WebhookDelivery, WebhookService } from "../../../src/gen/v1/webhook_pb.ts";
 import { invalidate } from "../api/query-client.ts";
+import { CopyButton } from "../parts/copy-button.tsx";
 import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { Fact, Facts, TextBlock } from "../parts/page.tsx";
@@ -52,7 +53,7 @@ function addressText([first, ...others]: string[]): string {
 }
 
 function outcomeOf({ attempts, responseStatus, error }: WebhookDelivery): string {
-  if (attempts === 0) return "not attempted yet";
+  if (attempts === 0) return error || "not attempted yet";
   const attemptsText = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
   return [attemptsText, responseStatus > 0 ? `HTTP ${responseStatus}` : "", error]
     .filter((part) => part !== "")
@@ -79,9 +80,15 @@ export function DeliveryDetail({ delivery }: { delivery: WebhookDelivery }) {
       <Attempts delivery={delivery} />
       {delivery.payload !== "" && (
         <>
-          <Text size="sm" fw={600}>
-            Request body
-          </Text>
+          <Group gap="xs">
+            <Text size="sm" fw={600}>
+              Request body
+            </Text>
+            <Text size="sm" c="dimmed">
+              formatted for reading
+            </Text>
+            <CopyButton value={delivery.payload} name="the body as it was sent" />
+          </Group>
           <TextBlock text={prettyJson(delivery.payload)} label="Request body" maxHeight={280} />
         </>
       )}

@@ -2,8 +2,9 @@
 
 /** Empty if the body is not known, or the event is about no address. */
 export function addressesOf(payload: string): string[] {
-  const event = parse(payload);
-  for (const value of Object.values(event)) {
+  // The sender chooses the metadata, which may have a key "from" too.
+  const { metadata: _, ...parts } = parse(payload);
+  for (const value of Object.values(parts)) {
     if (typeof value !== "object" || value === null) continue;
     const { recipients, from } = value as { recipients?: unknown; from?: unknown };
     if (Array.isArray(recipients)) return recipients.filter((one) => typeof one === "string");

@@ -5,7 +5,7 @@ const node = `import { createHmac, timingSafeEqual } from "node:crypto";
 export function verify(rawBody, headers) {
   const key = Buffer.from(process.env.POSTHORN_WEBHOOK_SECRET.replace(/^whsec_/, ""), "base64");
   const id = headers["webhook-id"], sentAt = headers["webhook-timestamp"];
-  if (Math.abs(Date.now() / 1000 - Number(sentAt)) > 300) throw new Error("too old");
+  if (!(Math.abs(Date.now() / 1000 - Number(sentAt)) <= 300)) throw new Error("too old");
   const ours = createHmac("sha256", key).update(\`\${id}.\${sentAt}.\${rawBody}\`).digest();
   const given = headers["webhook-signature"].split(" ").map((one) => Buffer.from(one.replace(/^v1,/, ""), "base64"));
   if (!given.some((one) => one.length === ours.length && timingSafeEqual(one, ours))) throw new Error("not from Posthorn");

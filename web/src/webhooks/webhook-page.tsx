@@ -1,12 +1,13 @@
 /** The page of one webhook: its state, its actions, and the log of its deliveries. */
 import { useInfiniteQuery, useQuery } from "@connectrpc/connect-query";
-import { Alert, NativeSelect, Text } from "@mantine/core";
+import { NativeSelect, Text } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Webhook, WebhookDeliveryStatus, WebhookService, WebhookStatus } from "../../../src/gen/v1/webhook_pb.ts";
 import { Copyable } from "../parts/copy-button.tsx";
-import { Fresh } from "../parts/fresh.tsx";
+import { Fresh, type FreshQuery } from "../parts/fresh.tsx";
 import { StatusBadge } from "../parts/icons.tsx";
+import { Say } from "../parts/outcome.tsx";
 import { Back, Fact, Facts, Page, Section } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
@@ -14,7 +15,7 @@ import { Time } from "../parts/time.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
 import { WebhookActions } from "./actions.tsx";
 import { DeliveryRow } from "./delivery.tsx";
-import { deliveryLabel, deliveryStatuses, formatEventTypes, webhookLabel } from "./labels.ts";
+import { deliveryLabel, deliveryStatuses, formatEventTypes, summaryOf, webhookLabel } from "./labels.ts";
 import { VerifySnippets } from "./verify-snippets.tsx";
 
 const route = getRouteApi("/webhooks/$id");
@@ -24,7 +25,7 @@ export function WebhookPage() {
   const { id } = route.useParams();
   const query = useQuery(WebhookService.method.getWebhook, { id }, { refetchInterval: 10_000 });
   const webhook = query.data?.webhook;
-  if (webhook) return <WebhookDetails key={id} webhook={webhook} />;
+  if (webhook) return <WebhookDetails key={id} webhook={webhook} query={query} />;
   return (
     <Page title="Webhook" back={back}>
       {query.isPending ? (
@@ -36,11 +37,17 @@ export function WebhookPage() {
   );
 }
 
-function WebhookDetails({ webhook }: { webhook: Webhook }) {
+function WebhookDetails({ webhook, query }: { webhook: Webhook; query: FreshQuery }) {
+  const summary = summaryOf(webhook);
   return (
     <Page
       title="Webhook"
-      badge={<StatusBadge of={webhookLabel(webhook)} />}
+      badge={
+        <>
+          <StatusBadge of={webhookLabel(webhook)} />
+          <Fresh query={query} live />
+        </>
+      }
       back={back}
       actions={
         <WriteOnly>
@@ -48,14 +55,14 @@ function WebhookDetails({ webhook }: { webhook: Webhook }) {
         </WriteOnly>
       }
     >
-      {webhook.status === WebhookStatus.DISABLED && (
-        <Alert color="orange" title="This webhook is disabled">
-          <Text size="sm" className="wrap">
-            {webhook.disabledReason} After you enable it, it receives only new events. Redeliver missed events from the
-            log below.
-          </Text>
-        </Alert>
-      )}
+      <Say tone={summary.tone} title={summary.title}>
+        {summary.when && (
+          <>
+            {summary.when.text} <Time at={summary.when.at} />.{" "}
+          </>
+        )}
+        {summary.text}
+      </Say>
       <Section title="Details">
         <Facts>
           <Fact name="URL">
@@ -67,6 +74,8 @@ function WebhookDetails({ webhook }: { webhook: Webhook }) {
             <Copyable value={webhook.id} name="the webhook id" />
           </Fact>
           <Fact name="Created">{webhook.createdAt && <Time at={webhook.createdAt} long />}</Fact>
+          <Fact name="Last success">{webhook.lastSuccessAt && <Time at={webhook.lastSuccessAt} long />}</Fact>
+          <Fact name="Last failure">{webhook.lastFailureAt && <Time at={webhook.lastFailureAt} long />}</Fact>
           <Fact name="Failing since">{webhook.failingSince && <Time at={webhook.failingSince} long />}</Fact>
           <Fact name="Old secret valid until">
             {webhook.previousSecretExpiresAt && <Time at={webhook.previousSecretExpiresAt} long />}
@@ -122,6 +131,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
         keyOf={(delivery) => delivery.id}
         row={(delivery) => <DeliveryRow delivery={delivery} canRedeliver={webhook.status === WebhookStatus.ENABLED} />}
         framed
+        onRequest
         empty={
           <Text c="dimmed">
             {isAny
