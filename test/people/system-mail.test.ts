@@ -1,15 +1,15 @@
 /** Mail of the service itself has a workspace of its own: the first workspace gives its domain, and sees none of the mail. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { deliverInbound, type InboundTestbed, returnPathOf, startInboundTestbed } from "../harness/inbound.ts";
 import { type Browser, signUpFirst } from "../harness/people.ts";
 import { operate } from "../harness/quotas.ts";
-import { startTestbed, type Testbed } from "../harness/testbed.ts";
 import { until } from "../harness/wait.ts";
 
-let testbed: Testbed;
+let testbed: InboundTestbed;
 let owner: { browser: Browser; workspace: string };
 before(async () => {
-  testbed = await startTestbed({ env: { POSTHORN_SYSTEM_FROM: "Our Posthorn <no-reply@sender.test>" } });
+  testbed = await startInboundTestbed({ env: { POSTHORN_SYSTEM_FROM: "Our Posthorn <no-reply@sender.test>" } });
   owner = await signUpFirst(testbed.program);
 });
 after(async () => await testbed?.stop());
@@ -73,6 +73,40 @@ test("operators list it, and no list of workspaces shows its workspace", async (
   assert.match(await operate(testbed, "system-mail", "--to", "new@there.test"), /delivered +new@there\.test/);
   assert.match(await operate(testbed, "system-mail", "--to", "none@there.test"), /No system mail/);
   assert.doesNotMatch(await operate(testbed, "workspaces", "list"), /System mail/);
+});
+
+test("replies and automatic answers to it are stored with it, and the first workspace sees nothing of them", async () => {
+  const before = await call("EmailService/ListEvents");
+  await invite("asks@there.test");
+  const { sql } = testbed.database;
+  const [mail] = await sql<{ id: string; messageId: string }[]>`
+    select e.id, e.message_id as "messageId" from emails e join recipients r on r.email_id = e.id where r.address = 'asks@there.test'`;
+  const raw = (subject: string) =>
+    `From: asks@there.test\nSubject: ${subject}\nIn-Reply-To: ${mail!.messageId}\n\nWho is this?\n> a quoted link\n`;
+  await deliverInbound(testbed, { to: "no-reply@sender.test", raw: raw("Re: You are invited") });
+  await deliverInbound(testbed, { to: returnPathOf(`em_${mail!.id}`), raw: raw("I am away") });
+  // Other mail to the same address is the workspace's, also when it names a thread that does not exist.
+  const other = raw("Hello").replace(/^In-Reply-To: <.{8}/m, "In-Reply-To: <01890000");
+  await deliverInbound(testbed, { to: "no-reply@sender.test", raw: other });
+
+  const stored = await sql<{ subject: string; isOfSystem: boolean; parent: string }[]>`
+    select m.subject, w.kind = 'system' as "isOfSystem", m.parent_email_id as parent
+    from inbound_messages m join workspaces w on w.id = m.workspace_id order by m.id`;
+  assert.deepEqual(
+    stored.map((row) => [row.subject, row.isOfSystem, row.parent]),
+    [
+      ["Re: You are invited", true, mail!.id],
+      ["I am away", true, mail!.id],
+      ["Hello", false, null],
+    ],
+  );
+  const inbound = (await call("InboundService/ListInbound")).data as { subject: string }[];
+  assert.deepEqual(
+    inbound.map(({ subject }) => subject),
+    ["Hello"],
+  );
+  const after = (await call("EmailService/ListEvents")).data as object[];
+  assert.equal(after.length, (before.data as object[]).length + 1);
 });
 
 test("nodes that start together share one system workspace", async () => {
