@@ -7,7 +7,7 @@ import { makeUuid } from "../postgres/ids.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import { complainedPayload } from "./rules/events.ts";
-import { simulatedReply } from "./rules/simulated-reply.ts";
+import { simulatedReply } from "./simulated-reply.ts";
 import { areFollowUpsDue, countFollowUp, type FollowUp, takeFollowUps } from "./store/follow-ups.ts";
 import { insertSimulated } from "./store/inbound.ts";
 

@@ -13,7 +13,8 @@ function textOf(html: string): string {
 }
 
 test("the HTML has every word of the text", () => {
-  const body = "Workspace: Shop\nQuota: 10 & more\nA line.\n\nA paragraph.\n\nposthorn keys rotate key_01890000-0000-7000-8000-000000000001\n";
+  const body =
+    "Workspace: Shop\nQuota: 10 & more\nA line.\n\nA paragraph.\n\nposthorn keys rotate key_01890000-0000-7000-8000-000000000001\n";
   const html = systemHtml({ subject: "Subject", body });
   for (const words of [
     "Subject",

@@ -68,7 +68,12 @@ test("an erased person leaves no account, link, membership, invitation or addres
 test("mail to an erased person leaves neither an outcome to count nor hashes of the address", async () => {
   const { sql } = database;
   const workspaceId = await makeWorkspace(sql);
-  const person = (await addPerson(sql, { email: "hashed@there.test", name: "H", passwordHash: "h", nowMs: Date.now() }))!;
+  const person = (await addPerson(sql, {
+    email: "hashed@there.test",
+    name: "H",
+    passwordHash: "h",
+    nowMs: Date.now(),
+  }))!;
   const mail = newEmail(workspaceId, [person.email], { keyId: systemKeyId });
   assert.deepEqual(await createEmailStore(sql).accept(mail), { stored: true });
   await sql.begin((tx) => indexEmails(tx, [mail]));

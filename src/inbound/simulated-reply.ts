@@ -1,13 +1,13 @@
 /** The reply of a simulated recipient, as if it had arrived: the dashboard and InboundService show it, and it can be answered. Called by
- * ../follow-ups.ts. */
+ * follow-ups.ts. */
 import { hash } from "node:crypto";
-import { parseAddress } from "../../mail/address.ts";
-import { compose } from "../../mail/compose.ts";
-import { boundReferences, makeMessageId, parseMessageId } from "../../mail/message-id.ts";
-import { toWireId } from "../../postgres/ids.ts";
-import type { FollowUp } from "../store/follow-ups.ts";
-import type { NewInbound } from "../store/inbound.ts";
-import { repliedPayload } from "./events.ts";
+import { parseAddress } from "../mail/address.ts";
+import { compose } from "../mail/compose.ts";
+import { boundReferences, makeMessageId, parseMessageId } from "../mail/message-id.ts";
+import { toWireId } from "../postgres/ids.ts";
+import { repliedPayload } from "./rules/events.ts";
+import type { FollowUp } from "./store/follow-ups.ts";
+import type { NewInbound } from "./store/inbound.ts";
 
 const body = "This is a simulated reply.";
 

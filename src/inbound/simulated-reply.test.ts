@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import PostalMime from "postal-mime";
-import { makeUuid } from "../../postgres/ids.ts";
-import type { FollowUp } from "../store/follow-ups.ts";
+import { makeUuid } from "../postgres/ids.ts";
 import { simulatedReply } from "./simulated-reply.ts";
+import type { FollowUp } from "./store/follow-ups.ts";
 
 const followUp: FollowUp = {
   workspaceId: makeUuid(0),
