@@ -1,9 +1,11 @@
 /** `operators` manages the people and workspaces of the whole service. This file is OperatorService; the gate admits only operators whose
  * session has a second factor. Parts: people.ts and workspaces.ts (the changes), system-mail.ts (mail of the service), deletion.ts (deletes workspaces in the background),
  * export.ts (writes all data of a workspace or a person to a folder), store/ (SQL), wire.ts. Next: workspaces.ts, then deletion.ts. */
+import { create } from "@bufbuild/protobuf";
 import { actorOf } from "../audit/record.ts";
 import { createAuditReader } from "../audit/service.ts";
-import { outcomesFromWire } from "../emails/wire.ts";
+import { filtersFrom } from "../emails/wire.ts";
+import { ListEmailsRequestSchema } from "../gen/v1/email_pb.ts";
 import { OperatorService } from "../gen/v1/operator_pb.ts";
 import { serve } from "../http/call.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
@@ -109,7 +111,8 @@ export function createOperatorService({ sql, clock, wake, defaults, providers }:
 
     async listSystemMail(request) {
       const page = keysetPage(request);
-      const filter = { recipient: request.recipient.trim() || undefined, outcomes: outcomesFromWire(request.outcomes) };
+      const { search, outcomes } = request;
+      const filter = filtersFrom(create(ListEmailsRequestSchema, { search, outcomes }), "");
       const { rows, resumeBefore } = await listSystemMail(sql, filter, { before: page.before, limit: page.limit + 1 });
       const cut = cutPage(rows, page.limit, resumeBefore);
       return { data: cut.rows.map(systemMailOnWire), nextPageToken: cut.nextPageToken };

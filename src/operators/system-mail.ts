@@ -2,7 +2,7 @@
  * OperatorService and by posthorn system-mail. */
 import { type Actor, audited } from "../audit/record.ts";
 import { type Outcome, outcomeOf } from "../emails/rules/outcome.ts";
-import { listEmails } from "../emails/store/list.ts";
+import { type EmailFilter, listEmails } from "../emails/store/list.ts";
 import { statusText } from "../emails/wire.ts";
 import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -22,7 +22,7 @@ export type SystemMailEntry = {
   replies: Omit<SystemReply, "emailId">[];
 };
 
-export type SystemMailFilter = { recipient?: string; outcomes?: readonly Outcome[] };
+export type SystemMailFilter = Pick<EmailFilter, "recipient" | "outcomes" | "search">;
 
 /** `resumeBefore`: the list goes on after this id, although the page is not full. */
 export async function listSystemMail(
@@ -32,7 +32,7 @@ export async function listSystemMail(
 ): Promise<{ rows: SystemMailEntry[]; resumeBefore: string | undefined }> {
   const workspaceId = await systemWorkspace(sql);
   if (workspaceId === undefined) return { rows: [], resumeBefore: undefined };
-  const { rows, resumeBefore } = await listEmails(sql, { workspaceId, ...filter, ...page });
+  const { rows, resumeBefore } = await listEmails(sql, { ...filter, ...page, workspaceId });
   // Each has one recipient.
   const recipientOf = (row: (typeof rows)[number]) => row.envelope.to[0]?.address ?? "";
   const [replies, suppressed] = await Promise.all([

@@ -130,7 +130,7 @@ test("operators read by API what became of it, and never a link", async () => {
     suppressed: boolean;
     replies: { text: string }[];
   };
-  const mailTo = async (recipient: string) => ((await list({ recipient })).data as Mail[])[0];
+  const mailTo = async (recipient: string) => ((await list({ search: recipient })).data as Mail[])[0];
   const mail = await mailTo("ASKS@there.test");
   assert.deepEqual([mail!.subject, mail!.outcome], ["You are invited to Posthorn", "EMAIL_OUTCOME_DELIVERED"]);
   assert.deepEqual(

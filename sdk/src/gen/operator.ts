@@ -294,8 +294,11 @@ export interface ListSystemMailRequest {
   pageSize?: number;
   /** `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page. */
   pageToken?: string;
-  /** Only mail to this address, without regard to case. Empty: all. */
-  recipient?: string;
+  /**
+   * Free text: an email id, or words, all of which must match: a whole word of the subject, or at least three characters with which a
+   * part of the address begins. Empty: all.
+   */
+  search?: string;
   /** Only mail with one of these outcomes. Empty: any outcome. */
   outcomes?: EmailOutcome[];
 }
