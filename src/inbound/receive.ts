@@ -227,7 +227,12 @@ function inboundOf({ mail, digest, verdicts, target, nowMs }: InboundInput): New
     kind,
     autoSubmitted: digest.automatic,
     contentHash,
-    summary: { references: digest.references, attachments, positions: digest.positions },
+    summary: {
+      references: digest.references,
+      attachments,
+      replyTo: digest.replyTo || undefined,
+      positions: digest.positions,
+    },
     texts: digest.complete ? { body, newText, html } : undefined,
     verdicts: verdictsOnWire(verdicts),
     event: { id: makeUuid(nowMs), type: kind === "reply" ? "email.replied" : "email.received", payload },
