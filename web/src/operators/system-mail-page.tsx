@@ -89,14 +89,19 @@ function Listed() {
         </Button>
       )}
       {query.data && (
-        <p className="faint small" role="status">
-          {mails.length === 1 ? "1 email" : `${mails.length.toLocaleString("en")} emails`}
-          {query.hasNextPage && " so far"}, <Fresh query={query} live={isLive} />
+        <p className="faint small">
+          {/* Only the number is announced, not each second of its age. */}
+          <span role="status">{countText(mails.length, query.hasNextPage)}</span> <Fresh query={query} live={isLive} />
         </p>
       )}
       <LiftSuppression address={lifted} onClose={() => setLifted(undefined)} />
     </>
   );
+}
+
+function countText(shown: number, hasMore: boolean): string {
+  if (shown === 0) return "";
+  return `${shown === 1 ? "1 email" : `${shown.toLocaleString("en")} emails`}${hasMore ? " so far" : ""}.`;
 }
 
 function NoMail({ hasFilters, onClear }: { hasFilters: boolean; onClear(): void }) {

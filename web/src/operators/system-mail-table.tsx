@@ -59,9 +59,9 @@ function Row({ mail, onLift }: Props & { mail: SystemMail }) {
                   size="compact-xs"
                   variant="default"
                   onClick={() => onLift(mail.to)}
-                  aria-label={`Send to ${mail.to} again`}
+                  aria-label={`Send again to ${mail.to}`}
                 >
-                  Send to it again
+                  Send again
                 </Button>
               </p>
             )}
