@@ -75,12 +75,12 @@ test("the page shows outcomes, the receiver's words and replies, and never a lin
   await page.getByLabel("Outcome").selectOption("bounced");
   await until("only the bounce", async () => (await page.getByText("asks@there.test").count()) === 0);
   assert.match(page.url(), /outcome=bounced/);
-  await page.getByRole("button", { name: "Send again to gone@there.test" }).press("Enter");
+  await page.getByRole("button", { name: "Remove suppression of gone@there.test" }).press("Enter");
   const dialog = page.getByRole("dialog");
   await inspect(page, "operator-mail-lift");
-  await dialog.getByRole("button", { name: "Send again", exact: true }).press("Enter");
+  await dialog.getByRole("button", { name: "Remove suppression", exact: true }).press("Enter");
   await until("the end of the suppression", async () => (await sql`select 1 from suppressions`).length === 0);
-  await until("no button", async () => (await page.getByRole("button", { name: /^Send again to gone/ }).count()) === 0);
+  await until("no button", async () => (await page.getByRole("button", { name: /^Remove suppression of gone/ }).count()) === 0);
   await page.getByLabel("Search").fill("nobody");
   await settled(page, /No system mail matches/);
   await page.getByRole("button", { name: "Clear filters" }).click();
@@ -97,8 +97,8 @@ test("more mail than a page is loaded on request", { skip: withoutBrowser }, asy
       1, 1, 1, content_day, expires_at, created_at, created_at, created_at
     from unnest(${ids}::uuid[]) as n(id), (select * from emails limit 1) e`;
   await page.reload();
-  await settled(page, /50 emails so far\./);
+  await settled(page, /50 emails so far ·/);
   await page.getByRole("button", { name: "Show more" }).press("Enter");
-  await settled(page, /6\d emails\. +live, updated/);
+  await settled(page, /6\d emails · live, updated/);
   assert.deepEqual(tab.complaints, []);
 });

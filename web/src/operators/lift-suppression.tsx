@@ -19,8 +19,8 @@ export function LiftSuppression({ address, onClose }: { address: string | undefi
   return (
     <Confirm
       isOpen={address !== undefined}
-      title="Send mail to this address again?"
-      confirmLabel="Send again"
+      title="Remove this suppression?"
+      confirmLabel="Remove suppression"
       isHarmless
       isPending={change.isPending}
       error={change.error}

@@ -101,7 +101,7 @@ function Listed() {
 
 function countText(shown: number, hasMore: boolean): string {
   if (shown === 0) return "";
-  return `${shown === 1 ? "1 email" : `${shown.toLocaleString("en")} emails`}${hasMore ? " so far" : ""}.`;
+  return `${shown === 1 ? "1 email" : `${shown.toLocaleString("en")} emails`}${hasMore ? " so far" : ""} ·`;
 }
 
 function NoMail({ hasFilters, onClear }: { hasFilters: boolean; onClear(): void }) {

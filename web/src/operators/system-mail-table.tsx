@@ -59,9 +59,9 @@ function Row({ mail, onLift }: Props & { mail: SystemMail }) {
                   size="compact-xs"
                   variant="default"
                   onClick={() => onLift(mail.to)}
-                  aria-label={`Send again to ${mail.to}`}
+                  aria-label={`Remove suppression of ${mail.to}`}
                 >
-                  Send again
+                  Remove suppression
                 </Button>
               </p>
             )}
