@@ -77,6 +77,7 @@ test("the page shows outcomes, the receiver's words and replies, and never a lin
   assert.match(page.url(), /outcome=bounced/);
   await page.getByRole("button", { name: "Remove suppression of gone@there.test" }).press("Enter");
   const dialog = page.getByRole("dialog");
+  await dialog.getByText("Do this when its owner says that the mailbox works").waitFor();
   await inspect(page, "operator-mail-lift");
   await dialog.getByRole("button", { name: "Remove suppression", exact: true }).press("Enter");
   await until("the end of the suppression", async () => (await sql`select 1 from suppressions`).length === 0);
@@ -96,7 +97,7 @@ test("more mail than a page is loaded on request", { skip: withoutBrowser }, asy
     select workspace_id, n.id, key_id, domain_id, domain, from_address, 'Notice', message_id, envelope, '{}', false, 0,
       1, 1, 1, content_day, expires_at, created_at, created_at, created_at
     from unnest(${ids}::uuid[]) as n(id), (select * from emails limit 1) e`;
-  await page.reload();
+  await page.goto("/operator/mail");
   await settled(page, /50 emails so far ·/);
   await page.getByRole("button", { name: "Show more" }).press("Enter");
   await settled(page, /6\d emails · live, updated/);
