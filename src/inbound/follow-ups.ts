@@ -1,16 +1,15 @@
 /** Writes the event of a simulated complaint, or stores a simulated reply, one second after the delivery. Runs as a loop in the delivery
  * role. */
-import { hash } from "node:crypto";
 import { appendEvent, type NewEvent } from "../events/store.ts";
-import { makeMessageId } from "../mail/message-id.ts";
 import type { Clock } from "../ops/clock.ts";
 import type { Log } from "../ops/log.ts";
-import { makeUuid, toWireId } from "../postgres/ids.ts";
+import { makeUuid } from "../postgres/ids.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
-import { complainedPayload, repliedPayload } from "./rules/events.ts";
+import { complainedPayload } from "./rules/events.ts";
+import { simulatedReply } from "./simulated-reply.ts";
 import { areFollowUpsDue, countFollowUp, type FollowUp, takeFollowUps } from "./store/follow-ups.ts";
-import { insertSimulated, type NewInbound } from "./store/inbound.ts";
+import { insertSimulated } from "./store/inbound.ts";
 
 const everyMs = 500;
 
@@ -33,7 +32,7 @@ export function createFollowUps(deps: { sql: Sql; log: Log; clock: Clock; wake: 
           if (replies.length > 0)
             await insertSimulated(
               tx,
-              replies.map((reply) => replyOf(reply, nowMs)),
+              replies.map((reply) => simulatedReply(reply, { id: makeUuid(nowMs), eventId: makeUuid(nowMs), nowMs })),
             );
           for (const one of those) if (one.kind === "complaint") await appendEvent(tx, complaintOf(one, nowMs));
         }
@@ -66,57 +65,5 @@ function complaintOf({ workspaceId, emailId, address, messageId, metadata }: Fol
     type: "email.complained",
     email: { id: emailId, messageId, metadata },
     payload: complainedPayload({ recipients: [address], feedbackType: "abuse", userAgent: "Posthorn simulator" }),
-  };
-}
-
-/** The reply as if it had arrived: the dashboard and InboundService show it, and it can be answered. */
-function replyOf(followUp: FollowUp, nowMs: number): NewInbound {
-  const { workspaceId, emailId, position, address, fromAddress, messageId: inReplyTo, metadata } = followUp;
-  const id = makeUuid(nowMs);
-  const eventId = makeUuid(nowMs);
-  const body = "This is a simulated reply.";
-  const subject = /^re:/i.test(followUp.subject) ? followUp.subject : `Re: ${followUp.subject}`;
-  const messageId = makeMessageId(toWireId("email", eventId), address.split("@").at(-1)!);
-  const raw = Buffer.from(
-    [
-      `From: ${address}`,
-      `To: ${fromAddress}`,
-      `Subject: ${subject}`,
-      `Message-ID: ${messageId}`,
-      `In-Reply-To: ${inReplyTo}`,
-      `References: ${inReplyTo}`,
-      `Date: ${new Date(nowMs).toUTCString().replace("GMT", "+0000")}`,
-      "MIME-Version: 1.0",
-      "Content-Type: text/plain; charset=utf-8",
-      "",
-      `${body}\r\n`,
-    ].join("\r\n"),
-  );
-  const common = { from: address, subject, messageId, inReplyTo };
-  const payload = repliedPayload({
-    ...common,
-    to: [fromAddress],
-    body,
-    newText: body,
-    parentEmailId: toWireId("email", emailId),
-    inboundId: toWireId("inbound", id),
-  });
-  return {
-    ...common,
-    id,
-    workspaceId,
-    domainId: followUp.domainId,
-    domain: followUp.domain,
-    recipients: [{ address: fromAddress, fingerprint: hash("sha256", `simulated ${emailId} ${position}`) }],
-    sender: address,
-    kind: "reply",
-    autoSubmitted: false,
-    contentHash: hash("sha256", raw),
-    summary: { references: [inReplyTo], attachments: [] },
-    texts: { body, newText: body, html: "" },
-    verdicts: {},
-    event: { id: eventId, type: "email.replied", payload },
-    parent: { id: emailId, messageId: inReplyTo, metadata },
-    raw,
   };
 }

@@ -13,7 +13,7 @@ import type { Addressee, createAddressees } from "./addressees.ts";
 import type { Reader } from "./reader.ts";
 import { type createReports, TooEarly } from "./reports.ts";
 import { receivedPayload, repliedPayload, type Verdicts, verdictsOnWire } from "./rules/events.ts";
-import { findParent, findReturned, type ParentEmail } from "./store/emails.ts";
+import { findParent, findReturned, findSystemParent, type ParentEmail } from "./store/emails.ts";
 import { createInboundStore, type NewInbound } from "./store/inbound.ts";
 import type { ArrivedDigest } from "./thread-messages.ts";
 
@@ -30,7 +30,13 @@ export type ReceiveDeps = {
 };
 
 /** Where a message is stored: under a receiving domain of a workspace, or under the email that it was returned to. */
-type Target = { workspaceId: string; domainId: string; domain: string; addresses: string[]; parent?: ParentEmail };
+type Target = {
+  workspaceId: string;
+  domainId: string;
+  domain: string;
+  addresses: string[];
+  parent?: ParentEmail & { isSystemMail?: boolean };
+};
 
 const acceptedReply = "250 2.0.0 accepted";
 /** RFC 3463 §3.3: 4.2.2 is "mailbox full". Bounces and complaints are always received. */
@@ -59,7 +65,9 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     if (feedback && report?.kind !== "complaint" && addressees.every(({ kind }) => kind === "feedback"))
       return "550 5.7.1 this address accepts only feedback reports (RFC 5965)";
     if (feedback && report?.kind === "complaint") await deps.reports.complaint(report);
-    const targets = targetsOf(addressees);
+    const targets = await Promise.all(targetsOf(addressees).map((target) => withParent(digest, target)));
+    for (const { workspaceId, parent } of targets)
+      if (parent?.isSystemMail && !(await deps.mayReceive(workspaceId))) return fullReply;
     let isFull = false;
     for (const addressee of addressees) {
       if (addressee.kind === "return" && (await handleReturn(digest, addressee, targets)) === "full") isFull = true;
@@ -91,9 +99,19 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     return "handled";
   }
 
+  /** A message that answers system mail moves to the workspace of that mail. */
+  async function withParent(digest: Digest, target: Target): Promise<Target> {
+    const candidates = candidatesOf(digest);
+    const parent = await findParent(sql, target.workspaceId, candidates);
+    if (parent) return { ...target, parent };
+    const system = await findSystemParent(sql, target.domainId, candidates);
+    if (!system) return target;
+    const { workspaceId, ...email } = system;
+    return { ...target, workspaceId, parent: { ...email, isSystemMail: true } };
+  }
+
   async function store(mail: IncomingMail, digest: ArrivedDigest, verdicts: Verdicts, target: Target): Promise<void> {
-    const parent = target.parent ?? (await findParent(sql, target.workspaceId, candidatesOf(digest)));
-    const item = inboundOf({ mail, digest, verdicts, target, parent, nowMs: deps.nowMs() });
+    const item = inboundOf({ mail, digest, verdicts, target, nowMs: deps.nowMs() });
     const stored = await inboundStore.store(item);
     log.info(
       { inboundId: toWireId("inbound", item.id), kind: item.kind, bytes: mail.message.length, again: !stored },
@@ -163,11 +181,11 @@ type InboundInput = {
   digest: ArrivedDigest;
   verdicts: Verdicts;
   target: Target;
-  parent: ParentEmail | undefined;
   nowMs: number;
 };
 
-function inboundOf({ mail, digest, verdicts, target, parent, nowMs }: InboundInput): NewInbound {
+function inboundOf({ mail, digest, verdicts, target, nowMs }: InboundInput): NewInbound {
+  const { parent } = target;
   const id = makeUuid(nowMs);
   const { contentHash } = digest;
   // RFC 3834 §2: an automatic answer is not a reply, so that programs that act on replies do not act on it.
@@ -209,7 +227,12 @@ function inboundOf({ mail, digest, verdicts, target, parent, nowMs }: InboundInp
     kind,
     autoSubmitted: digest.automatic,
     contentHash,
-    summary: { references: digest.references, attachments, positions: digest.positions },
+    summary: {
+      references: digest.references,
+      attachments,
+      replyTo: digest.replyTo || undefined,
+      positions: digest.positions,
+    },
     texts: digest.complete ? { body, newText, html } : undefined,
     verdicts: verdictsOnWire(verdicts),
     event: { id: makeUuid(nowMs), type: kind === "reply" ? "email.replied" : "email.received", payload },

@@ -133,5 +133,6 @@ function onWire(row: InboundRow) {
     sizeBytes: Number(row.sizeBytes),
     receivedAt: timestampFromDate(row.createdAt),
     domain: row.domain,
+    replyTo: row.summary.replyTo ?? "",
   };
 }

@@ -1,8 +1,11 @@
 /** `operators` manages the people and workspaces of the whole service. This file is OperatorService; the gate admits only operators whose
- * session has a second factor. Parts: people.ts and workspaces.ts (the changes), deletion.ts (deletes workspaces in the background),
+ * session has a second factor. Parts: people.ts and workspaces.ts (the changes), system-mail.ts (mail of the service), deletion.ts (deletes workspaces in the background),
  * export.ts (writes all data of a workspace or a person to a folder), store/ (SQL), wire.ts. Next: workspaces.ts, then deletion.ts. */
+import { create } from "@bufbuild/protobuf";
 import { actorOf } from "../audit/record.ts";
 import { createAuditReader } from "../audit/service.ts";
+import { filtersFrom } from "../emails/wire.ts";
+import { ListEmailsRequestSchema } from "../gen/v1/email_pb.ts";
 import { OperatorService } from "../gen/v1/operator_pb.ts";
 import { serve } from "../http/call.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
@@ -12,10 +15,12 @@ import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { QuotaDefaults } from "../quotas/rules/limits.ts";
+import { normalizeAddress } from "../suppressions/rules.ts";
 import { readEmail } from "../workspaces/rules.ts";
 import { deletePerson, disablePerson, enablePerson } from "./people.ts";
 import { getPersonEntry, listPersonEntries } from "./store/people.ts";
-import { changesFrom, disabledFrom, personOnWire, stateFrom, workspaceOnWire } from "./wire.ts";
+import { listSystemMail, removeSystemSuppression } from "./system-mail.ts";
+import { changesFrom, disabledFrom, personOnWire, stateFrom, systemMailOnWire, workspaceOnWire } from "./wire.ts";
 import {
   changeQuotas,
   defaultReason,
@@ -102,6 +107,23 @@ export function createOperatorService({ sql, clock, wake, defaults, providers }:
       const filter = { query: request.query.trim(), state: stateFrom(request.state) };
       const cut = cutPage(await listWorkspaceEntries(sql, filter, page), page.limit);
       return { data: cut.rows.map((row) => workspaceOnWire(row, defaults)), nextPageToken: cut.nextPageToken };
+    },
+
+    async listSystemMail(request) {
+      const page = keysetPage(request);
+      const { search, outcomes } = request;
+      const filter = filtersFrom(create(ListEmailsRequestSchema, { search, outcomes }), "");
+      const { rows, resumeBefore } = await listSystemMail(sql, filter, { before: page.before, limit: page.limit + 1 });
+      const cut = cutPage(rows, page.limit, resumeBefore);
+      return { data: cut.rows.map(systemMailOnWire), nextPageToken: cut.nextPageToken };
+    },
+
+    async removeSystemSuppression(request, call) {
+      const read = normalizeAddress(request.address);
+      if (!read.ok) throw invalid([{ field: "address", description: read.reason }]);
+      call.beginWrite();
+      await removeSystemSuppression(sql, read.address, actorOf(call.caller));
+      return { message: `${read.address} gets mail of the service again.` };
     },
 
     async suspendWorkspace(request, call) {

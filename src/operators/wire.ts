@@ -1,10 +1,12 @@
-/** Converts people and workspaces, as operators see them, to messages of the contract. Called by service.ts. */
+/** Converts people, workspaces and system mail, as operators see them, to messages of the contract. Called by service.ts. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { outcomeOnWire } from "../emails/wire.ts";
 import {
   type PersonEntrySchema,
   PersonState,
   type QuotaChange,
+  type SystemMailSchema,
   WorkspaceState as WireState,
   type WorkspaceEntrySchema,
 } from "../gen/v1/operator_pb.ts";
@@ -16,6 +18,7 @@ import { type QuotaDefaults, quotaKinds } from "../quotas/rules/limits.ts";
 import { quotaKindOnWire, quotasOnWire } from "../workspaces/wire.ts";
 import type { PersonEntry } from "./store/people.ts";
 import type { WorkspaceState } from "./store/workspaces.ts";
+import type { SystemMailEntry } from "./system-mail.ts";
 import type { QuotaChanges, WorkspaceEntry } from "./workspaces.ts";
 
 const roleOnWire = {
@@ -41,6 +44,19 @@ export function personOnWire(person: PersonEntry): MessageInitShape<typeof Perso
     })),
     workspaceCount: person.workspaceCount,
     validKeys: person.validKeys,
+  };
+}
+
+export function systemMailOnWire(mail: SystemMailEntry): MessageInitShape<typeof SystemMailSchema> {
+  return {
+    id: toWireId("email", mail.id),
+    createdAt: timestampFromDate(mail.createdAt),
+    to: mail.to,
+    subject: mail.subject,
+    outcome: outcomeOnWire[mail.outcome],
+    statusMessage: mail.statusMessage,
+    suppressed: mail.isSuppressed,
+    replies: mail.replies.map((reply) => ({ ...reply, receivedAt: timestampFromDate(reply.receivedAt) })),
   };
 }
 

@@ -324,7 +324,7 @@ export async function createWorkspace(
 /** Index workspaces_pkey. */
 export async function getWorkspace(sql: Sql, id: string): Promise<Workspace | undefined> {
   const [row] = await sql<Workspace[]>`
-    select ${columns(sql)} from workspaces where id = ${id}`;
+    select ${columns(sql)} from workspaces where id = ${id} and kind = 'customer'`;
   return row;
 }
 

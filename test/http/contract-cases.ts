@@ -283,6 +283,8 @@ export const cases: Record<string, MethodCase> = {
   "OperatorService/DisablePerson": { built: true, ids: { id: forOperators } },
   "OperatorService/EnablePerson": { built: true, ids: { id: forOperators } },
   "OperatorService/DeletePerson": { built: true, ids: { id: forOperators } },
+  "OperatorService/ListSystemMail": noIds,
+  "OperatorService/RemoveSystemSuppression": noIds,
   "OperatorService/ListAllWorkspaces": noIds,
   "OperatorService/SuspendWorkspace": { built: true, ids: { workspaceId: forOperators } },
   "OperatorService/ResumeWorkspace": { built: true, ids: { workspaceId: forOperators } },

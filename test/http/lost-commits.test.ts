@@ -142,6 +142,12 @@ const writes: Record<string, () => unknown> = {
     quotas: [{ kind: "QUOTA_KIND_KEYS", limit: 9 }],
   }),
   "OperatorService/DeleteWorkspace": workspaceId,
+  "OperatorService/RemoveSystemSuppression": async () => {
+    const address = `${unique()}@there.test`;
+    await database.sql`insert into suppressions (workspace_id, address, reason)
+      select id, ${address}, 'bounce' from workspaces where kind = 'system'`;
+    return { address };
+  },
   "WorkspaceService/CreateWorkspace": () => ({ name: unique() }),
   "WorkspaceService/UpdateWorkspace": () => ({ name: unique() }),
   "WorkspaceService/InviteMember": invited,

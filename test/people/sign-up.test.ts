@@ -213,14 +213,15 @@ describe("on loopback", () => {
 
     // A member who can read the workspace's mail must not be able to take over the owner's account.
     const list = await dev.rpc("EmailService/ListEmails", { recipient: "owner@there.test" }, owner.workspace);
-    const [mail] = list.body.data as { id: string; from: string }[];
-    assert.match(mail!.from, /posthorn@example\.test/);
+    assert.deepEqual(list.body.data, []);
+    const [mail] = await instance().database.sql<{ id: string }[]>`
+      select e.id from emails e join recipients r on r.email_id = e.id where r.address = 'owner@there.test'`;
+    const id = `em_${mail!.id}`;
     for (const answer of [
-      await dev.rpc("EmailService/GetEmailContent", { id: mail!.id }, owner.workspace),
-      await program.call("EmailService/GetEmailContent", { id: mail!.id }),
+      await dev.rpc("EmailService/GetEmailContent", { id }, owner.workspace),
+      await program.call("EmailService/GetEmailContent", { id }),
     ])
-      assert.equal(answer.body.code, "permission_denied");
-    assert.ok(!JSON.stringify(list.body).includes(token));
+      assert.equal(answer.body.code, "not_found");
 
     const browser = openBrowser(program);
     assert.deepEqual((await browser.post("/auth/link", { token })).body, { kind: "reset", email: "owner@there.test" });

@@ -73,10 +73,17 @@ for (const [name, mail] of Object.entries(mails))
       const words = line.replace(/\s+/g, " ");
       assert.ok(shown.includes(words) || shown.includes(words.replace(": ", " ")), line);
     }
-    await page.emulateMedia({ colorScheme: "dark" });
-    await page.setViewportSize({ width: 390, height: 700 });
-    assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, "it fits a phone");
-    assert.deepEqual(await findings(page, ["color-contrast"]), []);
+    const links = await page.locator("a").evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+    assert.deepEqual(links, mail.link ? [mail.link.url] : []);
+    if (mail.link) assert.ok(mail.body.split("\n").includes(mail.link.url), "the text has the same link");
+    for (const width of [700, 390]) {
+      await page.setViewportSize({ width, height: 700 });
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, "it fits");
+        assert.deepEqual(await findings(page, ["color-contrast"]), []);
+      }
+    }
     await shoot(page, `mail-${name}-dark-narrow`);
     assert.deepEqual(requests, [], "nothing is loaded");
     await page.close();

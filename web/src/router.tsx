@@ -125,6 +125,12 @@ const operatorAudit = createRoute({
   validateSearch: readAuditSearch,
   component: lazyRouteComponent(() => import("./operators/audit-page.tsx"), "OperatorAuditPage"),
 });
+const operatorMail = createRoute({
+  getParentRoute,
+  path: "/operator/mail",
+  validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["q", "outcome"]),
+  component: lazyRouteComponent(() => import("./operators/system-mail-page.tsx"), "OperatorMailPage"),
+});
 const operatorWorkspaces = createRoute({
   getParentRoute,
   path: "/operator/workspaces",
@@ -161,7 +167,7 @@ export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, emails, email, send, events, inbounds, inbound, queue, suppressions],
     ...[domains, domain, sharedDomain, webhooks, webhook, keys, workspace, audit, account],
-    ...[operatorPeople, operatorWorkspaces, operatorAudit],
+    ...[operatorPeople, operatorWorkspaces, operatorMail, operatorAudit],
     ...[signIn, signUp, forgotPassword, resetPassword, invitation],
   ]),
   defaultErrorComponent: PageError,

@@ -29,6 +29,8 @@ export interface InboundMessage {
   receivedAt: string;
   /** The receiving domain. */
   domain: string;
+  /** Address for answers, from the Reply-To header. Empty if the message has none, or if it is the sender. */
+  replyTo: string;
 }
 
 /** Request of ListInbound. */

@@ -94,6 +94,10 @@ import type {
   SetQuotasResponse,
   DeleteWorkspaceRequest,
   DeleteWorkspaceResponse,
+  ListSystemMailRequest,
+  ListSystemMailResponse,
+  RemoveSystemSuppressionRequest,
+  RemoveSystemSuppressionResponse,
   ListServiceAuditEntriesRequest,
   ListServiceAuditEntriesResponse,
   ExportServiceAuditEntriesRequest,
@@ -302,6 +306,16 @@ export interface UnaryMethods {
    * export the workspace first with `posthorn workspaces export`. Deleting a workspace that is being deleted has no effect.
    */
   "OperatorService/DeleteWorkspace": { request: DeleteWorkspaceRequest; response: DeleteWorkspaceResponse };
+  /**
+   * Lists the mail that the service itself sent, newest first: sign-up and password links, invitations, and notices to owners.
+   * The answer never has the content of the mail, because a link in it gives access to an account.
+   */
+  "OperatorService/ListSystemMail": { request: ListSystemMailRequest; response: ListSystemMailResponse };
+  /**
+   * Lets an address get mail of the service again, after a bounce or a complaint. The suppression lists of workspaces do not
+   * change.
+   */
+  "OperatorService/RemoveSystemSuppression": { request: RemoveSystemSuppressionRequest; response: RemoveSystemSuppressionResponse };
   /** Lists the entries of the audit log of the whole service and of every workspace, newest first. */
   "OperatorService/ListServiceAuditEntries": { request: ListServiceAuditEntriesRequest; response: ListServiceAuditEntriesResponse };
   /**

@@ -1,5 +1,6 @@
 // Generated from the contract in proto/ by "npm run generate": the types of v1/operator.proto. Do not edit.
 import type { AuditEntry, AuditFilter } from "./audit.ts";
+import type { EmailOutcome } from "./email.ts";
 import type { MemberRole, Quota, Suspension } from "./workspace.ts";
 import type { QuotaKind, SendingWarning } from "./event.ts";
 
@@ -51,7 +52,7 @@ export interface WorkspaceEntry {
   createdAt: string;
   /** True when it was created through open sign-up: the settings for new workspaces apply. */
   fromSignUp: boolean;
-  /** True for the first workspace, from which the service sends its own mail. It cannot be deleted. */
+  /** True for the first workspace, from whose domain the service sends its own mail. It cannot be deleted. */
   isFirst: boolean;
   /** The number of owners. */
   owners: number;
@@ -253,6 +254,73 @@ export interface ExportServiceAuditEntriesResponse {
   jsonLines: string;
   /** Pass it as `pageToken` to get the next page. Empty on the last page. */
   nextPageToken: string;
+}
+
+/** An email that the service itself sent. */
+export interface SystemMail {
+  /** Identifier of the email, `em_` and a UUID. EmailService does not find it. */
+  id: string;
+  /** When the service accepted it for delivery. */
+  createdAt: string;
+  /** The recipient. */
+  to: string;
+  /** Subject line. */
+  subject: string;
+  /** What became of it. */
+  outcome: EmailOutcome;
+  /** The last words of the receiving server, or why there are none, without links. */
+  statusMessage: string;
+  /** True while the recipient is suppressed: after a bounce or a complaint, the service sends no more mail to the address. */
+  suppressed: boolean;
+  /** Messages that answer it, at most 3, newest first. */
+  replies: SystemMailReply[];
+}
+
+/** A message that answers an email of the service. */
+export interface SystemMailReply {
+  /** Sender, from the From header. */
+  from: string;
+  /** When it arrived. */
+  receivedAt: string;
+  /** The beginning of its text, without quotations and links. */
+  text: string;
+  /** True for automatic mail, such as an out-of-office reply (RFC 3834). */
+  autoSubmitted: boolean;
+}
+
+/** Request of ListSystemMail. */
+export interface ListSystemMailRequest {
+  /** Maximum number of emails per page. 0 or unset means 20; values above 100 are reduced to 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page. */
+  pageToken?: string;
+  /**
+   * Free text: an email id, or words, all of which must match: a whole word of the subject, or at least three characters with which a
+   * part of the address begins. Empty: all.
+   */
+  search?: string;
+  /** Only mail with one of these outcomes. Empty: any outcome. */
+  outcomes?: EmailOutcome[];
+}
+
+/** Response of ListSystemMail. */
+export interface ListSystemMailResponse {
+  /** The mail of this page. May be empty although there are more pages. */
+  data: SystemMail[];
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
+}
+
+/** Request of RemoveSystemSuppression. */
+export interface RemoveSystemSuppressionRequest {
+  /** The address. Required. */
+  address: string;
+}
+
+/** Response of RemoveSystemSuppression. */
+export interface RemoveSystemSuppressionResponse {
+  /** Result of the call, in a sentence. */
+  message: string;
 }
 
 /** Whether a person may sign in. */

@@ -1,9 +1,9 @@
-/** posthorn system-mail: lists the mail of the service itself, which is in no workspace that a person can open. On a running or a stopped
- * instance. */
-import { outcomeOf } from "../../emails/rules/outcome.ts";
-import { listEmails } from "../../emails/store/list.ts";
+/** posthorn system-mail: lists the mail of the service itself, which is in no workspace that a person can open, and lets an address get it
+ * again. On a running or a stopped instance. */
+import { commandLine } from "../../audit/record.ts";
+import { listSystemMail, removeSystemSuppression } from "../../operators/system-mail.ts";
 import { toWireId } from "../../postgres/ids.ts";
-import { systemWorkspace } from "../../workspaces/store/first.ts";
+import { normalizeAddress } from "../../suppressions/rules.ts";
 import { type Command, table, UsageError } from "../command.ts";
 import { withStore } from "./with-store.ts";
 
@@ -15,29 +15,35 @@ export const systemMail: Command = {
   options: {
     limit: { type: "string", help: `how many emails, 1 to 1000; default: ${shownByDefault}` },
     to: { type: "string", help: "only mail to this address" },
+    unsuppress: { type: "string", help: "let this address get mail of the service again, after a bounce or complaint" },
     json: { type: "boolean", help: "one JSON object per line" },
   },
   async run({ options, config }) {
+    if (options.unsuppress !== undefined) {
+      const read = normalizeAddress(String(options.unsuppress));
+      if (!read.ok) throw new UsageError(`--unsuppress: ${read.reason}`);
+      await withStore(config(), ({ sql }) => removeSystemSuppression(sql, read.address, commandLine));
+      return void process.stdout.write(`${read.address} gets mail of the service again.\n`);
+    }
     const limit = Number(options.limit ?? shownByDefault);
     if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
       throw new UsageError("--limit must be a number from 1 to 1000.");
     const recipient = options.to === undefined ? undefined : String(options.to);
     await withStore(config(), async ({ sql }) => {
-      const workspaceId = await systemWorkspace(sql);
-      const rows = workspaceId ? (await listEmails(sql, { workspaceId, limit, recipient })).rows : [];
+      const { rows } = await listSystemMail(sql, { recipient }, { limit });
       const mails = rows.map((row) => ({
-        id: toWireId("email", row.id),
-        createdAt: row.createdAt.toISOString(),
-        outcome: outcomeOf(row.counts),
-        to: row.envelope.to.map(({ address }) => address).join(", "),
-        subject: row.subject,
-        statusMessage: row.statusMessage,
+        ...{ id: toWireId("email", row.id), createdAt: row.createdAt.toISOString(), outcome: row.outcome },
+        ...{ to: row.to, subject: row.subject, statusMessage: row.statusMessage },
+        ...{ suppressed: row.isSuppressed, replies: row.replies },
       }));
       if (options.json) for (const mail of mails) process.stdout.write(`${JSON.stringify(mail)}\n`);
-      else if (mails.length === 0) process.stdout.write("No system mail yet.\n");
+      else if (mails.length === 0)
+        process.stdout.write(recipient === undefined ? "No system mail yet.\n" : "No system mail to this address.\n");
       else {
-        const lines = mails.map((mail) => [mail.createdAt, mail.outcome, mail.to, mail.subject, mail.statusMessage]);
-        process.stdout.write(table([["TIME", "OUTCOME", "TO", "SUBJECT", "MESSAGE"], ...lines], ""));
+        const lines = mails.map((mail) => [
+          ...[mail.createdAt, mail.outcome, mail.suppressed ? "yes" : "", mail.to, mail.subject, mail.statusMessage],
+        ]);
+        process.stdout.write(table([["TIME", "OUTCOME", "SUPPRESSED", "TO", "SUBJECT", "MESSAGE"], ...lines], ""));
       }
     });
   },

@@ -13,7 +13,8 @@ function textOf(html: string): string {
 }
 
 test("the HTML has every word of the text", () => {
-  const body = "Workspace: Shop\nQuota: 10 & more\nA line.\n\nA paragraph.\n\nposthorn keys rotate key_1\n";
+  const body =
+    "Workspace: Shop\nQuota: 10 & more\nA line.\n\nA paragraph.\n\nposthorn keys rotate key_01890000-0000-7000-8000-000000000001\n";
   const html = systemHtml({ subject: "Subject", body });
   for (const words of [
     "Subject",
@@ -44,4 +45,10 @@ test("a mail without a link has none, and nothing is loaded from elsewhere", () 
 test("a stranger's line is not a row of the table", () => {
   const html = systemHtml({ subject: "S", body: "Invoice: Mallory invites you.\n" });
   assert.doesNotMatch(html, /<th/);
+});
+
+test("a name that begins like a command is text", () => {
+  const html = systemHtml({ subject: "S", body: "posthorn keys rotate invites you to a workspace.\n" });
+  assert.doesNotMatch(html, /<div class="ph-code"/);
+  assert.match(html, /<p [^>]*>posthorn keys rotate invites you/);
 });

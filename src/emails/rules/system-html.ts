@@ -12,6 +12,9 @@ export type SystemText = {
 const labels = ["Workspace", "Name of the workspace", "Quota", "Used", "Reason", "Key", "Expires", "Last used"];
 const factPattern = new RegExp(`^(${labels.join("|")}): (.*)$`);
 
+/** A command with the id of what it changes. A name that a stranger chose has no underscore. */
+const commandPattern = /^posthorn [a-z][a-z -]* [a-z]+_[\da-f-]{36}$/;
+
 const light = {
   ink: "#1c2130",
   soft: "#495066",
@@ -86,7 +89,7 @@ function htmlOfParagraph(lines: readonly string[], link: SystemText["link"]): st
 
 function htmlOfLine(line: string, link: SystemText["link"]): string {
   if (link && line === link.url) return button(link);
-  if (line.startsWith("posthorn "))
+  if (commandPattern.test(line))
     return `<div class="ph-code" style="margin:0 0 14px;padding:10px 12px;border-radius:6px;background:#f4f1ea;${mono};font-size:13px;color:${light.ink};overflow-wrap:anywhere">${escaped(line)}</div>`;
   return `<p class="ph-soft" style="margin:0 0 14px;${font};font-size:15px;line-height:1.55;color:${light.soft};overflow-wrap:anywhere">${escaped(line)}</p>`;
 }

@@ -56,6 +56,20 @@ export async function indexArrivals(sql: Sql, { after, workspaces, arrivals }: I
 }
 
 export async function indexEmails(tx: Sql, emails: readonly EmailKey[]): Promise<void> {
+  for await (const postings of postingsOf(tx, emails)) await storeNewPostings(tx, postings);
+}
+
+/** For emails that are deleted before their partition is: call it while their recipients are still stored. Terms of sites stay: they say
+ * nothing about a person. */
+export async function forgetTerms(tx: Sql, emails: readonly EmailKey[]): Promise<void> {
+  for await (const postings of postingsOf(tx, emails))
+    await tx`
+      delete from email_terms t using unnest(${postings.map((one) => one.workspaceId)}::uuid[], ${postings.map(({ term }) => term)}::bigint[],
+        ${postings.map(({ id }) => id)}::uuid[]) as p(workspace_id, term, email_id)
+      where t.workspace_id = p.workspace_id and t.term = p.term and t.email_id = p.email_id`;
+}
+
+async function* postingsOf(tx: Sql, emails: readonly EmailKey[]): AsyncGenerator<Posting[]> {
   const rows = await tx<(EmailKey & Searchable)[]>`
     select e.workspace_id as "workspaceId", e.id, e.subject, e.metadata, r.addresses
     from unnest(${emails.map((one) => one.workspaceId)}::uuid[], ${emails.map(({ id }) => id)}::uuid[]) as k(workspace_id, id)
@@ -65,10 +79,10 @@ export async function indexEmails(tx: Sql, emails: readonly EmailKey[]): Promise
   for (const row of rows) {
     postings.push(...termsOf(row).map((term) => ({ workspaceId: row.workspaceId, term: String(term), id: row.id })));
     if (postings.length < termsAtOnce) continue;
-    await storeNewPostings(tx, postings);
+    yield postings;
     postings = [];
   }
-  await storeNewPostings(tx, postings);
+  yield postings;
 }
 
 export type Posting = { workspaceId: string; term: string; id: string };

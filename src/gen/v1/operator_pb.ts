@@ -10,6 +10,8 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { AuditEntry, AuditFilter } from "./audit_pb.ts";
 import { file_v1_audit } from "./audit_pb.ts";
+import type { EmailOutcome } from "./email_pb.ts";
+import { file_v1_email } from "./email_pb.ts";
 import type { QuotaKind, SendingWarning } from "./event_pb.ts";
 import { file_v1_event } from "./event_pb.ts";
 import { file_v1_options } from "./options_pb.ts";
@@ -21,7 +23,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/operator.proto.
  */
 export const file_v1_operator: GenFile = /*@__PURE__*/
-  fileDesc("ChF2MS9vcGVyYXRvci5wcm90bxICdjEi1AIKC1BlcnNvbkVudHJ5EgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEgwKBG5hbWUYAyABKAkSHgoFc3RhdGUYBCABKA4yDy52MS5QZXJzb25TdGF0ZRITCgtpc19vcGVyYXRvchgFIAEoCBIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3NlZW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgp3b3Jrc3BhY2VzGAkgAygLMhMudjEuUGVyc29uV29ya3NwYWNlEhcKD3dvcmtzcGFjZV9jb3VudBgKIAEoBRISCgp2YWxpZF9rZXlzGAsgASgFIkkKD1BlcnNvbldvcmtzcGFjZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhwKBHJvbGUYAyABKA4yDi52MS5NZW1iZXJSb2xlIu0CCg5Xb3Jrc3BhY2VFbnRyeRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiEKBXN0YXRlGAMgASgOMhIudjEuV29ya3NwYWNlU3RhdGUSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMZnJvbV9zaWduX3VwGAUgASgIEhAKCGlzX2ZpcnN0GAYgASgIEg4KBm93bmVycxgHIAEoBRIZCgZxdW90YXMYCCADKAsyCS52MS5RdW90YRIhCgpvd25fcXVvdGFzGAkgAygOMg0udjEuUXVvdGFLaW5kEiIKCnN1c3BlbnNpb24YCiABKAsyDi52MS5TdXNwZW5zaW9uEiMKB3dhcm5pbmcYCyABKAsyEi52MS5TZW5kaW5nV2FybmluZxIvCgtkZWxldGluZ19hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAigQEKEUxpc3RQZW9wbGVSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEg0KBXF1ZXJ5GAMgASgJEh4KBXN0YXRlGAQgASgOMg8udjEuUGVyc29uU3RhdGUSFgoOb3BlcmF0b3JzX29ubHkYBSABKAgiTAoSTGlzdFBlb3BsZVJlc3BvbnNlEh0KBGRhdGEYASADKAsyDy52MS5QZXJzb25FbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoURGlzYWJsZVBlcnNvblJlcXVlc3QSCgoCaWQYASABKAkSEwoLcmV2b2tlX2tleXMYAiABKAgiSQoVRGlzYWJsZVBlcnNvblJlc3BvbnNlEh8KBnBlcnNvbhgBIAEoCzIPLnYxLlBlcnNvbkVudHJ5Eg8KB21lc3NhZ2UYAiABKAkiIQoTRW5hYmxlUGVyc29uUmVxdWVzdBIKCgJpZBgBIAEoCSJIChRFbmFibGVQZXJzb25SZXNwb25zZRIfCgZwZXJzb24YASABKAsyDy52MS5QZXJzb25FbnRyeRIPCgdtZXNzYWdlGAIgASgJIkUKE0RlbGV0ZVBlcnNvblJlcXVlc3QSCgoCaWQYASABKAkSDQoFZW1haWwYAiABKAkSEwoLcmV2b2tlX2tleXMYAyABKAgiJwoURGVsZXRlUGVyc29uUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSJzChhMaXN0QWxsV29ya3NwYWNlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDQoFcXVlcnkYAyABKAkSIQoFc3RhdGUYBCABKA4yEi52MS5Xb3Jrc3BhY2VTdGF0ZSJWChlMaXN0QWxsV29ya3NwYWNlc1Jlc3BvbnNlEiAKBGRhdGEYASADKAsyEi52MS5Xb3Jrc3BhY2VFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPwoXU3VzcGVuZFdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSJBChhTdXNwZW5kV29ya3NwYWNlUmVzcG9uc2USJQoJd29ya3NwYWNlGAEgASgLMhIudjEuV29ya3NwYWNlRW50cnkiLgoWUmVzdW1lV29ya3NwYWNlUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkiQAoXUmVzdW1lV29ya3NwYWNlUmVzcG9uc2USJQoJd29ya3NwYWNlGAEgASgLMhIudjEuV29ya3NwYWNlRW50cnkicQoLUXVvdGFDaGFuZ2USGwoEa2luZBgBIAEoDjINLnYxLlF1b3RhS2luZBIPCgVsaW1pdBgCIAEoAUgAEhMKCXVubGltaXRlZBgDIAEoCEgAEhUKC3VzZV9kZWZhdWx0GAQgASgISABCCAoGY2hhbmdlIkkKEFNldFF1b3Rhc1JlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEh8KBnF1b3RhcxgCIAMoCzIPLnYxLlF1b3RhQ2hhbmdlIjoKEVNldFF1b3Rhc1Jlc3BvbnNlEiUKCXdvcmtzcGFjZRgBIAEoCzISLnYxLldvcmtzcGFjZUVudHJ5IjwKFkRlbGV0ZVdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkiKgoXRGVsZXRlV29ya3NwYWNlUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSJoCh5MaXN0U2VydmljZUF1ZGl0RW50cmllc1JlcXVlc3QSHwoGZmlsdGVyGAEgASgLMg8udjEuQXVkaXRGaWx0ZXISEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWAofTGlzdFNlcnZpY2VBdWRpdEVudHJpZXNSZXNwb25zZRIcCgRkYXRhGAEgAygLMg4udjEuQXVkaXRFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVwogRXhwb3J0U2VydmljZUF1ZGl0RW50cmllc1JlcXVlc3QSHwoGZmlsdGVyGAEgASgLMg8udjEuQXVkaXRGaWx0ZXISEgoKcGFnZV90b2tlbhgCIAEoCSJQCiFFeHBvcnRTZXJ2aWNlQXVkaXRFbnRyaWVzUmVzcG9uc2USEgoKanNvbl9saW5lcxgBIAEoCRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqXwoLUGVyc29uU3RhdGUSHAoYUEVSU09OX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTUEVSU09OX1NUQVRFX0FDVElWRRABEhkKFVBFUlNPTl9TVEFURV9ESVNBQkxFRBACKooBCg5Xb3Jrc3BhY2VTdGF0ZRIfChtXT1JLU1BBQ0VfU1RBVEVfVU5TUEVDSUZJRUQQABIaChZXT1JLU1BBQ0VfU1RBVEVfQUNUSVZFEAESHQoZV09SS1NQQUNFX1NUQVRFX1NVU1BFTkRFRBACEhwKGFdPUktTUEFDRV9TVEFURV9ERUxFVElORxADMsEHCg9PcGVyYXRvclNlcnZpY2USQwoKTGlzdFBlb3BsZRIVLnYxLkxpc3RQZW9wbGVSZXF1ZXN0GhYudjEuTGlzdFBlb3BsZVJlc3BvbnNlIgbK6BgCOAESTgoNRGlzYWJsZVBlcnNvbhIYLnYxLkRpc2FibGVQZXJzb25SZXF1ZXN0GhkudjEuRGlzYWJsZVBlcnNvblJlc3BvbnNlIgjK6BgEMAE4ARJLCgxFbmFibGVQZXJzb24SFy52MS5FbmFibGVQZXJzb25SZXF1ZXN0GhgudjEuRW5hYmxlUGVyc29uUmVzcG9uc2UiCMroGAQwATgBEksKDERlbGV0ZVBlcnNvbhIXLnYxLkRlbGV0ZVBlcnNvblJlcXVlc3QaGC52MS5EZWxldGVQZXJzb25SZXNwb25zZSIIyugYBDABOAESWAoRTGlzdEFsbFdvcmtzcGFjZXMSHC52MS5MaXN0QWxsV29ya3NwYWNlc1JlcXVlc3QaHS52MS5MaXN0QWxsV29ya3NwYWNlc1Jlc3BvbnNlIgbK6BgCOAESVwoQU3VzcGVuZFdvcmtzcGFjZRIbLnYxLlN1c3BlbmRXb3Jrc3BhY2VSZXF1ZXN0GhwudjEuU3VzcGVuZFdvcmtzcGFjZVJlc3BvbnNlIgjK6BgEMAE4ARJUCg9SZXN1bWVXb3Jrc3BhY2USGi52MS5SZXN1bWVXb3Jrc3BhY2VSZXF1ZXN0GhsudjEuUmVzdW1lV29ya3NwYWNlUmVzcG9uc2UiCMroGAQwATgBEkIKCVNldFF1b3RhcxIULnYxLlNldFF1b3Rhc1JlcXVlc3QaFS52MS5TZXRRdW90YXNSZXNwb25zZSIIyugYBDABOAESVAoPRGVsZXRlV29ya3NwYWNlEhoudjEuRGVsZXRlV29ya3NwYWNlUmVxdWVzdBobLnYxLkRlbGV0ZVdvcmtzcGFjZVJlc3BvbnNlIgjK6BgEMAE4ARJqChdMaXN0U2VydmljZUF1ZGl0RW50cmllcxIiLnYxLkxpc3RTZXJ2aWNlQXVkaXRFbnRyaWVzUmVxdWVzdBojLnYxLkxpc3RTZXJ2aWNlQXVkaXRFbnRyaWVzUmVzcG9uc2UiBsroGAI4ARJwChlFeHBvcnRTZXJ2aWNlQXVkaXRFbnRyaWVzEiQudjEuRXhwb3J0U2VydmljZUF1ZGl0RW50cmllc1JlcXVlc3QaJS52MS5FeHBvcnRTZXJ2aWNlQXVkaXRFbnRyaWVzUmVzcG9uc2UiBsroGAI4AWIGcHJvdG8z", [file_google_protobuf_timestamp, file_v1_audit, file_v1_event, file_v1_options, file_v1_workspace]);
+  fileDesc("ChF2MS9vcGVyYXRvci5wcm90bxICdjEi1AIKC1BlcnNvbkVudHJ5EgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEgwKBG5hbWUYAyABKAkSHgoFc3RhdGUYBCABKA4yDy52MS5QZXJzb25TdGF0ZRITCgtpc19vcGVyYXRvchgFIAEoCBIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3NlZW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2Rpc2FibGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgp3b3Jrc3BhY2VzGAkgAygLMhMudjEuUGVyc29uV29ya3NwYWNlEhcKD3dvcmtzcGFjZV9jb3VudBgKIAEoBRISCgp2YWxpZF9rZXlzGAsgASgFIkkKD1BlcnNvbldvcmtzcGFjZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhwKBHJvbGUYAyABKA4yDi52MS5NZW1iZXJSb2xlIu0CCg5Xb3Jrc3BhY2VFbnRyeRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiEKBXN0YXRlGAMgASgOMhIudjEuV29ya3NwYWNlU3RhdGUSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMZnJvbV9zaWduX3VwGAUgASgIEhAKCGlzX2ZpcnN0GAYgASgIEg4KBm93bmVycxgHIAEoBRIZCgZxdW90YXMYCCADKAsyCS52MS5RdW90YRIhCgpvd25fcXVvdGFzGAkgAygOMg0udjEuUXVvdGFLaW5kEiIKCnN1c3BlbnNpb24YCiABKAsyDi52MS5TdXNwZW5zaW9uEiMKB3dhcm5pbmcYCyABKAsyEi52MS5TZW5kaW5nV2FybmluZxIvCgtkZWxldGluZ19hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAigQEKEUxpc3RQZW9wbGVSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEg0KBXF1ZXJ5GAMgASgJEh4KBXN0YXRlGAQgASgOMg8udjEuUGVyc29uU3RhdGUSFgoOb3BlcmF0b3JzX29ubHkYBSABKAgiTAoSTGlzdFBlb3BsZVJlc3BvbnNlEh0KBGRhdGEYASADKAsyDy52MS5QZXJzb25FbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoURGlzYWJsZVBlcnNvblJlcXVlc3QSCgoCaWQYASABKAkSEwoLcmV2b2tlX2tleXMYAiABKAgiSQoVRGlzYWJsZVBlcnNvblJlc3BvbnNlEh8KBnBlcnNvbhgBIAEoCzIPLnYxLlBlcnNvbkVudHJ5Eg8KB21lc3NhZ2UYAiABKAkiIQoTRW5hYmxlUGVyc29uUmVxdWVzdBIKCgJpZBgBIAEoCSJIChRFbmFibGVQZXJzb25SZXNwb25zZRIfCgZwZXJzb24YASABKAsyDy52MS5QZXJzb25FbnRyeRIPCgdtZXNzYWdlGAIgASgJIkUKE0RlbGV0ZVBlcnNvblJlcXVlc3QSCgoCaWQYASABKAkSDQoFZW1haWwYAiABKAkSEwoLcmV2b2tlX2tleXMYAyABKAgiJwoURGVsZXRlUGVyc29uUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSJzChhMaXN0QWxsV29ya3NwYWNlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDQoFcXVlcnkYAyABKAkSIQoFc3RhdGUYBCABKA4yEi52MS5Xb3Jrc3BhY2VTdGF0ZSJWChlMaXN0QWxsV29ya3NwYWNlc1Jlc3BvbnNlEiAKBGRhdGEYASADKAsyEi52MS5Xb3Jrc3BhY2VFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPwoXU3VzcGVuZFdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSJBChhTdXNwZW5kV29ya3NwYWNlUmVzcG9uc2USJQoJd29ya3NwYWNlGAEgASgLMhIudjEuV29ya3NwYWNlRW50cnkiLgoWUmVzdW1lV29ya3NwYWNlUmVxdWVzdBIUCgx3b3Jrc3BhY2VfaWQYASABKAkiQAoXUmVzdW1lV29ya3NwYWNlUmVzcG9uc2USJQoJd29ya3NwYWNlGAEgASgLMhIudjEuV29ya3NwYWNlRW50cnkicQoLUXVvdGFDaGFuZ2USGwoEa2luZBgBIAEoDjINLnYxLlF1b3RhS2luZBIPCgVsaW1pdBgCIAEoAUgAEhMKCXVubGltaXRlZBgDIAEoCEgAEhUKC3VzZV9kZWZhdWx0GAQgASgISABCCAoGY2hhbmdlIkkKEFNldFF1b3Rhc1JlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEh8KBnF1b3RhcxgCIAMoCzIPLnYxLlF1b3RhQ2hhbmdlIjoKEVNldFF1b3Rhc1Jlc3BvbnNlEiUKCXdvcmtzcGFjZRgBIAEoCzISLnYxLldvcmtzcGFjZUVudHJ5IjwKFkRlbGV0ZVdvcmtzcGFjZVJlcXVlc3QSFAoMd29ya3NwYWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkiKgoXRGVsZXRlV29ya3NwYWNlUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSJoCh5MaXN0U2VydmljZUF1ZGl0RW50cmllc1JlcXVlc3QSHwoGZmlsdGVyGAEgASgLMg8udjEuQXVkaXRGaWx0ZXISEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWAofTGlzdFNlcnZpY2VBdWRpdEVudHJpZXNSZXNwb25zZRIcCgRkYXRhGAEgAygLMg4udjEuQXVkaXRFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVwogRXhwb3J0U2VydmljZUF1ZGl0RW50cmllc1JlcXVlc3QSHwoGZmlsdGVyGAEgASgLMg8udjEuQXVkaXRGaWx0ZXISEgoKcGFnZV90b2tlbhgCIAEoCSJQCiFFeHBvcnRTZXJ2aWNlQXVkaXRFbnRyaWVzUmVzcG9uc2USEgoKanNvbl9saW5lcxgBIAEoCRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki2gEKClN5c3RlbU1haWwSCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCdG8YAyABKAkSDwoHc3ViamVjdBgEIAEoCRIhCgdvdXRjb21lGAUgASgOMhAudjEuRW1haWxPdXRjb21lEhYKDnN0YXR1c19tZXNzYWdlGAYgASgJEhIKCnN1cHByZXNzZWQYByABKAgSJAoHcmVwbGllcxgIIAMoCzITLnYxLlN5c3RlbU1haWxSZXBseSJ2Cg9TeXN0ZW1NYWlsUmVwbHkSDAoEZnJvbRgBIAEoCRIvCgtyZWNlaXZlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdGV4dBgDIAEoCRIWCg5hdXRvX3N1Ym1pdHRlZBgEIAEoCCJyChVMaXN0U3lzdGVtTWFpbFJlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDgoGc2VhcmNoGAMgASgJEiIKCG91dGNvbWVzGAQgAygOMhAudjEuRW1haWxPdXRjb21lIk8KFkxpc3RTeXN0ZW1NYWlsUmVzcG9uc2USHAoEZGF0YRgBIAMoCzIOLnYxLlN5c3RlbU1haWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjEKHlJlbW92ZVN5c3RlbVN1cHByZXNzaW9uUmVxdWVzdBIPCgdhZGRyZXNzGAEgASgJIjIKH1JlbW92ZVN5c3RlbVN1cHByZXNzaW9uUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSpfCgtQZXJzb25TdGF0ZRIcChhQRVJTT05fU1RBVEVfVU5TUEVDSUZJRUQQABIXChNQRVJTT05fU1RBVEVfQUNUSVZFEAESGQoVUEVSU09OX1NUQVRFX0RJU0FCTEVEEAIqigEKDldvcmtzcGFjZVN0YXRlEh8KG1dPUktTUEFDRV9TVEFURV9VTlNQRUNJRklFRBAAEhoKFldPUktTUEFDRV9TVEFURV9BQ1RJVkUQARIdChlXT1JLU1BBQ0VfU1RBVEVfU1VTUEVOREVEEAISHAoYV09SS1NQQUNFX1NUQVRFX0RFTEVUSU5HEAMygAkKD09wZXJhdG9yU2VydmljZRJDCgpMaXN0UGVvcGxlEhUudjEuTGlzdFBlb3BsZVJlcXVlc3QaFi52MS5MaXN0UGVvcGxlUmVzcG9uc2UiBsroGAI4ARJOCg1EaXNhYmxlUGVyc29uEhgudjEuRGlzYWJsZVBlcnNvblJlcXVlc3QaGS52MS5EaXNhYmxlUGVyc29uUmVzcG9uc2UiCMroGAQwATgBEksKDEVuYWJsZVBlcnNvbhIXLnYxLkVuYWJsZVBlcnNvblJlcXVlc3QaGC52MS5FbmFibGVQZXJzb25SZXNwb25zZSIIyugYBDABOAESSwoMRGVsZXRlUGVyc29uEhcudjEuRGVsZXRlUGVyc29uUmVxdWVzdBoYLnYxLkRlbGV0ZVBlcnNvblJlc3BvbnNlIgjK6BgEMAE4ARJYChFMaXN0QWxsV29ya3NwYWNlcxIcLnYxLkxpc3RBbGxXb3Jrc3BhY2VzUmVxdWVzdBodLnYxLkxpc3RBbGxXb3Jrc3BhY2VzUmVzcG9uc2UiBsroGAI4ARJXChBTdXNwZW5kV29ya3NwYWNlEhsudjEuU3VzcGVuZFdvcmtzcGFjZVJlcXVlc3QaHC52MS5TdXNwZW5kV29ya3NwYWNlUmVzcG9uc2UiCMroGAQwATgBElQKD1Jlc3VtZVdvcmtzcGFjZRIaLnYxLlJlc3VtZVdvcmtzcGFjZVJlcXVlc3QaGy52MS5SZXN1bWVXb3Jrc3BhY2VSZXNwb25zZSIIyugYBDABOAESQgoJU2V0UXVvdGFzEhQudjEuU2V0UXVvdGFzUmVxdWVzdBoVLnYxLlNldFF1b3Rhc1Jlc3BvbnNlIgjK6BgEMAE4ARJUCg9EZWxldGVXb3Jrc3BhY2USGi52MS5EZWxldGVXb3Jrc3BhY2VSZXF1ZXN0GhsudjEuRGVsZXRlV29ya3NwYWNlUmVzcG9uc2UiCMroGAQwATgBEk8KDkxpc3RTeXN0ZW1NYWlsEhkudjEuTGlzdFN5c3RlbU1haWxSZXF1ZXN0GhoudjEuTGlzdFN5c3RlbU1haWxSZXNwb25zZSIGyugYAjgBEmwKF1JlbW92ZVN5c3RlbVN1cHByZXNzaW9uEiIudjEuUmVtb3ZlU3lzdGVtU3VwcHJlc3Npb25SZXF1ZXN0GiMudjEuUmVtb3ZlU3lzdGVtU3VwcHJlc3Npb25SZXNwb25zZSIIyugYBDABOAESagoXTGlzdFNlcnZpY2VBdWRpdEVudHJpZXMSIi52MS5MaXN0U2VydmljZUF1ZGl0RW50cmllc1JlcXVlc3QaIy52MS5MaXN0U2VydmljZUF1ZGl0RW50cmllc1Jlc3BvbnNlIgbK6BgCOAEScAoZRXhwb3J0U2VydmljZUF1ZGl0RW50cmllcxIkLnYxLkV4cG9ydFNlcnZpY2VBdWRpdEVudHJpZXNSZXF1ZXN0GiUudjEuRXhwb3J0U2VydmljZUF1ZGl0RW50cmllc1Jlc3BvbnNlIgbK6BgCOAFiBnByb3RvMw", [file_google_protobuf_timestamp, file_v1_audit, file_v1_email, file_v1_event, file_v1_options, file_v1_workspace]);
 
 /**
  * A person of the service.
@@ -191,7 +193,7 @@ export type WorkspaceEntry = Message<"v1.WorkspaceEntry"> & {
   fromSignUp: boolean;
 
   /**
-   * True for the first workspace, from which the service sends its own mail. It cannot be deleted.
+   * True for the first workspace, from whose domain the service sends its own mail. It cannot be deleted.
    *
    * @generated from field: bool is_first = 6;
    */
@@ -916,6 +918,231 @@ export const ExportServiceAuditEntriesResponseSchema: GenMessage<ExportServiceAu
   messageDesc(file_v1_operator, 25);
 
 /**
+ * An email that the service itself sent.
+ *
+ * @generated from message v1.SystemMail
+ */
+export type SystemMail = Message<"v1.SystemMail"> & {
+  /**
+   * Identifier of the email, `em_` and a UUID. EmailService does not find it.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * When the service accepted it for delivery.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 2;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * The recipient.
+   *
+   * @generated from field: string to = 3;
+   */
+  to: string;
+
+  /**
+   * Subject line.
+   *
+   * @generated from field: string subject = 4;
+   */
+  subject: string;
+
+  /**
+   * What became of it.
+   *
+   * @generated from field: v1.EmailOutcome outcome = 5;
+   */
+  outcome: EmailOutcome;
+
+  /**
+   * The last words of the receiving server, or why there are none, without links.
+   *
+   * @generated from field: string status_message = 6;
+   */
+  statusMessage: string;
+
+  /**
+   * True while the recipient is suppressed: after a bounce or a complaint, the service sends no more mail to the address.
+   *
+   * @generated from field: bool suppressed = 7;
+   */
+  suppressed: boolean;
+
+  /**
+   * Messages that answer it, at most 3, newest first.
+   *
+   * @generated from field: repeated v1.SystemMailReply replies = 8;
+   */
+  replies: SystemMailReply[];
+};
+
+/**
+ * Describes the message v1.SystemMail.
+ * Use `create(SystemMailSchema)` to create a new message.
+ */
+export const SystemMailSchema: GenMessage<SystemMail> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 26);
+
+/**
+ * A message that answers an email of the service.
+ *
+ * @generated from message v1.SystemMailReply
+ */
+export type SystemMailReply = Message<"v1.SystemMailReply"> & {
+  /**
+   * Sender, from the From header.
+   *
+   * @generated from field: string from = 1;
+   */
+  from: string;
+
+  /**
+   * When it arrived.
+   *
+   * @generated from field: google.protobuf.Timestamp received_at = 2;
+   */
+  receivedAt?: Timestamp | undefined;
+
+  /**
+   * The beginning of its text, without quotations and links.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+
+  /**
+   * True for automatic mail, such as an out-of-office reply (RFC 3834).
+   *
+   * @generated from field: bool auto_submitted = 4;
+   */
+  autoSubmitted: boolean;
+};
+
+/**
+ * Describes the message v1.SystemMailReply.
+ * Use `create(SystemMailReplySchema)` to create a new message.
+ */
+export const SystemMailReplySchema: GenMessage<SystemMailReply> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 27);
+
+/**
+ * Request of ListSystemMail.
+ *
+ * @generated from message v1.ListSystemMailRequest
+ */
+export type ListSystemMailRequest = Message<"v1.ListSystemMailRequest"> & {
+  /**
+   * Maximum number of emails per page. 0 or unset means 20; values above 100 are reduced to 100.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+
+  /**
+   * Free text: an email id, or words, all of which must match: a whole word of the subject, or at least three characters with which a
+   * part of the address begins. Empty: all.
+   *
+   * @generated from field: string search = 3;
+   */
+  search: string;
+
+  /**
+   * Only mail with one of these outcomes. Empty: any outcome.
+   *
+   * @generated from field: repeated v1.EmailOutcome outcomes = 4;
+   */
+  outcomes: EmailOutcome[];
+};
+
+/**
+ * Describes the message v1.ListSystemMailRequest.
+ * Use `create(ListSystemMailRequestSchema)` to create a new message.
+ */
+export const ListSystemMailRequestSchema: GenMessage<ListSystemMailRequest> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 28);
+
+/**
+ * Response of ListSystemMail.
+ *
+ * @generated from message v1.ListSystemMailResponse
+ */
+export type ListSystemMailResponse = Message<"v1.ListSystemMailResponse"> & {
+  /**
+   * The mail of this page. May be empty although there are more pages.
+   *
+   * @generated from field: repeated v1.SystemMail data = 1;
+   */
+  data: SystemMail[];
+
+  /**
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message v1.ListSystemMailResponse.
+ * Use `create(ListSystemMailResponseSchema)` to create a new message.
+ */
+export const ListSystemMailResponseSchema: GenMessage<ListSystemMailResponse> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 29);
+
+/**
+ * Request of RemoveSystemSuppression.
+ *
+ * @generated from message v1.RemoveSystemSuppressionRequest
+ */
+export type RemoveSystemSuppressionRequest = Message<"v1.RemoveSystemSuppressionRequest"> & {
+  /**
+   * The address. Required.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message v1.RemoveSystemSuppressionRequest.
+ * Use `create(RemoveSystemSuppressionRequestSchema)` to create a new message.
+ */
+export const RemoveSystemSuppressionRequestSchema: GenMessage<RemoveSystemSuppressionRequest> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 30);
+
+/**
+ * Response of RemoveSystemSuppression.
+ *
+ * @generated from message v1.RemoveSystemSuppressionResponse
+ */
+export type RemoveSystemSuppressionResponse = Message<"v1.RemoveSystemSuppressionResponse"> & {
+  /**
+   * Result of the call, in a sentence.
+   *
+   * @generated from field: string message = 1;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message v1.RemoveSystemSuppressionResponse.
+ * Use `create(RemoveSystemSuppressionResponseSchema)` to create a new message.
+ */
+export const RemoveSystemSuppressionResponseSchema: GenMessage<RemoveSystemSuppressionResponse> = /*@__PURE__*/
+  messageDesc(file_v1_operator, 31);
+
+/**
  * Whether a person may sign in.
  *
  * @generated from enum v1.PersonState
@@ -1005,7 +1232,7 @@ export const WorkspaceStateSchema: GenEnum<WorkspaceState> = /*@__PURE__*/
   enumDesc(file_v1_operator, 1);
 
 /**
- * Manages the people and workspaces of the whole service. Only for operators, whom `posthorn people operator` appoints, and
+ * Manages the people and workspaces of the whole service, and shows the mail that it sent itself. Only for operators, whom `posthorn people operator` appoints, and
  * only in a session with a second factor. Keys cannot call these methods, and calls name no workspace.
  *
  * @generated from service v1.OperatorService
@@ -1137,7 +1364,7 @@ export const OperatorService: GenService<{
    * Errors:
    * - invalid_argument: `workspaceId` is empty, or `name` is not the name of the workspace.
    * - not_found: no workspace has this id.
-   * - failed_precondition: it is the first workspace, from which the service sends its own mail.
+   * - failed_precondition: it is the first workspace, from whose domain the service sends its own mail.
    *
    * @generated from rpc v1.OperatorService.DeleteWorkspace
    */
@@ -1145,6 +1372,35 @@ export const OperatorService: GenService<{
     methodKind: "unary";
     input: typeof DeleteWorkspaceRequestSchema;
     output: typeof DeleteWorkspaceResponseSchema;
+  },
+  /**
+   * Lists the mail that the service itself sent, newest first: sign-up and password links, invitations, and notices to owners.
+   * The answer never has the content of the mail, because a link in it gives access to an account.
+   *
+   * Errors:
+   * - invalid_argument: `pageSize` is negative, `pageToken` was not returned by this method, or `search` has more than 500 characters.
+   *
+   * @generated from rpc v1.OperatorService.ListSystemMail
+   */
+  listSystemMail: {
+    methodKind: "unary";
+    input: typeof ListSystemMailRequestSchema;
+    output: typeof ListSystemMailResponseSchema;
+  },
+  /**
+   * Lets an address get mail of the service again, after a bounce or a complaint. The suppression lists of workspaces do not
+   * change.
+   *
+   * Errors:
+   * - invalid_argument: `address` is not an email address.
+   * - not_found: the address is not suppressed for mail of the service.
+   *
+   * @generated from rpc v1.OperatorService.RemoveSystemSuppression
+   */
+  removeSystemSuppression: {
+    methodKind: "unary";
+    input: typeof RemoveSystemSuppressionRequestSchema;
+    output: typeof RemoveSystemSuppressionResponseSchema;
   },
   /**
    * Lists the entries of the audit log of the whole service and of every workspace, newest first.

@@ -19,6 +19,23 @@ export async function findParent(
   return row;
 }
 
+/** The same for system mail that was sent from this domain: its replies are stored with it, where operators read them. They may quote a link
+ * that opens an account. Primary keys of settings and emails. */
+export async function findSystemParent(
+  sql: Sql,
+  domainId: string,
+  candidates: readonly { id: string; messageId: string }[],
+): Promise<(ParentEmail & { workspaceId: string }) | undefined> {
+  if (candidates.length === 0) return undefined;
+  const [row] = await sql<(ParentEmail & { workspaceId: string })[]>`
+    select e.workspace_id as "workspaceId", e.id, e.message_id as "messageId", e.metadata
+    from unnest(${candidates.map((c) => c.id)}::uuid[], ${candidates.map((c) => c.messageId)}::text[]) with ordinality as c(id, message_id, ord)
+    join settings s on s.name = 'system_workspace'
+    join emails e on e.workspace_id = s.value::uuid and e.id = c.id and lower(e.message_id) = lower(c.message_id) and e.domain_id = ${domainId}
+    order by c.ord limit 1`;
+  return row;
+}
+
 export type ReturnedEmail = ParentEmail & {
   workspaceId: string;
   domainId: string;

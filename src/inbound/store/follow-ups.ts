@@ -13,6 +13,8 @@ export type FollowUp = {
   fromAddress: string;
   subject: string;
   messageId: string;
+  /** Of the email, oldest first. */
+  references: string[];
   metadata: Record<string, string>;
 };
 
@@ -30,7 +32,7 @@ export async function takeFollowUps(tx: Sql, limit: number): Promise<FollowUp[]>
       returning *
     )
     select d.workspace_id as "workspaceId", d.email_id as "emailId", d.position, d.kind, e.domain_id as "domainId", e.domain, r.address, e.from_address as "fromAddress", e.subject,
-      e.message_id as "messageId", e.metadata
+      e.message_id as "messageId", coalesce(e.envelope -> 'references', '[]') as references, e.metadata
     from due d join emails e on e.workspace_id = d.workspace_id and e.id = d.email_id
     join recipients r on r.workspace_id = d.workspace_id and r.email_id = d.email_id and r.position = d.position
     order by d.workspace_id, d.email_id`;

@@ -12,6 +12,8 @@ export type InboundSummary = {
   /** Its References field, which an answer to it continues. */
   references: readonly string[];
   attachments: readonly AttachmentLabel[];
+  /** Where answers go instead of to the sender. Messages of earlier versions have none. */
+  replyTo?: string;
   /** Where the body of each attachment is in the content. Messages of earlier versions have none. */
   positions?: readonly (BodyPosition | null | undefined)[];
 };

@@ -34,6 +34,14 @@ test("the text of a message with only HTML comes from the HTML; without From, th
   assert.equal(plain.from, "ann@there.test");
 });
 
+test("answers go to Reply-To, if it is another address that mail can be sent to", async () => {
+  const replyTo = async (field: string) =>
+    (await digest(["From: ann@there.test", `Reply-To: ${field}`, "", ""])).replyTo;
+  assert.equal(await replyTo("Help Desk <desk@there.test>, b@there.test"), "Help Desk <desk@there.test>");
+  for (const field of ["ann@there.test", "not an address", "", `${"a".repeat(2000)}@there.test`])
+    assert.equal(await replyTo(field), "", field);
+});
+
 test("a delivery report is parsed as a report and counts as automatic mail", async () => {
   const report = await digest(
     [

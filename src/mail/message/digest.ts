@@ -1,4 +1,5 @@
 /** Reads a received message into plain data: texts, threading, attachments, report. Called by inbound/thread.ts. */
+import { parseAddress } from "../address.ts";
 import { isAutomatic } from "../auto-reply.ts";
 import { htmlToText } from "../html-text.ts";
 import { boundReferences, parseMessageIds } from "../message-id.ts";
@@ -35,6 +36,8 @@ export type Digest = Texts & {
   /** `Name <a@b>` of the From header. */
   from: string;
   fromAddress: string;
+  /** Where answers go, as `Name <a@b>`. Empty if it is the sender, or no address that mail can be sent to. */
+  replyTo: string;
   subject: string;
   /** With angle brackets; empty if the message has none. */
   messageId: string;
@@ -57,6 +60,7 @@ export async function digestMessage(raw: Uint8Array, { sender }: { sender: strin
     ...textsOf(message),
     from: displayAddress(message.from) || sender,
     fromAddress: message.from.address || sender,
+    replyTo: replyToOf(message),
     subject: message.subject.slice(0, 2000),
     messageId: message.messageId,
     inReplyTo: inReplyTo[0] ?? references.at(-1) ?? "",
@@ -67,6 +71,11 @@ export async function digestMessage(raw: Uint8Array, { sender }: { sender: strin
     positions: message.parts.map(({ position }) => position),
     report: readComplaint(message) ?? readBounce(message, sender),
   };
+}
+
+function replyToOf({ from, replyTo }: ReadMessage): string {
+  const text = replyTo.address === from.address ? "" : displayAddress(replyTo);
+  return text !== "" && parseAddress(text).ok ? text : "";
 }
 
 function labelOf({ id, filename, contentType, sizeBytes, contentId }: ReadPart): AttachmentLabel {

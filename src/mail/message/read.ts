@@ -27,6 +27,8 @@ export type BodyPosition = { start: number; end: number; encoding: BodyEncoding 
 export type ReadMessage = {
   fields: Field[];
   from: { name: string; address: string };
+  /** The first address of Reply-To; empty if there is none. */
+  replyTo: { name: string; address: string };
   to: string[];
   subject: string;
   messageId: string;
@@ -47,6 +49,7 @@ export function readMessage(raw: Uint8Array, maxLines?: number): ReadMessage {
   return {
     fields: headers.map(({ key, value }) => ({ name: key, value: storable(value) })),
     from: mailboxOf(addressParser(fieldValue(headers, "from"))[0]),
+    replyTo: mailboxOf(addressParser(fieldValue(headers, "reply-to"))[0]),
     to: mailboxes(headers.filter(({ key }) => key === "to").flatMap(({ value }) => addressParser(value))),
     subject: storable(decodeWords(fieldValue(headers, "subject"))).replace(/\s+/g, " "),
     messageId: firstId(headers, "message-id"),

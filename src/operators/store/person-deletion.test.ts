@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from "../../../test/harness/dat
 import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
 import { systemHtml } from "../../emails/rules/system-html.ts";
 import { createEmailStore } from "../../emails/store/emails.ts";
+import { indexEmails } from "../../emails/store/terms.ts";
 import { systemKeyId } from "../../keys/store.ts";
 import { invitationMail, inviterMetadata } from "../../people/links.ts";
 import { addLink, addPerson } from "../../people/store.ts";
@@ -62,6 +63,25 @@ test("an erased person leaves no account, link, membership, invitation or addres
   }
   const addresses = await sql`select 1 from keys where workspace_id = ${workspaceId} and last_used_address is not null`;
   assert.equal(addresses.length, 0, "also of keys that were created with a key");
+});
+
+test("mail to an erased person leaves neither an outcome to count nor hashes of the address", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const person = (await addPerson(sql, {
+    email: "hashed@there.test",
+    name: "H",
+    passwordHash: "h",
+    nowMs: Date.now(),
+  }))!;
+  const mail = newEmail(workspaceId, [person.email], { keyId: systemKeyId });
+  assert.deepEqual(await createEmailStore(sql).accept(mail), { stored: true });
+  await sql.begin((tx) => indexEmails(tx, [mail]));
+  const left = async () =>
+    await sql`select email_id from email_outcomes where email_id = ${mail.id} union all select email_id from email_terms where email_id = ${mail.id}`;
+  assert.ok((await left()).length > 1);
+  await sql.begin((tx) => erasePerson(tx, person));
+  assert.equal((await left()).length, 0);
 });
 
 test("invitations that wait to be sent lose the name of the inviter, and nothing else", async () => {

@@ -1,5 +1,7 @@
 /** Deletes a person with everything that names them, in one transaction: the account, memberships, invitations, links, and the mail that
  * the service sent to them about the account. Called by ../people.ts. docs/decisions/0041 lists what stays and why. */
+import { listedOutcomes } from "../../emails/rules/outcome.ts";
+import { forgetTerms } from "../../emails/store/terms.ts";
 import { idsMadeBy, lockKeysMadeBy, systemKeyId } from "../../keys/store.ts";
 import { deletedInviter, inviterMetadata, namedInviter } from "../../people/links.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
@@ -73,6 +75,9 @@ async function eraseAccountMail(sql: Sql, email: string, mails: readonly MailRef
     await sql`delete from follow_ups where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
     await sql`delete from unattributed_reports where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
     await sql`delete from email_contents where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
+    await forgetTerms(sql, some);
+    await sql`delete from email_outcomes where workspace_id = ${workspaceId} and outcome = any(${[...listedOutcomes]}::text[])
+      and email_id = any(${ids}::uuid[])`;
     await sql`delete from recipients where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
     await sql`delete from emails where workspace_id = ${workspaceId} and id = any(${ids}::uuid[])`;
   }

@@ -24,7 +24,8 @@ export type WorkspaceUsage = QuotaRow & {
   warning: Warning | null;
 };
 
-/** Primary keys, and the indexes by workspace of the four counted tables: the cost grows with what the quota limits, not with mail. */
+/** Without the system workspace, so that commands cannot find it. Primary keys, and the indexes by workspace of the four counted tables: the
+ * cost grows with what the quota limits, not with mail. */
 export async function readUsage(sql: Sql, workspaceIds: readonly string[]): Promise<WorkspaceUsage[]> {
   type UsageRow = Omit<WorkspaceUsage, "used"> & Record<QuotaKind, number>;
   const rows = await sql<UsageRow[]>`
@@ -37,7 +38,7 @@ export async function readUsage(sql: Sql, workspaceIds: readonly string[]): Prom
       ${countOf(sql, "webhooks", sql`w.id`)} as webhooks, ${countOf(sql, "members", sql`w.id`)} as members,
       (select coalesce(sum((c.counts ->> w.id::text)::int), 0)::int from stream_counts c
         where c.seen_at > t.service_at - ${streamsSeenMs} * interval '1 millisecond') as streams
-    from unnest(${workspaceIds as string[]}::uuid[]) as k(id) join workspaces w on w.id = k.id
+    from unnest(${workspaceIds as string[]}::uuid[]) as k(id) join workspaces w on w.id = k.id and w.kind = 'customer'
     cross join (select ${serviceTime(sql)} as service_at, (extract(epoch from wall_at - service_at) * 1000)::float8 as lag_ms from service_clock) t
     cross join lateral (${sums(sql)} where workspace_id = w.id) u
     left join sending_records b on b.workspace_id = w.id

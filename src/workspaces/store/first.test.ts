@@ -4,7 +4,8 @@ import { createTestDatabase, type TestDatabase } from "../../../test/harness/dat
 import { commandLine } from "../../audit/record.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { readMigrations } from "../../postgres/migration-files.ts";
-import { findWorkspaceByName, listWorkspaces } from "../store.ts";
+import { readUsage } from "../../quotas/store/usage.ts";
+import { findWorkspaceByName, getWorkspace, listWorkspaces } from "../store.ts";
 import {
   ensureFirstWorkspace,
   ensureSystemWorkspace,
@@ -62,6 +63,8 @@ test("the system workspace is created once, and no list shows it", async () => {
   assert.equal((await sql`select 1 from workspaces where kind = 'system'`).length, 1);
   assert.ok((await listWorkspaces(sql)).every(({ id }) => id !== ids[0]));
   assert.deepEqual(await findWorkspaceByName(sql, "System mail"), []);
+  assert.equal(await getWorkspace(sql, ids[0]!), undefined, "settings of providers cannot name it");
+  assert.deepEqual(await readUsage(sql, [ids[0]!]), [], "commands cannot suspend, delete or export it by its id");
 });
 
 test("the version that knows the system workspace is that of its migration", async () => {

@@ -51,6 +51,7 @@ const actions: Record<string, string> = {
   "suppression.added": "suppressed an address",
   "suppression.imported": "imported suppressed addresses",
   "suppression.removed": "removed an address from the suppression list",
+  "system_mail.unsuppressed": "let an address get mail of the service again",
   "webhook.created": "created a webhook",
   "webhook.deleted": "deleted a webhook",
   "webhook.redelivered": "posted events to a webhook again",
@@ -81,6 +82,7 @@ export const serviceNouns: readonly { value: string; label: string }[] = [
   { value: "password", label: "Passwords" },
   { value: "account", label: "Linked providers" },
   { value: "secret", label: "Secret of the service" },
+  { value: "system_mail", label: "System mail" },
 ];
 
 export const nouns: readonly { value: string; label: string }[] = [

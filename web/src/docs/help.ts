@@ -17,6 +17,7 @@ const pages: readonly (readonly [path: string, address: string, label: string])[
   ["/audit", "/docs/audit", "Audit log"],
   ["/account", "/docs/people", "Your account"],
   ["/operator/audit", "/docs/audit", "Audit log"],
+  ["/operator/mail", "/docs/people#mail-to-people", "Mail to people"],
   ["/operator", "/docs/people#operators", "Operators"],
   ["/sign", "/docs/people", "Accounts and sign-in"],
   ["/forgot-password", "/docs/people", "Accounts and sign-in"],

@@ -4,6 +4,7 @@ import { Button, SimpleGrid, Text } from "@mantine/core";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useCallback } from "react";
 import { type InboundMessage, InboundService } from "../../../src/gen/v1/inbound_pb.ts";
+import { Fresh } from "../parts/fresh.tsx";
 import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { Page } from "../parts/page.tsx";
@@ -28,13 +29,14 @@ export function InboundsPage() {
     {
       pageParamKey: "pageToken",
       getNextPageParam: (page) => page.nextPageToken || undefined,
-      refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) <= 2 ? 5_000 : false),
+      refetchInterval: ({ state }) => (isLive(state.data) ? 5_000 : false),
     },
   );
   const hasFilters = q !== "" || parent !== "";
   return (
     <Page
       title="Inbound"
+      badge={<Fresh query={query} live={isLive(query.data)} />}
       intro="Mail that arrived at your receiving domains: replies to your emails, and all other mail."
     >
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm" component="search" aria-label="Inbound mail">
@@ -73,6 +75,11 @@ export function InboundsPage() {
       />
     </Page>
   );
+}
+
+/** The list polls only while few pages are loaded. */
+function isLive(data: { pages: readonly unknown[] } | undefined): boolean {
+  return (data?.pages.length ?? 0) <= 2;
 }
 
 function Row({ message }: { message: InboundMessage }) {

@@ -39,6 +39,7 @@ export function InboundView(props: { inbound: InboundMessage; body: string; newT
         <VerdictBadges verdicts={inbound.verdicts} />
         <Facts>
           <Fact name="From">{inbound.from}</Fact>
+          {inbound.replyTo !== "" && <Fact name="Reply-To">{inbound.replyTo}</Fact>}
           <Fact name="To">{inbound.to.join(", ")}</Fact>
           <Fact name="Received">{inbound.receivedAt && <Time at={inbound.receivedAt} long />}</Fact>
           <Fact name="Size">{formatSize(inbound.sizeBytes)}</Fact>

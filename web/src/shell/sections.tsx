@@ -43,6 +43,7 @@ export const operatorGroup = {
   links: [
     { to: "/operator/people", label: "People" },
     { to: "/operator/workspaces", label: "Workspaces" },
+    { to: "/operator/mail", label: "System mail" },
     { to: "/operator/audit", label: "Service audit log" },
   ],
 } as const satisfies SectionGroup;
