@@ -31,13 +31,13 @@ export function SuppressionsPage() {
       intro="Posthorn does not send to these addresses from this workspace. Unknown mailboxes and spam complaints are added automatically."
       actions={
         <>
+          <ExportSuppressions />
           <WriteOnly>
-            <Button onClick={() => setOpen("add")}>Suppress address</Button>
             <Button variant="default" onClick={() => setOpen("import")}>
               Import addresses
             </Button>
+            <Button onClick={() => setOpen("add")}>Suppress address</Button>
           </WriteOnly>
-          <ExportSuppressions />
         </>
       }
     >
