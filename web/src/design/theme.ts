@@ -135,6 +135,8 @@ export const colors: CSSVariablesResolver = () => {
     "--mantine-color-default-hover": "var(--sunken)",
     "--mantine-color-default-color": "var(--ink)",
     "--mantine-color-default-border": "var(--line)",
+    // A group of radio buttons takes its color by its own name, not as the primary one.
+    "--mantine-color-ink-filled": "var(--ink)",
     "--mantine-primary-color-filled": "var(--ink)",
     "--mantine-primary-color-filled-hover": "var(--ink-2)",
     "--mantine-primary-color-contrast": "var(--paper)",

@@ -96,7 +96,8 @@ function Listed({ onRemove }: { onRemove(subject: Suppression): void }) {
             </Empty>
           ) : (
             <Empty>
-              No suppressed addresses. Bounces for unknown mailboxes and complaints add addresses here automatically.
+              No suppressed addresses yet. Addresses whose mailbox does not exist, and those of people who report your
+              mail as spam, are added automatically.
             </Empty>
           )
         }
