@@ -107,7 +107,7 @@ export const theme = createTheme({
     // Mantine draws the mark white, which has no contrast on the light ink of the dark scheme.
     Checkbox: { defaultProps: { iconColor: "var(--paper)" } },
     Radio: { defaultProps: { iconColor: "var(--paper)" } },
-    Switch: { defaultProps: { size: "sm" } },
+    Switch: { defaultProps: { size: "sm", withThumbIndicator: false } },
     // Mantine focuses an empty element in the menu first, which is not allowed among its items.
     Menu: { defaultProps: { shadow: "md", radius: 8, withInitialFocusPlaceholder: false } },
     Tooltip: { defaultProps: { openDelay: 300 } },
