@@ -123,7 +123,7 @@ test("without passwords, the pages show only the providers", { skip: withoutBrow
   // A sensitive change asks the provider again, which leads back to the page.
   await page.getByRole("button", { name: "Add app", exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
-  await dialog.getByText("A provider asks you to sign in again").waitFor();
+  await dialog.getByText("You sign in at the provider again").waitFor();
   await inspect(page, "confirm-with-provider");
   await become(tab, { sub: "other", email: "other@corp.example", email_verified: true });
   await dialog.getByRole("button", { name: "Confirm with Example login" }).click();
