@@ -109,9 +109,9 @@ test("a person adds an authenticator app and gets recovery codes", { skip: witho
 test("signing in takes two steps, with a code or a recovery code", { skip: withoutBrowser }, async () => {
   await signOut();
   await enterPassword();
-  await settled(page, /Now prove that it is you/);
+  await settled(page, /One more step: confirm with your second factor/);
   await page.reload();
-  await settled(page, /Now prove that it is you/);
+  await settled(page, /One more step: confirm with your second factor/);
   await inspect(page, "second-step");
   await page.locator("input[autocomplete=one-time-code]:focus").waitFor();
   await page.getByLabel("Code", { exact: true }).fill("123456");
