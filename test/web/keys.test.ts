@@ -175,14 +175,14 @@ test("chosen controls and dangerous buttons stand out in both schemes", { skip: 
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     const token = (name: string) =>
-      page.evaluate((of) => {
+      page.evaluate<string>(`(() => {
         const probe = document.body.appendChild(document.createElement("i"));
-        probe.style.color = `var(--${of})`;
+        probe.style.color = "var(--${name})";
         const { color } = getComputedStyle(probe);
         probe.remove();
         return color;
-      }, name);
-    const ground = async (of: Locator) => await of.evaluate((element) => getComputedStyle(element).backgroundColor);
+      })()`);
+    const ground = (of: Locator) => of.evaluate("(element) => getComputedStyle(element).backgroundColor");
     await page.getByRole("button", { name: "Create key", exact: true }).click();
     const chosen = dialog().getByRole("radio", { name: "Send" });
     await until("the chosen permission in ink", async () => (await ground(chosen)) === (await token("ink")));
