@@ -1,9 +1,10 @@
 /** The page API keys: limits, expiry, makers and rotation. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { inspect, openBrowser, openTab, settled, withoutBrowser } from "../harness/browser.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
+import { until } from "../harness/wait.ts";
 
 let testbed: Testbed;
 let browser: Browser;
@@ -54,13 +55,13 @@ test("a key is created with scopes, an end and limits", { skip: withoutBrowser }
   await inDialog("More limits").click();
   await dialog().getByLabel("Sending domains").fill("sender.test");
   await dialog().getByLabel("Recipients").fill("qa@there.test\n*.staging.test");
-  await dialog().getByLabel("Client addresses").fill("nonsense");
+  await dialog().getByLabel("Client IP addresses").fill("nonsense");
   await inDialog("Create key").click();
   await dialog()
     .getByText(/"nonsense": is not an address or a range/)
     .waitFor();
   await inspect(page, "keys-create");
-  await dialog().getByLabel("Client addresses").fill("127.0.0.1, ::1");
+  await dialog().getByLabel("Client IP addresses").fill("127.0.0.1, ::1");
   await inDialog("Create key").click();
   await dialog().getByLabel("API key").waitFor();
   await inDialog("I have copied it").click();
@@ -125,7 +126,7 @@ test("a key is edited: limits are added and removed, and the end stays or change
   };
   await edit();
   await dialog().getByLabel("Recipients").fill("");
-  await dialog().getByLabel("Client addresses").fill("192.0.2.0/24");
+  await dialog().getByLabel("Client IP addresses").fill("192.0.2.0/24");
   await inspect(page, "keys-edit");
   await inDialog("Save changes").click();
   await settled(page, /edited[\s\S]*Works only from: 192\.0\.2\.0\/24/);
@@ -136,12 +137,12 @@ test("a key is edited: limits are added and removed, and the end stays or change
   );
   await edit();
   await dialog().getByLabel("Expires").selectOption("");
-  await dialog().getByLabel("Client addresses").fill("nonsense");
+  await dialog().getByLabel("Client IP addresses").fill("nonsense");
   await inDialog("Save changes").click();
   await dialog()
     .getByText(/"nonsense": is not an address or a range/)
     .waitFor();
-  await dialog().getByLabel("Client addresses").fill("");
+  await dialog().getByLabel("Client IP addresses").fill("");
   await inDialog("Save changes").click();
   await dialog().waitFor({ state: "detached" });
   const again = await find();
@@ -166,4 +167,34 @@ test("a key is rotated with an overlap, and its new secret is shown once", { ski
   const denied = await testbed.call("KeyService/ListKeys", {}, { key: secret });
   assert.equal(denied.body.code, "permission_denied", "the secret is a key with the permission send");
   assert.ok(!(await page.content()).includes(secret));
+});
+
+test("chosen controls and dangerous buttons stand out in both schemes", { skip: withoutBrowser }, async () => {
+  await create({ name: "to revoke" });
+  await page.goto("/keys");
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const token = (name: string) =>
+      page.evaluate<string>(`(() => {
+        const probe = document.body.appendChild(document.createElement("i"));
+        probe.style.color = "var(--${name})";
+        const { color } = getComputedStyle(probe);
+        probe.remove();
+        return color;
+      })()`);
+    const ground = (of: Locator) => of.evaluate("(element) => getComputedStyle(element).backgroundColor");
+    await page.getByRole("button", { name: "Create key", exact: true }).click();
+    const chosen = dialog().getByRole("radio", { name: "Send" });
+    await until("the chosen permission in ink", async () => (await ground(chosen)) === (await token("ink")));
+    const box = dialog().getByRole("checkbox", { name: "Test key" });
+    await box.check();
+    await until("the checked box in ink", async () => (await ground(box)) === (await token("ink")));
+    await inDialog("Cancel").click();
+    await dialog().waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Revoke to revoke" }).click();
+    const revoke = inDialog("Revoke key");
+    await until("a red button", async () => (await ground(revoke)) === (await token("bounced")));
+    await inDialog("Keep key").click();
+    await dialog().waitFor({ state: "detached" });
+  }
 });

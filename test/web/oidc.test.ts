@@ -70,7 +70,7 @@ test("a person signs in with the provider, and links and unlinks it", { skip: wi
   await settled(page, /No emails yet/);
   assert.equal(new URL(page.url()).pathname, "/emails", "the page that the person wanted");
   await page.goto("/account");
-  await settled(page, /Example login: linked on [\d-]+\. It is the only way you can sign in/);
+  await settled(page, /Example login\s*Linked on [\d-]+\. You cannot unlink your only way to sign in/);
   await page.getByRole("button", { name: /^Account: / }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
 
@@ -78,18 +78,18 @@ test("a person signs in with the provider, and links and unlinks it", { skip: wi
   await page.getByLabel("Email address").fill("vera@there.test");
   await page.getByRole("textbox", { name: "Password" }).fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await settled(page, /Example login: not linked/);
+  await settled(page, /Example login\s*Not linked/);
   await inspect(page, "account-unlinked");
   await page.getByRole("button", { name: "Link Example login" }).click();
   await page.getByRole("alert").filter({ hasText: "linked with another person" }).waitFor();
   await become(tab, { sub: "vera" });
   await page.getByRole("button", { name: "Link Example login" }).click();
   await page.getByRole("alert").filter({ hasText: "Example login linked" }).waitFor();
-  await settled(page, /Password: you have one[\s\S]*Example login: linked on/);
+  await settled(page, /Password\s*Set[\s\S]*Example login\s*Linked on/);
   await inspect(page, "account-linked");
   await page.getByRole("button", { name: "Unlink Example login" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Unlink", exact: true }).click();
-  await settled(page, /Example login: not linked/);
+  await settled(page, /Example login\s*Not linked/);
   assert.deepEqual(complaints, []);
 });
 
@@ -122,8 +122,8 @@ test("without passwords, the pages show only the providers", { skip: withoutBrow
 
   // A sensitive change asks the provider again, which leads back to the page.
   await page.getByRole("button", { name: "Add app", exact: true }).click();
-  const dialog = page.getByRole("dialog", { name: "Confirm that it is you" });
-  await dialog.getByText("A provider asks you to sign in again").waitFor();
+  const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
+  await dialog.getByText("You sign in at the provider again").waitFor();
   await inspect(page, "confirm-with-provider");
   await become(tab, { sub: "other", email: "other@corp.example", email_verified: true });
   await dialog.getByRole("button", { name: "Confirm with Example login" }).click();
@@ -134,7 +134,7 @@ test("without passwords, the pages show only the providers", { skip: withoutBrow
   await page.waitForURL(/\/account$/);
   await settled(page, /Sign-in methods/);
   await page.getByRole("button", { name: "Add app", exact: true }).click();
-  await page.getByText("Scan this with your authenticator app").waitFor();
+  await page.getByText("Scan this code with your authenticator app").waitFor();
 
   const http = openHttp(program);
   http.cookies.set(cookie.name, cookie.value);

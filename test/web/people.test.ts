@@ -167,7 +167,7 @@ test("the menu loads more workspaces on request, and a selected one stays select
 test("a forgotten password is reset with the link from an email", { skip: withoutBrowser }, async () => {
   const { page } = viewer;
   await page.goto("/forgot-password");
-  await settled(page, /Forgot your password/);
+  await settled(page, /Reset your password/);
   await inspect(page, "forgot-password");
   await page.getByLabel("Email address").fill("vera@there.test");
   await page.getByRole("button", { name: "Send reset link" }).click();

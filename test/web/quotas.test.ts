@@ -28,7 +28,7 @@ test("the workspace page shows what is used of each quota", { skip: withoutBrows
   const { page } = tab;
   await limit(testbed, "default", { domains: null, keys: null, members: null, streams: null });
   await page.goto("/workspace");
-  await settled(page, /This workspace has no limits yet[\s\S]*Without a limit[\s\S]*Webhooks\s*0 used/);
+  await settled(page, /This workspace has no limits yet[\s\S]*No limit[\s\S]*Webhooks\s*0 used/);
   await limit(testbed, "default", {
     emailsPerHour: 5,
     emailsPerDay: 1000,
@@ -39,10 +39,7 @@ test("the workspace page shows what is used of each quota", { skip: withoutBrows
   const to = ["a", "b", "c", "d"].map((name) => `${name}@there.test`);
   await accepted(testbed, { to, async: true });
   await page.reload();
-  await settled(
-    page,
-    /Emails per hour[\s\S]*4 of 5 \(80 %\)[\s\S]*starts again in[\s\S]*Stored content[\s\S]*of 1 MiB/,
-  );
+  await settled(page, /Emails per hour[\s\S]*4 of 5 \(80 %\)[\s\S]*resets in[\s\S]*Stored content[\s\S]*of 1 MiB/);
   await page.getByRole("progressbar", { name: "Emails per hour: 80 % used" }).waitFor();
   await page.getByRole("progressbar", { name: "Domains: 100 % used" }).waitFor();
   await page.getByText("To add another domain, delete one or ask the operator for more.").waitFor();

@@ -102,16 +102,16 @@ test("a person adds an authenticator app and gets recovery codes", { skip: witho
   const downloading = page.waitForEvent("download");
   await shown.getByRole("button", { name: "Download codes" }).click();
   assert.equal((await downloading).suggestedFilename(), "posthorn-recovery-codes.txt");
-  await shown.getByRole("button", { name: "I have stored them" }).click();
-  await settled(page, /10 of 10 codes are left/);
+  await shown.getByRole("button", { name: "I have saved them" }).click();
+  await settled(page, /10 of 10 codes left/);
 });
 
 test("signing in takes two steps, with a code or a recovery code", { skip: withoutBrowser }, async () => {
   await signOut();
   await enterPassword();
-  await settled(page, /Now prove that it is you/);
+  await settled(page, /One more step: confirm with your second factor/);
   await page.reload();
-  await settled(page, /Now prove that it is you/);
+  await settled(page, /One more step: confirm with your second factor/);
   await inspect(page, "second-step");
   await page.locator("input[autocomplete=one-time-code]:focus").waitFor();
   await page.getByLabel("Code", { exact: true }).fill("123456");
@@ -125,7 +125,7 @@ test("signing in takes two steps, with a code or a recovery code", { skip: witho
   await page.getByRole("button", { name: "Use a recovery code" }).click();
   await page.getByLabel("Recovery code").fill(codes[0]!);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await settled(page, /9 of 10 codes are left/);
+  await settled(page, /9 of 10 codes left/);
 });
 
 test("after five wrong codes the sign-in starts again", { skip: withoutBrowser }, async () => {
@@ -190,7 +190,7 @@ test("a sensitive change after 15 minutes asks to confirm, and then goes on", { 
   const creating = dialog(/create/i);
   await creating.getByLabel("Name").fill("After a while");
   await creating.getByRole("button", { name: "Create key", exact: true }).click();
-  const confirming = dialog("Confirm that it is you");
+  const confirming = dialog("Confirm your identity");
   await confirming.getByLabel("Your password").fill("a guess");
   await confirming.getByLabel("Code", { exact: true }).fill(await code());
   await confirming.getByRole("button", { name: "Confirm", exact: true }).click();
@@ -213,7 +213,7 @@ test("a sensitive change after 15 minutes asks to confirm, and then goes on", { 
     .first()
     .click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke key", exact: true }).click();
-  await dialog("Confirm that it is you").getByRole("button", { name: "Confirm with a passkey" }).click();
+  await dialog("Confirm your identity").getByRole("button", { name: "Confirm with a passkey" }).click();
   await until("a revoked key", async () => {
     const rows = await database.sql`select 1 from keys where revoked_at is not null`;
     return rows.length > 0;
@@ -233,10 +233,10 @@ test("a workspace requires a second factor, and a session without one is led to 
   await inspect(page, "workspace-security");
   await database.sql`update people_sessions set has_second_factor = false`;
   await page.reload();
-  await settled(page, /Second factor required[\s\S]*this session was opened without it/);
+  await settled(page, /Second factor required[\s\S]*you signed in without it/);
   await inspect(page, "second-factor-required");
   await page.getByRole("button", { name: "Confirm with your second factor" }).click();
-  await dialog("Confirm that it is you").getByRole("button", { name: "Confirm with a passkey" }).click();
+  await dialog("Confirm your identity").getByRole("button", { name: "Confirm with a passkey" }).click();
   await settled(page, /Require a second factor/);
 
   await follow(page, "/account");
@@ -268,7 +268,7 @@ test("a new member of that workspace adds a passkey first, and then sees it", { 
   await inspect(member.page, "account-factor-required");
   await member.page.getByRole("button", { name: "Add passkey" }).click();
   await member.page.getByRole("dialog").getByRole("button", { name: "Create passkey" }).click();
-  await member.page.getByRole("button", { name: "I have stored them" }).click();
+  await member.page.getByRole("button", { name: "I have saved them" }).click();
   await follow(member.page, "/keys");
   await settled(member.page, /first key/);
   assert.deepEqual(member.complaints, []);
@@ -286,7 +286,7 @@ test("a person sees other sessions and ends them", { skip: withoutBrowser }, asy
   await page.reload();
   await settled(page, /Chrome on Linux/);
   await page.getByRole("button", { name: "End all other sessions" }).click();
-  await settled(page, /All other sessions have ended/);
+  await settled(page, /All other sessions ended/);
   await other.page.reload();
   await settled(other.page, /Email address/);
   assert.deepEqual(other.complaints, []);

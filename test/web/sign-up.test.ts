@@ -66,7 +66,7 @@ test("a removed member is asked to get an invitation", { skip: withoutBrowser },
   assert.deepEqual(await page.getByRole("menuitem").allInnerTexts(), ["Your account", "Sign out"]);
   assert.deepEqual(await findings(page), [], "the open menu is accessible");
   await page.keyboard.press("Escape");
-  await page.getByRole("link", { name: "Start page" }).click();
+  await page.getByRole("link", { name: "Dashboard" }).click();
   await page.locator("main").getByRole("button", { name: "Sign out" }).click();
   await signIn();
   await page.getByRole("alert").filter({ hasText: "Ask an owner to invite you" }).waitFor();
@@ -147,7 +147,7 @@ test("a person with an account sees the role before accepting an invitation", { 
   await settled(page, /Join Northwind[\s\S]*invited as a developer\. Sign in to accept/);
   await page.getByRole("textbox", { name: "Password" }).fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await settled(page, /invited as a developer\. You join as vera@there\.test/);
+  await settled(page, /invited as a developer\. You will join as vera@there\.test/);
   await inspect(page, "invitation-to-accept");
   await page.getByRole("button", { name: "Accept invitation" }).click();
   await page.getByRole("button", { name: "Workspace: Northwind" }).waitFor();

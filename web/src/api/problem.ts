@@ -15,7 +15,7 @@ const titles: Partial<Record<Code, string>> = {
   [Code.PermissionDenied]: "You do not have permission",
   [Code.InvalidArgument]: "Some fields are invalid",
   [Code.NotFound]: "Not found",
-  [Code.FailedPrecondition]: "This is not possible now",
+  [Code.FailedPrecondition]: "Not possible right now",
   [Code.Unimplemented]: "Not available in this version",
   [Code.Unavailable]: "The server is unavailable",
   [Code.DeadlineExceeded]: "The server did not respond in time",

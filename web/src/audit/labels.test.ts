@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { actionText } from "./labels.ts";
+import { actionText, nounText } from "./labels.ts";
 
 test("every action that the program records has words", () => {
   const root = new URL("../../../", import.meta.url);
@@ -18,4 +18,10 @@ test("every action that the program records has words", () => {
     [...recorded].filter((action) => actionText(action) === action),
     [],
   );
+});
+
+test("a badge names the noun in sentence case", () => {
+  assert.equal(nounText("key.created"), "API key");
+  assert.equal(nounText("sign_in.refused"), "Sign-in");
+  assert.equal(nounText("queue.paused"), "Queue");
 });

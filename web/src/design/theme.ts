@@ -107,7 +107,7 @@ export const theme = createTheme({
     // Mantine draws the mark white, which has no contrast on the light ink of the dark scheme.
     Checkbox: { defaultProps: { iconColor: "var(--paper)" } },
     Radio: { defaultProps: { iconColor: "var(--paper)" } },
-    Switch: { defaultProps: { size: "sm" } },
+    Switch: { defaultProps: { size: "sm", withThumbIndicator: false } },
     // Mantine focuses an empty element in the menu first, which is not allowed among its items.
     Menu: { defaultProps: { shadow: "md", radius: 8, withInitialFocusPlaceholder: false } },
     Tooltip: { defaultProps: { openDelay: 300 } },
@@ -135,6 +135,8 @@ export const colors: CSSVariablesResolver = () => {
     "--mantine-color-default-hover": "var(--sunken)",
     "--mantine-color-default-color": "var(--ink)",
     "--mantine-color-default-border": "var(--line)",
+    // A group of radio buttons takes its color by its own name, not as the primary one.
+    "--mantine-color-ink-filled": "var(--ink)",
     "--mantine-primary-color-filled": "var(--ink)",
     "--mantine-primary-color-filled-hover": "var(--ink-2)",
     "--mantine-primary-color-contrast": "var(--paper)",

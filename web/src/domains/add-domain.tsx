@@ -39,7 +39,7 @@ export function AddDomainForm({ onAdded, onCancel }: { onAdded(domain: Domain): 
     >
       <TextField
         label="Domain"
-        description="You send from addresses at exactly this domain. A subdomain such as news.example.com does not affect your other mail."
+        description="The part after the @ of your sender addresses. A subdomain such as news.example.com does not affect your other mail."
         placeholder="news.example.com"
         value={domain}
         onChange={setDomain}
@@ -51,6 +51,7 @@ export function AddDomainForm({ onAdded, onCancel }: { onAdded(domain: Domain): 
       <Button
         variant="subtle"
         size="compact-sm"
+        ml={-8}
         onClick={options.toggle}
         aria-expanded={hasOptions}
         style={{ alignSelf: "flex-start" }}
@@ -59,7 +60,7 @@ export function AddDomainForm({ onAdded, onCancel }: { onAdded(domain: Domain): 
       </Button>
       <Collapse expanded={hasOptions}>
         <TextField
-          label="First label of the MAIL FROM name"
+          label="MAIL FROM subdomain"
           description="Bounces are sent to this subdomain. Change it if another service already uses it."
           placeholder="bounce"
           value={mailFromLabel}

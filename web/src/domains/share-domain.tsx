@@ -42,12 +42,12 @@ function Links({ domain }: { domain: Domain }) {
   return (
     <Stack>
       <Text size="sm">
-        Anyone with the link sees the records of <strong>{domain.domain}</strong> and what DNS has, without an account.
-        The page is read-only, shows nothing else of your workspace, and updates by itself.
+        Anyone with the link can see the records of <strong>{domain.domain}</strong> and their status, without an
+        account. The page is read-only, shows nothing else of your workspace, and updates by itself.
       </Text>
       <Group align="flex-end">
         <NativeSelect
-          label="Works for"
+          label="Valid for"
           value={days}
           onChange={({ currentTarget }) => setDays(currentTarget.value)}
           data={[
@@ -73,7 +73,7 @@ function Links({ domain }: { domain: Domain }) {
       )}
       {links.error && <ProblemAlert error={links.error} onRetry={() => void links.refetch()} />}
       {rows.length > 0 && (
-        <ul className="list link-list" aria-label="Links that work">
+        <ul className="list link-list" aria-label="Active links">
           {rows.map((link) => (
             <LinkRow key={link.id} link={link} />
           ))}

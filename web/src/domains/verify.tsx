@@ -60,7 +60,7 @@ export function VerifyResult({ verification }: { verification: ReturnType<typeof
 
 function resultText(answer: VerifyDomainResponse | undefined): string {
   if (!answer?.domain) return "";
-  if (!answer.wasRefreshed) return "DNS was checked a moment ago. This is the state of that check.";
+  if (!answer.wasRefreshed) return "DNS was checked a moment ago. This is the result.";
   const { found, total } = countRecords(recordsOf(answer.domain).map(({ record }) => record));
   return `Check complete: ${found} of ${total} records found.`;
 }

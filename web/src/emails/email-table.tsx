@@ -12,7 +12,7 @@ import "./log.css";
 /** The heights of .log-row in log.css, for a wide and for a narrow window. */
 const rowHeight = 40;
 const narrowRowHeight = 62;
-const narrow = "(max-width: 48em)";
+const narrow = "(max-width: 62em)";
 /** The next page is loaded when so many rows remain, so that scrolling does not stop at its end. */
 const rowsAhead = 40;
 

@@ -56,17 +56,18 @@ function Fields({ names, onSent }: { names: string[]; onSent(id: string): void }
   const error = ["from", "to", "subject", "body"].some(field) ? undefined : sending.error;
   return (
     <Form submitLabel="Send email" isPending={sending.isPending} error={error} onSubmit={submit} isWide>
-      <TextField label="From" value={name} onChange={setName} error={field("from")} isCode isRequired />
-      <NativeSelect
-        label="Domain"
-        description="Only domains that can send are listed."
-        data={names.map((value) => ({ value, label: `@${value}` }))}
-        value={domain}
-        onChange={(event) => setDomain(event.currentTarget.value)}
-      />
+      <div className="sender">
+        <TextField label="From" value={name} onChange={setName} error={field("from")} isCode isRequired />
+        <NativeSelect
+          label="Domain"
+          data={names.map((value) => ({ value, label: `@${value}` }))}
+          value={domain}
+          onChange={(event) => setDomain(event.currentTarget.value)}
+        />
+      </div>
       <TextField
         label="To"
-        description="One address, or several separated by commas. In capture mode, the part before the @ selects the outcome at any domain: delivered, bounced, delayed, complained or replied."
+        description="One address, or several separated by commas. In capture mode, the part before the @ sets the outcome: delivered, bounced, delayed, complained or replied."
         placeholder="delivered@there.test"
         value={to}
         onChange={setTo}
@@ -93,9 +94,9 @@ export function SendPage() {
     <Page
       title="Send a test email"
       back={<Back to="/emails">Emails</Back>}
-      intro="Sends a real email with the same queue, signature, delivery and events as the emails of your programs."
+      intro="Goes through the same queue, signing and delivery as the emails of your programs, and causes the same events."
     >
-      <Card withBorder padding="lg" maw={560}>
+      <Card className="card" padding="lg" maw={640}>
         <SendForm onSent={(id) => void navigate({ to: "/emails/$id", params: { id } })} />
       </Card>
     </Page>

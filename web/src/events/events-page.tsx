@@ -50,7 +50,7 @@ export function EventsPage() {
             Cursor <code className="mono">{tail.cursor}</code>
           </span>
           <CopyButton value={tail.cursor} name="the cursor" />
-          <span>A program that resumes from this cursor misses no event.</span>
+          <span>A program that resumes from this cursor misses no events.</span>
         </Group>
       )}
       {tail.error !== undefined && tail.state !== "live" && <ProblemAlert error={tail.error} onRetry={retry} />}

@@ -80,7 +80,7 @@ function KeyForm({ onCreated, onCancel }: { onCreated: (secret: string) => void;
       />
       <Checkbox
         label="Test key"
-        description="Its emails do not leave the machine; their outcomes are simulated."
+        description="Emails are not delivered; their outcomes are simulated."
         checked={isTest}
         onChange={(event) => setIsTest(event.currentTarget.checked)}
       />

@@ -29,7 +29,7 @@ export function KeysPage() {
     <Page
       title="API keys"
       badge={<Fresh query={query} />}
-      intro="Your programs call the API with a key of this workspace. A secret is shown once, when you create or rotate its key."
+      intro="Your programs call the API with these keys. A key is shown in full only once, when you create or rotate it."
       actions={
         <WriteOnly>
           <Button onClick={creation.open}>Create key</Button>

@@ -116,7 +116,7 @@ export function LimitFields(props: {
         )}
       </Group>
       <Group>
-        <Button variant="subtle" size="compact-sm" onClick={expansion.toggle} aria-expanded={isExpanded}>
+        <Button variant="subtle" size="compact-sm" ml={-8} onClick={expansion.toggle} aria-expanded={isExpanded}>
           {isExpanded ? "Fewer limits" : "More limits"}
         </Button>
       </Group>
@@ -143,8 +143,8 @@ export function LimitFields(props: {
             </>
           )}
           <ListField
-            label="Client addresses"
-            description="Optional. The key works only from these addresses or ranges."
+            label="Client IP addresses"
+            description="Optional. The key works only from these addresses or ranges, one per line."
             placeholder={"192.0.2.7\n198.51.100.0/24"}
             value={value.addresses}
             onChange={(addresses) => onChange({ addresses })}

@@ -35,7 +35,7 @@ export function RevokeKey({ subject, onClose }: { subject: Key | undefined; onCl
             Keep key
           </Button>
           <Button
-            color="red.9"
+            color="red"
             loading={revocation.isPending}
             onClick={() => subject && revocation.mutate({ id: subject.id })}
           >

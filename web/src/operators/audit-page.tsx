@@ -18,7 +18,7 @@ const about = [...serviceNouns, ...nouns];
 export function OperatorAuditPage() {
   return (
     <OperatorPage
-      title="Audit log of the service"
+      title="Service audit log"
       intro="Sign-ins, changes to people and to the service, and the changes in every workspace."
     >
       <Listed />

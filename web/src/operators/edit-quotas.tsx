@@ -13,9 +13,9 @@ type By = "default" | "unlimited" | "limit";
 type Field = { by: By; limit: string };
 
 const choices: { value: By; label: string }[] = [
-  { value: "default", label: "As in the settings" },
+  { value: "default", label: "Service default" },
   { value: "unlimited", label: "Unlimited" },
-  { value: "limit", label: "This limit" },
+  { value: "limit", label: "Custom limit" },
 ];
 
 export function EditQuotas({ workspace, onClose }: { workspace: WorkspaceEntry | undefined; onClose(): void }) {

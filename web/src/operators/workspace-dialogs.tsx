@@ -39,12 +39,12 @@ export function SuspendWorkspace({ workspace, onClose }: Dialog) {
       onClose={close}
     >
       <Text>
-        <strong>{workspace?.name}</strong> can no longer send. Its queued mail waits, and everything else works. Its
+        <strong>{workspace?.name}</strong> can no longer send. Its mail stays queued, and everything else works. Its
         owners get an email.
       </Text>
       <TextField
         label="Reason"
-        description="Optional. Callers and owners read it."
+        description="Optional. Shown to owners and in API errors."
         value={reason}
         onChange={setReason}
         maxLength={500}
@@ -110,8 +110,8 @@ export function DeleteWorkspace({ workspace, onClose }: Dialog) {
       onClose={close}
     >
       <Text>
-        <strong>{name}</strong> is out of service at once: its keys stop working, its members lose access, and it
-        neither sends nor receives. All its data is deleted. This cannot be undone.
+        <strong>{name}</strong> stops working at once: its keys are rejected, its members lose access, and it neither
+        sends nor receives mail. All its data is deleted. This cannot be undone.
       </Text>
       <Text size="sm" c="dimmed">
         Its public DKIM keys stay in DNS for 7 days, so that mail in transit can be verified.

@@ -29,7 +29,7 @@ export function Confirm(props: {
             {props.cancelLabel ?? "Cancel"}
           </Button>
           <Button
-            color={props.isHarmless ? undefined : "red.9"}
+            color={props.isHarmless ? undefined : "red"}
             loading={props.isPending}
             disabled={props.isBlocked}
             onClick={props.onConfirm}

@@ -42,10 +42,10 @@ export function Page(props: {
 export function Back({ to, children }: { to: LinkProps["to"]; children: string }) {
   return (
     <nav className="crumbs" aria-label="Breadcrumb">
+      <span aria-hidden="true">‹</span>
       <AnchorLink to={to} underline="hover" inherit>
         {children}
       </AnchorLink>
-      <span aria-hidden="true">/</span>
     </nav>
   );
 }

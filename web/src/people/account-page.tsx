@@ -1,5 +1,5 @@
 /** The account of the signed-in person: profile, password, second factors and sessions. */
-import { Alert, Box, Text } from "@mantine/core";
+import { Alert, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Session } from "../api/auth.ts";
 import { refreshSessions } from "../api/factors.ts";
@@ -20,21 +20,27 @@ export function AccountPage() {
   if (caller?.kind !== "person")
     return (
       <Page title="Account">
-        <Empty>You are signed in with an API key, which has no account. Sign in with your email address.</Empty>
+        <Empty>An API key has no account. Sign in with your email address to see yours.</Empty>
       </Page>
     );
   return (
-    <Page title="Account" back={!caller.workspace && <Back to="/">Start page</Back>}>
-      <Section title="Profile">
-        <Facts>
-          <Fact name="Name">{caller.person.name}</Fact>
-          <Fact name="Email address">{caller.person.email}</Fact>
-        </Facts>
-      </Section>
-      <SignInMethods />
-      {byPassword && <ChangePassword />}
-      <SecondFactors />
-      <Sessions />
+    <Page title="Account" back={!caller.workspace && <Back to="/">Dashboard</Back>}>
+      <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="md" style={{ alignItems: "start" }}>
+        <Stack gap="md">
+          <Section title="Profile">
+            <Facts>
+              <Fact name="Name">{caller.person.name}</Fact>
+              <Fact name="Email address">{caller.person.email}</Fact>
+            </Facts>
+          </Section>
+          <SignInMethods />
+          {byPassword && <ChangePassword />}
+        </Stack>
+        <Stack gap="md">
+          <SecondFactors />
+          <Sessions />
+        </Stack>
+      </SimpleGrid>
     </Page>
   );
 }
@@ -55,28 +61,26 @@ function ChangePassword() {
   };
   return (
     <Section title="Password">
-      <Box maw={420}>
-        <Form submitLabel="Change password" isPending={isPending} error={error} onSubmit={submit} isWide>
-          <Text size="sm" c="dimmed">
-            You stay signed in here. All your other sessions end.
-          </Text>
-          <SecretField
-            label="Current password"
-            value={currentPassword}
-            onChange={setCurrent}
-            error={fields.currentPassword}
-            autoComplete="current-password"
-            what="the current password"
-            isRequired
-          />
-          <NewPassword label="New password" value={newPassword} onChange={setNew} error={fields.newPassword} />
-          {isDone && (
-            <Alert color="green" role="alert">
-              Password changed.
-            </Alert>
-          )}
-        </Form>
-      </Box>
+      <Form submitLabel="Change password" isPending={isPending} error={error} onSubmit={submit}>
+        <Text size="sm" c="dimmed">
+          A new password ends all your other sessions.
+        </Text>
+        <SecretField
+          label="Current password"
+          value={currentPassword}
+          onChange={setCurrent}
+          error={fields.currentPassword}
+          autoComplete="current-password"
+          what="the current password"
+          isRequired
+        />
+        <NewPassword label="New password" value={newPassword} onChange={setNew} error={fields.newPassword} />
+        {isDone && (
+          <Alert color="green" role="alert">
+            Password changed.
+          </Alert>
+        )}
+      </Form>
     </Section>
   );
 }

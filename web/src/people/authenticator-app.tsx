@@ -43,7 +43,7 @@ function Scan({ begun, onDone }: { begun: Begun; onDone(recoveryCodes: string[])
   );
   return (
     <Form submitLabel="Add app" isPending={isPending} error={error} onSubmit={() => send({ code })} isWide>
-      <Text size="sm">Scan this with your authenticator app, then enter the code that it shows.</Text>
+      <Text size="sm">Scan this code with your authenticator app, then enter the six digits that it shows.</Text>
       {/* Dark on white in both color schemes: many apps cannot read an inverted code. */}
       <svg className="qr" viewBox={`0 0 ${begun.size} ${begun.size}`} role="img" aria-label="QR code of the secret">
         <rect width={begun.size} height={begun.size} fill="#fff" />

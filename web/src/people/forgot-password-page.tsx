@@ -10,17 +10,17 @@ import { useAuth } from "./sign-in-form.tsx";
 export function ForgotPasswordPage() {
   const { data } = useAuthState();
   return (
-    <AuthCard title="Forgot your password">
+    <AuthCard title="Reset your password">
       {data?.passwordReset === "command" ? (
         <Text>
-          This server cannot send email to people yet. Ask its operator to create a link with{" "}
+          This server cannot send email yet. Ask its operator to create a reset link with{" "}
           <Code>posthorn people reset-password EMAIL</Code>.
         </Text>
       ) : (
         <RequestLink />
       )}
       <AnchorLink to="/" size="sm" w="fit-content">
-        Sign in
+        Back to sign in
       </AnchorLink>
     </AuthCard>
   );
@@ -45,6 +45,7 @@ function RequestLink() {
       onSubmit={() => send({ email: email.trim() })}
       isWide
     >
+      <Text c="dimmed">You will get an email with a link to choose a new password.</Text>
       <TextField
         label="Email address"
         type="email"

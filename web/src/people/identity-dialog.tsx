@@ -19,7 +19,7 @@ export function IdentityDialog() {
     <Modal
       opened={finish !== undefined}
       onClose={() => finish?.(false)}
-      title="Confirm that it is you"
+      title="Confirm your identity"
       // Above the dialog whose form needs the confirmation.
       zIndex={400}
     >
@@ -37,9 +37,7 @@ function Questions({ onDone, onCancel }: { onDone(): void; onCancel(): void }) {
   const hasForm = confirm.password || confirm.code;
   return (
     <Stack>
-      <Text size="sm">
-        This change needs a recent proof of your identity. After it, you are not asked again for 15 minutes.
-      </Text>
+      <Text size="sm">This is a sensitive change. You will not be asked again for 15 minutes.</Text>
       {hasForm && <PasswordAndCode by={confirm} onDone={onDone} />}
       {hasForm && (canPasskey || confirm.providers.length > 0) && <Divider label="or" />}
       {canPasskey && <ByPasskey onDone={onDone} />}
@@ -91,7 +89,7 @@ function PasswordAndCode({ by, onDone }: { by: ConfirmBy; onDone(): void }) {
       {by.code && (
         <CodeField
           label="Code"
-          description="Of your authenticator app, or a recovery code."
+          description="From your authenticator app, or a recovery code."
           value={code}
           onChange={setCode}
           error={fields.code}
@@ -132,7 +130,7 @@ function ByProvider({ providers }: { providers: ConfirmBy["providers"] }) {
         </Button>
       ))}
       <Text size="sm" c="dimmed">
-        A provider asks you to sign in again and leads back to this page. Then repeat the change.
+        You sign in at the provider again and return to this page. Then repeat the change.
       </Text>
     </Stack>
   );

@@ -20,9 +20,7 @@ export function InvitationPage() {
   return (
     <AuthCard title={name ? `Join ${name}` : "Join a workspace"}>
       {!opened.token ? (
-        <Alert color="yellow">
-          Open the link in the invitation again. This page does not keep the link after a reload.
-        </Alert>
+        <Alert color="yellow">Open the link in the invitation again. It is not kept when this page reloads.</Alert>
       ) : link.isPending ? (
         <Loading what="the invitation" rows={2} />
       ) : link.data?.kind === "invitation" ? (
@@ -33,7 +31,7 @@ export function InvitationPage() {
         </LinkProblem>
       )}
       <AnchorLink to="/" size="sm" w="fit-content">
-        Start page
+        Go to the dashboard
       </AnchorLink>
     </AuthCard>
   );
@@ -82,7 +80,7 @@ function Join({ token, link }: { token: string; link: LinkKind }) {
     );
   return (
     <>
-      <Invited role={link.role} next={`You join as ${signedIn.email}.`} />
+      <Invited role={link.role} next={`You will join as ${signedIn.email}.`} />
       <Accept token={token} />
     </>
   );

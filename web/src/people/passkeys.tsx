@@ -30,7 +30,7 @@ export function Passkeys({ factors, onChanged }: { factors: Factors; onChanged(c
       }
     >
       <Text size="sm">
-        A passkey is stored on your device or on a security key, and unlocks with a fingerprint, your face or a PIN.
+        Sign in with your fingerprint, face or PIN. A passkey is stored on your device or on a security key.
       </Text>
       <PasskeyHint origin={passkeyOrigin} path={location.pathname} />
       {passkeys.length > 0 && (
@@ -75,7 +75,7 @@ function Row({ passkey, onOpen }: { passkey: Passkey; onOpen(kind: "rename" | "r
           {passkey.name}
         </Text>
         <Text size="sm" c="dimmed">
-          added <DateTime at={passkey.createdAt} />
+          Added <DateTime at={passkey.createdAt} />
           {passkey.lastUsedAt && (
             <>
               , last used <DateTime at={passkey.lastUsedAt} />
@@ -113,7 +113,7 @@ function Add(props: { count: number; onDone(codes: string[]): void; onCancel(): 
       onCancel={props.onCancel}
     >
       <NameField value={name} onChange={setName} error={fields.name} />
-      <Text size="sm">Your browser asks next where to store it.</Text>
+      <Text size="sm">Your browser will ask where to save it.</Text>
     </Form>
   );
 }
@@ -141,7 +141,7 @@ function NameField(props: { value: string; onChange(value: string): void; error?
   return (
     <TextField
       label="Name"
-      description="Which device or key it is on, for example “Laptop”."
+      description="The device or security key that holds it, for example “Work laptop”."
       {...props}
       maxLength={60}
       autoComplete="off"
@@ -165,7 +165,7 @@ function Remove(props: { passkey: Passkey | undefined; onDone(): void; onClose()
       onClose={props.onClose}
     >
       <Text>
-        <strong>{passkey?.name}</strong> no longer signs you in. Delete it on the device, too.
+        <strong>{passkey?.name}</strong> will no longer sign you in. Delete it from your device as well.
       </Text>
     </Confirm>
   );

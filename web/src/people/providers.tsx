@@ -23,14 +23,14 @@ export function useProvider() {
 }
 
 /** `invitation` is the token of the invitation that the sign-in accepts. */
-export function ProviderButtons({ invitation }: { invitation?: string }) {
+export function ProviderButtons({ invitation, hasDivider = true }: { invitation?: string; hasDivider?: boolean }) {
   const { providers, byPassword } = useSignInOptions();
   const { open, isPending, error } = useProvider();
   const [chosen, setChosen] = useState<string>();
   if (providers.length === 0) return null;
   return (
     <Stack gap="sm">
-      {byPassword && <Divider label="or" />}
+      {hasDivider && byPassword && <Divider label="or" />}
       {error && <ProblemAlert error={error} />}
       {providers.map(({ name, label }) => (
         <Button

@@ -42,7 +42,7 @@ export function RecoveryCodes({ codes, onClose }: { codes: string[] | undefined;
             Download codes
           </Button>
         </SimpleGrid>
-        <Button onClick={close}>I have stored them</Button>
+        <Button onClick={close}>I have saved them</Button>
       </Stack>
     </Modal>
   );

@@ -13,11 +13,20 @@ export function ResetPasswordPage() {
   const { token } = useOpenedLink();
   return (
     <AuthCard title="Choose a new password">
-      {token ? <ResetForm token={token} /> : <Alert color="yellow">Open the link from the email again.</Alert>}
+      {token ? <ResetForm token={token} /> : <NoLink />}
       <AnchorLink to="/" size="sm" w="fit-content">
-        Sign in
+        Back to sign in
       </AnchorLink>
     </AuthCard>
+  );
+}
+
+/** Opened without a link, or reloaded: the link does not stay in the address. */
+function NoLink() {
+  return (
+    <Alert color="yellow">
+      Open the link in the email again, or <AnchorLink to="/forgot-password">request a new one</AnchorLink>.
+    </Alert>
   );
 }
 

@@ -20,7 +20,7 @@ export function SecondFactorRequired({ workspace }: { workspace: WorkspaceOfPers
       {factors.error && <ProblemAlert error={factors.error} onRetry={() => void factors.refetch()} />}
       {hasFactor === true && (
         <>
-          <Text size="sm">You have one, but this session was opened without it.</Text>
+          <Text size="sm">You have one, but you signed in without it.</Text>
           <Button onClick={() => void confirmIdentity()}>Confirm with your second factor</Button>
         </>
       )}

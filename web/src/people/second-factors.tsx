@@ -49,8 +49,8 @@ function Summary({ factors }: { factors: Factors }) {
   return (
     <Text size="sm" c="dimmed">
       {hasFactor
-        ? "After your password, you sign in with one of these. A passkey also works without the password."
-        : "With a second factor, a stolen password alone is not enough to sign in as you."}
+        ? "You sign in with your password and one of these. A passkey also works without the password."
+        : "With a second factor, a stolen password is not enough to sign in to your account."}
     </Text>
   );
 }
@@ -73,7 +73,7 @@ function App({ isAdded, onChanged }: { isAdded: boolean; onChanged(codes?: strin
         </Button>
       }
     >
-      <Text size="sm">An app on your phone shows a new code of six digits every 30 seconds.</Text>
+      <Text size="sm">An app on your phone shows a new six-digit code every 30 seconds.</Text>
       {isAdded ? (
         <Confirm
           isOpen={isOpen}
@@ -84,7 +84,7 @@ function App({ isAdded, onChanged }: { isAdded: boolean; onChanged(codes?: strin
           onConfirm={() => removal.send({})}
           onClose={dialog.close}
         >
-          <Text>Its codes no longer work. Without another second factor, your password alone signs you in.</Text>
+          <Text>Its codes will stop working. Without another second factor, you sign in with your password only.</Text>
         </Confirm>
       ) : (
         <Modal opened={isOpen} onClose={dialog.close} title="Add an authenticator app">
@@ -119,8 +119,8 @@ function Codes({ factors, onChanged }: { factors: Factors; onChanged(codes: stri
     >
       <Text size="sm">
         {left === 0
-          ? "No codes are left. Replace them, so that you can sign in without your app and your passkeys."
-          : `${left} of 10 codes are left. Each replaces a second factor once, if you lose your app or your passkeys.`}
+          ? "No codes left. Replace them, so that you can sign in if you lose your app or passkeys."
+          : `${left} of 10 codes left. Use one to sign in if you lose your app or passkeys. Each code works once.`}
       </Text>
       <Confirm
         isOpen={isOpen}
@@ -132,7 +132,7 @@ function Codes({ factors, onChanged }: { factors: Factors; onChanged(codes: stri
         onConfirm={() => replacing.send({})}
         onClose={dialog.close}
       >
-        <Text>You get ten new codes. The old ones no longer work.</Text>
+        <Text>You get ten new codes. The old ones will stop working.</Text>
       </Confirm>
     </FactorKind>
   );

@@ -25,7 +25,7 @@ export function SecondStep({ methods }: { methods: SecondFactorMethod[] }) {
   const method = chosen ?? usable[0];
   return (
     <Stack>
-      <Text size="sm">Your password is right. Now prove that it is you with your second factor.</Text>
+      <Text size="sm">One more step: confirm with your second factor.</Text>
       {method === "passkey" ? <PasskeyStep /> : method && <CodeStep key={method} isRecovery={method === "recovery"} />}
       {methods.includes("passkey") && <PasskeyHint origin={data?.passkeyOrigin} path={location.pathname} />}
       <Group gap="xs">
@@ -37,11 +37,11 @@ export function SecondStep({ methods }: { methods: SecondFactorMethod[] }) {
             </Button>
           ))}
         <Button variant="subtle" size="compact-sm" onClick={() => void cancel()}>
-          Start again
+          Start over
         </Button>
       </Group>
       <Text size="sm" c="dimmed">
-        Lost everything? The operator of this service can remove your second factors.
+        Lost all of them? Ask the operator of this service to remove your second factors.
       </Text>
     </Stack>
   );

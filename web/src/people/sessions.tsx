@@ -32,14 +32,15 @@ export function Sessions() {
       }
     >
       <Text size="sm" c="dimmed">
-        The browsers that are signed in as you. If you do not know one, end it and change your password.
+        Browsers that are signed in to your account. If you do not recognize one, end its session and change your
+        password.
       </Text>
       {sessions.isPending && <Loading what="your sessions" rows={2} />}
       {sessions.error && <ProblemAlert error={sessions.error} onRetry={() => void sessions.refetch()} />}
       {ending.error && <ProblemAlert error={ending.error} />}
       {isDone && !hasOthers && (
         <Alert color="green" role="alert">
-          All other sessions have ended.
+          All other sessions ended.
         </Alert>
       )}
       {sessions.data && (

@@ -16,7 +16,8 @@ import { SecondStep } from "./second-step.tsx";
 /** `invitation` is the token of the invitation that the person is about to accept. */
 export function SignInForm({ email: fixed, invitation }: { email?: string; invitation?: string }) {
   const { data } = useAuthState();
-  const { byPassword } = useSignInOptions();
+  const { byPassword, providers } = useSignInOptions();
+  const hasPasskeys = data !== undefined && canUsePasskeys(data.passkeyOrigin);
   if (data?.secondFactor) return <SecondStep methods={data.secondFactor.methods} />;
   return (
     <Stack>
@@ -28,8 +29,9 @@ export function SignInForm({ email: fixed, invitation }: { email?: string; invit
           </AnchorLink>
         </>
       )}
-      <ProviderButtons invitation={invitation} />
-      {data && canUsePasskeys(data.passkeyOrigin) && <PasskeyButton />}
+      {byPassword && (hasPasskeys || providers.length > 0) && <Divider label="or" />}
+      <ProviderButtons invitation={invitation} hasDivider={false} />
+      {hasPasskeys && <PasskeyButton />}
       <PasskeyHint origin={data?.passkeyOrigin} path={location.pathname} />
     </Stack>
   );
@@ -97,7 +99,6 @@ function PasskeyButton() {
   }, [mutate, round]);
   return (
     <>
-      <Divider label="or" />
       {signIn.error && <ProblemAlert error={signIn.error} />}
       <Button variant="default" loading={signIn.isPending} onClick={() => mutate(undefined)}>
         Sign in with a passkey

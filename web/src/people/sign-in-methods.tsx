@@ -1,7 +1,7 @@
 /** The part of the account page that shows how the person can sign in, and links or unlinks providers. */
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { auth } from "../api/auth.ts";
 import { queryClient } from "../api/query-client.ts";
 import { Confirm } from "../parts/confirm.tsx";
@@ -34,11 +34,11 @@ export function SignInMethods() {
         {methods.isPending && <Loading what="your sign-in methods" rows={2} />}
         {methods.error && <ProblemAlert error={methods.error} onRetry={() => void methods.refetch()} />}
         {methods.data && byPassword && (
-          <Text size="sm">
+          <Method name="Password">
             {methods.data.password
-              ? "Password: you have one."
-              : "Password: you have none. To get one, sign out and request a link with “Forgot your password?”."}
-          </Text>
+              ? "Set"
+              : "Not set. To set one, sign out and request a link with “Forgot your password?”."}
+          </Method>
         )}
         {linked.map((one) => (
           <LinkedProvider key={one.id} linked={one} />
@@ -46,6 +46,21 @@ export function SignInMethods() {
         {methods.data && others.map((provider) => <UnlinkedProvider key={provider.name} provider={provider} />)}
       </Stack>
     </Section>
+  );
+}
+
+/** One way to sign in, what is known about it, and what the person can do with it. */
+function Method({ name, children, action }: { name: string; children: ReactNode; action?: ReactNode }) {
+  return (
+    <Group justify="space-between" gap="xs" wrap="nowrap">
+      <div className="wrap">
+        <Text fw={560}>{name}</Text>
+        <Text size="sm" c="dimmed">
+          {children}
+        </Text>
+      </div>
+      {action}
+    </Group>
   );
 }
 
@@ -63,7 +78,7 @@ function Result() {
   if (!label) return null;
   return (
     <Alert color="green" role="alert" className="wrap">
-      {label} linked. You can sign in with it from now on.
+      {label} linked. You can now sign in with it.
     </Alert>
   );
 }
@@ -74,17 +89,21 @@ function LinkedProvider({ linked }: { linked: Linked }) {
     queryClient.setQueryData<Methods>(methodsKey, methods);
   });
   return (
-    <Group justify="space-between" gap="xs">
-      <Text size="sm" className="wrap">
-        {linked.label}: linked on {linked.linkedAt.slice(0, 10)}.
-        {linked.provider === null && " This provider is no longer set up on this server."}
-        {!linked.mayUnlink && " It is the only way you can sign in."}
-      </Text>
-      {linked.mayUnlink && (
-        <Button variant="default" size="compact-sm" onClick={() => setIsOpen(true)}>
-          Unlink {linked.label}
-        </Button>
-      )}
+    <>
+      <Method
+        name={linked.label}
+        action={
+          linked.mayUnlink && (
+            <Button variant="default" size="xs" flex="none" onClick={() => setIsOpen(true)}>
+              Unlink {linked.label}
+            </Button>
+          )
+        }
+      >
+        Linked on {linked.linkedAt.slice(0, 10)}.
+        {linked.provider === null && " This server no longer uses this provider."}
+        {!linked.mayUnlink && " You cannot unlink your only way to sign in."}
+      </Method>
       <Confirm
         isOpen={isOpen}
         title={`Unlink ${linked.label}?`}
@@ -94,9 +113,9 @@ function LinkedProvider({ linked }: { linked: Linked }) {
         onConfirm={() => send({ id: linked.id })}
         onClose={() => setIsOpen(false)}
       >
-        <Text size="sm">You can no longer sign in with it. Your sessions stay open.</Text>
+        <Text>You can no longer sign in with it. Your sessions stay open.</Text>
       </Confirm>
-    </Group>
+    </>
   );
 }
 
@@ -105,19 +124,22 @@ function UnlinkedProvider({ provider: { name, label } }: { provider: { name: str
   return (
     <Stack gap="xs">
       {error && <ProblemAlert error={error} />}
-      <Group justify="space-between" gap="xs">
-        <Text size="sm" className="wrap">
-          {label}: not linked.
-        </Text>
-        <Button
-          variant="default"
-          size="compact-sm"
-          loading={isPending}
-          onClick={() => open({ provider: name, purpose: "link" })}
-        >
-          Link {label}
-        </Button>
-      </Group>
+      <Method
+        name={label}
+        action={
+          <Button
+            variant="default"
+            size="xs"
+            flex="none"
+            loading={isPending}
+            onClick={() => open({ provider: name, purpose: "link" })}
+          >
+            Link {label}
+          </Button>
+        }
+      >
+        Not linked
+      </Method>
     </Stack>
   );
 }

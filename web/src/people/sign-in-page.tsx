@@ -16,7 +16,7 @@ export function SignInPage() {
         {sentence}
       </Alert>
       <AnchorLink to="/" size="sm" w="fit-content">
-        Start page
+        Go to the dashboard
       </AnchorLink>
     </AuthCard>
   );

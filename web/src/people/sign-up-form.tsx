@@ -66,7 +66,7 @@ export function SignUpByMail() {
       onSubmit={() => send({ email: email.trim() })}
       isWide
     >
-      <Text size="sm">You get an email with a link where you choose a name and a password.</Text>
+      <Text c="dimmed">You will get an email with a link to finish signing up.</Text>
       <TextField
         label="Email address"
         type="email"

@@ -28,7 +28,7 @@ function WithLink({ opened }: { opened: OpenedLink }) {
       ) : (
         <>
           <LinkProblem title="This link does not work" error={link.error} onRetry={() => void link.refetch()}>
-            It may have been used, or it expired. Ask for a new one.
+            It was already used, or it has expired. Ask for a new one.
           </LinkProblem>
           <SignInLink />
         </>

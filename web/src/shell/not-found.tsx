@@ -15,7 +15,7 @@ export function NotFound() {
           </ButtonLink>
         }
       >
-        There is no page at this address. Check it for typing errors, or find the page in the menu.
+        There is no page at this address. Check it for typos, or find the page in the menu.
       </Empty>
     </Page>
   );

@@ -31,13 +31,13 @@ export function SuppressionsPage() {
       intro="Posthorn does not send to these addresses from this workspace. Unknown mailboxes and spam complaints are added automatically."
       actions={
         <>
+          <ExportSuppressions />
           <WriteOnly>
-            <Button onClick={() => setOpen("add")}>Suppress address</Button>
             <Button variant="default" onClick={() => setOpen("import")}>
               Import addresses
             </Button>
+            <Button onClick={() => setOpen("add")}>Suppress address</Button>
           </WriteOnly>
-          <ExportSuppressions />
         </>
       }
     >
@@ -96,7 +96,8 @@ function Listed({ onRemove }: { onRemove(subject: Suppression): void }) {
             </Empty>
           ) : (
             <Empty>
-              No suppressed addresses. Bounces for unknown mailboxes and complaints add addresses here automatically.
+              No suppressed addresses yet. Addresses whose mailbox does not exist, and those of people who report your
+              mail as spam, are added automatically.
             </Empty>
           )
         }

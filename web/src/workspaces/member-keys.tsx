@@ -14,10 +14,10 @@ export function MemberKeys(props: { member: Member; isChecked: boolean; onChange
   if (query.isPending) return <Loading what="their keys" rows={1} height={40} />;
   if (query.error) return <ProblemAlert error={query.error} onRetry={() => query.refetch()} />;
   const { data: keys, nextPageToken } = query.data;
-  if (keys.length === 0) return <Text>They created no keys that are still valid.</Text>;
+  if (keys.length === 0) return <Text>They created no keys that are still active.</Text>;
   return (
     <Stack gap="xs">
-      <Text>They created these keys, which are still valid:</Text>
+      <Text>Active keys that they created:</Text>
       <List size="sm" className="menu-list">
         {keys.map((key) => (
           <List.Item key={key.id}>

@@ -57,8 +57,7 @@ export function Members({ isOwner, ownEmail }: { isOwner: boolean; ownEmail: str
 function Row({ member, isSelf, onRemove }: { member: Member; isSelf: boolean; onRemove?: () => void }) {
   const isInvited = member.joinedAt === undefined;
   return (
-    <div className="row">
-      <StatusBadge of={roleLabel(member.role)} />
+    <div className="row member-row">
       <div className="middle">
         <Text fw={560} className="wrap">
           {member.name || member.email}
@@ -66,12 +65,12 @@ function Row({ member, isSelf, onRemove }: { member: Member; isSelf: boolean; on
         </Text>
         <Text size="sm" c="dimmed" className="wrap">
           {member.name && `${member.email} · `}
-          {isInvited ? "invited " : "joined "}
+          {isInvited ? (member.name ? "invited " : "Invited ") : "joined "}
           {isInvited ? member.invitedAt && <Time at={member.invitedAt} /> : <Time at={member.joinedAt!} />}
         </Text>
       </div>
       <Group className="aside" justify="flex-end" gap="xs">
-        {onRemove && <ChangeRole member={member} isSelf={isSelf} />}
+        {onRemove ? <ChangeRole member={member} isSelf={isSelf} /> : <StatusBadge of={roleLabel(member.role)} />}
         {onRemove && (
           <Button
             variant="default"

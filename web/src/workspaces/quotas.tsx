@@ -26,8 +26,8 @@ function QuotaList({ quotas }: { quotas: readonly Quota[] }) {
   return (
     <Stack gap="md">
       <Text size="sm" c="dimmed">
-        The operator of this service sets the limits. At 80 % and at 100 % the owners get an email, and the log gets the
-        event workspace.quota. An email counts once for each recipient.
+        The operator of this service sets the limits. At 80 % and 100 %, owners get an email and webhooks get the event
+        workspace.quota. An email counts once for each recipient.
       </Text>
       {limited.length === 0 && (
         <Text>This workspace has no limits yet. When the operator sets one, it appears here.</Text>
@@ -38,7 +38,7 @@ function QuotaList({ quotas }: { quotas: readonly Quota[] }) {
       {unlimited.length > 0 && (
         <>
           <Text size="sm" fw={600}>
-            Without a limit
+            No limit
           </Text>
           <Facts>
             {unlimited.map(({ kind, used }) => (
@@ -68,7 +68,7 @@ function Bar({ quota: { kind, limit = 0, used, resetsAt } }: { quota: Quota }) {
           {resetsAt && (
             <>
               {" "}
-              · starts again <Time at={resetsAt} />
+              · resets <Time at={resetsAt} />
             </>
           )}
         </Text>

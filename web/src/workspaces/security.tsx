@@ -31,7 +31,7 @@ export function Security({ workspace, isOwner }: { workspace: WorkspaceOfPerson;
         />
         {change.error && <ProblemAlert error={change.error} />}
         <Text size="sm">
-          You add your own second factor on <AnchorLink to="/account">your account page</AnchorLink>.
+          Add your own second factor on <AnchorLink to="/account">your account page</AnchorLink>.
         </Text>
       </Stack>
     </Section>
