@@ -1,11 +1,12 @@
 /** The frame around every page: header, navigation, account menu. It shows the sign-in page to callers without a session. */
-import { AppShell, Burger, Button, ScrollArea, Skeleton, UnstyledButton } from "@mantine/core";
+import { ActionIcon, Button, Skeleton, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useId, useRef } from "react";
 import { useConfirmation } from "../api/confirm.ts";
 import { useSession } from "../api/session.ts";
-import { HornIcon, SearchIcon } from "../parts/icons.tsx";
+import { CloseIcon, HornIcon, MenuIcon, SearchIcon } from "../parts/icons.tsx";
+import { useEver } from "../parts/use-ever.ts";
 import { StandingBanner } from "../workspaces/standing-banner.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { ColorSchemeSwitch } from "./color-scheme-switch.tsx";
@@ -13,6 +14,7 @@ import { HelpMenu } from "./help-menu.tsx";
 import { useGlobalKeys } from "./keyboard.ts";
 import { groups, isWithin, operatorGroup, publicPages, type SectionGroup } from "./sections.tsx";
 import { WorkspaceMenu } from "./workspace-menu.tsx";
+import "./frame.css";
 
 // Most visits need none of these, so the first view loads without them.
 const Welcome = lazy(async () => ({ default: (await import("./welcome.tsx")).Welcome }));
@@ -38,26 +40,24 @@ export function Layout() {
   useFocusOnNewPage(path);
   useGlobalKeys({ onSearch: hasSections ? palette.open : noop, onHelp: hasSections ? help.open : noop });
   return (
-    <AppShell
-      header={{ height: 53 }}
-      navbar={hasSections ? { width: 216, breakpoint: "sm", collapsed: { mobile: !isMenuOpen } } : undefined}
-      padding={{ base: "md", sm: "xl" }}
-    >
+    <div className="frame" data-menu={hasSections ? (isMenuOpen ? "open" : "closed") : undefined}>
       <Button className="skip" component="a" href="#content" size="xs">
         Skip to content
       </Button>
-      <AppShell.Header>
+      {/* The class of react-remove-scroll keeps the bar in place while a dialog hides the scrollbar. */}
+      <header className="right-scroll-bar-position">
         <div className="bar">
           {hasSections && (
-            <Burger
-              opened={isMenuOpen}
+            <ActionIcon
+              className="burger"
+              size={34}
               onClick={menu.toggle}
-              hiddenFrom="sm"
-              size="sm"
               aria-label={isMenuOpen ? "Close menu" : "Open menu"}
               aria-expanded={isMenuOpen}
               aria-controls="sections"
-            />
+            >
+              {isMenuOpen ? <CloseIcon /> : <MenuIcon />}
+            </ActionIcon>
           )}
           <Link to="/" className="brand">
             <HornIcon />
@@ -75,23 +75,21 @@ export function Layout() {
           <HelpMenu path={path} onShortcuts={hasSections ? help.open : undefined} />
           {caller ? <AccountMenu caller={caller} /> : <ColorSchemeSwitch />}
         </div>
-      </AppShell.Header>
+      </header>
       {hasSections && (
-        <AppShell.Navbar id="sections" aria-label="Sections">
-          <ScrollArea>
-            <div className="sections">
-              {inWorkspace &&
-                groups.map((group) => <SectionLinks key={group.title} {...group} path={path} onFollow={menu.close} />)}
-              {isOperator && <SectionLinks {...operatorGroup} path={path} onFollow={menu.close} />}
-            </div>
-          </ScrollArea>
-        </AppShell.Navbar>
+        <nav id="sections" aria-label="Sections">
+          <div className="sections">
+            {inWorkspace &&
+              groups.map((group) => <SectionLinks key={group.title} {...group} path={path} onFollow={menu.close} />)}
+            {isOperator && <SectionLinks {...operatorGroup} path={path} onFollow={menu.close} />}
+          </div>
+        </nav>
       )}
-      <AppShell.Main id="content" tabIndex={-1}>
+      <main id="content" tabIndex={-1}>
         <Suspense fallback={<Waiting />}>
           <PageOrSignIn path={path} />
         </Suspense>
-      </AppShell.Main>
+      </main>
       <Suspense>
         {useEver(isConfirming) && <IdentityDialog />}
         {useEver(isPaletteOpen) && (
@@ -99,18 +97,11 @@ export function Layout() {
         )}
         {useEver(isHelpOpen) && <Shortcuts opened={isHelpOpen} onClose={help.close} />}
       </Suspense>
-    </AppShell>
+    </div>
   );
 }
 
 function noop(): void {}
-
-/** True from the first time on. A dialog stays mounted after it closes, because it returns the focus then. */
-function useEver(is: boolean): boolean {
-  const ever = useRef(is);
-  ever.current ||= is;
-  return ever.current;
-}
 
 function Waiting() {
   return <Skeleton height={320} radius="md" maw={960} />;
