@@ -6,7 +6,7 @@ import { AddDomainForm } from "../domains/add-domain-form.tsx";
 import { Fresh } from "../parts/fresh.tsx";
 import { Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
-import { useEver } from "../parts/use-ever.ts";
+import { useLateDialog } from "../parts/use-late-dialog.ts";
 import { type Progress, type StepId, stepIds } from "./progress.ts";
 import { remember } from "./remembered.ts";
 import { Step } from "./step.tsx";
@@ -59,7 +59,7 @@ function Steps(props: Omit<GuideProps, "progress"> & { progress: Progress; onDom
   const { progress, hasNewKey, onKeyCreated, onDomainAdded } = props;
   const { done, current, domain, sentId } = progress;
   const [isCreatingWebhook, creatingWebhook] = useDisclosure(false);
-  const wasCreatingWebhook = useEver(isCreatingWebhook);
+  const wasCreatingWebhook = useLateDialog(isCreatingWebhook);
   const count = stepIds.filter((id) => done[id]).length;
   const step = (id: StepId) => {
     const state: "done" | "now" | "later" = done[id] ? "done" : id === current ? "now" : "later";

@@ -13,7 +13,7 @@ import { Menu } from "../parts/menu.tsx";
 import { Page } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
-import { useEver } from "../parts/use-ever.ts";
+import { useLateDialog } from "../parts/use-late-dialog.ts";
 import { WriteOnly } from "../shell/write-only.tsx";
 import { Chart } from "../stats/chart.tsx";
 import { isEmpty } from "../stats/counts.ts";
@@ -73,7 +73,7 @@ function Insight({ guide }: { guide: ReactNode }) {
     { refetchInterval: pollIntervalMs, placeholderData: keepPreviousData },
   );
   const [isSetting, setting] = useDisclosure(false);
-  const wasSetting = useEver(isSetting);
+  const wasSetting = useLateDialog(isSetting);
   const show = (part: typeof search) =>
     void navigate({ search: (before) => ({ ...before, ...part }), replace: true, resetScroll: false });
   return (

@@ -115,15 +115,17 @@ function Dropdown({ children }: { children: ReactNode }) {
       className="menu"
       style={{ width }}
       onBeforeToggle={({ newState }) => {
-        setIsOpen(newState === "open");
-        if (newState === "open" && target.current && list.current)
+        if (newState !== "open") return;
+        setIsOpen(true);
+        if (target.current && list.current)
           Object.assign(
             list.current.style,
             placeBelow(target.current.getBoundingClientRect(), isAtEnd, { width: innerWidth, height: innerHeight }),
           );
       }}
       onToggle={({ newState, currentTarget }) => {
-        if (newState !== "open") return;
+        // Not before: the browser returns the focus only if an item still has it.
+        if (newState !== "open") return setIsOpen(false);
         const items = itemsOf(currentTarget);
         (items.find((item) => item.ariaChecked === "true") ?? items[0] ?? currentTarget).focus();
       }}

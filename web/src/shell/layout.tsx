@@ -2,17 +2,19 @@
 import { ActionIcon, Button, Skeleton, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useId, useRef } from "react";
+import { lazy, Suspense, useEffect, useRef } from "react";
 import { useConfirmation } from "../api/confirm.ts";
 import { useSession } from "../api/session.ts";
 import { CloseIcon, HornIcon, MenuIcon, SearchIcon } from "../parts/icons.tsx";
-import { useEver } from "../parts/use-ever.ts";
+import { useLateDialog } from "../parts/use-late-dialog.ts";
+import { QuotaBanner } from "../workspaces/quota-banner.tsx";
 import { StandingBanner } from "../workspaces/standing-banner.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { ColorSchemeSwitch } from "./color-scheme-switch.tsx";
 import { HelpMenu } from "./help-menu.tsx";
 import { useGlobalKeys } from "./keyboard.ts";
-import { groups, isWithin, operatorGroup, publicPages, type SectionGroup } from "./sections.tsx";
+import { Sections } from "./section-links.tsx";
+import { isWithin, publicPages } from "./sections.tsx";
 import { WorkspaceMenu } from "./workspace-menu.tsx";
 import "./frame.css";
 
@@ -76,26 +78,18 @@ export function Layout() {
           {caller ? <AccountMenu caller={caller} /> : <ColorSchemeSwitch />}
         </div>
       </header>
-      {hasSections && (
-        <nav id="sections" aria-label="Sections">
-          <div className="sections">
-            {inWorkspace &&
-              groups.map((group) => <SectionLinks key={group.title} {...group} path={path} onFollow={menu.close} />)}
-            {isOperator && <SectionLinks {...operatorGroup} path={path} onFollow={menu.close} />}
-          </div>
-        </nav>
-      )}
+      {hasSections && <Sections {...{ path, inWorkspace, isOperator }} onFollow={menu.close} />}
       <main id="content" tabIndex={-1}>
         <Suspense fallback={<Waiting />}>
           <PageOrSignIn path={path} />
         </Suspense>
       </main>
       <Suspense>
-        {useEver(isConfirming) && <IdentityDialog />}
-        {useEver(isPaletteOpen) && (
+        {useLateDialog(isConfirming) && <IdentityDialog />}
+        {useLateDialog(isPaletteOpen) && (
           <Palette {...{ inWorkspace, isOperator }} opened={isPaletteOpen} onClose={palette.close} />
         )}
-        {useEver(isHelpOpen) && <Shortcuts opened={isHelpOpen} onClose={help.close} />}
+        {useLateDialog(isHelpOpen) && <Shortcuts opened={isHelpOpen} onClose={help.close} />}
       </Suspense>
     </div>
   );
@@ -105,20 +99,6 @@ function noop(): void {}
 
 function Waiting() {
   return <Skeleton height={320} radius="md" maw={960} />;
-}
-
-function SectionLinks({ title, links, path, onFollow }: SectionGroup & { path: string; onFollow(): void }) {
-  const id = useId();
-  return (
-    <>
-      <h2 id={id}>{title}</h2>
-      {links.map(({ to, label }) => (
-        <Link key={to} to={to} aria-current={isWithin(path, to) ? "page" : undefined} onClick={onFollow}>
-          {label}
-        </Link>
-      ))}
-    </>
-  );
 }
 
 /** Moves the focus to the content after navigation. Without a reload, a screen reader does not announce a new page. */
@@ -137,7 +117,7 @@ function PageOrSignIn({ path }: { path: string }) {
   const isUnknown = useRouterState({ select: ({ matches }) => matches.length === 1 });
   if (isUnknown || publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Waiting /> : <Welcome />;
-  if (caller.kind === "key") return <PageWithBanner key="key" />;
+  if (caller.kind === "key") return <PageWithBanners key="key" />;
   if (!caller.workspace && (path === "/account" || isWithin(path, "/operator"))) return <Outlet />;
   if (!caller.workspace)
     return <NoWorkspace email={caller.person.email} mayCreate={state.data?.mayCreateWorkspace !== false} />;
@@ -146,13 +126,14 @@ function PageOrSignIn({ path }: { path: string }) {
   if (needsSecondFactor && path !== "/account") return <SecondFactorRequired workspace={caller.workspace} />;
   // The key remounts the page when the workspace changes, so that no state of the previous workspace stays. Adding a second factor must
   // not remount it: the account page then shows recovery codes.
-  return <PageWithBanner key={id} hasBanner={!needsSecondFactor} />;
+  return <PageWithBanners key={id} hasBanner={!needsSecondFactor} />;
 }
 
-function PageWithBanner({ hasBanner = true }: { hasBanner?: boolean }) {
+function PageWithBanners({ hasBanner = true }: { hasBanner?: boolean }) {
   return (
     <>
       {hasBanner && <StandingBanner />}
+      {hasBanner && <QuotaBanner />}
       <Outlet />
     </>
   );
