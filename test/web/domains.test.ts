@@ -172,6 +172,31 @@ test("a link shows the records to a person without an account, updates by itself
   await dialog.waitFor({ state: "detached" });
 });
 
+test("a link works the same in a browser with a session, which it does not use, and says when it has expired", {
+  skip: withoutBrowser,
+}, async () => {
+  const { body } = await program.call("DomainService/CreateDomainLink", { id: domain.id });
+  const { pathname, hash } = new URL(body.url as string, program.url);
+  const member = await openTab(browser, program.url, { key: program.key });
+  await member.context.addCookies([{ name: "session-of-another-page", value: "secret", url: program.url }]);
+  const asked = member.page.waitForRequest("**/shared/domain");
+  await member.page.goto(pathname + hash);
+  await settled(member.page, /DNS records of mail\.contoso\.test[\s\S]*This link is read-only/);
+  const headers = await (await asked).allHeaders();
+  for (const name of ["authorization", "cookie", "posthorn-workspace"]) assert.equal(headers[name], undefined, name);
+  assert.ok(!(await asked).url().includes(hash.slice(1)), "no address contains the token");
+  for (const action of ["Check DNS now", "Delete domain", "Share with your DNS admin"])
+    assert.equal(await member.page.getByRole("button", { name: action }).count(), 0, action);
+
+  await database.sql`update domain_links set service_expires_at = service_time()`;
+  await settled(member.page, /This link does not work\.[\s\S]*It has expired, was revoked, or is incomplete/);
+  assert.equal(await member.page.locator("main").getByText("contoso.test").count(), 0, "the records are gone");
+  await member.page.reload();
+  await settled(member.page, /This link does not work/);
+  assert.deepEqual(member.complaints, []);
+  await member.close();
+});
+
 test("the state updates by itself, and the page says when it is not current", { skip: withoutBrowser }, async () => {
   publish("dkim2", "dmarc", "mailFromSpf", "spf");
   const answer = await program.call("DomainService/VerifyDomain", { id: domain.id });

@@ -42,15 +42,47 @@ test("the workspace page shows what is used of each quota", { skip: withoutBrows
   await settled(page, /Emails per hour[\s\S]*4 of 5 \(80 %\)[\s\S]*resets in[\s\S]*Stored content[\s\S]*of 1 MiB/);
   await page.getByRole("progressbar", { name: "Emails per hour: 80 % used" }).waitFor();
   await page.getByRole("progressbar", { name: "Domains: 100 % used" }).waitFor();
-  await page.getByText("To add another domain, delete one or ask the operator for more.").waitFor();
+  const quotas = page.getByRole("region", { name: "Quotas" });
+  await quotas.getByText("To add another domain, delete one or ask the operator for more.").waitFor();
   await inspect(page, "quotas");
   await page.setViewportSize({ width: 390, height: 900 });
-  const leftOf = async (text: string) => (await page.getByText(text).boundingBox())!.x;
+  const leftOf = async (text: string) => (await quotas.getByText(text).boundingBox())!.x;
   await until(
     "amounts below the names",
     async () => (await leftOf("1 of 1 (100 %)")) === (await leftOf("4 of 5 (80 %)")),
   );
   await page.setViewportSize({ width: 1280, height: 900 });
+});
+
+test("at 80 % and at 100 % of a quota every page says so, with the figure and what to do", {
+  skip: withoutBrowser,
+}, async () => {
+  const { page } = tab;
+  await limit(testbed, "default", { domains: 100, keys: 100, emailsPerHour: 5, emailsPerDay: 1000 });
+  await page.goto("/emails");
+  const banner = page.getByRole("status").filter({ hasText: "A quota is" });
+  await settled(page, /A quota is almost used up[\s\S]*Emails per hour: 4 of 5 \(80 %\)/);
+  await banner.getByText("At 100 % new emails are refused. Send less urgent mail later").waitFor();
+  await banner.getByText(/The count resets in/).waitFor();
+  await inspect(page, "quota-80");
+  await follow(page, "/domains");
+  await banner.waitFor();
+  await banner.getByRole("button", { name: /Hide/ }).click();
+  await banner.waitFor({ state: "detached" });
+  await page.reload();
+  await settled(page, /sender\.test/);
+  assert.equal(await banner.count(), 0, "a hidden notice stays hidden");
+
+  await accepted(testbed, { to: ["e@there.test"], async: true });
+  await page.reload();
+  await settled(page, /A quota is used up[\s\S]*Emails per hour: 5 of 5 \(100 %\)[\s\S]*New emails are refused/);
+  await inspect(page, "quota-100");
+  await banner.getByRole("link", { name: "Show quotas" }).click();
+  await page.getByRole("progressbar", { name: "Emails per hour: 100 % used" }).waitFor();
+  await limit(testbed, "default", { emailsPerHour: null });
+  await page.reload();
+  await page.getByRole("region", { name: "Quotas" }).getByText("Emails per day").waitFor();
+  assert.equal(await banner.count(), 0);
 });
 
 test("a suspended workspace has a banner with the reason on every page, until it is resumed", {

@@ -5,7 +5,7 @@
  */
 import { queryClient } from "./api/query-client.ts";
 import "@fontsource-variable/inter/wght.css";
-import "@fontsource-variable/jetbrains-mono/wght.css";
+import "@fontsource/jetbrains-mono/400.css";
 import "./design/mantine.css";
 import "./design/tokens.css";
 import "./design/base.css";

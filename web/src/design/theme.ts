@@ -108,9 +108,6 @@ export const theme = createTheme({
     Checkbox: { defaultProps: { iconColor: "var(--paper)" } },
     Radio: { defaultProps: { iconColor: "var(--paper)" } },
     Switch: { defaultProps: { size: "sm", withThumbIndicator: false } },
-    // Mantine focuses an empty element in the menu first, which is not allowed among its items.
-    Menu: { defaultProps: { shadow: "md", radius: 8, withInitialFocusPlaceholder: false } },
-    Tooltip: { defaultProps: { openDelay: 300 } },
     Modal: {
       defaultProps: {
         closeButtonProps: { "aria-label": "Close" },

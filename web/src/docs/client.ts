@@ -1,6 +1,6 @@
 /** The script of the documentation: search, copy buttons, one language at a time, the color scheme. Every page is readable without it. */
 import "@fontsource-variable/inter/wght.css";
-import "@fontsource-variable/jetbrains-mono/wght.css";
+import "@fontsource/jetbrains-mono/400.css";
 import "./docs.css";
 import { type Entry, type Found, search } from "./search.ts";
 

@@ -1,6 +1,6 @@
 /** The page of one domain: where to add which DNS records, the result of the last check, key rotation and deletion. */
-import { useMutation, useQuery } from "@connectrpc/connect-query";
-import { Alert, Button, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@connectrpc/connect-query";
+import { Alert, Button, Group } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -13,12 +13,13 @@ import { WriteOnly } from "../shell/write-only.tsx";
 import { CheckedAgo } from "./checked-ago.tsx";
 import { DeleteDomain } from "./delete-domain.tsx";
 import { domainLabel } from "./labels.ts";
+import { PublishLocally } from "./publish-locally.tsx";
 import { countRecords, recordsOf } from "./record-text.ts";
 import { RecordsTable } from "./records-table.tsx";
 import { RotateDkim } from "./rotate-dkim.tsx";
 import { ShareDomain } from "./share-domain.tsx";
 import { headlineOf, zoneOf } from "./summary.ts";
-import { cacheDomain, useVerify, VerifyButton, VerifyResult } from "./verify.tsx";
+import { useVerify, VerifyButton, VerifyResult } from "./verify.tsx";
 import { ZoneFileButton } from "./zone-file.tsx";
 import { Quirks, ZoneLead } from "./zone-lead.tsx";
 
@@ -110,26 +111,5 @@ function DomainDetails({ domain, query }: { domain: Domain; query: FreshQuery })
         onDeleted={() => void navigate({ to: "/domains" })}
       />
     </Page>
-  );
-}
-
-/** Publishes the records in Posthorn's own DNS server, for reserved names in capture mode. The guide uses it too. */
-export function PublishLocally({ domain }: { domain: Domain }) {
-  const publishing = useMutation(DomainService.method.publishToLocalDns, {
-    onSuccess: ({ domain }) => domain && cacheDomain(domain),
-  });
-  return (
-    <Alert color="blue" title="Reserved test domain">
-      <Stack gap="sm" align="flex-start">
-        <Text size="sm">
-          {domain.domain} is a reserved name that no DNS provider can host. In capture mode, Posthorn&apos;s own DNS
-          server can publish the records.
-        </Text>
-        {publishing.error && <ProblemAlert error={publishing.error} />}
-        <Button onClick={() => publishing.mutate({ id: domain.id })} loading={publishing.isPending}>
-          Publish to local DNS
-        </Button>
-      </Stack>
-    </Alert>
   );
 }

@@ -24,6 +24,8 @@ export function isGone(error: unknown): boolean {
 async function fetchSharedDomain(token: string, signal: AbortSignal): Promise<SharedDomain> {
   const response = await fetch("/shared/domain", {
     method: "POST",
+    // The page shows the same to everyone who has the link, signed in or not.
+    credentials: "omit",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ token }),
     signal,

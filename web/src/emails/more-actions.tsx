@@ -1,9 +1,10 @@
 /** The menu with the less frequent actions on an email. */
-import { ActionIcon, Menu } from "@mantine/core";
+import { ActionIcon } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Email } from "../../../src/gen/v1/email_pb.ts";
 import { copyText } from "../parts/copy-button.tsx";
+import { Menu } from "../parts/menu.tsx";
 
 export function MoreActions({ email }: { email: Email }) {
   const navigate = useNavigate();

@@ -1,6 +1,6 @@
 /** The start page: the guide for an empty workspace, otherwise figures next to their limits, the chart, insight tables and what needs attention. */
 import { useQuery } from "@connectrpc/connect-query";
-import { Button, Menu, Skeleton } from "@mantine/core";
+import { Button, Skeleton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { keepPreviousData } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
@@ -9,9 +9,11 @@ import { type GetStatsResponse, StatsService } from "../../../src/gen/v1/stats_p
 import { Fresh } from "../parts/fresh.tsx";
 import { DownIcon } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
+import { Menu } from "../parts/menu.tsx";
 import { Page } from "../parts/page.tsx";
-import { ProblemAlert } from "../parts/states.tsx";
+import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
+import { useLateDialog } from "../parts/use-late-dialog.ts";
 import { WriteOnly } from "../shell/write-only.tsx";
 import { Chart } from "../stats/chart.tsx";
 import { isEmpty } from "../stats/counts.ts";
@@ -22,10 +24,13 @@ import { Kpis } from "../stats/kpis.tsx";
 import { type Range, rangeOf, ranges, requestOf } from "../stats/ranges.ts";
 import "../stats/stats.css";
 import { AttentionCard } from "./attention-card.tsx";
-import { Guide, useGuide } from "./guide.tsx";
-import { SettingsDialog } from "./settings-dialog.tsx";
 import type { NewKey } from "./steps.tsx";
+import { useGuide } from "./use-guide.ts";
 
+const SettingsDialog = lazy(() =>
+  import("./settings-dialog.tsx").then((dialogs) => ({ default: dialogs.SettingsDialog })),
+);
+const Guide = lazy(() => import("./guide.tsx").then((guide) => ({ default: guide.Guide })));
 const NewKeySection = lazy(() => import("./steps.tsx").then((steps) => ({ default: steps.NewKeySection })));
 
 const route = getRouteApi("/");
@@ -43,7 +48,9 @@ export function OverviewPage() {
         </Suspense>
       )}
       {isGuided && (
-        <Guide progress={progress} queries={queries} hasNewKey={newKey !== undefined} onKeyCreated={setNewKey} />
+        <Suspense fallback={<Loading what="the first steps" rows={6} />}>
+          <Guide progress={progress} queries={queries} hasNewKey={newKey !== undefined} onKeyCreated={setNewKey} />
+        </Suspense>
       )}
     </>
   );
@@ -66,6 +73,7 @@ function Insight({ guide }: { guide: ReactNode }) {
     { refetchInterval: pollIntervalMs, placeholderData: keepPreviousData },
   );
   const [isSetting, setting] = useDisclosure(false);
+  const wasSetting = useLateDialog(isSetting);
   const show = (part: typeof search) =>
     void navigate({ search: (before) => ({ ...before, ...part }), replace: true, resetScroll: false });
   return (
@@ -105,7 +113,7 @@ function Insight({ guide }: { guide: ReactNode }) {
         )}
         <AttentionCard stats={query} />
       </div>
-      <SettingsDialog isOpen={isSetting} onClose={setting.close} />
+      <Suspense>{wasSetting && <SettingsDialog isOpen={isSetting} onClose={setting.close} />}</Suspense>
     </Page>
   );
 }
@@ -121,7 +129,7 @@ function RangeMenu({ range, onSelect }: { range: Range; onSelect(id: string): vo
       <Menu.Dropdown>
         <Menu.RadioGroup value={range.id} onChange={onSelect}>
           {ranges.map(({ id, name }) => (
-            <Menu.RadioItem key={id} value={id} closeMenuOnClick>
+            <Menu.RadioItem key={id} value={id}>
               {name}
             </Menu.RadioItem>
           ))}

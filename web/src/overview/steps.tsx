@@ -2,20 +2,19 @@
 import { useMutation, useQuery } from "@connectrpc/connect-query";
 import { Alert, Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { KeyService } from "../../../src/gen/v1/key_pb.ts";
 import { KeyPermission } from "../../../src/gen/v1/options_pb.ts";
 import { invalidate } from "../api/query-client.ts";
 import { useSession } from "../api/session.ts";
-import { PublishLocally } from "../domains/domain-page.tsx";
+import { PublishLocally } from "../domains/publish-locally.tsx";
 import { recordsOf } from "../domains/record-text.ts";
 import { RecordsTable } from "../domains/records-table.tsx";
 import { zoneOf } from "../domains/summary.ts";
 import { useVerify, VerifyButton, VerifyResult } from "../domains/verify.tsx";
 import { Quirks, ZoneLead } from "../domains/zone-lead.tsx";
 import { useEmailEvents } from "../emails/queries.ts";
-import { SendForm } from "../emails/send-form.tsx";
 import { Timeline } from "../events/timeline.tsx";
 import { Copyable } from "../parts/copy-button.tsx";
 import { Form, formErrors, TextField } from "../parts/form.tsx";
@@ -23,6 +22,8 @@ import { ButtonLink } from "../parts/links.tsx";
 import { Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { CallSnippets } from "./call-snippets.tsx";
+
+const SendForm = lazy(() => import("../emails/send-form.tsx").then((forms) => ({ default: forms.SendForm })));
 
 export function VerifyStep({ id }: { id: string }) {
   const query = useQuery(DomainService.method.getDomain, { id }, { refetchInterval: 5_000 });
@@ -152,7 +153,9 @@ export function SendStep(props: {
         Waiting for the first email from {domain}. This step is done when it arrives.
       </Text>
       {hasForm ? (
-        <SendForm onSent={onSent} />
+        <Suspense fallback={<Loading what="the form" rows={4} />}>
+          <SendForm onSent={onSent} />
+        </Suspense>
       ) : (
         <Button variant="default" onClick={form.open} style={{ alignSelf: "flex-start" }}>
           Send from this page instead

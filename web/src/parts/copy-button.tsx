@@ -1,30 +1,54 @@
-/** A button that copies a value to the clipboard and shows the result for two seconds. CopyField uses copyText too. */
-import { ActionIcon, Tooltip } from "@mantine/core";
-import { useEffect, useState } from "react";
+/** A button that copies a value to the clipboard and shows the result for some seconds. CopyField uses copyText too. */
+import { ActionIcon } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
 import { CheckIcon, CopyIcon } from "./icons.tsx";
+import { placeBelow } from "./menu-place.ts";
 
-const resultShownMs = 2_000;
+const results = {
+  copied: { text: "Copied", shownMs: 2_000 },
+  failed: { text: "Copy failed: select the text and copy it", shownMs: 8_000 },
+};
 
 export function CopyButton({ value, name }: { value: string; name: string }) {
-  const [result, setResult] = useState<"copied" | "failed">();
+  const [result, setResult] = useState<keyof typeof results>();
+  const button = useRef<HTMLButtonElement>(null);
+  const tip = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     if (!result) return;
-    const timer = setTimeout(() => setResult(undefined), resultShownMs);
-    return () => clearTimeout(timer);
+    const timer = setTimeout(() => setResult(undefined), results[result].shownMs);
+    const shown = tip.current;
+    if (shown && button.current) {
+      const view = { width: innerWidth, height: innerHeight };
+      Object.assign(shown.style, placeBelow(button.current.getBoundingClientRect(), true, view));
+      shown.showPopover();
+    }
+    return () => {
+      clearTimeout(timer);
+      shown?.hidePopover();
+    };
   }, [result]);
-  const label =
-    result === "copied" ? "Copied" : result === "failed" ? "Copy failed: select the text and copy it" : `Copy ${name}`;
+  const text = result && results[result].text;
+  const label = text ?? `Copy ${name}`;
   return (
-    <Tooltip label={label} opened={result ? true : undefined}>
+    <>
       <ActionIcon
+        ref={button}
         variant="subtle"
         color={result === "copied" ? "teal" : "gray"}
         aria-label={label}
+        title={text ? undefined : label}
         onClick={async () => setResult((await copyText(value)) ? "copied" : "failed")}
       >
         {result === "copied" ? <CheckIcon /> : <CopyIcon />}
       </ActionIcon>
-    </Tooltip>
+      <span className="hidden" role="status">
+        {text}
+      </span>
+      {/* A popover of the browser: no table cuts it off. */}
+      <span ref={tip} className="tip" popover="manual" aria-hidden="true">
+        {text}
+      </span>
+    </>
   );
 }
 

@@ -32,6 +32,10 @@ export const HornIcon = () =>
     { size: 22 },
   );
 
+export const MenuIcon = () => icon(<path d="M4 7h16M4 12h16M4 17h16" />);
+
+export const CloseIcon = () => icon(<path d="M6 6l12 12M18 6L6 18" />);
+
 export const KeyIcon = () =>
   icon(
     <>

@@ -1,8 +1,9 @@
 /** The menu of the signed-in person or key: account, color scheme, sign-out. */
-import { Menu, Text, UnstyledButton } from "@mantine/core";
+import { Text, UnstyledButton } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { type Caller, endSession, signOut } from "../api/session.ts";
 import { KeyIcon } from "../parts/icons.tsx";
+import { Menu } from "../parts/menu.tsx";
 import { ColorSchemeItems } from "./color-scheme-switch.tsx";
 
 export function AccountMenu({ caller }: { caller: Caller }) {

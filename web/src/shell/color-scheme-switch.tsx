@@ -1,7 +1,8 @@
 /** The choice of the color scheme: a button that cycles through system, light and dark, and the same as items of a menu. */
-import { ActionIcon, type MantineColorScheme, Menu, useMantineColorScheme } from "@mantine/core";
+import { ActionIcon, type MantineColorScheme, useMantineColorScheme } from "@mantine/core";
 import type { ReactNode } from "react";
-import { CheckIcon, MoonIcon, ScreenIcon, SunIcon } from "../parts/icons.tsx";
+import { MoonIcon, ScreenIcon, SunIcon } from "../parts/icons.tsx";
+import { Menu } from "../parts/menu.tsx";
 
 const schemes: Record<MantineColorScheme, { next: MantineColorScheme; name: string; icon: ReactNode }> = {
   auto: { next: "light", name: "system", icon: <ScreenIcon /> },
@@ -27,7 +28,7 @@ export function ColorSchemeItems() {
       <Menu.Label>Color scheme</Menu.Label>
       <Menu.RadioGroup value={colorScheme} onChange={(scheme) => setColorScheme(scheme as MantineColorScheme)}>
         {(["auto", "light", "dark"] as const).map((scheme) => (
-          <Menu.RadioItem key={scheme} value={scheme} checkIcon={<CheckIcon />} rightSection={schemes[scheme].icon}>
+          <Menu.RadioItem key={scheme} value={scheme} rightSection={schemes[scheme].icon}>
             {{ auto: "System", light: "Light", dark: "Dark" }[scheme]}
           </Menu.RadioItem>
         ))}

@@ -1,7 +1,8 @@
 /** The help menu of every page: the documentation of the page, all of it, and the keyboard shortcuts. */
-import { ActionIcon, Menu } from "@mantine/core";
+import { ActionIcon } from "@mantine/core";
 import { helpFor } from "../docs/help.ts";
 import { HelpIcon } from "../parts/icons.tsx";
+import { Menu } from "../parts/menu.tsx";
 
 export function HelpMenu({ path, onShortcuts }: { path: string; onShortcuts?: () => void }) {
   const help = helpFor(path);

@@ -1,18 +1,22 @@
 /** The frame around every page: header, navigation, account menu. It shows the sign-in page to callers without a session. */
-import { AppShell, Burger, Button, ScrollArea, Skeleton, UnstyledButton } from "@mantine/core";
+import { ActionIcon, Button, Skeleton, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useId, useRef } from "react";
+import { lazy, Suspense, useEffect, useRef } from "react";
 import { useConfirmation } from "../api/confirm.ts";
 import { useSession } from "../api/session.ts";
-import { HornIcon, SearchIcon } from "../parts/icons.tsx";
+import { CloseIcon, HornIcon, MenuIcon, SearchIcon } from "../parts/icons.tsx";
+import { useLateDialog } from "../parts/use-late-dialog.ts";
+import { QuotaBanner } from "../workspaces/quota-banner.tsx";
 import { StandingBanner } from "../workspaces/standing-banner.tsx";
 import { AccountMenu } from "./account-menu.tsx";
 import { ColorSchemeSwitch } from "./color-scheme-switch.tsx";
 import { HelpMenu } from "./help-menu.tsx";
 import { useGlobalKeys } from "./keyboard.ts";
-import { groups, isWithin, operatorGroup, publicPages, type SectionGroup } from "./sections.tsx";
+import { Sections } from "./section-links.tsx";
+import { isWithin, publicPages } from "./sections.tsx";
 import { WorkspaceMenu } from "./workspace-menu.tsx";
+import "./frame.css";
 
 // Most visits need none of these, so the first view loads without them.
 const Welcome = lazy(async () => ({ default: (await import("./welcome.tsx")).Welcome }));
@@ -38,26 +42,24 @@ export function Layout() {
   useFocusOnNewPage(path);
   useGlobalKeys({ onSearch: hasSections ? palette.open : noop, onHelp: hasSections ? help.open : noop });
   return (
-    <AppShell
-      header={{ height: 53 }}
-      navbar={hasSections ? { width: 216, breakpoint: "sm", collapsed: { mobile: !isMenuOpen } } : undefined}
-      padding={{ base: "md", sm: "xl" }}
-    >
+    <div className="frame" data-menu={hasSections ? (isMenuOpen ? "open" : "closed") : undefined}>
       <Button className="skip" component="a" href="#content" size="xs">
         Skip to content
       </Button>
-      <AppShell.Header>
+      {/* The class of react-remove-scroll keeps the bar in place while a dialog hides the scrollbar. */}
+      <header className="right-scroll-bar-position">
         <div className="bar">
           {hasSections && (
-            <Burger
-              opened={isMenuOpen}
+            <ActionIcon
+              className="burger"
+              size={34}
               onClick={menu.toggle}
-              hiddenFrom="sm"
-              size="sm"
               aria-label={isMenuOpen ? "Close menu" : "Open menu"}
               aria-expanded={isMenuOpen}
               aria-controls="sections"
-            />
+            >
+              {isMenuOpen ? <CloseIcon /> : <MenuIcon />}
+            </ActionIcon>
           )}
           <Link to="/" className="brand">
             <HornIcon />
@@ -75,59 +77,28 @@ export function Layout() {
           <HelpMenu path={path} onShortcuts={hasSections ? help.open : undefined} />
           {caller ? <AccountMenu caller={caller} /> : <ColorSchemeSwitch />}
         </div>
-      </AppShell.Header>
-      {hasSections && (
-        <AppShell.Navbar id="sections" aria-label="Sections">
-          <ScrollArea>
-            <div className="sections">
-              {inWorkspace &&
-                groups.map((group) => <SectionLinks key={group.title} {...group} path={path} onFollow={menu.close} />)}
-              {isOperator && <SectionLinks {...operatorGroup} path={path} onFollow={menu.close} />}
-            </div>
-          </ScrollArea>
-        </AppShell.Navbar>
-      )}
-      <AppShell.Main id="content" tabIndex={-1}>
+      </header>
+      {hasSections && <Sections {...{ path, inWorkspace, isOperator }} onFollow={menu.close} />}
+      <main id="content" tabIndex={-1}>
         <Suspense fallback={<Waiting />}>
           <PageOrSignIn path={path} />
         </Suspense>
-      </AppShell.Main>
+      </main>
       <Suspense>
-        {useEver(isConfirming) && <IdentityDialog />}
-        {useEver(isPaletteOpen) && (
+        {useLateDialog(isConfirming) && <IdentityDialog />}
+        {useLateDialog(isPaletteOpen) && (
           <Palette {...{ inWorkspace, isOperator }} opened={isPaletteOpen} onClose={palette.close} />
         )}
-        {useEver(isHelpOpen) && <Shortcuts opened={isHelpOpen} onClose={help.close} />}
+        {useLateDialog(isHelpOpen) && <Shortcuts opened={isHelpOpen} onClose={help.close} />}
       </Suspense>
-    </AppShell>
+    </div>
   );
 }
 
 function noop(): void {}
 
-/** True from the first time on. A dialog stays mounted after it closes, because it returns the focus then. */
-function useEver(is: boolean): boolean {
-  const ever = useRef(is);
-  ever.current ||= is;
-  return ever.current;
-}
-
 function Waiting() {
   return <Skeleton height={320} radius="md" maw={960} />;
-}
-
-function SectionLinks({ title, links, path, onFollow }: SectionGroup & { path: string; onFollow(): void }) {
-  const id = useId();
-  return (
-    <>
-      <h2 id={id}>{title}</h2>
-      {links.map(({ to, label }) => (
-        <Link key={to} to={to} aria-current={isWithin(path, to) ? "page" : undefined} onClick={onFollow}>
-          {label}
-        </Link>
-      ))}
-    </>
-  );
 }
 
 /** Moves the focus to the content after navigation. Without a reload, a screen reader does not announce a new page. */
@@ -146,7 +117,7 @@ function PageOrSignIn({ path }: { path: string }) {
   const isUnknown = useRouterState({ select: ({ matches }) => matches.length === 1 });
   if (isUnknown || publicPages.includes(path)) return <Outlet />;
   if (!caller) return state.isPending ? <Waiting /> : <Welcome />;
-  if (caller.kind === "key") return <PageWithBanner key="key" />;
+  if (caller.kind === "key") return <PageWithBanners key="key" />;
   if (!caller.workspace && (path === "/account" || isWithin(path, "/operator"))) return <Outlet />;
   if (!caller.workspace)
     return <NoWorkspace email={caller.person.email} mayCreate={state.data?.mayCreateWorkspace !== false} />;
@@ -155,13 +126,14 @@ function PageOrSignIn({ path }: { path: string }) {
   if (needsSecondFactor && path !== "/account") return <SecondFactorRequired workspace={caller.workspace} />;
   // The key remounts the page when the workspace changes, so that no state of the previous workspace stays. Adding a second factor must
   // not remount it: the account page then shows recovery codes.
-  return <PageWithBanner key={id} hasBanner={!needsSecondFactor} />;
+  return <PageWithBanners key={id} hasBanner={!needsSecondFactor} />;
 }
 
-function PageWithBanner({ hasBanner = true }: { hasBanner?: boolean }) {
+function PageWithBanners({ hasBanner = true }: { hasBanner?: boolean }) {
   return (
     <>
       {hasBanner && <StandingBanner />}
+      {hasBanner && <QuotaBanner />}
       <Outlet />
     </>
   );

@@ -1,11 +1,12 @@
 /** The workspaces in the account menu: those of the session response, and the others page by page on request. */
 import { useInfiniteQuery } from "@connectrpc/connect-query";
-import { Menu, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { type Workspace, WorkspaceService } from "../../../src/gen/v1/workspace_pb.ts";
 import type { Role, WorkspaceOfPerson } from "../api/auth.ts";
 import { chooseWorkspace } from "../api/session.ts";
 import { CheckIcon } from "../parts/icons.tsx";
+import { Menu } from "../parts/menu.tsx";
 import { roleLabel } from "../workspaces/roles.ts";
 
 export function WorkspaceItem(props: { workspace: WorkspaceOfPerson; isCurrent: boolean; isExtra?: boolean }) {

@@ -1,8 +1,9 @@
 /** The switch between workspaces in the bar. */
-import { Menu, UnstyledButton } from "@mantine/core";
+import { UnstyledButton } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { type Caller, sessionWorkspaceLimit } from "../api/session.ts";
 import { DownIcon } from "../parts/icons.tsx";
+import { Menu } from "../parts/menu.tsx";
 import { MoreWorkspaces, WorkspaceItem } from "./workspace-items.tsx";
 
 export function WorkspaceMenu({ caller: { workspace, workspaces } }: { caller: Extract<Caller, { kind: "person" }> }) {

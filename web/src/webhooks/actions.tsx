@@ -1,11 +1,12 @@
 /** The actions of a webhook: send a test event, edit, rotate the secret, enable or disable, delete. */
 import { useMutation } from "@connectrpc/connect-query";
-import { Button, Menu, Text } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Webhook, WebhookService, WebhookStatus } from "../../../src/gen/v1/webhook_pb.ts";
 import { invalidate } from "../api/query-client.ts";
 import { Confirm } from "../parts/confirm.tsx";
+import { Menu } from "../parts/menu.tsx";
 import { EditWebhook } from "./edit-webhook.tsx";
 import { RotateSecret } from "./rotate-secret.tsx";
 import { SendTest } from "./send-test.tsx";
@@ -19,7 +20,7 @@ export function WebhookActions({ webhook }: { webhook: Webhook }) {
   return (
     <>
       <Button onClick={() => setOpen("test")}>Send test event</Button>
-      <Menu position="bottom-end" withinPortal>
+      <Menu position="bottom-end">
         <Menu.Target>
           <Button variant="default">More actions</Button>
         </Menu.Target>

@@ -1,13 +1,12 @@
 /** The quotas of the workspace as bars: what is used, the limit, and when a window starts again. */
 import { useQuery } from "@connectrpc/connect-query";
 import { Flex, Progress, Stack, Text } from "@mantine/core";
-import { QuotaKind } from "../../../src/gen/v1/event_pb.ts";
 import { type Quota, WorkspaceService } from "../../../src/gen/v1/workspace_pb.ts";
 import { Fresh } from "../parts/fresh.tsx";
 import { Fact, Facts, Section } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
-import { atLimit, bytesText, quotaNames, wholeNumber } from "./quota-text.ts";
+import { amountText, atLimit, percentUsed, quotaNames, usedText } from "./quota-text.ts";
 
 export function Quotas() {
   const query = useQuery(WorkspaceService.method.getQuotas, {}, { refetchInterval: 30_000 });
@@ -43,7 +42,7 @@ function QuotaList({ quotas }: { quotas: readonly Quota[] }) {
           <Facts>
             {unlimited.map(({ kind, used }) => (
               <Fact key={kind} name={quotaNames[kind] ?? "Other"}>
-                {amount(kind, used)} used
+                {amountText(kind, used)} used
               </Fact>
             ))}
           </Facts>
@@ -55,7 +54,7 @@ function QuotaList({ quotas }: { quotas: readonly Quota[] }) {
 
 function Bar({ quota: { kind, limit = 0, used, resetsAt } }: { quota: Quota }) {
   const name = quotaNames[kind] ?? "Other";
-  const percent = limit === 0 ? 100 : Math.min(100, Math.floor((used * 100) / limit));
+  const percent = percentUsed(used, limit);
   const color = percent >= 100 ? "var(--bounced)" : percent >= 80 ? "var(--delayed)" : "var(--queued)";
   return (
     <Stack gap={4}>
@@ -64,7 +63,7 @@ function Bar({ quota: { kind, limit = 0, used, resetsAt } }: { quota: Quota }) {
           {name}
         </Text>
         <Text size="sm">
-          {amount(kind, used)} of {amount(kind, limit)} ({percent} %)
+          {usedText(kind, used, limit)}
           {resetsAt && (
             <>
               {" "}
@@ -81,8 +80,4 @@ function Bar({ quota: { kind, limit = 0, used, resetsAt } }: { quota: Quota }) {
       )}
     </Stack>
   );
-}
-
-function amount(kind: QuotaKind, value: number): string {
-  return kind === QuotaKind.STORED_BYTES ? bytesText(value) : wholeNumber(value);
 }
