@@ -1,7 +1,6 @@
 /** SendTestWebhook: posts a sample event now and returns the endpoint's response. Called by service.ts. */
 import type { StoredEvent } from "../events/store.ts";
 import { eventTypes } from "../events/wire.ts";
-import type { SendTestWebhookRequest } from "../gen/v1/webhook_pb.ts";
 import type { Call } from "../http/call.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
@@ -20,6 +19,8 @@ export type SendTest = (
   signal: AbortSignal,
 ) => Promise<AttemptResult | undefined>;
 
+type TestRequest = { id: string; eventType: string };
+
 type TestDeps = { sql: Sql; clock: Clock; sendTest: SendTest };
 
 /** Test events that wait for the answer of an endpoint. One workspace may have an eighth. */
@@ -27,7 +28,7 @@ const maxTestPosts = 64;
 
 export function createTestSender(deps: TestDeps) {
   const testPosts = createBudget({ total: maxTestPosts, perOwner: maxTestPosts / 8 });
-  return (webhook: Webhook, request: SendTestWebhookRequest, call: Call) =>
+  return (webhook: Webhook, request: TestRequest, call: Call) =>
     sendTestWebhook({ ...deps, testPosts }, webhook, request, call);
 }
 
@@ -45,7 +46,7 @@ const tooManyTests = {
 async function sendTestWebhook(
   deps: TestDeps & { testPosts: Budget },
   webhook: Webhook,
-  request: SendTestWebhookRequest,
+  request: TestRequest,
   call: Call,
 ) {
   const type = request.eventType || "email.delivered";

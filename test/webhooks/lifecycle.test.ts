@@ -88,11 +88,13 @@ test("webhooks and deliveries are listed in pages, newest first, and a read key 
 });
 
 test("a workspace has at most fifty webhooks", async () => {
-  const responses = await Promise.all(
-    Array.from({ length: 60 }, () => testbed.call("WebhookService/CreateWebhook", { url: "https://93.184.215.14/" })),
-  );
+  const create = () => testbed.call("WebhookService/CreateWebhook", { url: "https://93.184.215.14/" });
+  const responses: Awaited<ReturnType<typeof create>>[] = [];
+  // The calls of the last round reach the limit at the same time.
+  for (let i = 0; i < 4; i++) responses.push(...(await Promise.all(Array.from({ length: 15 }, create))));
   const rejected = responses.filter(({ status }) => status !== 200);
-  assert.equal(rejected.length, 13, "three exist already");
+  const codes = rejected.map(({ body }) => body.code).join(" ");
+  assert.equal(rejected.length, 13, `three exist already: ${codes}`);
   assert.ok(
     rejected.every(({ body }) => body.code === "resource_exhausted" && /50 webhooks/.test(body.message as string)),
   );

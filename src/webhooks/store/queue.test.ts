@@ -308,7 +308,7 @@ test("a search finds each webhook once, however many deliveries are queued", asy
   await addEvents(sql, workspaceId, 30);
   await follow();
   await sql`update webhook_deliveries set due_at = service_time() + interval '1 hour' where webhook_id = ${other.id}`;
-  await sql`update webhooks set failing_since = now() - interval '2 minutes' where id = ${other.id}`;
+  await sql`update webhooks set failing_since = service_time() - interval '2 minutes' where id = ${other.id}`;
   const waiting = (await findWaitingWebhooks(sql, 99)).filter((one) => one.workspaceId === workspaceId);
   const mine = waiting.find((one) => one.webhookId === webhook.id)!;
   const later = waiting.find((one) => one.webhookId === other.id)!;
