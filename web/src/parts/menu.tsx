@@ -11,6 +11,7 @@ import {
   type ReactElement,
   type ReactNode,
   type RefObject,
+  useCallback,
   useContext,
   useEffect,
   useId,
@@ -83,15 +84,18 @@ function Target({ children }: { children: ReactElement<Record<string, unknown>> 
 
 function Dropdown({ children }: { children: ReactNode }) {
   const { id, isOpen, setIsOpen, isAtEnd, width, target, list } = useMenu();
+  const place = useCallback(() => {
+    if (!target.current || !list.current) return;
+    const view = { width: innerWidth, height: innerHeight };
+    Object.assign(list.current.style, placeBelow(target.current.getBoundingClientRect(), isAtEnd, view));
+  }, [target, list, isAtEnd]);
   useEffect(() => {
     if (!isOpen) return;
-    // The menu does not move with the page.
-    const close = () => list.current?.hidePopover();
     const leaving = new AbortController();
-    window.addEventListener("scroll", close, leaving);
-    window.addEventListener("resize", close, leaving);
+    window.addEventListener("scroll", place, leaving);
+    window.addEventListener("resize", place, leaving);
     return () => leaving.abort();
-  }, [isOpen, list]);
+  }, [isOpen, place]);
   const onKey = (event: KeyboardEvent<HTMLDivElement>) => {
     // The focus returns to the button, and Tab goes on from there.
     if (event.key === "Tab") return list.current?.hidePopover();
@@ -117,11 +121,7 @@ function Dropdown({ children }: { children: ReactNode }) {
       onBeforeToggle={({ newState }) => {
         if (newState !== "open") return;
         setIsOpen(true);
-        if (target.current && list.current)
-          Object.assign(
-            list.current.style,
-            placeBelow(target.current.getBoundingClientRect(), isAtEnd, { width: innerWidth, height: innerHeight }),
-          );
+        place();
       }}
       onToggle={({ newState, currentTarget }) => {
         // Not before: the browser returns the focus only if an item still has it.
