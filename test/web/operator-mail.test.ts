@@ -81,7 +81,10 @@ test("the page shows outcomes, the receiver's words and replies, and never a lin
   await inspect(page, "operator-mail-lift");
   await dialog.getByRole("button", { name: "Remove suppression", exact: true }).press("Enter");
   await until("the end of the suppression", async () => (await sql`select 1 from suppressions`).length === 0);
-  await until("no button", async () => (await page.getByRole("button", { name: /^Remove suppression of gone/ }).count()) === 0);
+  await until(
+    "no button",
+    async () => (await page.getByRole("button", { name: /^Remove suppression of gone/ }).count()) === 0,
+  );
   await page.getByLabel("Search").fill("nobody");
   await settled(page, /No system mail matches/);
   await page.getByRole("button", { name: "Clear filters" }).click();
