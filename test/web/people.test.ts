@@ -54,7 +54,7 @@ test("the owner signs up, sends an email, and invites a viewer", { skip: without
   await dialog.getByRole("button", { name: "Create invitation", exact: true }).click();
   const link = await dialog.getByLabel(/Link to join/).inputValue();
   await dialog.getByRole("button", { name: "Done" }).click();
-  await settled(page, /vera@there\.test[\s\S]*invited/);
+  await settled(page, /vera@there\.test[\s\S]*Invited/);
   await inspect(page, "workspace");
 
   await viewer.page.goto(new URL(link).pathname + new URL(link).hash);
