@@ -169,6 +169,9 @@ test("a key is rotated with an overlap, and its new secret is shown once", { ski
   assert.ok(!(await page.content()).includes(secret));
 });
 
+/** Of the page, whose types the tests do not have. */
+type Styles = { getComputedStyle(of: unknown): { getPropertyValue(name: string): string } };
+
 test("chosen controls and dangerous buttons stand out in both schemes", { skip: withoutBrowser }, async () => {
   await create({ name: "to revoke" });
   await page.goto("/keys");
@@ -182,7 +185,10 @@ test("chosen controls and dangerous buttons stand out in both schemes", { skip: 
         probe.remove();
         return color;
       })()`);
-    const ground = (of: Locator) => of.evaluate("(element) => getComputedStyle(element).backgroundColor");
+    const ground = (of: Locator) =>
+      of.evaluate((element) =>
+        (globalThis as unknown as Styles).getComputedStyle(element).getPropertyValue("background-color"),
+      );
     await page.getByRole("button", { name: "Create key", exact: true }).click();
     const chosen = dialog().getByRole("radio", { name: "Send" });
     await until("the chosen permission in ink", async () => (await ground(chosen)) === (await token("ink")));

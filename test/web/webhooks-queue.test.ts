@@ -1,6 +1,7 @@
 /** The pages of a webhook and of the queue: attempts, recipients, the emails of a destination, retries, and what they say when the server is gone. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
 import {
   findings,
@@ -201,6 +202,23 @@ test("the queue is a table whose rows lead to their emails, and a retry says wha
   assert.ok(!(await page.locator("main").innerText()).includes("Waits for its receiver"));
   await page.getByRole("button", { name: "To: later.test" }).waitFor();
   await page.getByRole("button", { name: "Still waiting" }).waitFor();
+});
+
+test("a link that is followed right after typing into a filter leads to its page", {
+  skip: withoutBrowser,
+}, async () => {
+  const other = await openTab(browser, testbed.program.url, { key: testbed.program.key });
+  // Longer than the pause after which the filter applies.
+  await other.page.route("**/assets/email*.js", async (route) => {
+    await delay(1_500);
+    await route.continue();
+  });
+  await other.page.goto("/queue");
+  await settled(other.page, /later\.test/);
+  await other.page.getByLabel("Search").fill("test");
+  await other.page.getByRole("link", { name: "Emails that wait for later.test" }).click();
+  await settled(other.page, /Waits for tomorrow/);
+  await other.close();
 });
 
 test("the queue says at once when the server no longer answers", { skip: withoutBrowser }, async () => {

@@ -18,7 +18,10 @@ export function TextFilter({
   }, [value]);
   useEffect(() => {
     if (typed.trim() === applied.current) return;
+    const page = location.pathname;
     const timer = setTimeout(() => {
+      // The person has followed a link, and the next page is still loading: the filter would lead back to this one.
+      if (location.pathname !== page) return;
       applied.current = typed.trim();
       onChange(typed.trim());
     }, pauseMs);
