@@ -37,14 +37,15 @@ describe("three nodes that start together on an empty database", () => {
     await database?.drop();
   });
 
-  it("all start, with one schema, one workspace and one key", async () => {
-    const [counts] = await database.sql<{ migrations: number; workspaces: number; keys: number; nodes: number }[]>`
-    select (select count(*)::int from schema_migrations) + (select count(*)::int from schema_versions) as migrations, (select count(*)::int from workspaces) as workspaces,
+  it("all start, with one schema, one workspace for customers, one for system mail, and one key", async () => {
+    const [counts] = await database.sql<{ migrations: number; workspaces: string[]; keys: number; nodes: number }[]>`
+    select (select count(*)::int from schema_migrations) + (select count(*)::int from schema_versions) as migrations, (select array_agg(kind order by kind) from workspaces) as workspaces,
       (select count(*)::int from keys) as keys, (select count(distinct pid)::int from workers) as nodes`;
-    assert.deepEqual({ ...counts }, { migrations: (await readMigrations()).length, workspaces: 1, keys: 1, nodes: 3 });
+    const migrations = (await readMigrations()).length;
+    assert.deepEqual({ ...counts }, { migrations, workspaces: ["customer", "system"], keys: 1, nodes: 3 });
     // Each file is applied by exactly one node, but not all by the same one.
     const migrated = nodes.flatMap((node) => node.output().match(/schema migrated/g) ?? []);
-    assert.equal(migrated.length, (await readMigrations()).length);
+    assert.equal(migrated.length, migrations);
     const [holder, ...others] = nodes.filter((node) => existsSync(join(node.dataDir, "first-key")));
     assert.ok(holder && others.length === 0, "exactly one node has the first key");
     key = holder.key;
