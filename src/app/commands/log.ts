@@ -7,16 +7,17 @@ import { withStore } from "./with-store.ts";
 const logCut: Command = {
   name: "log cut",
   summary: "After restoring the database by other means: report to readers that the end of the event log is lost.",
-  options: { json: { type: "boolean", help: "print the number of workspaces as JSON" } },
+  options: { json: { type: "boolean", help: "print the number of event logs as JSON" } },
   async run({ options, config }) {
     const workspaces = await withStore(config(), async ({ sql }) => {
       return await cutLogs(sql, (tx) => record(tx, commandLine, { action: "log.cut" }));
     });
-    const logs = workspaces === 1 ? "1 workspace was" : `${workspaces} workspaces were`;
+    // One of them is the log of system mail.
+    const logs = workspaces === 1 ? "1 event log was" : `${workspaces} event logs were`;
     process.stdout.write(
       options.json
         ? `${JSON.stringify({ workspaces })}\n`
-        : `The event log of ${logs} cut at the newest event. Readers that were further ahead get out_of_range with the cursor to resume from.\n`,
+        : `${logs} cut at the newest event. Readers that were further ahead get out_of_range with the cursor to resume from.\n`,
     );
   },
 };
