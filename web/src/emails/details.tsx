@@ -23,9 +23,9 @@ export function EmailDetails({ email }: { email: Email }) {
         <Fact name="Scheduled for">{email.scheduledAt && <Time at={email.scheduledAt} long />}</Fact>
         <Fact name="Retries end">{isOpen(email.status) && email.expiresAt && <Time at={email.expiresAt} long />}</Fact>
         <Fact name="API key">
-          {email.keyId !== "" && (
-            <AnchorLink to="/emails" search={{ sender: email.keyId }} title="All emails that this key sent">
-              {key?.name ?? email.keyId}
+          {key && (
+            <AnchorLink to="/emails" search={{ sender: key.id }} title="All emails that this key sent">
+              {key.name}
             </AnchorLink>
           )}
         </Fact>

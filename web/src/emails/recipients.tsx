@@ -91,8 +91,8 @@ function Recipient({ story, isOpen }: { story: RecipientStory; isOpen: boolean }
 function useAcceptedStep(email: Email): Step[] {
   const keys = useKeys(email.keyId !== "");
   const name = keys?.find(({ id }) => id === email.keyId)?.name;
-  const by =
-    email.keyId === "" ? "from the dashboard" : name ? `from the key “${name}”` : `from the key ${email.keyId}`;
+  // A person who sends from the dashboard has no key: the id is then that of the sign-in, which says nothing to a reader.
+  const by = name ? `from the key “${name}”` : "";
   const scheduled = email.scheduledAt;
   const isAhead = scheduled !== undefined && timestampDate(scheduled) > new Date();
   return [
