@@ -7,7 +7,7 @@ const servers: Record<string, string[]> = {
   route53: ["ns-1.awsdns-00.com", "ns-600.awsdns-11.net", "ns-1500.awsdns-59.org", "ns-1700.awsdns-20.co.uk"],
   godaddy: ["NS01.DomainControl.com"],
   namecheap: ["dns1.registrar-servers.com"],
-  hetzner: ["helium.ns.hetzner.de", "oxygen.ns.hetzner.com"],
+  hetzner: ["helium.ns.hetzner.de", "oxygen.ns.hetzner.com", "ns1.first-ns.de", "robotns3.second-ns.com"],
   ovh: ["dns10.ovh.net", "ns10.ovh.net"],
   gandi: ["ns-1-a.gandi.net"],
   google: ["ns-cloud-a1.googledomains.com"],

@@ -60,7 +60,7 @@ const known: readonly KnownProvider[] = [
   {
     id: "hetzner",
     name: "Hetzner",
-    servers: /\.ns\.hetzner\.(com|de)$|\.hetzner\.(com|de)$|\.second-ns\.(com|de)$/,
+    servers: /\.hetzner\.(com|de)$|\.(first|second)-ns\.(com|de)$/,
     url: "https://console.hetzner.com/",
     quirks: [appends, dot, quoted],
   },
