@@ -182,11 +182,13 @@ test("stopping aborts the running checks and leaves their domains due", async ()
   const checking = checker.checkDue(16);
   await until("the first DNS query", () => dns.queries.some(({ name }) => name === `_dmarc.${row.domain}`));
   await checker.stop();
-  assert.equal(await checking, 1);
+  // A check of an earlier test may have made another domain due.
+  assert.ok((await checking) >= 1);
   const after = await getDomain(database.sql, row.workspaceId, row.id);
   assert.deepEqual([after?.lastCheckedAt, after?.checking], [null, false]);
   dns.behave("_dmarc.stopped.test", undefined);
-  assert.equal(await node().checkDue(16), 1);
+  await node().checkDue(16);
+  assert.ok((await getDomain(database.sql, row.workspaceId, row.id))?.lastCheckedAt, "it was still due");
 });
 
 test("a domain that is deleted during its check is not found afterwards", async () => {

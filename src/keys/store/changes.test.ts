@@ -5,6 +5,7 @@ import { after, afterEach, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
 import { passServiceTime, shiftWallTime } from "../../../test/harness/time.ts";
+import { until } from "../../../test/harness/wait.ts";
 import type { KeyLimits, Permission } from "../../http/caller.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
@@ -122,13 +123,15 @@ test("a refused update changes nothing, and an unknown key is not found", async 
 });
 
 async function rotate(id: string, overlapMs: number, expiresAt?: Date) {
+  return await sql.begin((tx) => rotateIn(tx, id, overlapMs, expiresAt));
+}
+
+async function rotateIn(tx: Sql, id: string, overlapMs: number, expiresAt?: Date) {
   const { secret } = makeKeySecret(false);
-  const rotated = await sql.begin((tx) =>
-    rotateKey(tx, { workspaceId, id }, (old) => {
-      if (old.replacedBy) throw new Error("already rotated");
-      return { id: makeUuid(Date.now()), secret, overlapMs, expiresAt, maker: undefined };
-    }),
-  );
+  const rotated = await rotateKey(tx, { workspaceId, id }, (old) => {
+    if (old.replacedBy) throw new Error("already rotated");
+    return { id: makeUuid(Date.now()), secret, overlapMs, expiresAt, maker: undefined };
+  });
   return { ...rotated!, secret };
 }
 
@@ -160,8 +163,23 @@ test("without an overlap the old key is revoked, also for earlier versions", asy
 
 test("of two rotations at the same time, one wins", async () => {
   const old = await add({});
-  const results = await Promise.allSettled([rotate(old.id, 1000), rotate(old.id, 1000), rotate(old.id, 1000)]);
-  assert.deepEqual(results.map((result) => result.status).sort(), ["fulfilled", "rejected", "rejected"]);
+  const { promise: stored, resolve: store } = Promise.withResolvers<void>();
+  const first = sql.begin(async (tx) => {
+    await rotateIn(tx, old.id, 1000);
+    await stored;
+  });
+  const waiting = async () =>
+    (await sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length >
+    0;
+  await until("the first one to hold the key", async () => {
+    const [row] = await sql`select 1 from keys where id = ${old.id} for update skip locked`;
+    return row === undefined;
+  });
+  const second = rotate(old.id, 1000);
+  const refused = assert.rejects(second, /already rotated/);
+  await until("the second one to wait", waiting);
+  store();
+  await Promise.all([first, refused]);
   const rows = await sql`select 1 from keys where rotated_from = ${old.id}`;
   assert.equal(rows.length, 1);
 });

@@ -80,11 +80,13 @@ export async function rotateKey(
   return { key, previous: previous! };
 }
 
+/** Two statements: one that waits for the lock would not see a replacement that was stored meanwhile. */
 async function lockKey(tx: Sql, { workspaceId, id }: At): Promise<Rotatable | undefined> {
+  await tx`select 1 from keys where workspace_id = ${workspaceId} and id = ${id} for update`;
   const [row] = await tx<Rotatable[]>`
     select ${columns(tx)}, ${isExpired(tx)} as expired, (select r.id from keys r
       where r.workspace_id = keys.workspace_id and r.rotated_from = keys.id and r.revoked_at is null limit 1) as "replacedBy"
-    from keys where workspace_id = ${workspaceId} and id = ${id} for update`;
+    from keys where workspace_id = ${workspaceId} and id = ${id}`;
   return row;
 }
 
