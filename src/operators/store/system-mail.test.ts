@@ -14,11 +14,14 @@ after(async () => await database?.drop());
 test("the newest three replies to each email are read, of this workspace only", async () => {
   const { sql } = database;
   const [workspaceId, other] = [await makeWorkspace(sql), await makeWorkspace(sql)];
-  const [first, second] = [makeUuid(Date.now()), makeUuid(Date.now())];
+  // Ids of one millisecond are in no order.
+  let atMs = Date.now();
+  const nextId = () => makeUuid(atMs++);
+  const [first, second] = [nextId(), nextId()];
   const add = (text: string, parent: string, to = workspaceId) => sql`
     insert into inbound_messages (workspace_id, id, domain_id, domain, recipients, sender, from_address, subject, kind, content_hash,
       size_bytes, parent_email_id, body, new_text)
-    values (${to}, ${makeUuid(Date.now())}, ${parent}, 'x.test', '{}', 'a@x.test', 'a@x.test', 's', 'reply', 'x', 1, ${parent}, 'all', ${text})`;
+    values (${to}, ${nextId()}, ${parent}, 'x.test', '{}', 'a@x.test', 'a@x.test', 's', 'reply', 'x', 1, ${parent}, 'all', ${text})`;
   for (const text of ["1", "2", "3", "4"]) await add(text, first);
   await add("5", second);
   await add("6", second, other);
