@@ -128,6 +128,8 @@ for (const { state, reason, sentence, fix, begin, end } of reasons) {
     await begin();
     const answer = await until("an answer with this reason", async () => {
       const { status, body } = await createKey();
+      // A session that was being opened while the others were ended.
+      if (status === 200 && !["time-out", "unreachable"].includes(state)) return void (await endSessions());
       assert.equal(status, 503, JSON.stringify(body));
       const info = (body.details as { debug?: { reason?: string } }[]).find(({ debug }) => debug?.reason !== undefined);
       return info?.debug?.reason === reason ? body : undefined;
