@@ -56,6 +56,17 @@ for (const [name, path, text] of pages) {
   });
 }
 
+test("a failure that the numbers of the navigation do not share ends without a reload", {
+  skip: withoutBrowser,
+}, async () => {
+  const { page } = tab;
+  await page.route("**/ListAuditEntries", fail);
+  await page.goto("/audit");
+  await settled(page, /The request failed[\s\S]*The database is unavailable/);
+  await page.unroute("**/ListAuditEntries", fail);
+  await settled(page, /No changes yet/);
+});
+
 test("a list is read again at once on request", { skip: withoutBrowser }, async () => {
   const { page } = tab;
   // No repetition helps against this error, so the page makes none.

@@ -1,6 +1,6 @@
 /** Keeps the numbers of the navigation true: they are read again every half minute, on every new page, and as soon as any call fails. */
 import { Code } from "@connectrpc/connect";
-import { useQuery } from "@tanstack/react-query";
+import { type QueryFilters, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import { codeOf, isUnanswered } from "../api/problem.ts";
 import { queryClient } from "../api/query-client.ts";
@@ -33,14 +33,32 @@ export function useCounts(path: string, enabled: boolean) {
   return { counts: error ? undefined : data, seen, error, asOf: query.dataUpdatedAt };
 }
 
-/** A call of the page that should have worked makes the numbers doubtful at once. */
+/**
+ * A call of the page that should have worked makes the numbers doubtful at once. An outage that the numbers did not see,
+ * because it was short or concerned one call, ends with this timer.
+ */
 function followFailures(): () => void {
-  return queryClient.getQueryCache().subscribe((event) => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let waitMs = pollAwayMs;
+  const retry = () => {
+    timer = undefined;
+    waitMs = queryClient.getQueryCache().findAll(failed).length > 0 ? Math.min(waitMs * 2, pollMs) : pollAwayMs;
+    void queryClient.refetchQueries(failed);
+  };
+  const unsubscribe = queryClient.getQueryCache().subscribe((event) => {
     if (event.type !== "updated" || event.query.queryKey[0] === allCounts[0]) return;
-    if ((event.action.type === "error" || event.action.type === "failed") && isOutage(event.action.error))
-      void queryClient.refetchQueries({ queryKey: allCounts }, { cancelRefetch: false });
+    if ((event.action.type !== "error" && event.action.type !== "failed") || !isOutage(event.action.error)) return;
+    void queryClient.refetchQueries({ queryKey: allCounts }, { cancelRefetch: false });
+    timer ??= setTimeout(retry, waitMs);
   });
+  return () => {
+    clearTimeout(timer);
+    unsubscribe();
+  };
 }
+
+/** The queries of the page that ended with an error, whatever the error was. */
+const failed: QueryFilters = { type: "active", predicate: ({ state }) => state.status === "error" };
 
 function isOutage(error: unknown): boolean {
   return isUnanswered(error) || [Code.Internal, Code.Unknown].includes(codeOf(error));
@@ -50,8 +68,7 @@ function isOutage(error: unknown): boolean {
 function useRecovery(isAway: boolean): void {
   const wasAway = useRef(isAway);
   useEffect(() => {
-    if (wasAway.current && !isAway)
-      void queryClient.refetchQueries({ type: "active", predicate: ({ state }) => state.status === "error" });
+    if (wasAway.current && !isAway) void queryClient.refetchQueries(failed);
     wasAway.current = isAway;
   }, [isAway]);
 }
