@@ -5,14 +5,21 @@ import { createPartHeader, type PartHeader, type PartHeaderReader } from "./part
 
 export type Leaf = {
   header: PartHeader;
+  /** The offset of the part's header in the message. */
+  headerStart: number;
   /** The offsets of the body in the message. */
   start: number;
   end: number;
+  /** Whether it is in a multipart/signed, whose octets are covered by a signature. */
+  isSigned: boolean;
   /** The innermost multipart/alternative around it. */
   alternative: object | undefined;
 };
 
-export type Structure = { header: PartHeader; leaves: Leaf[]; lines: LineCount };
+/** A part that contains other parts. `start` is the offset after its header. */
+export type Multipart = Pick<Leaf, "header" | "headerStart" | "start" | "isSigned">;
+
+export type Structure = { header: PartHeader; leaves: Leaf[]; multiparts: Multipart[]; lines: LineCount };
 
 /** The message exceeds a limit. */
 export class ShapeProblem extends Error {}
@@ -23,6 +30,8 @@ export type LineCount = { add(bytes: Uint8Array, start: number, end: number): vo
 type Node = {
   parent: Node | undefined;
   depth: number;
+  headerStart: number;
+  isSigned: boolean;
   reader: PartHeaderReader | undefined;
   header: PartHeader | undefined;
   alternative: object | undefined;
@@ -37,9 +46,10 @@ const lineWithDashes = Buffer.from("\n--");
 export function structureOf(raw: Buffer, maxLines = maxTextLines): Structure {
   const lines = createLineCount(maxLines);
   const leaves: Leaf[] = [];
+  const multiparts: Multipart[] = [];
   /** Innermost last. */
   const open: { boundary: Buffer; node: Node }[] = [];
-  const root = createNode(undefined);
+  const root = createNode(undefined, 0);
   let current: Node | undefined = root;
   let headerBytes = 0;
   let parts = 0;
@@ -51,11 +61,14 @@ export function structureOf(raw: Buffer, maxLines = maxTextLines): Structure {
     node.reader = undefined;
     node.header = header;
     if (header.boundary) open.push({ boundary: header.boundary, node });
+    const { headerStart, alternative } = node;
     if (header.multipart !== undefined) {
       if (header.multipart === "alternative") node.alternative = node;
+      multiparts.push({ header, headerStart, start, isSigned: node.isSigned });
+      if (header.multipart === "signed") node.isSigned = true;
       return;
     }
-    node.leaf = { header, start, end: start, alternative: node.alternative };
+    node.leaf = { header, headerStart, start, end: start, isSigned: node.isSigned, alternative };
     leaves.push(node.leaf);
   }
 
@@ -80,11 +93,11 @@ export function structureOf(raw: Buffer, maxLines = maxTextLines): Structure {
     return after;
   }
 
-  function openPart(parent: Node): Node {
+  function openPart(parent: Node, headerStart: number): Node {
     parts += 1;
     if (parts > maxParts) throw new ShapeProblem(`more than ${maxParts} parts`);
     if (parent.depth >= maxNesting) throw new ShapeProblem(`parts are nested more than ${maxNesting} levels deep`);
-    return createNode(parent);
+    return createNode(parent, headerStart);
   }
 
   while (at < raw.length) {
@@ -93,7 +106,7 @@ export function structureOf(raw: Buffer, maxLines = maxTextLines): Structure {
       if (current) end(current, at);
       // Parts inside the one that the line separates have ended too, even without a closing line.
       open.length = found.index + (found.isLast ? 0 : 1);
-      current = found.isLast ? found.node.parent : openPart(found.node);
+      current = found.isLast ? found.node.parent : openPart(found.node, found.after);
       lines.add(raw, at, found.after);
       at = found.after;
     } else if (current?.reader) {
@@ -106,7 +119,7 @@ export function structureOf(raw: Buffer, maxLines = maxTextLines): Structure {
     }
   }
   if (current) end(current, raw.length);
-  return { header: root.header!, leaves, lines };
+  return { header: root.header!, leaves, multiparts, lines };
 }
 
 /** The SMTP reply that refuses a message because of its header, its parts or its lines; undefined if it may be read. */
@@ -132,10 +145,12 @@ export function isText({ type, isAttachment }: PartHeader): boolean {
   return !isAttachment && (type === "text/plain" || type === "text/html");
 }
 
-function createNode(parent: Node | undefined): Node {
+function createNode(parent: Node | undefined, headerStart: number): Node {
   return {
     parent,
     depth: parent ? parent.depth + 1 : 0,
+    headerStart,
+    isSigned: parent?.isSigned ?? false,
     reader: createPartHeader(parent?.header?.multipart),
     header: undefined,
     alternative: parent?.alternative,
