@@ -1,0 +1,209 @@
+/**
+ * Reads a message that a program submits over SMTP, and writes the one that is stored and signed: the sender's header fields and parts, without
+ * Bcc and the fields for Posthorn, in 7 bits. Called by submission/, inline for small messages and in a thread for large ones. Pure.
+ */
+import { type Address, parseAddress } from "../address.ts";
+import { headerProblem } from "../message/limits.ts";
+import { boundReferences, parseMessageId, parseMessageIds } from "../message-id.ts";
+import {
+  addressField,
+  asciiField,
+  fieldValue,
+  isAscii,
+  type RawField,
+  SubmittedProblem,
+  splitMessage,
+  textOf,
+} from "./fields.ts";
+import { parseMailboxes } from "./mailboxes.ts";
+import { readOptions, type SubmittedOptions } from "./options.ts";
+import { needsEncoding, toSevenBit } from "./seven-bit.ts";
+
+/** Fields that are written when the message is composed: its time may still change, or the form of an address depends on the receiver. */
+export type LaterField = "Date" | "To" | "Cc";
+
+export type Submitted = SubmittedOptions & {
+  from: Address;
+  to: Address[];
+  cc: Address[];
+  replyTo: Address[];
+  subject: string;
+  /** The sender's own, with angle brackets. Undefined: compose.ts writes ours. */
+  messageId: string | undefined;
+  inReplyTo: string | undefined;
+  references: string[];
+  later: LaterField[];
+  /** The message needs 8BITMIME: it has 8-bit octets that a signature covers. */
+  eightBit: boolean;
+  /** The header without `later`, and the body. */
+  message: Buffer;
+};
+
+/** Throws SubmittedProblem. */
+export function prepare(raw: Buffer): Submitted {
+  const shape = headerProblem(raw);
+  if (shape) throw problemOf(shape);
+  if (raw.includes(0)) throw new SubmittedProblem("the message contains NUL: encode binary content as base64");
+  const { fields, body } = splitMessage(raw);
+  refuseRepeated(fields);
+  const options = readOptions(fields);
+  const one = (key: string) => fields.find((field) => field.key === key);
+  const from = readFrom(one("from"));
+  const to = mailboxesOf(one("to"));
+  const cc = mailboxesOf(one("cc"));
+  const messageId = readMessageId(one("message-id"));
+  const later = laterFields({ options, date: one("date"), to, cc });
+  const kept = fields
+    .filter(({ key }) => !isRemoved(key) && !later.some((name) => name.toLowerCase() === key))
+    .map((field) => written(field, { from, messageId }))
+    .join("");
+  const added = missingFields(fields, later);
+  const head = Buffer.from(`${kept}${added}\r\n`, "latin1");
+  const { message, eightBit } = sevenBit(head, body);
+  return {
+    ...options,
+    from,
+    to,
+    cc,
+    replyTo: mailboxesOf(one("reply-to")).slice(0, 10),
+    subject: cut(one("subject")),
+    messageId,
+    inReplyTo: parseMessageIds(valueOr(one("in-reply-to")), 1)[0],
+    references: boundReferences(parseMessageIds(valueOr(one("references")))),
+    later,
+    eightBit,
+    message,
+  };
+}
+
+function sevenBit(head: Buffer, body: Buffer): { message: Buffer; eightBit: boolean } {
+  const message = Buffer.concat([head, body, ...(endsWithLine(body) ? [] : [Buffer.from("\r\n")])]);
+  return needsEncoding(message) ? toSevenBit(message) : { message, eightBit: false };
+}
+
+function endsWithLine(body: Buffer): boolean {
+  return body.length === 0 || body[body.length - 1] === 0x0a;
+}
+
+/** A reply such as `554 5.6.0 the header has …`. */
+function problemOf(reply: string): SubmittedProblem {
+  const [, status = "5.6.0", reason = reply] = /^\d{3} (\d\.\d\.\d) (.*)$/.exec(reply) ?? [];
+  return new SubmittedProblem(reason, status);
+}
+
+/** RFC 5322 §3.6 and RFC 2045 allow each of these once. A receiver may show another one than a filter checks, so many refuse such mail. */
+const singleFields = new Set([
+  "from",
+  "sender",
+  "reply-to",
+  "to",
+  "cc",
+  "message-id",
+  "in-reply-to",
+  "references",
+  "subject",
+  "date",
+  "mime-version",
+  "content-type",
+  "content-transfer-encoding",
+]);
+
+function refuseRepeated(fields: readonly RawField[]): void {
+  const seen = new Set<string>();
+  for (const { key, name } of fields) {
+    if (singleFields.has(key) && seen.has(key))
+      throw new SubmittedProblem(`the header has more than one ${name} field: keep one`);
+    seen.add(key);
+  }
+}
+
+/** Blind copies stay in the envelope. The return path and the fields for Posthorn are ours. */
+function isRemoved(key: string): boolean {
+  return key === "bcc" || key === "resent-bcc" || key === "return-path" || key.startsWith("x-posthorn-");
+}
+
+function readFrom(field: RawField | undefined): Address {
+  if (!field)
+    throw new SubmittedProblem("the header has no From field: add one, such as From: Shop <news@example.com>");
+  const value = fieldValue(field);
+  const found = parseMailboxes(value);
+  if (found.length !== 1) {
+    const reason = found.length > 1 ? "From has more than one address: write one" : reasonOf(withoutWords(value));
+    throw new SubmittedProblem(reason, "5.1.7");
+  }
+  const [from] = found as [Address];
+  // Receivers verify the domain of From, and without SMTPUTF8 they could not read this one.
+  if (from.smtputf8) throw new SubmittedProblem("From must use only ASCII before the @", "5.1.7");
+  return from;
+}
+
+/** `value` without comments, which mail programs write after an address or instead of one. */
+function reasonOf(value: string): string {
+  const read = parseAddress(value.replace(/\([^()]*\)/g, ""));
+  return `From: ${read.ok ? "write one address such as Shop <news@example.com>" : read.reason}`;
+}
+
+/** Encoded words are valid in a name, but our own strict parser refuses them. */
+function withoutWords(value: string): string {
+  return value.replace(/=\?[^?]{1,40}\?[BbQq]\?[^?]{0,200}\?=/g, "x");
+}
+
+/** Each field as it is stored. From is rewritten unless the strict parser reads the same address from it, so that no receiver reads another one. */
+function written(field: RawField, { from, messageId }: { from: Address; messageId: string | undefined }): string {
+  if (field.key === "from") {
+    const strict = parseAddress(withoutWords(fieldValue(field)));
+    const isSame = strict.ok && strict.address.address === from.address;
+    return isSame && isAscii(field.text) && isSingleLineAddress(field) ? field.text : addressField(field.name, [from]);
+  }
+  if (field.key === "message-id") return messageId === undefined ? "" : `Message-ID: ${messageId}\r\n`;
+  return asciiField(field);
+}
+
+/** Comments and groups are rewritten. */
+function isSingleLineAddress({ text }: RawField): boolean {
+  return !/[();]|,.*</s.test(text.slice(text.indexOf(":") + 1).replace(/"(?:[^"\\]|\\.)*"/g, ""));
+}
+
+function mailboxesOf(field: RawField | undefined): Address[] {
+  return field ? parseMailboxes(fieldValue(field)) : [];
+}
+
+function valueOr(field: RawField | undefined): string {
+  return field ? fieldValue(field) : "";
+}
+
+/** An id that is not valid is replaced by ours. */
+function readMessageId(field: RawField | undefined): string | undefined {
+  if (!field) return undefined;
+  const value = fieldValue(field);
+  const [bracketed] = parseMessageIds(value, 1);
+  const read = parseMessageId(bracketed ?? value);
+  return read.ok ? read.messageId : undefined;
+}
+
+function laterFields(about: {
+  options: SubmittedOptions;
+  date: RawField | undefined;
+  to: readonly Address[];
+  cc: readonly Address[];
+}): LaterField[] {
+  const { options, date, to, cc } = about;
+  const later: LaterField[] = [];
+  if (options.scheduledAt || !date || Number.isNaN(Date.parse(fieldValue(date)))) later.push("Date");
+  if (to.some(({ smtputf8 }) => smtputf8)) later.push("To");
+  if (cc.some(({ smtputf8 }) => smtputf8)) later.push("Cc");
+  return later;
+}
+
+/** Without Message-ID, which depends on the id of the email: compose.ts writes it. */
+function missingFields(fields: readonly RawField[], later: readonly LaterField[]): string {
+  const has = (key: string) => fields.some((field) => field.key === key);
+  const noRecipients = !has("to") && !has("cc") && !later.includes("To");
+  return `${noRecipients ? "To: undisclosed-recipients:;\r\n" : ""}${has("mime-version") ? "" : "MIME-Version: 1.0\r\n"}`;
+}
+
+const maxSubject = 998;
+
+function cut(field: RawField | undefined): string {
+  return field ? textOf(field).slice(0, maxSubject).toWellFormed() : "";
+}
