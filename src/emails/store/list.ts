@@ -88,6 +88,23 @@ export function isFound(
 
 /** Reads at most `most` candidates, and returns those of them that meet the conditions, at most a page. */
 async function readCandidates(sql: Sql, filter: EmailFilter, index: Index, most: number): Promise<EmailList> {
+  return await inIndexOrder(sql, index, (tx) => readOrdered(tx, filter, index, most));
+}
+
+/**
+ * Plans the statements of `work` with as few sorts as possible. The statistics know neither a workspace that is new since the last ANALYZE nor
+ * which words are frequent: PostgreSQL then expects a few rows, and reads and sorts all of them instead of the newest ones of an index. The
+ * queue has no index in the order of ids, so its few emails are sorted.
+ */
+async function inIndexOrder<T>(sql: Sql, index: Index, work: (sql: Sql) => Promise<T>): Promise<T> {
+  if (index.by === "queue") return await work(sql);
+  return await sql.begin(async (tx) => {
+    await tx.unsafe("set local enable_sort = off");
+    return await work(tx);
+  });
+}
+
+async function readOrdered(sql: Sql, filter: EmailFilter, index: Index, most: number): Promise<EmailList> {
   const candidates = sql`select distinct id from (${candidatesOf(sql, filter, index, most)}) c order by id desc limit ${most}`;
   const rows = await sql<EmailRow[]>`
     select ${columns(sql)} from (${candidates}) c
@@ -109,6 +126,15 @@ export async function readFound(
   most: number,
 ): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
   const index = await indexFor(sql, filter, most);
+  return await inIndexOrder(sql, index, (tx) => readFoundBy(tx, filter, index, most));
+}
+
+async function readFoundBy(
+  sql: Sql,
+  filter: Omit<EmailFilter, "limit">,
+  index: Index,
+  most: number,
+): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
   const candidates = (limit: number) =>
     sql`select distinct id from (${candidatesOf(sql, filter, index, limit)}) c order by id desc limit ${limit}`;
   const found = sql`
