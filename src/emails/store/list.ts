@@ -59,9 +59,31 @@ function idAt(time: Date, slackMs: number): string {
 }
 
 export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailList> {
+  const most = filter.mostCandidates ?? candidatesPerRow * filter.limit;
+  return await byIndex(sql, filter, most, (tx, index) => readPage(tx, filter, index, most));
+}
+
+/**
+ * Reads by the index of the filter, whatever the statistics expect. They do not know a workspace that is new since the last ANALYZE, nor which
+ * words are frequent: PostgreSQL then expects few rows, and reads and sorts all of them instead of the newest ones of an index.
+ */
+async function byIndex<T>(
+  sql: Sql,
+  filter: Omit<EmailFilter, "limit">,
+  most: number,
+  read: (sql: Sql, index: Index) => Promise<T>,
+): Promise<T> {
+  return await sql.begin(async (tx) => {
+    await tx.unsafe("set local enable_seqscan = off; set local enable_bitmapscan = off");
+    const index = await indexFor(tx, filter, most);
+    // The queue has no index in the order of ids, so its few emails are sorted.
+    await tx.unsafe(`set local enable_sort = ${index.by === "queue" ? "on" : "off"}`);
+    return await read(tx, index);
+  });
+}
+
+async function readPage(sql: Sql, filter: EmailFilter, index: Index, most: number): Promise<EmailList> {
   const { limit, search } = filter;
-  const most = filter.mostCandidates ?? candidatesPerRow * limit;
-  const index = await indexFor(sql, filter, most);
   const rows: EmailRow[] = [];
   let { before } = filter;
   // The index of words may lead to emails that do not match, hence more than one turn.
@@ -88,23 +110,6 @@ export function isFound(
 
 /** Reads at most `most` candidates, and returns those of them that meet the conditions, at most a page. */
 async function readCandidates(sql: Sql, filter: EmailFilter, index: Index, most: number): Promise<EmailList> {
-  return await inIndexOrder(sql, index, (tx) => readOrdered(tx, filter, index, most));
-}
-
-/**
- * Plans the statements of `work` with as few sorts as possible. The statistics know neither a workspace that is new since the last ANALYZE nor
- * which words are frequent: PostgreSQL then expects a few rows, and reads and sorts all of them instead of the newest ones of an index. The
- * queue has no index in the order of ids, so its few emails are sorted.
- */
-async function inIndexOrder<T>(sql: Sql, index: Index, work: (sql: Sql) => Promise<T>): Promise<T> {
-  if (index.by === "queue") return await work(sql);
-  return await sql.begin(async (tx) => {
-    await tx.unsafe("set local enable_sort = off");
-    return await work(tx);
-  });
-}
-
-async function readOrdered(sql: Sql, filter: EmailFilter, index: Index, most: number): Promise<EmailList> {
   const candidates = sql`select distinct id from (${candidatesOf(sql, filter, index, most)}) c order by id desc limit ${most}`;
   const rows = await sql<EmailRow[]>`
     select ${columns(sql)} from (${candidates}) c
@@ -125,8 +130,7 @@ export async function readFound(
   filter: Omit<EmailFilter, "limit">,
   most: number,
 ): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
-  const index = await indexFor(sql, filter, most);
-  return await inIndexOrder(sql, index, (tx) => readFoundBy(tx, filter, index, most));
+  return await byIndex(sql, filter, most, (tx, index) => readFoundBy(tx, filter, index, most));
 }
 
 async function readFoundBy(
