@@ -49,6 +49,10 @@ async function addHistory(): Promise<void> {
     insert into rate_alerts (workspace_id, figure, rate, threshold, count, recipients, message, raised_at, is_raised, reported_at)
     values (${workspaceId}, 'complaints', 0.0041, 0.003, 21, 5120,
       '21 complaints about 5,120 delivered recipients in the last 24 hours (0.41 %). The threshold is 0.3 %.', now(), true, service_time())`;
+  // The program would end the alert, because there were no complaints.
+  await sql`
+    insert into rate_alert_marks (workspace_id, events_to, judged_at) values (${workspaceId}, 0, 'infinity')
+    on conflict (workspace_id) do update set judged_at = excluded.judged_at`;
 }
 
 const bars = () => tab.page.getByRole("list", { name: "Recipients by outcome" }).getByRole("link");
@@ -79,7 +83,7 @@ test("a bar shows its values by pointer and by keyboard, and leads to its emails
   await page.goto("/?range=24h");
   await settled(page, /Recipients by outcome/);
   assert.equal(await bars().count(), 24);
-  const tip = page.locator(".tip");
+  const tip = page.locator(".chart-tip");
   await bars().last().hover();
   await tip.getByText("Bounced").waitFor();
   await page.screenshot({ path: "web/screenshots/insight-hover.png" });

@@ -59,9 +59,31 @@ function idAt(time: Date, slackMs: number): string {
 }
 
 export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailList> {
+  const most = filter.mostCandidates ?? candidatesPerRow * filter.limit;
+  return await byIndex(sql, filter, most, (tx, index) => readPage(tx, filter, index, most));
+}
+
+/**
+ * Reads by the index of the filter, whatever the statistics expect. They do not know a workspace that is new since the last ANALYZE, nor which
+ * words are frequent: PostgreSQL then expects few rows, and reads and sorts all of them instead of the newest ones of an index.
+ */
+async function byIndex<T>(
+  sql: Sql,
+  filter: Omit<EmailFilter, "limit">,
+  most: number,
+  read: (sql: Sql, index: Index) => Promise<T>,
+): Promise<T> {
+  return await sql.begin(async (tx) => {
+    await tx.unsafe("set local enable_seqscan = off; set local enable_bitmapscan = off");
+    const index = await indexFor(tx, filter, most);
+    // The queue has no index in the order of ids, so its few emails are sorted.
+    await tx.unsafe(`set local enable_sort = ${index.by === "queue" ? "on" : "off"}`);
+    return await read(tx, index);
+  });
+}
+
+async function readPage(sql: Sql, filter: EmailFilter, index: Index, most: number): Promise<EmailList> {
   const { limit, search } = filter;
-  const most = filter.mostCandidates ?? candidatesPerRow * limit;
-  const index = await indexFor(sql, filter, most);
   const rows: EmailRow[] = [];
   let { before } = filter;
   // The index of words may lead to emails that do not match, hence more than one turn.
@@ -108,7 +130,15 @@ export async function readFound(
   filter: Omit<EmailFilter, "limit">,
   most: number,
 ): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
-  const index = await indexFor(sql, filter, most);
+  return await byIndex(sql, filter, most, (tx, index) => readFoundBy(tx, filter, index, most));
+}
+
+async function readFoundBy(
+  sql: Sql,
+  filter: Omit<EmailFilter, "limit">,
+  index: Index,
+  most: number,
+): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
   const candidates = (limit: number) =>
     sql`select distinct id from (${candidatesOf(sql, filter, index, limit)}) c order by id desc limit ${limit}`;
   const found = sql`

@@ -101,7 +101,11 @@ function Tip({ bucket, range, place }: { bucket: StatsBucket; range: Range; plac
   const isLeft = place < 0.5;
   const edge = isLeft ? `calc(48px + (100% - 48px) * ${place} + 24px)` : `calc((100% - 48px) * ${1 - place} + 24px)`;
   return (
-    <div className="tip" aria-hidden="true" style={isLeft ? { insetInlineStart: edge } : { insetInlineEnd: edge }}>
+    <div
+      className="chart-tip"
+      aria-hidden="true"
+      style={isLeft ? { insetInlineStart: edge } : { insetInlineEnd: edge }}
+    >
       <strong>{bucket.start && bucketName(bucket.start, range)}</strong>
       <dl>
         {series.map(({ tone, name, read }) => (
