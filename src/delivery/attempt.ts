@@ -66,6 +66,7 @@ export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
         recipient: row.address,
         data: source,
         utf8Headers: needsUtf8(row),
+        eightBit: email.envelope.submitted?.eightBit ?? false,
         requireTls: email.envelope.requireTls,
         siteName: run.site,
         attempts: row.attempts,

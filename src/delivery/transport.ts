@@ -25,6 +25,8 @@ export type TransportRequest = {
   /** Header fields of this recipient's copy, sent in front of `data`. */
   prefix: string;
   utf8Headers: boolean;
+  /** The message has octets above 127 in its body. */
+  eightBit: boolean;
   requireTls: boolean;
   /** The site that the recipient was leased for. */
   siteName: string | undefined;
@@ -135,6 +137,7 @@ function messageOf(request: TransportRequest) {
     data: request.data,
     prefix: request.prefix,
     utf8Headers: request.utf8Headers,
+    eightBit: request.eightBit,
   };
 }
 

@@ -17,7 +17,7 @@ import { type CheckedEmail, check, domainRefused, keyProblem } from "./rules/che
 import { checkIdempotencyKey, idempotencyKeptForMs, idempotencyKeyReused, requestHash } from "./rules/idempotency.ts";
 import type { AcceptOptions, SendLimits, SendRequest, Submitter } from "./rules/request.ts";
 import { createEmailStore, findAccepted, type NewEmail } from "./store/emails.ts";
-import { findThread } from "./store/reads.ts";
+import { findThread, findThreadByMessageId } from "./store/reads.ts";
 
 export type AcceptedEmail = {
   id: string;
@@ -104,8 +104,7 @@ export function createAccept(deps: AcceptDeps): Accept {
     if ("refused" in answer) throw answer.refused;
     if (answer.emailId === undefined) throw domainRefused(row.domain, answer.domain);
     if (answer.requestHash !== row.idempotency!.requestHash) throw idempotencyKeyReused();
-    const messageId = makeMessageId(toWireId("email", answer.emailId), row.domain);
-    return { id: answer.emailId, messageId, repeated: true };
+    return { id: answer.emailId, messageId: answer.messageId, repeated: true };
   }
 
   /** A repeated call gets the first answer, even if the domain or the schedule would be rejected by now. */
@@ -143,7 +142,9 @@ async function threadOf(sql: Sql, workspaceId: string, request: SendRequest, ema
   if (email.references.length > 0) return { inReplyTo: email.inReplyTo, references: email.references };
   const ours = readMessageId(email.inReplyTo);
   const id = ours && fromWireId("email", ours.emailId);
-  const answered = id ? await findThread(sql, workspaceId, "email", id) : undefined;
+  const answered = id
+    ? await findThread(sql, workspaceId, "email", id)
+    : await findThreadByMessageId(sql, workspaceId, email.inReplyTo);
   const chain = answered?.messageId === email.inReplyTo ? answered.references : [];
   return { inReplyTo: email.inReplyTo, references: [...chain, email.inReplyTo] };
 }

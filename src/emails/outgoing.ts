@@ -7,17 +7,22 @@ export type StoredEmail = { id: string; messageId: string; subject: string; enve
 
 /** Leaves bcc out: it stays in the envelope and never reaches the composed message. */
 export function toOutgoing(email: StoredEmail, parts: readonly string[]): OutgoingEmail {
-  const { from, to, cc, replyTo, headers, inReplyTo, references, attachments } = email.envelope;
+  const { from, to, cc, replyTo, headers, inReplyTo, references, attachments, submitted } = email.envelope;
+  const { id, messageId, date, subject } = email;
+  if (submitted) {
+    const content = { message: parts[0]!, later: submitted.later };
+    return { id: toWireId("email", id), messageId, date, from, to, cc, subject, submitted: content };
+  }
   const { text, html } = JSON.parse(parts[0]!) as { text: string; html: string };
   return {
-    id: toWireId("email", email.id),
-    messageId: email.messageId,
-    date: email.date,
+    id: toWireId("email", id),
+    messageId,
+    date,
     from,
     to,
     cc,
     replyTo,
-    subject: email.subject,
+    subject,
     text,
     html,
     inReplyTo,

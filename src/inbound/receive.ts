@@ -13,7 +13,7 @@ import type { Addressee, createAddressees } from "./addressees.ts";
 import type { Reader } from "./reader.ts";
 import { type createReports, TooEarly } from "./reports.ts";
 import { receivedPayload, repliedPayload, type Verdicts, verdictsOnWire } from "./rules/events.ts";
-import { findParent, findReturned, findSystemParent, type ParentEmail } from "./store/emails.ts";
+import { type Candidate, findParent, findReturned, findSystemParent, type ParentEmail } from "./store/emails.ts";
 import { createInboundStore, type NewInbound } from "./store/inbound.ts";
 import type { ArrivedDigest } from "./thread-messages.ts";
 
@@ -168,11 +168,10 @@ function targetsOf(addressees: readonly Addressee[]): Target[] {
 }
 
 /** Message-IDs in the threading headers that have the form of ours. */
-function candidatesOf({ repliesTo }: Digest): { id: string; messageId: string }[] {
-  return repliesTo.flatMap((messageId) => {
+function candidatesOf({ repliesTo }: Digest): Candidate[] {
+  return repliesTo.map((messageId) => {
     const ours = readMessageId(messageId);
-    const id = ours && fromWireId("email", ours.emailId);
-    return id ? [{ id, messageId }] : [];
+    return { id: ours && fromWireId("email", ours.emailId), messageId };
   });
 }
 

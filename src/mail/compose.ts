@@ -14,6 +14,7 @@ import { textField, tokensField } from "./mime/header.ts";
 import { type Part, type Piece, writePieces } from "./mime/pieces.ts";
 import { encodeTextBody, textBodySizeAtMost } from "./mime/text-body.ts";
 import { copyField } from "./return-path.ts";
+import type { LaterField } from "./submitted/prepare.ts";
 
 /** The email to compose, without Bcc: only the envelope contains those recipients. Plain data, so that it can be posted to a worker. */
 export type OutgoingEmail = {
@@ -38,6 +39,15 @@ export type OutgoingEmail = {
   /** Custom fields such as List-Unsubscribe, each accepted by `checkHeaderField`. */
   headers?: readonly (readonly [name: string, value: string])[];
   attachments?: readonly Attachment[];
+  /** The message as a program submitted it. Replaces all content except for the fields in `later`. */
+  submitted?: SubmittedContent;
+};
+
+export type SubmittedContent = {
+  /** As text, each character is one octet. */
+  message: string | Uint8Array;
+  /** The fields that it has not. */
+  later: readonly LaterField[];
 };
 
 export type ComposeOptions = {
@@ -49,11 +59,27 @@ export type ComposeOptions = {
 
 /** Returns the message after `headroom` zero octets. Throws on input that emails/rules/check.ts should have refused. */
 export function compose(email: OutgoingEmail, { headroom = 0, smtputf8 = false }: ComposeOptions = {}): Buffer {
+  if (email.submitted) return composeSubmitted(email, email.submitted, { headroom, smtputf8 });
   const [head, ...body] = bodyPart(email);
   const last = body.at(-1);
   // An SMTP message ends with a line end, so add one where the text has none.
   if (last instanceof Uint8Array && last.length > 0 && last.at(-1) !== LF) body.push("\r\n");
   return writePieces([headerOf(email, smtputf8) + head, ...body], headroom);
+}
+
+function composeSubmitted(
+  email: OutgoingEmail,
+  { message, later }: SubmittedContent,
+  { headroom, smtputf8 }: Required<ComposeOptions>,
+): Buffer {
+  const fields: Record<LaterField, () => string> = {
+    "Message-ID": () => tokensField("Message-ID", [checkedId(email.messageId)]),
+    Date: () => dateField(email.date),
+    To: () => formatAddressHeader("To", email.to, { utf8: smtputf8 }),
+    Cc: () => formatAddressHeader("Cc", email.cc ?? [], { utf8: smtputf8 }),
+  };
+  const content = typeof message === "string" ? Buffer.from(message, "latin1") : message;
+  return writePieces([later.map((name) => fields[name]()).join(""), content], headroom);
 }
 
 /** An upper bound of the composed size, for the size limit of SendEmail: exact for large parts, generous for the rest. */
@@ -88,14 +114,18 @@ function headerOf(email: OutgoingEmail, utf8: boolean): string {
     addresses("Cc", email.cc) +
     addresses("Reply-To", email.replyTo) +
     textField("Subject", email.subject) +
-    // RFC 5322 §3.3: the time zone is numeric; GMT is obsolete.
-    `Date: ${email.date.toUTCString().replace("GMT", "+0000")}\r\n` +
+    dateField(email.date) +
     ids("Message-ID", [email.messageId]) +
     ids("In-Reply-To", email.inReplyTo === undefined ? [] : [email.inReplyTo]) +
     ids("References", boundReferences(email.references ?? [])) +
     (email.headers ?? []).filter(isAllowed).map(customField).join("") +
     "MIME-Version: 1.0\r\n"
   );
+}
+
+/** RFC 5322 §3.3: the time zone is numeric; GMT is obsolete. */
+function dateField(date: Date): string {
+  return `Date: ${date.toUTCString().replace("GMT", "+0000")}\r\n`;
 }
 
 function checkedId(id: string): string {

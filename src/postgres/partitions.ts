@@ -22,6 +22,7 @@ export const partitioned = {
   inbound_messages: { key: "uuid", days: 7, ahead: 7, fill: 100 },
   inbound_contents: { key: "uuid", days: 7, ahead: 7, fill: 100 },
   email_terms: { key: "uuid", days: 7, ahead: 7, fill: 100 },
+  email_message_ids: { key: "uuid", days: 7, ahead: 7, fill: 100 },
   webhook_attempts: { key: "uuid", days: 7, ahead: 7, fill: 100 },
 } as const;
 
@@ -30,6 +31,7 @@ export type PartitionedTable = keyof typeof partitioned;
 /** Tables whose rows belong to rows of another one with the same partitions. A partition exists as long as that of the other table. */
 export const companions: Partial<Record<PartitionedTable, PartitionedTable>> = {
   email_terms: "emails",
+  email_message_ids: "emails",
   webhook_attempts: "webhook_deliveries",
 };
 

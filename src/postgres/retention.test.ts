@@ -93,6 +93,7 @@ test("a locked partition is left for the next run and does not delay others", as
 for (const [owner, companion] of [
   ["webhook_deliveries", "webhook_attempts"],
   ["emails", "email_terms"],
+  ["emails", "email_message_ids"],
 ] as const) {
   test(`a partition of ${companion} is dropped with its partition of ${owner}`, async () => {
     const [owners, own] = [await oldPartition(owner, 250), await oldPartition(companion, 250)];

@@ -75,6 +75,7 @@ export function createComposer({
   };
 }
 
-function contentSize({ text = "", html = "", attachments = [] }: OutgoingEmail): number {
-  return attachments.reduce((sum, { base64 }) => sum + base64.length, text.length + html.length);
+function contentSize({ text = "", html = "", attachments = [], submitted }: OutgoingEmail): number {
+  const texts = text.length + html.length + (submitted?.message.length ?? 0);
+  return attachments.reduce((sum, { base64 }) => sum + base64.length, texts);
 }

@@ -88,10 +88,14 @@ async function runJob(worker: Worker, job: ComposeJob): Promise<WorkerAnswer> {
   try {
     const attachments: (Attachment & { base64: Uint8Array })[] = [];
     for (const attachment of job.email.attachments ?? []) {
-      attachments.push({ ...attachment, base64: await toBytes(attachment.base64) });
+      attachments.push({ ...attachment, base64: await toBytes(attachment.base64, "utf8") });
     }
-    const transferred = new Set(attachments.flatMap(({ base64 }) => transferable(base64)));
-    worker.postMessage({ ...job, email: { ...job.email, attachments } } satisfies ComposeJob, [...transferred]);
+    const { submitted: text } = job.email;
+    const submitted = text && { ...text, message: await toBytes(text.message, "latin1") };
+    const contents = [...attachments.map(({ base64 }) => base64), ...(submitted ? [submitted.message] : [])];
+    const transferred = new Set(contents.flatMap(transferable));
+    const email = { ...job.email, attachments, ...(submitted && { submitted }) };
+    worker.postMessage({ ...job, email } satisfies ComposeJob, [...transferred]);
     const [answer] = await outcome;
     return answer;
   } finally {
@@ -102,13 +106,13 @@ async function runJob(worker: Worker, job: ComposeJob): Promise<WorkerAnswer> {
 
 /**
  * Posting 40 MB of text would block the event loop for 60 ms, and copying it at once for 35 ms. So the text is copied in slices and the
- * copy is transferred. UTF-8 rather than latin1, so that invalid base64 does not become valid by truncation of its characters.
+ * copy is transferred. Base64 as UTF-8 rather than latin1, so that invalid base64 does not become valid by truncation of its characters.
  */
-async function toBytes(content: string | Uint8Array): Promise<Uint8Array> {
+async function toBytes(content: string | Uint8Array, encoding: "utf8" | "latin1"): Promise<Uint8Array> {
   if (typeof content !== "string") return content;
   const bytes = Buffer.allocUnsafeSlow(content.length);
   for (let at = 0; at < content.length; at += sliceCharacters) {
-    bytes.write(content.slice(at, at + sliceCharacters), at);
+    bytes.write(content.slice(at, at + sliceCharacters), at, encoding);
     await setImmediate();
   }
   return bytes;

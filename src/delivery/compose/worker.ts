@@ -13,6 +13,8 @@ parentPort?.on("message", async (job: ComposeJob) => {
   } catch (error) {
     answer = { ok: false, error };
   }
-  for (const { base64 } of job.email.attachments ?? []) if (typeof base64 !== "string") freeNow(base64);
+  const { attachments = [], submitted } = job.email;
+  for (const content of [...attachments.map(({ base64 }) => base64), submitted?.message])
+    if (content instanceof Uint8Array) freeNow(content);
   parentPort?.postMessage(answer, answer.ok ? transferable(answer.raw) : []);
 });

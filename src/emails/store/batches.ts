@@ -2,16 +2,8 @@
 import type { Sql } from "../../postgres/pool.ts";
 import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import { quotaProblem, repeatedOnRace } from "../../quotas/store/sending.ts";
-import {
-  batchBytes,
-  type ContentPiece,
-  changedMeanwhile,
-  countEmails,
-  insertEmails,
-  insertPieces,
-  type NewEmail,
-  piecesOf,
-} from "./emails.ts";
+import { batchBytes, changedMeanwhile, countEmails, insertEmails, type NewEmail } from "./emails.ts";
+import { type ContentPiece, insertPieces, piecesOf } from "./pieces.ts";
 
 export type NewBatch = {
   workspaceId: string;

@@ -5,6 +5,7 @@
 
 import { systemKeyId } from "../../keys/store.ts";
 import type { Address } from "../../mail/address.ts";
+import type { LaterField } from "../../mail/submitted/prepare.ts";
 import { Problem } from "../../ops/problem.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
 import { uuidTime } from "../../postgres/ids.ts";
@@ -26,6 +27,7 @@ import {
 } from "../../quotas/store/sending.ts";
 import type { BlockedDomain } from "../rules/check.ts";
 import type { RecipientKind } from "../rules/request.ts";
+import { type ContentPiece, insertPieces, pieceLength, piecesOf } from "./pieces.ts";
 
 /** The request without the texts and attachment data, as stored in emails.envelope. */
 export type Envelope = {
@@ -39,6 +41,8 @@ export type Envelope = {
   references: string[];
   requireTls: boolean;
   attachments: { filename: string; contentType: string; contentId?: string; sizeBytes: number }[];
+  /** The email was submitted as a message, which is part 0 of its content: each character is one octet. */
+  submitted?: { later: LaterField[]; eightBit: boolean };
 };
 
 export type NewEmail = {
@@ -51,6 +55,8 @@ export type NewEmail = {
   domain: string;
   subject: string;
   messageId: string;
+  /** The sender chose the Message-ID. */
+  isForeignId?: boolean;
   envelope: Envelope;
   metadata: Record<string, string>;
   test: boolean;
@@ -61,7 +67,7 @@ export type NewEmail = {
   retryForMs: number;
   expiresAt: Date | undefined;
   recipients: { kind: RecipientKind; address: string; destination: string }[];
-  /** Part 0 is JSON of the texts, part n the base64 of attachment n. */
+  /** Part 0 is JSON of the texts, part n the base64 of attachment n; or part 0 is a submitted message. */
   parts: string[];
   idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
 };
@@ -69,12 +75,10 @@ export type NewEmail = {
 /** The email is stored, or its idempotency key was already used for `emailId`, or its domain or its workspace may not send. */
 export type Accepted =
   | { stored: true }
-  | { stored: false; emailId: string; requestHash: string }
+  | { stored: false; emailId: string; messageId: string; requestHash: string }
   | { stored: false; emailId: undefined; refused: Problem }
   | { stored: false; emailId: undefined; domain: BlockedDomain | undefined };
 
-/** Content is stored in pieces of this length. */
-const pieceLength = 256 * 1024;
 /** The most content in one statement. */
 export const batchBytes = 1024 * 1024;
 
@@ -200,6 +204,7 @@ export async function insertEmails(
   const pieces = content ?? [];
   const countsNow = content !== undefined;
   const sums = sumsSoFar(emails.map(countedAs));
+  const foreign = emails.filter(({ isForeignId }) => isForeignId).map(({ id }) => id);
   const rows = JSON.stringify(emails.map((email, i) => ({ ...emailRow(email), ...sums[i] })));
   const recipients = JSON.stringify(emails.flatMap(recipientRows));
   return await sql.write<LeftOut[]>`
@@ -250,7 +255,14 @@ export async function insertEmails(
       from unnest(${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[], ${pieces.map((p) => p.piece)}::int[],
         ${textArray(pieces.map((p) => p.data))}::text[]) as p(email_id, part, piece, data)
       join storable s on s.id = p.email_id
-    )${countsNow ? sql`, ${counted(sql)}` : sql``}
+    )${
+      foreign.length > 0
+        ? sql`, foreign_id as (
+      insert into email_message_ids (workspace_id, message_id, email_id)
+      select workspace_id, lower(message_id), id from storable where id = any(${foreign}::uuid[])
+    )`
+        : sql``
+    }${countsNow ? sql`, ${counted(sql)}` : sql``}
     select r.id, r.can_send as "canSend", r.status, r.note, ${refusalColumns(sql)}
     from requested r join share s using (workspace_id) where r.id not in (select id from storable)`;
 }
@@ -274,17 +286,6 @@ function isSystemMail({ keyId }: NewEmail): boolean {
   return keyId === systemKeyId;
 }
 
-export type ContentPiece = { workspaceId: string; emailId: string; part: number; piece: number; data: string };
-
-export async function insertPieces(sql: Sql, pieces: ContentPiece[]): Promise<void> {
-  await sql`
-    insert into email_contents (workspace_id, email_id, day, part, piece, data)
-    select e.workspace_id, e.id, e.content_day, p.part, p.piece, p.data
-    from unnest(${pieces.map((p) => p.workspaceId)}::uuid[], ${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[],
-      ${pieces.map((p) => p.piece)}::int[], ${textArray(pieces.map((p) => p.data))}::text[]) as p(workspace_id, id, part, piece, data)
-    join emails e using (workspace_id, id)`;
-}
-
 /**
  * An email that was left out although it may be sent repeats an earlier one with the same key, which is its answer.
  * Only these few wait for the query; if it fails, the other emails are still reported as stored.
@@ -303,7 +304,7 @@ function answersFor(sql: Sql, emails: readonly NewEmail[], leftOut: readonly Lef
       const first = found.get(keyOf(email)!);
       // The key expired between the two statements, or housekeeping deleted it: the caller can retry.
       if (!first) throw changedMeanwhile("The idempotency key expired");
-      return { stored: false, emailId: first.emailId, requestHash: first.requestHash };
+      return { stored: false, ...first };
     });
   });
 }
@@ -316,11 +317,13 @@ export function changedMeanwhile(what: string): Problem {
 }
 
 async function findFirsts(sql: Sql, emails: readonly NewEmail[]) {
-  const rows = await sql<{ workspaceId: string; key: string; requestHash: string; emailId: string }[]>`
-    select i.workspace_id as "workspaceId", i.key, i.request_hash as "requestHash", i.email_id as "emailId"
+  const rows = await sql<
+    { workspaceId: string; key: string; requestHash: string; emailId: string; messageId: string }[]
+  >`
+    select i.workspace_id as "workspaceId", i.key, i.request_hash as "requestHash", i.email_id as "emailId", e.message_id as "messageId"
     from unnest(${emails.map((e) => e.workspaceId)}::uuid[], ${emails.map((e) => e.idempotency!.key)}::text[]) as k(workspace_id, key)
-    join idempotency i using (workspace_id, key)`;
-  return new Map(rows.map((row) => [`${row.workspaceId} ${row.key}`, row]));
+    join idempotency i using (workspace_id, key) join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id`;
+  return new Map(rows.map(({ workspaceId, key, ...first }) => [`${workspaceId} ${key}`, first]));
 }
 
 function keyOf(email: NewEmail): string | undefined {
@@ -373,21 +376,4 @@ function emailRow(email: NewEmail) {
 
 function recipientRows(email: NewEmail) {
   return email.recipients.map((recipient, position) => ({ email_id: email.id, position, ...recipient }));
-}
-
-export function* piecesOf({ id, workspaceId, parts }: NewEmail): Generator<ContentPiece> {
-  for (const [part, text] of parts.entries()) {
-    let from = 0;
-    for (let piece = 0; piece === 0 || from < text.length; piece++) {
-      let to = from + pieceLength;
-      // PostgreSQL rejects half of a surrogate pair, so a pair stays in one piece.
-      if (isHighSurrogate(text.charCodeAt(to - 1))) to--;
-      yield { workspaceId, emailId: id, part, piece, data: text.slice(from, to) };
-      from = to;
-    }
-  }
-}
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
 }

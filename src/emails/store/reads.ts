@@ -157,6 +157,18 @@ export async function findThread(
   return row;
 }
 
+/** The newest email with this Message-ID, which its sender chose. Index: the primary key of email_message_ids. */
+export async function findThreadByMessageId(
+  sql: Sql,
+  workspaceId: string,
+  messageId: string,
+): Promise<ThreadLink | undefined> {
+  const [row] = await sql<{ id: string }[]>`
+    select email_id as id from email_message_ids where workspace_id = ${workspaceId} and message_id = ${messageId.toLowerCase()}
+    order by email_id desc limit 1`;
+  return row && (await findThread(sql, workspaceId, "email", row.id));
+}
+
 /** Which of these emails exist, for the local mailbox, which deletes captured mail of deleted emails and of deleted inviters. A file name has
  * no workspace, but every captured email has an event that names it. Index events_by_email and the primary key. */
 export async function findEmails(sql: Sql, ids: readonly string[]): Promise<Set<string>> {

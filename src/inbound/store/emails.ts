@@ -3,19 +3,27 @@ import type { Sql } from "../../postgres/pool.ts";
 
 export type ParentEmail = { id: string; messageId: string; metadata: Record<string, string> };
 
-/** The first candidate that is an email of this workspace with exactly this Message-ID, since senders can forge ids. Index: the primary
- * key. */
+/** A Message-ID that an inbound message refers to. `id`: the email's, if the Message-ID has the form of ours. */
+export type Candidate = { id: string | undefined; messageId: string };
+
+/** The first candidate that is an email of this workspace with exactly this Message-ID, since senders can forge ids. Index: the primary keys of
+ * emails and email_message_ids. */
 export async function findParent(
   sql: Sql,
   workspaceId: string,
-  candidates: readonly { id: string; messageId: string }[],
+  candidates: readonly Candidate[],
 ): Promise<ParentEmail | undefined> {
   if (candidates.length === 0) return undefined;
   const [row] = await sql<ParentEmail[]>`
     select e.id, e.message_id as "messageId", e.metadata
-    from unnest(${candidates.map((c) => c.id)}::uuid[], ${candidates.map((c) => c.messageId)}::text[]) with ordinality as c(id, message_id, ord)
-    join emails e on e.workspace_id = ${workspaceId} and e.id = c.id and lower(e.message_id) = lower(c.message_id)
-    order by c.ord limit 1`;
+    from unnest(${candidates.map((c) => c.id ?? null)}::uuid[], ${candidates.map((c) => c.messageId)}::text[]) with ordinality as c(id, message_id, ord)
+    cross join lateral (
+      select c.id where c.id is not null
+      union all
+      (select email_id from email_message_ids where workspace_id = ${workspaceId} and message_id = lower(c.message_id) order by email_id desc limit 1)
+    ) k(id)
+    join emails e on e.workspace_id = ${workspaceId} and e.id = k.id and lower(e.message_id) = lower(c.message_id)
+    order by c.ord, e.id desc limit 1`;
   return row;
 }
 
@@ -24,8 +32,9 @@ export async function findParent(
 export async function findSystemParent(
   sql: Sql,
   domainId: string,
-  candidates: readonly { id: string; messageId: string }[],
+  all: readonly Candidate[],
 ): Promise<(ParentEmail & { workspaceId: string }) | undefined> {
+  const candidates = all.flatMap(({ id, messageId }) => (id ? [{ id, messageId }] : []));
   if (candidates.length === 0) return undefined;
   const [row] = await sql<(ParentEmail & { workspaceId: string })[]>`
     select e.workspace_id as "workspaceId", e.id, e.message_id as "messageId", e.metadata

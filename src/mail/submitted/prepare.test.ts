@@ -42,7 +42,7 @@ test("a plain message is kept, without blind copies and the return path", () => 
 test("missing fields are added, and an empty body is a body", () => {
   const result = prepare(message(from));
   assert.equal(result.message.toString(), `${from}\r\nTo: undisclosed-recipients:;\r\nMIME-Version: 1.0\r\n\r\n`);
-  assert.deepEqual(result.later, ["Date"]);
+  assert.deepEqual(result.later, ["Message-ID", "Date"]);
   assert.equal(result.messageId, undefined);
   assert.equal(
     stored(from, "Cc: ann@there.test", "", ""),
@@ -67,7 +67,7 @@ test("the fields for Posthorn are read and removed", () => {
   assert.deepEqual(result.metadata, { order: "42", name: "Jürgen" });
   assert.equal(result.scheduledAt?.toISOString(), "2030-01-31T09:00:00.000Z");
   assert.equal(result.idempotencyKey, "a b");
-  assert.deepEqual(result.later, ["Date"], "the date is the scheduled time");
+  assert.deepEqual(result.later, ["Message-ID", "Date"], "the date is the scheduled time");
   assert.doesNotMatch(result.message.toString(), /posthorn|Date/i);
 });
 
@@ -119,7 +119,7 @@ test("fields in UTF-8 become ASCII, and fields in another charset are refused", 
 
 test("addresses in other scripts are written when the form that the receiver reads is known", () => {
   const { later, to, message: kept } = prepare(message(from, "To: jürgen@there.test", ""));
-  assert.deepEqual(later, ["Date", "To"]);
+  assert.deepEqual(later, ["Message-ID", "Date", "To"]);
   assert.equal(to[0]!.smtputf8, true);
   assert.doesNotMatch(kept.toString(), /To:/);
 });

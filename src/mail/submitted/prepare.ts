@@ -19,8 +19,9 @@ import { parseMailboxes } from "./mailboxes.ts";
 import { readOptions, type SubmittedOptions } from "./options.ts";
 import { needsEncoding, toSevenBit } from "./seven-bit.ts";
 
-/** Fields that are written when the message is composed: its time may still change, or the form of an address depends on the receiver. */
-export type LaterField = "Date" | "To" | "Cc";
+/** Fields that are written when the message is composed: the id of the email is not known yet, its time may change, and the form of an
+ * address depends on the receiver. */
+export type LaterField = "Message-ID" | "Date" | "To" | "Cc";
 
 export type Submitted = SubmittedOptions & {
   from: Address;
@@ -28,7 +29,7 @@ export type Submitted = SubmittedOptions & {
   cc: Address[];
   replyTo: Address[];
   subject: string;
-  /** The sender's own, with angle brackets. Undefined: compose.ts writes ours. */
+  /** The sender's own, with angle brackets. Undefined: the email gets ours. */
   messageId: string | undefined;
   inReplyTo: string | undefined;
   references: string[];
@@ -52,7 +53,7 @@ export function prepare(raw: Buffer): Submitted {
   const to = mailboxesOf(one("to"));
   const cc = mailboxesOf(one("cc"));
   const messageId = readMessageId(one("message-id"));
-  const later = laterFields({ options, date: one("date"), to, cc });
+  const later = laterFields({ options, messageId, date: one("date"), to, cc });
   const kept = fields
     .filter(({ key }) => !isRemoved(key) && !later.some((name) => name.toLowerCase() === key))
     .map((field) => written(field, { from, messageId }))
@@ -183,19 +184,20 @@ function readMessageId(field: RawField | undefined): string | undefined {
 
 function laterFields(about: {
   options: SubmittedOptions;
+  messageId: string | undefined;
   date: RawField | undefined;
   to: readonly Address[];
   cc: readonly Address[];
 }): LaterField[] {
-  const { options, date, to, cc } = about;
+  const { options, messageId, date, to, cc } = about;
   const later: LaterField[] = [];
+  if (messageId === undefined) later.push("Message-ID");
   if (options.scheduledAt || !date || Number.isNaN(Date.parse(fieldValue(date)))) later.push("Date");
   if (to.some(({ smtputf8 }) => smtputf8)) later.push("To");
   if (cc.some(({ smtputf8 }) => smtputf8)) later.push("Cc");
   return later;
 }
 
-/** Without Message-ID, which depends on the id of the email: compose.ts writes it. */
 function missingFields(fields: readonly RawField[], later: readonly LaterField[]): string {
   const has = (key: string) => fields.some((field) => field.key === key);
   const noRecipients = !has("to") && !has("cc") && !later.includes("To");
