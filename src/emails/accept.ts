@@ -5,6 +5,7 @@
  */
 
 import { makeMessageId, readMessageId } from "../mail/message-id.ts";
+import type { Submitted } from "../mail/submitted/prepare.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, Problem } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
@@ -14,8 +15,15 @@ import { noDefaults, type QuotaDefaults, type QuotaKind } from "../quotas/rules/
 import { type AcceptBatch, createAcceptBatch, type PrepareOptions } from "./accept-batch.ts";
 import { wakeLanes } from "./lane.ts";
 import { type CheckedEmail, check, domainRefused, keyProblem } from "./rules/check.ts";
-import { checkIdempotencyKey, idempotencyKeptForMs, idempotencyKeyReused, requestHash } from "./rules/idempotency.ts";
+import {
+  checkIdempotencyKey,
+  idempotencyKeptForMs,
+  idempotencyKeyReused,
+  messageKey,
+  requestHash,
+} from "./rules/idempotency.ts";
 import type { AcceptOptions, SendLimits, SendRequest, Submitter } from "./rules/request.ts";
+import { type CheckedSubmission, checkSubmitted, type SubmittedMessage } from "./rules/submitted.ts";
 import { createEmailStore, findAccepted, type NewEmail } from "./store/emails.ts";
 import { findThread, findThreadByMessageId } from "./store/reads.ts";
 
@@ -28,6 +36,8 @@ export type AcceptedEmail = {
 
 export type Accept = {
   accept(request: SendRequest, submitter: Submitter, options: AcceptOptions): Promise<AcceptedEmail>;
+  /** Accepts a message that was submitted over SMTP. */
+  acceptSubmitted(message: SubmittedMessage, submitter: Submitter): Promise<AcceptedEmail>;
   /** Accepts many emails in one commit; each is checked separately. */
   acceptBatch: AcceptBatch;
   idle(): Promise<void>;
@@ -53,14 +63,21 @@ export function createAccept(deps: AcceptDeps): Accept {
   return {
     async accept(request, submitter, options) {
       checkIdempotencyKey(options.idempotencyKey);
-      try {
-        return await acceptNew(request, submitter, options);
-      } catch (error) {
-        const earlier = error instanceof Problem && (await findEarlier(request, submitter, options.idempotencyKey));
-        if (earlier) return earlier;
-        noteRefusal(error, submitter);
-        throw error;
-      }
+      const identity = { key: options.idempotencyKey, hash: () => requestHash(request) };
+      return await acceptOnce(submitter, identity, async () => {
+        const unknownFields = () => options.unknownFields?.(0) ?? [];
+        const row = await prepare(request, submitter, { idempotencyKey: options.idempotencyKey, unknownFields });
+        options.beginWrite();
+        return row;
+      });
+    },
+    async acceptSubmitted(submitted, submitter) {
+      const { idempotencyKey, digest } = submitted.message;
+      checkIdempotencyKey(idempotencyKey);
+      const key = idempotencyKey ?? (digest === undefined ? undefined : messageKey(digest));
+      return await acceptOnce(submitter, { key, hash: () => digest! }, async () =>
+        submittedRow(submitted, submitter, key),
+      );
     },
     async acceptBatch(requests, submitter, options) {
       try {
@@ -93,12 +110,25 @@ export function createAccept(deps: AcceptDeps): Accept {
     return toRow({ deps, request, submitter, email, thread, idempotencyKey });
   }
 
-  async function acceptNew(request: SendRequest, submitter: Submitter, options: AcceptOptions): Promise<AcceptedEmail> {
-    const row = await prepare(request, submitter, {
-      idempotencyKey: options.idempotencyKey,
-      unknownFields: () => options.unknownFields?.(0) ?? [],
-    });
-    options.beginWrite();
+  type Identity = { key: string | undefined; hash(): string };
+
+  /** Stores the email, unless one with the same idempotency key is stored. */
+  async function acceptOnce(
+    submitter: Submitter,
+    identity: Identity,
+    prepareRow: () => Promise<NewEmail>,
+  ): Promise<AcceptedEmail> {
+    try {
+      return await acceptNew(await prepareRow());
+    } catch (error) {
+      const earlier = error instanceof Problem && (await findEarlier(submitter, identity));
+      if (earlier) return earlier;
+      noteRefusal(error, submitter);
+      throw error;
+    }
+  }
+
+  async function acceptNew(row: NewEmail): Promise<AcceptedEmail> {
     const answer = await emails.accept(row);
     if (answer.stored) return { id: row.id, messageId: row.messageId, repeated: false };
     if ("refused" in answer) throw answer.refused;
@@ -108,15 +138,21 @@ export function createAccept(deps: AcceptDeps): Accept {
   }
 
   /** A repeated call gets the first answer, even if the domain or the schedule would be rejected by now. */
-  async function findEarlier(
-    request: SendRequest,
-    submitter: Submitter,
-    key: string | undefined,
-  ): Promise<AcceptedEmail | undefined> {
-    const first = key === undefined ? undefined : await findAccepted(deps.sql, submitter.workspaceId, key);
+  async function findEarlier({ workspaceId }: Submitter, { key, hash }: Identity): Promise<AcceptedEmail | undefined> {
+    const first = key === undefined ? undefined : await findAccepted(deps.sql, workspaceId, key);
     if (!first) return undefined;
-    if (first.requestHash !== requestHash(request)) throw idempotencyKeyReused();
+    if (first.requestHash !== hash()) throw idempotencyKeyReused();
     return { id: first.emailId, messageId: first.messageId, repeated: true };
+  }
+
+  function submittedRow(submitted: SubmittedMessage, submitter: Submitter, key: string | undefined): NewEmail {
+    const nowMs = deps.clock.nowMs();
+    const checked = checkSubmitted(submitted, { limits: deps.limits, nowMs });
+    if (!checked.ok) throw invalid(checked.violations);
+    const { email } = checked;
+    const refused = keyProblem(email, submitter);
+    if (refused) throw refused;
+    return toSubmittedRow({ id: makeUuid(nowMs), deps, submitter, email, message: submitted.message, key });
   }
 }
 
@@ -195,5 +231,50 @@ function toRow({ deps, request, submitter, email, thread, idempotencyKey }: RowI
       idempotencyKey === undefined
         ? undefined
         : { key: idempotencyKey, requestHash: requestHash(request), keptForMs: idempotencyKeptForMs },
+  };
+}
+
+type SubmittedInput = {
+  id: string;
+  deps: AcceptDeps;
+  submitter: Submitter;
+  email: CheckedSubmission;
+  message: Submitted;
+  key: string | undefined;
+};
+
+function toSubmittedRow({ id, deps, submitter, email, message, key }: SubmittedInput): NewEmail {
+  const { from, to, cc, bcc, recipients, scheduledAt } = email;
+  const { replyTo, inReplyTo, references, later, eightBit } = message;
+  return {
+    id,
+    workspaceId: submitter.workspaceId,
+    keyId: submitter.keyId,
+    domain: from.domain,
+    subject: message.subject,
+    messageId: message.messageId ?? makeMessageId(toWireId("email", id), from.domain),
+    isForeignId: message.messageId !== undefined,
+    envelope: {
+      from,
+      to,
+      cc,
+      bcc,
+      replyTo,
+      headers: [],
+      requireTls: false,
+      inReplyTo,
+      references,
+      attachments: [],
+      submitted: { later, eightBit },
+    },
+    metadata: message.metadata,
+    test: submitter.test,
+    sizeBytes: message.message.length,
+    scheduledAt,
+    retryForMs: deps.retryForMs,
+    expiresAt: undefined,
+    recipients,
+    parts: [message.message.toString("latin1")],
+    idempotency: key === undefined ? undefined : { key, requestHash: message.digest!, keptForMs: idempotencyKeptForMs },
   };
 }

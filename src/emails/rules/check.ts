@@ -133,7 +133,7 @@ function readAddresses(
 }
 
 /** Each mailbox once, where it appears first. Case is ignored: mailboxes that differ only in case are rare. */
-function uniqueRecipients(lists: Record<RecipientKind, Address[]>): CheckedEmail["recipients"] {
+export function uniqueRecipients(lists: Record<RecipientKind, Address[]>): CheckedEmail["recipients"] {
   const seen = new Set<string>();
   return (["to", "cc", "bcc"] as const).flatMap((kind) =>
     lists[kind].flatMap(({ address, domain }) => {
@@ -157,7 +157,7 @@ function checkText(field: string, text: string, wrong: Wrong): void {
   if (!text.isWellFormed()) wrong(field, "contains an unpaired surrogate; send valid Unicode");
 }
 
-function checkMetadata(metadata: Readonly<Record<string, string>>, wrong: Wrong): void {
+export function checkMetadata(metadata: Readonly<Record<string, string>>, wrong: Wrong): void {
   const entries = Object.entries(metadata);
   if (entries.length > maxMetadata.entries)
     wrong("metadata", `has ${entries.length} entries, at most ${maxMetadata.entries} are allowed`);
@@ -171,7 +171,11 @@ function checkMetadata(metadata: Readonly<Record<string, string>>, wrong: Wrong)
   }
 }
 
-function checkTimes(request: SendRequest, nowMs: number, wrong: Wrong): Date | undefined {
+export function checkTimes(
+  request: Pick<SendRequest, "scheduledAt" | "expiresAt">,
+  nowMs: number,
+  wrong: Wrong,
+): Date | undefined {
   const at = request.scheduledAt?.getTime();
   if (at !== undefined && at > nowMs + maxAheadMs)
     wrong("scheduledAt", `is ${request.scheduledAt!.toISOString()}, more than 30 days ahead; choose an earlier time`);

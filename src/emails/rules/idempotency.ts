@@ -36,6 +36,11 @@ export function requestHash(request: SendRequest): string {
   return hash.digest("hex");
 }
 
+/** The key under which a submitted message with a Message-ID of its own is remembered. No caller can set such a key. */
+export function messageKey(digest: string): string {
+  return `\u0001message ${digest}`;
+}
+
 /** Two batches are equal if they have equal emails in the same order. */
 export function hashOfBatch(requests: readonly SendRequest[]): string {
   const hash = createHash("sha256").update("batch");

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { prepare } from "./prepare.ts";
+import { prepare as prepareFor } from "./prepare.ts";
 
+const prepare = (raw: Buffer) => prepareFor(raw, ["ann@there.test"]);
 const from = "From: Shop <news@shop.test>";
 const message = (...lines: string[]) => Buffer.from(lines.map((line) => `${line}\r\n`).join(""));
 const stored = (...lines: string[]) => prepare(message(...lines)).message.toString();
@@ -19,7 +20,13 @@ test("a plain message is kept, without blind copies and the return path", () => 
   const result = prepare(message("Return-Path: <x@y.test>", ...lines, "Bcc: eve@there.test", "", "text"));
   assert.equal(result.message.toString(), `${lines.join("\r\n")}\r\n\r\ntext\r\n`);
   assert.deepEqual(
-    { ...result, message: undefined, from: result.from.address, to: result.to.map(({ address }) => address) },
+    {
+      ...result,
+      message: undefined,
+      digest: undefined,
+      from: result.from.address,
+      to: result.to.map(({ address }) => address),
+    },
     {
       from: "news@shop.test",
       to: ["ann@there.test"],
@@ -32,6 +39,7 @@ test("a plain message is kept, without blind copies and the return path", () => 
       later: [],
       eightBit: false,
       message: undefined,
+      digest: undefined,
       metadata: {},
       scheduledAt: undefined,
       idempotencyKey: undefined,
@@ -127,4 +135,35 @@ test("addresses in other scripts are written when the form that the receiver rea
 test("a Message-ID without brackets gets them, and one that is none is replaced", () => {
   assert.equal(prepare(message(from, "Message-ID: 1@shop.test", "")).messageId, "<1@shop.test>");
   assert.equal(prepare(message(from, "Message-ID: a b", "")).messageId, undefined);
+});
+
+test("a message with a Message-ID is the same only octet by octet and to the same recipients", () => {
+  const lines = [from, "Message-ID: <1@shop.test>", "", "text"];
+  const digest = (all: string[], to = ["a@b.test"]) => prepareFor(message(...all), to).digest;
+  assert.equal(digest(lines), digest(lines));
+  assert.notEqual(digest(lines), digest([...lines, ""]));
+  assert.notEqual(digest(lines), digest(lines, ["a@b.test", "c@b.test"]));
+  assert.equal(digest([from, "", "text"]), undefined);
+});
+
+test("with an idempotency key, date, Message-ID and boundaries do not count, and the content does", () => {
+  const sent = (boundary: string, text: string, order = "1") =>
+    prepare(
+      message(
+        from,
+        "X-Posthorn-Idempotency-Key: k",
+        `X-Posthorn-Metadata-Order: ${order}`,
+        `Date: ${new Date(boundary.length * 1e11).toUTCString()}`,
+        `Message-ID: <${boundary}@x.test>`,
+        `Content-Type: multipart/mixed; boundary="${boundary}"`,
+        "",
+        `--${boundary}`,
+        "",
+        text,
+        `--${boundary}--`,
+      ),
+    ).digest;
+  assert.equal(sent("a", "text"), sent("bb", "text"));
+  assert.notEqual(sent("a", "text"), sent("a", "other"));
+  assert.notEqual(sent("a", "text"), sent("a", "text", "2"));
 });

@@ -15,6 +15,7 @@ import {
   splitMessage,
   textOf,
 } from "./fields.ts";
+import { contentDigest, exactDigest } from "./fingerprint.ts";
 import { parseMailboxes } from "./mailboxes.ts";
 import { readOptions, type SubmittedOptions } from "./options.ts";
 import { needsEncoding, toSevenBit } from "./seven-bit.ts";
@@ -38,10 +39,13 @@ export type Submitted = SubmittedOptions & {
   eightBit: boolean;
   /** The header without `later`, and the body. */
   message: Buffer;
+  /** Equal for messages that count as the same one: with an idempotency key by their content, else by every octet. Undefined: the message has
+   * neither a key nor a Message-ID, so that nothing says whether it is the same one. */
+  digest: string | undefined;
 };
 
-/** Throws SubmittedProblem. */
-export function prepare(raw: Buffer): Submitted {
+/** `recipients` are those of the envelope. Throws SubmittedProblem. */
+export function prepare(raw: Buffer, recipients: readonly string[]): Submitted {
   const shape = headerProblem(raw);
   if (shape) throw problemOf(shape);
   if (raw.includes(0)) throw new SubmittedProblem("the message contains NUL: encode binary content as base64");
@@ -61,6 +65,7 @@ export function prepare(raw: Buffer): Submitted {
   const added = missingFields(fields, later);
   const head = Buffer.from(`${kept}${added}\r\n`, "latin1");
   const { message, eightBit } = sevenBit(head, body);
+  const digest = digestOf({ raw, message, options, messageId, recipients });
   return {
     ...options,
     from,
@@ -74,7 +79,20 @@ export function prepare(raw: Buffer): Submitted {
     later,
     eightBit,
     message,
+    digest,
   };
+}
+
+function digestOf(about: {
+  raw: Buffer;
+  message: Buffer;
+  options: SubmittedOptions;
+  messageId: string | undefined;
+  recipients: readonly string[];
+}): string | undefined {
+  const { raw, message, options, messageId, recipients } = about;
+  if (options.idempotencyKey !== undefined) return contentDigest(message, options, recipients);
+  return messageId === undefined ? undefined : exactDigest(raw, recipients);
 }
 
 function sevenBit(head: Buffer, body: Buffer): { message: Buffer; eightBit: boolean } {
