@@ -18,7 +18,7 @@ import { parseContentType } from "../../src/mail/mime/content-type.ts";
 import { newTextOf } from "../../src/mail/reply-text.ts";
 import { readReturnPath } from "../../src/mail/return-path.ts";
 import { parseSpf } from "../../src/mail/spf.ts";
-import type { IncomingMail } from "../../src/smtp/server/session.ts";
+import type { IncomingMail } from "../../src/smtp/server/policy.ts";
 import { bytes, texts } from "./inputs.ts";
 import { target } from "./target.ts";
 

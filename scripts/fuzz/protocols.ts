@@ -12,7 +12,8 @@ import { recordsZone, textRecord, zoneList } from "../../src/dns/zone.ts";
 import { serviceZone } from "../../src/domains/service-zone.ts";
 import { BareLineEnd, bodyPieces } from "../../src/smtp/client/body.ts";
 import { ReplyReader, replyLimits } from "../../src/smtp/client/reply.ts";
-import { createDataReader, readCommand, readGreetingName, readPath } from "../../src/smtp/server/input.ts";
+import { createDataReader } from "../../src/smtp/server/data.ts";
+import { readCommand, readGreetingName, readPath } from "../../src/smtp/server/input.ts";
 import { bytes, cut, cuts } from "./inputs.ts";
 import { target } from "./target.ts";
 

@@ -4,7 +4,7 @@ import type { BodyEncoding } from "../mail/message/body.ts";
 import type { Texts } from "../mail/message/digest.ts";
 import { Problem } from "../ops/problem.ts";
 import { networksOf } from "../shares/address.ts";
-import type { IncomingMail } from "../smtp/server/session.ts";
+import type { IncomingMail } from "../smtp/server/policy.ts";
 import type { Verdicts } from "./rules/events.ts";
 import type { ArrivedDigest, Results, Work } from "./thread-messages.ts";
 import type { Threads } from "./threads.ts";

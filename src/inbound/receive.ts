@@ -8,7 +8,7 @@ import { readMessageId } from "../mail/message-id.ts";
 import type { Log } from "../ops/log.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
-import type { IncomingMail, ServerPolicy } from "../smtp/server/session.ts";
+import type { IncomingMail, ServerPolicy } from "../smtp/server/policy.ts";
 import type { Addressee, createAddressees } from "./addressees.ts";
 import type { Reader } from "./reader.ts";
 import { type createReports, TooEarly } from "./reports.ts";

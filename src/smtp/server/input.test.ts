@@ -2,14 +2,8 @@ import assert from "node:assert/strict";
 import { duplexPair } from "node:stream";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  createDataReader,
-  createServerInput,
-  type DataRead,
-  readCommand,
-  readGreetingName,
-  readPath,
-} from "./input.ts";
+import { createDataReader, type DataRead } from "./data.ts";
+import { createServerInput, readCommand, readGreetingName, readPath } from "./input.ts";
 import { createReceiveProgress } from "./progress.ts";
 
 const enoughMemory = { maxBytes: 1_000_000, reserve: () => true };
@@ -88,14 +82,14 @@ test("a large message is read in turns, and a small one as it arrives", async ()
     const [here, there] = duplexPair();
     const input = createServerInput(there as never);
     let turns = 0;
-    const reading = input.data({
-      ...enoughMemory,
+    const options = {
       pauseMs: 60_000,
       totalMs: 60_000,
       progress: createReceiveProgress({ bytesPerSecond: 1, graceMs: 60_000 }),
       signal: new AbortController().signal,
       turn: async () => void turns++,
-    });
+    };
+    const reading = input.data(options, createDataReader(enoughMemory));
     for (let sent = 0; sent < bytes; sent += 30_000) here.write(`${"x".repeat(29_998)}\r\n`);
     here.write(".\r\n");
     assert.equal((await reading).kind, "message");

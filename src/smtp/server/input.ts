@@ -1,16 +1,10 @@
 /**
- * Reads the bytes of an SMTP client: lines, message text, and the syntax of commands. Only CRLF ends a line; any other line end
- * is a fault. Used by session.ts.
+ * Reads the bytes of an SMTP client: lines, and the syntax of commands. Only CRLF ends a line; any other line end is a fault. Used by session.ts.
+ * data.ts reads message text.
  */
 import type { Socket } from "node:net";
-import { createCollector } from "./collector.ts";
+import { type DataRead, type DataReader, highWater, type LineFault } from "./data.ts";
 import type { ReceiveProgress } from "./progress.ts";
-
-/**
- * A fault ends the session. When two servers disagree about line ends, a sender can make one of them see a second message
- * inside the first (SMTP smuggling), so the reader accepts CRLF only.
- */
-export type LineFault = "bare CR" | "bare LF" | "NUL" | "line too long";
 
 export type CommandRead =
   | { kind: "line"; line: Buffer }
@@ -19,17 +13,7 @@ export type CommandRead =
   | { kind: "stopped" }
   | { kind: "end" };
 
-export type DataRead =
-  | { kind: "message"; message: Buffer }
-  /** `ended`: the final dot has arrived. Otherwise the next bytes are still message text and must not be read as commands. */
-  | { kind: "too large"; ended: boolean }
-  | { kind: "fault"; fault: LineFault }
-  | { kind: "timeout" }
-  | { kind: "stopped" }
-  | { kind: "end" };
-
 export type DataOptions = {
-  maxBytes: number;
   /** The longest wait for the next bytes. */
   pauseMs: number;
   /** The longest time for the whole message. */
@@ -38,10 +22,6 @@ export type DataOptions = {
   progress: ReceiveProgress;
   /** Ends the message when it is aborted. */
   signal: AbortSignal;
-  /** Reserves memory before the reader keeps more bytes. When it returns false, the reader discards the message. */
-  reserve(bytes: number): boolean;
-  /** Called when the reader discards the message, for lack of memory or because it is too large. */
-  onDiscard?(): void;
   /** Resolves when the next bytes of a large message may be read. */
   turn(): Promise<void>;
 };
@@ -50,20 +30,15 @@ export type DataOptions = {
 const maxCommandBytes = 2048;
 /** The beginning of each message is read as it arrives, the rest in turns. */
 const smallBytes = 32 * 1024;
-/** The reader pauses the socket while more bytes than this are buffered. */
-const highWater = 128 * 1024;
-
-/** Texts from this length on are faster to search and to move by the functions of Buffer than by a loop. */
-const shortText = 32;
 
 const LF = 0x0a;
 const CR = 0x0d;
-const DOT = 0x2e;
 
 export type ServerInput = {
   /** The whole line has to arrive within `waitMs`. */
   command(options: { waitMs: number; signal: AbortSignal }): Promise<CommandRead>;
-  data(options: DataOptions): Promise<DataRead>;
+  /** `reader` decides where the data ends. */
+  data(options: DataOptions, reader: DataReader): Promise<DataRead>;
   /** True when bytes have arrived that no call has read. */
   hasMore(): boolean;
   /** Removes the listeners, so that TLS can take over the socket. */
@@ -141,8 +116,7 @@ export function createServerInput(socket: Socket): ServerInput {
         if (found.kind !== "more") return found;
       }
     },
-    async data(options) {
-      const reader = createDataReader(options);
+    async data(options, reader) {
       const end = performance.now() + options.totalMs;
       let received = 0;
       for (;;) {
@@ -180,105 +154,6 @@ function findLine(
     return { kind: "line", line: bytes.subarray(0, i) };
   }
   return { kind: "more" };
-}
-
-type DataStep = { result: DataRead; rest?: Buffer } | undefined;
-
-/** Reads message text up to the final dot and removes stuffed dots (RFC 5321 §4.5.2), within the chunks that it is given. Returns undefined until
- * the message is complete. */
-export function createDataReader({
-  maxBytes,
-  reserve,
-  onDiscard,
-}: Pick<DataOptions, "maxBytes" | "reserve" | "onDiscard">): (chunk: Buffer) => DataStep {
-  let stateBefore: "line start" | "in line" | "after CR" | "after dot" | "after dot CR" = "line start";
-  const kept = createCollector();
-  let size = 0;
-  let received = 0;
-  let discarding = false;
-
-  const keep = (piece: Buffer) => {
-    if (piece.length === 0 || discarding) return;
-    size += piece.length;
-    if (size > maxBytes || !reserve(piece.length)) {
-      discarding = true;
-      kept.drop();
-      onDiscard?.();
-      return;
-    }
-    kept.add(piece);
-  };
-
-  return (chunk) => {
-    let state = stateBefore;
-    // Dots are removed within the chunk, so that a message of dots costs as little as any other: the octets from `from` on belong at `end`.
-    let from = 0;
-    let end = 0;
-    for (let i = 0; i < chunk.length; i++) {
-      const byte = chunk[i];
-      if (state === "in line") {
-        i = textEnd(chunk, i);
-        if (i === chunk.length) break;
-        if (chunk[i] === LF) return fault("bare LF");
-        state = "after CR";
-      } else if (state === "after CR") {
-        if (byte !== LF) return fault("bare CR");
-        state = "line start";
-      } else if (state === "line start") {
-        // Empty lines are the shortest ones, so a message of them has the most lines.
-        while (i + 1 < chunk.length && chunk[i] === CR && chunk[i + 1] === LF) i += 2;
-        if (i === chunk.length) break;
-        const first = chunk[i];
-        if (first === LF) return fault("bare LF");
-        if (first === DOT) {
-          end = move(chunk, end, from, i);
-          from = i + 1;
-          state = "after dot";
-        } else state = first === CR ? "after CR" : "in line";
-      } else if (state === "after dot") {
-        if (byte === LF) return fault("bare LF");
-        if (byte === CR) {
-          from = i + 1;
-          state = "after dot CR";
-        } else state = "in line";
-      } else {
-        if (byte !== LF) return fault("bare CR");
-        const rest = chunk.subarray(i + 1);
-        keep(chunk.subarray(0, end));
-        if (discarding) return { result: { kind: "too large", ended: true }, rest };
-        return { result: { kind: "message", message: kept.take() }, rest };
-      }
-    }
-    stateBefore = state;
-    keep(chunk.subarray(0, move(chunk, end, from, chunk.length)));
-    received += chunk.length;
-    // Stop reading from a client that sends far more than the SIZE limit of our EHLO reply.
-    if (received > maxBytes * 2 + highWater) return { result: { kind: "too large", ended: false } };
-    return undefined;
-  };
-}
-
-/** Moves the octets between `from` and `to` forward to `at`, and returns where they end. */
-function move(chunk: Buffer, at: number, from: number, to: number): number {
-  const end = at + to - from;
-  if (at === from) return end;
-  if (end - at < shortText) for (let i = at; i < end; i++) chunk[i] = chunk[from + i - at]!;
-  else chunk.copyWithin(at, from, to);
-  return end;
-}
-
-/** The position of the next CR or LF from `at` on, or the end of the chunk. */
-function textEnd(chunk: Buffer, at: number): number {
-  const near = Math.min(at + shortText, chunk.length);
-  for (let i = at; i < near; i++) if (chunk[i] === CR || chunk[i] === LF) return i;
-  const cr = chunk.indexOf(CR, near);
-  const lf = chunk.indexOf(LF, near);
-  if (cr < 0 || lf < 0) return Math.max(cr, lf) < 0 ? chunk.length : Math.max(cr, lf);
-  return Math.min(cr, lf);
-}
-
-function fault(name: LineFault): DataStep {
-  return { result: { kind: "fault", fault: name } };
 }
 
 /** `verb` is in upper case, and empty when the line does not begin with a word. */

@@ -1,6 +1,14 @@
-/** Receives the text of one message after DATA, within its time, its rate and its share of memory. Used by session.ts. */
+/** Receives the text of one message after DATA or BDAT, within its time, its rate and its share of memory. Used by session.ts. */
 import type { LoopShare } from "../../shares/loop-share.ts";
-import type { DataRead, ServerInput } from "./input.ts";
+import {
+  createChunkReader,
+  createDataReader,
+  createKeeper,
+  createLineCheck,
+  type DataRead,
+  type DataReader,
+} from "./data.ts";
+import type { ServerInput } from "./input.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { createReceiveProgress, type MinimumRate, type ReceiveProgress } from "./progress.ts";
 
@@ -13,12 +21,17 @@ export type ReceivingLimits = {
 };
 
 export type Receiving = {
-  progress: ReceiveProgress;
+  progress(): ReceiveProgress;
   /** Whether the client has been behind the minimum rate for a while. */
   isSlow(): boolean;
   /** Why the message was dropped for lack of memory: its sender used up its share, or it gave way to another sender. */
   shortage(): "own share" | "gave way" | undefined;
+  /** Reads up to the final dot. */
   read(): Promise<DataRead>;
+  /** Reads the octets of one BDAT command. */
+  readChunk(bytes: number): Promise<DataRead>;
+  /** The message of the BDAT commands so far. */
+  chunks(): DataRead;
   release(): void;
 };
 
@@ -33,7 +46,6 @@ export function createReceiving(deps: {
   loop: LoopShare;
 }): Receiving {
   const { limits, owner } = deps;
-  const progress = createReceiveProgress(limits.minimumRate);
   const dropped = new AbortController();
   let shortage: "own share" | "gave way" | undefined;
   let complete = false;
@@ -44,27 +56,43 @@ export function createReceiving(deps: {
       dropped.abort();
     },
   });
+  const keeping = {
+    maxBytes: limits.messageBytes,
+    reserve(bytes: number) {
+      if (memory.reserve(bytes)) return true;
+      shortage ??= "own share";
+      return false;
+    },
+    onDiscard: memory.release,
+  };
+  const keeper = createKeeper(keeping);
+  const lines = createLineCheck();
+  let progress = createReceiveProgress(limits.minimumRate);
+
+  function readBy(reader: DataReader): Promise<DataRead> {
+    progress = createReceiveProgress(limits.minimumRate);
+    const { dataMs: pauseMs, dataTotalMs: totalMs } = limits;
+    const turn = () => deps.loop.turn(owner);
+    return deps.input.data({ pauseMs, totalMs, progress, signal: dropped.signal, turn }, reader);
+  }
+
   return {
-    progress,
+    progress: () => progress,
     isSlow: () => progress.lagMs() > toleratedLagMs,
     shortage: () => shortage,
     async read() {
-      const read = await deps.input.data({
-        maxBytes: limits.messageBytes,
-        pauseMs: limits.dataMs,
-        totalMs: limits.dataTotalMs,
-        progress,
-        signal: dropped.signal,
-        turn: () => deps.loop.turn(owner),
-        reserve(bytes) {
-          if (memory.reserve(bytes)) return true;
-          shortage ??= "own share";
-          return false;
-        },
-        onDiscard: memory.release,
-      });
+      const read = await readBy(createDataReader(keeping));
       complete = true;
       return read;
+    },
+    async readChunk(bytes) {
+      return bytes === 0 ? { kind: "chunk" } : await readBy(createChunkReader(bytes, keeper, lines));
+    },
+    chunks() {
+      complete = true;
+      const fault = lines.fault();
+      if (keeper.discards()) return { kind: "too large", ended: true };
+      return fault ? { kind: "fault", fault } : { kind: "message", message: keeper.take() };
     },
     release: memory.release,
   };

@@ -1,8 +1,10 @@
-/** One session with an SMTP client that sends us mail: greeting, TLS, envelope, message. The policy decides what is accepted. */
+/** One session with an SMTP client that sends us mail: greeting, TLS, login, envelope, message. The policy decides what is accepted. */
 import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
 import { networksOf } from "../../shares/address.ts";
 import type { LoopShare } from "../../shares/loop-share.ts";
+import { authExtension, readLogin } from "./auth.ts";
+import type { DataRead } from "./data.ts";
 import {
   createServerInput,
   readCommand,
@@ -12,50 +14,20 @@ import {
   type SmtpCommand,
 } from "./input.ts";
 import type { MessageMemory } from "./message-memory.ts";
-import { createReceiving, type Receiving, type ReceivingLimits } from "./receiving.ts";
+import { mailRefusal, readChunkSize } from "./parameters.ts";
+import type { Account, RemoteClient, ServerPolicy, SessionLimits, Submission } from "./policy.ts";
+import { createReceiving, type Receiving } from "./receiving.ts";
 import { drained, faultReply, finishSocket, handshake } from "./socket.ts";
-
-export type RemoteClient = { ip: string; helo: string; tls: { protocol: string; cipher: string } | undefined };
-
-export type IncomingMail = {
-  client: RemoteClient;
-  /** Empty for the null reverse-path of bounces. */
-  sender: string;
-  recipients: readonly string[];
-  /** The message after dot unstuffing, with CRLF line ends only. */
-  message: Buffer;
-};
-
-/** Replies are complete lines: `250 2.1.5 ok`. */
-export type ServerPolicy = {
-  /** Called at RCPT: returns the normalized address, or the reply that refuses it. */
-  recipient(
-    address: string,
-    about: { sender: string; client: RemoteClient },
-  ): Promise<{ address: string } | { reply: string }>;
-  /** Called after the final dot. Returns 2xx only after the message is stored durably. */
-  message(mail: IncomingMail): Promise<string>;
-};
-
-export type SessionLimits = ReceivingLimits & {
-  recipients: number;
-  /** Refused or unknown commands before the server disconnects. */
-  errors: number;
-  /** Commands between two messages that are not part of a transaction, such as NOOP. */
-  idleCommands: number;
-  messages: number;
-  commandMs: number;
-  /** The longest time between two messages, and from the start to the first. */
-  messageMs: number;
-  /** The longest session. A message that has begun may end. */
-  sessionMs: number;
-};
 
 export type SessionDeps = {
   hostname: string;
   policy: ServerPolicy;
   limits: SessionLimits;
   secureContext: () => SecureContext;
+  /** Set on a port for submission. */
+  submission?: Submission;
+  /** TLS from the first octet (RFC 8314 §3.3). */
+  implicitTls?: boolean;
   /** The memory for messages, which all sessions share. */
   memory: MessageMemory;
   /** Large messages are read in turns by network, so that a flood of them leaves the event loop to others. */
@@ -79,18 +51,20 @@ export type Session = {
 /** `accepted` counts the accepted RCPT commands, duplicates included. */
 type Envelope = { sender: string; recipients: string[]; accepted: number; utf8: boolean };
 
+const notImplemented = "502 5.5.1 command not implemented";
 /** Replies to recipients beyond the limit before the server disconnects. */
 const maxRefusedRecipients = 1000;
 /** No client needs longer for a handshake. */
 const maxHandshakeMs = 60_000;
 
 export function createSession(plain: Socket, deps: SessionDeps): Session {
-  const { limits, policy } = deps;
+  const { limits, policy, submission } = deps;
   const tooLarge = `552 5.3.4 message too large, the limit is ${limits.messageBytes} octets`;
-  const owner = networksOf(plain.remoteAddress ?? "").site;
+  const network = networksOf(plain.remoteAddress ?? "").site;
   let socket: Socket = plain;
   let input: ServerInput = createServerInput(socket);
   const client: RemoteClient = { ip: plain.remoteAddress ?? "", helo: "", tls: undefined };
+  let account: Account | undefined;
   let envelope: Envelope | undefined;
   let errors = 0;
   let refusedRecipients = 0;
@@ -128,6 +102,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
   };
 
   async function run(): Promise<void> {
+    if (deps.implicitTls && !(await secure())) return;
     send(`220 ${deps.hostname} ESMTP Posthorn`);
     while (open) {
       const read = await input.command({ waitMs: commandWaitMs(), signal: deps.stopping });
@@ -167,8 +142,12 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
         return await rcpt(command);
       case "DATA":
         return await data(command);
+      case "BDAT":
+        return submission ? await bdat(command) : sendError(notImplemented);
+      case "AUTH":
+        return submission ? await auth(command, submission) : sendError(notImplemented);
       case "RSET":
-        envelope = undefined;
+        reset();
         return idle(() => send("250 2.0.0 ok"));
       case "NOOP":
         return idle(() => send("250 2.0.0 ok"));
@@ -180,10 +159,8 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
       case "HELP":
         return idle(() => send("214 2.0.0 see RFC 5321"));
       case "EXPN":
-      case "AUTH":
-      case "BDAT":
       case "TURN":
-        return sendError("502 5.5.1 command not implemented");
+        return sendError(notImplemented);
       case "GET":
       case "HEAD":
       case "POST":
@@ -203,15 +180,17 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     // RFC 2920 §3.1: the client must wait for this reply, because it changes which commands may follow.
     if (input.hasMore()) return disconnect(`503 5.5.0 wait for the reply to ${verb} before the next command`);
     client.helo = name;
-    envelope = undefined;
+    reset();
     if (verb === "HELO") return send(`250 ${deps.hostname}`);
     sendLines([
       deps.hostname,
       "PIPELINING",
       `SIZE ${limits.messageBytes}`,
       ...(client.tls ? [] : ["STARTTLS"]),
+      ...(submission && !account && mayLogIn(submission) ? [authExtension] : []),
       "ENHANCEDSTATUSCODES",
       "8BITMIME",
+      ...(submission ? ["CHUNKING"] : []),
       "SMTPUTF8",
     ]);
   }
@@ -222,28 +201,68 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     // Plaintext from before the handshake must not be read after it (RFC 3207 §6, CVE-2011-0411).
     if (input.hasMore()) return disconnect("503 5.5.0 no data may follow STARTTLS before the TLS handshake");
     send("220 2.0.0 go ahead");
+    await secure();
+  }
+
+  /** The TLS handshake. What the client said before it is forgotten (RFC 3207 §4.2). False: the session ends. */
+  async function secure(): Promise<boolean> {
     input.detach();
-    const secure = new TLSSocket(plain, { isServer: true, secureContext: deps.secureContext() });
-    socket = secure;
-    input = createServerInput(secure);
-    if (!(await handshake(secure, Math.min(limits.commandMs, maxHandshakeMs)))) {
+    const tls = new TLSSocket(plain, { isServer: true, secureContext: deps.secureContext() });
+    socket = tls;
+    input = createServerInput(tls);
+    if (!(await handshake(tls, Math.min(limits.commandMs, maxHandshakeMs)))) {
       open = false;
-      secure.destroy();
-      return;
+      tls.destroy();
+      return false;
     }
-    client.tls = { protocol: secure.getProtocol() ?? "", cipher: secure.getCipher()?.standardName ?? "" };
+    client.tls = { protocol: tls.getProtocol() ?? "", cipher: tls.getCipher()?.standardName ?? "" };
     client.helo = "";
-    envelope = undefined;
+    account = undefined;
+    reset();
+    return true;
+  }
+
+  function mayLogIn({ allowsPlaintext }: Submission): boolean {
+    return client.tls !== undefined || allowsPlaintext(client);
+  }
+
+  async function auth({ rest }: SmtpCommand, { authenticate, ...rules }: Submission): Promise<void> {
+    if (client.helo === "") return sendError("503 5.5.1 send EHLO first");
+    if (account) return sendError("503 5.5.1 you are already authenticated");
+    if (envelope) return sendError("503 5.5.1 AUTH is not allowed during a transaction");
+    if (!mayLogIn({ authenticate, ...rules }))
+      return sendError("538 5.7.11 encryption is required before AUTH: send STARTTLS first");
+    const login = await readLogin(rest, { send, readLine });
+    if (!login) return;
+    const result = "reply" in login ? login : await authenticate(login, client);
+    if ("reply" in result) return sendError(result.reply);
+    account = result;
+    idleCommands = 0;
+    send("235 2.7.0 authenticated");
+  }
+
+  /** The next line of a dialogue. Undefined: the session has ended. */
+  async function readLine(): Promise<string | undefined> {
+    const read = await input.command({ waitMs: commandWaitMs(), signal: deps.stopping });
+    if (read.kind === "line") return read.line.toString("latin1");
+    if (read.kind === "fault") disconnect(faultReply(read.fault));
+    else disconnect(read.kind === "end" ? undefined : "421 4.4.2 timeout waiting for a response");
+    return undefined;
   }
 
   function mail({ rest }: SmtpCommand): void {
     if (client.helo === "") return sendError("503 5.5.1 send EHLO or HELO first");
+    if (submission && !account) return sendError(loginRequired(submission));
     if (envelope) return sendError("503 5.5.1 a transaction is already open: finish it with DATA or send RSET");
     if (messages >= limits.messages)
       return disconnect("421 4.7.0 too many messages on this connection, reconnect to send more");
     const path = readPath(rest, "FROM");
     if (!path) return sendError("501 5.5.4 syntax: MAIL FROM:<address>");
-    const refusal = judgeParameters(path.parameters);
+    const refusal = mailRefusal(path.parameters, {
+      tooLarge,
+      messageBytes: limits.messageBytes,
+      mayLogIn: !!submission,
+    });
     if (refusal) return sendError(refusal);
     const utf8 = path.parameters.has("SMTPUTF8");
     if (!utf8 && !/^\p{ASCII}*$/u.test(path.address))
@@ -254,16 +273,10 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     send("250 2.1.0 ok");
   }
 
-  function judgeParameters(parameters: ReadonlyMap<string, string>): string | undefined {
-    for (const [name, value] of parameters) {
-      if (name === "SIZE") {
-        if (!/^\d{1,20}$/.test(value)) return "501 5.5.4 SIZE must be a number of octets";
-        if (Number(value) > limits.messageBytes) return tooLarge;
-      } else if (name === "BODY") {
-        if (!/^(7BIT|8BITMIME)$/i.test(value)) return "501 5.5.4 BODY must be 7BIT or 8BITMIME";
-      } else if (name !== "SMTPUTF8") return `555 5.5.4 parameter ${name.slice(0, 30)} is not supported`;
-    }
-    return undefined;
+  function loginRequired(rules: Submission): string {
+    return mayLogIn(rules)
+      ? "530 5.7.0 authentication required: the user name is posthorn, the password an API key"
+      : "530 5.7.0 send STARTTLS first, then AUTH";
   }
 
   async function rcpt({ rest }: SmtpCommand): Promise<void> {
@@ -279,7 +292,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     if (path.parameters.size > 0) return sendError("555 5.5.4 RCPT parameters are not supported");
     if (!envelope.utf8 && !/^\p{ASCII}*$/u.test(path.address))
       return sendError("553 5.6.7 this address requires SMTPUTF8 in MAIL");
-    const decision = await policy.recipient(path.address, { sender: envelope.sender, client });
+    const decision = await policy.recipient(path.address, { sender: envelope.sender, client, account });
     if ("reply" in decision) return decision.reply.startsWith("5") ? sendError(decision.reply) : send(decision.reply);
     envelope.accepted += 1;
     // A mailbox named twice is one recipient.
@@ -288,45 +301,83 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
   }
 
   async function data({ rest }: SmtpCommand): Promise<void> {
+    if (receiving) return sendError("503 5.5.1 a message has begun with BDAT: finish it, or send RSET");
     if (!envelope) return sendError("503 5.5.1 send MAIL first");
     if (rest !== "") return sendError("501 5.5.4 DATA takes no parameter");
     if (envelope.recipients.length === 0) return sendError("554 5.5.1 no valid recipients");
     if (input.hasMore()) return disconnect("503 5.5.0 wait for the reply to DATA before sending the message");
-    const { sender, recipients } = envelope;
     send("354 end with a dot on a line of its own");
-    receiving = createReceiving({ owner, limits, memory: deps.memory, loop: deps.loop, input });
+    receiving = startReceiving();
+    await complete(await receiving.read());
+  }
+
+  /** RFC 3030: the octets of each command follow it at once, so they are read even if the command is refused. */
+  async function bdat({ rest }: SmtpCommand): Promise<void> {
+    const chunk = readChunkSize(rest);
+    if (!chunk) return disconnect("501 5.5.4 syntax: BDAT size [LAST]");
+    if (chunk.bytes > limits.messageBytes * 2) return disconnect(tooLarge);
+    const refusal = chunkRefusal();
+    receiving ??= startReceiving();
+    const read = await receiving.readChunk(chunk.bytes);
+    if (read.kind !== "chunk") return await complete(read);
+    if (refusal) {
+      reset();
+      return sendError(refusal);
+    }
+    if (chunk.isLast) return await complete(receiving.chunks());
+    send(`250 2.0.0 ${chunk.bytes} octets received`);
+  }
+
+  function startReceiving(): Receiving {
+    return createReceiving({ owner: account?.owner ?? network, limits, memory: deps.memory, loop: deps.loop, input });
+  }
+
+  function chunkRefusal(): string | undefined {
+    if (!envelope) return "503 5.5.1 send MAIL first";
+    return envelope.recipients.length === 0 ? "554 5.5.1 no valid recipients" : undefined;
+  }
+
+  /** Ends the transaction: without a message, or with the decision of the policy. */
+  async function complete(read: DataRead): Promise<void> {
+    const about = receiving?.shortage();
     try {
-      const read = await receiving.read();
+      const { sender, recipients } = envelope ?? { sender: "", recipients: [] };
       envelope = undefined;
       messageAtMs = performance.now();
-      if (read.kind === "fault") return disconnect(faultReply(read.fault));
       if (read.kind === "timeout") return giveUp("slow", "421 4.4.2 timeout: the message arrives too slowly");
       if (read.kind === "stopped") return giveUp("memory", "421 4.3.1 insufficient memory, try again later");
-      if (read.kind === "end") return disconnect();
+      if (read.kind === "end" || read.kind === "chunk") return disconnect();
+      if (read.kind === "fault") return disconnect(faultReply(read.fault));
       if (read.kind === "too large") {
-        const reply = receiving.shortage() ? "452 4.3.1 insufficient memory, try again later" : tooLarge;
-        if (receiving.shortage()) deps.onGiveUp?.("memory");
+        const reply = about ? "452 4.3.1 insufficient memory, try again later" : tooLarge;
+        if (about) deps.onGiveUp?.("memory");
         return read.ended ? send(reply) : disconnect(reply);
       }
       messages += 1;
       idleCommands = 0;
       deciding = true;
-      const reply = await policy.message({ client: { ...client }, sender, recipients, message: read.message });
+      const reply = await policy.message({ client: { ...client }, account, sender, recipients, message: read.message });
       if (reply.startsWith("5")) sendError(reply);
       else send(reply);
     } finally {
-      receiving.release();
+      receiving?.release();
       receiving = undefined;
       deciding = false;
       messageAtMs = performance.now();
     }
   }
 
+  function reset(): void {
+    envelope = undefined;
+    receiving?.release();
+    receiving = undefined;
+  }
+
   return {
     run,
     idleMs() {
       if (deciding) return undefined;
-      if (receiving) return receiving.isSlow() ? receiving.progress.lagMs() : undefined;
+      if (receiving) return receiving.isSlow() ? receiving.progress().lagMs() : undefined;
       return performance.now() - messageAtMs;
     },
     end(reply) {

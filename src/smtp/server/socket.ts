@@ -1,7 +1,7 @@
 /** Helpers for a client's socket: TLS handshake, back-pressure, a clean close, replies to line faults. Used by session.ts. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { LineFault } from "./input.ts";
+import type { LineFault } from "./data.ts";
 
 export function faultReply(fault: LineFault): string {
   if (fault === "line too long") return "500 5.5.6 line too long";

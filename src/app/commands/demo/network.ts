@@ -8,8 +8,8 @@ import { createVerdicts } from "../../../inbound/verdicts.ts";
 import { createConnectionShares } from "../../../shares/connections.ts";
 import { createCertificate } from "../../../smtp/server/certificate.ts";
 import { createMessageMemory } from "../../../smtp/server/message-memory.ts";
+import type { IncomingMail, ServerPolicy } from "../../../smtp/server/policy.ts";
 import { createSmtpServer } from "../../../smtp/server/server.ts";
-import type { IncomingMail, ServerPolicy } from "../../../smtp/server/session.ts";
 
 export const receiverDomain = "friends.test";
 const loopback = "127.0.0.1";
