@@ -5,7 +5,7 @@ import { freshRequired, isFresh } from "../http/proof.ts";
 import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { type Codes, refusedCode } from "./codes.ts";
-import { createFactorGuard } from "./limits.ts";
+import { createFactorGuard } from "./guards.ts";
 import { confirmingProviders } from "./oidc/confirm.ts";
 import { personActor, type Visitor } from "./open-session.ts";
 import { type Passkeys, refusedPasskey } from "./passkeys.ts";
@@ -92,7 +92,7 @@ export function createConfirm(deps: ConfirmDeps) {
           "failed_precondition",
           "Confirm with your passkey or with a linked provider, or sign in again.",
         );
-      const attempt = { email: live.personId, address: visitor.address };
+      const attempt = { account: live.personId, address: visitor.address };
       guard.check(attempt, performance.now());
       guard.take(attempt, performance.now());
       if (withPasskey) await byPasskey(input.credential, live, visitor);

@@ -8,7 +8,7 @@ import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
 import { refusedCode, totpContext } from "./codes.ts";
 import { confirmBy } from "./confirm.ts";
-import { createFactorGuard } from "./limits.ts";
+import { createFactorGuard } from "./guards.ts";
 import { personActor, signedOut, type Visitor } from "./open-session.ts";
 import { type Passkeys, refusedPasskey } from "./passkeys.ts";
 import { hashRecoveryCode, makeRecoveryCodes } from "./recovery-codes.ts";
@@ -146,7 +146,7 @@ export function createFactors(deps: FactorDeps) {
     /** Returns the recovery codes, if there are new ones. */
     async confirmTotp(text: string, live: LiveSession, visitor: Visitor): Promise<string[]> {
       await requireRecentToAdd(live);
-      const attempt = { email: live.personId, address: visitor.address };
+      const attempt = { account: live.personId, address: visitor.address };
       guard.check(attempt, performance.now());
       guard.take(attempt, performance.now());
       const totp = await findTotp(sql, live.personId);

@@ -6,12 +6,12 @@ import { invalid, Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Quotas } from "../quotas/quotas.ts";
+import { createAttemptLimit, tooMany } from "../shares/attempts.ts";
 import { invalidEmail, readEmail } from "../workspaces/rules.ts";
 import type { Invitations } from "../workspaces/store.ts";
 import { getWorkspace, invite, isMemberOrInvited } from "../workspaces/store.ts";
 import type { SignUpMode } from "./access.ts";
 import type { AccountMail } from "./account-mail.ts";
-import { createAttemptLimit, tooMany } from "./limits.ts";
 import { invitationMail, inviterMetadata, linkLifetimeMs, linkTo, shownToken } from "./links.ts";
 import { findPersonById } from "./store.ts";
 

@@ -9,6 +9,7 @@ import { invalid, Problem } from "../ops/problem.ts";
 import { createLoader } from "../postgres/loader.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
+import { createAttemptLimit } from "../shares/attempts.ts";
 import { readEmail } from "../workspaces/rules.ts";
 import { joinByInvite, listWorkspacesOf, type MostOwned, membershipOf } from "../workspaces/store.ts";
 import { type Access, notAMember, type SignUpMode } from "./access.ts";
@@ -17,8 +18,8 @@ import { createCodes } from "./codes.ts";
 import { createConfirm } from "./confirm.ts";
 import { readSessionToken, sessionCookie, sessionCookieName, signToken } from "./cookies.ts";
 import { createFactors, endOperatorWithoutFactor } from "./factors.ts";
+import { createSignInGuard } from "./guards.ts";
 import { findInvitation } from "./invitation-links.ts";
-import { createAttemptLimit, createSignInGuard } from "./limits.ts";
 import { isFirstToken, looksLikeToken } from "./links.ts";
 import { createSessionOpener, personActor, signedOut, type Visitor } from "./open-session.ts";
 import { createPasskeys } from "./passkeys.ts";
@@ -244,7 +245,7 @@ export function createPeople(deps: PeopleDeps) {
     ): Promise<Answer<SignedIn | SecondFactorNeeded>> {
       requirePasswords();
       const email = readEmail(input.email);
-      const attempt = { email: email ?? input.email.slice(0, 254).toLowerCase(), address: visitor.address };
+      const attempt = { account: email ?? input.email.slice(0, 254).toLowerCase(), address: visitor.address };
       guard.check(attempt, performance.now());
       // Counted before the password is checked, so that concurrent attempts cannot pass the limit together.
       guard.take(attempt, performance.now());

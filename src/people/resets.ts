@@ -4,9 +4,9 @@ import { audited } from "../audit/record.ts";
 import { makeToken } from "../ops/one-time-token.ts";
 import { invalid } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { createClientLimit } from "../shares/attempts.ts";
 import { invalidEmail, readEmail } from "../workspaces/rules.ts";
 import type { AccountMail } from "./account-mail.ts";
-import { createClientLimit } from "./limits.ts";
 import { linkLifetimeMs, linkTo, resetMail } from "./links.ts";
 import { addLink, findPerson } from "./store.ts";
 

@@ -5,12 +5,12 @@ import { makeToken } from "../ops/one-time-token.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
+import { createClientLimit } from "../shares/attempts.ts";
 import { invalidEmail, judgeName, readEmail } from "../workspaces/rules.ts";
 import type { MostOwned } from "../workspaces/store.ts";
 import type { SignUpMode } from "./access.ts";
 import type { AccountMail } from "./account-mail.ts";
 import { findInvitation, proofRequired } from "./invitation-links.ts";
-import { createClientLimit } from "./limits.ts";
 import { accountExistsMail, isFirstToken, linkLifetimeMs, linkTo, looksLikeToken, signUpMail } from "./links.ts";
 import { type HashTurns, hashPassword, judgePassword } from "./password.ts";
 import {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Problem } from "../ops/problem.ts";
-import { createAttemptLimit, createClientLimit, createSignInGuard } from "./limits.ts";
+import { createSignInGuard } from "../people/guards.ts";
+import { createAttemptLimit, createClientLimit } from "./attempts.ts";
 
 const waitOf = (work: () => void): number => {
   try {
@@ -92,33 +93,33 @@ describe("a client limit", () => {
 describe("the sign-in guard", () => {
   it("limits one address on one account early, without affecting the owner elsewhere", () => {
     const guard = createSignInGuard();
-    const guesser = { email: "a@there.test", address: "192.0.2.1" };
+    const guesser = { account: "a@there.test", address: "192.0.2.1" };
     for (let i = 0; i < 8; i++) guard.take(guesser, 0);
     assert.notEqual(
       waitOf(() => guard.check(guesser, 0)),
       0,
     );
-    guard.check({ email: "a@there.test", address: "192.0.2.2" }, 0);
-    guard.check({ email: "b@there.test", address: "192.0.2.1" }, 0);
+    guard.check({ account: "a@there.test", address: "192.0.2.2" }, 0);
+    guard.check({ account: "b@there.test", address: "192.0.2.1" }, 0);
   });
 
   it("limits one address on many accounts, and many addresses on one account", () => {
     const guard = createSignInGuard();
-    for (let i = 0; i < 40; i++) guard.take({ email: `a${i}@there.test`, address: "192.0.2.1" }, 0);
+    for (let i = 0; i < 40; i++) guard.take({ account: `a${i}@there.test`, address: "192.0.2.1" }, 0);
     assert.notEqual(
-      waitOf(() => guard.check({ email: "new@there.test", address: "192.0.2.1" }, 0)),
+      waitOf(() => guard.check({ account: "new@there.test", address: "192.0.2.1" }, 0)),
       0,
     );
-    for (let i = 0; i < 60; i++) guard.take({ email: "a@there.test", address: `198.51.100.${i}` }, 0);
+    for (let i = 0; i < 60; i++) guard.take({ account: "a@there.test", address: `198.51.100.${i}` }, 0);
     assert.notEqual(
-      waitOf(() => guard.check({ email: "a@there.test", address: "203.0.113.1" }, 0)),
+      waitOf(() => guard.check({ account: "a@there.test", address: "203.0.113.1" }, 0)),
       0,
     );
   });
 
   it("does not count a correct password", () => {
     const guard = createSignInGuard();
-    const owner = { email: "a@there.test", address: "192.0.2.1" };
+    const owner = { account: "a@there.test", address: "192.0.2.1" };
     for (let i = 0; i < 100; i++) {
       guard.check(owner, 0);
       guard.take(owner, 0);

@@ -1,9 +1,9 @@
 /** Rate limits against guessing: a burst of attempts, then one per period, counted by account and by the client's networks. Time is an
- * argument, from a monotonic clock: a jump of the wall clock must neither open nor close a limit. Called by people.ts, sign-up.ts,
- * resets.ts, invitations.ts and pages.ts. */
+ * argument, from a monotonic clock: a jump of the wall clock must neither open nor close a limit. Used by people/ and
+ * submission/. */
 import { Problem } from "../ops/problem.ts";
-import { networksOf } from "../shares/address.ts";
-import { createTokenBuckets } from "../shares/token-bucket.ts";
+import { networksOf } from "./address.ts";
+import { createTokenBuckets } from "./token-bucket.ts";
 
 /** `burst` attempts at once, then one per period. */
 export type AttemptRate = { burst: number; periodMs: number };
@@ -53,36 +53,32 @@ export function createClientLimit(rate: AttemptRate): AttemptLimit {
   };
 }
 
-/** `email` is the account, `address` the IP address of the client. */
-export type SignInAttempt = { email: string; address: string };
+/** `account` is what the attempt is at, such as an email address; `address` is the IP address of the client. */
+export type Attempt = { account: string; address: string };
+
+export type Guard = {
+  check(attempt: Attempt, nowMs: number): void;
+  take(attempt: Attempt, nowMs: number): void;
+  /** Called after a correct password. */
+  giveBack(attempt: Attempt, nowMs: number): void;
+};
 
 /**
- * Limits wrong passwords, also for an account that does not exist. The limit per account alone is the widest: an attacker who reaches it
- * from many addresses only slows the owner down for a while.
+ * Limits attempts with wrong passwords, also at an account that does not exist. `rate`, the limit per account alone, is the widest: an attacker
+ * who reaches it from many addresses only slows the owner down for a while.
  */
-export function createSignInGuard() {
-  return createGuard({ burst: 60, periodMs: 20_000 });
-}
-
-/** Limits wrong codes and passkeys of people whose first step was right; `email` is then the person's id. Six digits with three valid
- * codes at a time: 318 guesses a day find one with a chance of 1 in 1000. */
-export function createFactorGuard() {
-  return createGuard({ burst: 30, periodMs: 300_000 });
-}
-
-function createGuard(account: AttemptRate) {
+export function createGuard(rate: AttemptRate): Guard {
   const byBoth = createAttemptLimit({ burst: 8, periodMs: 60_000 });
   const byClient = createClientLimit({ burst: 40, periodMs: 10_000 });
-  const byAccount = createAttemptLimit(account);
-  const each = (attempt: SignInAttempt, act: (limit: AttemptLimit, key: string) => void) => {
-    act(byBoth, `${attempt.email} ${networksOf(attempt.address).site}`);
-    act(byClient, attempt.address);
-    act(byAccount, attempt.email);
+  const byAccount = createAttemptLimit(rate);
+  const each = ({ account, address }: Attempt, act: (limit: AttemptLimit, key: string) => void) => {
+    act(byBoth, `${account} ${networksOf(address).site}`);
+    act(byClient, address);
+    act(byAccount, account);
   };
   return {
-    check: (attempt: SignInAttempt, nowMs: number) => each(attempt, (limit, key) => limit.check(key, nowMs)),
-    take: (attempt: SignInAttempt, nowMs: number) => each(attempt, (limit, key) => limit.take(key, nowMs)),
-    /** Called after a correct password. */
-    giveBack: (attempt: SignInAttempt, nowMs: number) => each(attempt, (limit, key) => limit.giveBack(key, nowMs)),
+    check: (attempt, nowMs) => each(attempt, (limit, key) => limit.check(key, nowMs)),
+    take: (attempt, nowMs) => each(attempt, (limit, key) => limit.take(key, nowMs)),
+    giveBack: (attempt, nowMs) => each(attempt, (limit, key) => limit.giveBack(key, nowMs)),
   };
 }

@@ -1,0 +1,80 @@
+/** Who may submit: the user name is always `posthorn`, the password is an API key that may send. Wrong logins are answered slowly, and after some of
+ * them not checked for a while, by client and by key. Used by policy.ts. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Caller } from "../http/caller.ts";
+import type { Authenticator } from "../http/gate.ts";
+import { Problem } from "../ops/problem.ts";
+import { createGuard } from "../shares/attempts.ts";
+import type { Login } from "../smtp/server/auth.ts";
+import type { RemoteClient } from "../smtp/server/policy.ts";
+import { loginRefused } from "./replies.ts";
+
+export type Logins = {
+  /** The caller, or the reply that refuses the login. */
+  logIn(login: Login, client: RemoteClient): Promise<Caller | { reply: string }>;
+  /** The caller of a session that has logged in. Throws a Problem if its key may not send any more. */
+  check(login: Login, client: RemoteClient): Promise<Caller>;
+};
+
+export type LoginDeps = {
+  authenticator: Pick<Authenticator, "authenticate">;
+  /** A test shortens it. */
+  refusalMs?: number;
+  onRefused?(): void;
+};
+
+const userName = "posthorn";
+/** A client that tries many passwords waits for each answer. */
+const defaultRefusalMs = 1000;
+/** The public beginning of a key: attempts at one key count together, whatever their other characters are. */
+const keyCharacters = 12;
+
+export function createLogins({ authenticator, refusalMs = defaultRefusalMs, onRefused }: LoginDeps): Logins {
+  const guard = createGuard({ burst: 60, periodMs: 20_000 });
+
+  async function check({ password }: Login, { ip }: RemoteClient): Promise<Caller> {
+    const caller = await authenticator.authenticate(`Bearer ${password}`, () => ip);
+    if (!maySend(caller))
+      throw new Problem(
+        "permission_denied",
+        "This API key may not send email: use one with the permission send or full.",
+      );
+    return caller;
+  }
+
+  return {
+    check,
+    async logIn(login, client) {
+      const attempt = { account: login.password.slice(0, keyCharacters), address: client.ip };
+      const nowMs = performance.now();
+      try {
+        guard.check(attempt, nowMs);
+      } catch (error) {
+        onRefused?.();
+        return { reply: `454 4.7.0 ${(error as Problem).message}` };
+      }
+      guard.take(attempt, nowMs);
+      try {
+        if (login.user.toLowerCase() !== userName) throw new Problem("unauthenticated", "wrong user name");
+        const caller = await check(login, client);
+        guard.giveBack(attempt, nowMs);
+        return caller;
+      } catch (error) {
+        if (!(error instanceof Problem) || !refusals.has(error.code)) {
+          guard.giveBack(attempt, nowMs);
+          throw error;
+        }
+        onRefused?.();
+        await delay(refusalMs);
+        return { reply: loginRefused };
+      }
+    },
+  };
+}
+
+const refusals = new Set(["unauthenticated", "permission_denied"]);
+
+function maySend({ permission, limits }: Caller): boolean {
+  if (permission === "scoped") return limits?.scopes?.includes("send") ?? false;
+  return permission === "full" || permission === "send";
+}
