@@ -24,6 +24,7 @@ const order = [
   "delivery",
   "queue",
   "inbound",
+  "submission",
   "webhooks",
   "stats",
   "people",

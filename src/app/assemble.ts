@@ -57,6 +57,7 @@ import { createInboundReader, startInbound } from "./assemble/inbound.ts";
 import { startOps } from "./assemble/ops.ts";
 import { createPeopleParts, type FirstSignUp } from "./assemble/people.ts";
 import { findProviderWorkspaces } from "./assemble/providers.ts";
+import { startSubmission } from "./assemble/submission.ts";
 import { createWebhooks } from "./assemble/webhooks.ts";
 import type { Config } from "./config.ts";
 import { type Ports, writePorts } from "./files.ts";
@@ -263,6 +264,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       onQuotaRefusal: quotas.review,
     });
     const authenticator = createAuthenticator({ sql, log });
+    const callLimit = createCallLimit(config.rate);
     const loop = createLoopShare();
     const catchUp = createCatchUp({ sql, loop, heap, metrics });
     const follower = createFollower({ sql, log, wake, catchUp });
@@ -322,7 +324,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       metrics,
       authenticator,
       sessions: people.sessions,
-      callLimit: createCallLimit(config.rate),
+      callLimit,
       maxBodyBytes: config.limits.bodyBytes,
       calls: createCallShares(),
       answers: createAnswerMemory(),
@@ -381,6 +383,20 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       },
     });
     ports.http = (await http.start()).port;
+    const submission = await startSubmission({
+      config,
+      log,
+      metrics,
+      heap,
+      nowMs: clock.nowMs,
+      accept,
+      authenticator,
+      callLimit,
+      reader,
+      beforeScrape: ops.beforeScrape,
+    });
+    running.push({ name: "submission", stop: submission.stop });
+    Object.assign(ports, submission.ports);
     firstSignUp = await people.onListening(ports.http);
   }
   node.phase = "running";

@@ -26,6 +26,9 @@ export const listen: Shape<Listen> = (text) => {
   return { host: match[1] ?? match[2] ?? "", port };
 };
 
+/** Null: do not listen. */
+export const listenOrOff: Shape<Listen | null> = (text) => (text === "off" ? null : listen(text));
+
 export const commaList: Shape<string[]> = (text) =>
   text
     .split(",")

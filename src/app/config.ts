@@ -57,6 +57,17 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 /** Read from the same environment by commands that act as API clients, and by tests. */
 const clientSettings = new Set(["POSTHORN_URL", "POSTHORN_KEY"]);
 
+/** Not the ports of RFC 8314, which need privileges. */
+const defaultSubmissionPorts = { starttls: 2587, tls: 2465 };
+
+/** A listen address; `chosen` by the operator, not the default. Null: off. */
+export type Listener = { host: string; port: number; chosen: boolean } | null;
+
+function listener(value: { host: string; port: number } | null | undefined, defaultPort: number): Listener {
+  if (value === undefined) return { host: "127.0.0.1", port: defaultPort, chosen: false };
+  return value && { ...value, chosen: true };
+}
+
 export const defaultOpsPort = 8826;
 
 function shapeConfig(values: Values, problems: string[]) {
@@ -98,6 +109,8 @@ function shapeConfig(values: Values, problems: string[]) {
     roles: new Set(chosen as NodeRole[]),
     http,
     smtp: values.POSTHORN_SMTP,
+    submission: listener(values.POSTHORN_SUBMISSION, defaultSubmissionPorts.starttls),
+    submissions: listener(values.POSTHORN_SUBMISSIONS, defaultSubmissionPorts.tls),
     dns: values.POSTHORN_DNS,
     ops: { ...ops, chosen: values.POSTHORN_OPS !== undefined },
     onLoopback: isLoopbackHost(http.host),

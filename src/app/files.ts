@@ -95,7 +95,15 @@ function newSecret(): string {
   return `${randomBytes(32).toString("hex")}\n`;
 }
 
-export type Ports = { pid: number; http?: number; smtp?: number; dns?: number; ops?: number };
+export type Ports = {
+  pid: number;
+  http?: number;
+  smtp?: number;
+  submission?: number;
+  submissions?: number;
+  dns?: number;
+  ops?: number;
+};
 
 /** Proves that ports.json belongs to a process: the process's start time, and the identity of the file that it wrote. */
 type Proof = { start?: string; file?: string };

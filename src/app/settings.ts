@@ -7,6 +7,7 @@ import {
   ipList,
   listen,
   listenList,
+  listenOrOff,
   matching,
   millisList,
   relayFallback,
@@ -46,6 +47,14 @@ export const settings = {
     help: "Listen address of the API and the dashboard. Port 0 picks a free one.",
   },
   POSTHORN_SMTP: { shape: listen, value: "127.0.0.1:2525", help: "Listen address for inbound mail." },
+  POSTHORN_SUBMISSION: {
+    shape: listenOrOff,
+    help: "Listen address for mail that programs send over SMTP with STARTTLS, or off. Default: 127.0.0.1:2587, or a free port if that one is taken.",
+  },
+  POSTHORN_SUBMISSIONS: {
+    shape: listenOrOff,
+    help: "Listen address for mail that programs send over SMTP with TLS from the start, or off. Default: 127.0.0.1:2465, or a free port if that one is taken.",
+  },
   POSTHORN_DNS: {
     shape: listen,
     value: "127.0.0.1:5354",

@@ -2,12 +2,13 @@
  * receive.ts and service.ts use it. */
 import type { BodyEncoding } from "../mail/message/body.ts";
 import type { Texts } from "../mail/message/digest.ts";
+import type { Submitted } from "../mail/submitted/prepare.ts";
 import { Problem } from "../ops/problem.ts";
 import { networksOf } from "../shares/address.ts";
 import type { IncomingMail } from "../smtp/server/policy.ts";
 import type { Verdicts } from "./rules/events.ts";
 import type { ArrivedDigest, Results, Work } from "./thread-messages.ts";
-import type { Threads } from "./threads.ts";
+import type { TaskResult, Threads } from "./threads.ts";
 import { unknownVerdicts, verifyLimitMs } from "./verdicts.ts";
 
 export type Reader = {
@@ -15,6 +16,8 @@ export type Reader = {
   digest(mail: IncomingMail): Promise<{ digest: ArrivedDigest } | { reply: string }>;
   /** Checks that do not end within their limits are a temporary error. */
   verify(mail: IncomingMail): Promise<Verdicts>;
+  /** A submitted message, ready to be stored, or the SMTP reply that refuses or defers it. */
+  prepare(workspaceId: string, raw: Buffer, recipients: readonly string[]): Promise<Submitted | { reply: string }>;
   texts(workspaceId: string, raw: Buffer): Promise<Texts>;
   attachment(workspaceId: string, raw: Buffer, id: string): Promise<Uint8Array | undefined>;
   decode(workspaceId: string, body: Buffer, encoding: BodyEncoding): Promise<Uint8Array>;
@@ -44,16 +47,14 @@ export function createReader({ threads, hostname }: { threads: Threads; hostname
     async digest(mail) {
       const work = { kind: "digest", sender: mail.sender } as const;
       const outcome = await threads.run({ work, raw: mail.message, queue: "arrivals", owner: ownerOf(mail) });
-      switch (outcome.kind) {
-        case "done":
-          return { digest: outcome.result };
-        case "refused":
-          return { reply: outcome.reply };
-        case "overran":
-          return { reply: "554 5.6.0 reading the message takes too much time or memory" };
-        case "late":
-          return { reply: "451 4.3.2 too busy to read the message now, try again later" };
-      }
+      return outcome.kind === "done" ? { digest: outcome.result } : { reply: replyOf(outcome) };
+    },
+    async prepare(workspaceId, raw, recipients) {
+      const work = { kind: "prepare", recipients } as const;
+      const outcome = await threads.run({ work, raw, queue: "arrivals", owner: workspaceId });
+      if (outcome.kind !== "done") return { reply: replyOf(outcome) };
+      const { message } = outcome.result;
+      return { ...outcome.result, message: Buffer.from(message.buffer, message.byteOffset, message.byteLength) };
     },
     async verify(mail) {
       const { ip, helo } = mail.client;
@@ -72,6 +73,17 @@ export function createReader({ threads, hostname }: { threads: Threads; hostname
     attachment: (workspaceId, raw, id) => read(workspaceId, raw, { kind: "attachment", id }),
     decode: (workspaceId, body, encoding) => read(workspaceId, body, { kind: "decode", encoding }),
   };
+}
+
+function replyOf(outcome: Exclude<TaskResult<unknown>, { kind: "done" }>): string {
+  switch (outcome.kind) {
+    case "refused":
+      return outcome.reply;
+    case "overran":
+      return "554 5.6.0 reading the message takes too much time or memory";
+    case "late":
+      return "451 4.3.2 too busy to read the message now, try again later";
+  }
 }
 
 function ownerOf({ client }: IncomingMail): string {

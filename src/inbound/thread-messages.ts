@@ -1,6 +1,7 @@
 /** The messages between threads.ts and the threads that it starts (thread.ts). */
 import type { BodyEncoding } from "../mail/message/body.ts";
 import type { Digest, Texts } from "../mail/message/digest.ts";
+import type { Submitted } from "../mail/submitted/prepare.ts";
 import type { Verdicts } from "./rules/events.ts";
 
 /** What a thread can do with the bytes of one message. */
@@ -8,6 +9,8 @@ export type Work =
   /** For mail that arrives. */
   | { kind: "digest"; sender: string }
   | { kind: "verify"; sender: string; client: { ip: string; helo: string }; hostname: string }
+  /** For mail that a program submits. */
+  | { kind: "prepare"; recipients: readonly string[] }
   /** For stored mail. */
   | { kind: "texts" }
   | { kind: "attachment"; id: string }
@@ -17,6 +20,7 @@ export type Work =
 export type Results = {
   digest: ArrivedDigest;
   verify: Verdicts;
+  prepare: Submitted;
   texts: Texts;
   attachment: Uint8Array | undefined;
   decode: Uint8Array;

@@ -7,6 +7,8 @@ import { decodeBody } from "../mail/message/body.ts";
 import { type Digest, digestMessage, textsOf } from "../mail/message/digest.ts";
 import { readMessage } from "../mail/message/read.ts";
 import { refusalOf, ShapeProblem } from "../mail/message/structure.ts";
+import { SubmittedProblem } from "../mail/submitted/fields.ts";
+import { prepare } from "../mail/submitted/prepare.ts";
 import { maxEventText, maxStoredText } from "./rules/events.ts";
 import type { ArrivedDigest, FromThread, Results, ToThread, Work } from "./thread-messages.ts";
 import { judge } from "./verdicts.ts";
@@ -88,10 +90,12 @@ async function start({ id, work, raw }: ToThread & { kind: "start" }): Promise<v
   try {
     const result = await perform(work, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), job);
     job.state = "ended";
-    post({ kind: "done", id, result }, result instanceof Uint8Array ? [result.buffer as ArrayBuffer] : []);
+    post({ kind: "done", id, result }, transferred(result));
   } catch (error) {
     job.state = "ended";
     if (error instanceof ShapeProblem) post({ kind: "refused", id, reply: refusalOf(error) });
+    else if (error instanceof SubmittedProblem)
+      post({ kind: "refused", id, reply: `554 ${error.status} ${error.message}` });
     else if (error instanceof Overrun) post({ kind: "overran", id });
     else post({ kind: "failed", id, reason: String((error as Error)?.message ?? error) });
   } finally {
@@ -115,6 +119,10 @@ async function perform(work: Work, raw: Buffer, job: Job): Promise<Results[Work[
           },
         },
       );
+    case "prepare": {
+      const prepared = prepare(raw, work.recipients);
+      return { ...prepared, message: alone(prepared.message) as Buffer };
+    }
     case "texts":
       return textsOf(readMessage(raw, maxStoredLines));
     case "attachment":
@@ -131,6 +139,11 @@ function bounded(digest: Digest, raw: Buffer): ArrivedDigest {
   if (body.length + newText.length + html.length <= maxStoredText) return { ...digest, contentHash, complete: true };
   const cut = (text: string) => text.slice(0, maxEventText).toWellFormed();
   return { ...digest, contentHash, body: cut(body), newText: cut(newText), html: cut(html), complete: false };
+}
+
+function transferred(result: Results[Work["kind"]]): ArrayBuffer[] {
+  const bytes = result && "message" in result ? result.message : result;
+  return bytes instanceof Uint8Array ? [bytes.buffer as ArrayBuffer] : [];
 }
 
 /** The bytes in a buffer of their own, which can be transferred. */

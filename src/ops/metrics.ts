@@ -49,6 +49,12 @@ export function createMetrics() {
     labelNames: ["answer"],
     registers,
   });
+  const submissionMessages = new Counter({
+    name: "posthorn_submission_messages_total",
+    help: "Messages that programs submitted over SMTP, by the answer: taken (2xx), deferred (4xx) or refused (5xx).",
+    labelNames: ["answer"],
+    registers,
+  });
   const unattributedReports = new Counter({
     name: "posthorn_unattributed_reports_total",
     help: "Bounces and complaints that changed nothing because no recipient could be found: listed for a workspace, or only counted.",
@@ -63,7 +69,8 @@ export function createMetrics() {
   });
   // Start every series at 0: a ratio needs all of them, and rate() sees the first event only as an increase from 0.
   for (const outcome of ["delivered", "retry", "gone"]) webhookAttempts.inc({ outcome }, 0);
-  for (const answer of ["taken", "deferred", "refused"]) inboundMessages.inc({ answer }, 0);
+  for (const counter of [inboundMessages, submissionMessages])
+    for (const answer of ["taken", "deferred", "refused"]) counter.inc({ answer }, 0);
   for (const reason of signInRefusalReasons) signInRefusals.inc({ reason }, 0);
   for (const kind of ["bounce", "complaint"])
     for (const listed of ["true", "false"]) unattributedReports.inc({ kind, listed }, 0);
@@ -71,6 +78,7 @@ export function createMetrics() {
     registry,
     webhookAttempts,
     inboundMessages,
+    submissionMessages,
     unattributedReports,
     signInRefusals,
     /** Creates the series of all outcomes together, so that a ratio of them has a value from the first attempt on. */
@@ -164,6 +172,27 @@ export function createMetrics() {
     inboundMessageBytes: new Gauge({
       name: "posthorn_inbound_message_bytes",
       help: "Memory of messages that are being received, beyond the first 32 KiB of each.",
+      registers,
+    }),
+    submissionLogins: new Counter({
+      name: "posthorn_submission_refused_logins_total",
+      help: "Logins of SMTP clients that were refused: a wrong user name or key, or too many attempts.",
+      registers,
+    }),
+    submissionGivenUp: new Counter({
+      name: "posthorn_submission_sessions_given_up_total",
+      help: "Sessions of SMTP clients that the server refused or ended to protect others, by reason: connections, memory, slow or idle.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    submissionSessions: new Gauge({
+      name: "posthorn_submission_sessions",
+      help: "Clients currently connected to the ports for submission.",
+      registers,
+    }),
+    submissionMessageBytes: new Gauge({
+      name: "posthorn_submission_message_bytes",
+      help: "Memory of submitted messages that are being received, beyond the first 32 KiB of each.",
       registers,
     }),
     eventPages: new Counter({

@@ -4,9 +4,8 @@
  * `createSubmission` is the policy of the SMTP server. Started by app/assemble/submission.ts. Continue with mail/submitted/prepare.ts.
  */
 import type { Accept } from "../emails/accept.ts";
-import type { Submitter } from "../emails/rules/request.ts";
+import { submitterOf } from "../emails/wire.ts";
 import { ownerOf } from "../http/call-shares.ts";
-import type { Caller } from "../http/caller.ts";
 import type { CallLimit } from "../http/gate.ts";
 import { parseAddress } from "../mail/address.ts";
 import { SubmittedProblem } from "../mail/submitted/fields.ts";
@@ -80,8 +79,4 @@ function failureReply(error: unknown, log: Log, fallback: string): string {
   if (error instanceof Problem) return replyOf(error);
   if (!isDatabaseAway(error)) log.error({ err: error }, "a submission failed with an internal error");
   return fallback;
-}
-
-function submitterOf({ workspaceId, keyId, test, limits }: Caller): Submitter {
-  return { workspaceId, keyId, test, domains: limits?.domains, recipients: limits?.recipients };
 }

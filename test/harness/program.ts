@@ -31,7 +31,7 @@ export type RunningProgram = {
   opsUrl: string;
   key: string;
   dataDir: string;
-  ports: { http: number; ops: number; smtp?: number; dns?: number };
+  ports: { http: number; ops: number; smtp?: number; dns?: number; submission?: number; submissions?: number };
   output(): string;
   /** Makes one Connect call with JSON, as curl would. */
   call(
@@ -79,6 +79,8 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
       ops: number;
       smtp?: number;
       dns?: number;
+      submission?: number;
+      submissions?: number;
     };
     return read.pid === child.pid ? read : undefined;
   }).catch((error) => {
@@ -168,6 +170,8 @@ export function programEnv(dataDir: string, options: ProgramOptions): NodeJS.Pro
     POSTHORN_DATA_DIR: dataDir,
     POSTHORN_HTTP: "127.0.0.1:0",
     POSTHORN_SMTP: "127.0.0.1:0",
+    POSTHORN_SUBMISSION: "127.0.0.1:0",
+    POSTHORN_SUBMISSIONS: "127.0.0.1:0",
     POSTHORN_DNS: "127.0.0.1:0",
     POSTHORN_OPS: "127.0.0.1:0",
     POSTHORN_SECRET: testSecret,
