@@ -25,7 +25,10 @@ export function simulatedReply(
   const raw = compose(
     {
       id: toWireId("email", eventId),
-      ...{ messageId, inReplyTo, references, subject },
+      messageId,
+      inReplyTo,
+      references,
+      subject,
       date: new Date(nowMs),
       // The simulator ignores a label, so the local part may be UTF-8. Such a reply would arrive by SMTPUTF8.
       from: { ...stored(address), smtputf8: false },

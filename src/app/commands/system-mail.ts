@@ -32,17 +32,22 @@ export const systemMail: Command = {
     await withStore(config(), async ({ sql }) => {
       const { rows } = await listSystemMail(sql, { recipient }, { limit });
       const mails = rows.map((row) => ({
-        ...{ id: toWireId("email", row.id), createdAt: row.createdAt.toISOString(), outcome: row.outcome },
-        ...{ to: row.to, subject: row.subject, statusMessage: row.statusMessage },
-        ...{ suppressed: row.isSuppressed, replies: row.replies },
+        id: toWireId("email", row.id),
+        createdAt: row.createdAt.toISOString(),
+        outcome: row.outcome,
+        to: row.to,
+        subject: row.subject,
+        statusMessage: row.statusMessage,
+        suppressed: row.isSuppressed,
+        replies: row.replies,
       }));
       if (options.json) for (const mail of mails) process.stdout.write(`${JSON.stringify(mail)}\n`);
       else if (mails.length === 0)
         process.stdout.write(recipient === undefined ? "No system mail yet.\n" : "No system mail to this address.\n");
       else {
-        const lines = mails.map((mail) => [
-          ...[mail.createdAt, mail.outcome, mail.suppressed ? "yes" : "", mail.to, mail.subject, mail.statusMessage],
-        ]);
+        const lines = mails.map(({ createdAt, outcome, suppressed, to, subject, statusMessage }) => {
+          return [createdAt, outcome, suppressed ? "yes" : "", to, subject, statusMessage];
+        });
         process.stdout.write(table([["TIME", "OUTCOME", "SUPPRESSED", "TO", "SUBJECT", "MESSAGE"], ...lines], ""));
       }
     });

@@ -7,6 +7,7 @@ import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { resetList } from "../api/query-client.ts";
 import { Fresh } from "../parts/fresh.tsx";
 import { ButtonLink } from "../parts/links.tsx";
+import { isLive } from "../parts/live-pages.ts";
 import { Page } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
@@ -20,8 +21,6 @@ import { chosenOutcomes, type EmailSearch, hasFilters, noFilters, readEmailSearc
 
 const route = getRouteApi("/emails");
 
-/** The list polls only while few pages are loaded: this is cheap, and does not move entries while a person reads further down. */
-const maxLivePages = 2;
 const pollIntervalMs = 4_000;
 /** A period such as "last hour" moves on by this. */
 const periodStepMs = 60_000;
@@ -34,12 +33,12 @@ export function EmailsPage() {
       void navigate({ search: (before) => readEmailSearch({ ...before, ...part }), replace: true, resetScroll: false }),
     [navigate],
   );
-  const [isLive, setIsLive] = useState(true);
-  const request = useRequest(search, isLive);
+  const [polls, setPolls] = useState(true);
+  const request = useRequest(search, polls);
   const query = useEmails(request);
   const counts = useCounts(request);
   const pages = query.data?.pages;
-  useEffect(() => setIsLive((pages?.length ?? 0) <= maxLivePages), [pages]);
+  useEffect(() => setPolls(isLive(query.data)), [query.data]);
   const emails = useMemo(() => pages?.flatMap((page) => page.data) ?? [], [pages]);
   const { hasNextPage, isFetching, isFetchNextPageError, isPlaceholderData, fetchNextPage } = query;
   const onEnd = useCallback(() => {
@@ -57,10 +56,10 @@ export function EmailsPage() {
   return (
     <Page
       title="Emails"
-      badge={<Fresh query={query} live={isLive} />}
+      badge={<Fresh query={query} live={polls} />}
       actions={
         <>
-          {!isLive && (
+          {!polls && (
             <Button variant="default" onClick={showNewest}>
               Show newest
             </Button>
@@ -114,9 +113,9 @@ function expectedOf(counts: Counts, search: EmailSearch): number | undefined {
 }
 
 /** The request of the filters. While the list is live, a period that counts back from now moves with the time. */
-function useRequest(search: EmailSearch, isLive: boolean) {
+function useRequest(search: EmailSearch, polls: boolean) {
   const [step, nextStep] = useReducer((count: number) => count + 1, 0);
-  const moves = isLive && search.since !== undefined;
+  const moves = polls && search.since !== undefined;
   useEffect(() => {
     if (!moves) return;
     const timer = setInterval(nextStep, periodStepMs);
@@ -133,9 +132,9 @@ function useEmails(request: ReturnType<typeof toRequest>) {
     {
       pageParamKey: "pageToken",
       getNextPageParam: (page) => page.nextPageToken || undefined,
-      refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) <= maxLivePages ? pollIntervalMs : false),
+      refetchInterval: ({ state }) => (isLive(state.data) ? pollIntervalMs : false),
       // A hidden tab does not poll. Its list must be true as soon as the person returns.
-      refetchOnWindowFocus: ({ state }) => ((state.data?.pages.length ?? 0) <= maxLivePages ? "always" : false),
+      refetchOnWindowFocus: ({ state }) => (isLive(state.data) ? "always" : false),
       placeholderData: (before) => before,
     },
   );

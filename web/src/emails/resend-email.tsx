@@ -4,17 +4,21 @@ import { Button, List, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import { type Email, EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { invalidate } from "../api/query-client.ts";
 import { transport } from "../api/transport.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { attachmentsOf, toBase64 } from "./parse-raw.ts";
+import { randomKey, sendOnce } from "./use-send-email.ts";
 
 export function ResendEmail({ email }: { email: Email }) {
   const [isConfirming, confirming] = useDisclosure(false);
+  // A second try in the dialog sends the same email, and not another one.
+  const [key, setKey] = useState("");
   const navigate = useNavigate();
   const sending = useMutation({
-    mutationFn: () => resend(email),
+    mutationFn: () => resend(email, key),
     onSuccess({ id }) {
       confirming.close();
       void invalidate(EmailService.method.listEmails);
@@ -29,6 +33,7 @@ export function ResendEmail({ email }: { email: Email }) {
         disabled={!email.hasContent}
         onClick={() => {
           sending.reset();
+          setKey(randomKey());
           confirming.open();
         }}
       >
@@ -60,26 +65,15 @@ export function ResendEmail({ email }: { email: Email }) {
   );
 }
 
-async function resend(email: Email) {
-  const client = createClient(EmailService, transport);
-  const { raw, body, html } = await client.getEmailContent({ id: email.id });
+async function resend(email: Email, idempotencyKey: string) {
+  const { raw, body, html } = await createClient(EmailService, transport).getEmailContent({ id: email.id });
   const attachments = email.attachments.length > 0 ? await attachmentsOf(raw) : [];
   const { from, to, cc, bcc, subject, metadata } = email;
-  return await client.sendEmail({
-    from,
-    to,
-    cc,
-    bcc,
-    subject,
-    metadata,
-    body,
-    html,
-    async: true,
-    attachments: attachments.map(({ filename, contentType, contentId, content }) => ({
-      filename,
-      contentType,
-      contentId,
-      base64Content: toBase64(content),
-    })),
-  });
+  const files = attachments.map(({ filename, contentType, contentId, content }) => ({
+    filename,
+    contentType,
+    contentId,
+    base64Content: toBase64(content),
+  }));
+  return await sendOnce({ from, to, cc, bcc, subject, metadata, body, html, attachments: files }, idempotencyKey);
 }

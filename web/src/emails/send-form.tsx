@@ -1,16 +1,15 @@
 /** The form that sends a test email, as a page and as a step of the guide. */
-import { useMutation, useQuery } from "@connectrpc/connect-query";
+import { useQuery } from "@connectrpc/connect-query";
 import { Card, NativeSelect, Text, Textarea } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
-import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import { explain } from "../api/problem.ts";
-import { invalidate } from "../api/query-client.ts";
 import { Form, TextField } from "../parts/form.tsx";
 import { AnchorLink } from "../parts/links.tsx";
 import { Back, Page } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
+import { useSendEmail } from "./use-send-email.ts";
 
 export function SendForm({ onSent }: { onSent(id: string): void }) {
   const domains = useQuery(DomainService.method.listDomains, { page: 1, pageSize: 100 });
@@ -33,12 +32,7 @@ function Fields({ names, onSent }: { names: string[]; onSent(id: string): void }
   const [to, setTo] = useState("");
   const [subject, setSubject] = useState("A test from Posthorn");
   const [body, setBody] = useState("It works.");
-  const sending = useMutation(EmailService.method.sendEmail, {
-    onSuccess({ id }) {
-      void invalidate(EmailService.method.listEmails);
-      onSent(id);
-    },
-  });
+  const sending = useSendEmail(onSent);
   const submit = () => {
     const recipients = to.split(/[,;\n]/).map((one) => one.trim());
     sending.mutate({
@@ -46,8 +40,6 @@ function Fields({ names, onSent }: { names: string[]; onSent(id: string): void }
       to: recipients.filter((one) => one !== ""),
       subject,
       body,
-      // The next page shows the progress, so the call does not have to wait for the first attempt.
-      async: true,
     });
   };
   const problem = sending.error ? explain(sending.error) : undefined;

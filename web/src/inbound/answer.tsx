@@ -1,15 +1,11 @@
 /** The form that answers an inbound message, in its thread and from the address that it was sent to. */
-import { createClient } from "@connectrpc/connect";
 import { Button, NativeSelect, Textarea } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
-import { EmailService } from "../../../src/gen/v1/email_pb.ts";
 import type { InboundMessage } from "../../../src/gen/v1/inbound_pb.ts";
 import { explain } from "../api/problem.ts";
-import { invalidate } from "../api/query-client.ts";
-import { transport } from "../api/transport.ts";
+import { useSendEmail } from "../emails/use-send-email.ts";
 import { Form, TextField } from "../parts/form.tsx";
 import { Section } from "../parts/page.tsx";
 import { answerTo } from "./answer-fields.ts";
@@ -36,20 +32,6 @@ export function Answer({ inbound }: { inbound: InboundMessage }) {
   );
 }
 
-const client = createClient(EmailService, transport);
-
-/** One key for one text: when no answer arrives and the person tries again, one email is sent. */
-function useKeyOf(content: string): string {
-  const used = useRef({ content: "", key: "" });
-  if (used.current.content !== content) used.current = { content, key: randomKey() };
-  return used.current.key;
-}
-
-/** Without crypto.randomUUID, which browsers offer only on pages with TLS. */
-function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 const fieldNames = ["from", "to", "subject", "body"];
 
 function Fields({ inbound, onCancel }: { inbound: InboundMessage; onCancel(): void }) {
@@ -62,16 +44,7 @@ function Fields({ inbound, onCancel }: { inbound: InboundMessage; onCancel(): vo
   // The button that opened the form is gone, and keyboard focus with it.
   useEffect(() => text.current?.focus(), []);
   const navigate = useNavigate();
-  const request = { from, to: [to], subject, body, replyToEmailId: inbound.id, async: true };
-  const idempotencyKey = useKeyOf(JSON.stringify(request));
-  const sending = useMutation({
-    // The next page shows the progress, so the call does not have to wait for the first attempt.
-    mutationFn: () => client.sendEmail(request, { headers: { "idempotency-key": idempotencyKey } }),
-    onSuccess({ id }) {
-      void invalidate(EmailService.method.listEmails);
-      void navigate({ to: "/emails/$id", params: { id } });
-    },
-  });
+  const sending = useSendEmail((id) => void navigate({ to: "/emails/$id", params: { id } }));
   const problem = sending.error ? explain(sending.error) : undefined;
   const field = (of: string) =>
     Object.entries(problem?.fields ?? {}).find(([path]) => path === of || path.startsWith(`${of}[`))?.[1];
@@ -80,7 +53,7 @@ function Fields({ inbound, onCancel }: { inbound: InboundMessage; onCancel(): vo
       submitLabel="Send reply"
       isPending={sending.isPending}
       error={fieldNames.some(field) ? undefined : sending.error}
-      onSubmit={() => sending.mutate()}
+      onSubmit={() => sending.mutate({ from, to: [to], subject, body, replyToEmailId: inbound.id })}
       onCancel={onCancel}
     >
       {first.senders.length > 0 ? (

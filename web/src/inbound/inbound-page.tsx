@@ -7,6 +7,7 @@ import { type InboundMessage, InboundService } from "../../../src/gen/v1/inbound
 import { Fresh } from "../parts/fresh.tsx";
 import { StatusBadge } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
+import { isLive } from "../parts/live-pages.ts";
 import { Page } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
 import { Empty } from "../parts/states.tsx";
@@ -75,11 +76,6 @@ export function InboundsPage() {
       />
     </Page>
   );
-}
-
-/** The list polls only while few pages are loaded. */
-function isLive(data: { pages: readonly unknown[] } | undefined): boolean {
-  return (data?.pages.length ?? 0) <= 2;
 }
 
 function Row({ message }: { message: InboundMessage }) {

@@ -7,6 +7,7 @@ import { useCallback, useState } from "react";
 import { OperatorService } from "../../../src/gen/v1/operator_pb.ts";
 import { outcomeByName, outcomeLabel, outcomeName, outcomes } from "../emails/outcomes.ts";
 import { Fresh } from "../parts/fresh.tsx";
+import { isLive } from "../parts/live-pages.ts";
 import { Empty, Loading, ProblemAlert } from "../parts/states.tsx";
 import { TextFilter } from "../parts/text-filter.tsx";
 import { LiftSuppression } from "./lift-suppression.tsx";
@@ -31,8 +32,6 @@ const outcomeOptions = [
   ...outcomes.map((outcome) => ({ value: outcomeName(outcome), label: outcomeLabel(outcome).text })),
 ];
 
-/** As on the page of emails. */
-const maxLivePages = 2;
 const pollIntervalMs = 5_000;
 
 function Listed() {
@@ -50,12 +49,11 @@ function Listed() {
     {
       pageParamKey: "pageToken",
       getNextPageParam: (page) => page.nextPageToken || undefined,
-      refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) <= maxLivePages ? pollIntervalMs : false),
+      refetchInterval: ({ state }) => (isLive(state.data) ? pollIntervalMs : false),
     },
   );
   const [lifted, setLifted] = useState<string>();
   const mails = query.data?.pages.flatMap((page) => page.data) ?? [];
-  const isLive = (query.data?.pages.length ?? 0) <= maxLivePages;
   return (
     <>
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm" component="search" aria-label="System mail">
@@ -91,7 +89,8 @@ function Listed() {
       {query.data && (
         <p className="faint small">
           {/* Only the number is announced, not each second of its age. */}
-          <span role="status">{countText(mails.length, query.hasNextPage)}</span> <Fresh query={query} live={isLive} />
+          <span role="status">{countText(mails.length, query.hasNextPage)}</span>{" "}
+          <Fresh query={query} live={isLive(query.data)} />
         </p>
       )}
       <LiftSuppression address={lifted} onClose={() => setLifted(undefined)} />

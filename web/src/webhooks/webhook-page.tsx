@@ -7,6 +7,7 @@ import { type Webhook, WebhookDeliveryStatus, WebhookService, WebhookStatus } fr
 import { Copyable } from "../parts/copy-button.tsx";
 import { Fresh, type FreshQuery } from "../parts/fresh.tsx";
 import { StatusBadge } from "../parts/icons.tsx";
+import { isLive } from "../parts/live-pages.ts";
 import { Say } from "../parts/outcome.tsx";
 import { Back, Fact, Facts, Page, Section } from "../parts/page.tsx";
 import { PagedList } from "../parts/paged-list.tsx";
@@ -95,9 +96,6 @@ const statusOptions = [
   ...deliveryStatuses.map((status) => ({ value: String(status), label: deliveryLabel(status).text })),
 ];
 
-/** The list polls only while few pages are loaded. */
-const maxLivePages = 2;
-
 function Deliveries({ webhook }: { webhook: Webhook }) {
   const [status, setStatus] = useState<WebhookDeliveryStatus>(WebhookDeliveryStatus.UNSPECIFIED);
   const query = useInfiniteQuery(
@@ -106,14 +104,14 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
     {
       pageParamKey: "pageToken",
       getNextPageParam: (page) => page.nextPageToken || undefined,
-      refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) <= maxLivePages ? 4_000 : false),
+      refetchInterval: ({ state }) => (isLive(state.data) ? 4_000 : false),
     },
   );
   const isAny = status === WebhookDeliveryStatus.UNSPECIFIED;
   return (
     <Section
       title="Deliveries"
-      badge={<Fresh query={query} live={(query.data?.pages.length ?? 0) <= maxLivePages} />}
+      badge={<Fresh query={query} live={isLive(query.data)} />}
       actions={
         <NativeSelect
           aria-label="Filter by result"
