@@ -171,6 +171,8 @@ test("a Ctrl-C while the command is still loading ends it cleanly", async () => 
     POSTHORN_SECRET: testSecret,
     POSTHORN_HTTP: "127.0.0.1:0",
     POSTHORN_SMTP: "127.0.0.1:0",
+    POSTHORN_SUBMISSION: "127.0.0.1:0",
+    POSTHORN_SUBMISSIONS: "127.0.0.1:0",
     POSTHORN_DNS: "127.0.0.1:0",
     POSTHORN_OPS: "127.0.0.1:0",
   };

@@ -29,6 +29,8 @@ before(async () => {
     POSTHORN_DATA_DIR: dataDir,
     POSTHORN_HTTP: any,
     POSTHORN_SMTP: any,
+    POSTHORN_SUBMISSION: any,
+    POSTHORN_SUBMISSIONS: any,
     POSTHORN_DNS: any,
     POSTHORN_OPS: any,
   };

@@ -52,7 +52,14 @@ async function paste(block: string): Promise<string> {
 
 function settings(): Record<string, string> {
   const any = "127.0.0.1:0";
-  const ports = { POSTHORN_HTTP: any, POSTHORN_SMTP: any, POSTHORN_DNS: any, POSTHORN_OPS: any };
+  const ports = {
+    POSTHORN_HTTP: any,
+    POSTHORN_SMTP: any,
+    POSTHORN_SUBMISSION: any,
+    POSTHORN_SUBMISSIONS: any,
+    POSTHORN_DNS: any,
+    POSTHORN_OPS: any,
+  };
   return { POSTHORN_DATA_DIR: program.dataDir, POSTHORN_SECRET: testSecret, ...ports };
 }
 

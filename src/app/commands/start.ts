@@ -43,6 +43,12 @@ function welcome(config: Config, program: Program): string {
   const base = baseUrl(config, ports.http);
   const lines = ["", "Posthorn is running.", "", `  API        ${base}`, `  Dashboard  ${base}/`];
   if (ports.smtp !== undefined) lines.push(`  SMTP       ${config.smtp.host}:${ports.smtp}`);
+  for (const { listener, port, tls } of [
+    { listener: config.submission, port: ports.submission, tls: "STARTTLS" },
+    { listener: config.submissions, port: ports.submissions, tls: "TLS" },
+  ])
+    if (listener && port !== undefined)
+      lines.push(`  Send       ${listener.host}:${port}  (SMTP with ${tls}, user posthorn, password: an API key)`);
   if (ports.dns !== undefined) lines.push(`  DNS        ${config.dns.host}:${ports.dns}  (zone ${config.zone})`);
   lines.push("");
   if (config.delivery === "capture")

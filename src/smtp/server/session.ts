@@ -17,7 +17,7 @@ import type { MessageMemory } from "./message-memory.ts";
 import { mailRefusal, readChunkSize } from "./parameters.ts";
 import type { Account, RemoteClient, ServerPolicy, SessionLimits, Submission } from "./policy.ts";
 import { createReceiving, type Receiving } from "./receiving.ts";
-import { drained, faultReply, finishSocket, handshake } from "./socket.ts";
+import { drained, faultReply, finishSocket, handshake, replyLines } from "./socket.ts";
 
 export type SessionDeps = {
   hostname: string;
@@ -79,8 +79,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
   let deciding = false;
 
   const send = (reply: string) => {
-    if (!socket.writable) return;
-    socket.write(`${reply.replace(/[\r\n]+/g, " ")}\r\n`);
+    if (socket.writable) socket.write(replyLines(reply));
   };
   const sendLines = (lines: readonly string[]) => {
     const text = lines.map((line, i) => `250${i < lines.length - 1 ? "-" : " "}${line}\r\n`).join("");

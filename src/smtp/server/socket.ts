@@ -9,6 +9,24 @@ export function faultReply(fault: LineFault): string {
   return `521 5.5.2 ${fault}: every line must end with CRLF`;
 }
 
+/** RFC 5321 §4.5.3.1.5 allows 512 octets for a line of a reply, with its code and line end. */
+const maxReplyText = 480;
+
+/** The lines of a reply such as `550 5.7.1 long text`. Each line has the code and the enhanced status code (RFC 2034 §4). */
+export function replyLines(reply: string): string {
+  const oneLine = reply.replace(/[\r\n]+/g, " ").replace(/[^\x20-\x7e]/g, "?");
+  const [, code = "", status = "", text = ""] = /^(\d{3}) (\d\.\d{1,3}\.\d{1,3} )?(.*)$/.exec(oneLine) ?? [];
+  if (text.length <= maxReplyText) return `${oneLine}\r\n`;
+  const lines: string[] = [];
+  for (let rest = text; rest !== ""; ) {
+    const space = rest.length <= maxReplyText ? rest.length : rest.lastIndexOf(" ", maxReplyText);
+    const end = space > 0 ? space : maxReplyText;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  return lines.map((line, i) => `${code}${i < lines.length - 1 ? "-" : " "}${status}${line}\r\n`).join("");
+}
+
 export async function handshake(socket: TLSSocket, waitMs: number): Promise<boolean> {
   return await new Promise((resolve) => {
     const done = (ok: boolean) => {

@@ -58,6 +58,8 @@ async function start(context: DemoContext): Promise<void> {
     POSTHORN_DATA_DIR: dataDir,
     POSTHORN_HTTP: local,
     POSTHORN_SMTP: local,
+    POSTHORN_SUBMISSION: "off",
+    POSTHORN_SUBMISSIONS: "off",
     POSTHORN_DNS: local,
     POSTHORN_OPS: local,
     POSTHORN_ZONE: zone,

@@ -1,7 +1,8 @@
 /** The checks of posthorn doctor that concern the internet: the zone's delegation, reverse DNS, the certificate, outbound port 25. */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import ipaddr from "ipaddr.js";
 import { canonicalName, joinText } from "../../../dns/record.ts";
 import { createResolver, type Resolver } from "../../../dns/resolver.ts";
@@ -195,9 +196,12 @@ const answerMs = 10_000;
 
 /** What an SMTP server answers on connect: its greeting, or the unexpected text. */
 export function greetingOf(at: Listen): Promise<string> {
-  return firstReply(at, (text) =>
-    /^220[ -]/.test(text) ? "answers" : `answers ${JSON.stringify(text.slice(0, 80))} instead of a greeting`,
-  );
+  return firstReply(connect(at));
+}
+
+/** The same on a port with TLS from the first octet. Its certificate may be for a name that does not lead here yet. */
+export function tlsGreetingOf(at: Listen): Promise<string> {
+  return firstReply(connectTls({ ...at, rejectUnauthorized: false }));
 }
 
 function acceptsConnections(at: Listen): Promise<string> {
@@ -211,9 +215,10 @@ function acceptsConnections(at: Listen): Promise<string> {
   });
 }
 
-function firstReply(at: Listen, describe: (text: string) => string): Promise<string> {
+function firstReply(socket: Socket): Promise<string> {
+  const describe = (text: string) =>
+    /^220[ -]/.test(text) ? "answers" : `answers ${JSON.stringify(text.slice(0, 80))} instead of a greeting`;
   return new Promise((resolve, reject) => {
-    const socket = connect(at);
     socket.setTimeout(answerMs, () => socket.destroy(new Error("timed out")));
     socket.once("error", reject);
     socket.once("end", () => reject(new Error("the server closed the connection without a greeting")));

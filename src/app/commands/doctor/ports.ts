@@ -5,10 +5,10 @@ import { createServer } from "node:net";
 import { createResolver } from "../../../dns/resolver.ts";
 import type { Config } from "../../config.ts";
 import type { Listen } from "../../config-shapes.ts";
-import { runningPorts } from "../../files.ts";
+import { type Ports, runningPorts } from "../../files.ts";
 import type { NodeRole } from "../../settings.ts";
 import type { Finding } from "./finding.ts";
-import { greetingOf } from "./network.ts";
+import { greetingOf, tlsGreetingOf } from "./network.ts";
 
 type Listener = {
   check: string;
@@ -21,6 +21,29 @@ type Listener = {
   udp?: true;
   probe(at: Listen): Promise<string>;
 };
+
+/** A default port that is taken is no problem: the program then uses a free one. */
+function submissionListeners(config: Config, running: Ports | undefined): Listener[] {
+  const both = [
+    {
+      check: "submission",
+      setting: "POSTHORN_SUBMISSION",
+      listener: config.submission,
+      port: running?.submission,
+      probe: greetingOf,
+    },
+    {
+      check: "submissions",
+      setting: "POSTHORN_SUBMISSIONS",
+      listener: config.submissions,
+      port: running?.submissions,
+      probe: tlsGreetingOf,
+    },
+  ];
+  return both.flatMap(({ listener, ...one }) =>
+    listener && (running || listener.chosen) ? [{ ...one, role: "api" as const, listen: listener }] : [],
+  );
+}
 
 export async function portChecks(config: Config): Promise<Finding[]> {
   const running = await runningPorts(config.dataDir);
@@ -41,6 +64,7 @@ export async function portChecks(config: Config): Promise<Finding[]> {
       port: running?.smtp,
       probe: greetingOf,
     },
+    ...submissionListeners(config, running),
     {
       check: "dns",
       setting: "POSTHORN_DNS",
