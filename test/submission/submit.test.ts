@@ -29,8 +29,15 @@ test("nodemailer sends an attachment to two recipients and a blind copy", async 
   });
   const id = /queued as (em_[0-9a-f-]+)/.exec(info.response)?.[1];
   assert.ok(id, info.response);
-  const events = await testbed.untilEvents("three deliveries", (all) => all.filter(({ event }) => event.type === "email.delivered").length >= 3);
-  assert.ok(events.every(({ event }) => event.emailId === id && event.messageId === info.messageId && event.metadata.order === "42"));
+  const events = await testbed.untilEvents(
+    "three deliveries",
+    (all) => all.filter(({ event }) => event.type === "email.delivered").length >= 3,
+  );
+  assert.ok(
+    events.every(
+      ({ event }) => event.emailId === id && event.messageId === info.messageId && event.metadata.order === "42",
+    ),
+  );
   const [copy] = sink.received("eve@there.test");
   console.log(copy?.data?.toString());
 });
