@@ -302,6 +302,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         wake,
         accept,
         compose: (email) => composer.compose({ email }),
+        readTexts: reader.texts,
         waitForFirstAttempt,
         follower,
         catchUp,

@@ -245,7 +245,7 @@ type SubmittedInput = {
 
 function toSubmittedRow({ id, deps, submitter, email, message, key }: SubmittedInput): NewEmail {
   const { from, to, cc, bcc, recipients, scheduledAt } = email;
-  const { replyTo, inReplyTo, references, later, eightBit } = message;
+  const { replyTo, inReplyTo, references, attachments, later, eightBit } = message;
   return {
     id,
     workspaceId: submitter.workspaceId,
@@ -264,7 +264,7 @@ function toSubmittedRow({ id, deps, submitter, email, message, key }: SubmittedI
       requireTls: false,
       inReplyTo,
       references,
-      attachments: [],
+      attachments,
       submitted: { later, eightBit },
     },
     metadata: message.metadata,

@@ -54,7 +54,9 @@ export type EmailServiceDeps = {
   wake: Wake;
   accept: Accept;
   /** Composes a message without a signature, off the event loop if it is large. */
-  compose(email: OutgoingEmail): Promise<{ raw: Uint8Array }>;
+  compose(email: OutgoingEmail): Promise<{ raw: Buffer }>;
+  /** Reads the texts of a submitted message, off the event loop. */
+  readTexts(workspaceId: string, raw: Buffer): Promise<{ body: string; html: string }>;
   waitForFirstAttempt: WaitForFirstAttempt;
   follower: Follower;
   catchUp: CatchUp;
@@ -168,9 +170,12 @@ export function createEmailService(deps: EmailServiceDeps) {
       if (!parts)
         throw new Problem("not_found", `The content of ${request.id} was deleted after its retention period.`);
       const outgoing = toOutgoing({ ...row, date: row.scheduledAt ?? row.createdAt }, parts);
-      const { text: body, html } = outgoing;
       const { raw } = await deps.compose(outgoing);
-      return { raw, body, html };
+      if (outgoing.submitted) {
+        const { body, html } = await deps.readTexts(call.caller.workspaceId, raw);
+        return { raw, body, html };
+      }
+      return { raw, body: outgoing.text, html: outgoing.html };
     },
 
     listEvents: (request, call) => listEvents(sql, request, call),

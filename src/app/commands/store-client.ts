@@ -15,6 +15,8 @@ import {
 import { type Call, cancellationOf, type Handlers } from "../../http/call.ts";
 import { commandKeyId } from "../../http/caller.ts";
 import { compose } from "../../mail/compose.ts";
+import { textsOf } from "../../mail/message/digest.ts";
+import { readMessage } from "../../mail/message/read.ts";
 import type { Clock } from "../../ops/clock.ts";
 import { silentLog } from "../../ops/log.ts";
 import { createWake } from "../../postgres/wake.ts";
@@ -47,6 +49,7 @@ export async function withStoreClient<T>(
       wake,
       accept,
       compose: async (email) => ({ raw: compose(email) }),
+      readTexts: async (_, raw) => textsOf(readMessage(raw)),
       follower: keyless,
       catchUp,
       waitForFirstAttempt: createWaitForFirstAttempt({ sql, wake }),

@@ -36,6 +36,7 @@ test("a plain message is kept, without blind copies and the return path", () => 
       messageId: "<1@shop.test>",
       inReplyTo: undefined,
       references: [],
+      attachments: [],
       later: [],
       eightBit: false,
       message: undefined,
@@ -166,4 +167,22 @@ test("with an idempotency key, date, Message-ID and boundaries do not count, and
   assert.equal(sent("a", "text"), sent("bb", "text"));
   assert.notEqual(sent("a", "text"), sent("a", "other"));
   assert.notEqual(sent("a", "text"), sent("a", "text", "2"));
+});
+
+test("parts that are not the text are listed", () => {
+  const parts = [
+    "--b",
+    "Content-Type: text/plain",
+    "",
+    "text",
+    "--b",
+    'Content-Type: image/png; name="a.png"',
+    "Content-ID: <logo>",
+    "Content-Transfer-Encoding: base64",
+    "",
+    "AAAA",
+    "--b--",
+  ];
+  const { attachments } = prepare(message(from, "Content-Type: multipart/mixed; boundary=b", "", ...parts));
+  assert.deepEqual(attachments, [{ filename: "a.png", contentType: "image/png", contentId: "logo", sizeBytes: 3 }]);
 });

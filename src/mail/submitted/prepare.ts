@@ -4,6 +4,8 @@
  */
 import { type Address, parseAddress } from "../address.ts";
 import { headerProblem } from "../message/limits.ts";
+import { readMessage } from "../message/read.ts";
+import { ShapeProblem } from "../message/structure.ts";
 import { boundReferences, parseMessageId, parseMessageIds } from "../message-id.ts";
 import {
   addressField,
@@ -34,6 +36,8 @@ export type Submitted = SubmittedOptions & {
   messageId: string | undefined;
   inReplyTo: string | undefined;
   references: string[];
+  /** The parts that are not the text of the message. */
+  attachments: AttachmentLabel[];
   later: LaterField[];
   /** The message needs 8BITMIME: it has 8-bit octets that a signature covers. */
   eightBit: boolean;
@@ -76,11 +80,34 @@ export function prepare(raw: Buffer, recipients: readonly string[]): Submitted {
     messageId,
     inReplyTo: parseMessageIds(valueOr(one("in-reply-to")), 1)[0],
     references: boundReferences(parseMessageIds(valueOr(one("references")))),
+    attachments: labelsOf(message, one("content-type")),
     later,
     eightBit,
     message,
     digest,
   };
+}
+
+export type AttachmentLabel = { filename: string; contentType: string; contentId?: string; sizeBytes: number };
+
+const maxLabels = 100;
+
+/** Only a message with several parts is read again: most are one text. */
+function labelsOf(message: Buffer, type: RawField | undefined): AttachmentLabel[] {
+  if (!type || /^Content-Type[ \t]*:\s*text\/(plain|html)\b/i.test(type.text)) return [];
+  try {
+    return readMessage(message)
+      .parts.slice(0, maxLabels)
+      .map(({ filename, contentType, contentId, sizeBytes }) => ({
+        filename,
+        contentType,
+        ...(contentId !== "" && { contentId }),
+        sizeBytes,
+      }));
+  } catch (error) {
+    if (error instanceof ShapeProblem) throw new SubmittedProblem(error.message);
+    throw error;
+  }
 }
 
 function digestOf(about: {
