@@ -1,7 +1,9 @@
 /** Tests the queue of webhook deliveries: leases, their order, and how settling changes deliveries, webhooks and the event log. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
+import { holdLock } from "../../../test/harness/held-lock.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
 import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
 import { readEventPage } from "../../events/store.ts";
@@ -226,6 +228,27 @@ test("a webhook that has failed for five days is disabled, with an event in the 
       },
     ],
   );
+});
+
+test("the times of a disabled webhook are as far apart as the setting says, also if the statement waited for a lock", async () => {
+  const afterMs = 400;
+  await addEvents(sql, workspaceId, 2);
+  await follow();
+  const [first, second] = await lease();
+  const failure = {
+    status: "queued",
+    dueInMs: 60_000,
+    endpoint: "failed",
+    error: "the endpoint answered 500",
+  } as const;
+  await settleDeliveries(sql, [settlement(first!, failure)], afterMs);
+  const lock = await holdLock(database.url, `select 1 from webhook_deliveries where id = '${second!.id}' for update`);
+  const settling = settleDeliveries(sql, [settlement(second!, failure)], afterMs);
+  await delay(2 * afterMs);
+  await lock.release();
+  assert.deepEqual(await settling, [{ settled: true, disabled: true }]);
+  const { failingSince, disabledAt } = (await getWebhook(sql, workspaceId, webhook.id))!;
+  assert.ok(disabledAt!.getTime() - failingSince!.getTime() >= afterMs);
 });
 
 test("410 disables a webhook immediately, with one event for several responses and despite a success in the batch", async () => {

@@ -117,22 +117,25 @@ export async function settleDeliveries(
       select workspace_id, webhook_id, bool_or(endpoint = 'worked') as worked, bool_or(endpoint in ('failed', 'gone')) as failed,
         bool_or(endpoint = 'gone') as gone, (array_agg(event_id))[1] as event_id, max(error) as error
       from leased group by workspace_id, webhook_id
+    ), clock as materialized (
+      -- Read once, so that the times that are shown are as far apart as those that decide. now() is older if a lock was waited for.
+      select service_time() as service, wall_time() as wall
     ), webhook as materialized (
       select w.workspace_id, w.id, w.url, w.failing_since, v.worked, v.failed, v.gone, v.event_id,
-        w.disabled_at is null and (v.gone or not v.worked and v.failed and ${failingFrom(sql)} <= (select service_time()) - ${disableAfterMs} * interval '1 millisecond') as ends,
+        w.disabled_at is null and (v.gone or not v.worked and v.failed and ${failingFrom(sql)} <= (select service from clock) - ${disableAfterMs} * interval '1 millisecond') as ends,
         case when v.gone then 'the endpoint answered 410 (Gone), so it gets no more events'
           else 'every delivery has failed since ' || to_char(w.failing_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"') || '; the last one with: ' || v.error end as reason
       from webhooks w join verdict v on v.workspace_id = w.workspace_id and v.webhook_id = w.id
       where (v.worked and w.failing_since is not null) or (v.failed and not v.worked and w.failing_since is null) or v.gone
-        or (v.failed and not v.worked and ${failingFrom(sql)} <= (select service_time()) - ${disableAfterMs} * interval '1 millisecond')
+        or (v.failed and not v.worked and ${failingFrom(sql)} <= (select service from clock) - ${disableAfterMs} * interval '1 millisecond')
         or (v.worked and ${isStale(sql, sql`w.last_success_at`)}) or (v.failed and ${isStale(sql, sql`w.last_failure_at`)})
       order by w.id for update of w
     ), changed as (
-      update webhooks w set failing_since = case when x.worked then null else coalesce(w.failing_since, now()) end,
-        failing_from = case when x.worked then null when w.failing_since is null then (select service_time()) else w.failing_from end,
+      update webhooks w set failing_since = case when x.worked then null else coalesce(w.failing_since, (select wall from clock)) end,
+        failing_from = case when x.worked then null when w.failing_since is null then (select service from clock) else w.failing_from end,
         last_success_at = case when x.worked then now() else w.last_success_at end,
         last_failure_at = case when x.failed then now() else w.last_failure_at end,
-        disabled_at = case when x.ends then now() else w.disabled_at end, disabled_reason = case when x.ends then x.reason else w.disabled_reason end,
+        disabled_at = case when x.ends then (select wall from clock) else w.disabled_at end, disabled_reason = case when x.ends then x.reason else w.disabled_reason end,
         updated_at = case when x.ends then now() else w.updated_at end
       from webhook x where w.workspace_id = x.workspace_id and w.id = x.id
     ), counter as materialized (
