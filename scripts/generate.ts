@@ -11,9 +11,20 @@ import * as openapi from "./generators/openapi.ts";
 import * as quickstart from "./generators/quickstart.ts";
 import * as reference from "./generators/reference.ts";
 import * as sdkGen from "./generators/sdk-gen.ts";
+import * as sdkPackage from "./generators/sdk-package.ts";
 import * as states from "./generators/states.ts";
 
-const generators: Generator[] = [contract, commandLine, envExample, openapi, quickstart, reference, sdkGen, states];
+const generators: Generator[] = [
+  contract,
+  commandLine,
+  envExample,
+  openapi,
+  quickstart,
+  reference,
+  sdkGen,
+  sdkPackage,
+  states,
+];
 
 const done = { missing: "written", differs: "rewritten", stale: "removed" };
 

@@ -2,6 +2,7 @@
 import { toBase64 } from "./base64.ts";
 import { badArgument } from "./error.ts";
 import type { Attachment } from "./gen/email.ts";
+import type { Blob } from "./platform.ts";
 
 export interface AttachmentInput {
   /** The content: bytes such as a Buffer, a Blob or File, or a base64 string. */

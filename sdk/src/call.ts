@@ -1,8 +1,9 @@
 /** Unary calls in Connect's JSON protocol, with deadline, retries and error mapping. Every noun of the client uses them. */
 import { type Deadline, sleep, startDeadline } from "./deadline.ts";
-import { badArgument, PosthornError } from "./error.ts";
+import { PosthornError } from "./error.ts";
 import { errorFromResponse, requestIdOf } from "./error-response.ts";
 import type { UnaryMethods } from "./gen/methods.ts";
+import { commonHeaders, post, toJson, unreachable } from "./request.ts";
 import { type MethodName, retryDelayMs } from "./retry.ts";
 import type { CallOptions, Settings } from "./settings.ts";
 
@@ -56,45 +57,6 @@ async function tryOnce(settings: Settings, attempt: Attempt): Promise<unknown> {
   } catch (error) {
     return deadline.error() ?? unreachable(settings, error);
   }
-}
-
-export function commonHeaders(settings: Settings): Record<string, string> {
-  return { authorization: `Bearer ${settings.apiKey}`, "connect-protocol-version": "1" };
-}
-
-export function post(
-  settings: Settings,
-  request: { method: string; headers: Record<string, string>; body: BodyInit; signal: AbortSignal },
-): Promise<Response> {
-  const { method, headers, body, signal } = request;
-  return settings.fetch(`${settings.baseUrl}/v1.${method}`, {
-    method: "POST",
-    headers,
-    body,
-    signal,
-    // Only the key authenticates, so cookies are not sent. Redirects are not followed, because fetch would turn the POST into a GET.
-    credentials: "omit",
-    redirect: "manual",
-  });
-}
-
-export function unreachable(settings: Settings, cause: unknown): PosthornError {
-  const { message, cause: inner } = cause as { message?: string; cause?: { message?: string; code?: string } };
-  const reason = inner?.message || inner?.code || message || String(cause);
-  return new PosthornError(
-    "unavailable",
-    `Posthorn cannot be reached at ${settings.baseUrl} (${reason}). Check that it is running and that baseUrl or POSTHORN_URL is correct.`,
-    { cause },
-  );
-}
-
-export function toJson(request: unknown): string {
-  return JSON.stringify(request, function (this: Record<string, unknown>, key, value: unknown) {
-    const original = this[key];
-    // JSON.stringify writes an invalid date as null, which the server reads as "not set": a scheduled email would be sent immediately.
-    if (original instanceof Date && Number.isNaN(original.getTime())) throw badArgument(key, "is an invalid date");
-    return value;
-  });
 }
 
 /** The server gets a slightly shorter timeout than the client, so that its own error arrives before the client gives up. */

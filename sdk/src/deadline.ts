@@ -1,5 +1,6 @@
 /** Deadlines of calls: combines a timeout and the caller's signal into one AbortSignal. */
 import { PosthornError } from "./error.ts";
+import type { AbortSignal } from "./platform.ts";
 
 /** setTimeout overflows at this value. A longer timeout counts as no limit. */
 const maxTimerMs = 2 ** 31;

@@ -13,6 +13,7 @@ import type {
   VerifyDomainResponse,
 } from "./gen/domain.ts";
 import { type List, listByNumber } from "./list.ts";
+import type { AbortSignal } from "./platform.ts";
 import type { CallOptions } from "./settings.ts";
 
 export interface WaitOptions {

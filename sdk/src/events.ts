@@ -7,6 +7,7 @@ import type { ListEventsRequest, ListEventsResponse, StreamEventsRequest, Stream
 import type { Event, EventEntry } from "./gen/event.ts";
 import { dispatchEvent, type EventHandlers, type EventType, handledTypes } from "./handlers.ts";
 import { type List, listPages } from "./list.ts";
+import type { AbortSignal } from "./platform.ts";
 import { backOffMs } from "./retry.ts";
 import type { CallOptions } from "./settings.ts";
 import type { OpenStream } from "./stream.ts";

@@ -1,5 +1,6 @@
 /** Settings of a client. The constructor reads them once from its options, the environment and the defaults. */
 import { badArgument, PosthornError } from "./error.ts";
+import type { AbortSignal, Fetch } from "./platform.ts";
 
 export interface PosthornOptions {
   /** The API key, `ph_…`. Default: the environment variable POSTHORN_KEY. */
@@ -11,7 +12,7 @@ export interface PosthornOptions {
   /** How many times a call is retried after `unavailable` or a rate limit, if a retry is safe. Default 3. */
   maxRetries?: number;
   /** Replaces the global fetch, for example to use a proxy. */
-  fetch?: typeof fetch;
+  fetch?: Fetch;
 }
 
 /** Options of a single call. */
@@ -29,7 +30,7 @@ export interface Settings {
   baseUrl: string;
   timeoutMs: number;
   maxRetries: number;
-  fetch: typeof fetch;
+  fetch: Fetch;
 }
 
 const defaultUrl = "http://127.0.0.1:8825";

@@ -1,11 +1,12 @@
 /** One connection of a streaming call in Connect's JSON protocol. events.ts opens it, and reconnects when it fails. */
 import { chunksOf } from "./bytes.ts";
-import { commonHeaders, post, toJson, unreachable } from "./call.ts";
 import { canceled } from "./deadline.ts";
 import { createUnwrapper, type Envelope, wrap } from "./envelope.ts";
 import { PosthornError } from "./error.ts";
 import { errorFromObject, errorFromResponse } from "./error-response.ts";
 import type { StreamMethods } from "./gen/methods.ts";
+import type { AbortSignal } from "./platform.ts";
+import { commonHeaders, post, toJson, unreachable } from "./request.ts";
 import type { Settings } from "./settings.ts";
 
 export type OpenStream = <M extends keyof StreamMethods>(

@@ -3,6 +3,7 @@ import { chunksOf, joinBytes } from "./bytes.ts";
 import { PosthornError } from "./error.ts";
 import type { Event } from "./gen/event.ts";
 import { dispatchEvent, type EventHandlers } from "./handlers.ts";
+import type { Request, Response } from "./platform.ts";
 import { type HeadersLike, type VerifyOptions, verifyWebhook } from "./webhook-signature.ts";
 
 export interface WebhookHandlerOptions extends EventHandlers, VerifyOptions {
