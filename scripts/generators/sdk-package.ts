@@ -8,7 +8,7 @@ export const name = "entry points of the SDK";
 const path = "sdk/package.json";
 
 /** The files in sdk/src that users import: `node` is `posthorn/node`. */
-export const entries = ["index", "node"];
+export const entries = ["index", "node", "nodemailer", "express", "fastify", "hono", "next"];
 
 export async function generate(): Promise<Map<string, string>> {
   const manifest = JSON.parse(await readFile(join(root, path), "utf8")) as Record<string, unknown>;
