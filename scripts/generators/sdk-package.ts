@@ -1,9 +1,10 @@
-// Writes the entry points of the SDK into sdk/package.json, for `import`, for `require`, and for compilers that do not read "exports".
+// Writes the entry points of the SDK into sdk/package.json, for `import`, for `require`, and for compilers that do not read "exports";
+// and the version of the SDK into its source.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { root } from "./buf.ts";
 
-export const name = "entry points of the SDK";
+export const name = "package of the SDK";
 
 const path = "sdk/package.json";
 
@@ -24,7 +25,11 @@ export async function generate(): Promise<Map<string, string>> {
       "./package.json": "./package.json",
     },
   };
-  return new Map([[path, `${JSON.stringify(next, null, 2)}\n`]]);
+  const version = `// Generated from sdk/package.json by "npm run generate". Do not edit.\nexport const version = "${manifest.version}";\n`;
+  return new Map([
+    [path, `${JSON.stringify(next, null, 2)}\n`],
+    ["sdk/src/version.ts", version],
+  ]);
 }
 
 /** TypeScript reads each format's types only if they come before the code. */

@@ -1,4 +1,5 @@
 /** Base64 encoding and decoding that works in browsers, edge workers and Node 20 and later. */
+import { PosthornError } from "./error.ts";
 
 interface NodeBuffer {
   from(bytes: ArrayBufferLike, offset: number, length: number): { toString(encoding: "base64"): string };
@@ -11,6 +12,15 @@ export function toBase64(bytes: Uint8Array): string {
   // Encoded in slices, because the number of arguments of a call is limited.
   for (let i = 0; i < bytes.length; i += 0x8000) binary += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
   return btoa(binary);
+}
+
+/** Decodes a field of a response. */
+export function contentOf(text: string): Uint8Array<ArrayBuffer> {
+  try {
+    return fromBase64(text);
+  } catch (cause) {
+    throw new PosthornError("internal", "The content in the response is not base64.", { cause });
+  }
 }
 
 /** Decodes base64 and base64url, with or without padding. Throws on other input. */

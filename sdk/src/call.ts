@@ -1,9 +1,10 @@
 /** Unary calls in Connect's JSON protocol, with deadline, retries and error mapping. Every noun of the client uses them. */
+import { checkNumber, checkObject, checkSignal } from "./check.ts";
 import { type Deadline, sleep, startDeadline } from "./deadline.ts";
-import { PosthornError } from "./error.ts";
+import { badArgument, PosthornError } from "./error.ts";
 import { errorFromResponse, requestIdOf } from "./error-response.ts";
 import type { UnaryMethods } from "./gen/methods.ts";
-import { commonHeaders, post, toJson, unreachable } from "./request.ts";
+import { commonHeaders, type HttpRequest, post, toJson, unreachable } from "./request.ts";
 import { type MethodName, retryDelayMs } from "./retry.ts";
 import type { CallOptions, Settings } from "./settings.ts";
 
@@ -15,6 +16,8 @@ export type Call = <M extends MethodName>(
 
 export function createCall(settings: Settings): Call {
   return async (method, request, options = {}) => {
+    checkObject(request, "request");
+    checkCallOptions(options);
     const body = toJson(request);
     const maxRetries = options.maxRetries ?? settings.maxRetries;
     const deadline = startDeadline(options.timeoutMs ?? settings.timeoutMs, options.signal);
@@ -31,6 +34,20 @@ export function createCall(settings: Settings): Call {
       deadline.clear();
     }
   };
+}
+
+function checkCallOptions(options: CallOptions & { idempotencyKey?: string }): void {
+  checkObject(options, "options");
+  checkSignal(options.signal);
+  checkNumber(options.timeoutMs, "timeoutMs");
+  checkNumber(options.maxRetries, "maxRetries");
+  const { idempotencyKey } = options;
+  // fetch would reject other characters in a header with an error that does not mention the key.
+  if (
+    idempotencyKey !== undefined &&
+    !(typeof idempotencyKey === "string" && /^[\x20-\x7e]{1,256}$/.test(idempotencyKey))
+  )
+    throw badArgument("idempotencyKey", "must be 1 to 256 printable ASCII characters");
 }
 
 interface Attempt {
@@ -50,13 +67,17 @@ async function tryOnce(settings: Settings, attempt: Attempt): Promise<unknown> {
   };
   if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey;
   try {
-    const response = await post(settings, { method, headers, body, signal: deadline.signal });
-    if (!response.ok) return await errorFromResponse(response);
-    const text = await response.text();
-    return parse(text) ?? notJson(settings, response, text);
+    return await deadline.race(exchange(settings, { method, headers, body, signal: deadline.signal }));
   } catch (error) {
     return deadline.error() ?? unreachable(settings, error);
   }
+}
+
+async function exchange(settings: Settings, request: HttpRequest): Promise<unknown> {
+  const response = await post(settings, request);
+  if (!response.ok) return await errorFromResponse(response);
+  const text = await response.text();
+  return parse(text) ?? notJson(settings, response, text);
 }
 
 /** The server gets a slightly shorter timeout than the client, so that its own error arrives before the client gives up. */

@@ -1,14 +1,18 @@
 /** The client that users construct. It has one property per noun of the API. */
+import { Audit } from "./audit.ts";
 import { createCall } from "./call.ts";
 import { Domains } from "./domains.ts";
 import { Emails } from "./emails.ts";
 import { Events } from "./events.ts";
 import { Inbound } from "./inbound.ts";
 import { Keys } from "./keys.ts";
+import { Queue } from "./queue.ts";
 import { type PosthornOptions, readSettings } from "./settings.ts";
+import { Stats } from "./stats.ts";
 import { createOpenStream } from "./stream.ts";
 import { Suppressions } from "./suppressions.ts";
 import { Webhooks } from "./webhooks.ts";
+import { Workspaces } from "./workspaces.ts";
 
 export class Posthorn {
   readonly emails: Emails;
@@ -18,16 +22,25 @@ export class Posthorn {
   readonly keys: Keys;
   readonly suppressions: Suppressions;
   readonly inbound: Inbound;
+  readonly queue: Queue;
+  readonly stats: Stats;
+  readonly workspaces: Workspaces;
+  readonly audit: Audit;
 
   constructor(options: PosthornOptions = {}) {
     const settings = readSettings(options);
     const call = createCall(settings);
-    this.emails = new Emails(call);
+    const open = createOpenStream(settings);
+    this.emails = new Emails(call, open);
     this.domains = new Domains(call);
-    this.events = new Events(call, createOpenStream(settings));
+    this.events = new Events(call, open);
     this.webhooks = new Webhooks(call);
     this.keys = new Keys(call);
     this.suppressions = new Suppressions(call);
     this.inbound = new Inbound(call);
+    this.queue = new Queue(call);
+    this.stats = new Stats(call);
+    this.workspaces = new Workspaces(call);
+    this.audit = new Audit(call);
   }
 }

@@ -10,6 +10,8 @@ export interface Deadline {
   remainingMs(): number;
   /** The error for the caller after the signal has fired; undefined before. */
   error(): PosthornError | undefined;
+  /** Resolves like `work`, or rejects when the signal fires, also if `work` does not watch the signal. */
+  race<T>(work: Promise<T>): Promise<T>;
   /** Stops the timer and removes the listener from the caller's signal. */
   clear(): void;
 }
@@ -18,9 +20,11 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
   const controller = new AbortController();
   const end = performance.now() + timeoutMs;
   let error: PosthornError | undefined;
+  let rejectRace: ((reason: PosthornError) => void) | undefined;
   const stop = (reason: PosthornError) => {
     error ??= reason;
     controller.abort(error);
+    rejectRace?.(error);
   };
   const onAbort = () => stop(canceled(caller));
   const timer =
@@ -33,6 +37,12 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
     signal: controller.signal,
     remainingMs: () => Math.max(0, end - performance.now()),
     error: () => error,
+    race: (work) =>
+      new Promise((resolve, reject) => {
+        rejectRace = reject;
+        if (error) reject(error);
+        work.then(resolve, reject);
+      }),
     clear() {
       clearTimeout(timer);
       caller?.removeEventListener("abort", onAbort);

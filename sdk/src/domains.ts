@@ -1,18 +1,26 @@
 /** posthorn.domains: register a sending domain, get its DNS records, wait until it is verified. */
 import type { Call } from "./call.ts";
+import { checkFunction, checkNumber, checkObject, checkSignal } from "./check.ts";
 import { canceled, sleep } from "./deadline.ts";
 import { PosthornError } from "./error.ts";
 import type {
   AddDomainRequest,
   AddDomainResponse,
+  CreateDomainLinkRequest,
+  CreateDomainLinkResponse,
   DeleteDomainResponse,
   Domain,
+  DomainLink,
   GetZoneFileResponse,
+  ListDomainLinksRequest,
+  ListDomainLinksResponse,
   ListDomainsResponse,
+  PublishToLocalDnsResponse,
+  RevokeDomainLinkResponse,
   RotateDkimResponse,
   VerifyDomainResponse,
 } from "./gen/domain.ts";
-import { type List, listByNumber } from "./list.ts";
+import { type List, listByNumber, listByToken } from "./list.ts";
 import type { AbortSignal } from "./platform.ts";
 import type { CallOptions } from "./settings.ts";
 
@@ -51,9 +59,7 @@ export class Domains {
 
   /** Lists the domains, newest first. */
   list(request: { page?: number; pageSize?: number } = {}, options?: CallOptions): List<Domain, ListDomainsResponse> {
-    return listByNumber(request.page ?? 1, (page) =>
-      this.#call("DomainService/ListDomains", { ...request, page }, options),
-    );
+    return listByNumber(request, (page) => this.#call("DomainService/ListDomains", page, options));
   }
 
   /** Checks the DNS records now, at most once every 30 seconds. An earlier call returns the stored state with `nextRetryAt`. */
@@ -76,8 +82,40 @@ export class Domains {
     return await this.#call("DomainService/GetZoneFile", { id }, options);
   }
 
+  /** Creates a link that shows the records to a person without an account, for 1 to 30 days. Only this response contains its URL. */
+  async createLink(
+    id: string,
+    request: Omit<CreateDomainLinkRequest, "id"> = {},
+    options?: CallOptions,
+  ): Promise<CreateDomainLinkResponse> {
+    return await this.#call("DomainService/CreateDomainLink", { ...request, id }, options);
+  }
+
+  /** Lists the links of a domain that work, newest first. */
+  links(
+    id: string,
+    request: Omit<ListDomainLinksRequest, "id"> = {},
+    options?: CallOptions,
+  ): List<DomainLink, ListDomainLinksResponse> {
+    return listByToken(request, (page) => this.#call("DomainService/ListDomainLinks", { ...page, id }, options));
+  }
+
+  /** Revokes a link by its id. It stops working immediately. */
+  async revokeLink(linkId: string, options?: CallOptions): Promise<RevokeDomainLinkResponse> {
+    return await this.#call("DomainService/RevokeDomainLink", { id: linkId }, options);
+  }
+
+  /** Publishes the records in the server's own DNS. Only in capture mode, and only for reserved names such as `shop.test`. */
+  async publishToLocalDns(id: string, options?: CallOptions): Promise<PublishToLocalDnsResponse> {
+    return await this.#call("DomainService/PublishToLocalDns", { id }, options);
+  }
+
   /** Checks the domain repeatedly until it is ready. After the time limit it throws `deadline_exceeded` with the missing record. */
   async waitUntilReady(id: string, options: WaitOptions = {}): Promise<Domain> {
+    checkObject(options, "options");
+    checkSignal(options.signal);
+    checkNumber(options.timeoutMs, "timeoutMs");
+    checkFunction(options.onProgress, "onProgress");
     const { signal, timeoutMs = 600_000, untilCanSend = false } = options;
     const end = performance.now() + timeoutMs;
     for (;;) {

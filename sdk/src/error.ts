@@ -1,4 +1,4 @@
-/** PosthornError, the only error class of this package: calls, streams and webhook verification throw it. */
+/** PosthornError, the only error class of this package: calls, streams and webhook verification throw it and nothing else. */
 import type { FieldViolation } from "./gen/error-details.ts";
 
 export const errorCodes = [
@@ -59,6 +59,32 @@ export class PosthornError extends Error {
     this.metadata = details.metadata ?? {};
     this.requestId = details.requestId;
   }
+}
+
+// The package has two builds, each with its own class. `instanceof` is also true for an error of the other build.
+const mark = Symbol.for("posthorn.error");
+Object.defineProperty(PosthornError.prototype, mark, { value: true });
+Object.defineProperty(PosthornError, Symbol.hasInstance, {
+  value(this: unknown, value: unknown): boolean {
+    if (this !== PosthornError) return Function.prototype[Symbol.hasInstance].call(this as () => void, value);
+    return typeof value === "object" && value !== null && mark in value;
+  },
+});
+
+/** An error of a platform function or of the caller's code, as a PosthornError. */
+export function asPosthornError(error: unknown): PosthornError {
+  return error instanceof PosthornError
+    ? error
+    : new PosthornError("unknown", reasonOf(error), { cause: error ?? "no reason" });
+}
+
+/** The most specific description: Node's fetch reports "fetch failed" and has the reason in `cause`. */
+export function reasonOf(error: unknown): string {
+  const { message, code, cause } = Object(error) as { message?: unknown; code?: unknown; cause?: unknown };
+  const inner = Object(cause) as { message?: unknown; code?: unknown };
+  for (const text of [inner.message, inner.code, message, code])
+    if (typeof text === "string" && text !== "") return text;
+  return String(error);
 }
 
 /** An invalid argument, detected before a request is sent. */

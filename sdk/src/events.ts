@@ -1,5 +1,6 @@
 /** posthorn.events: stream the workspace's events with reconnects, pass them to handlers, or list them page by page. */
 import type { Call } from "./call.ts";
+import { checkArray, checkFunction, checkObject, checkSignal } from "./check.ts";
 import { type CursorStore, createSaver, loadPosition, type Position } from "./cursor-store.ts";
 import { sleep } from "./deadline.ts";
 import { badArgument, type ErrorCode, PosthornError } from "./error.ts";
@@ -72,6 +73,15 @@ function sharedPosition({ code, reason, metadata }: PosthornError): Position | u
   return { cursor: lastSharedCursor, eventId: lastSharedEventId };
 }
 
+function checkStreamOptions({ signal, types, store, onReconnect, onLogReset }: StreamOptions): void {
+  checkSignal(signal);
+  if (types !== undefined) checkArray(types, "types", 'must be an array of event types, such as ["email.delivered"]');
+  if (store !== undefined && (typeof store?.load !== "function" || typeof store.save !== "function"))
+    throw badArgument("store", 'must be a cursor store, such as fileCursorStore("./events.cursor") of posthorn/node');
+  checkFunction(onReconnect, "onReconnect");
+  checkFunction(onLogReset, "onLogReset");
+}
+
 /** A heartbeat without an id keeps the id of the event before it, if it has the same cursor. */
 function positionAfter({ cursor, event, eventId }: StreamEventsResponse, before: Position): Position {
   return { cursor, eventId: event?.id ?? eventId ?? (cursor === before.cursor ? before.eventId : undefined) };
@@ -94,6 +104,8 @@ export class Events {
    * fires, and throws on errors that a new connection cannot fix.
    */
   async *stream(options: StreamOptions = {}): AsyncGenerator<StreamedEvent, void, undefined> {
+    checkObject(options, "options");
+    checkStreamOptions(options);
     const { signal, follow } = options;
     const saver = createSaver(options.store);
     let position = (await loadPosition(options.store)) ?? { cursor: options.cursor ?? "0", eventId: undefined };
@@ -143,6 +155,8 @@ export class Events {
    * again next time. Lost connections are reported to `onError` too.
    */
   async listen(options: EventHandlers & StreamOptions): Promise<void> {
+    checkObject(options, "options", "must be an object with handlers, such as { onDelivered, signal }");
+    for (const [name, value] of Object.entries(options)) if (/^on[A-Z]/.test(name)) checkFunction(value, name);
     const types = options.types ?? handledTypes(options);
     if (!options.onEvent && handledTypes(options).length === 0)
       throw badArgument("onEvent", "is missing: pass onEvent or a handler for one event type, such as onDelivered");
@@ -163,6 +177,7 @@ export class Events {
   /** Lists the stored events after a cursor, oldest first, without waiting for new ones. */
   list(request: ListEventsRequest = {}, options?: CallOptions): List<EventEntry, ListEventsResponse> {
     return listPages((previous) => {
+      checkObject(request, "filter");
       if (previous && !previous.hasMore) return undefined;
       return this.#call(
         "EmailService/ListEvents",

@@ -11,6 +11,7 @@ export type { SendEmail } from "./email-request.ts";
 export type { EmailContent, SendOptions } from "./emails.ts";
 export { type ErrorCode, errorCodes, PosthornError } from "./error.ts";
 export type { LogReset, StreamedEvent, StreamOptions } from "./events.ts";
+export type * from "./gen/audit.ts";
 export type * from "./gen/domain.ts";
 export type * from "./gen/email.ts";
 export type { FieldViolation } from "./gen/error-details.ts";
@@ -18,12 +19,16 @@ export type * from "./gen/event.ts";
 export type * from "./gen/inbound.ts";
 export type * from "./gen/key.ts";
 export type * from "./gen/options.ts";
+export type * from "./gen/queue.ts";
+export type * from "./gen/stats.ts";
 export type * from "./gen/suppression.ts";
 export type * from "./gen/webhook.ts";
+export type * from "./gen/workspace.ts";
 export type { EventHandlers, EventOf, EventType } from "./handlers.ts";
 export type { CreateKey, KeyScopeName, UpdateKey } from "./keys.ts";
 export type { List } from "./list.ts";
 export type { CallOptions, PosthornOptions } from "./settings.ts";
+export type { UpdateStatsSettings } from "./stats.ts";
 export {
   fetchWebhookHandler,
   type NodeRequest,

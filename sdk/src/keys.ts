@@ -1,5 +1,6 @@
 /** posthorn.keys: create, list, change, rotate and revoke the API keys of the workspace. */
 import type { Call } from "./call.ts";
+import { checkArray, checkObject } from "./check.ts";
 import type {
   CreateKeyRequest,
   CreateKeyResponse,
@@ -61,6 +62,7 @@ export class Keys {
 
   /** Creates a key. Only this response contains its secret. */
   async create(key: CreateKey, options?: CallOptions): Promise<CreateKeyResponse> {
+    checkObject(key, "key", 'must be an object, such as { name: "worker", permission: "send" }');
     const { permission, scopes, ...rest } = key;
     const full = permission === undefined ? undefined : fullName(shortPermissions, permission);
     return await this.#call("KeyService/CreateKey", { ...rest, permission: full, scopes: fullScopes(scopes) }, options);
@@ -68,13 +70,12 @@ export class Keys {
 
   /** Lists the keys, newest first, including revoked and expired ones. */
   list(request: ListKeysRequest = {}, options?: CallOptions): List<Key, ListKeysResponse> {
-    return listByToken((pageToken = request.pageToken) =>
-      this.#call("KeyService/ListKeys", { ...request, pageToken }, options),
-    );
+    return listByToken(request, (page) => this.#call("KeyService/ListKeys", page, options));
   }
 
   /** Changes the name, the end and the limits of a key. */
   async update(id: string, change: UpdateKey, options?: CallOptions): Promise<UpdateKeyResponse> {
+    checkObject(change, "change");
     return await this.#call("KeyService/UpdateKey", { ...change, id, scopes: fullScopes(change.scopes) }, options);
   }
 
@@ -94,6 +95,7 @@ export class Keys {
 }
 
 function fullScopes(scopes: readonly KeyScopeName[] | undefined): KeyScope[] | undefined {
+  if (scopes !== undefined) checkArray(scopes, "scopes", 'must be an array, such as ["send", "events"]');
   return scopes?.map((scope) => fullName(shortScopes, scope));
 }
 

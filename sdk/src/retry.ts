@@ -9,11 +9,17 @@ export type MethodName = keyof UnaryMethods;
  * sends, which have an idempotency key. Creating a key or a webhook twice would leave one whose secret was never received.
  */
 const repeatable: ReadonlySet<MethodName> = new Set<MethodName>([
+  "AuditService/ExportAuditEntries",
+  "AuditService/ListAuditEntries",
   "DomainService/GetDomain",
+  "DomainService/GetZoneFile",
+  "DomainService/ListDomainLinks",
   "DomainService/ListDomains",
+  "DomainService/PublishToLocalDns",
   "DomainService/VerifyDomain",
   "EmailService/SendEmail",
   "EmailService/SendEmailBatch",
+  "EmailService/CountEmails",
   "EmailService/GetEmail",
   "EmailService/GetEmailContent",
   "EmailService/ListEmails",
@@ -22,9 +28,16 @@ const repeatable: ReadonlySet<MethodName> = new Set<MethodName>([
   "InboundService/GetInboundAttachment",
   "InboundService/GetInboundContent",
   "InboundService/ListInbound",
+  "InboundService/ListUnattributedReports",
   "KeyService/ListKeys",
   "KeyService/RevokeKey",
   "KeyService/UpdateKey",
+  "QueueService/ListDestinations",
+  "QueueService/PauseDestination",
+  "QueueService/ResumeDestination",
+  "StatsService/GetStats",
+  "StatsService/GetStatsSettings",
+  "StatsService/UpdateStatsSettings",
   "SuppressionService/AddSuppression",
   "SuppressionService/ExportSuppressions",
   "SuppressionService/ListSuppressions",
@@ -33,6 +46,9 @@ const repeatable: ReadonlySet<MethodName> = new Set<MethodName>([
   "WebhookService/ListWebhookDeliveries",
   "WebhookService/ListWebhooks",
   "WebhookService/UpdateWebhook",
+  "WorkspaceService/GetQuotas",
+  "WorkspaceService/ListMembers",
+  "WorkspaceService/ListWorkspaces",
 ]);
 
 /** The delay before the next attempt; undefined when the call must not be retried. */

@@ -1,4 +1,5 @@
 /** Settings of a client. The constructor reads them once from its options, the environment and the defaults. */
+import { checkFunction, checkNumber, checkObject, checkString } from "./check.ts";
 import { badArgument, PosthornError } from "./error.ts";
 import type { AbortSignal, Fetch } from "./platform.ts";
 
@@ -36,6 +37,11 @@ export interface Settings {
 const defaultUrl = "http://127.0.0.1:8825";
 
 export function readSettings(options: PosthornOptions): Settings {
+  checkObject(options, "options", 'must be an object, as in new Posthorn({ apiKey: "ph_…" })');
+  if (options.apiKey !== undefined) checkString(options.apiKey, "apiKey");
+  checkNumber(options.timeoutMs, "timeoutMs");
+  checkNumber(options.maxRetries, "maxRetries");
+  checkFunction(options.fetch, "fetch");
   const apiKey = (options.apiKey ?? environment("POSTHORN_KEY") ?? "").trim();
   if (apiKey === "") {
     throw new PosthornError(
@@ -56,7 +62,9 @@ export function readSettings(options: PosthornOptions): Settings {
   };
 }
 
-function readUrl(text: string): string {
+function readUrl(value: unknown): string {
+  const text = value instanceof URL ? value.href : value;
+  checkString(text, "baseUrl", `must be an http or https URL such as ${defaultUrl}`);
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
   if (!url || !/^https?:$/.test(url.protocol))
     throw badArgument("baseUrl", `${JSON.stringify(text)} is not an http or https URL such as ${defaultUrl}`);

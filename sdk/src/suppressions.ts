@@ -20,9 +20,7 @@ export class Suppressions {
 
   /** Lists the suppressed addresses, newest first. */
   list(filter: ListSuppressionsRequest = {}, options?: CallOptions): List<Suppression, ListSuppressionsResponse> {
-    return listByToken((pageToken = filter.pageToken) =>
-      this.#call("SuppressionService/ListSuppressions", { ...filter, pageToken }, options),
-    );
+    return listByToken(filter, (page) => this.#call("SuppressionService/ListSuppressions", page, options));
   }
 
   /** Adds an address to the list. An address that is already on the list stays unchanged. */

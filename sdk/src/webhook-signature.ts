@@ -1,6 +1,7 @@
 /** Standard Webhooks signatures: verifies webhooks from Posthorn, and signs payloads for a user's tests. */
 import { fromBase64, toBase64 } from "./base64.ts";
 import { joinBytes } from "./bytes.ts";
+import { checkObject } from "./check.ts";
 import { badArgument, PosthornError } from "./error.ts";
 import type { Event } from "./gen/event.ts";
 
@@ -26,6 +27,8 @@ export async function verifyWebhook(
   secret: string,
   options: VerifyOptions = {},
 ): Promise<Event> {
+  checkObject(headers, "headers", "must be the request's headers: a Headers object or Node's request.headers");
+  checkObject(options, "options");
   const key = await importSecret(secret);
   const body = bytesOf(rawBody);
   const id = requiredHeader(headers, "webhook-id");

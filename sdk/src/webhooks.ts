@@ -52,9 +52,7 @@ export class Webhooks {
 
   /** Lists the webhooks, newest first. */
   list(request: ListWebhooksRequest = {}, options?: CallOptions): List<Webhook, ListWebhooksResponse> {
-    return listByToken((pageToken = request.pageToken) =>
-      this.#call("WebhookService/ListWebhooks", { ...request, pageToken }, options),
-    );
+    return listByToken(request, (page) => this.#call("WebhookService/ListWebhooks", page, options));
   }
 
   /** Changes the given fields and leaves the others unchanged. */
@@ -78,8 +76,8 @@ export class Webhooks {
     filter: Omit<ListWebhookDeliveriesRequest, "webhookId"> = {},
     options?: CallOptions,
   ): List<WebhookDelivery, ListWebhookDeliveriesResponse> {
-    return listByToken((pageToken = filter.pageToken) =>
-      this.#call("WebhookService/ListWebhookDeliveries", { ...filter, webhookId, pageToken }, options),
+    return listByToken(filter, (page) =>
+      this.#call("WebhookService/ListWebhookDeliveries", { ...page, webhookId }, options),
     );
   }
 
@@ -90,8 +88,8 @@ export class Webhooks {
     page: Pick<ListWebhookAttemptsRequest, "pageSize" | "pageToken"> = {},
     options?: CallOptions,
   ): List<WebhookAttempt, ListWebhookAttemptsResponse> {
-    return listByToken((pageToken = page.pageToken) =>
-      this.#call("WebhookService/ListWebhookAttempts", { ...page, webhookId, deliveryId, pageToken }, options),
+    return listByToken(page, (page) =>
+      this.#call("WebhookService/ListWebhookAttempts", { ...page, webhookId, deliveryId }, options),
     );
   }
 
