@@ -1,5 +1,6 @@
 /** A webhook handler for Express 4 and 5. Imported as "posthorn/express". */
 import {
+  checkOptions,
   type NodeRequest,
   type NodeResponse,
   nodeDeliveryOf,
@@ -20,6 +21,7 @@ const advice =
 export function webhookHandler(
   options: WebhookHandlerOptions,
 ): (request: NodeRequest, response: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
+  checkOptions(options);
   return async (request, response, next) => {
     try {
       writeReply(response, await receiveOrThrow(options, nodeDeliveryOf(request, options, advice)));

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { PosthornError } from "./error.ts";
 import {
   bodyConsumed,
+  checkOptions,
   defaultMaxBytes,
   readAll,
   receiveOrThrow,
@@ -40,6 +41,7 @@ const advice =
  * `onError`, errors of your handlers are passed to Fastify's error handler.
  */
 export function webhookRoute(options: WebhookHandlerOptions): WebhookRoute {
+  checkOptions(options);
   const rawBodies = new WeakMap<object, Uint8Array>();
   return {
     bodyLimit: options.maxBytes ?? defaultMaxBytes,

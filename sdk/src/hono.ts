@@ -1,6 +1,6 @@
 /** A webhook handler for Hono, on every platform that Hono runs on. Imported as "posthorn/hono". */
 import type { Request, Response } from "./platform.ts";
-import { deliveryOf, receiveOrThrow, toResponse, type WebhookHandlerOptions } from "./webhook-receive.ts";
+import { checkOptions, deliveryOf, receiveOrThrow, toResponse, type WebhookHandlerOptions } from "./webhook-receive.ts";
 
 export type { WebhookHandlerOptions } from "./webhook-receive.ts";
 
@@ -17,6 +17,7 @@ const advice =
  * `onError`, errors of your handlers are passed to `app.onError`.
  */
 export function webhookHandler(options: WebhookHandlerOptions): (context: HonoContext) => Promise<Response> {
+  checkOptions(options);
   return async ({ req }) =>
     toResponse(
       await receiveOrThrow(

@@ -1,6 +1,7 @@
 /** Webhook handlers for Next.js: route handlers of the App Router, and API routes of the Pages Router. Imported as "posthorn/next". */
 import type { Request, Response } from "./platform.ts";
 import {
+  checkOptions,
   deliveryOf,
   type NodeRequest,
   type NodeResponse,
@@ -19,6 +20,7 @@ export type { NodeRequest, NodeResponse, WebhookHandlerOptions } from "./webhook
  */
 export function webhookHandler(options: WebhookHandlerOptions): (request: Request) => Promise<Response> {
   const advice = "Call the handler before request.json() or request.text().";
+  checkOptions(options);
   return async (request) => toResponse(await receiveOrThrow(options, deliveryOf(request, options, advice)));
 }
 
@@ -30,6 +32,7 @@ export function pagesWebhookHandler(
   options: WebhookHandlerOptions,
 ): (request: NodeRequest, response: NodeResponse) => Promise<void> {
   const advice = "Add `export const config = { api: { bodyParser: false } };` to the file of the API route.";
+  checkOptions(options);
   return async (request, response) =>
     writeReply(response, await receiveOrThrow(options, nodeDeliveryOf(request, options, advice)));
 }

@@ -1,10 +1,12 @@
 /** A nodemailer transport that sends over Posthorn's API. Imported as "posthorn/nodemailer". */
 import { type Call, createCall } from "./call.ts";
-import { Emails } from "./emails.ts";
-import { PosthornError } from "./error.ts";
+import { Posthorn } from "./client.ts";
+import type { Emails } from "./emails.ts";
+import { asPosthornError, PosthornError } from "./error.ts";
 import type { Email, SendEmailResponse } from "./gen/email.ts";
 import { type ConvertedMessage, convertMessage, type MailMessage } from "./nodemailer-message.ts";
 import { type PosthornOptions, readSettings } from "./settings.ts";
+import { version } from "./version.ts";
 
 export type { MailMessage } from "./nodemailer-message.ts";
 
@@ -65,7 +67,7 @@ export interface PosthornTransport {
 export function posthornTransport(options: PosthornTransportOptions = {}): PosthornTransport {
   const { async: inBackground = true, requireTls, ...clientOptions } = options;
   const call = createCall(readSettings(clientOptions));
-  const emails = new Emails(call);
+  const { emails } = new Posthorn(clientOptions);
 
   async function send(mail: MailMessage): Promise<SentMessageInfo> {
     const message = await convertMessage(mail);
@@ -83,7 +85,7 @@ export function posthornTransport(options: PosthornTransportOptions = {}): Posth
 
   return {
     name: "posthorn",
-    version: "0.1.0",
+    version,
     send: (mail, callback) => settle(send(mail), callback),
     verify,
     isIdle: () => true,
@@ -139,10 +141,7 @@ async function toInfo(emails: Emails, message: ConvertedMessage, sent: SendEmail
 }
 
 function toTransportError(error: unknown, command: string): PosthornTransportError {
-  const known =
-    error instanceof PosthornError
-      ? error
-      : new PosthornError("unknown", error instanceof Error ? error.message : String(error), { cause: error });
+  const known = asPosthornError(error);
   return Object.assign(known, {
     command,
     response: `${known.code}: ${known.message}`,

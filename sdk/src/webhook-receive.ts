@@ -1,8 +1,9 @@
 /** What all webhook handlers share: reads the raw body, verifies it, calls the user's handlers, and decides on the response. */
 import { chunksOf, joinBytes } from "./bytes.ts";
-import { PosthornError } from "./error.ts";
+import { checkFunction, checkObject } from "./check.ts";
+import { badArgument, PosthornError } from "./error.ts";
 import type { Event } from "./gen/event.ts";
-import { dispatchEvent, type EventHandlers } from "./handlers.ts";
+import { dispatchEvent, type EventHandlers, handledTypes } from "./handlers.ts";
 import type { Request, Response } from "./platform.ts";
 import { type HeadersLike, type VerifyOptions, verifyWebhook } from "./webhook-signature.ts";
 
@@ -46,6 +47,14 @@ export async function receive(options: WebhookHandlerOptions, delivery: Delivery
       ? { status: 401, text: `${error.message}\n` }
       : { status: 500, text: "The endpoint is misconfigured. Its error handler has the details.\n", fault: error };
   }
+}
+
+/** Called when a handler is created. The secret is checked with each request, because some frameworks load modules without their settings. */
+export function checkOptions(options: WebhookHandlerOptions): void {
+  checkObject(options, "options", "must be an object with the secret and handlers, such as { secret, onBounced }");
+  for (const [name, value] of Object.entries(options)) if (/^on[A-Z]/.test(name)) checkFunction(value, name);
+  if (!options.onEvent && handledTypes(options).length === 0)
+    throw badArgument("onEvent", "is missing: pass onEvent or a handler for one event type, such as onBounced");
 }
 
 /** The same for the handler of a framework: without `onError`, the framework's own error handling gets the fault. */

@@ -309,7 +309,7 @@ test("Next route handler: a request whose body was read says so", async () => {
     ...(await signTestPayload(event, secret)),
   });
   await request.text();
-  await assert.rejects(forNext.webhookHandler({ secret })(request), /The body was read before/);
+  await assert.rejects(forNext.webhookHandler({ secret, onEvent: () => {} })(request), /The body was read before/);
 });
 
 test("an error thrown by onError reaches the framework and does not end the process", async (t) => {
@@ -318,8 +318,31 @@ test("an error thrown by onError reaches the framework and does not end the proc
     const onError = () => {
       throw new Error("the log is full");
     };
-    const url = await mount(t, { secret, onError }, faults);
+    const url = await mount(t, { secret, onEvent: () => {}, onError }, faults);
     assert.equal((await post(url, await signTestPayload(event, otherSecret))).status, 500);
     assert.deepEqual(faults.map(String), ["Error: the log is full"]);
+  }
+});
+
+test("a handler without options, with no event handler or with a wrong one is refused when it is created", () => {
+  for (const create of [
+    forExpress.webhookHandler,
+    forFastify.webhookRoute,
+    forHono.webhookHandler,
+    forNext.webhookHandler,
+    forNext.pagesWebhookHandler,
+  ] as ((options?: unknown) => unknown)[]) {
+    assert.throws(() => create(), /options: must be an object with the secret and handlers/);
+    assert.throws(() => create({ secret, onBounce: () => {} }), /onEvent: is missing/);
+    assert.throws(() => create({ secret, onBounced: "remove" }), /onBounced: must be a function, not a string/);
+  }
+});
+
+test("a secret that is not set is an error of the setup, not of the webhook", async (t) => {
+  for (const mount of Object.values(working)) {
+    const faults: unknown[] = [];
+    const url = await mount(t, { secret: undefined as never, onEvent: () => {} }, faults);
+    assert.equal((await post(url, await signTestPayload(event, secret))).status, 500);
+    assert.match(String(faults[0]), /secret: must be the webhook's signing secret/);
   }
 });
