@@ -8,20 +8,23 @@ import { commonHeaders, type HttpRequest, post, toJson, unreachable } from "./re
 import { type MethodName, retryDelayMs } from "./retry.ts";
 import type { CallOptions, Settings } from "./settings.ts";
 
+/** Makes the request within the deadline of the call. */
+export type Prepare<T> = (deadline: Deadline) => Promise<T>;
+
 export type Call = <M extends MethodName>(
   method: M,
-  request: UnaryMethods[M]["request"],
+  request: UnaryMethods[M]["request"] | Prepare<UnaryMethods[M]["request"]>,
   options?: CallOptions & { idempotencyKey?: string },
 ) => Promise<UnaryMethods[M]["response"]>;
 
 export function createCall(settings: Settings): Call {
   return async (method, request, options = {}) => {
-    checkObject(request, "request");
+    if (typeof request !== "function") checkObject(request, "request");
     checkCallOptions(options);
-    const body = toJson(request);
     const maxRetries = options.maxRetries ?? settings.maxRetries;
     const deadline = startDeadline(options.timeoutMs ?? settings.timeoutMs, options.signal);
     try {
+      const body = toJson(typeof request === "function" ? await request(deadline) : request);
       for (let failures = 1; ; failures++) {
         const outcome = await tryOnce(settings, { method, body, deadline, idempotencyKey: options.idempotencyKey });
         if (!(outcome instanceof PosthornError)) return outcome as never;

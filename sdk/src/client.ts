@@ -31,7 +31,7 @@ export class Posthorn {
     const settings = readSettings(options);
     const call = createCall(settings);
     const open = createOpenStream(settings);
-    this.emails = new Emails(call, open);
+    this.emails = new Emails(call, open, settings);
     this.domains = new Domains(call);
     this.events = new Events(call, open);
     this.webhooks = new Webhooks(call);

@@ -20,11 +20,11 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
   const controller = new AbortController();
   const end = performance.now() + timeoutMs;
   let error: PosthornError | undefined;
-  let rejectRace: ((reason: PosthornError) => void) | undefined;
+  const waiting = new Set<(reason: PosthornError) => void>();
   const stop = (reason: PosthornError) => {
     error ??= reason;
     controller.abort(error);
-    rejectRace?.(error);
+    for (const reject of waiting) reject(error);
   };
   const onAbort = () => stop(canceled(caller));
   const timer =
@@ -39,9 +39,9 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
     error: () => error,
     race: (work) =>
       new Promise((resolve, reject) => {
-        rejectRace = reject;
+        waiting.add(reject);
         if (error) reject(error);
-        work.then(resolve, reject);
+        work.then(resolve, reject).finally(() => waiting.delete(reject));
       }),
     clear() {
       clearTimeout(timer);

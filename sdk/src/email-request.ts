@@ -1,60 +1,91 @@
 /** Converts the email that a caller passes to `emails.send` or `emails.sendBatch` to the request of the API. */
-import { type AttachmentInput, toAttachment } from "./attachment.ts";
+import { type Address, toAddress, toAddresses } from "./address.ts";
+import { type AnyAttachment, toAttachment } from "./attachment.ts";
+import { checkArray, checkString } from "./check.ts";
 import { badArgument } from "./error.ts";
 import type { SendEmailRequest } from "./gen/email.ts";
+import { htmlToText } from "./html-text.ts";
+import { type ReactElement, renderReact } from "./react.ts";
+import type { Reading } from "./reading.ts";
 
 type Plain = Omit<
   SendEmailRequest,
-  "to" | "cc" | "bcc" | "references" | "attachments" | "replyToAddresses" | "replyToEmailId"
+  "from" | "to" | "cc" | "bcc" | "body" | "references" | "attachments" | "replyToAddresses" | "replyToEmailId"
 >;
 
 /** An email to send. */
 export interface SendEmail extends Plain {
-  /** Primary recipients, one or several: `a@example.com` or `Name <a@example.com>`. */
-  to: string | readonly string[];
+  /**
+   * Sender: `a@example.com`, `Name <a@example.com>` or `{ name, address }`. Its domain must be registered in this workspace and able to
+   * send.
+   */
+  from: Address;
+  /** Primary recipients, one or several: `a@example.com`, `Name <a@example.com>` or `{ name, address }`. */
+  to: Address | readonly Address[];
   /** Carbon-copy recipients. */
-  cc?: string | readonly string[];
+  cc?: Address | readonly Address[];
   /** Blind-copy recipients. They do not appear in any header. */
-  bcc?: string | readonly string[];
-  /** Files to attach. */
-  attachments?: readonly AttachmentInput[];
+  bcc?: Address | readonly Address[];
+  /** Plain-text content. Default: made from the HTML. An empty string: the email has no text. */
+  body?: string;
+  /** A React Email component, such as `<Welcome />`, instead of `html`. Needs the package `@react-email/render`. */
+  react?: ReactElement;
+  /** Files to attach, each with `content`, `path` or `url`. */
+  attachments?: readonly AnyAttachment[];
   /** Message-IDs for the References header. Rarely needed: `inReplyTo` and `replyTo` set this header too. */
   references?: string | readonly string[];
   /** Id of an earlier email (`em_…`) or inbound message (`in_…`) that this email replies to. It sets the threading headers. */
   replyTo?: string;
   /** Addresses for the Reply-To header. Default: replies go to `from`. */
-  replyToAddresses?: string | readonly string[];
+  replyToAddresses?: Address | readonly Address[];
 }
 
-export async function toSendRequest(email: SendEmail): Promise<SendEmailRequest> {
-  const { to, cc, bcc, attachments, references, replyTo, replyToAddresses, ...plain } = email;
-  rejectUnknownFields(plain);
-  if (replyTo?.includes("@")) {
-    throw badArgument(
-      "replyTo",
-      "must be the id of an earlier email (em_…) or inbound message (in_…). Use replyToAddresses for the Reply-To header, and inReplyTo for a Message-ID",
-    );
-  }
-  return {
+/** `path` begins the names of fields in errors: `emails[2].` in a batch. */
+export async function toSendRequest(email: SendEmail, reading: Reading, path = ""): Promise<SendEmailRequest> {
+  const { from, to, cc, bcc, body, html, react, attachments, references, replyTo, replyToAddresses, ...plain } = email;
+  rejectUnknownFields(plain, path);
+  if (from !== undefined && from !== null && typeof from !== "object") checkString(from, `${path}from`);
+  rejectAddressAsReply(replyTo, path);
+  if (attachments !== undefined && attachments !== null) checkArray(attachments, `${path}attachments`);
+  const request = {
     ...plain,
-    to: toArray(to),
-    cc: toArray(cc),
-    bcc: toArray(bcc),
-    references: toArray(references),
-    attachments: await Promise.all((attachments ?? []).map(toAttachment)),
+    from: from === undefined || from === null ? from : toAddress(from, `${path}from`),
+    to: toAddresses(to, `${path}to`),
+    cc: toAddresses(cc, `${path}cc`),
+    bcc: toAddresses(bcc, `${path}bcc`),
+    references: toTexts(references, `${path}references`),
     replyToEmailId: replyTo,
-    replyToAddresses: toArray(replyToAddresses),
+    replyToAddresses: toAddresses(replyToAddresses, `${path}replyToAddresses`),
   };
+  const content = { html, body };
+  if (react !== undefined && react !== null) {
+    if (html) throw badArgument(`${path}react`, "cannot be combined with html");
+    content.html = await reading.race(renderReact(react, `${path}react`));
+  }
+  if (content.html !== undefined && content.html !== null) checkString(content.html, `${path}html`);
+  if ((body === undefined || body === null) && content.html) content.body = htmlToText(content.html);
+  const files = (attachments ?? []).map((one, i) => toAttachment(one, `${path}attachments[${i}]`, reading));
+  return { ...request, ...content, attachments: await Promise.all(files) };
 }
 
-function toArray(value: string | readonly string[] | undefined): string[] {
-  return value === undefined ? [] : typeof value === "string" ? [value] : [...value];
+/** In other libraries, replyTo is an address. */
+function rejectAddressAsReply(replyTo: unknown, path: string): void {
+  if (replyTo === undefined || replyTo === null || (typeof replyTo === "string" && !replyTo.includes("@"))) return;
+  throw badArgument(
+    `${path}replyTo`,
+    "must be the id of an earlier email (em_…) or inbound message (in_…). Use replyToAddresses for the Reply-To header, and inReplyTo for a Message-ID",
+  );
+}
+
+function toTexts(value: string | readonly string[] | undefined, field: string): string[] {
+  if (value === undefined || value === null) return [];
+  if (typeof value === "string") return [value];
+  checkArray(value, field, "must be a string or an array of strings");
+  return [...value];
 }
 
 const knownFields: ReadonlySet<string> = new Set<keyof Plain>([
-  "from",
   "subject",
-  "body",
   "html",
   "metadata",
   "scheduledAt",
@@ -82,9 +113,9 @@ const fieldsByOtherName: Record<string, string> = {
 };
 
 /** The server ignores unknown fields, so content in a field with the wrong name would be lost without an error. */
-function rejectUnknownFields(plain: object): void {
+function rejectUnknownFields(plain: object, path: string): void {
   const wrong = Object.keys(plain).find((name) => !knownFields.has(name));
   if (wrong === undefined) return;
-  const right = fieldsByOtherName[wrong];
-  throw badArgument(wrong, `is not a field of an email${right ? `: use ${right} instead` : ""}`);
+  const right = Object.hasOwn(fieldsByOtherName, wrong) ? fieldsByOtherName[wrong] : undefined;
+  throw badArgument(`${path}${wrong}`, `is not a field of an email${right ? `: use ${right} instead` : ""}`);
 }

@@ -2,6 +2,7 @@
 import { contentOf } from "./base64.ts";
 import type { Call } from "./call.ts";
 import { checkArray, checkObject, checkSignal } from "./check.ts";
+import type { Deadline } from "./deadline.ts";
 import { type SendEmail, toSendRequest } from "./email-request.ts";
 import { badArgument } from "./error.ts";
 import type {
@@ -15,7 +16,8 @@ import type {
 } from "./gen/email.ts";
 import { type List, listByToken } from "./list.ts";
 import type { AbortSignal } from "./platform.ts";
-import type { CallOptions } from "./settings.ts";
+import { withReading } from "./reading.ts";
+import type { CallOptions, Settings } from "./settings.ts";
 import type { OpenStream } from "./stream.ts";
 
 export interface SendOptions extends CallOptions {
@@ -38,10 +40,12 @@ const idleTimeoutMs = 45_000;
 export class Emails {
   readonly #call: Call;
   readonly #open: OpenStream;
+  readonly #maxBytes: number;
 
-  constructor(call: Call, open: OpenStream) {
+  constructor(call: Call, open: OpenStream, settings: Pick<Settings, "maxAttachmentBytes">) {
     this.#call = call;
     this.#open = open;
+    this.#maxBytes = settings.maxAttachmentBytes;
   }
 
   /** Sends an email. When the promise resolves, the email is stored on disk; `status` is its state so far. */
@@ -49,7 +53,9 @@ export class Emails {
     checkObject(options, "options");
     checkEmail(email, "email");
     const { idempotencyKey = options.idempotencyKey ?? newIdempotencyKey(), ...rest } = email;
-    return await this.#call("EmailService/SendEmail", await toSendRequest(rest), { ...options, idempotencyKey });
+    const prepare = (deadline: Deadline) =>
+      withReading({ deadline, maxBytes: this.#maxBytes }, (reading) => toSendRequest(rest, reading));
+    return await this.#call("EmailService/SendEmail", prepare, { ...options, idempotencyKey });
   }
 
   /** Sends up to 500 emails in the background. Each has its own result: check `error` of every entry. */
@@ -59,9 +65,12 @@ export class Emails {
     emails.forEach((email, i) => {
       checkEmail(email, `emails[${i}]`);
     });
-    const request = { emails: await Promise.all(emails.map(toSendRequest)) };
+    const prepare = (deadline: Deadline) =>
+      withReading({ deadline, maxBytes: this.#maxBytes }, async (reading) => ({
+        emails: await Promise.all(emails.map((email, i) => toSendRequest(email, reading, `emails[${i}].`))),
+      }));
     const idempotencyKey = options.idempotencyKey ?? newIdempotencyKey();
-    return await this.#call("EmailService/SendEmailBatch", request, { ...options, idempotencyKey });
+    return await this.#call("EmailService/SendEmailBatch", prepare, { ...options, idempotencyKey });
   }
 
   /** Returns one email with the state of each recipient. */

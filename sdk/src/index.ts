@@ -3,7 +3,8 @@
  * The client (client.ts) has one object per noun (emails.ts, domains.ts, events.ts, …). Start with client.ts, then call.ts for
  * requests with one response and stream.ts for event streams.
  */
-export type { AttachmentInput } from "./attachment.ts";
+export type { Address, AddressObject } from "./address.ts";
+export type { AnyAttachment, AttachmentFile, AttachmentInput, AttachmentUrl } from "./attachment.ts";
 export { Posthorn } from "./client.ts";
 export { type CursorStore, memoryCursorStore } from "./cursor-store.ts";
 export type { WaitOptions } from "./domains.ts";
@@ -27,6 +28,7 @@ export type * from "./gen/workspace.ts";
 export type { EventHandlers, EventOf, EventType } from "./handlers.ts";
 export type { CreateKey, KeyScopeName, UpdateKey } from "./keys.ts";
 export type { List } from "./list.ts";
+export type { ReactElement } from "./react.ts";
 export type { CallOptions, PosthornOptions } from "./settings.ts";
 export type { UpdateStatsSettings } from "./stats.ts";
 export {

@@ -8,7 +8,7 @@ export function commonHeaders(settings: Settings): Record<string, string> {
   return userAgent === undefined ? headers : { ...headers, "user-agent": userAgent };
 }
 
-const userAgent = userAgentOf(globalThis);
+export const userAgent = userAgentOf(globalThis);
 
 /** Browsers get none: they have their own, and in some of them setting it makes a request to another origin fail. */
 export function userAgentOf(platform: object): string | undefined {

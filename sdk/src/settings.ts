@@ -12,6 +12,8 @@ export interface PosthornOptions {
   timeoutMs?: number;
   /** How many times a call is retried after `unavailable` or a rate limit, if a retry is safe. Default 3. */
   maxRetries?: number;
+  /** The most bytes that one call reads from streams, files and URLs of attachments. Default 40 MiB, the server's default for an email. */
+  maxAttachmentBytes?: number;
   /** Replaces the global fetch, for example to use a proxy. */
   fetch?: Fetch;
 }
@@ -31,6 +33,7 @@ export interface Settings {
   baseUrl: string;
   timeoutMs: number;
   maxRetries: number;
+  maxAttachmentBytes: number;
   fetch: Fetch;
 }
 
@@ -41,6 +44,7 @@ export function readSettings(options: PosthornOptions): Settings {
   if (options.apiKey !== undefined) checkString(options.apiKey, "apiKey");
   checkNumber(options.timeoutMs, "timeoutMs");
   checkNumber(options.maxRetries, "maxRetries");
+  checkNumber(options.maxAttachmentBytes, "maxAttachmentBytes");
   checkFunction(options.fetch, "fetch");
   const apiKey = (options.apiKey ?? environment("POSTHORN_KEY") ?? "").trim();
   if (apiKey === "") {
@@ -57,6 +61,7 @@ export function readSettings(options: PosthornOptions): Settings {
     baseUrl: readUrl(options.baseUrl ?? environment("POSTHORN_URL") ?? defaultUrl),
     timeoutMs: options.timeoutMs ?? 30_000,
     maxRetries: options.maxRetries ?? 3,
+    maxAttachmentBytes: options.maxAttachmentBytes ?? 40 * 1024 * 1024,
     // Called as a plain function, because a browser's fetch throws when it is called as a method of another object.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
   };

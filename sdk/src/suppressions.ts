@@ -1,5 +1,7 @@
 /** posthorn.suppressions: manage the addresses that the workspace does not send to. */
+import { type Address, bareAddress } from "./address.ts";
 import type { Call } from "./call.ts";
+import { checkObject } from "./check.ts";
 import type {
   AddSuppressionRequest,
   ImportSuppressionsResponse,
@@ -24,14 +26,15 @@ export class Suppressions {
   }
 
   /** Adds an address to the list. An address that is already on the list stays unchanged. */
-  async add(address: string | AddSuppressionRequest, options?: CallOptions): Promise<Suppression> {
-    const request = typeof address === "string" ? { address } : address;
+  async add(address: Address | AddSuppressionRequest, options?: CallOptions): Promise<Suppression> {
+    const request = typeof address === "string" ? { address } : withoutName(address);
     return (await this.#call("SuppressionService/AddSuppression", request, options)).suppression;
   }
 
   /** Removes an address from the list. */
-  async remove(address: string, options?: CallOptions): Promise<RemoveSuppressionResponse> {
-    return await this.#call("SuppressionService/RemoveSuppression", { address }, options);
+  async remove(address: Address, options?: CallOptions): Promise<RemoveSuppressionResponse> {
+    const request = { address: bareAddress(address, "address") };
+    return await this.#call("SuppressionService/RemoveSuppression", request, options);
   }
 
   /** Adds addresses from CSV text with a header line and a column `address`. */
@@ -50,4 +53,10 @@ export class Suppressions {
     } while (pageToken);
     return csv;
   }
+}
+
+function withoutName(request: AddSuppressionRequest & { name?: string }): AddSuppressionRequest {
+  checkObject(request, "address", "must be an address or { address }");
+  const { name: _, ...rest } = request;
+  return rest;
 }

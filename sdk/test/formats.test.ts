@@ -50,6 +50,25 @@ test("every entry point can be required and imported, with the same names", asyn
   await run(process.execPath, ["names.cjs"], { cwd: project });
 });
 
+test("both builds render React components where the optional package is installed, and say when it is not", async () => {
+  const script = `
+    const sent = [];
+    const fetch = async (url, init) => { sent.push(JSON.parse(init.body)); return new Response('{"id":"em_1"}'); };
+    const react = { $$typeof: Symbol.for("react.transitional.element"), type: "p", key: null, ref: null, props: { children: "Hi" } };
+    const email = { from: "a@example.com", to: "b@example.net", subject: "", react };
+    new Posthorn({ apiKey: "ph_x", fetch }).emails.send(email).then(
+      () => console.log(sent[0].html.match(/<p>.*<\\/p>/)[0], sent[0].body),
+      (error) => console.log(error.name, error.code, error.message),
+    );`;
+  await writeFile(join(project, "react.cjs"), `const { Posthorn } = require("posthorn");${script}`);
+  await writeFile(join(project, "react.mjs"), `import { Posthorn } from "posthorn";${script}`);
+  const outputOf = async (file: string) => (await run(process.execPath, [file], { cwd: project })).stdout;
+  for (const file of ["react.cjs", "react.mjs"])
+    assert.match(await outputOf(file), /^PosthornError failed_precondition react: .*"npm install @react-email\/render/);
+  await symlink(join(modules, "@react-email"), join(project, "node_modules/@react-email"));
+  for (const file of ["react.cjs", "react.mjs"]) assert.equal(await outputOf(file), "<p>Hi</p> Hi\n");
+});
+
 // The compiler of this checkout no longer has the oldest module resolution. attw brings a compiler that has it.
 const attwModules = createRequire(createRequire(import.meta.url).resolve("@arethetypeswrong/cli/package.json"));
 const olderTsc = createRequire(attwModules.resolve("@arethetypeswrong/core")).resolve("typescript/lib/tsc.js");
