@@ -1,4 +1,5 @@
 /** Converts a message of nodemailer to an email of the API. nodemailer.ts calls it for each message. */
+import type { AddressObject } from "./address.ts";
 import { toBase64 } from "./base64.ts";
 import type { SendEmail } from "./email-request.ts";
 import { badArgument, PosthornError } from "./error.ts";
@@ -61,11 +62,11 @@ export async function convertMessage(mail: MailMessage): Promise<ConvertedMessag
   checkEnvelope(data.envelope, resolved.envelope, recipients);
   return {
     email: {
-      from: format(addresses.from),
-      to: addresses.to.map(format),
-      cc: addresses.cc.map(format),
-      bcc: addresses.bcc.map(format),
-      replyToAddresses: addresses.replyTo.map(format),
+      from: toObject(addresses.from),
+      to: addresses.to.map(toObject),
+      cc: addresses.cc.map(toObject),
+      bcc: addresses.bcc.map(toObject),
+      replyToAddresses: addresses.replyTo.map(toObject),
       body: textOf(resolved.text, "text"),
       html: textOf(resolved.html, "html"),
       attachments: ((resolved.attachments ?? []) as ResolvedAttachment[]).map((one, i) => toInput(one, given[i]!, i)),
@@ -131,8 +132,8 @@ function mailboxes(field: string, value: unknown): ParsedAddress[] {
   });
 }
 
-function format({ name, address }: ParsedAddress): string {
-  return name ? `"${name.replace(/[\\"]/g, "\\$&").replace(/[\r\n]+/g, " ")}" <${address}>` : address!;
+function toObject({ name = "", address }: ParsedAddress): AddressObject {
+  return { address: address!, name: name.replace(/[\r\n]+/g, " ") };
 }
 
 /** Posthorn receives the bounces, so the envelope's sender has no effect here. Its recipients must be those of the headers. */

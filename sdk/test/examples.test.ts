@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import PostalMime from "postal-mime";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { blocksOf, withoutBlocks } from "../../test/harness/pages.ts";
 import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
 import { until } from "../../test/harness/wait.ts";
 import { Posthorn, signTestPayload } from "../src/index.ts";
@@ -46,7 +47,7 @@ async function contentOf(id: string) {
   return await PostalMime.parse((await posthorn.emails.content(id)).raw);
 }
 
-const scripts = ["node", "commonjs", "nodemailer", "events"];
+const scripts = ["node", "commonjs", "nodemailer", "react-email", "events"];
 const servers = ["express", "fastify", "hono", "next"];
 
 test("every example has a README that the overview links to, and declares what it imports", async () => {
@@ -58,8 +59,12 @@ test("every example has a README that the overview links to, and declares what i
   const versions: Record<string, string> = { ...sdkManifest.devDependencies, posthorn: sdkManifest.version };
   for (const name of names) {
     assert.ok(overview.includes(`(${name}/README.md)`), name);
-    await readFile(join(examples, name, "README.md"));
-    const { dependencies } = JSON.parse(await readFile(join(examples, name, "package.json"), "utf8"));
+    const { dependencies, scripts } = JSON.parse(await readFile(join(examples, name, "package.json"), "utf8"));
+    const readme = await readFile(join(examples, name, "README.md"), "utf8");
+    const commands = blocksOf(readme).flatMap(({ text }) => [...text.matchAll(/^npm (?:run )?(\w+)/gm)]);
+    assert.ok(commands.length > 0, `${name}/README.md says how to start it`);
+    for (const [command, script] of commands) assert.ok(script! in scripts, `${name}/README.md: ${command}`);
+    for (const line of withoutBlocks(readme).split("\n")) assert.ok(line.length <= 120, `${name}/README.md: ${line}`);
     const files = await readdir(join(examples, name), { recursive: true });
     for (const file of files.filter((one) => /\.[cm]?jsx?$/.test(one) && !one.includes("node_modules"))) {
       const text = await readFile(join(examples, name, file), "utf8");
@@ -101,6 +106,16 @@ test("nodemailer: sends with an attachment and an inline image", async (t) => {
   assert.deepEqual([email.messageId, email.metadata], [messageId, { order: "1042" }]);
   const { attachments } = await contentOf(id!);
   assert.deepEqual(attachments.map(({ mimeType }) => mimeType).sort(), ["image/png", "text/plain"]);
+});
+
+test("react-email: sends a component as HTML and text", async (t) => {
+  const sent = await start(t, "react-email");
+  const [, id] = await sent.waitFor(/^(em_\S+): EMAIL_STATUS_SENT/);
+  assert.equal(await sent.ended, 0);
+  const { html, text, from, to } = await contentOf(id!);
+  assert.match(html!, /<h1>Welcome, Ada &lt;3<\/h1>/);
+  assert.match(text!, /Welcome, Ada <3.*confirm your address.*https:\/\/shop\.example\/confirm\?token=1042/is);
+  assert.deepEqual([from?.name, to?.[0]?.name], ["Shop", "Ada Lovelace"]);
 });
 
 test("events: prints events, and resumes after a restart and after a kill", async (t) => {

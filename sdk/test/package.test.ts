@@ -121,6 +121,13 @@ declare global {
   // An example without imports must still be a module.
   for (const [i, text] of examples.entries()) await writeFile(join(project, files[i]!), `${text}\nexport {};\n`);
   await writeFile(join(project, "globals.d.ts"), globals);
+  // nodemailer.test.ts compiles with nodemailer's own types, which need Node's.
+  const nodemailer = `declare module "nodemailer" {
+  import type { PosthornTransport, SentMessageInfo } from "posthorn/nodemailer";
+  export function createTransport(transport: PosthornTransport): { sendMail(message: object): Promise<SentMessageInfo> };
+}
+`;
+  await writeFile(join(project, "nodemailer.d.ts"), nodemailer);
   const compilerOptions = {
     module: "nodenext",
     target: "es2022",
@@ -132,7 +139,7 @@ declare global {
   };
   await writeFile(
     join(project, "tsconfig.json"),
-    JSON.stringify({ compilerOptions, files: ["globals.d.ts", ...files] }),
+    JSON.stringify({ compilerOptions, files: ["globals.d.ts", "nodemailer.d.ts", ...files] }),
   );
   const result = await run(tsc, ["-p", project]).catch((error: { stdout: string }) => error);
   assert.equal(result.stdout, "");
