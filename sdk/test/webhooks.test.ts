@@ -76,6 +76,20 @@ test("forged, altered, old and incompletely signed webhooks are rejected", async
   assert.deepEqual(await verifyWebhook(stale.body, stale.headers, secret, { toleranceSeconds: 3600 }), event);
 });
 
+test("a forged webhook with thousands of signatures hashes the body once", async (t) => {
+  const { body, headers } = await signTestPayload(event, secret);
+  const forged = Array.from({ length: 3000 }, () => "v1,AAAA").join(" ");
+  const sign = t.mock.method(crypto.subtle, "sign");
+  const verify = t.mock.method(crypto.subtle, "verify");
+  const error = await rejection<PosthornError>(
+    verifyWebhook(body, { ...headers, "webhook-signature": forged }, secret),
+  );
+  assert.equal(error.code, "unauthenticated");
+  assert.ok(sign.mock.callCount() + verify.mock.callCount() <= 2);
+  const last = `${forged} ${headers["webhook-signature"]}`;
+  assert.deepEqual(await verifyWebhook(body, { ...headers, "webhook-signature": last }, secret), event);
+});
+
 test("a parsed body and a malformed secret are invalid arguments", async () => {
   const { headers } = await signTestPayload(event, secret);
   const parsed = await rejection<PosthornError>(verifyWebhook(event as never, headers, secret));
