@@ -30,7 +30,11 @@ export function readHeaders(message: object, data: HeaderData): HeaderFields {
   if (inReplyTo.length > 0) options.inReplyTo = inReplyTo.join(" ");
   const references = messageIds(header("References"));
   if (references.length > 0) options.references = references;
-  for (const [name, values] of [...givenHeaders(data.headers), ...derivedHeaders(data)]) {
+  const given = givenHeaders(data.headers);
+  const derived = derivedHeaders(data);
+  // As in nodemailer, priority and xMailer replace the same headers, and list adds to them.
+  const replaced = new Set(derived.map(([name]) => name.toLowerCase()).filter((name) => !name.startsWith("list-")));
+  for (const [name, values] of [...given.filter(([name]) => !replaced.has(name.toLowerCase())), ...derived]) {
     const lower = name.toLowerCase();
     if (values.length === 0 || ownFields.has(lower)) continue;
     const problem = refusedHeaders[lower];

@@ -9,7 +9,7 @@ import { type HeaderData, readHeaders } from "./nodemailer-headers.ts";
 export interface MailMessage {
   data: object;
   message: object;
-  normalize(callback: (error: Error | null, data?: never) => void): void;
+  normalize(callback: (error?: Error | null, data?: unknown) => void): void;
 }
 
 /** An address as nodemailer parses it: of one mailbox, or a group with a name and members. */
@@ -77,7 +77,7 @@ export async function convertMessage(mail: MailMessage): Promise<ConvertedMessag
 }
 
 function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== false && !(Array.isArray(value) && value.length === 0);
+  return Boolean(value) && !(Array.isArray(value) && value.length === 0);
 }
 
 /** Returns the attachments as given. nodemailer replaces the entries while it reads them, so it gets copies. */
@@ -101,7 +101,7 @@ function copyAttachments(data: MailData): Record<string, unknown>[] {
 function normalize(mail: MailMessage): Promise<MailData> {
   return new Promise((resolve, reject) => {
     mail.normalize((error, data) => {
-      if (!error) return resolve(data as unknown as MailData);
+      if (!error) return resolve(data as MailData);
       const reason = error.message || String(error);
       reject(new PosthornError("invalid_argument", `The message cannot be read: ${reason}`, { cause: error }));
     });

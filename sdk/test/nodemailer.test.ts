@@ -253,6 +253,40 @@ test("fields that cannot be sent are refused by name, and nothing is stored", as
   assert.equal(await count(), before);
 });
 
+test("empty fields count as not set, and priority replaces the headers that it stands for", async () => {
+  const empty = { messageId: "", sender: "", cc: "", bcc: [], replyTo: "", attachments: [], alternatives: [], amp: "" };
+  const parsed = await sendAndRead({
+    ...plain,
+    ...empty,
+    priority: "low",
+    headers: { "x-priority": "3", "X-None": "" },
+  });
+  const headers = Object.fromEntries(parsed.headers.map(({ key, value }) => [key, value]));
+  assert.deepEqual([headers["x-priority"], headers["x-none"]], ["5 (Lowest)", undefined]);
+});
+
+test("line breaks in a message cannot add headers or recipients", async () => {
+  const parsed = await sendAndRead({
+    ...plain,
+    from: { name: "Shop\r\nBcc: eve@example.net", address: "shop@example.test" },
+    subject: "Hello\r\nBcc: eve@example.net",
+    headers: { "X-Order": "1042\r\nBcc: eve@example.net", __proto__: null },
+  });
+  assert.equal(parsed.bcc, undefined);
+  assert.equal(parsed.subject, "Hello Bcc: eve@example.net");
+  assert.equal(parsed.headers.find(({ key }) => key === "x-order")?.value, "1042 Bcc: eve@example.net");
+  for (const message of [
+    { ...plain, headers: { "X-Bad\r\nBcc": "eve@example.net" } },
+    { ...plain, attachments: [{ filename: "a\r\nBcc: eve@example.net", content: "x" }] },
+  ]) {
+    const sent = await transport()
+      .sendMail(message)
+      .catch((error: PosthornTransportError) => error);
+    if (sent instanceof Error) assert.equal(sent.code, "invalid_argument");
+    else assert.deepEqual(sent.envelope.to, ["ada@example.net"]);
+  }
+});
+
 test("an envelope with the same recipients is accepted", async () => {
   const envelope = { from: "bounces@example.test", to: ["ada@example.net"] };
   assert.deepEqual((await transport().sendMail({ ...plain, envelope })).accepted, ["ada@example.net"]);
