@@ -129,6 +129,27 @@ test("anything that a replaced fetch throws or returns becomes an error with its
   }
 });
 
+test("an error of the caller's own objects is passed on as the cause", async (t) => {
+  const { client } = await peer(t);
+  const cause = new Error("not loaded");
+  const email = {
+    from: "shop@example.com",
+    to: "ada@example.net",
+    subject: "Hello",
+    attachments: [
+      {
+        filename: "a",
+        get content(): string {
+          throw cause;
+        },
+      },
+    ],
+  };
+  const error = await rejection<PosthornError>(client.emails.send(email));
+  assert.ok(error instanceof PosthornError);
+  assert.deepEqual([error.code, error.message, error.cause], ["unknown", "not loaded", cause]);
+});
+
 test("a call ends at its timeout although a replaced fetch ignores the signal", async (t) => {
   const { connect } = await peer(t);
   const client = connect({ fetch: () => new Promise(() => {}) });
