@@ -1,5 +1,5 @@
 /** Unary calls in Connect's JSON protocol, with deadline, retries and error mapping. Every noun of the client uses them. */
-import { checkNumber, checkObject, checkSignal } from "./check.ts";
+import { checkNumber, checkObject, checkSignal, checkString } from "./check.ts";
 import { type Deadline, sleep, startDeadline } from "./deadline.ts";
 import { asPosthornError, badArgument, PosthornError } from "./error.ts";
 import { errorFromResponse, requestIdOf } from "./error-response.ts";
@@ -19,7 +19,7 @@ export type Call = <M extends MethodName>(
 
 export function createCall(settings: Settings): Call {
   return async (method, request, options = {}) => {
-    if (typeof request !== "function") checkObject(request, "request");
+    if (typeof request !== "function") checkRequest(request);
     checkCallOptions(options);
     const maxRetries = options.maxRetries ?? settings.maxRetries;
     const deadline = startDeadline(options.timeoutMs ?? settings.timeoutMs, options.signal);
@@ -39,6 +39,14 @@ export function createCall(settings: Settings): Call {
       deadline.clear();
     }
   };
+}
+
+/** Fields that methods of the client take as separate arguments. JSON would leave out a missing one. */
+const requiredTexts = ["id", "webhookId", "deliveryId", "attachmentId", "destination", "address"];
+
+function checkRequest(request: object): void {
+  checkObject(request, "request");
+  for (const name of requiredTexts) if (name in request) checkString((request as Record<string, unknown>)[name], name);
 }
 
 /** Errors of the caller's own objects, such as a getter that throws, become PosthornErrors too. */
