@@ -6,6 +6,7 @@
 import type { Accept } from "../emails/accept.ts";
 import { submitterOf } from "../emails/wire.ts";
 import { ownerOf } from "../http/call-shares.ts";
+import type { Caller } from "../http/caller.ts";
 import type { CallLimit } from "../http/gate.ts";
 import { parseAddress } from "../mail/address.ts";
 import { SubmittedProblem } from "../mail/submitted/fields.ts";
@@ -14,7 +15,7 @@ import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { toWireId } from "../postgres/ids.ts";
 import { isDatabaseAway } from "../postgres/pool.ts";
-import type { IncomingMail, RemoteClient, ServerPolicy, Submission } from "../smtp/server/policy.ts";
+import type { Account, IncomingMail, RemoteClient, ServerPolicy, Submission } from "../smtp/server/policy.ts";
 import type { Logins } from "./logins.ts";
 import { internalReply, replyOf } from "./replies.ts";
 
@@ -31,11 +32,30 @@ export type SubmissionDeps = {
 /** Preparing so many octets blocks the event loop for less than a millisecond, except for a few that need encoding. */
 const inlineBytes = 64 * 1024;
 
+/** A check of the key that is older counts no more: a message may arrive slowly. */
+const checkedForMs = 1000;
+
 export function createSubmission(deps: SubmissionDeps): { submission: Submission; policy: ServerPolicy } {
   const { logins, log } = deps;
+  /** The check of the key for the message that a session has begun. It runs while the message arrives. */
+  const checks = new WeakMap<Account, { atMs: number; caller: Promise<Caller> }>();
+
+  function beginCheck(account: Account, client: RemoteClient): void {
+    const caller = logins.check(account.login, client);
+    // `callerOf` handles the error, if the message arrives.
+    caller.catch(() => {});
+    checks.set(account, { atMs: performance.now(), caller });
+  }
+
+  async function callerOf(account: Account, client: RemoteClient): Promise<Caller> {
+    const begun = checks.get(account);
+    checks.delete(account);
+    const isRecent = begun !== undefined && performance.now() - begun.atMs < checkedForMs;
+    return await (isRecent ? begun.caller : logins.check(account.login, client));
+  }
 
   async function accept({ account, client, recipients, message }: IncomingMail): Promise<string> {
-    const caller = await logins.check(account!.login, client);
+    const caller = await callerOf(account!, client);
     deps.callLimit.take(ownerOf(caller), performance.now());
     const prepared =
       message.length <= inlineBytes
@@ -59,7 +79,8 @@ export function createSubmission(deps: SubmissionDeps): { submission: Submission
       },
     },
     policy: {
-      async recipient(address) {
+      async recipient(address, { account, client }) {
+        if (!checks.has(account!)) beginCheck(account!, client);
         const read = parseAddress(address);
         return read.ok ? { address: read.address.address } : { reply: `553 5.1.3 ${read.reason}` };
       },

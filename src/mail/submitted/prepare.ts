@@ -4,7 +4,7 @@
  */
 import { type Address, parseAddress } from "../address.ts";
 import { headerProblem } from "../message/limits.ts";
-import { readMessage } from "../message/read.ts";
+import { readAttachedParts } from "../message/read.ts";
 import { ShapeProblem } from "../message/structure.ts";
 import { boundReferences, parseMessageId, parseMessageIds } from "../message-id.ts";
 import {
@@ -92,12 +92,12 @@ export type AttachmentLabel = { filename: string; contentType: string; contentId
 
 const maxLabels = 100;
 
-/** Only a message with several parts is read again: most are one text. */
+/** A message without a type, or with the type of a text, has no parts. */
 function labelsOf(message: Buffer, type: RawField | undefined): AttachmentLabel[] {
   if (!type || /^Content-Type[ \t]*:\s*text\/(plain|html)\b/i.test(type.text)) return [];
   try {
-    return readMessage(message)
-      .parts.slice(0, maxLabels)
+    return readAttachedParts(message)
+      .slice(0, maxLabels)
       .map(({ filename, contentType, contentId, sizeBytes }) => ({
         filename,
         contentType,
