@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Caller } from "../http/caller.ts";
 import type { Authenticator } from "../http/gate.ts";
 import { Problem } from "../ops/problem.ts";
-import { createGuard } from "../shares/attempts.ts";
+import { createGuard } from "../shares/guessing.ts";
 import type { Login } from "../smtp/server/auth.ts";
 import type { RemoteClient } from "../smtp/server/policy.ts";
 import { loginRefused } from "./replies.ts";

@@ -13,11 +13,13 @@ import { SubmittedProblem } from "../mail/submitted/fields.ts";
 import { prepare, type Submitted } from "../mail/submitted/prepare.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
+import { type CallScope, inCallScope } from "../postgres/call-scope.ts";
 import { toWireId } from "../postgres/ids.ts";
-import { isDatabaseAway } from "../postgres/pool.ts";
+import { isDatabaseAway } from "../postgres/outage.ts";
+import { createBudget } from "../shares/budget.ts";
 import type { Account, IncomingMail, RemoteClient, ServerPolicy, Submission } from "../smtp/server/policy.ts";
 import type { Logins } from "./logins.ts";
-import { internalReply, replyOf } from "./replies.ts";
+import { internalReply, outageReply, replyOf } from "./replies.ts";
 
 export type SubmissionDeps = {
   log: Log;
@@ -27,6 +29,8 @@ export type SubmissionDeps = {
   /** Prepares a large message in a thread; a reply refuses or defers it. */
   prepareLarge(owner: string, raw: Buffer, recipients: readonly string[]): Promise<Submitted | { reply: string }>;
   allowsPlaintext(client: RemoteClient): boolean;
+  /** Sessions that have logged in, of all workspaces and of one: tenants may share an address. */
+  sessions: { total: number; perOwner: number };
 };
 
 /** Preparing so many octets blocks the event loop for less than a millisecond, except for a few that need encoding. */
@@ -39,6 +43,8 @@ export function createSubmission(deps: SubmissionDeps): { submission: Submission
   const { logins, log } = deps;
   /** The check of the key for the message that a session has begun. It runs while the message arrives. */
   const checks = new WeakMap<Account, { atMs: number; caller: Promise<Caller> }>();
+
+  const sessions = createBudget(deps.sessions);
 
   function beginCheck(account: Account, client: RemoteClient): void {
     const caller = logins.check(account.login, client);
@@ -62,7 +68,9 @@ export function createSubmission(deps: SubmissionDeps): { submission: Submission
         ? prepare(message, recipients)
         : await deps.prepareLarge(caller.workspaceId, message, recipients);
     if ("reply" in prepared) return prepared.reply;
-    const { id, repeated } = await deps.accept.acceptSubmitted({ message: prepared, recipients }, submitterOf(caller));
+    const { id, repeated } = await inCallScope(scopeOf(caller), () =>
+      deps.accept.acceptSubmitted({ message: prepared, recipients }, submitterOf(caller)),
+    );
     return `250 2.0.0 queued as ${toWireId("email", id)}${repeated ? ", as before" : ""}`;
   }
 
@@ -72,7 +80,10 @@ export function createSubmission(deps: SubmissionDeps): { submission: Submission
       async authenticate(login, client) {
         try {
           const caller = await logins.logIn(login, client);
-          return "reply" in caller ? caller : { owner: caller.workspaceId, login };
+          if ("reply" in caller) return caller;
+          const owner = ownerOf(caller);
+          if (!sessions.tryTake(owner, 1)) return { reply: tooManySessions };
+          return { owner, login, onEnd: () => sessions.give(owner, 1) };
         } catch (error) {
           return { reply: failureReply(error, log, "454 4.7.0 the login cannot be checked now, try again later") };
         }
@@ -96,8 +107,17 @@ export function createSubmission(deps: SubmissionDeps): { submission: Submission
   };
 }
 
+const tooManySessions =
+  "454 4.7.0 too many sessions of this workspace are open: close some, or send more messages on each";
+
 function failureReply(error: unknown, log: Log, fallback: string): string {
   if (error instanceof Problem) return replyOf(error);
-  if (!isDatabaseAway(error)) log.error({ err: error }, "a submission failed with an internal error");
+  if (isDatabaseAway(error)) return outageReply(error);
+  log.error({ err: error }, "a submission failed with an internal error");
   return fallback;
+}
+
+/** The share of the database connections that the message uses. Its client sets no deadline. */
+function scopeOf(caller: Caller): CallScope {
+  return { owner: ownerOf(caller), committed: 0, timeLeftMs: () => undefined, check() {}, sent() {} };
 }

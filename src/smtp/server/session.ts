@@ -98,6 +98,19 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
   };
 
   async function run(): Promise<void> {
+    try {
+      await converse();
+    } finally {
+      logOut();
+    }
+  }
+
+  function logOut(): void {
+    account?.onEnd?.();
+    account = undefined;
+  }
+
+  async function converse(): Promise<void> {
     if (deps.implicitTls && !(await secure())) return;
     send(`220 ${deps.hostname} ESMTP Posthorn`);
     while (open) {
@@ -215,7 +228,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     }
     client.tls = { protocol: tls.getProtocol() ?? "", cipher: tls.getCipher()?.standardName ?? "" };
     client.helo = "";
-    account = undefined;
+    logOut();
     reset();
     return true;
   }
