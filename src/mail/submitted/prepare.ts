@@ -123,13 +123,19 @@ function digestOf(about: {
 }
 
 function sevenBit(head: Buffer, body: Buffer): { message: Buffer; eightBit: boolean } {
-  const message = Buffer.concat([head, body, ...(endsWithLine(body) ? [] : [Buffer.from("\r\n")])]);
-  return needsEncoding(message) ? toSevenBit(message) : { message, eightBit: false };
+  const message = withLastLine([head, body]);
+  if (!needsEncoding(message)) return { message, eightBit: false };
+  const encoded = toSevenBit(message);
+  return { ...encoded, message: withLastLine([encoded.message]) };
 }
 
-function endsWithLine(body: Buffer): boolean {
-  return body.length === 0 || body[body.length - 1] === 0x0a;
+/** SMTP transfers whole lines. */
+function withLastLine(pieces: Buffer[]): Buffer {
+  const last = pieces.findLast(({ length }) => length > 0);
+  return Buffer.concat(last?.at(-1) === LF ? pieces : [...pieces, Buffer.from("\r\n")]);
 }
+
+const LF = 0x0a;
 
 /** A reply such as `554 5.6.0 the header has …`. */
 function problemOf(reply: string): SubmittedProblem {
