@@ -26,6 +26,7 @@ export type SubmissionDeps = {
   /** Prepares a large message in a thread; a reply refuses or defers it. */
   prepareLarge(owner: string, raw: Buffer, recipients: readonly string[]): Promise<Submitted | { reply: string }>;
   allowsPlaintext(client: RemoteClient): boolean;
+  offersTls(client: RemoteClient): boolean;
 };
 
 /** Preparing so many octets blocks the event loop for less than a millisecond, except for a few that need encoding. */
@@ -49,6 +50,7 @@ export function createSubmission(deps: SubmissionDeps): { submission: Submission
   return {
     submission: {
       allowsPlaintext: deps.allowsPlaintext,
+      offersTls: deps.offersTls,
       async authenticate(login, client) {
         try {
           const caller = await logins.logIn(login, client);

@@ -9,6 +9,7 @@ import { isWithin } from "../../shares/address.ts";
 import { createConnectionShares } from "../../shares/connections.ts";
 import { createCertificate } from "../../smtp/server/certificate.ts";
 import { createMessageMemory } from "../../smtp/server/message-memory.ts";
+import type { RemoteClient } from "../../smtp/server/policy.ts";
 import { createSmtpServer, type SmtpServer } from "../../smtp/server/server.ts";
 import { createLogins } from "../../submission/logins.ts";
 import { createSubmission } from "../../submission/policy.ts";
@@ -48,13 +49,16 @@ export async function startSubmission(parts: SubmissionParts): Promise<RunningSu
     onRelease: parts.heap.note,
   });
   parts.beforeScrape(() => metrics.submissionMessageBytes.set(memory.used()));
+  const allowsPlaintext = ({ ip }: RemoteClient) => config.delivery === "capture" && isWithin(ip, loopback);
   const { submission, policy } = createSubmission({
     log,
     accept: parts.accept,
     callLimit: parts.callLimit,
     prepareLarge: parts.reader.prepare,
     logins: createLogins({ authenticator: parts.authenticator, onRefused: () => metrics.submissionLogins.inc() }),
-    allowsPlaintext: ({ ip }) => config.delivery === "capture" && isWithin(ip, loopback),
+    allowsPlaintext,
+    // Libraries that encrypt whenever they can, such as nodemailer, reject the self-signed certificate that is used without files.
+    offersTls: (client) => config.tls !== undefined || !allowsPlaintext(client),
   });
   const shares = createConnectionShares({
     total: maxSessions,

@@ -28,6 +28,8 @@ export type Account = {
 export type Submission = {
   /** Whether a client without TLS may authenticate. */
   allowsPlaintext(client: RemoteClient): boolean;
+  /** Whether the EHLO reply offers STARTTLS to this client. The command is accepted in any case. */
+  offersTls(client: RemoteClient): boolean;
   /** A reply refuses the login. */
   authenticate(login: Login, client: RemoteClient): Promise<Account | { reply: string }>;
 };

@@ -185,7 +185,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
       deps.hostname,
       "PIPELINING",
       `SIZE ${limits.messageBytes}`,
-      ...(client.tls ? [] : ["STARTTLS"]),
+      ...(client.tls || submission?.offersTls(client) === false ? [] : ["STARTTLS"]),
       ...(submission && !account && mayLogIn(submission) ? [authExtension] : []),
       "ENHANCEDSTATUSCODES",
       "8BITMIME",
