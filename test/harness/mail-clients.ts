@@ -151,7 +151,7 @@ export async function runRecipe(client: MailClient, options: RecipeOptions): Pro
     ["mail.shop.example", "localhost"],
     ["587", String(port)],
   ];
-  const blocks = blocksOf(await recipeOf(client));
+  const blocks = blocksOf(await sectionOf(client.name));
   assert.equal(blocks.length, client.files.length, "the number of blocks of this recipe has changed: run each of them");
   for (const [text] of replacements)
     assert.ok(
@@ -184,7 +184,7 @@ export async function runRecipe(client: MailClient, options: RecipeOptions): Pro
   );
 }
 
-async function recipeOf({ name }: MailClient): Promise<string> {
+export async function sectionOf(name: string): Promise<string> {
   const page = await readFile(join(root, "docs/smtp.md"), "utf8");
   const section = page.split(/^##+ /m).find((part) => part.startsWith(`${name}\n`));
   assert.ok(section, `docs/smtp.md has no section ${name}`);

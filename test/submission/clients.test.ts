@@ -14,8 +14,10 @@ import {
   type RecipeOptions,
   type Replacements,
   runRecipe,
+  sectionOf,
 } from "../harness/mail-clients.ts";
-import { root } from "../harness/pages.ts";
+import { blocksOf, root } from "../harness/pages.ts";
+import { shell } from "../harness/shell.ts";
 import { addSendingDomain, senderPublicKey, startTestbed, type Testbed } from "../harness/testbed.ts";
 
 let testbed: Testbed;
@@ -74,6 +76,21 @@ for (const client of mailClients)
       assert.match(refused.output, /550.{1,10}5\.7\.1 elsewhere\.example/);
     });
   });
+
+test("the page's command makes a certificate that a program serves and a client trusts", {
+  skip: needs("openssl"),
+}, async (t) => {
+  const [block, ...others] = blocksOf(await sectionOf("Certificates"));
+  assert.equal(others.length, 0, "run each block here");
+  const directory = await mkdtemp(join(folder, "certificate-"));
+  await shell(block!.text.replaceAll("mail.shop.example", "localhost"), { cwd: directory });
+  const [cert, key] = [join(directory, "cert.pem"), join(directory, "key.pem")];
+  const program = await testbed.startNode({ POSTHORN_TLS_CERT: cert, POSTHORN_TLS_KEY: key });
+  t.after(() => program.stop());
+  const nodemailer = mailClients.find(({ name }) => name === "nodemailer")!;
+  const { code, output } = await run(nodemailer, { program, certificate: cert });
+  assert.equal(code, 0, output);
+});
 
 async function assertArrived(to: string, copy: string): Promise<void> {
   const events = await testbed.untilEvents(`the deliveries to ${to} and ${copy}`, (all) =>
