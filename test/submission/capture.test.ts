@@ -1,11 +1,14 @@
 /** In capture mode, mail programs on the same machine send without a certificate, as to Mailpit: the recipes of docs/smtp.md without TLS. */
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { makeSelfSigned } from "../../src/smtp/server/certificate.ts";
 import { needs } from "../harness/foreign.ts";
 import { mailClients, runRecipe } from "../harness/mail-clients.ts";
 import { root } from "../harness/pages.ts";
+import { dialSmtp } from "../harness/smtp-client.ts";
+import { submit } from "../harness/submission.ts";
 import { senderDomain, startTestbed, type Testbed } from "../harness/testbed.ts";
 
 let testbed: Testbed;
@@ -18,6 +21,28 @@ before(async () => {
 after(async () => {
   await testbed?.stop();
   if (folder) await rm(folder, { recursive: true, force: true });
+});
+
+async function extensionsOf(port: number): Promise<string> {
+  const client = dialSmtp(port);
+  try {
+    await client.reply();
+    return (await client.command("EHLO x"))!;
+  } finally {
+    client.socket.destroy();
+  }
+}
+
+test("STARTTLS is offered only with a certificate, and accepted in any case", async () => {
+  const [certificate, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  const { cert, key } = makeSelfSigned("localhost", Date.now());
+  await writeFile(certificate, cert);
+  await writeFile(keyFile, key);
+  assert.doesNotMatch(await extensionsOf(testbed.program.ports.submission!), /STARTTLS/);
+  const { id } = await submit(testbed, { from: `news@${senderDomain}`, to: "ann@example.com", text: "text" });
+  assert.match(id, /^em_/);
+  const node = await testbed.startNode({ POSTHORN_TLS_CERT: certificate, POSTHORN_TLS_KEY: keyFile });
+  assert.match(await extensionsOf(node.ports.submission!), /STARTTLS/);
 });
 
 for (const client of mailClients) {

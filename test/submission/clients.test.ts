@@ -79,14 +79,13 @@ for (const client of mailClients)
 
 test("the page's command makes a certificate that a program serves and a client trusts", {
   skip: needs("openssl"),
-}, async (t) => {
+}, async () => {
   const [block, ...others] = blocksOf(await sectionOf("Certificates"));
   assert.equal(others.length, 0, "run each block here");
   const directory = await mkdtemp(join(folder, "certificate-"));
   await shell(block!.text.replaceAll("mail.shop.example", "localhost"), { cwd: directory });
   const [cert, key] = [join(directory, "cert.pem"), join(directory, "key.pem")];
   const program = await testbed.startNode({ POSTHORN_TLS_CERT: cert, POSTHORN_TLS_KEY: key });
-  t.after(() => program.stop());
   const nodemailer = mailClients.find(({ name }) => name === "nodemailer")!;
   const { code, output } = await run(nodemailer, { program, certificate: cert });
   assert.equal(code, 0, output);
