@@ -24,9 +24,34 @@ export type MailClient = {
   plain: Replacements;
   /** Makes the client trust the certificate of the test, where the environment does not. */
   trust?: Replacements;
+  /** Makes the client show the replies of the server, where it does not do that by itself. */
+  verbose?: Replacements;
   /** Files that the recipe expects. */
   given?: Record<string, string>;
 };
+
+/** For clients that send a complete message. */
+const message = `From: Café Zoë <orders@shop.example>
+To: Jürgen <juergen@example.com>
+Bcc: archive@example.com
+Subject: Your invoice from Café Zoë
+Message-ID: <order-1042@shop.example>
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=part
+
+--part
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: 8bit
+
+Thank you, Jürgen!
+--part
+Content-Type: application/pdf
+Content-Disposition: attachment; filename=invoice.pdf
+Content-Transfer-Encoding: base64
+
+{invoice}
+--part--
+`;
 
 export const mailClients: MailClient[] = [
   {
@@ -92,29 +117,17 @@ export const mailClients: MailClient[] = [
       ["auth on", "auth plain"],
     ],
     trust: [["tls on", "tls on\ntls_trust_file $SSL_CERT_FILE"]],
-    given: {
-      "message.eml": `From: Café Zoë <orders@shop.example>
-To: Jürgen <juergen@example.com>
-Bcc: archive@example.com
-Subject: Your invoice from Café Zoë
-Message-ID: <order-1042@shop.example>
-MIME-Version: 1.0
-Content-Type: multipart/mixed; boundary=part
-
---part
-Content-Type: text/plain; charset=utf-8
-Content-Transfer-Encoding: 8bit
-
-Thank you, Jürgen!
---part
-Content-Type: application/pdf
-Content-Disposition: attachment; filename=invoice.pdf
-Content-Transfer-Encoding: base64
-
-{invoice}
---part--
-`,
-    },
+    given: { "message.eml": message },
+  },
+  {
+    name: "curl",
+    needs: "curl",
+    files: ["send.sh"],
+    command: (file) => ["sh", "-eu", file],
+    tls: [["--url smtp://", "--url smtps://"]],
+    plain: [["--ssl-reqd ", ""]],
+    verbose: [["curl ", "curl --verbose "]],
+    given: { "message.eml": message },
   },
   {
     name: "s-nail",

@@ -64,13 +64,13 @@ for (const client of mailClients)
       });
 
     test("shows why a key or a domain is refused", async () => {
-      const wrong = await run(client, { key: `ph_${client.name}_wrong_0123456789` });
+      const wrong = await run(client, { changes: client.verbose, key: `ph_${client.name}_wrong_0123456789` });
       assert.notEqual(wrong.code, 0, wrong.output);
       assert.match(
         wrong.output,
         /535.{1,10}5\.7\.8 authentication failed: the user name is posthorn, the password an API key/,
       );
-      const changes: Replacements = [["orders@shop.example", "orders@elsewhere.example"]];
+      const changes: Replacements = [["orders@shop.example", "orders@elsewhere.example"], ...(client.verbose ?? [])];
       const refused = await run(client, { changes });
       assert.notEqual(refused.code, 0, refused.output);
       assert.match(refused.output, /550.{1,10}5\.7\.1 elsewhere\.example/);
