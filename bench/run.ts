@@ -14,6 +14,7 @@ import { benchQueue } from "./queue.ts";
 import { benchRecipients } from "./recipients.ts";
 import { benchSend } from "./send.ts";
 import { benchStream } from "./stream.ts";
+import { benchSubmission } from "./submission.ts";
 import { benchWebhooks } from "./webhooks.ts";
 
 const benches: Record<string, { run: Bench; about: string }> = {
@@ -39,6 +40,7 @@ const benches: Record<string, { run: Bench; about: string }> = {
   attachments: { run: benchAttachments, about: "attachments of 5 MiB, compared with bare SMTP" },
   webhooks: { run: benchWebhooks, about: "events posted to webhooks, compared with plain node:http" },
   inbound: { run: benchInbound, about: "inbound messages, compared with Postfix" },
+  submission: { run: benchSubmission, about: "messages submitted over SMTP, compared with Postfix" },
   stream: { run: benchStream, about: "time from commit to stream reader, alone and with 2,000 idle streams" },
 };
 

@@ -1,8 +1,11 @@
 /** A minimal SMTP load generator: several connections with one message at a time, and a pipelined envelope like that of real servers. */
 import { connect, type Socket } from "node:net";
 
+export type Login = { user: string; password: string };
+
 export type SmtpLoad = {
   port: number;
+  login?: Login;
   from?: string;
   to: string;
   message: (i: number) => string;
@@ -26,6 +29,10 @@ export async function runSmtpLoad(load: SmtpLoad): Promise<number> {
       await expect("220");
       socket.write("EHLO bench.there.test\r\n");
       await expect("250");
+      if (load.login) {
+        socket.write(`AUTH PLAIN ${initialResponse(load.login)}\r\n`);
+        await expect("235");
+      }
       while (next < load.count) {
         const message = load.message(next++);
         socket.write(`MAIL FROM:<${load.from ?? "ann@there.test"}>\r\nRCPT TO:<${load.to}>\r\nDATA\r\n`);
@@ -39,6 +46,10 @@ export async function runSmtpLoad(load: SmtpLoad): Promise<number> {
     }),
   );
   return load.count / ((performance.now() - began) / 1000);
+}
+
+function initialResponse({ user, password }: Login): string {
+  return Buffer.from(`\0${user}\0${password}`).toString("base64");
 }
 
 function readReplies(socket: Socket): () => Promise<string> {

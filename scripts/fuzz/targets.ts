@@ -2,6 +2,7 @@
 import { apiTargets } from "./api.ts";
 import { mailTargets } from "./mail.ts";
 import { protocolTargets } from "./protocols.ts";
+import { submitted } from "./submitted.ts";
 import type { Target } from "./target.ts";
 
-export const targets: readonly Target[] = [...mailTargets, ...protocolTargets, ...apiTargets];
+export const targets: readonly Target[] = [...mailTargets, submitted, ...protocolTargets, ...apiTargets];

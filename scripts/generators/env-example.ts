@@ -13,6 +13,8 @@ export const setByCompose = [
   "POSTHORN_DATA_DIR",
   "POSTHORN_HTTP",
   "POSTHORN_SMTP",
+  "POSTHORN_SUBMISSION",
+  "POSTHORN_SUBMISSIONS",
   "POSTHORN_DNS",
 ] as const;
 
@@ -34,6 +36,8 @@ POSTGRES_PASSWORD=
 # Where the container's ports are published on this machine: a port, or address:port.
 #HTTP_PUBLISH=127.0.0.1:8825
 #SMTP_PUBLISH=127.0.0.1:2525
+#SUBMISSION_PUBLISH=127.0.0.1:2587
+#SUBMISSIONS_PUBLISH=127.0.0.1:2465
 #DNS_PUBLISH=127.0.0.1:5354
 #OPS_PUBLISH=127.0.0.1:8826
 
@@ -45,6 +49,8 @@ POSTGRES_PASSWORD=
 # Only for deploy/compose.three-nodes.yaml: the API's host name, for which the proxy obtains a certificate.
 #DOMAIN=posthorn.example.com
 #SMTP_PUBLISH_B=127.0.0.1:2526
+#SUBMISSION_PUBLISH_B=127.0.0.1:2588
+#SUBMISSIONS_PUBLISH_B=127.0.0.1:2466
 
 # ---- Settings of Posthorn -----------------------------------------------------------------------
 `;

@@ -78,7 +78,7 @@ function bytesOf(chunk: unknown, field: string): Uint8Array {
 
 interface Files {
   createReadStream(path: string | UrlObject): object;
-  promises: { stat(path: string | UrlObject): Promise<{ size: number; isDirectory(): boolean }> };
+  promises: { stat(path: string | UrlObject): Promise<{ size: number; isFile(): boolean }> };
 }
 
 /** Reads a local file. `path` may be a file URL. */
@@ -89,7 +89,9 @@ export async function readFile(path: string | UrlObject, field: string, reading:
   let size: number;
   try {
     const found = await reading.race(files.promises.stat(location));
-    if (found.isDirectory()) throw badArgument(field, "is a folder: pass the path of one file");
+    // Opening a pipe could block a thread forever.
+    if (!found.isFile())
+      throw badArgument(field, "is no regular file: pass a stream as content to read from a device or pipe");
     size = found.size;
   } catch (error) {
     throw problemOf(error, field);

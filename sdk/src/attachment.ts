@@ -59,30 +59,35 @@ async function load(input: AnyAttachment, field: string, reading: Reading): Prom
   if (given.length === 0) throw badArgument(`${field}.content`, "is required: pass content, path or url");
   if (given.length > 1) throw badArgument(`${field}.${given[1]![0]}`, `cannot be combined with ${given[0]![0]}`);
   const [kind] = given[0]!;
-  if (kind === "path") return encode(await readFile(path!, `${field}.path`, reading));
-  if (kind === "url") return encode(await readUrl(url!, `${field}.url`, reading));
+  if (kind === "path") return encode(await readFile(path!, `${field}.path`, reading), field);
+  if (kind === "url") return encode(await readUrl(url!, `${field}.url`, reading), field);
   return await readContent(content, `${field}.content`, reading);
 }
 
-function encode({ bytes, ...rest }: Loaded): Encoded {
-  return { ...rest, base64: toBase64(bytes) };
+function encode({ bytes, ...rest }: Loaded, field: string): Encoded {
+  try {
+    return { ...rest, base64: toBase64(bytes) };
+  } catch (error) {
+    // A string has a maximum length, 512 MiB in Node.
+    throw badArgument(field, `is too large (${bytes.length} bytes): ${reasonOf(error)}. Send a link to the file`);
+  }
 }
 
 async function readContent(content: unknown, field: string, reading: Reading): Promise<Encoded> {
   if (typeof content === "string") return { base64: content };
-  if (content instanceof ArrayBuffer) return encode({ bytes: new Uint8Array(content) });
+  if (content instanceof ArrayBuffer) return encode({ bytes: new Uint8Array(content) }, field);
   if (ArrayBuffer.isView(content))
-    return encode({ bytes: new Uint8Array(content.buffer, content.byteOffset, content.byteLength) });
+    return encode({ bytes: new Uint8Array(content.buffer, content.byteOffset, content.byteLength) }, field);
   if (typeof content !== "object" || content === null) throw wrongContent(content, field);
   if (isBlob(content)) {
     const { name, type } = content as { name?: string; type?: string };
     return {
-      ...encode({ bytes: await readBlob(content, field, reading) }),
+      ...encode({ bytes: await readBlob(content, field, reading) }, field),
       filename: name,
       contentType: type || undefined,
     };
   }
-  if (isStream(content)) return encode({ bytes: await readStream(content, field, reading) });
+  if (isStream(content)) return encode({ bytes: await readStream(content, field, reading) }, field);
   if (typeof (content as { then?: unknown }).then === "function")
     throw badArgument(field, "is a Promise: await it first");
   throw wrongContent(content, field);

@@ -1,7 +1,7 @@
 /** Unary calls in Connect's JSON protocol, with deadline, retries and error mapping. Every noun of the client uses them. */
-import { checkNumber, checkObject, checkSignal } from "./check.ts";
+import { checkNumber, checkObject, checkSignal, checkString } from "./check.ts";
 import { type Deadline, sleep, startDeadline } from "./deadline.ts";
-import { badArgument, PosthornError } from "./error.ts";
+import { asPosthornError, badArgument, PosthornError } from "./error.ts";
 import { errorFromResponse, requestIdOf } from "./error-response.ts";
 import type { UnaryMethods } from "./gen/methods.ts";
 import { commonHeaders, type HttpRequest, post, toJson, unreachable } from "./request.ts";
@@ -19,12 +19,14 @@ export type Call = <M extends MethodName>(
 
 export function createCall(settings: Settings): Call {
   return async (method, request, options = {}) => {
-    if (typeof request !== "function") checkObject(request, "request");
+    if (typeof request !== "function") checkRequest(request);
     checkCallOptions(options);
     const maxRetries = options.maxRetries ?? settings.maxRetries;
     const deadline = startDeadline(options.timeoutMs ?? settings.timeoutMs, options.signal);
     try {
-      const body = toJson(typeof request === "function" ? await request(deadline) : request);
+      const body = toJson(
+        typeof request === "function" ? await prepared(request as Prepare<unknown>, deadline) : request,
+      );
       for (let failures = 1; ; failures++) {
         const outcome = await tryOnce(settings, { method, body, deadline, idempotencyKey: options.idempotencyKey });
         if (!(outcome instanceof PosthornError)) return outcome as never;
@@ -37,6 +39,21 @@ export function createCall(settings: Settings): Call {
       deadline.clear();
     }
   };
+}
+
+/** Fields that methods of the client take as separate arguments. JSON would leave out a missing one. */
+const requiredTexts = ["id", "webhookId", "deliveryId", "attachmentId", "destination", "address"];
+
+function checkRequest(request: object): void {
+  checkObject(request, "request");
+  for (const name of requiredTexts) if (name in request) checkString((request as Record<string, unknown>)[name], name);
+}
+
+/** Errors of the caller's own objects, such as a getter that throws, become PosthornErrors too. */
+async function prepared<T>(prepare: Prepare<T>, deadline: Deadline): Promise<T> {
+  return await prepare(deadline).catch((error: unknown) => {
+    throw asPosthornError(error);
+  });
 }
 
 function checkCallOptions(options: CallOptions & { idempotencyKey?: string }): void {

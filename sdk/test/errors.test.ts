@@ -28,6 +28,11 @@ test("wrong arguments are reported with the name of the argument, before a reque
     ["email", () => client.emails.send(wrong("ada@example.net"))],
     ["emails", () => client.emails.sendBatch(wrong({ from: "a@example.com" }))],
     ["emails[1]", () => client.emails.sendBatch(wrong([{ from: "a@b.c", to: "d@e.f", subject: "" }, null]))],
+    ["id", () => client.emails.get(wrong(undefined))],
+    ["id", () => client.domains.delete(wrong(7))],
+    ["webhookId", () => client.webhooks.deliveries(wrong(undefined))],
+    ["destination", () => client.queue.purge(wrong(null))],
+    ["address", () => client.suppressions.remove(wrong(undefined))],
     ["options", () => client.emails.get("em_1", wrong(null))],
     ["signal", () => client.emails.get("em_1", { signal: wrong(new AbortController()) })],
     ["timeoutMs", () => client.emails.get("em_1", { timeoutMs: wrong("5s") })],
@@ -127,6 +132,27 @@ test("anything that a replaced fetch throws or returns becomes an error with its
     assert.equal(error.code, "unavailable");
     assert.match(error.message, message);
   }
+});
+
+test("an error of the caller's own objects is passed on as the cause", async (t) => {
+  const { client } = await peer(t);
+  const cause = new Error("not loaded");
+  const email = {
+    from: "shop@example.com",
+    to: "ada@example.net",
+    subject: "Hello",
+    attachments: [
+      {
+        filename: "a",
+        get content(): string {
+          throw cause;
+        },
+      },
+    ],
+  };
+  const error = await rejection<PosthornError>(client.emails.send(email));
+  assert.ok(error instanceof PosthornError);
+  assert.deepEqual([error.code, error.message, error.cause], ["unknown", "not loaded", cause]);
 });
 
 test("a call ends at its timeout although a replaced fetch ignores the signal", async (t) => {

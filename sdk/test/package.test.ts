@@ -58,6 +58,7 @@ test("on each Node, a program sends, streams across a reconnect, and verifies a 
   const cjs = esm.replaceAll(imports, "const $1 = require($2);");
   await writeFile(join(project, "app.mjs"), esm);
   await writeFile(join(project, "app.cjs"), `(async () => {\n${cjs}\n})();`);
+  await writeFile(join(project, "terms.txt"), ", no returns");
   for (const [version, path] of await nodes()) {
     for (const app of ["app.mjs", "app.cjs"]) await t.test(`${version}, ${app}`, () => runConsumer(version, path, app));
   }
@@ -69,7 +70,9 @@ async function runConsumer(version: string, path: string, app: string): Promise<
   const peer = await startPeer({
     routes: (router) =>
       router.service(EmailService, {
-        sendEmail: ({ attachments }) => ({ id: `em_${atob(attachments[0]!.base64Content)}` }),
+        sendEmail: ({ attachments }) => ({
+          id: `em_${attachments.map(({ base64Content }) => atob(base64Content)).join("")}`,
+        }),
         getEmail() {
           throw new ConnectError("no such email", Code.NotFound);
         },
@@ -87,7 +90,7 @@ async function runConsumer(version: string, path: string, app: string): Promise<
     const { stdout } = await run(path, [app], { cwd: project, env });
     assert.deepEqual(JSON.parse(stdout), {
       node: version,
-      id: "em_12.00 EUR",
+      id: "em_12.00 EUR, no returns!",
       cursors: ["1", "2", "3", "4"],
       event: "email.delivered",
       refused: "not_found",
@@ -132,7 +135,8 @@ declare global {
     module: "nodenext",
     target: "es2022",
     lib: ["es2022", "dom", "dom.iterable"],
-    types: [],
+    types: ["node"],
+    typeRoots: [join(sdk, "../node_modules/@types")],
     strict: true,
     noEmit: true,
     skipLibCheck: false,

@@ -1,5 +1,6 @@
-/** The client against the real program: keys, validation errors, rejected sends. */
+/** The client against the real program: keys, validation errors, rejected sends, converted content. */
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
@@ -11,7 +12,7 @@ let program: RunningProgram;
 let posthorn: Posthorn;
 
 before(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase({ example: true });
   program = await startProgram({ databaseUrl: database.url });
   posthorn = new Posthorn({ apiKey: program.key, baseUrl: program.url });
 });
@@ -83,4 +84,33 @@ test("a send from an unregistered domain is rejected with the domain's name", as
   const error = await rejection<PosthornError>(posthorn.emails.send(email));
   assert.equal(error.code, "failed_precondition");
   assert.match(error.message, /nowhere\.example/);
+});
+
+test("address objects, text from HTML and attachments from a path and a stream arrive in the message", async () => {
+  const { id } = await posthorn.emails.send({
+    from: { name: "Shop, Inc.", address: "shop@example.test" },
+    to: [{ name: 'Ada "Countess"', address: "ada@example.test" }],
+    subject: "Hello",
+    html: '<p>Hello <b>Ada</b></p><ul><li><a href="https://example.test/1">Order 1</a></ul>',
+    attachments: [
+      { path: new URL("../LICENSE", import.meta.url), filename: "license.txt" },
+      { content: Readable.from(["a,b\n", "1,2\n"]), filename: "items.csv" },
+      { url: "data:image/gif;base64,R0lGODlhAQABAAAAACw=", filename: "dot.gif", contentId: "dot" },
+    ],
+  });
+  const { raw, body } = await posthorn.emails.content(id);
+  assert.equal(body.trimEnd(), "Hello Ada\n\n- Order 1 <https://example.test/1>");
+  const message = new TextDecoder().decode(raw);
+  assert.match(message, /^From: "Shop, Inc\." <shop@example\.test>\r$/m);
+  assert.match(message, /^To: "Ada \\"Countess\\"" <ada@example\.test>\r$/m);
+  const { attachments } = await posthorn.emails.get(id);
+  assert.deepEqual(
+    attachments.map(({ filename, contentType, contentId }) => [filename, contentType, contentId]),
+    [
+      ["license.txt", "text/plain", ""],
+      ["items.csv", "text/csv", ""],
+      ["dot.gif", "image/gif", "dot"],
+    ],
+  );
+  assert.equal(attachments[1]!.sizeBytes, 8);
 });

@@ -178,9 +178,9 @@ async function threadOf(sql: Sql, workspaceId: string, request: SendRequest, ema
   if (email.references.length > 0) return { inReplyTo: email.inReplyTo, references: email.references };
   const ours = readMessageId(email.inReplyTo);
   const id = ours && fromWireId("email", ours.emailId);
-  const answered = id
-    ? await findThread(sql, workspaceId, "email", id)
-    : await findThreadByMessageId(sql, workspaceId, email.inReplyTo);
+  const named = id ? await findThread(sql, workspaceId, "email", id) : undefined;
+  // Mail libraries write ids of the same form, too.
+  const answered = named ?? (await findThreadByMessageId(sql, workspaceId, email.inReplyTo));
   const chain = answered?.messageId === email.inReplyTo ? answered.references : [];
   return { inReplyTo: email.inReplyTo, references: [...chain, email.inReplyTo] };
 }

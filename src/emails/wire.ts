@@ -203,7 +203,9 @@ function destinationOf(text: string): string | undefined {
 function searchFor(text: string): EmailFilter["search"] {
   const messageId = parseMessageId(text);
   const named = fromWireId("email", (messageId.ok && readMessageId(messageId.messageId)?.emailId) || text);
-  return named ? { emailId: named, words: [] } : { words: parseSearch(text) };
+  // Without brackets it may be an address.
+  const foreign = messageId.ok && /^\s*</.test(text) ? messageId.messageId.toLowerCase() : undefined;
+  return named || foreign ? { emailId: named, messageId: foreign, words: [] } : { words: parseSearch(text) };
 }
 
 /** The columns of an exported CSV file. */

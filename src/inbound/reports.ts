@@ -56,10 +56,11 @@ export function createReports(deps: ReportsDeps) {
 
   /** A complaint without a valid token. Its Message-ID names the workspace, and proves nothing. */
   async function complaintWithoutToken(report: ComplaintReport): Promise<void> {
-    const ours = readMessageId(report.originalMessageId);
-    const id = ours && fromWireId("email", ours.emailId);
     const messageId = report.originalMessageId;
-    const email = id && (await findByMessageId(sql, { emailId: id, domain: ours.domain, messageId }));
+    const ours = readMessageId(messageId);
+    const id = ours && fromWireId("email", ours.emailId);
+    const domain = /@([a-z0-9.-]{1,253})>$/i.exec(messageId)?.[1]?.toLowerCase();
+    const email = domain && (await findByMessageId(sql, { id, domain, messageId }));
     if (!email) return ignore("complaint");
     const reason = report.returnPaths.length > 0 ? "invalid_token" : "no_token";
     await list(email, { kind: "complaint", reason, named: report.recipients });

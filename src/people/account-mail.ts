@@ -5,7 +5,7 @@ import type { Log } from "../ops/log.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { networksOf } from "../shares/address.ts";
-import { tooMany } from "../shares/attempts.ts";
+import { tooMany } from "../shares/guessing.ts";
 import { createBudget } from "../shares/budget.ts";
 import type { MailText } from "./links.ts";
 import { type AccountMailCause, type AccountMailRefusal, judgeAccountMail } from "./rules/account-mail.ts";

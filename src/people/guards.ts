@@ -1,5 +1,5 @@
 /** How many wrong passwords and codes of a person are checked. Used by people.ts, sign-in.ts, confirm.ts and factors.ts. */
-import { createGuard, type Guard } from "../shares/attempts.ts";
+import { createGuard, type Guard } from "../shares/guessing.ts";
 
 /** The account is the email address. */
 export function createSignInGuard(): Guard {

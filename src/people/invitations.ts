@@ -6,7 +6,7 @@ import { invalid, Problem } from "../ops/problem.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Quotas } from "../quotas/quotas.ts";
-import { createAttemptLimit, tooMany } from "../shares/attempts.ts";
+import { createAttemptLimit, tooMany } from "../shares/guessing.ts";
 import { invalidEmail, readEmail } from "../workspaces/rules.ts";
 import type { Invitations } from "../workspaces/store.ts";
 import { getWorkspace, invite, isMemberOrInvited } from "../workspaces/store.ts";

@@ -12,7 +12,7 @@ import type { Request, Response } from "../http/server.ts";
 import type { Log } from "../ops/log.ts";
 import { Problem } from "../ops/problem.ts";
 import { toWireId } from "../postgres/ids.ts";
-import { createClientLimit } from "../shares/attempts.ts";
+import { createClientLimit } from "../shares/guessing.ts";
 import type { Action, Redirect, Reply } from "./endpoint.ts";
 import { factorActions, factorReads, sessionOnWire } from "./factor-pages.ts";
 import { passwordLength } from "./password.ts";

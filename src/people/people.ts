@@ -9,7 +9,7 @@ import { invalid, Problem } from "../ops/problem.ts";
 import { createLoader } from "../postgres/loader.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
-import { createAttemptLimit } from "../shares/attempts.ts";
+import { createAttemptLimit } from "../shares/guessing.ts";
 import { readEmail } from "../workspaces/rules.ts";
 import { joinByInvite, listWorkspacesOf, type MostOwned, membershipOf } from "../workspaces/store.ts";
 import { type Access, notAMember, type SignUpMode } from "./access.ts";

@@ -4,7 +4,7 @@ import { audited } from "../audit/record.ts";
 import { makeToken } from "../ops/one-time-token.ts";
 import { invalid } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { createClientLimit } from "../shares/attempts.ts";
+import { createClientLimit } from "../shares/guessing.ts";
 import { invalidEmail, readEmail } from "../workspaces/rules.ts";
 import type { AccountMail } from "./account-mail.ts";
 import { linkLifetimeMs, linkTo, resetMail } from "./links.ts";

@@ -4,7 +4,7 @@ import type { Role } from "../http/caller.ts";
 import { makeToken } from "../ops/one-time-token.ts";
 import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { createClientLimit } from "../shares/attempts.ts";
+import { createClientLimit } from "../shares/guessing.ts";
 import { type Access, notAMember } from "./access.ts";
 import { type Codes, refusedCode } from "./codes.ts";
 import { cookieValue, sessionCookie, signInCookieName } from "./cookies.ts";

@@ -5,7 +5,7 @@ import { makeToken } from "../ops/one-time-token.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Secrets } from "../postgres/sealing.ts";
-import { createClientLimit } from "../shares/attempts.ts";
+import { createClientLimit } from "../shares/guessing.ts";
 import { invalidEmail, judgeName, readEmail } from "../workspaces/rules.ts";
 import type { MostOwned } from "../workspaces/store.ts";
 import type { SignUpMode } from "./access.ts";

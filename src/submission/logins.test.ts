@@ -52,6 +52,37 @@ test("guessing is limited, and other keys of the same client still log in", asyn
   assert.deepEqual(await logIn(right, client), caller);
 });
 
+test("many sessions of a pool log in at once", async () => {
+  const { logIn } = logins();
+  const answers = await Promise.all(Array.from({ length: 60 }, () => logIn(right, client)));
+  for (const answer of answers) assert.deepEqual(answer, caller);
+});
+
+test("guesses from an address do not shut out a key that has logged in before", async () => {
+  const { logIn } = logins();
+  await logIn(right, client);
+  const guess = (i: number) => logIn({ user: "posthorn", password: `ph_${i}_guessed_key` }, client);
+  for (let i = 0; i < 60; i++) await guess(i);
+  assert.match(((await guess(60)) as { reply: string }).reply, /^454/);
+  assert.deepEqual(await logIn(right, client), caller);
+});
+
+test("a key that was revoked after a login gets the refusal of other wrong keys, and counts", async () => {
+  let isRevoked = false;
+  const { logIn } = createLogins({
+    refusalMs: 0,
+    authenticator: {
+      async authenticate() {
+        if (isRevoked) throw new Problem("unauthenticated", "no");
+        return caller;
+      },
+    },
+  });
+  await logIn(right, client);
+  isRevoked = true;
+  assert.match(((await logIn(right, client)) as { reply: string }).reply, /^535/);
+});
+
 test("a fault of the database is not a wrong password", async () => {
   const { logIn } = createLogins({
     refusalMs: 0,

@@ -1,10 +1,12 @@
 /** Who may submit: the user name is always `posthorn`, the password is an API key that may send. Wrong logins are answered slowly, and after some of
- * them not checked for a while, by client and by key. Used by policy.ts. */
+ * them not checked for a while, by client and by key. A key that has logged in before is always checked: clients behind one address may be strangers
+ * to each other. Used by policy.ts. */
+import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Caller } from "../http/caller.ts";
 import type { Authenticator } from "../http/gate.ts";
 import { Problem } from "../ops/problem.ts";
-import { createGuard } from "../shares/attempts.ts";
+import { createGuard } from "../shares/guessing.ts";
 import type { Login } from "../smtp/server/auth.ts";
 import type { RemoteClient } from "../smtp/server/policy.ts";
 import { loginRefused } from "./replies.ts";
@@ -28,9 +30,17 @@ const userName = "posthorn";
 const defaultRefusalMs = 1000;
 /** The public beginning of a key: attempts at one key count together, whatever their other characters are. */
 const keyCharacters = 12;
+const maxProved = 20_000;
 
 export function createLogins({ authenticator, refusalMs = defaultRefusalMs, onRefused }: LoginDeps): Logins {
   const guard = createGuard({ burst: 60, periodMs: 20_000 });
+  /** Digests of the passwords that have logged in. */
+  const proved = new Set<string>();
+
+  function prove(digest: string): void {
+    if (proved.size >= maxProved) proved.clear();
+    proved.add(digest);
+  }
 
   async function check({ password }: Login, { ip }: RemoteClient): Promise<Caller> {
     const caller = await authenticator.authenticate(`Bearer ${password}`, () => ip);
@@ -46,25 +56,24 @@ export function createLogins({ authenticator, refusalMs = defaultRefusalMs, onRe
     check,
     async logIn(login, client) {
       const attempt = { account: login.password.slice(0, keyCharacters), address: client.ip };
-      const nowMs = performance.now();
+      const digest = createHash("sha256").update(login.password).digest("base64");
       try {
-        guard.check(attempt, nowMs);
+        if (!proved.has(digest)) guard.check(attempt, performance.now());
       } catch (error) {
         onRefused?.();
         return { reply: `454 4.7.0 ${(error as Problem).message}` };
       }
-      guard.take(attempt, nowMs);
       try {
         if (login.user.toLowerCase() !== userName) throw new Problem("unauthenticated", "wrong user name");
         const caller = await check(login, client);
-        guard.giveBack(attempt, nowMs);
+        prove(digest);
         return caller;
       } catch (error) {
-        if (!(error instanceof Problem) || !refusals.has(error.code)) {
-          guard.giveBack(attempt, nowMs);
-          throw error;
-        }
+        if (!(error instanceof Problem) || !refusals.has(error.code)) throw error;
         onRefused?.();
+        proved.delete(digest);
+        // Only now: a program may open many sessions at once with the right key.
+        guard.take(attempt, performance.now());
         await delay(refusalMs);
         return { reply: loginRefused };
       }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Problem, problemCodes } from "../ops/problem.ts";
-import { replyOf } from "./replies.ts";
+import { OutcomeUnknown } from "../postgres/outage.ts";
+import { outageReply, replyOf } from "./replies.ts";
 
 test("every problem has a reply with its text, and only temporary ones may be sent again", () => {
   for (const code of problemCodes)
@@ -10,4 +11,10 @@ test("every problem has a reply with its text, and only temporary ones may be se
   assert.match(replyOf(new Problem("failed_precondition", "text")), /^550 5\.7\.1/);
   const limited = new Problem("resource_exhausted", "text", { retryAfterMs: 1200 });
   assert.equal(replyOf(limited), "451 4.7.1 text (wait 2 s)");
+});
+
+test("an outage is temporary, and an unknown result says so", () => {
+  const away = Object.assign(new Error("gone"), { code: "ECONNREFUSED" });
+  assert.match(outageReply(away), /^451 4\.3\.0 .*nothing was stored/);
+  assert.match(outageReply(new OutcomeUnknown(away)), /^451 4\.3\.0 .*unknown whether the message is stored/);
 });

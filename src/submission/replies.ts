@@ -1,5 +1,6 @@
 /** SMTP replies for the problems of the accept path, each with an enhanced status code (RFC 3463). Used by policy.ts. */
 import type { Problem, ProblemCode } from "../ops/problem.ts";
+import { OutcomeUnknown, unavailable } from "../postgres/outage.ts";
 
 /** 4xx: the client may send the same message again. */
 const replyCodes: Partial<Record<ProblemCode, string>> = {
@@ -22,6 +23,14 @@ export function replyOf(problem: Problem): string {
 /** The same for a wrong user name and a wrong, revoked or unsuitable key: the answer must not reveal which. */
 export const loginRefused =
   "535 5.7.8 authentication failed: the user name is posthorn, the password an API key that may send";
+
+/** The answer to the login, and then to the message, while the database is away. */
+export function outageReply(error: unknown): string {
+  return error instanceof OutcomeUnknown ? unknownReply : replyOf(unavailable(error));
+}
+
+const unknownReply =
+  "451 4.3.0 the connection to the database was lost, and it is unknown whether the message is stored: send the same message again, with its Message-ID it is sent once";
 
 export const internalReply =
   "451 4.3.0 the message could not be accepted because of a fault in Posthorn, try again later";

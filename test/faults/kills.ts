@@ -1,5 +1,6 @@
 /** Faults that kill the program (SIGKILL) at each step of an email's processing, and during webhook deliveries. */
-import { anyMoment, killAt, killPoints } from "../harness/kill-points.ts";
+import { anyMoment, killAt, killPoints, submissionKillPoints } from "../harness/kill-points.ts";
+import { submitAgain } from "../harness/submission.ts";
 import type { Findings, Progress } from "../harness/under-load.ts";
 import { killWebhooks } from "../harness/webhook-kills.ts";
 import type { Fault } from "./fault.ts";
@@ -13,9 +14,15 @@ export const kills: Fault[] = [
     promise,
     times: 10,
     inject: async (times: number, progress: Progress) => {
-      const found = await killAt([point], times, progress);
+      const found = await killAt([point], times, { progress });
       return point === anyMoment ? checkDoubt(found) : found;
     },
+  })),
+  ...submissionKillPoints.map((point) => ({
+    name: `kill -9 ${point}, mail submitted over SMTP`,
+    promise,
+    times: 10,
+    inject: (times: number, progress: Progress) => killAt([point], times, { progress, send: submitAgain }),
   })),
   {
     name: "kill -9 around webhook deliveries",

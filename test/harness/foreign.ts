@@ -10,10 +10,8 @@ type Foreign = {
   command: string;
   /** The Debian package that installs it. */
   package: string;
-  /** Python modules that the interpreter must have. */
-  modules?: readonly string[];
-  /** C headers that the compiler must find. */
-  headers?: readonly string[];
+  /** Arguments with which the program ends successfully only if it finds the libraries that tests need. */
+  probe?: readonly string[];
   /** Never required and not installed by .ci/run: only a bench needs it, or containers may lack it. */
   optional?: true;
 };
@@ -25,10 +23,11 @@ export const foreign = {
   curl: { command: "curl", package: "curl" },
   dig: { command: "dig", package: "bind9-dnsutils" },
   fish: { command: "fish", package: "fish" },
-  gcc: { command: "gcc", package: "gcc libc6-dev", headers: ["time.h"] },
+  gcc: { command: "gcc", package: "gcc libc6-dev", probe: ["-E", "-include", "time.h", "-x", "c", "/dev/null"] },
   // A download of 80 MB.
   go: { command: "go", package: "golang-go", optional: true },
   mount: { command: "mount", package: "mount" },
+  msmtp: { command: "msmtp", package: "msmtp" },
   named: { command: "named", package: "bind9" },
   "named-checkzone": { command: "named-checkzone", package: "bind9-utils" },
   nsupdate: { command: "nsupdate", package: "bind9-dnsutils" },
@@ -36,16 +35,24 @@ export const foreign = {
   openssl: { command: "openssl", package: "openssl" },
   pgbouncer: { command: "pgbouncer", package: "pgbouncer" },
   php: { command: "php", package: "php-cli" },
+  "php-symfony-mailer": {
+    command: "php",
+    package: "php-cli php-symfony-mailer",
+    probe: ["-r", 'require "Symfony/Component/Mailer/autoload.php";'],
+  },
   postfix: { command: "postfix", package: "postfix" },
   promtool: { command: "promtool", package: "prometheus" },
   python3: { command: "python3", package: "python3" },
-  "python3-dkim": { command: "python3", package: "python3-dkim python3-dnspython", modules: ["dkim"] },
+  "python3-django": { command: "python3", package: "python3-django", probe: ["-c", "import django"] },
+  "python3-dkim": { command: "python3", package: "python3-dkim python3-dnspython", probe: ["-c", "import dkim"] },
   "python3-grpcio": {
     command: "python3",
     package: "python3-grpcio python3-protobuf",
-    modules: ["grpc", "google.protobuf"],
+    probe: ["-c", "import grpc, google.protobuf"],
   },
   ruby: { command: "ruby", package: "ruby" },
+  "ruby-actionmailer": { command: "ruby", package: "ruby-actionmailer", probe: ["-e", 'require "action_mailer"'] },
+  "s-nail": { command: "s-nail", package: "s-nail" },
   script: { command: "script", package: "bsdutils" },
   swaks: { command: "swaks", package: "swaks libnet-ssleay-perl libio-socket-ssl-perl" },
   "systemd-analyze": { command: "systemd-analyze", package: "systemd", optional: true },
@@ -98,18 +105,13 @@ export function pathOf(name: ForeignName): string {
 
 const located = new Map<ForeignName, string | undefined>();
 
-function search({ command, modules = [], headers = [] }: Foreign): string | undefined {
+function search({ command, probe }: Foreign): string | undefined {
   const folders = searchPath.split(delimiter).filter((folder) => folder !== "");
   // Debian installs Python modules only for /usr/bin/python3, which may not be the first one in PATH.
   if (command === "python3") folders.sort((a, b) => Number(b === "/usr/bin") - Number(a === "/usr/bin"));
   return folders
     .map((folder) => join(folder, command))
-    .find(
-      (path) =>
-        isProgram(path) &&
-        (modules.length === 0 || hasModules(path, modules)) &&
-        headers.every((header) => hasHeader(path, header)),
-    );
+    .find((path) => isProgram(path) && (!probe || spawnSync(path, probe).status === 0));
 }
 
 function isProgram(path: string): boolean {
@@ -119,12 +121,4 @@ function isProgram(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-function hasModules(python: string, modules: readonly string[]): boolean {
-  return spawnSync(python, ["-c", `import ${modules.join(", ")}`]).status === 0;
-}
-
-function hasHeader(compiler: string, header: string): boolean {
-  return spawnSync(compiler, ["-E", "-include", header, "-x", "c", "/dev/null"]).status === 0;
 }

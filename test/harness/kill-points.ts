@@ -3,9 +3,10 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { holdLock, type Lock } from "./held-lock.ts";
-import type { Load } from "./ledger.ts";
+import type { Load, Send } from "./ledger.ts";
 import type { RunningProgram } from "./program.ts";
 import type { Action } from "./sink-script.ts";
+import { submitHalf } from "./submission.ts";
 import type { Testbed } from "./testbed.ts";
 import { type Findings, type Progress, underLoad } from "./under-load.ts";
 import { until } from "./wait.ts";
@@ -14,6 +15,7 @@ import { until } from "./wait.ts";
 type Hold = (testbed: Testbed, load: Load) => Promise<() => Promise<void>>;
 
 export const anyMoment = "at any moment";
+const whileSubmitted = "while a message arrives";
 const everywhereAtSink = "after the lease, in DATA and after the final dot";
 
 const holds: Record<string, Hold> = {
@@ -61,6 +63,14 @@ const holds: Record<string, Hold> = {
       await lock.release();
     };
   },
+  /** Clients that never get an answer: nothing of their messages may be stored. */
+  [whileSubmitted]: async (testbed, load) => {
+    const sessions = await Promise.all([1, 2, 3].map(() => submitHalf(testbed)));
+    await load.untilAcknowledged(3);
+    return async () => {
+      for (const session of sessions) session.destroy();
+    };
+  },
   /** Whatever the program is doing, after a time that differs from kill to kill. */
   [anyMoment]: async (_testbed, load) => {
     await load.untilAcknowledged(3 + Math.floor(Math.random() * 8));
@@ -75,7 +85,7 @@ const holds: Record<string, Hold> = {
   },
 };
 
-export const killPoints = Object.keys(holds).filter((point) => point !== everywhereAtSink);
+export const killPoints = Object.keys(holds).filter((point) => point !== everywhereAtSink && point !== whileSubmitted);
 
 /** Every point once. Points at which work can wait at the same time share one kill. */
 export const killGroups: readonly (readonly string[])[] = [
@@ -86,14 +96,28 @@ export const killGroups: readonly (readonly string[])[] = [
   ["after the settle"],
 ];
 
+/** The steps of mail that programs submit over SMTP, up to its acceptance. After that it is like other mail. */
+export const submissionKillPoints = [
+  whileSubmitted,
+  "before the accept is committed",
+  "before the answer to an accept that is committed",
+  anyMoment,
+];
+
+export type KillOptions = {
+  progress?: Progress;
+  /** How the load sends. Default: over the API. */
+  send?: (testbed: Testbed) => Send;
+};
+
 /** Under load, `times` times: waits until work is waiting at each of these points, kills the program, and starts a successor.
  * Returns the findings. */
 export async function killAt(
   points: readonly string[],
   times: number,
-  progress: Progress = () => {},
+  { progress, send }: KillOptions = {},
 ): Promise<Findings> {
-  return await underLoad({ load: { pauseMs: 120 } }, async ({ testbed, load, injectFault }) => {
+  return await underLoad({ load: { pauseMs: 120 }, send }, async ({ testbed, load, injectFault }) => {
     let node = testbed.program;
     for (let i = 1; i <= times; i++) {
       const releases: (() => Promise<void>)[] = [];
@@ -107,7 +131,7 @@ export async function killAt(
           node = await testbed.restartNode(node);
         },
       );
-      progress(`${i} of ${times}`);
+      progress?.(`${i} of ${times}`);
     }
   });
 }

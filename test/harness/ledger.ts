@@ -26,6 +26,10 @@ export type Load = {
   giveUp(): void;
 };
 
+/** Sends one email. The same key is the same email. Rejects without an answer. */
+export type Send = (email: { key: string; to: readonly string[]; signal: AbortSignal }) => Promise<SendAnswer>;
+export type SendAnswer = { id: string } | { refusal: string; isTemporary: boolean };
+
 export type LoadOptions = {
   name: string;
   senders: number;
@@ -33,6 +37,8 @@ export type LoadOptions = {
   /** The recipients of a sender's nth email. Default: one or two mailboxes named after the key. */
   to?: (key: string, n: number) => string[];
   body?: string;
+  /** How an email is sent. Default: SendEmail with the key as its idempotency key. */
+  send?: Send;
   /** Calls may time out, because frozen nodes do not respond; the client retries them at another node. */
   maySilence?: boolean;
 };
@@ -55,28 +61,22 @@ export function startLoad(testbed: Testbed, options: LoadOptions): Load {
 
   /** Retries the same request with the same idempotency key after every error, as a careful client does. */
   async function sendUntilAnswered(key: string, to: readonly string[]): Promise<string> {
-    const body = options.body ?? `Hello ${key}`;
+    const send = options.send ?? callSendEmail(testbed, options.body);
     return await until(
       `an answer to ${key}`,
       async () => {
         if (cancellation.signal.aborted) return "";
         const timer = AbortSignal.timeout(answerWithinMs);
         waiting++;
-        const answer = await testbed
-          .call(
-            "EmailService/SendEmail",
-            { from: "news@sender.test", to, subject: key, body, async: true },
-            { headers: { "idempotency-key": key }, signal: AbortSignal.any([cancellation.signal, timer]) },
-          )
+        const answer = await send({ key, to, signal: AbortSignal.any([cancellation.signal, timer]) })
           .finally(() => waiting--)
           .catch((error) => {
             if (timer.aborted && !options.maySilence) wrong.push(`no answer to ${key} within ${answerWithinMs} ms`);
             throw error;
           });
-        if (answer.status === 200) return answer.body.id as string;
-        // While the database or a node is down, `unavailable` is the only allowed error.
+        if ("id" in answer) return answer.id;
         refusals++;
-        if (answer.body.code !== "unavailable") wrong.push(`${key}: ${JSON.stringify(answer.body)}`);
+        if (!answer.isTemporary) wrong.push(`${key}: ${answer.refusal}`);
         return undefined;
       },
       { everyMs: 200 },
@@ -125,6 +125,19 @@ export function startLoad(testbed: Testbed, options: LoadOptions): Load {
       stopping = true;
       cancellation.abort();
     },
+  };
+}
+
+function callSendEmail(testbed: Testbed, body: string | undefined): Send {
+  return async ({ key, to, signal }) => {
+    const answer = await testbed.call(
+      "EmailService/SendEmail",
+      { from: "news@sender.test", to, subject: key, body: body ?? `Hello ${key}`, async: true },
+      { headers: { "idempotency-key": key }, signal },
+    );
+    if (answer.status === 200) return { id: answer.body.id as string };
+    // While the database or a node is down, `unavailable` is the only allowed error.
+    return { refusal: JSON.stringify(answer.body), isTemporary: answer.body.code === "unavailable" };
   };
 }
 

@@ -1,4 +1,4 @@
-/** A raw SMTP client for tests of the inbound server, with a source address of its own: 127.0.0.2 is another network than 127.0.0.1. */
+/** A raw SMTP client for tests of the servers for inbound and submitted mail, with a source address of its own: 127.0.0.2 is another network than 127.0.0.1. */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 
@@ -8,6 +8,8 @@ export type SmtpClient = {
   reply(): Promise<string | undefined>;
   /** Sends a line and returns the reply. */
   command(line: string): Promise<string | undefined>;
+  /** Greets the server and logs in with an API key. Returns the reply to AUTH. */
+  logIn(key: string): Promise<string | undefined>;
   /** Sends the envelope and DATA. The server then waits for the message. */
   beginMessage(to: string): Promise<void>;
   /** Sends a whole message, whose lines end with CRLF, and returns the reply to it. */
@@ -48,9 +50,16 @@ export function dialSmtp(port: number, localAddress = "127.0.0.1"): SmtpClient {
     return await reply();
   }
 
-  async function beginMessage(to: string): Promise<void> {
+  let greeted = false;
+
+  async function greet(): Promise<void> {
+    greeted = true;
     assert.match((await reply()) ?? "", /^220 /);
     assert.match((await command("EHLO mx.there.test")) ?? "", /^250-/);
+  }
+
+  async function beginMessage(to: string): Promise<void> {
+    if (!greeted) await greet();
     assert.match((await command("MAIL FROM:<ann@there.test>")) ?? "", /^250 /);
     assert.match((await command(`RCPT TO:<${to}>`)) ?? "", /^250 /);
     assert.match((await command("DATA")) ?? "", /^354 /);
@@ -60,6 +69,10 @@ export function dialSmtp(port: number, localAddress = "127.0.0.1"): SmtpClient {
     socket,
     reply,
     command,
+    async logIn(key) {
+      await greet();
+      return await command(`AUTH PLAIN ${Buffer.from(`\0posthorn\0${key}`).toString("base64")}`);
+    },
     beginMessage,
     async sendMessage(to, raw) {
       await beginMessage(to);

@@ -32,6 +32,8 @@ export type Testbed = {
   dns: ScriptedDns;
   sink: Sink;
   program: RunningProgram;
+  /** The node that was started last. */
+  newest(): RunningProgram;
   workspaceId: string;
   /** The settings of every node, for a test that starts a node in another way. */
   nodeEnv: Record<string, string>;
@@ -111,6 +113,7 @@ export async function startTestbed(options: TestbedOptions = {}): Promise<Testbe
     dns,
     sink,
     program,
+    newest: () => nodes.at(-1)!,
     workspaceId,
     nodeEnv,
     startNode,

@@ -1,5 +1,14 @@
 /** Injects faults while a client sends mail, and audits the result after all mail is settled. test/faults uses it. */
-import { audit, type Expected, inFlight, type Load, type LoadOptions, startLoad, untilSettled } from "./ledger.ts";
+import {
+  audit,
+  type Expected,
+  inFlight,
+  type Load,
+  type LoadOptions,
+  type Send,
+  startLoad,
+  untilSettled,
+} from "./ledger.ts";
 import { startTestbed, type Testbed, type TestbedOptions } from "./testbed.ts";
 
 export type Findings = {
@@ -46,6 +55,7 @@ export type UnderLoad<W extends Testbed> = {
   start?: () => Promise<W>;
   testbed?: TestbedOptions;
   load?: Partial<LoadOptions>;
+  send?: (testbed: Testbed) => Send;
   expected?: Expected;
 };
 
@@ -54,7 +64,8 @@ export async function underLoad<W extends Testbed = Testbed>(
   work: (run: FaultRun<W>) => Promise<void>,
 ): Promise<Findings> {
   const testbed = await (options.start ?? (() => startTestbed(options.testbed) as Promise<W>))();
-  const load = startLoad(testbed, { name: "f", senders: 4, pauseMs: 40, ...options.load });
+  const send = options.send?.(testbed);
+  const load = startLoad(testbed, { name: "f", senders: 4, pauseMs: 40, ...options.load, send });
   const broken: string[] = [];
   const recoveries: number[] = [];
   const checks: (() => Promise<string[]> | string[])[] = [];

@@ -3,7 +3,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { dkimVerify } from "mailauth/lib/dkim/verify.js";
 import PostalMime from "postal-mime";
-import { deliverInbound, eventsOfType, type InboundTestbed, startInboundTestbed } from "../harness/inbound.ts";
+import {
+  deliverInbound,
+  eventsOfType,
+  feedbackAddress,
+  type InboundTestbed,
+  startInboundTestbed,
+} from "../harness/inbound.ts";
 import { openTransport, submit, submitRaw } from "../harness/submission.ts";
 import { senderPublicKey } from "../harness/testbed.ts";
 
@@ -157,6 +163,55 @@ test("a reply to the sender's own Message-ID is found", async () => {
   const [replied] = eventsOfType(events, "email.replied");
   assert.equal(replied!.parentEmailId, id);
   assert.equal(replied!.event.emailId, id);
+});
+
+test("the Message-ID of a library, which looks like ours, finds the email, its thread and a complaint about it", async () => {
+  const { id, messageId } = await submit(testbed, {
+    from: "shop@sender.test",
+    to: "ann@there.test",
+    text: "text",
+    references: "<first@shop.test>",
+  });
+  assert.match(messageId, /^<[0-9a-f-]{36}@sender\.test>$/);
+  const found = async (search: string) =>
+    ((await testbed.call("EmailService/ListEmails", { search })).body.data as { id: string }[]).map(
+      (email) => email.id,
+    );
+  assert.deepEqual(await found(messageId), [id]);
+  assert.deepEqual(await found(messageId.toUpperCase()), [id]);
+  assert.deepEqual(await found("<unknown@sender.test>"), []);
+  const counts = (await testbed.call("EmailService/CountEmails", { filter: { search: messageId } })).body;
+  assert.match(JSON.stringify(counts), /"emails":"?1"?|"total":"?1"?/);
+
+  const sent = await testbed.send({ to: ["bob@there.test"], inReplyTo: messageId });
+  const { raw } = (await testbed.call("EmailService/GetEmailContent", { id: sent.body.id })).body;
+  const headers = Buffer.from(String(raw), "base64").toString("latin1");
+  assert.ok(
+    headers.includes(`References: <first@shop.test>\r\n ${messageId}`) ||
+      headers.includes(`<first@shop.test> ${messageId}`),
+    headers,
+  );
+
+  const report = [
+    ...["From: fbl@there.test", "Message-ID: <fbl@there.test>"],
+    ...["Content-Type: multipart/report; report-type=feedback-report; boundary=b", "", "--b"],
+    ...[
+      "Content-Type: message/feedback-report",
+      "",
+      "Feedback-Type: abuse",
+      "Version: 1",
+      "User-Agent: x/1",
+      "",
+      "--b",
+    ],
+    ...["Content-Type: message/rfc822", "", `Message-ID: ${messageId}`, "", "--b--", ""],
+  ].join("\n");
+  await deliverInbound(testbed, { to: feedbackAddress, raw: report });
+  const listed = (await testbed.call("InboundService/ListUnattributedReports", {})).body.data as { emailId: string }[];
+  assert.deepEqual(
+    listed.map(({ emailId }) => emailId),
+    [id],
+  );
 });
 
 test("a key that is revoked during a session sends nothing more, and a key with limits only what it may", async () => {

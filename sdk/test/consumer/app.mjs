@@ -8,7 +8,11 @@ const sent = await posthorn.emails.send({
   to: "ada@example.net",
   subject: "Your order",
   body: "Thank you.",
-  attachments: [{ filename: "receipt.txt", content: Buffer.from("12.00 EUR") }],
+  attachments: [
+    { filename: "receipt.txt", content: Buffer.from("12.00 EUR") },
+    { path: "terms.txt" },
+    { url: "data:,!", filename: "end.txt" },
+  ],
 });
 
 const cursors = [];

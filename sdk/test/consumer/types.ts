@@ -1,5 +1,6 @@
 // A user's program for the type checker: the lines with @ts-expect-error must not compile, all others must.
 import {
+  type AnyAttachment,
   type Domain,
   type Email,
   type EventOf,
@@ -28,6 +29,36 @@ export async function send(): Promise<SendEmailResponse> {
     attachments: [{ content: new Uint8Array(), filename: "a" }, { content: new Blob([]) }],
     idempotencyKey: "order-1",
   });
+}
+
+export async function conveniences(element: { type: unknown; props: object; key: string | null }): Promise<void> {
+  await posthorn.emails.send({
+    from: { name: "Shop", address: "shop@example.com" },
+    to: [{ address: "ada@example.net" }, "Grace <grace@example.net>"],
+    subject: "Hello",
+    react: element,
+    attachments: [
+      { path: "receipt.pdf" },
+      { path: new URL("file:///receipt.pdf") },
+      { url: "https://example.com/a.pdf", contentId: "a" },
+      { content: new Blob([]).stream(), filename: "a" },
+      { content: chunks(), filename: "b" },
+    ],
+  });
+  // @ts-expect-error: an attachment needs content, path or url
+  const attachments: AnyAttachment[] = [{ filename: "a" }];
+  await posthorn.emails.send({ from: "a@example.com", to: "b@example.net", subject: "", attachments });
+  // @ts-expect-error: the field is called address
+  await posthorn.emails.send({ from: "a@example.com", to: { email: "b@example.net" }, subject: "" });
+  for await (const { destination, queued } of posthorn.queue.list()) console.log(destination, queued + 1);
+  const { totals } = await posthorn.stats.get({ from: new Date(), groupBy: "STATS_DIMENSION_SITE" });
+  const { quotas } = await posthorn.workspaces.quotas();
+  for await (const entry of posthorn.audit.list({ action: "key" }))
+    console.log(entry.at, totals.bounced, quotas.length);
+}
+
+async function* chunks(): AsyncGenerator<Uint8Array | string> {
+  yield "text";
 }
 
 export async function lists(): Promise<Email[]> {

@@ -35,6 +35,7 @@ const unsharedBytes = 32 * 1024;
 const maxSessions = 1000;
 /** Programs of one machine send through a pool of connections each. */
 const maxSessionsPerAddress = 200;
+const maxSessionsPerWorkspace = 100;
 const minuteMs = 60_000;
 const loopback = ["127.0.0.0/8", "::1/128"];
 
@@ -54,6 +55,7 @@ export async function startSubmission(parts: SubmissionParts): Promise<RunningSu
     callLimit: parts.callLimit,
     prepareLarge: parts.reader.prepare,
     logins: createLogins({ authenticator: parts.authenticator, onRefused: () => metrics.submissionLogins.inc() }),
+    sessions: { total: maxSessions, perOwner: maxSessionsPerWorkspace },
     allowsPlaintext: ({ ip }) => config.delivery === "capture" && isWithin(ip, loopback),
   });
   const shares = createConnectionShares({

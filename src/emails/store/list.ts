@@ -14,6 +14,9 @@ import { columns, counts, type EmailRow, type EmailState, isLeased } from "./rea
 import { sitesOfEarlierEmails } from "./sites.ts";
 import { termsOfEarlierEmails } from "./terms.ts";
 
+/** An id or a Message-ID names one email; `messageId` is in lower case. Otherwise all words are searched for. */
+export type EmailSearch = { emailId?: string; messageId?: string; words: readonly SearchWord[] };
+
 export type EmailFilter = {
   workspaceId: string;
   before?: string;
@@ -34,7 +37,7 @@ export type EmailFilter = {
   createdAfter?: Date;
   createdBefore?: Date;
   /** An email with this id, or one that has all these words. */
-  search?: { emailId?: string; words: readonly SearchWord[] };
+  search?: EmailSearch;
   /** The most candidates to read. Default: 20 for each row of the page. */
   mostCandidates?: number;
 };
@@ -100,12 +103,13 @@ async function readPage(sql: Sql, filter: EmailFilter, index: Index, most: numbe
 
 /** True if the email is the one that the search names, or has all its words. */
 export function isFound(
-  row: Pick<EmailRow, "id" | "subject" | "envelope">,
-  { emailId, words }: NonNullable<EmailFilter["search"]>,
+  row: Pick<EmailRow, "id" | "subject" | "envelope" | "messageId">,
+  { emailId, messageId, words }: EmailSearch,
 ): boolean {
   const { to, cc, bcc } = row.envelope;
   const addresses = [...to, ...cc, ...bcc].map(({ address }) => address);
-  return row.id === emailId || matches({ subject: row.subject, addresses }, words);
+  const isNamed = row.id === emailId || row.messageId.toLowerCase() === messageId;
+  return isNamed || matches({ subject: row.subject, addresses }, words);
 }
 
 /** Reads at most `most` candidates, and returns those of them that meet the conditions, at most a page. */
@@ -122,7 +126,10 @@ async function readCandidates(sql: Sql, filter: EmailFilter, index: Index, most:
 }
 
 /** An email of a search, or all emails with one outcome. */
-export type FoundEmails = Pick<EmailRow, "id" | "subject" | "envelope"> & { outcome: Outcome; emails: number };
+export type FoundEmails = Pick<EmailRow, "id" | "subject" | "envelope" | "messageId"> & {
+  outcome: Outcome;
+  emails: number;
+};
 
 /** The outcomes of at most `most` emails that meet the conditions. `isCut`: the index leads to more. Emails of a search come one by one. */
 export async function readFound(
@@ -142,7 +149,7 @@ async function readFoundBy(
   const candidates = (limit: number) =>
     sql`select distinct id from (${candidatesOf(sql, filter, index, limit)}) c order by id desc limit ${limit}`;
   const found = sql`
-    select e.id, e.subject, e.envelope, (select ${outcomeNow(sql)} from (select n.*) m) as outcome from (${candidates(most)}) c
+    select e.id, e.subject, e.envelope, e.message_id as "messageId", (select ${outcomeNow(sql)} from (select n.*) m) as outcome from (${candidates(most)}) c
     cross join lateral (select * from emails where workspace_id = ${filter.workspaceId} and id = c.id offset 0) e ${counts(sql)}
     where true ${conditions(sql, filter)}`;
   const rows = filter.search
@@ -154,7 +161,7 @@ async function readFoundBy(
 
 /** What the list is read by, newest first. */
 type Index =
-  | { by: "email"; id: string }
+  | { by: "email"; id: string | undefined; messageId: string | undefined }
   | { by: "recipient"; address: string }
   | { by: "terms"; terms: readonly bigint[] }
   | { by: "site"; term: bigint }
@@ -168,8 +175,10 @@ type Index =
 /** The index that is probably the most selective. `most`: so many candidates are read. */
 async function indexFor(sql: Sql, filter: Omit<EmailFilter, "limit">, most: number): Promise<Index> {
   const { recipient, search, metadataKey, metadataValue, keyId, domain, destination, open, site } = filter;
-  if (search?.emailId && search.words.length === 0) return { by: "email", id: search.emailId };
-  if (search?.words.length === 0) return { by: "nothing" };
+  if (search?.words.length === 0) {
+    const { emailId: id, messageId } = search;
+    return id || messageId ? { by: "email", id, messageId } : { by: "nothing" };
+  }
   if (recipient) return { by: "recipient", address: recipient };
   if (destination && open && (await isShortQueue(sql, filter.workspaceId, destination, most)))
     return { by: "queue", destination };
@@ -268,7 +277,11 @@ function candidatesOf(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index
   const newest = sql`order by id desc limit ${most}`;
   switch (index.by) {
     case "email":
-      return sql`select id from emails where workspace_id = ${workspaceId} and id = ${index.id} ${inRange(sql`id`)}`;
+      return sql`
+        select id from emails where workspace_id = ${workspaceId} and id = ${index.id ?? null}::uuid ${inRange(sql`id`)}
+        union all
+        select email_id from email_message_ids where workspace_id = ${workspaceId} and message_id = ${index.messageId ?? null}
+          ${inRange(sql`email_id`)}`;
     case "recipient":
       return sql`select distinct email_id as id from recipients where workspace_id = ${workspaceId} and lower(address) = lower(${index.address})
         ${inRange(sql`email_id`)} ${newest}`;

@@ -82,17 +82,23 @@ export async function findReturned(sql: Sql, emailId: string): Promise<ReturnedE
 }
 
 /** The email with this Message-ID, among the workspaces that have registered the id's domain, and system mail: a stranger chooses the id, so the statement must
- * not try each workspace. Index domains_proved and the primary key. */
+ * not try each workspace. Index domains_proved and the primary keys of emails and email_message_ids. */
 export async function findByMessageId(
   sql: Sql,
-  copy: { emailId: string; domain: string; messageId: string },
+  copy: Candidate & { domain: string },
 ): Promise<{ workspaceId: string; id: string } | undefined> {
   const [row] = await sql<{ workspaceId: string; id: string }[]>`
     select e.workspace_id as "workspaceId", e.id from (
       (select distinct workspace_id from domains
         where domain = ${copy.domain} and deleted_at is null and control_proved_at is not null limit 100)
       union all select value::uuid from settings where name = 'system_workspace') d
-    cross join lateral (select workspace_id, id, message_id from emails where workspace_id = d.workspace_id and id = ${copy.emailId} offset 0) e
+    cross join lateral (
+      select ${copy.id ?? null}::uuid as id
+      union all
+      (select email_id from email_message_ids where workspace_id = d.workspace_id and message_id = ${copy.messageId.toLowerCase()}
+        order by email_id desc limit 1)
+    ) k
+    cross join lateral (select workspace_id, id, message_id from emails where workspace_id = d.workspace_id and id = k.id offset 0) e
     where lower(e.message_id) = ${copy.messageId.toLowerCase()} limit 1`;
   return row;
 }

@@ -45,7 +45,6 @@ export function readMessage(raw: Uint8Array, maxLines?: number): ReadMessage {
   const { header, leaves, lines } = structureOf(bytes, maxLines);
   const { headers } = header;
   const { text, html } = collectTexts(bytes, leaves, lines);
-  const attached = leaves.filter((leaf) => !isText(leaf.header));
   return {
     fields: headers.map(({ key, value }) => ({ name: key, value: storable(value) })),
     from: mailboxOf(addressParser(fieldValue(headers, "from"))[0]),
@@ -57,8 +56,17 @@ export function readMessage(raw: Uint8Array, maxLines?: number): ReadMessage {
     references: ids(headers, "references"),
     text: storable(text).replaceAll("\r\n", "\n"),
     html: storable(html),
-    parts: attached.map((leaf, index) => partOf(bytes, leaf, index)),
+    parts: attachedParts(bytes, leaves),
   };
+}
+
+/** The parts of the message that are not its text. Throws a ShapeProblem like readMessage. */
+export function readAttachedParts(raw: Buffer): ReadPart[] {
+  return attachedParts(raw, structureOf(raw).leaves);
+}
+
+function attachedParts(raw: Buffer, leaves: readonly Leaf[]): ReadPart[] {
+  return leaves.filter((leaf) => !isText(leaf.header)).map((leaf, index) => partOf(raw, leaf, index));
 }
 
 export function fieldOf(fields: readonly Field[], name: string): string {

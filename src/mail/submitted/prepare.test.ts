@@ -186,3 +186,9 @@ test("parts that are not the text are listed", () => {
   const { attachments } = prepare(message(from, "Content-Type: multipart/mixed; boundary=b", "", ...parts));
   assert.deepEqual(attachments, [{ filename: "a.png", contentType: "image/png", contentId: "logo", sizeBytes: 3 }]);
 });
+
+test("the stored message ends with a whole line, also after encoding", () => {
+  const head = "From: a@b.test\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n";
+  const { message } = prepare(Buffer.from(`${head}ü=`));
+  assert.match(message.toString("latin1"), /=C3=BC\r\n$/);
+});

@@ -4,7 +4,7 @@
  */
 import { type Address, parseAddress } from "../address.ts";
 import { headerProblem } from "../message/limits.ts";
-import { readMessage } from "../message/read.ts";
+import { readAttachedParts } from "../message/read.ts";
 import { ShapeProblem } from "../message/structure.ts";
 import { boundReferences, parseMessageId, parseMessageIds } from "../message-id.ts";
 import {
@@ -92,12 +92,12 @@ export type AttachmentLabel = { filename: string; contentType: string; contentId
 
 const maxLabels = 100;
 
-/** Only a message with several parts is read again: most are one text. */
+/** A message without a type, or with the type of a text, has no parts. */
 function labelsOf(message: Buffer, type: RawField | undefined): AttachmentLabel[] {
   if (!type || /^Content-Type[ \t]*:\s*text\/(plain|html)\b/i.test(type.text)) return [];
   try {
-    return readMessage(message)
-      .parts.slice(0, maxLabels)
+    return readAttachedParts(message)
+      .slice(0, maxLabels)
       .map(({ filename, contentType, contentId, sizeBytes }) => ({
         filename,
         contentType,
@@ -123,13 +123,19 @@ function digestOf(about: {
 }
 
 function sevenBit(head: Buffer, body: Buffer): { message: Buffer; eightBit: boolean } {
-  const message = Buffer.concat([head, body, ...(endsWithLine(body) ? [] : [Buffer.from("\r\n")])]);
-  return needsEncoding(message) ? toSevenBit(message) : { message, eightBit: false };
+  const message = withLastLine([head, body]);
+  if (!needsEncoding(message)) return { message, eightBit: false };
+  const encoded = toSevenBit(message);
+  return { ...encoded, message: withLastLine([encoded.message]) };
 }
 
-function endsWithLine(body: Buffer): boolean {
-  return body.length === 0 || body[body.length - 1] === 0x0a;
+/** SMTP transfers whole lines. */
+function withLastLine(pieces: Buffer[]): Buffer {
+  const last = pieces.findLast(({ length }) => length > 0);
+  return Buffer.concat(last?.at(-1) === LF ? pieces : [...pieces, Buffer.from("\r\n")]);
 }
+
+const LF = 0x0a;
 
 /** A reply such as `554 5.6.0 the header has …`. */
 function problemOf(reply: string): SubmittedProblem {

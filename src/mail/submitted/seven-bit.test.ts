@@ -33,6 +33,17 @@ test("text without a Content-Type gets one, and a charset that its octets have",
   assert.match(latin1, /charset=unknown-8bit\r\n[\s\S]*Gr=FC=DFe/);
 });
 
+test("UTF-8 text whose Content-Type has no charset gets it, and no other text", () => {
+  const typeOf = (type: string, text: string | Buffer) =>
+    /^Content-Type: (.*)\r\n/.exec(toSevenBit(lines(`Content-Type: ${type}`, "", text)).message.toString())![1];
+  assert.equal(typeOf("text/plain", "Grüße"), "text/plain; charset=utf-8");
+  assert.equal(typeOf("text/html; format=x;", "Grüße"), "text/html; format=x; charset=utf-8");
+  assert.equal(typeOf("text/plain; charset=latin1", Buffer.from("Grüße", "latin1")), "text/plain; charset=latin1");
+  assert.equal(typeOf("text/plain", Buffer.from("Grüße", "latin1")), "text/plain");
+  assert.equal(typeOf("text/plain", "x".repeat(999)), "text/plain");
+  assert.equal(typeOf("application/json", "Grüße"), "application/json");
+});
+
 test("long lines are encoded, whatever their part", async () => {
   const long = "x".repeat(999);
   const { message } = toSevenBit(lines("Content-Type: text/html", "", long));

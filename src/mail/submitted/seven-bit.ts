@@ -119,7 +119,7 @@ function encode(content: Buffer, type: string): { encoding: "quoted-printable" |
 function headerOf(raw: Buffer, { headerStart, start }: Multipart, encoding: string | undefined, body?: Buffer): Buffer {
   const { fields } = splitMessage(raw.subarray(headerStart, start));
   const kept = encoding === undefined ? fields : fields.filter(({ key }) => key !== transferEncoding.toLowerCase());
-  const text = kept.map(asciiField).join("");
+  const text = kept.map((field) => (body ? withCharset(asciiField(field), body) : asciiField(field))).join("");
   const hasType = fields.some(({ key }) => key === "content-type");
   const type = body && !hasType ? `Content-Type: text/plain; charset=${charsetOf(body)}\r\n` : "";
   const field = encoding === undefined ? "" : `${transferEncoding}: ${encoding}\r\n`;
@@ -127,6 +127,13 @@ function headerOf(raw: Buffer, { headerStart, start }: Multipart, encoding: stri
 }
 
 const transferEncoding = "Content-Transfer-Encoding";
+
+/** Some programs, such as swaks, do not name the charset of their text. Receivers would read it as US-ASCII (RFC 2046 §4.1.2). */
+function withCharset(field: string, body: Buffer): string {
+  const isUnnamed = /^content-type[ \t]*:\s*text\//i.test(field) && !/charset/i.test(field);
+  if (!isUnnamed || isAsciiBytes(body) || !isUtf8(body)) return field;
+  return `${field.trimEnd().replace(/;$/, "")}; charset=utf-8\r\n`;
+}
 
 /** RFC 1428 §3: the charset of 8-bit text that is not labeled and not UTF-8. */
 function charsetOf(body: Buffer): string {

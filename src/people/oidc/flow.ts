@@ -6,7 +6,7 @@ import { record } from "../../audit/record.ts";
 import { hashToken } from "../../ops/one-time-token.ts";
 import { invalid, Problem } from "../../ops/problem.ts";
 import { networksOf } from "../../shares/address.ts";
-import { createAttemptLimit, createClientLimit } from "../../shares/attempts.ts";
+import { createAttemptLimit, createClientLimit } from "../../shares/guessing.ts";
 import { createBudget } from "../../shares/budget.ts";
 import type { SignUpMode } from "../access.ts";
 import { cookieValue } from "../cookies.ts";

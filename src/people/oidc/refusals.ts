@@ -2,7 +2,7 @@
 import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import { Problem } from "../../ops/problem.ts";
-import { createClientLimit } from "../../shares/attempts.ts";
+import { createClientLimit } from "../../shares/guessing.ts";
 import type { RecordRefusal } from "../refusals.ts";
 import { type OidcReason, OidcRefusal } from "../rules/oidc-refusal.ts";
 

@@ -22,6 +22,8 @@ export type Account = {
   owner: string;
   /** For the check before each message: the right to send may have ended. */
   login: Login;
+  /** Called when the session ends, or gives up the login for TLS. */
+  onEnd?(): void;
 };
 
 /** The rules of a port for submission (RFC 6409): clients authenticate before they send. */

@@ -17,7 +17,7 @@ import type { MessageMemory } from "./message-memory.ts";
 import { mailRefusal, readChunkSize } from "./parameters.ts";
 import type { Account, RemoteClient, ServerPolicy, SessionLimits, Submission } from "./policy.ts";
 import { createReceiving, type Receiving } from "./receiving.ts";
-import { drained, faultReply, finishSocket, handshake, replyLines } from "./socket.ts";
+import { createReplyWriter, drained, faultReply, finishSocket, handshake, replyLines } from "./socket.ts";
 
 export type SessionDeps = {
   hostname: string;
@@ -78,13 +78,10 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
   /** While the policy decides on a message. */
   let deciding = false;
 
-  const send = (reply: string) => {
-    if (socket.writable) socket.write(replyLines(reply));
-  };
-  const sendLines = (lines: readonly string[]) => {
-    const text = lines.map((line, i) => `250${i < lines.length - 1 ? "-" : " "}${line}\r\n`).join("");
-    if (socket.writable) socket.write(text);
-  };
+  const replies = createReplyWriter(() => socket);
+  const send = (reply: string) => replies.write(replyLines(reply));
+  const sendLines = (lines: readonly string[]) =>
+    replies.write(lines.map((line, i) => `250${i < lines.length - 1 ? "-" : " "}${line}\r\n`).join(""));
   const disconnect = (reply?: string) => {
     if (reply) send(reply);
     open = false;
@@ -101,6 +98,19 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
   };
 
   async function run(): Promise<void> {
+    try {
+      await converse();
+    } finally {
+      logOut();
+    }
+  }
+
+  function logOut(): void {
+    account?.onEnd?.();
+    account = undefined;
+  }
+
+  async function converse(): Promise<void> {
     if (deps.implicitTls && !(await secure())) return;
     send(`220 ${deps.hostname} ESMTP Posthorn`);
     while (open) {
@@ -113,6 +123,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
       // A client that does not read its replies gets no more of them.
       if (socket.writableNeedDrain && !(await drained(socket, limits.commandMs))) return;
     }
+    replies.flush();
     await finishSocket(socket);
   }
 
@@ -205,6 +216,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
 
   /** The TLS handshake. What the client said before it is forgotten (RFC 3207 §4.2). False: the session ends. */
   async function secure(): Promise<boolean> {
+    replies.flush();
     input.detach();
     const tls = new TLSSocket(plain, { isServer: true, secureContext: deps.secureContext() });
     socket = tls;
@@ -216,7 +228,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     }
     client.tls = { protocol: tls.getProtocol() ?? "", cipher: tls.getCipher()?.standardName ?? "" };
     client.helo = "";
-    account = undefined;
+    logOut();
     reset();
     return true;
   }
@@ -381,6 +393,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     },
     end(reply) {
       disconnect(reply);
+      replies.flush();
       socket.destroySoon();
     },
   };

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:net";
 import { test } from "node:test";
-import { replyLines } from "./socket.ts";
+import { createReplyWriter, replyLines } from "./socket.ts";
 
 test("a short reply is one line in ASCII", () => {
   assert.equal(replyLines("250 2.0.0 ok"), "250 2.0.0 ok\r\n");
@@ -20,4 +21,21 @@ test("a long reply has several lines, each with the codes and at most 512 octets
     const joined = lines.map((line) => line.slice(10)).join(text === words ? " " : "");
     assert.equal(joined, text);
   }
+});
+
+test("replies to commands that arrived at once are one write", async () => {
+  const writes: string[] = [];
+  const socket = { writable: true, write: (text: string) => writes.push(text) } as unknown as Socket;
+  const replies = createReplyWriter(() => socket);
+  replies.write("250 a\r\n");
+  await Promise.resolve();
+  replies.write("250 b\r\n");
+  assert.deepEqual(writes, []);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(writes, ["250 a\r\n250 b\r\n"]);
+  replies.write("354 c\r\n");
+  replies.flush();
+  assert.equal(writes[1], "354 c\r\n");
+  replies.write("x".repeat(5000));
+  assert.equal(writes.length, 3, "much text is written at once");
 });

@@ -9,6 +9,35 @@ export function faultReply(fault: LineFault): string {
   return `521 5.5.2 ${fault}: every line must end with CRLF`;
 }
 
+export type ReplyWriter = {
+  /** Sends the text before the next event, together with the other replies to commands that arrived at once. */
+  write(text: string): void;
+  /** Sends what is left now. */
+  flush(): void;
+};
+
+/** More waiting text than this is sent at once, so that the socket notices a client that reads nothing. */
+const maxWaitingText = 4096;
+
+/** `socket` is read for each reply: TLS replaces it. */
+export function createReplyWriter(socket: () => Socket): ReplyWriter {
+  let waiting = "";
+  const flush = () => {
+    const text = waiting;
+    waiting = "";
+    // Replies are ASCII.
+    if (text !== "" && socket().writable) socket().write(text, "latin1");
+  };
+  return {
+    write(text) {
+      if (waiting === "") process.nextTick(flush);
+      waiting += text;
+      if (waiting.length > maxWaitingText) flush();
+    },
+    flush,
+  };
+}
+
 /** RFC 5321 §4.5.3.1.5 allows 512 octets for a line of a reply, with its code and line end. */
 const maxReplyText = 480;
 

@@ -1,5 +1,5 @@
 /** The button and dialog that send the same content to the same recipients again, as a new email. */
-import { createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { Button, List, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
@@ -10,6 +10,7 @@ import { invalidate } from "../api/query-client.ts";
 import { transport } from "../api/transport.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { attachmentsOf, toBase64 } from "./parse-raw.ts";
+import { resendLists } from "./resend-lists.ts";
 import { randomKey, sendOnce } from "./use-send-email.ts";
 
 export function ResendEmail({ email }: { email: Email }) {
@@ -25,7 +26,7 @@ export function ResendEmail({ email }: { email: Email }) {
       void navigate({ to: "/emails/$id", params: { id } });
     },
   });
-  const all = [...email.to, ...email.cc, ...email.bcc];
+  const all = email.recipients.map(({ address }) => address);
   return (
     <>
       <Button
@@ -68,12 +69,18 @@ export function ResendEmail({ email }: { email: Email }) {
 async function resend(email: Email, idempotencyKey: string) {
   const { raw, body, html } = await createClient(EmailService, transport).getEmailContent({ id: email.id });
   const attachments = email.attachments.length > 0 ? await attachmentsOf(raw) : [];
-  const { from, to, cc, bcc, subject, metadata } = email;
+  const lists = resendLists(email);
+  if (!lists)
+    throw new ConnectError(
+      "This email has only blind copies, which must not learn of each other. Send it again from your program.",
+      Code.FailedPrecondition,
+    );
+  const { from, subject, metadata } = email;
   const files = attachments.map(({ filename, contentType, contentId, content }) => ({
     filename,
     contentType,
     contentId,
     base64Content: toBase64(content),
   }));
-  return await sendOnce({ from, to, cc, bcc, subject, metadata, body, html, attachments: files }, idempotencyKey);
+  return await sendOnce({ from, ...lists, subject, metadata, body, html, attachments: files }, idempotencyKey);
 }

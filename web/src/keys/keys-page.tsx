@@ -1,6 +1,6 @@
 /** The list of API keys, with dialogs to create, edit, rotate and revoke keys. */
 import { useInfiniteQuery } from "@connectrpc/connect-query";
-import { Button } from "@mantine/core";
+import { Anchor, Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import { type Key, KeyService } from "../../../src/gen/v1/key_pb.ts";
@@ -29,7 +29,13 @@ export function KeysPage() {
     <Page
       title="API keys"
       badge={<Fresh query={query} />}
-      intro="Your programs call the API with these keys. A key is shown in full only once, when you create or rotate it."
+      intro={
+        <>
+          Your programs call the API with these keys, or use them as the password to{" "}
+          <Anchor href="/docs/smtp">send over SMTP</Anchor>. A key is shown in full only once, when you create or rotate
+          it.
+        </>
+      }
       actions={
         <WriteOnly>
           <Button onClick={creation.open}>Create key</Button>

@@ -150,7 +150,8 @@ export function SendStep(props: {
         <Text>Run the code above. It contains your new key.</Text>
       )}
       <Text role="status" c="dimmed">
-        Waiting for the first email from {domain}. This step is done when it arrives.
+        Waiting for the first email from {domain}, from your code or from a program that{" "}
+        <Anchor href="/docs/smtp">sends over SMTP</Anchor>. This step is done when it arrives.
       </Text>
       {hasForm ? (
         <Suspense fallback={<Loading what="the form" rows={4} />}>

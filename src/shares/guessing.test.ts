@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Problem } from "../ops/problem.ts";
 import { createSignInGuard } from "../people/guards.ts";
-import { createAttemptLimit, createClientLimit } from "./attempts.ts";
+import { createAttemptLimit, createClientLimit } from "./guessing.ts";
 
 const waitOf = (work: () => void): number => {
   try {
