@@ -185,6 +185,9 @@ test("text and html are taken from streams, files, buffers and images in data UR
   assert.equal(two.text?.trim(), "buffer");
   assert.match(two.html!, /src="cid:/);
   assert.equal(two.attachments.length, 1);
+  const { text: _, ...rest } = plain;
+  assert.equal((await sendAndRead({ ...rest, html: "<p>Only HTML</p>" })).text?.trim(), "Only HTML");
+  assert.equal((await sendAndRead({ ...rest, html: "<p>Only HTML</p>", text: "" })).text, undefined);
 });
 
 test("options in headers work as over SMTP: schedule and idempotency key", async () => {
