@@ -182,6 +182,7 @@ export const cases: Record<string, MethodCase> = {
   "EmailService/CountEmails": { built: true, ids: { "filter.keyId": ownEmails } },
   "EmailService/ExportEmails": { built: true, ids: { "filter.keyId": ownEmails } },
   "EmailService/CancelEmail": byEmailId,
+  "EmailService/UpdateEmail": { built: false },
   "EmailService/GetEmailContent": byEmailId,
   "EmailService/SendEmailBatch": {
     built: true,
