@@ -26,7 +26,7 @@ export async function writeEmailContent(sql: Sql, folder: ExportFolder, row: Ema
     const path = `${place}/${name}`;
     files.push({ path, of: id, ...(await folder.writeContent(path, pieces)) });
   };
-  const content = { workspaceId: row.workspace_id, emailId: row.id, day: row.content_day };
+  const content = { workspaceId: row.workspace_id, emailId: row.id };
   for await (const { part, data } of partsOf(readPieces(sql, content))) {
     if (part === 0) {
       const { text, html } = JSON.parse(await joined(data)) as { text?: string; html?: string };

@@ -222,7 +222,11 @@ test("an idempotency key is kept for its time of service", async () => {
     assert.equal((await findAccepted(sql, workspaceId, `k${i}`))?.emailId, email.id, `${days} days`);
     const again = newEmail(workspaceId, ["a@there.test"], { idempotency });
     const answer = await createEmailStore(sql).accept(again);
-    assert.deepEqual(answer, { stored: false, emailId: email.id, messageId: email.messageId, requestHash: "h" }, `${days} days`);
+    assert.deepEqual(
+      answer,
+      { stored: false, emailId: email.id, messageId: email.messageId, requestHash: "h" },
+      `${days} days`,
+    );
     // More than a day: between beats, service time can be up to 15 seconds ahead.
     await passServiceTime(sql, "25 hours");
     assert.equal(await findAccepted(sql, workspaceId, `k${i}`), undefined);

@@ -127,14 +127,14 @@ export async function leaseExpired(
   if (!scanned?.expired) return { rows: [], next };
   const rows = await sql<LeasedRow[]>`
     with live as materialized (${holders(sql, lease, pending)}), expired as materialized (
-      select r.workspace_id, r.email_id, r.position, ${lost(sql)} as lost from recipients r cross join live
+      select r.tableoid as part, r.ctid as row_location, ${lost(sql)} as lost from recipients r cross join live
       join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
       where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
         and r.due_at > ${after}::timestamptz and r.due_at <= coalesce(${scanned.next}::timestamptz, 'infinity') and ${hasExpired(sql)}
         and (r.lease is null or r.lease >> 32 <> all (live.ids)) limit ${limit} for update of r skip locked
     ), leased as (
-      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or x.lost
-      from expired x where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position
+      -- By ctid, as above: UpdateEmail may have given the email another expiry since this statement began.
+      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or x.lost from expired x where r.ctid = x.row_location and r.tableoid = x.part
       returning ${recipientColumns(sql)}
     )
     ${leasedColumns(sql)}`;
@@ -186,9 +186,11 @@ function maySend(sql: Sql, workspaceId: ReturnType<Sql>) {
   return sql`exists (select 1 from workspaces w where w.id = ${workspaceId} and w.suspended_at is null)`;
 }
 
-/** The worker of the row's lease died, and may have sent the final dot; or the database has lost an attempt. */
+/** The worker of the row's lease died, and may have sent the final dot; or the database has lost an attempt. For mail that was never attempted,
+ * the due time says nothing: the database may also have lost an UpdateEmail that made it due earlier. */
 function lost(sql: Sql) {
-  return sql`(lease is not null and lease >> 32 <> all (live.journaled) or due_at <= live.cut_due and email_id < live.cut_email)`;
+  return sql`(lease is not null and lease >> 32 <> all (live.journaled)
+    or (due_at <= live.cut_due or attempts = 0) and email_id < live.cut_email)`;
 }
 
 function recipientColumns(sql: Sql) {
