@@ -122,19 +122,19 @@ export async function leaseExpired(
     select case when count(*) = ${limit} then max(r.due_at)::text end as next, coalesce(bool_or(${hasExpired(sql)}), false) as expired
     from (select workspace_id, email_id, due_at from recipients where destination = ${destination} and workspace_id = ${workspaceId}
       and status in ('queued', 'delayed') and due_at > ${after}::timestamptz order by due_at limit ${limit}) r
-    join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id where ${maySend(sql, sql`${workspaceId}::uuid`)}`;
+    ${itsEmail(sql)} where ${maySend(sql, sql`${workspaceId}::uuid`)}`;
   const next = scanned?.next ?? undefined;
   if (!scanned?.expired) return { rows: [], next };
   const rows = await sql<LeasedRow[]>`
     with live as materialized (${holders(sql, lease, pending)}), expired as materialized (
-      select r.tableoid as part, r.ctid as row_location, ${lost(sql)} as lost from recipients r cross join live
-      join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
-      where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
+      select r.tableoid as part, r.ctid as row_location, r.position, ${lost(sql)} as lost from recipients r cross join live
+      ${itsEmail(sql)} where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
         and r.due_at > ${after}::timestamptz and r.due_at <= coalesce(${scanned.next}::timestamptz, 'infinity') and ${hasExpired(sql)}
         and (r.lease is null or r.lease >> 32 <> all (live.ids)) limit ${limit} for update of r skip locked
     ), leased as (
-      -- By ctid, as above: UpdateEmail may have given the email another expiry since this statement began.
-      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or x.lost from expired x where r.ctid = x.row_location and r.tableoid = x.part
+      -- By ctid and with a condition on position, as above. UpdateEmail may have given the email another expiry since this statement began.
+      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or x.lost from (select * from expired where position + 0 = position) x
+      where r.ctid = x.row_location and r.tableoid = x.part
       returning ${recipientColumns(sql)}
     )
     ${leasedColumns(sql)}`;
@@ -166,6 +166,12 @@ function holders(sql: Sql, lease: string, pending: readonly number[]) {
       coalesce(split_part(c.value, ';', 2), repeat('0', 32))::uuid as cut_email
     from (${liveWorkers(sql, lease)}) w cross join (select coalesce(array_agg(worker_id), '{}') as ids from read_journals) j
     left join settings c on c.name = 'last_cut'`;
+}
+
+/** A join of recipients r with emails e, row by row through the primary key: with the statistics of an empty table, a plain join would read
+ * all emails. */
+function itsEmail(sql: Sql) {
+  return sql`cross join lateral (select * from emails where workspace_id = r.workspace_id and id = r.email_id limit 1) e`;
 }
 
 /** By service time, or by the database's clock if the caller named the time. */
