@@ -29,6 +29,7 @@ test("a time is required, and the limits of SendEmail apply to it", () => {
   const texts = (at: Date | undefined) =>
     checkTime(at, nowMs).map(({ field, description }) => `${field} ${description}`);
   assert.deepEqual(texts(undefined), ["scheduledAt is required: the new time, such as 2030-01-31T08:00:00Z"]);
+  assert.deepEqual(texts(new Date(Number.NaN)), ["scheduledAt is not a time"]);
   assert.deepEqual(texts(inMs(30 * dayMs)), []);
   assert.deepEqual(texts(inMs(30 * dayMs + 1)), [
     "scheduledAt is 2030-01-31T00:00:00.001Z, more than 30 days ahead; choose an earlier time",

@@ -22,8 +22,10 @@ export type ScheduledState = {
 
 /** The violations of the request itself. */
 export function checkTime(scheduledAt: Date | undefined, nowMs: number): Violation[] {
-  if (!scheduledAt)
-    return [{ field: "scheduledAt", description: "is required: the new time, such as 2030-01-31T08:00:00Z" }];
+  const field = "scheduledAt";
+  if (!scheduledAt) return [{ field, description: "is required: the new time, such as 2030-01-31T08:00:00Z" }];
+  // The binary form of a timestamp can be far outside of the range of dates.
+  if (Number.isNaN(scheduledAt.getTime())) return [{ field, description: "is not a time" }];
   return scheduleViolations(scheduledAt, nowMs, "choose the current time to send now");
 }
 
