@@ -4,8 +4,10 @@ import { afterEach, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace, newEmail, settlement } from "../../../test/harness/mail.ts";
 import { beatAfter, passServiceTime, shiftWallTime } from "../../../test/harness/time.ts";
+import { readContents } from "../../emails/store/content.ts";
 import { createEmailStore, findAccepted, type NewEmail } from "../../emails/store/emails.ts";
 import { getRecipients } from "../../emails/store/reads.ts";
+import { rescheduleEmail } from "../../emails/store/reschedule.ts";
 import { silentLog } from "../../ops/log.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { ensurePartitions } from "../../postgres/partitions.ts";
@@ -49,7 +51,7 @@ async function startNode(): Promise<Node> {
     workerId,
     beat: beatOnce,
     async jump(days) {
-      await shiftWallTime(sql, `${days} days`);
+      await shiftWallTime(sql, `${Math.round(days * 24)} hours`);
       await beatOnce();
       await ensurePartitions(sql);
       await beatOnce();
@@ -143,6 +145,40 @@ test("scheduled mail is due at the wall time that its caller named, however the 
     assert.equal(due!.emailId, email.id, `${days} days: due once its wall time has come`);
     assert.equal(due!.early, false);
     assert.deepEqual(await settle(database.sql, [settlement(due!, "delivered")]), [true]);
+  }
+});
+
+test("rescheduled mail is due at its new wall time, whether the clock jumps before or after the change", async () => {
+  const { sql } = database;
+  const reschedule = ({ id }: NewEmail, at: Date) =>
+    sql.begin(async (tx) => await rescheduleEmail(tx, { workspaceId, id }, at));
+  for (const days of [3, -3, -30, 0]) {
+    await node.jump(0);
+    const [before, afterwards, now] = await Promise.all(
+      [1, 2, 3].map(() => accept({ scheduledAt: new Date(Date.now() + 20 * dayMs) })),
+    );
+    await reschedule(before!, new Date(Date.now() + 5 * dayMs));
+    await node.jump(days);
+    const { wallMs } = await readClocks(sql);
+    await reschedule(afterwards!, new Date(wallMs + dayMs));
+    assert.deepEqual(await lease(), [], `${days} days: none is due`);
+    await reschedule(now!, new Date(wallMs - 60_000));
+    const leaseOne = async (email: NewEmail) => {
+      const [due, ...others] = await lease();
+      assert.equal(due!.emailId, email.id, `${days} days`);
+      assert.deepEqual(others, [], `${days} days`);
+      const key = { workspaceId, emailId: email.id, day: due!.email.contentDay };
+      assert.deepEqual((await readContents(sql, [key])).get(email.id), email.parts);
+      assert.equal((await judgeNow()).isExpired({ ...due!, attempts: 1 }), false, `${days} days`);
+      assert.deepEqual(await settle(sql, [settlement(due!, "delivered")]), [true]);
+    };
+    await leaseOne(now!);
+    await node.jump(days + 1.5);
+    await passServiceTime(sql, mostDelay);
+    await leaseOne(afterwards!);
+    await node.jump(6);
+    await passServiceTime(sql, mostDelay);
+    await leaseOne(before!);
   }
 });
 
