@@ -112,6 +112,19 @@ test("an email with a large attachment keeps its content at its new day", async 
   assert.equal(dateIn(afterwards), toSecond(scheduledAt as string));
 });
 
+test("the content can be read at every moment while it moves", async () => {
+  const id = await accepted(testbed, { to: ["read@there.test"], scheduledAt: inMs(2 * dayMs) });
+  let isOver = false;
+  let reads = 0;
+  const readers = Array.from({ length: 3 }, async () => {
+    for (; !isOver; reads++) assert.match((await rawOf(id)).toString(), /Hello there/);
+  });
+  for (let turn = 0; turn < 40; turn++) await updated(id, inMs((3 + (turn % 9)) * dayMs));
+  isOver = true;
+  await Promise.all(readers);
+  assert.ok(reads > 20, `${reads} reads`);
+});
+
 test("emails that cannot be rescheduled and wrong times are refused, and the error says why", async () => {
   const waiting = await accepted(testbed, { scheduledAt: inMs(dayMs), expiresAt: inMs(2 * dayMs) });
   const unscheduled = await accepted(testbed, { to: ["done@there.test"] });
