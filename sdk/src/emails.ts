@@ -119,10 +119,11 @@ export class Emails {
   /** Changes the time of a scheduled email, before its first attempt. A time up to 5 minutes in the past means now. */
   async update(
     id: string,
-    { scheduledAt }: { scheduledAt: Date | string },
+    change: { scheduledAt: Date | string },
     options?: CallOptions,
   ): Promise<UpdateEmailResponse> {
-    return await this.#call("EmailService/UpdateEmail", { id, scheduledAt }, options);
+    checkObject(change, "change", "must be an object, such as { scheduledAt: new Date() }");
+    return await this.#call("EmailService/UpdateEmail", { id, scheduledAt: change.scheduledAt }, options);
   }
 
   /** Returns the text and HTML of an email, and the complete message as it is sent. */
