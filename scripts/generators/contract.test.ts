@@ -71,6 +71,7 @@ test("every method that a key may call has a scope, and each service has its own
     "EmailService.CountEmails": ["EMAILS"],
     "EmailService.ExportEmails": ["EMAILS"],
     "EmailService.CancelEmail": ["EMAILS"],
+    "EmailService.UpdateEmail": ["EMAILS"],
     "EmailService.GetEmailContent": ["EMAILS"],
     "EmailService.ListEvents": ["EVENTS"],
     "EmailService.StreamEvents": ["EVENTS"],

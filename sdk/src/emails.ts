@@ -1,4 +1,4 @@
-/** posthorn.emails: send emails, read their state and content, cancel them. */
+/** posthorn.emails: send emails, read their state and content, reschedule and cancel them. */
 import { contentOf } from "./base64.ts";
 import type { Call } from "./call.ts";
 import { checkArray, checkObject, checkSignal } from "./check.ts";
@@ -13,6 +13,7 @@ import type {
   ListEmailsResponse,
   SendEmailBatchResponse,
   SendEmailResponse,
+  UpdateEmailResponse,
 } from "./gen/email.ts";
 import { type List, listByToken } from "./list.ts";
 import type { AbortSignal } from "./platform.ts";
@@ -113,6 +114,16 @@ export class Emails {
   /** Cancels an email for every recipient that is still waiting. */
   async cancel(id: string, options?: CallOptions): Promise<CancelEmailResponse> {
     return await this.#call("EmailService/CancelEmail", { id }, options);
+  }
+
+  /** Changes the time of a scheduled email, before its first attempt. A time up to 5 minutes in the past means now. */
+  async update(
+    id: string,
+    change: { scheduledAt: Date | string },
+    options?: CallOptions,
+  ): Promise<UpdateEmailResponse> {
+    checkObject(change, "change", "must be an object, such as { scheduledAt: new Date() }");
+    return await this.#call("EmailService/UpdateEmail", { id, scheduledAt: change.scheduledAt }, options);
   }
 
   /** Returns the text and HTML of an email, and the complete message as it is sent. */

@@ -34,6 +34,7 @@ before(async () => {
           };
         },
         getEmail: ({ id }) => ({ email: { id, status: 3, recipients: [{ address: "ada@example.net", status: 4 }] } }),
+        updateEmail: ({ id, scheduledAt }) => ({ email: { id, scheduledAt }, message: "done" }),
         cancelEmail: ({ id }) => ({ email: { id }, canceledRecipients: 2, message: "done" }),
         getEmailContent: () => ({ raw: new TextEncoder().encode("Subject: ä\r\n\r\n"), body: "text", html: "<p>" }),
       }),
@@ -147,6 +148,17 @@ test("a batch is one request with one idempotency key and one result per email",
   assert.equal(peer.requests.at(-1)!.headers["idempotency-key"], "night-run");
   assert.equal(response.data[0]!.status, "EMAIL_STATUS_QUEUED");
   assert.deepEqual(response.data[1]!.error!.violations, [{ field: "to", description: "is required" }]);
+});
+
+test("a scheduled email gets another time, as a Date or as text", async () => {
+  const scheduledAt = new Date("2030-01-02T03:04:05.678Z");
+  for (const time of [scheduledAt, scheduledAt.toISOString()]) {
+    const { email } = await peer.client.emails.update("em_1", { scheduledAt: time });
+    assert.equal(email.id, "em_1");
+    assert.deepEqual(new Date(email.scheduledAt!), scheduledAt);
+  }
+  const wrong = peer.client.emails.update("em_1", { scheduledAt: new Date("tomorrow") });
+  assert.equal((await rejection<PosthornError>(wrong)).violations[0]!.field, "scheduledAt");
 });
 
 test("an email is read, its content is decoded, and it is canceled", async () => {

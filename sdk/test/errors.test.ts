@@ -30,6 +30,7 @@ test("wrong arguments are reported with the name of the argument, before a reque
     ["emails[1]", () => client.emails.sendBatch(wrong([{ from: "a@b.c", to: "d@e.f", subject: "" }, null]))],
     ["id", () => client.emails.get(wrong(undefined))],
     ["id", () => client.domains.delete(wrong(7))],
+    ["change", () => client.emails.update("em_1", wrong(undefined))],
     ["webhookId", () => client.webhooks.deliveries(wrong(undefined))],
     ["destination", () => client.queue.purge(wrong(null))],
     ["address", () => client.suppressions.remove(wrong(undefined))],

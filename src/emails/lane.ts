@@ -28,3 +28,9 @@ export function wakeLanes(wake: Wake, emails: readonly NewEmail[]): void {
   }
   if (hints.size > 0) wake.notify("mail", [...hints]);
 }
+
+/** Wakes the delivery loops for an email that was rescheduled and is due now. */
+export function wakeDestinations(wake: Wake, workspaceId: string, destinations: readonly string[]): void {
+  const hints = destinations.map((destination) => laneHint({ destination, workspaceId }));
+  if (hints.length > 0) wake.notify("mail", hints);
+}

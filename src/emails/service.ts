@@ -1,6 +1,7 @@
-/** EmailService: sends emails one by one or in batches, waits for first attempts, lists, shows and cancels emails. */
+/** EmailService: sends emails one by one or in batches, waits for first attempts, lists, shows, reschedules and cancels emails. */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { actorOf, audited } from "../audit/record.ts";
 import type { CatchUp } from "../events/catch-up.ts";
 import type { Follower } from "../events/follower.ts";
@@ -25,16 +26,19 @@ import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import { createLoader } from "../postgres/loader.ts";
-import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
+import { isDatabaseAway, retrying, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { StreamQuota } from "../quotas/streams.ts";
 import type { Accept } from "./accept.ts";
+import { wakeDestinations } from "./lane.ts";
 import { toOutgoing } from "./outgoing.ts";
 import { outcomes } from "./rules/outcome.ts";
+import { checkTime } from "./rules/reschedule.ts";
 import { readContents } from "./store/content.ts";
 import { countEmails } from "./store/count.ts";
 import { listEmails } from "./store/list.ts";
 import { cancelEmail, type EmailRow, type EmailState, getEmail, getRecipients, progressOf } from "./store/reads.ts";
+import { rescheduleEmail } from "./store/reschedule.ts";
 import {
   csvHeader,
   csvOf,
@@ -73,6 +77,8 @@ const maxWaitMs = 10_000;
 const answerMarginMs = 250;
 
 const maxBatchEmails = 500;
+
+const idRequired = { field: "id", description: "is required: the id of an email, em_…" };
 
 /** How often a waiting call reads the email's progress if no wake-up arrives. */
 const pollMs = 500;
@@ -158,15 +164,43 @@ export function createEmailService(deps: EmailServiceDeps) {
       return { email, canceledRecipients: canceled.length, message: `Canceled for ${canceled.join(", ")}.` };
     },
 
+    async updateEmail(request, call) {
+      const { workspaceId } = call.caller;
+      const requested = request.scheduledAt && timestampDate(request.scheduledAt);
+      const violations = [...(request.id === "" ? [idRequired] : []), ...checkTime(requested, deps.clock.nowMs())];
+      if (violations.length > 0) throw invalid(violations);
+      const { id } = await find(request.id, call);
+      call.beginWrite();
+      // A deadlock is possible with a statement that stores mail of several days.
+      const done = await retrying(() =>
+        audited(
+          sql,
+          actorOf(call.caller),
+          (tx) => rescheduleEmail(tx, { workspaceId, id }, requested!),
+          (result) =>
+            result?.isChanged
+              ? { action: "email.rescheduled", workspaceId, target: { kind: "email", id }, fields: ["scheduledAt"] }
+              : undefined,
+        ),
+      );
+      if (done) wakeDestinations(deps.wake, workspaceId, done.destinations);
+      const row = done && (await getEmail(sql, workspaceId, id));
+      // The workspace was deleted during the call.
+      if (!row) throw notFound("email", request.id);
+      const email = emailOnWire(row, await getRecipients(sql, workspaceId, id));
+      const time = row.scheduledAt?.toISOString();
+      return {
+        email,
+        message: done.isChanged ? `Rescheduled for ${time}.` : `This email already has the time ${time}.`,
+      };
+    },
+
     async getEmailContent(request, call) {
-      const row = await find(request.id, call);
-      if (row.keyId === systemKeyId) throw privateMail();
+      const found = await find(request.id, call);
+      if (found.keyId === systemKeyId) throw privateMail();
       // The stored parts and the composed message, which encodes attachments as base64.
-      await call.reserveAnswer?.(3 * Number(row.sizeBytes));
-      const contents = await readContents(sql, [
-        { workspaceId: call.caller.workspaceId, emailId: row.id, day: row.contentDay },
-      ]);
-      const parts = contents.get(row.id);
+      await call.reserveAnswer?.(3 * Number(found.sizeBytes));
+      const { row, parts } = await readParts(found, call);
       if (!parts)
         throw new Problem("not_found", `The content of ${request.id} was deleted after its retention period.`);
       const outgoing = toOutgoing({ ...row, date: row.scheduledAt ?? row.createdAt }, parts);
@@ -183,11 +217,20 @@ export function createEmailService(deps: EmailServiceDeps) {
   });
 
   async function find(wireId: string, call: Call, keyId?: string): Promise<EmailRow> {
-    if (wireId === "") throw invalid([{ field: "id", description: "is required: the id of an email, em_…" }]);
+    if (wireId === "") throw invalid([idRequired]);
     const id = fromWireId("email", wireId);
     const row = id && (await getEmail(sql, call.caller.workspaceId, id, keyId));
     if (!row) throw notFound("email", wireId);
     return row;
+  }
+
+  /** UpdateEmail moves the content to another day. If that happens between the two reads, the row is read again. */
+  async function readParts(row: EmailRow, call: Call): Promise<{ row: EmailRow; parts: string[] | undefined }> {
+    const { workspaceId } = call.caller;
+    const contents = await readContents(sql, [{ workspaceId, emailId: row.id, day: row.contentDay }]);
+    const parts = contents.get(row.id);
+    const now = parts ? row : await getEmail(sql, workspaceId, row.id);
+    return !now || now.contentDay === row.contentDay ? { row, parts } : await readParts(now, call);
   }
 }
 

@@ -13,7 +13,7 @@ export type EmailRow = {
   workspace_id: string;
   id: string;
   content_day: string;
-  envelope: { attachments: { filename: string }[] };
+  envelope: { attachments: { filename: string }[]; submitted?: object };
 };
 export type InboundRow = { workspace_id: string; id: string; created_at: string };
 
@@ -26,9 +26,11 @@ export async function writeEmailContent(sql: Sql, folder: ExportFolder, row: Ema
     const path = `${place}/${name}`;
     files.push({ path, of: id, ...(await folder.writeContent(path, pieces)) });
   };
-  const content = { workspaceId: row.workspace_id, emailId: row.id, day: row.content_day };
+  const content = { workspaceId: row.workspace_id, emailId: row.id };
   for await (const { part, data } of partsOf(readPieces(sql, content))) {
-    if (part === 0) {
+    if (part === 0 && row.envelope.submitted) {
+      await write("message.eml", octets(data));
+    } else if (part === 0) {
       const { text, html } = JSON.parse(await joined(data)) as { text?: string; html?: string };
       if (text) await write("body.txt", one(text));
       if (html) await write("body.html", one(html));
@@ -74,6 +76,11 @@ async function joined(texts: AsyncIterable<string>): Promise<string> {
   const all: string[] = [];
   for await (const text of texts) all.push(text);
   return all.join("");
+}
+
+/** A submitted message is stored with one character for each octet. */
+async function* octets(texts: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  for await (const text of texts) yield Buffer.from(text, "latin1");
 }
 
 async function* one(text: string): AsyncGenerator<Buffer> {

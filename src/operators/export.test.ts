@@ -77,3 +77,18 @@ test("a stop or a kill loses the content of one email, not of a page", { timeout
   for (const file of ["emails.jsonl", "files.jsonl", "recipients.jsonl"])
     assert.equal(manifest.files.find((one) => one.file === file)?.rows, 3, file);
 });
+
+test("a message that was submitted over SMTP is exported as it is stored", { timeout: 60_000 }, async () => {
+  const { sql } = database;
+  const id = await makeWorkspace(sql);
+  const raw = "From: news@sender.test\r\nSubject: Hi\r\n\r\n\xfcber";
+  const plain = newEmail(id, ["a@there.test"]);
+  const envelope = { ...plain.envelope, submitted: { later: [], eightBit: true } };
+  assert.deepEqual(await createEmailStore(sql).accept({ ...plain, envelope, parts: [raw] }), { stored: true });
+  const path = join(folder, "submitted");
+  const { manifest } = (await exportAll(sql, { subject: { kind: "workspace", id }, path, nowMs: () => 0 }))!;
+  assert.equal(manifest.files.find(({ file }) => file === "files.jsonl")?.rows, 1);
+  const line = JSON.parse(await readFile(join(path, "files.jsonl"), "utf8")) as { path: string };
+  assert.match(line.path, /^emails\/.*\/message\.eml$/);
+  assert.equal(await readFile(join(path, line.path), "latin1"), raw);
+});

@@ -60,7 +60,7 @@ describe("the audit log", () => {
     const { link } = await ok("DomainService/CreateDomainLink", { id: domain.id });
     const { webhook } = await ok("WebhookService/CreateWebhook", { url: "http://127.0.0.1:9/hook" });
     const { key } = await ok("KeyService/CreateKey", { name: "Secret name", permission: "KEY_PERMISSION_SEND" });
-    const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
+    const [scheduledAt, later] = [1, 2].map((hours) => new Date(Date.now() + hours * 3_600_000).toISOString());
     const mail = { from: "a@audited.test", subject: "Secret subject", body: "Text", async: true };
     const { id: emailId } = await ok("EmailService/SendEmail", { ...mail, to: ["x@there.test"], scheduledAt });
     await ok("QueueService/PauseDestination", { destination: "waiting.test" });
@@ -94,6 +94,7 @@ describe("the audit log", () => {
         owner.workspace,
         ["metadataKeys", "bounceAlert"],
       ],
+      ["EmailService/UpdateEmail", { id: emailId, scheduledAt: later }, emailId, ["scheduledAt"]],
       ["EmailService/CancelEmail", { id: emailId }, emailId],
       ["WorkspaceService/UpdateWorkspace", { name: "Secret workspace" }, owner.workspace, ["name"]],
       ["WorkspaceService/UpdateMember", { memberId: member.id, role: "MEMBER_ROLE_DEVELOPER" }, member.id, ["role"]],

@@ -69,7 +69,7 @@ test("a send key reads the status of its own emails and nothing else", async () 
   const read = (key: string) => testbed.call("EmailService/GetEmail", { id: body.id }, { key });
   assert.equal((await read(ownKey)).status, 200);
   assert.equal((await read(otherKey)).body.code, "not_found");
-  for (const method of ["ListEmails", "CancelEmail", "GetEmailContent", "ListEvents"]) {
+  for (const method of ["ListEmails", "CancelEmail", "UpdateEmail", "GetEmailContent", "ListEvents"]) {
     const response = await testbed.call(`EmailService/${method}`, { id: body.id }, { key: ownKey });
     assert.equal(response.body.code, "permission_denied", method);
   }
@@ -80,7 +80,7 @@ test("a read key reads emails and events, but no content", async () => {
   const id = await accepted(testbed, {});
   assert.equal((await testbed.call("EmailService/GetEmail", { id }, { key })).status, 200);
   assert.equal((await testbed.call("EmailService/ListEvents", { emailId: id }, { key })).status, 200);
-  for (const method of ["SendEmail", "CancelEmail", "GetEmailContent"]) {
+  for (const method of ["SendEmail", "CancelEmail", "UpdateEmail", "GetEmailContent"]) {
     assert.equal(
       (await testbed.call(`EmailService/${method}`, { id }, { key })).body.code,
       "permission_denied",

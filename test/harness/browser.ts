@@ -26,6 +26,8 @@ export type TabOptions = {
   key?: string;
   width?: number;
   colorScheme?: "light" | "dark";
+  /** Default UTC. */
+  timezoneId?: string;
 };
 
 export async function openBrowser(): Promise<Browser> {
@@ -53,13 +55,13 @@ function requireCurrentBuild(): void {
 }
 
 export async function openTab(browser: Browser, url: string, options: TabOptions = {}): Promise<Tab> {
-  const { width = 1280, colorScheme = "light", key } = options;
+  const { width = 1280, colorScheme = "light", timezoneId = "UTC", key } = options;
   const context = await browser.newContext({
     baseURL: url,
     colorScheme,
     reducedMotion: "reduce",
     locale: "en-GB",
-    timezoneId: "UTC",
+    timezoneId,
     viewport: { width, height: 900 },
   });
   context.setDefaultTimeout(patienceMs);

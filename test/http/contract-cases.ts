@@ -45,7 +45,9 @@ const theirLink = async (workspaces: TwoWorkspaces) => {
   return (answer.body.link as { id: string }).id;
 };
 
-/** Schedules an email in the other workspace, so that it can be canceled. */
+const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString();
+
+/** Schedules an email in the other workspace, so that it can be rescheduled and canceled. */
 const theirEmail = async (workspaces: TwoWorkspaces) => {
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
   const email = {
@@ -182,6 +184,10 @@ export const cases: Record<string, MethodCase> = {
   "EmailService/CountEmails": { built: true, ids: { "filter.keyId": ownEmails } },
   "EmailService/ExportEmails": { built: true, ids: { "filter.keyId": ownEmails } },
   "EmailService/CancelEmail": byEmailId,
+  "EmailService/UpdateEmail": {
+    built: true,
+    ids: { id: async (workspaces) => ({ id: await theirEmail(workspaces), scheduledAt: tomorrow() }) },
+  },
   "EmailService/GetEmailContent": byEmailId,
   "EmailService/SendEmailBatch": {
     built: true,

@@ -102,6 +102,10 @@ const writes: Record<string, () => unknown> = {
   "EmailService/SendEmail": email,
   "EmailService/SendEmailBatch": () => ({ emails: [email(), email()].map(({ async: _, ...one }) => one) }),
   "EmailService/CancelEmail": scheduled,
+  "EmailService/UpdateEmail": async () => ({
+    ...(await scheduled()),
+    scheduledAt: new Date(Date.now() + 86_400_000).toISOString(),
+  }),
   "KeyService/CreateKey": key,
   "KeyService/UpdateKey": async () => ({ id: idIn(await done("KeyService/CreateKey", key()), "key"), name: unique() }),
   "KeyService/RotateKey": async () => ({ id: idIn(await done("KeyService/CreateKey", key()), "key") }),

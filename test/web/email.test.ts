@@ -80,7 +80,7 @@ test("each outcome has its sentence", { skip: withoutBrowser }, async () => {
     ["grey", /^Delayed: the receiver asks to try again later \(greylisting\) Next attempt: .* nothing to do\.$/, {}],
     ["quiet", /^Suppressed: quiet@there\.test was added to the suppression list It was not attempted\./, {}],
     ["fine", /^Delivered: .* accepted it for fine@there\.test/, {}],
-    ["later", /^Scheduled: it is sent at .* You can cancel it until then\.$/, { scheduledAt }],
+    ["later", /^Scheduled: it is sent at .* You can reschedule or cancel it until then\.$/, { scheduledAt }],
   ] as const)
     assert.match(await summaryOf([`${to}@there.test`], rest), says);
   assert.deepEqual(await findings(page), []);

@@ -343,6 +343,25 @@ export interface CancelEmailResponse {
   message: string;
 }
 
+/** Request of UpdateEmail. */
+export interface UpdateEmailRequest {
+  /** Id of the email. Required. */
+  id: string;
+  /**
+   * The new time of the first attempt. Required. The rules of `scheduledAt` in SendEmail apply: up to 30 days ahead, and a time up to
+   * 5 minutes in the past means now.
+   */
+  scheduledAt: Date | string;
+}
+
+/** Response of UpdateEmail. */
+export interface UpdateEmailResponse {
+  /** The email with its new time. */
+  email: Email;
+  /** Result of the call, in a sentence. */
+  message: string;
+}
+
 /** Request of GetEmailContent. */
 export interface GetEmailContentRequest {
   /** Id of the email. Required. */

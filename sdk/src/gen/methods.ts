@@ -44,6 +44,8 @@ import type {
   ExportEmailsResponse,
   CancelEmailRequest,
   CancelEmailResponse,
+  UpdateEmailRequest,
+  UpdateEmailResponse,
   GetEmailContentRequest,
   GetEmailContentResponse,
   SendEmailBatchRequest,
@@ -238,6 +240,12 @@ export interface UnaryMethods {
    * Recipients that are settled or have an attempt in progress are not changed.
    */
   "EmailService/CancelEmail": { request: CancelEmailRequest; response: CancelEmailResponse };
+  /**
+   * Changes the time of a scheduled email, before its first attempt. The Date header and the end of the retries move with it. The time is
+   * changed for all recipients or for none, and never while an attempt is in progress. A call with the time that the email already has
+   * changes nothing and succeeds.
+   */
+  "EmailService/UpdateEmail": { request: UpdateEmailRequest; response: UpdateEmailResponse };
   /** Returns the content of an email: its text, its HTML and the complete message as it is sent. */
   "EmailService/GetEmailContent": { request: GetEmailContentRequest; response: GetEmailContentResponse };
   /**

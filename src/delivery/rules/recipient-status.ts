@@ -38,7 +38,7 @@ export const recipientMachine: StateMachine<RecipientStatus, RecipientEvent> = {
   about: "The status of one recipient of an email. Once final, it changes only when the message is returned.",
   initial: "queued",
   states: {
-    queued: "Waiting for the first attempt or for the scheduled time.",
+    queued: "Waiting for the first attempt or for the scheduled time, which UpdateEmail can change until then.",
     delayed: "At least one attempt was deferred; another one follows.",
     delivered: "The recipient's own server accepted the message.",
     sent: "The relay accepted the message; its further delivery is not known.",

@@ -4,8 +4,10 @@ import { afterEach, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace, newEmail, settlement } from "../../../test/harness/mail.ts";
 import { beatAfter, passServiceTime, shiftWallTime } from "../../../test/harness/time.ts";
+import { readContents } from "../../emails/store/content.ts";
 import { createEmailStore, findAccepted, type NewEmail } from "../../emails/store/emails.ts";
 import { getRecipients } from "../../emails/store/reads.ts";
+import { rescheduleEmail } from "../../emails/store/reschedule.ts";
 import { silentLog } from "../../ops/log.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { ensurePartitions } from "../../postgres/partitions.ts";
@@ -49,7 +51,7 @@ async function startNode(): Promise<Node> {
     workerId,
     beat: beatOnce,
     async jump(days) {
-      await shiftWallTime(sql, `${days} days`);
+      await shiftWallTime(sql, `${Math.round(days * 24)} hours`);
       await beatOnce();
       await ensurePartitions(sql);
       await beatOnce();
@@ -146,6 +148,40 @@ test("scheduled mail is due at the wall time that its caller named, however the 
   }
 });
 
+test("rescheduled mail is due at its new wall time, whether the clock jumps before or after the change", async () => {
+  const { sql } = database;
+  const reschedule = ({ id }: NewEmail, at: Date) =>
+    sql.begin(async (tx) => await rescheduleEmail(tx, { workspaceId, id }, at));
+  for (const days of [3, -3, -30, 0]) {
+    await node.jump(0);
+    const [before, afterwards, now] = await Promise.all(
+      [1, 2, 3].map(() => accept({ scheduledAt: new Date(Date.now() + 20 * dayMs) })),
+    );
+    await reschedule(before!, new Date(Date.now() + 5 * dayMs));
+    await node.jump(days);
+    const { wallMs } = await readClocks(sql);
+    await reschedule(afterwards!, new Date(wallMs + dayMs));
+    assert.deepEqual(await lease(), [], `${days} days: none is due`);
+    await reschedule(now!, new Date(wallMs - 60_000));
+    const leaseOne = async (email: NewEmail) => {
+      const [due, ...others] = await lease();
+      assert.equal(due!.emailId, email.id, `${days} days`);
+      assert.deepEqual(others, [], `${days} days`);
+      const key = { workspaceId, emailId: email.id, day: due!.email.contentDay };
+      assert.deepEqual((await readContents(sql, [key])).get(email.id), email.parts);
+      assert.equal((await judgeNow()).isExpired({ ...due!, attempts: 1 }), false, `${days} days`);
+      assert.deepEqual(await settle(sql, [settlement(due!, "delivered")]), [true]);
+    };
+    await leaseOne(now!);
+    await node.jump(days + 1.5);
+    await passServiceTime(sql, mostDelay);
+    await leaseOne(afterwards!);
+    await node.jump(6);
+    await passServiceTime(sql, mostDelay);
+    await leaseOne(before!);
+  }
+});
+
 test("scheduled mail that is leased while the clock goes back is released until its time", async () => {
   const { sql } = database;
   const email = await accept({ scheduledAt: new Date(Date.now() + hourMs) });
@@ -222,7 +258,11 @@ test("an idempotency key is kept for its time of service", async () => {
     assert.equal((await findAccepted(sql, workspaceId, `k${i}`))?.emailId, email.id, `${days} days`);
     const again = newEmail(workspaceId, ["a@there.test"], { idempotency });
     const answer = await createEmailStore(sql).accept(again);
-    assert.deepEqual(answer, { stored: false, emailId: email.id, requestHash: "h" }, `${days} days`);
+    assert.deepEqual(
+      answer,
+      { stored: false, emailId: email.id, messageId: email.messageId, requestHash: "h" },
+      `${days} days`,
+    );
     // More than a day: between beats, service time can be up to 15 seconds ahead.
     await passServiceTime(sql, "25 hours");
     assert.equal(await findAccepted(sql, workspaceId, `k${i}`), undefined);

@@ -122,19 +122,19 @@ export async function leaseExpired(
     select case when count(*) = ${limit} then max(r.due_at)::text end as next, coalesce(bool_or(${hasExpired(sql)}), false) as expired
     from (select workspace_id, email_id, due_at from recipients where destination = ${destination} and workspace_id = ${workspaceId}
       and status in ('queued', 'delayed') and due_at > ${after}::timestamptz order by due_at limit ${limit}) r
-    join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id where ${maySend(sql, sql`${workspaceId}::uuid`)}`;
+    ${itsEmail(sql)} where ${maySend(sql, sql`${workspaceId}::uuid`)}`;
   const next = scanned?.next ?? undefined;
   if (!scanned?.expired) return { rows: [], next };
   const rows = await sql<LeasedRow[]>`
     with live as materialized (${holders(sql, lease, pending)}), expired as materialized (
-      select r.workspace_id, r.email_id, r.position, ${lost(sql)} as lost from recipients r cross join live
-      join emails e on e.workspace_id = r.workspace_id and e.id = r.email_id
-      where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
+      select r.tableoid as part, r.ctid as row_location, r.position, ${lost(sql)} as lost from recipients r cross join live
+      ${itsEmail(sql)} where r.destination = ${destination} and r.workspace_id = ${workspaceId} and r.status in ('queued', 'delayed')
         and r.due_at > ${after}::timestamptz and r.due_at <= coalesce(${scanned.next}::timestamptz, 'infinity') and ${hasExpired(sql)}
         and (r.lease is null or r.lease >> 32 <> all (live.ids)) limit ${limit} for update of r skip locked
     ), leased as (
-      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or x.lost
-      from expired x where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position
+      -- By ctid and with a condition on position, as above. UpdateEmail may have given the email another expiry since this statement began.
+      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or x.lost from (select * from expired where position + 0 = position) x
+      where r.ctid = x.row_location and r.tableoid = x.part
       returning ${recipientColumns(sql)}
     )
     ${leasedColumns(sql)}`;
@@ -168,6 +168,12 @@ function holders(sql: Sql, lease: string, pending: readonly number[]) {
     left join settings c on c.name = 'last_cut'`;
 }
 
+/** A join of recipients r with emails e, row by row through the primary key: with the statistics of an empty table, a plain join would read
+ * all emails. */
+function itsEmail(sql: Sql) {
+  return sql`cross join lateral (select * from emails where workspace_id = r.workspace_id and id = r.email_id limit 1) e`;
+}
+
 /** By service time, or by the database's clock if the caller named the time. */
 function hasExpired(sql: Sql) {
   return sql`coalesce(${defaultExpiry(sql)} <= ${serviceTime(sql)}, e.expires_at <= wall_time())`;
@@ -186,9 +192,11 @@ function maySend(sql: Sql, workspaceId: ReturnType<Sql>) {
   return sql`exists (select 1 from workspaces w where w.id = ${workspaceId} and w.suspended_at is null)`;
 }
 
-/** The worker of the row's lease died, and may have sent the final dot; or the database has lost an attempt. */
+/** The worker of the row's lease died, and may have sent the final dot; or the database has lost an attempt. For mail that was never attempted,
+ * the due time says nothing: the database may also have lost an UpdateEmail that made it due earlier. */
 function lost(sql: Sql) {
-  return sql`(lease is not null and lease >> 32 <> all (live.journaled) or due_at <= live.cut_due and email_id < live.cut_email)`;
+  return sql`(lease is not null and lease >> 32 <> all (live.journaled)
+    or (due_at <= live.cut_due or attempts = 0) and email_id < live.cut_email)`;
 }
 
 function recipientColumns(sql: Sql) {

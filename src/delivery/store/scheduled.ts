@@ -29,20 +29,23 @@ export async function rescheduleSome(
         and (e.scheduled_at, e.id) > (${after.at}::timestamptz, ${after.id}::uuid)
       order by e.scheduled_at, e.id limit ${limit}
     ), waiting as materialized (
-      select p.workspace_id, p.id, p.due_at, p.retry_for, r.position from (select * from page where open > 0 offset 0) p cross join lateral (
-        select r.position from recipients r where r.workspace_id = p.workspace_id and r.email_id = p.id and r.status || '' = 'queued'
+      select p.workspace_id, p.id, p.due_at, p.retry_for, r.part, r.row_location, r.position from (select * from page where open > 0 offset 0) p cross join lateral (
+        select r.tableoid as part, r.ctid as row_location, r.position from recipients r where r.workspace_id = p.workspace_id and r.email_id = p.id and r.status || '' = 'queued'
           and r.attempts = 0 and r.lease is null and (r.due_at < p.due_at - interval '100 ms' or r.due_at > p.due_at + interval '100 ms')
         limit 1000 for update skip locked) r
-    ), mail as materialized (
-      select p.workspace_id, p.id, p.due_at + p.retry_for as default_expires_at
-      from (select distinct workspace_id, id, due_at, retry_for from waiting) p cross join lateral (
-        select 1 from emails e where e.workspace_id = p.workspace_id and e.id = p.id and e.default_expires_at is not null
-        limit 1 for update skip locked) e
     ), recipient as (
-      update recipients r set due_at = w.due_at from waiting w
-      where r.workspace_id = w.workspace_id and r.email_id = w.id and r.position = w.position
+      -- By ctid, as in lease.ts: a row that UpdateEmail has changed since this statement began already has its due time. The conditions
+      -- on position and open are always true. They make the planner expect few rows, so that it does not read whole tables.
+      update recipients r set due_at = w.due_at from (select * from waiting where position + 0 = position) w
+      where r.ctid = w.row_location and r.tableoid = w.part
+      returning w.workspace_id, w.id, w.due_at, w.retry_for
+    ), mail as materialized (
+      select p.workspace_id, p.id, p.due_at + p.retry_for as default_expires_at, e.open
+      from (select distinct workspace_id, id, due_at, retry_for from recipient) p cross join lateral (
+        select e.open from emails e where e.workspace_id = p.workspace_id and e.id = p.id and e.default_expires_at is not null
+        limit 1 for update skip locked) e
     ), email as (
-      update emails e set default_expires_at = m.default_expires_at from mail m where e.workspace_id = m.workspace_id and e.id = m.id
+      update emails e set default_expires_at = m.default_expires_at from (select * from mail where open + 0 = open) m where e.workspace_id = m.workspace_id and e.id = m.id
     )
     select count(*)::int as emails, (array_agg(scheduled_at::text order by scheduled_at desc, id desc))[1] as at,
       (array_agg(id::text order by scheduled_at desc, id desc))[1] as id from page`;

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { newDomain } from "../../../test/harness/domains.ts";
-import { makeBareWorkspace } from "../../../test/harness/mail.ts";
+import { makeBareWorkspace, newEmail } from "../../../test/harness/mail.ts";
+import { createEmailStore } from "../../emails/store/emails.ts";
 import { findServedKeys, forgetDeletedDomains, listServedKeys, readPublicKeys } from "./dkim-keys.ts";
 import { addDomain, deleteDomain } from "./domains.ts";
 import { noteSigned, readSigning } from "./sending.ts";
@@ -69,4 +70,18 @@ test("domains deleted long ago are removed with their keys, unless a key signed 
   assert.equal((await sql`select 1 from dkim_keys where domain_id = ${old.id}`).length, 0);
   for (const domain of [busy, recent])
     assert.equal((await readSigning(sql, domain.workspaceId, domain.id))?.keys.length, 2);
+});
+
+test("a deleted domain with mail that waits for its time keeps its keys", async () => {
+  const { sql } = database;
+  const domain = await add("waiting.test");
+  await sql`update domains set can_send = true where id = ${domain.id}`;
+  const scheduledAt = new Date(Date.now() + 86_400_000);
+  const email = newEmail(domain.workspaceId, ["a@there.test"], { domain: "waiting.test", scheduledAt });
+  assert.deepEqual(await createEmailStore(sql).accept(email), { stored: true });
+  await deleteDomain(sql, domain.workspaceId, domain.id);
+  await sql`update domains set deleted_at = now() - interval '61 days' where id = ${domain.id}`;
+  assert.equal(await forgetDeletedDomains(sql), 0);
+  await sql`delete from email_outcomes where email_id = ${email.id}`;
+  assert.equal(await forgetDeletedDomains(sql), 1);
 });

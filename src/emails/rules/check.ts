@@ -41,7 +41,7 @@ const maxMetadata = { entries: 50, key: 64, value: 1024 };
 const maxReplyTo = 10;
 const maxHeaders = 50;
 const dayMs = 86_400_000;
-const maxAheadMs = 30 * dayMs;
+export const maxAheadMs = 30 * dayMs;
 const maxPastMs = 5 * 60_000;
 
 /** `unknownFields` returns the names in the request that are not in the contract; it is called if the email is blank. */
@@ -177,19 +177,28 @@ export function checkTimes(
   wrong: Wrong,
 ): Date | undefined {
   const at = request.scheduledAt?.getTime();
-  if (at !== undefined && at > nowMs + maxAheadMs)
-    wrong("scheduledAt", `is ${request.scheduledAt!.toISOString()}, more than 30 days ahead; choose an earlier time`);
-  if (at !== undefined && at < nowMs - maxPastMs)
-    wrong(
-      "scheduledAt",
-      `is ${request.scheduledAt!.toISOString()}, more than 5 minutes in the past; leave it out to send now`,
-    );
+  for (const { field, description } of request.scheduledAt
+    ? scheduleViolations(request.scheduledAt, nowMs, "leave it out to send now")
+    : [])
+    wrong(field, description);
   const due = Math.max(at ?? nowMs, nowMs);
   if (request.expiresAt && request.expiresAt.getTime() <= due)
     wrong("expiresAt", "must be later than the time of the first attempt");
   if (request.expiresAt && request.expiresAt.getTime() > due + maxAheadMs)
     wrong("expiresAt", "must be within 30 days of the first attempt");
   return at !== undefined && at > nowMs ? request.scheduledAt : undefined;
+}
+
+/** `toSendNow` says what to do instead of naming a time in the past. */
+export function scheduleViolations(scheduledAt: Date, nowMs: number, toSendNow: string): Violation[] {
+  const at = scheduledAt.getTime();
+  const field = "scheduledAt";
+  const named = `is ${scheduledAt.toISOString()}`;
+  if (at > nowMs + maxAheadMs)
+    return [{ field, description: `${named}, more than 30 days ahead; choose an earlier time` }];
+  if (at < nowMs - maxPastMs)
+    return [{ field, description: `${named}, more than 5 minutes in the past; ${toSendNow}` }];
+  return [];
 }
 
 function readAttachments(request: SendRequest, limits: SendLimits, wrong: Wrong): CheckedEmail["attachments"] {

@@ -48,7 +48,8 @@ test("fifty equal calls with the same idempotency key store one email", async ()
   const first = emails[answers.findIndex((answer) => answer.stored)]!;
   assert.equal(answers.filter((answer) => answer.stored).length, 1);
   for (const answer of answers)
-    if (!answer.stored) assert.deepEqual(answer, { stored: false, emailId: first.id, requestHash: "h" });
+    if (!answer.stored)
+      assert.deepEqual(answer, { stored: false, emailId: first.id, messageId: first.messageId, requestHash: "h" });
   const [count] = await database.sql`select count(*)::int as n from emails where workspace_id = ${workspaceId}`;
   assert.deepEqual(count, { n: 1 });
 });

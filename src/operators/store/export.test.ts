@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
-import { listSources } from "./export.ts";
+import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
+import { createEmailStore } from "../../emails/store/emails.ts";
+import { rescheduleEmail } from "../../emails/store/reschedule.ts";
+import { listSources, readPieces } from "./export.ts";
 
 let database: TestDatabase;
 before(async () => {
@@ -30,4 +33,19 @@ test("every table of a person or a workspace is exported, and no column that giv
       table,
     );
   assert.equal(new Set(workspace.map(({ file }) => file)).size, workspace.length, "each table has its own file");
+});
+
+test("content that UpdateEmail moves to another day while it is read is read to its end", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
+  const parts = ["{}", "A".repeat(3_000_000)];
+  const email = newEmail(workspaceId, ["a@there.test"], { scheduledAt: inDays(2), parts });
+  await createEmailStore(sql).accept(email);
+  const read = ["", ""];
+  for await (const { part, data } of readPieces(sql, { workspaceId, emailId: email.id })) {
+    if (read[1] === "") await sql.begin((tx) => rescheduleEmail(tx, { workspaceId, id: email.id }, inDays(3 + part)));
+    read[part] += data;
+  }
+  assert.deepEqual(read, parts);
 });

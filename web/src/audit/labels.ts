@@ -12,6 +12,7 @@ const actions: Record<string, string> = {
   "domain.unshared": "revoked a link to the DNS records of a domain",
   "domain.published": "published the records of a domain to the local DNS",
   "email.canceled": "canceled an email",
+  "email.rescheduled": "rescheduled an email",
   "factor.added": "added a second factor",
   "factor.removed": "removed a second factor",
   "factor.updated": "renamed a passkey",

@@ -17,6 +17,7 @@ import { MoreActions } from "./more-actions.tsx";
 import { isOpen } from "./outcomes.ts";
 import { eventPollMs, useEmail, useEmailEvents } from "./queries.ts";
 import { type RecipientStory, Recipients } from "./recipients.tsx";
+import { RescheduleEmail } from "./reschedule-email.tsx";
 import { ResendEmail } from "./resend-email.tsx";
 import { RemoveSuppression, useSuppressions } from "./suppression.tsx";
 import "./email.css";
@@ -67,6 +68,7 @@ function OneEmail({ email, query }: { email: Email; query: FreshQuery }) {
       actions={
         <>
           <WriteOnly>
+            <RescheduleEmail email={email} />
             {isOpen(email.status) && <CancelEmail email={email} />}
             <ResendEmail email={email} />
           </WriteOnly>

@@ -148,7 +148,7 @@ const cases: [facts: RecipientFacts, tone: string, title: string, text: RegExp][
     about({ scheduledAt: later }),
     "queued",
     `Scheduled: it is sent at ${timeText(later)}`,
-    /You can cancel it until then/,
+    /You can reschedule or cancel it until then/,
   ],
   [
     about({ scheduledAt: new Date(now.getTime() - 1) }),

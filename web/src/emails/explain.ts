@@ -230,7 +230,7 @@ function waiting({ scheduledAt, attempts }: RecipientFacts, now: Date): Explanat
       tone: "queued",
       word: "Scheduled",
       what: `it is sent at ${timeText(scheduledAt)}`,
-      text: "You can cancel it until then.",
+      text: "You can reschedule or cancel it until then.",
     };
   return {
     tone: "queued",
