@@ -107,7 +107,7 @@ test("on each Node, the client works with the real program and resumes streaming
 
 test("the examples in the README compile", async () => {
   const readme = await readFile(join(sdk, "README.md"), "utf8");
-  const examples = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!);
+  const examples = [...readme.matchAll(/^```(tsx?)\n(.*?)^```$/gms)].map((match) => [match[1]!, match[2]!] as const);
   assert.ok(examples.length >= 5);
   // Names that the examples use without declaring them.
   const globals = `import type { Posthorn as Client } from "posthorn";
@@ -118,11 +118,20 @@ declare global {
   const signal: AbortSignal;
   const app: { post(path: string, handler: unknown): void };
   function remove(addresses: readonly string[]): void;
+  const from: string;
+  const to: string;
+  function Welcome(props: { name: string }): JSX.Element;
+  namespace JSX {
+    interface Element {
+      type: unknown;
+      props: unknown;
+    }
+  }
 }
 `;
-  const files = examples.map((_, i) => `readme-${i}.ts`);
+  const files = examples.map(([ending], i) => `readme-${i}.${ending}`);
   // An example without imports must still be a module.
-  for (const [i, text] of examples.entries()) await writeFile(join(project, files[i]!), `${text}\nexport {};\n`);
+  for (const [i, [, text]] of examples.entries()) await writeFile(join(project, files[i]!), `${text}\nexport {};\n`);
   await writeFile(join(project, "globals.d.ts"), globals);
   // nodemailer.test.ts compiles with nodemailer's own types, which need Node's.
   const nodemailer = `declare module "nodemailer" {
@@ -133,6 +142,7 @@ declare global {
   await writeFile(join(project, "nodemailer.d.ts"), nodemailer);
   const compilerOptions = {
     module: "nodenext",
+    jsx: "preserve",
     target: "es2022",
     lib: ["es2022", "dom", "dom.iterable"],
     types: ["node"],

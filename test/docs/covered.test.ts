@@ -13,6 +13,7 @@ const runBy: Record<string, string> = {
   "README.md ts": "test/docs/readme-tour.test.ts",
   "sdk/README.md sh": "sdk/test/package.test.ts",
   "sdk/README.md ts": "sdk/test/package.test.ts",
+  "sdk/README.md tsx": "sdk/test/package.test.ts",
   "docs/events.md sh": "test/events/stream-docs.test.ts",
   "docs/events.md console": "test/events/stream-docs.test.ts",
   "docs/quickstart.md sh": "test/docs/quickstart.test.ts",
