@@ -206,8 +206,7 @@ export function createEmailService(deps: EmailServiceDeps) {
       const outgoing = toOutgoing({ ...row, date: row.scheduledAt ?? row.createdAt }, parts);
       const { raw } = await deps.compose(outgoing);
       if (outgoing.submitted) {
-        const { body, html } = await deps.readTexts(call.caller.workspaceId, raw);
-        return { raw, body, html };
+        return { raw, ...(await textsOf(call.caller.workspaceId, raw)) };
       }
       return { raw, body: outgoing.text, html: outgoing.html };
     },
@@ -222,6 +221,17 @@ export function createEmailService(deps: EmailServiceDeps) {
     const row = id && (await getEmail(sql, call.caller.workspaceId, id, keyId));
     if (!row) throw notFound("email", wireId);
     return row;
+  }
+
+  /** None of a message that is too complex to be taken apart: it was sent as its sender wrote it. */
+  async function textsOf(workspaceId: string, raw: Buffer): Promise<{ body: string; html: string }> {
+    try {
+      const { body, html } = await deps.readTexts(workspaceId, raw);
+      return { body, html };
+    } catch (error) {
+      if (error instanceof Problem && error.code === "failed_precondition") return { body: "", html: "" };
+      throw error;
+    }
   }
 
   /** UpdateEmail moves the content to another day. If that happens between the two reads, the row is read again. */

@@ -104,6 +104,17 @@ test("a large message in 8 bits is prepared in a thread and arrives whole", asyn
   assert.equal(text!.replace(/[\r\n]/g, "").length, 40 * 30_000);
 });
 
+test("a message that is too complex to be taken apart is sent, and its content is read as a whole", async () => {
+  const head = "From: news@sender.test\nTo: parts@there.test\nContent-Type: multipart/mixed; boundary=b\n\n";
+  const raw = `${head}${"--b\n\ntext\n".repeat(1100)}--b--\n`;
+  const { id } = await submitRaw(testbed, { to: ["parts@there.test"], raw });
+  await untilDelivered(id);
+  const { status, body } = await testbed.call("EmailService/GetEmailContent", { id });
+  assert.equal(status, 200);
+  assert.equal(body.body ?? "", "");
+  assert.equal(Buffer.from(String(body.raw), "base64").toString().split("--b\r\n").length, 1101);
+});
+
 test("a message that is sent again after its answer was lost is one email", async () => {
   const raw = "From: news@sender.test\nMessage-ID: <again@shop.test>\nSubject: Again\n\ntext\n";
   const first = await submitRaw(testbed, { to: ["again@there.test"], raw });

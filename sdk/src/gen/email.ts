@@ -372,9 +372,12 @@ export interface GetEmailContentRequest {
 export interface GetEmailContentResponse {
   /** The complete message in RFC 5322 format, base64 in JSON. It has no DKIM signature, which is added at delivery. */
   raw: string;
-  /** Plain-text content. */
+  /**
+   * Plain-text content. Empty if the email was submitted over SMTP as a message that is too complex to be taken apart, such as one with more than
+   * 1,000 parts.
+   */
   body: string;
-  /** HTML content. */
+  /** HTML content. Empty in the same case. */
   html: string;
 }
 

@@ -1202,14 +1202,15 @@ export type GetEmailContentResponse = Message<"v1.GetEmailContentResponse"> & {
   raw: Uint8Array;
 
   /**
-   * Plain-text content.
+   * Plain-text content. Empty if the email was submitted over SMTP as a message that is too complex to be taken apart, such as one with more than
+   * 1,000 parts.
    *
    * @generated from field: string body = 2;
    */
   body: string;
 
   /**
-   * HTML content.
+   * HTML content. Empty in the same case.
    *
    * @generated from field: string html = 3;
    */

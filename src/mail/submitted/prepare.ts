@@ -91,10 +91,13 @@ export function prepare(raw: Buffer, recipients: readonly string[]): Submitted {
 export type AttachmentLabel = { filename: string; contentType: string; contentId?: string; sizeBytes: number };
 
 const maxLabels = 100;
+/** A type other than text, HTML and a multipart with parts of a known type; or a field that can make an attachment of a text. */
+const otherPart =
+  /^content-(?:disposition|id)[ \t]*:|^content-type[ \t]*:(?!\s*(?:text\/(?:plain|html)|multipart\/(?:alternative|mixed|related))\s*(?:;|\r\n|$))/im;
 
-/** A message without a type, or with the type of a text, has no parts. */
+/** Finding the parts takes longer than all other steps, and most messages are text and HTML: then no line looks like the field of another part. */
 function labelsOf(message: Buffer, type: RawField | undefined): AttachmentLabel[] {
-  if (!type || /^Content-Type[ \t]*:\s*text\/(plain|html)\b/i.test(type.text)) return [];
+  if (!type || !otherPart.test(message.toString("latin1"))) return [];
   try {
     return readAttachedParts(message)
       .slice(0, maxLabels)
