@@ -34,13 +34,15 @@ export function readHeaders(message: object, data: HeaderData): HeaderFields {
   const derived = derivedHeaders(data);
   // As in nodemailer, priority and xMailer replace the same headers, and list adds to them.
   const replaced = new Set(derived.map(([name]) => name.toLowerCase()).filter((name) => !name.startsWith("list-")));
+  const seen = new Set<string>();
   for (const [name, values] of [...given.filter(([name]) => !replaced.has(name.toLowerCase())), ...derived]) {
     const lower = name.toLowerCase();
     if (values.length === 0 || ownFields.has(lower)) continue;
-    const problem = refusedHeaders[lower];
-    if (problem) throw badArgument(`headers.${name}`, problem);
+    if (Object.hasOwn(refusedHeaders, lower)) throw badArgument(`headers.${name}`, refusedHeaders[lower]!);
     if (values.length > 1 && !lower.startsWith("list-"))
       throw badArgument(`headers.${name}`, "has several values: the API takes one value for each header");
+    if (seen.has(lower)) throw badArgument(`headers.${name}`, "is set twice: the API takes one value for each header");
+    seen.add(lower);
     const value = values.join(", ");
     if (lower.startsWith("x-posthorn-")) setOption(options, name, value);
     else set(options.headers!, name, value);
@@ -89,11 +91,9 @@ function messageIds(values: readonly string[]): string[] {
   return ids.map((id) => `<${id.replace(/^<|>$/g, "")}>`);
 }
 
-function set(headers: Record<string, string>, name: string, value: string): void {
-  const same = Object.keys(headers).find((other) => other.toLowerCase() === name.toLowerCase());
-  if (same !== undefined) throw badArgument(`headers.${name}`, "is set twice: the API takes one value for each header");
-  // A plain assignment of __proto__ would be lost.
-  Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true });
+/** A plain assignment of `__proto__` would be lost. */
+function set(values: Record<string, string>, name: string, value: string): void {
+  Object.defineProperty(values, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 /** The same options as over SMTP (docs/smtp.md), so that a program can use either transport. */
