@@ -3,6 +3,7 @@
 import { provideToBase64 } from "../ops/base64.ts";
 import { type Command, runCommand, UsageError } from "./command.ts";
 import { ConfigError } from "./config.ts";
+import { plainLines, ReaderLeft, watchReader } from "./output.ts";
 
 /**
  * Commands by their first word, in the order of --help. Each is imported on demand: the server's modules take most of a second to load,
@@ -12,14 +13,21 @@ const commands: Record<string, () => Promise<Command[]>> = {
   start: async () => [(await import("./commands/start.ts")).start],
   demo: async () => [(await import("./commands/demo.ts")).demo],
   send: async () => [(await import("./commands/send.ts")).send],
+  emails: async () => (await import("./commands/emails.ts")).emails,
   events: async () => [(await import("./commands/events.ts")).events],
   queue: async () => [(await import("./commands/queue.ts")).queue],
+  inbound: async () => (await import("./commands/inbound.ts")).inbound,
+  suppressions: async () => (await import("./commands/suppressions.ts")).suppressions,
+  webhooks: async () => (await import("./commands/webhooks.ts")).webhooks,
+  stats: async () => [(await import("./commands/stats.ts")).stats],
   domains: async () => (await import("./commands/domains.ts")).domains,
   dns: async () => [(await import("./commands/dns.ts")).dnsPublish],
   keys: async () => [
     ...(await import("./commands/keys.ts")).keys,
     ...(await import("./commands/keys-change.ts")).keyChanges,
   ],
+  members: async () => (await import("./commands/members.ts")).members,
+  profiles: async () => (await import("./commands/profiles.ts")).profiles,
   workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
   people: async () => (await import("./commands/people.ts")).people,
   "system-mail": async () => [(await import("./commands/system-mail.ts")).systemMail],
@@ -38,13 +46,16 @@ export async function allCommands(): Promise<Command[]> {
 
 /** Exit codes: 0 success, 1 failure, 2 a mistake in the command or the configuration. */
 export async function main(args: string[], stop: AbortSignal): Promise<void> {
+  // The server's log goes through another stream, which handles this itself.
+  if (args[0] !== "start") watchReader();
   try {
     await dispatch(args, stop);
   } catch (error) {
+    if (error instanceof ReaderLeft) return;
     const mistake = error instanceof UsageError || error instanceof ConfigError;
-    process.stderr.write(
-      `${mistake || isExpected(error) ? (error as Error).message : ((error as Error).stack ?? String(error))}\n`,
-    );
+    // Messages quote what strangers wrote, such as the answer of another server.
+    const text = mistake || isExpected(error) ? (error as Error).message : ((error as Error).stack ?? String(error));
+    process.stderr.write(`${plainLines(text)}\n`);
     process.exitCode = mistake ? 2 : 1;
   }
 }
