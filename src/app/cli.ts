@@ -2,6 +2,7 @@
  * bin/help.js has answered --help and unknown commands. */
 import { provideToBase64 } from "../ops/base64.ts";
 import { type Command, runCommand, UsageError } from "./command.ts";
+import { profilePath, readProfiles } from "./commands/profile-file.ts";
 import { ConfigError } from "./config.ts";
 import { plainLines, ReaderLeft, watchReader } from "./output.ts";
 
@@ -66,7 +67,18 @@ async function dispatch(args: string[], stop: AbortSignal): Promise<void> {
   const candidates = first !== undefined && Object.hasOwn(commands, first) ? await commands[first]!() : [];
   const command = candidates.find((c) => c.name === args.slice(0, c.name.split(" ").length).join(" "));
   if (!command) throw new UsageError(`posthorn has no command ${JSON.stringify(args.join(" "))}. See: posthorn --help`);
+  await noteLocal(command);
   await runCommand(command, args.slice(command.name.split(" ").length), { env: process.env, stop });
+}
+
+/** A person with a profile in use expects every command to act there. */
+async function noteLocal({ name, options }: Command): Promise<void> {
+  if ("profile" in options || /^(start|demo|profiles)\b/.test(name)) return;
+  const profiles = await readProfiles(profilePath(process.env)).catch(() => undefined);
+  if (profiles?.current !== undefined)
+    process.stderr.write(
+      `posthorn ${name} acts on the local data directory, not at the profile ${profiles.current}, which is in use.\n`,
+    );
 }
 
 /** Errors whose message is enough for the operator, without a stack trace. */
