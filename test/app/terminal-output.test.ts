@@ -66,7 +66,6 @@ test("control characters of strangers reach neither a terminal nor a table, and 
     ["emails", "list", "--outcome", "bounced"],
     ["emails", "get", emailId],
     ["emails", "content", contentId],
-    ["emails", "content", contentId, "--raw"],
     ["suppressions", "list"],
     ["suppressions", "export"],
     ["emails", "export"],
