@@ -52,7 +52,7 @@ export function table(rows: readonly (readonly Cell[])[], indent = "  "): string
 
 /**
  * A list for people: a head and rows. On a terminal, the columns in `cut` are shortened until a line fits; other columns, such as ids that
- * are copied, never are. Without a terminal nothing is cut.
+ * are copied, never are. Columns that do not fit even so continue on a second, indented line. Without a terminal nothing is cut.
  */
 export function fittedTable(
   rows: readonly (readonly Cell[])[],
@@ -63,9 +63,40 @@ export function fittedTable(
   // A terminal that reports no width, or a useless one, gets complete lines.
   if (width === undefined || width < 20) return render(cells, "");
   const widths = widthsOf(cells);
-  const limits = fit(widths, cut, width);
-  const fitted = cells.map((row) => row.map(({ text, tone }, i) => ({ text: shorten(text, limits[i]!), tone })));
-  return render(fitted, "");
+  const parts = linesOf(widths, cut, width).map((columns, part) => {
+    const indent = part === 0 ? "" : continued;
+    const own = columns.map((i) => widths[i]!);
+    const ownCut = columns.flatMap((i, at) => (cut.includes(i) ? [at] : []));
+    const limits = fit(own, ownCut, width - indent.length);
+    const fitted = cells.map((row) =>
+      columns.map((i, at) => ({ text: shorten(row[i]?.text ?? "", limits[at]!), tone: row[i]?.tone })),
+    );
+    return render(fitted, indent).split("\n");
+  });
+  const lines = cells.flatMap((_, row) =>
+    parts.map((part) => part[row]!).filter((line, part) => part === 0 || line !== ""),
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+const continued = "    ";
+/** A column that may be cut stays on a line that has this much room for it. */
+const roomToCut = 20;
+
+/** The columns of each line of a row. */
+function linesOf(widths: readonly number[], cut: readonly number[], width: number): number[][] {
+  const lines: number[][] = [[]];
+  let used = 0;
+  for (const [i, own] of widths.entries()) {
+    const needed = cut.includes(i) ? Math.min(own, roomToCut) : own;
+    if (lines.at(-1)!.length > 0 && used + 2 + needed > width) {
+      lines.push([]);
+      used = continued.length - 2;
+    }
+    used += (lines.length === 1 && lines[0]!.length === 0 ? 0 : 2) + needed;
+    lines.at(-1)!.push(i);
+  }
+  return lines;
 }
 
 type Shown = { text: string; tone?: Tone };

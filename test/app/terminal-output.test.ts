@@ -87,7 +87,7 @@ test("control characters of strangers reach neither a terminal nor a table, and 
 
 test("a table fits the terminal, ids are complete, and NO_COLOR removes colors", { skip }, async () => {
   await bed!.database.sql`update emails set subject = ${"日本語の件名 ".repeat(20)} where id = ${emailId.slice(3)}`;
-  for (const columns of [100, 140]) {
+  for (const columns of [50, 80, 100, 140]) {
     const { output } = await inTerminal(["emails", "list"], { columns });
     assert.match(output, /\u001b\[31mbounced/, "colors on a terminal");
     for (const line of withoutColors(output).trimEnd().split("\n")) assert.ok(widthOf(line) <= columns, line);

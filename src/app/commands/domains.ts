@@ -35,6 +35,8 @@ const domainsAdd: Command = {
   },
 };
 
+const noDomains = "No domains yet. Register the first one: posthorn domains add example.com\n";
+
 const domainsList: Command = {
   name: "domains list",
   summary: "List the workspace's sending domains, newest first.",
@@ -44,7 +46,7 @@ const domainsList: Command = {
       const domains: WireDomain[] = [];
       for await (const domain of allDomains(api)) domains.push(domain);
       if (input.options.json) for (const domain of domains) await write(jsonLine(domain));
-      else await write(showDomains(domains));
+      else await write(domains.length > 0 ? showDomains(domains) : noDomains);
     });
   },
 };

@@ -92,7 +92,7 @@ const keysList: Command = {
       const keys: WireKey[] = [];
       for await (const key of pages<WireKey>(api, "KeyService/ListKeys", {})) keys.push(key);
       if (input.options.json) for (const key of keys) await write(jsonLine(jsonOf(key, api)));
-      else await write(show(keys, nowOf(api)));
+      else await write(keys.length > 0 ? show(keys, nowOf(api)) : "No keys yet. Create one: posthorn keys create\n");
     });
   },
 };

@@ -2,7 +2,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Problem } from "../../ops/problem.ts";
 import { type Option, UsageError } from "../command.ts";
-import { type Cell, fittedTable, jsonLine, write } from "../output.ts";
+import { type Cell, fittedTable, jsonLine, table, write } from "../output.ts";
 import type { Api } from "./api-client.ts";
 import { readCount } from "./read-options.ts";
 
@@ -106,5 +106,5 @@ export function constantText(value: string | undefined, prefix: string): string 
 /** An object for people: one line for each field that has a value. */
 export function fieldsText(fields: readonly (readonly [name: string, value: Cell])[]): string {
   const present = fields.filter(([, value]) => (typeof value === "object" ? value.text : (value ?? "")) !== "");
-  return fittedTable(present, []);
+  return table(present, "");
 }

@@ -28,6 +28,10 @@ export const targetOptions = {
 /** Options win over the environment, and the environment over the profile in use. */
 export async function findTarget(options: Options, env: NodeJS.ProcessEnv): Promise<Target> {
   const given = { url: textOf(options.url), profile: textOf(options.profile) };
+  // A variable without a value must not move the command to another instance.
+  for (const name of ["url", "profile"] as const)
+    if (options[name] !== undefined && !given[name])
+      throw new UsageError(`--${name} is empty. For the local data directory: --profile ${localName}`);
   if (given.url && given.profile) throw new UsageError("Use either --url or --profile, not both.");
   const set = { url: textOf(env.POSTHORN_URL), profile: textOf(env.POSTHORN_PROFILE) };
   if (!given.url && !given.profile && set.url && set.profile)

@@ -55,8 +55,14 @@ export async function withTarget<T>(
   });
 }
 
-/** What the operator can do about a refused key. */
+/** What the operator can do about a refused key, or about an instance of another version. */
 function explained(error: unknown, target: RemoteTarget): unknown {
+  if (error instanceof TypeError)
+    return new Problem(
+      "unknown",
+      `${nameOf(target)} answers with something that this version of Posthorn does not understand. Compare the versions.`,
+      { cause: error },
+    );
   if (!(error instanceof Problem) || error.code !== "unauthenticated") return error;
   const fix =
     target.profile === undefined
