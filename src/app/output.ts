@@ -172,12 +172,16 @@ export class ReaderLeft extends Error {
 
 let readerLeft = false;
 
-/** Without this, a closed pipe would end the program with a stack trace. Called once, before the command runs. */
+/** Without this, a closed pipe or a full disk would end the program with a stack trace. Called once, before the command runs. */
 export function watchReader(): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    if (readerLeft) return;
     readerLeft = true;
+    if (error.code === "EPIPE") return;
+    process.stderr.write(`Cannot write to standard output: ${error.message}\n`);
+    process.exitCode = 1;
   });
+  process.stderr.on("error", () => {});
 }
 
 /** Writes to standard output and waits while the reader is slow. Throws ReaderLeft when it has left. */

@@ -2,14 +2,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { widthOf } from "../../src/app/output.ts";
 import { type CommandBed, startCommandBed } from "../harness/commands.ts";
 import { programEnv } from "../harness/program.ts";
 import { bin } from "../harness/started.ts";
-import { withoutTerminal as skip, startInTerminal } from "../harness/terminal.ts";
+import { ctrlC, withoutTerminal as skip, startInTerminal } from "../harness/terminal.ts";
 import { until } from "../harness/wait.ts";
 
 /** Clears the screen, sets the title, reverses the text, and hides in a C1 control. */
@@ -110,6 +111,8 @@ test("a destructive command asks, names the instance, and changes nothing unless
     assert.ok(output.includes(`cancels ${id} at ${program.url}`), output);
     assert.match(output, /Nothing was changed\./);
   }
+  const interrupted = await inTerminal(["emails", "cancel", id], { typed: ctrlC });
+  assert.notEqual(interrupted.code, 0);
   const { code, output } = await inTerminal(["emails", "cancel", id], { typed: "y\n" });
   assert.equal(code, 0, output);
   assert.match((await run("remote", ["emails", "cancel", id, "--yes"])).stderr, /cannot be canceled/);
@@ -137,6 +140,17 @@ test("an attachment is not written to a terminal", { skip }, async () => {
   const { code, output } = await inTerminal(["inbound", "attachment", "in_1", "1"]);
   assert.equal(code, 2);
   assert.match(output, /not text for a terminal\. Use --output FILE, or a pipe/);
+});
+
+test("output that cannot be stored is an error", { skip: !existsSync("/dev/full") && "needs /dev/full" }, async () => {
+  const env = programEnv(program.dataDir, { env: { POSTHORN_URL: program.url, POSTHORN_KEY: program.key } });
+  const full = await open("/dev/full", "w");
+  const child = spawn(process.execPath, [bin, "keys", "list"], { env, stdio: ["ignore", full.fd, "pipe"] });
+  let errors = "";
+  child.stderr!.on("data", (chunk) => (errors += chunk));
+  const [code] = await once(child, "close");
+  await full.close();
+  assert.deepEqual([code, /^Cannot write to standard output: ENOSPC/.test(errors)], [1, true], errors);
 });
 
 test("a reader that closes the pipe early ends the command without an error", async () => {

@@ -58,7 +58,8 @@ export async function printList<Row extends object>(api: Api, options: Options, 
   }
   if (!options.json) await flush();
   if (count === 0 && !options.json) await write(`${list.empty}\n`);
-  if (more) process.stderr.write(`There are more than ${count}. For all of them: --all\n`);
+  if (more && options.limit === undefined)
+    process.stderr.write(`There are more than ${count}. For all of them: --all\n`);
 }
 
 function show<Row>(columns: readonly Column<Row>[], rows: readonly Row[], withHead: boolean): string {

@@ -68,7 +68,7 @@ export const stats: Command = {
 };
 
 function show({ totals, buckets, groups, alerts, ...rest }: Stats, isGrouped: boolean): string {
-  const head = ["ACCEPTED", "DELIVERED", "BOUNCED", "COMPLAINED", "FAILED", "DELIVERED %", "BOUNCE %", "COMPLAINT %"];
+  const head = ["ACCEPTED", "DELIVERED", "%", "BOUNCED", "%", "COMPLAINED", "%", "FAILED"];
   const rows: Cell[][] = isGrouped
     ? groups.map(({ value, name, other, counts }) => [
         other ? "(other)" : name || value || "(none)",
@@ -103,11 +103,11 @@ function cellsOf(counts: Counts): string[] {
   return [
     String(counts.accepted),
     String(counts.delivered + counts.sent),
-    String(counts.bounced),
-    String(counts.complained),
-    String(counts.failed),
     percent(counts.deliveredRate),
+    String(counts.bounced),
     percent(counts.bounceRate),
+    String(counts.complained),
     percent(counts.complaintRate),
+    String(counts.failed),
   ];
 }
