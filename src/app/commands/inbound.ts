@@ -1,7 +1,7 @@
 /** posthorn inbound: lists and reads the mail that a workspace received, locally or at another instance. Strangers wrote all of it. */
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type Command, type Option, UsageError } from "../command.ts";
-import { type Cell, fittedTable, jsonLine, write } from "../output.ts";
+import { type Cell, fittedTable, jsonLine, plainLines, write } from "../output.ts";
 import { type Column, constantText, fieldsText, limitOf, listOptions, printList, timeText } from "./listing.ts";
 import { outputOption, refuseTerminal, withOutput, writeText } from "./output-file.ts";
 import { readTime, readWords } from "./read-options.ts";
@@ -83,15 +83,16 @@ const inboundGet: Command = {
       await write(show(answer.inbound));
       if (answer.body === "" && answer.html !== "")
         process.stderr.write("The message has only HTML. See --json, or: posthorn inbound content\n");
-      else await writeText({ write }, `\n${answer.body}`, false);
+      else await write(`\n${plainLines(answer.body).trimEnd()}\n`);
     });
   },
 };
 
 function show(message: WireInbound): string {
   const verdicts = Object.entries(message.verdicts ?? {})
-    .filter(([, verdict]) => typeof verdict === "string")
-    .map(([name, verdict]) => `${name} ${constantText(verdict, "VERDICT_")}`);
+    .map(([name, verdict]) => [name, constantText(String(verdict), "VERDICT_")])
+    .filter(([, text]) => text !== "")
+    .map((words) => words.join(" "));
   const fields = fieldsText([
     ["Id", message.id],
     ["From", message.from],

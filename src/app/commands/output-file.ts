@@ -1,4 +1,5 @@
 /** Writes what a command downloads to standard output, or with --output to a file that gets its name when it is complete. */
+import { randomBytes } from "node:crypto";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { type Option, UsageError } from "../command.ts";
 import { plainLines, write } from "../output.ts";
@@ -14,11 +15,12 @@ export async function withOutput(
 ): Promise<void> {
   if (path === undefined || path === "-") return await work({ write });
   const target = String(path);
-  const draft = `${target}.incomplete`;
+  // A random name: in a shared folder, another account could put a link there.
+  const draft = `${target}.${randomBytes(6).toString("hex")}.incomplete`;
   await refuseExisting(target);
   let file: FileHandle | undefined;
   try {
-    file = await open(draft, "w", 0o600);
+    file = await open(draft, "wx", 0o600);
     const opened = file;
     await work({
       async write(chunk) {
