@@ -4,7 +4,7 @@ import { widthOf } from "../output.ts";
 
 const redrawMs = 200;
 /** Without a terminal: rarely, because the lines stay in a log. */
-const reportMs = 10_000;
+const reportMs = 30_000;
 const barWidth = 24;
 
 type Stream = Pick<NodeJS.WriteStream, "isTTY" | "columns"> & { write(text: string): unknown };
