@@ -3,7 +3,7 @@ import { audited, commandLine } from "../../audit/record.ts";
 import { publish } from "../../domains/publish.ts";
 import { usesOwnDns } from "../assemble/domains.ts";
 import { type Command, UsageError } from "../command.ts";
-import { domainFrom } from "./with-domains.ts";
+import { domainFrom } from "./local-domain.ts";
 import { withStore } from "./with-store.ts";
 import { workspaceFrom, workspaceOption } from "./workspace-option.ts";
 

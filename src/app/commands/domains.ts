@@ -8,9 +8,9 @@ import { type Command, type Option, UsageError } from "../command.ts";
 import { jsonLine, plain, plainLines, write } from "../output.ts";
 import { confirm, yesOption } from "./confirm.ts";
 import { domainJson, showDomain, showDomains, type WireDomain } from "./domains-show.ts";
+import { domainFrom, noSuchDomain, oneWord } from "./local-domain.ts";
 import { nameOf } from "./target.ts";
 import { apiOptions, type CommandApi, targetOf, withApi, withTarget } from "./with-api.ts";
-import { domainFrom, noSuchDomain, oneWord } from "./with-domains.ts";
 import { withStore } from "./with-store.ts";
 
 const jsonOption: Option = { type: "boolean", help: "print the API's JSON" };
