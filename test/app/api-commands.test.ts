@@ -1,7 +1,7 @@
-/** The other commands that cover the API: webhooks, inbound mail, stats, members, audit log, domains and keys, on the local store and at a
+/** The other commands that cover the API: inbound mail, stats, members, audit log, domains and keys, on the local store and at a
  * remote instance, with keys of every permission, and at servers that do not answer. */
 import assert from "node:assert/strict";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import { after, before, describe, it } from "node:test";
 import { type CommandBed, everywhere, startCommandBed } from "../harness/commands.ts";
 import { freePort } from "../harness/free-port.ts";
@@ -31,47 +31,6 @@ before(async () => {
   });
 });
 after(async () => await bed?.stop());
-
-describe("webhooks", () => {
-  it("are created, tested, changed, rotated, redelivered and deleted", async (t) => {
-    const posted: IncomingMessage[] = [];
-    const server = createServer((request, response) => {
-      posted.push(request);
-      response.writeHead(posted.length === 1 ? 500 : 200, { "x-evil": "a" }).end("\u001b[2Jhello");
-    }).listen(0, "127.0.0.1");
-    t.after(() => server.close());
-    await until("the endpoint to listen", () => server.address());
-    const { port } = server.address() as { port: number };
-    for (const where of everywhere) {
-      posted.length = 0;
-      const args = ["webhooks", "create", `http://127.0.0.1:${port}/hook`, "--event-type", "email.bounced"];
-      type Created = { webhook: { id: string }; signingSecret: string };
-      const created = await run(where, [...args, "--description", "shop", "--json"]);
-      assert.equal(created.code, 0, created.stderr);
-      const { webhook, signingSecret } = JSON.parse(created.stdout) as Created;
-      assert.match(signingSecret, /^whsec_/);
-      const failed = await run(where, ["webhooks", "test", webhook.id]);
-      assert.equal(failed.code, 1);
-      assert.match(failed.stdout, /\\u001b\[2Jhello/, "control characters of the endpoint are escaped");
-      assert.equal((await run(where, ["webhooks", "test", webhook.id])).code, 0);
-      assert.match(await succeed(where, "webhooks", "update", webhook.id, "--disable"), /^State +disabled$/m);
-      assert.match(await succeed(where, "webhooks", "update", webhook.id, "--enable"), /^State +enabled$/m);
-      await fails(2, /Give what to change/, where, ["webhooks", "update", webhook.id]);
-      assert.match(await succeed(where, "webhooks", "rotate-secret", webhook.id), /^whsec_\S+\n$/);
-      const deliveries = await rowsOf<{ id: string }>(where, "webhooks", "deliveries", webhook.id);
-      assert.equal(deliveries.length, 2);
-      assert.equal((await rowsOf(where, "webhooks", "attempts", webhook.id, deliveries[0]!.id)).length, 1);
-      await fails(2, /either --delivery, or/, where, ["webhooks", "redeliver", webhook.id]);
-      const range = ["webhooks", "redeliver", webhook.id, "--from-cursor", "1", "--to-cursor", "4"];
-      assert.match(await succeed(where, ...range), /1 /);
-      assert.match(await succeed(where, "webhooks", "show", webhook.id), /^Description +shop$/m);
-      assert.equal((await rowsOf(where, "webhooks", "list")).length, 1);
-      await fails(2, /--yes/, where, ["webhooks", "delete", webhook.id]);
-      await succeed(where, "webhooks", "delete", webhook.id, "--yes");
-      assert.match(await succeed(where, "webhooks", "list"), /^No webhooks yet\. /);
-    }
-  });
-});
 
 describe("inbound mail, stats, members, the audit log, domains and keys", () => {
   it("are read locally and remotely", async () => {

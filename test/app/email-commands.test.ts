@@ -1,6 +1,6 @@
-/** posthorn emails and posthorn suppressions, on the local store and at a remote instance: filters, pages, files, imports and exports. */
+/** posthorn emails, on the local store and at a remote instance: filters, pages, content, cancellation and exports. */
 import assert from "node:assert/strict";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type CommandBed, everywhere, startCommandBed } from "../harness/commands.ts";
@@ -129,33 +129,5 @@ describe("emails", () => {
     const table = await succeed("remote", "emails", "list", "--search", "paged", "--all");
     assert.equal(table.trimEnd().split("\n").length, 231);
     await fails(2, /either --limit or --all/, "local", ["emails", "list", "--all", "--limit", "3"]);
-  });
-});
-
-describe("suppressions", () => {
-  it("are added, listed, removed, imported and exported", async () => {
-    for (const where of everywhere) {
-      const address = `${where}@there.test`;
-      assert.equal(
-        await succeed(where, "suppressions", "add", address, "--note", "asked"),
-        `${address} gets no mail.\n`,
-      );
-      const [row] = await rowsOf<{ address: string; note: string }>(where, "suppressions", "list", "--search", where);
-      assert.deepEqual([row!.address, row!.note], [address, "asked"]);
-      await succeed(where, "suppressions", "remove", address);
-      await fails(1, /suppression list/, where, ["suppressions", "remove", address]);
-
-      const lines = Array.from({ length: 6000 }, (_, i) => `u${i}-${where}@there.test,n\n`);
-      const file = join(folder, `${where}-list.csv`);
-      await writeFile(file, `address,note\n${lines.join("")}nonsense,x\n`);
-      const imported = await run(where, ["suppressions", "import", file]);
-      assert.deepEqual([imported.code, imported.stdout], [1, "6000 added, 0 already on the list, 1 invalid.\n"]);
-      assert.match(imported.stderr, /^line 6002: /m);
-      const exported = await succeed(where, "suppressions", "export");
-      assert.ok(exported.startsWith("address,reason,note,created_at\r\n"));
-      assert.equal(exported.split(`-${where}@there.test,import`).length, 6001);
-    }
-    await fails(2, /Cannot read the file nowhere\.csv/, "local", ["suppressions", "import", "nowhere.csv"]);
-    await fails(1, /needs a column "address"/, "remote", ["suppressions", "import", join(folder, "local.csv")]);
   });
 });
