@@ -2,7 +2,9 @@
  * bin/help.js has answered --help and unknown commands. */
 import { provideToBase64 } from "../ops/base64.ts";
 import { type Command, runCommand, UsageError } from "./command.ts";
+import { profilePath, readProfiles } from "./commands/profile-file.ts";
 import { ConfigError } from "./config.ts";
+import { plainLines, ReaderLeft, watchReader } from "./output.ts";
 
 /**
  * Commands by their first word, in the order of --help. Each is imported on demand: the server's modules take most of a second to load,
@@ -12,14 +14,21 @@ const commands: Record<string, () => Promise<Command[]>> = {
   start: async () => [(await import("./commands/start.ts")).start],
   demo: async () => [(await import("./commands/demo.ts")).demo],
   send: async () => [(await import("./commands/send.ts")).send],
+  emails: async () => (await import("./commands/emails.ts")).emails,
   events: async () => [(await import("./commands/events.ts")).events],
   queue: async () => [(await import("./commands/queue.ts")).queue],
+  inbound: async () => (await import("./commands/inbound.ts")).inbound,
+  suppressions: async () => (await import("./commands/suppressions.ts")).suppressions,
+  webhooks: async () => (await import("./commands/webhooks.ts")).webhooks,
+  stats: async () => [(await import("./commands/stats.ts")).stats],
   domains: async () => (await import("./commands/domains.ts")).domains,
   dns: async () => [(await import("./commands/dns.ts")).dnsPublish],
   keys: async () => [
     ...(await import("./commands/keys.ts")).keys,
     ...(await import("./commands/keys-change.ts")).keyChanges,
   ],
+  members: async () => (await import("./commands/members.ts")).members,
+  profiles: async () => (await import("./commands/profiles.ts")).profiles,
   workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
   people: async () => (await import("./commands/people.ts")).people,
   "system-mail": async () => [(await import("./commands/system-mail.ts")).systemMail],
@@ -38,13 +47,16 @@ export async function allCommands(): Promise<Command[]> {
 
 /** Exit codes: 0 success, 1 failure, 2 a mistake in the command or the configuration. */
 export async function main(args: string[], stop: AbortSignal): Promise<void> {
+  // The server's log goes through another stream, which handles this itself.
+  if (args[0] !== "start") watchReader();
   try {
     await dispatch(args, stop);
   } catch (error) {
+    if (error instanceof ReaderLeft) return;
     const mistake = error instanceof UsageError || error instanceof ConfigError;
-    process.stderr.write(
-      `${mistake || isExpected(error) ? (error as Error).message : ((error as Error).stack ?? String(error))}\n`,
-    );
+    // Messages quote what strangers wrote, such as the answer of another server.
+    const text = mistake || isExpected(error) ? (error as Error).message : ((error as Error).stack ?? String(error));
+    process.stderr.write(`${plainLines(text)}\n`);
     process.exitCode = mistake ? 2 : 1;
   }
 }
@@ -55,7 +67,18 @@ async function dispatch(args: string[], stop: AbortSignal): Promise<void> {
   const candidates = first !== undefined && Object.hasOwn(commands, first) ? await commands[first]!() : [];
   const command = candidates.find((c) => c.name === args.slice(0, c.name.split(" ").length).join(" "));
   if (!command) throw new UsageError(`posthorn has no command ${JSON.stringify(args.join(" "))}. See: posthorn --help`);
+  await noteLocal(command);
   await runCommand(command, args.slice(command.name.split(" ").length), { env: process.env, stop });
+}
+
+/** A person with a profile in use expects every command to act there. */
+async function noteLocal({ name, options }: Command): Promise<void> {
+  if ("profile" in options || /^(start|demo|profiles)\b/.test(name)) return;
+  const profiles = await readProfiles(profilePath(process.env)).catch(() => undefined);
+  if (profiles?.current !== undefined)
+    process.stderr.write(
+      `posthorn ${name} acts on the local data directory, not at the profile ${profiles.current}, which is in use.\n`,
+    );
 }
 
 /** Errors whose message is enough for the operator, without a stack trace. */

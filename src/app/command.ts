@@ -1,6 +1,6 @@
-/** The type of a command, the parsing of its arguments, and tables and colors for its output. Used by cli.ts and every command.
+/** The type of a command and the parsing of its arguments. output.ts has what commands print. Used by cli.ts and every command.
  * --help (help.ts) and completions (completion.ts) are made from the same option tables. */
-import { parseArgs, styleText } from "node:util";
+import { parseArgs } from "node:util";
 import { type Config, readConfig } from "./config.ts";
 import { settings } from "./settings.ts";
 
@@ -65,6 +65,11 @@ export async function runCommand(
       },
     });
   } catch (error) {
+    const [, remote] = /^Unknown option '--(url|profile)'/.exec((error as Error).message) ?? [];
+    if (remote)
+      throw new UsageError(
+        `posthorn ${command.name} works only on the local data directory, so it has no --${remote}. Run it on the server itself.`,
+      );
     throw new UsageError(`${(error as Error).message.split(". To specify")[0]}\nSee: posthorn ${command.name} --help`);
   }
   const merged = { ...env };
@@ -82,28 +87,9 @@ export async function runCommand(
   });
 }
 
-/** Rows as aligned columns; the first row sets the number of columns. */
-export function table(rows: (string | undefined)[][], indent = "  "): string {
-  const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? [];
-  return (
-    rows
-      .map((row) =>
-        `${indent}${row.map((cell, i) => (i < row.length - 1 ? (cell ?? "").padEnd(widths[i]!) : (cell ?? ""))).join("  ")}`.trimEnd(),
-      )
-      .join("\n") + "\n"
-  );
-}
-
 function flagOf(name: string): string {
   return name
     .replace(/^POSTHORN_/, "")
     .toLowerCase()
     .replaceAll("_", "-");
-}
-
-export type Tone = "green" | "yellow" | "red" | "cyan" | "gray" | "bold";
-
-/** The text in a color, if standard output is a terminal and NO_COLOR is not set. */
-export function color(tone: Tone, words: string): string {
-  return styleText(tone, words, { stream: process.stdout, validateStream: true });
 }

@@ -55,7 +55,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 }
 
 /** Read from the same environment by commands that act as API clients, and by tests. */
-const clientSettings = new Set(["POSTHORN_URL", "POSTHORN_KEY"]);
+const clientSettings = new Set(["POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_PROFILE"]);
 
 /** Not the ports of RFC 8314, which need privileges. */
 const defaultSubmissionPorts = { starttls: 2587, tls: 2465 };

@@ -1,8 +1,9 @@
 /** The program's version, and the text of --help for every command and group.
  * scripts/generators/command-line.ts writes the texts to bin/command-line.json. */
 import { readFileSync } from "node:fs";
-import { type Command, type Option, settingFlags, table } from "./command.ts";
+import { type Command, type Option, settingFlags } from "./command.ts";
 import { oidcSettings } from "./oidc-settings.ts";
+import { table } from "./output.ts";
 
 export const version = (
   JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string }

@@ -1,5 +1,5 @@
-/** Decides whether a key may be created, changed, rotated or revoked, and what it has afterwards. Called by service.ts, and by the commands
- * for the operator, who is no caller and has no limits. */
+/** Decides whether a key may be created, changed, rotated or revoked, and what it has afterwards. Called by service.ts. The command line is a
+ * caller without limits. */
 import type { AuditAction, AuditChange } from "../audit/entry.ts";
 import type { Caller, KeyLimits, Permission } from "../http/caller.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
@@ -48,7 +48,7 @@ export function updateEntry(before: Key | undefined, after: Key | undefined): Au
   return after && fields.length > 0 ? keyChange("key.updated", after, fields) : undefined;
 }
 
-export function decideUpdate(before: Key, change: WantedChange, caller: Caller | undefined): KeyChange {
+export function decideUpdate(before: Key, change: WantedChange, caller: Caller): KeyChange {
   const { name = before.name, limits: wanted, named } = change;
   requireCovered("update", before, caller);
   if (before.revokedAt) throw new Problem("failed_precondition", "This key is revoked. Create a new one.");
@@ -76,7 +76,7 @@ export function decideUpdate(before: Key, change: WantedChange, caller: Caller |
 export type WantedRotation = {
   overlapMs: number;
   expiresAt: Date | undefined;
-  caller: Caller | undefined;
+  caller: Caller;
   maker: Rotation["maker"];
   nowMs: number;
 };
@@ -88,7 +88,7 @@ export function decideRotation(
 ): Rotation {
   requireCovered("rotate", old, caller);
   requireRotatable(old);
-  const expiresAt = wanted.expiresAt ?? earlier(renewedEnd(old, nowMs), caller?.limits?.expiresAt);
+  const expiresAt = wanted.expiresAt ?? earlier(renewedEnd(old, nowMs), caller.limits?.expiresAt);
   requireNoExcess("create", { ...old, limits: { ...keyLimitsOf(old), expiresAt } }, caller);
   return { id: makeUuid(nowMs), secret: makeKeySecret(old.test).secret, overlapMs, expiresAt, maker };
 }
@@ -127,13 +127,13 @@ export async function requireDomains(sql: Sql, workspaceId: string, domains: rea
 export type Act = "create" | "update" | "rotate" | "revoke";
 
 /** The key must not be one that may do more than the caller's key. */
-export function requireCovered(act: Act, key: Key, caller: Caller | undefined): void {
+export function requireCovered(act: Act, key: Key, caller: Caller): void {
   requireNoExcess(act, { ...key, limits: keyLimitsOf(key) }, caller);
 }
 
 /** A limited key that could create or change keys without its limits would have none. People have no limits. */
-export function requireNoExcess(act: Act, { permission, test, limits }: Power, caller: Caller | undefined): void {
-  if (!caller || caller.person) return;
+export function requireNoExcess(act: Act, { permission, test, limits }: Power, caller: Caller): void {
+  if (caller.person) return;
   if (caller.test && !test) throw liveKeyByTestKey(act);
   const excess = excessOf({ permission, test, limits }, caller);
   if (!excess) return;

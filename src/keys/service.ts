@@ -7,7 +7,7 @@ import { actorOf, audited, record } from "../audit/record.ts";
 import { type CreateKeyRequest, KeyService, type UpdateKeyRequest } from "../gen/v1/key_pb.ts";
 import { KeyPermission } from "../gen/v1/options_pb.ts";
 import { type Call, serve } from "../http/call.ts";
-import type { KeyLimits, Permission } from "../http/caller.ts";
+import { commandKeyId, type KeyLimits, type Permission } from "../http/caller.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, type Violation } from "../ops/problem.ts";
@@ -231,6 +231,7 @@ function readChange(request: UpdateKeyRequest, nowMs: number): WantedChange {
   return { name, limits, named };
 }
 
-function makerOf({ caller }: Call): { personId: string } | { keyId: string } {
+function makerOf({ caller }: Call): { personId: string } | { keyId: string } | undefined {
+  if (caller.keyId === commandKeyId) return undefined;
   return caller.person ? { personId: caller.person.id } : { keyId: caller.keyId };
 }

@@ -41,7 +41,9 @@ test("a backup made under load restores every email that was accepted before it"
   await until("some emails", () => answered.length > 20);
   const before = [...answered];
   const done = await runCommand(["backup", copy, "--json"], { dataDir, env });
-  assert.deepEqual([done.code, done.stderr], [0, ""]);
+  assert.equal(done.code, 0, done.stderr);
+  // Nothing but its progress, which a slow copy reports.
+  assert.match(done.stderr, /^(?: *\d+ % \d+ MB copied\n)*$/);
   sending = false;
   await Promise.all(senders);
   assert.ok(answered.length > before.length, "no email was sent during the backup");

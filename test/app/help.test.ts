@@ -109,7 +109,7 @@ describe("help", () => {
     const mistakes: [string[], RegExp][] = [
       [["nonsense"], /no command "nonsense". See: posthorn --help/],
       [["domain"], /no command "domain". Did you mean: posthorn domains\?/],
-      [["strat", "--http", "127.0.0.1:0"], /Did you mean: posthorn start\?/],
+      [["strat", "--http", "127.0.0.1:0"], /Did you mean: posthorn start, posthorn stats\?/],
       [["keys", "crate"], /no command "keys crate". Did you mean: posthorn keys create\?/],
       [
         ["keys", "nonsense", "--help"],

@@ -100,7 +100,7 @@ test("every test, bench, fault and fuzz target in the docs exists", () => {
 });
 
 /** Read by clients and by examples in the docs, but not by the server. */
-const ofClients = new Set(["POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_WEBHOOK_SECRET"]);
+const ofClients = new Set(["POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_PROFILE", "POSTHORN_WEBHOOK_SECRET"]);
 
 /** POSTHORN_OIDC_GOOGLE_ISSUER: the name of a provider, then that of a setting. */
 function isOfProvider(name: string): boolean {

@@ -60,7 +60,8 @@ function settings(): Record<string, string> {
     POSTHORN_DNS: any,
     POSTHORN_OPS: any,
   };
-  return { POSTHORN_DATA_DIR: program.dataDir, POSTHORN_SECRET: testSecret, ...ports };
+  const config = join(folder, "config");
+  return { XDG_CONFIG_HOME: config, POSTHORN_DATA_DIR: program.dataDir, POSTHORN_SECRET: testSecret, ...ports };
 }
 
 test("docs/webhooks.md: the curl command creates a webhook and prints its secret", async () => {
@@ -222,6 +223,16 @@ test("docs/delivery.md: the queue is listed, retried, paused, resumed and purged
   // The list has a header line; each of the other commands prints one sentence.
   assert.equal(output.length, queue!.trim().split("\n").length + 1, output.join("\n"));
   assert.match(output[1]!, /^example\.com /);
+});
+
+test("docs/command-line.md: a profile is used, and lists are exported and imported", async () => {
+  const [profiles, files] = (await blocks("docs/command-line.md", "sh", 2)) as [string, string];
+  const shown = await paste(profiles);
+  assert.match(shown, /^Profile production stored in /);
+  assert.match(shown, /^production +http:\S+ +ph_\w+… +yes$/m);
+  assert.match(shown, /Profile production removed\. If the key/);
+  assert.match(await paste(files), /^0 added, \d+ already on the list, 0 invalid\.$/m);
+  assert.match(await readFile(join(folder, "emails.csv"), "utf8"), /^id,/);
 });
 
 test("docs/operate.md: a first email is sent, a workspace is exported and deleted, and a backup is restored", async () => {

@@ -167,6 +167,8 @@ export function programEnv(dataDir: string, options: ProgramOptions): NodeJS.Pro
     ...inherited,
     // Compiling our own files takes most of a start. Node caches the result, keyed by content.
     NODE_COMPILE_CACHE: fileURLToPath(new URL("../../node_modules/.cache/posthorn-test", import.meta.url)),
+    // Not the profiles of the person who runs the tests.
+    XDG_CONFIG_HOME: join(dataDir, "config"),
     POSTHORN_DATA_DIR: dataDir,
     POSTHORN_HTTP: "127.0.0.1:0",
     POSTHORN_SMTP: "127.0.0.1:0",

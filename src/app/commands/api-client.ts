@@ -1,61 +1,32 @@
-/** The API of another Posthorn over HTTP with a key, and the Client interface that commands use for it and for the local store
- * (store-client.ts). Used by posthorn send, events, queue and demo. */
+/** The API of another Posthorn over HTTP with a key. local-api.ts is the same interface for the local store; with-api.ts chooses.
+ * Used by with-api.ts, profiles.ts and posthorn demo. */
 import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { Problem, type ProblemCode, problemCodes } from "../../ops/problem.ts";
-import { type Option, UsageError } from "../command.ts";
+import { checked } from "./target.ts";
 
-/** Emails and events of one workspace, on the local store or through an API. Requests and answers are the API's JSON. */
-export type Client = {
-  /** SendEmail. */
-  send(request: JsonObject, options?: { idempotencyKey?: string }): Promise<SendAnswer>;
-  /** StreamEvents. */
-  events(request: JsonObject, signal: AbortSignal): AsyncIterable<StreamAnswer>;
-  /** Whether a running program delivers queued mail. */
-  delivers(): Promise<boolean>;
+/** The API for one workspace. Methods are named as in URLs, `EmailService/SendEmail`; requests and answers are the API's JSON. */
+export type Api = {
+  call<T = JsonObject>(method: string, request: JsonObject, headers?: Record<string, string>): Promise<T>;
+  /** A streaming method; yields its messages. */
+  stream<T>(method: string, request: JsonObject, signal?: AbortSignal): AsyncGenerator<T>;
 };
 
 export type SendAnswer = { id: string; status: string; messageId: string; statusMessage: string };
 export type WireEvent = JsonObject & { id: string; type: string; createdAt: string; emailId: string };
 export type StreamAnswer = { cursor: string; event?: WireEvent };
 
-export const urlOption: Option = {
-  type: "string",
-  help: "URL of another Posthorn, with its key in POSTHORN_KEY; default: POSTHORN_URL, or else the local data directory",
-};
+/** Longer than any call takes: a synchronous send waits up to 10 s, a check of DNS 5 s, an import some seconds. */
+const answerWithinMs = 120_000;
 
-export type Api = {
-  call<T>(method: string, request: JsonObject, headers?: Record<string, string>): Promise<T>;
-  /** A streaming method; yields one message per line. */
-  stream<T>(method: string, request: JsonObject, signal: AbortSignal): AsyncGenerator<T>;
-};
-
-export function createApiClient(target: { url: string; key: string }): Client {
-  const api = createApi(target);
-  return {
-    send: (request, { idempotencyKey } = {}) =>
-      api.call<SendAnswer>(
-        "EmailService/SendEmail",
-        request,
-        idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
-      ),
-    events: (request, signal) => api.stream<StreamAnswer>("EmailService/StreamEvents", request, signal),
-    delivers: async () => true,
-  };
-}
-
-export function createApi({ url, key }: { url: string; key: string }): Api {
-  if (!URL.canParse(url) || !/^https?:/.test(url))
-    throw new UsageError(`${JSON.stringify(url)} is not a URL such as https://mail.example.com`);
-  if (key === "")
-    throw new UsageError(
-      `Set POSTHORN_KEY to an API key of ${url}. There is no flag for it, because other accounts on this machine could read it.`,
-    );
-  const base = url.replace(/\/+$/, "");
+export function createApi(target: { url: string; key: string }): Api {
+  const { url: base, key } = checked(target);
 
   async function post(method: string, request: JsonObject, extra: { headers?: object; signal?: AbortSignal }) {
     const answer = await fetch(`${base}/v1.${method}`, {
       method: "POST",
+      // A redirected POST would become a GET.
+      redirect: "manual",
       headers: {
         authorization: `Bearer ${key}`,
         "connect-protocol-version": "1",
@@ -65,25 +36,57 @@ export function createApi({ url, key }: { url: string; key: string }): Api {
       body: JSON.stringify(request),
       signal: extra.signal,
     }).catch((cause) => {
-      throw new Problem("unavailable", `${base} does not answer: ${reasonOf(cause)}`, { cause });
+      throw away(base, cause);
     });
-    if (!answer.ok) throw await problemFrom(answer);
+    if (answer.status >= 300 && answer.status < 400)
+      throw new Problem(
+        "unavailable",
+        `${base} redirects to ${answer.headers.get("location") ?? "another place"}. Use the URL of the instance itself.`,
+      );
+    if (!answer.ok) throw await problemFrom(answer, base);
     return answer;
   }
 
   return {
     async call<T>(method: string, request: JsonObject, headers = {}) {
-      return (await (await post(method, request, { headers })).json()) as T;
+      const signal = AbortSignal.timeout(answerWithinMs);
+      const answer = await post(method, request, { headers, signal });
+      const text = await answer.text().catch((cause) => {
+        throw away(base, cause);
+      });
+      return parsed<T>(text, base);
     },
-    async *stream<T>(method: string, request: JsonObject, signal: AbortSignal) {
+    async *stream<T>(method: string, request: JsonObject, signal?: AbortSignal) {
       const answer = await post(method, request, { signal });
       for await (const line of linesOf(answer.body!)) {
-        const message = JSON.parse(line) as { error?: ErrorObject };
+        const message = parsed<{ error?: ErrorObject }>(line, base);
         if (message.error) throw problemOf(message.error);
         yield message as T;
       }
     },
   };
+}
+
+function away(base: string, cause: unknown): Problem {
+  if ((cause as Error).name === "TimeoutError")
+    return new Problem(
+      "deadline_exceeded",
+      `${base} did not answer within ${answerWithinMs / 1000} s. The call may have been carried out: check before you repeat it.`,
+    );
+  return new Problem("unavailable", `${base} does not answer: ${reasonOf(cause)}`, { cause });
+}
+
+function parsed<T>(text: string, base: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw notPosthorn(base, text);
+  }
+}
+
+function notPosthorn(base: string, text: string): Problem {
+  const start = text.slice(0, 200).trim();
+  return new Problem("unknown", `${base} does not answer like Posthorn. Check the URL. It answered: ${start}`);
 }
 
 async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -100,12 +103,13 @@ async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string>
   }
 }
 
-async function problemFrom(answer: Response): Promise<Problem> {
-  const text = await answer.text();
+async function problemFrom(answer: Response, base: string): Promise<Problem> {
+  const text = await answer.text().catch(() => "");
   try {
     return problemOf(JSON.parse(text) as ErrorObject);
   } catch {
-    return new Problem("unknown", `HTTP ${answer.status}: ${text.slice(0, 500).trim() || "empty response"}`);
+    const found = `HTTP ${answer.status}: ${text.slice(0, 500).trim() || "empty response"}`;
+    return new Problem("unknown", answer.status === 404 ? `${found}. Is ${base} the URL of a Posthorn?` : found);
   }
 }
 

@@ -11,6 +11,7 @@ import type { Config } from "../config.ts";
 import { writePrivate } from "../files.ts";
 import { version } from "../help.ts";
 import { explainStart, restoredMark, type Store } from "../open-store.ts";
+import { showProgress } from "./progress-line.ts";
 import { withStore } from "./with-store.ts";
 
 type Label = { posthorn: string; postgres: string; madeAt: string; password: string };
@@ -61,9 +62,11 @@ async function fillFolder(
   await mkdir(draft, { recursive: true, mode: 0o700 });
   const { bavail, bsize } = await statfs(draft);
   if (bavail * bsize < space) throw new TooLittleSpace(folder, { space, free: bavail * bsize });
-  const onProgress = progressOn(process.stderr);
-  const copied = await copyEmbedded({ dataDir: config.dataDir, log: silentLog(), to: draft, onProgress });
-  onProgress?.(undefined);
+  const progress = showProgress();
+  const onProgress = (bytes: number) => progress.show(`${(bytes / 1024 ** 2).toFixed(0)} MB copied`, bytes / space);
+  const copied = await copyEmbedded({ dataDir: config.dataDir, log: silentLog(), to: draft, onProgress }).finally(
+    progress.end,
+  );
   const { password } = copied;
   const label: Label = { posthorn: version, postgres, madeAt: new Date().toISOString(), password };
   const kept = await copySmallFiles(config.dataDir, draft);
@@ -115,13 +118,6 @@ export const restore: Command = {
     );
   },
 };
-
-/** A progress line, on a terminal only. Called with undefined, it clears the line. */
-function progressOn(terminal: NodeJS.WriteStream): ((bytes: number | undefined) => void) | undefined {
-  if (!terminal.isTTY) return undefined;
-  return (bytes) =>
-    terminal.write(bytes === undefined ? "\r\u001b[K" : `\r${(bytes / 1024 ** 2).toFixed(0)} MB copied`);
-}
 
 function requireEmbedded(config: Config, alternative: string): void {
   if (config.databaseUrl !== undefined)

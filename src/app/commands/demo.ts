@@ -2,7 +2,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Command, color, table } from "../command.ts";
+import type { Command } from "../command.ts";
+import { type Cell, color, table } from "../output.ts";
 import { untilAborted } from "../stop-signal.ts";
 import { startDemoNetwork } from "./demo/network.ts";
 import { type DemoContext, steps } from "./demo/steps.ts";
@@ -71,13 +72,13 @@ function failure(interrupted: AbortSignal): Promise<never> {
   });
 }
 
-function row({ title, result, tookMs }: Done, index: number): string[] {
+function row({ title, result, tookMs }: Done, index: number): Cell[] {
   const time = `${(tookMs / 1000).toFixed(1)} s`.padStart(6);
   return [
     String(index + 1).padStart(2),
     title,
     time,
-    result === "done" ? color("green", "ok") : color("red", "failed"),
+    result === "done" ? { text: "ok", tone: "green" } : { text: "failed", tone: "red" },
   ];
 }
 

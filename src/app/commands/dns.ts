@@ -3,8 +3,9 @@ import { audited, commandLine } from "../../audit/record.ts";
 import { publish } from "../../domains/publish.ts";
 import { usesOwnDns } from "../assemble/domains.ts";
 import { type Command, UsageError } from "../command.ts";
-import { workspaceOption } from "./keys.ts";
-import { domainFrom, withDomains } from "./with-domains.ts";
+import { domainFrom } from "./local-domain.ts";
+import { withStore } from "./with-store.ts";
+import { workspaceFrom, workspaceOption } from "./workspace-option.ts";
 
 export const dnsPublish: Command = {
   name: "dns publish",
@@ -21,11 +22,11 @@ export const dnsPublish: Command = {
       throw new UsageError(
         `dns publish works in capture mode only, and POSTHORN_DELIVERY is ${config.delivery}. Publish the records at the domain's DNS provider.`,
       );
-    await withDomains(config, options.workspace, async (context) => {
-      const row = await domainFrom(context, words);
-      const { workspaceId } = context;
+    await withStore(config, async ({ sql, nowMs }) => {
+      const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
+      const row = await domainFrom({ sql, workspaceId }, words);
       const { records, replaced } = await audited(
-        context.sql,
+        sql,
         commandLine,
         (tx) => publish(tx, row, { zone: config.zone, takeOver: true }),
         () => ({ action: "domain.published", workspaceId, target: { kind: "domain", id: row.id } }),

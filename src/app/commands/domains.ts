@@ -1,17 +1,19 @@
-/** posthorn domains: registers, lists, verifies and deletes sending domains and rotates their keys, on a running or a stopped instance. */
-import { audited, commandLine } from "../../audit/record.ts";
+/** posthorn domains: registers, lists, verifies and deletes sending domains and rotates their keys, locally or at another instance. */
+import { readDomainName } from "../../dns/name.ts";
 import { listServedKeys } from "../../domains/store/dkim-keys.ts";
-import { deleteDomain, listDomains } from "../../domains/store/domains.ts";
 import { zoneFile } from "../../domains/zone-file.ts";
+import { fromWireId } from "../../postgres/ids.ts";
 import { serviceZoneOf } from "../assemble/domains.ts";
-import { type Command, UsageError } from "../command.ts";
-import { domainJson, showDomain, showDomains, showZoneFile } from "./domains-show.ts";
-import { workspaceOption } from "./keys.ts";
-import { domainFrom, jsonOption, oneWord, withDomains } from "./with-domains.ts";
+import { type Command, type Option, UsageError } from "../command.ts";
+import { jsonLine, plain, plainLines, write } from "../output.ts";
+import { confirm, yesOption } from "./confirm.ts";
+import { domainJson, showDomain, showDomains, type WireDomain } from "./domains-show.ts";
+import { domainFrom, noSuchDomain, oneWord } from "./local-domain.ts";
+import { nameOf } from "./target.ts";
+import { apiOptions, type CommandApi, targetOf, withApi, withTarget } from "./with-api.ts";
 import { withStore } from "./with-store.ts";
 
-const print = (text: string) => void process.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
-const printJson = (value: unknown) => print(JSON.stringify(value));
+const jsonOption: Option = { type: "boolean", help: "print the API's JSON" };
 
 const domainsAdd: Command = {
   name: "domains add",
@@ -19,32 +21,32 @@ const domainsAdd: Command = {
   words: "DOMAIN",
   options: {
     "mail-from-label": { type: "string", help: "first label of the return path's host name", value: "bounce" },
-    workspace: workspaceOption,
     json: jsonOption,
+    ...apiOptions,
   },
-  async run({ words, options, config: read }) {
-    const config = read();
-    const domain = oneWord(words);
-    await withDomains(config, options.workspace, async ({ domains, workspaceId }) => {
-      const mailFromLabel = String(options["mail-from-label"] ?? "");
-      const row = await domains.registrar.register({ workspaceId, domain, mailFromLabel, actor: commandLine });
-      if (options.json) return printJson(domainJson(row, config));
-      print(showDomain(row, config.zone));
-      print(`Once they are published, run: posthorn domains verify ${row.domain}`);
+  async run(input) {
+    const request = { domain: oneWord(input.words), mailFromLabel: String(input.options["mail-from-label"] ?? "") };
+    await withApi(input, async (api) => {
+      const { domain } = await api.call<{ domain: WireDomain }>("DomainService/AddDomain", request);
+      if (input.options.json) return await write(jsonLine(domain));
+      await write(showDomain(domain));
+      await write(`Once they are published, run: posthorn domains verify ${plain(domain.domain)}\n`);
     });
   },
 };
 
+const noDomains = "No domains yet. Register the first one: posthorn domains add example.com\n";
+
 const domainsList: Command = {
   name: "domains list",
   summary: "List the workspace's sending domains, newest first.",
-  options: { workspace: workspaceOption, json: { type: "boolean", help: "one JSON object per line" } },
-  async run({ options, config: read }) {
-    const config = read();
-    await withDomains(config, options.workspace, async ({ sql, workspaceId }) => {
-      const { rows } = await listDomains(sql, { workspaceId, limit: 10_000, offset: 0 });
-      if (options.json) for (const row of rows) printJson(domainJson(row, config));
-      else print(showDomains(rows));
+  options: { json: { type: "boolean", help: "one JSON object per line" }, ...apiOptions },
+  async run(input) {
+    await withApi(input, async (api) => {
+      const domains: WireDomain[] = [];
+      for await (const domain of allDomains(api)) domains.push(domain);
+      if (input.options.json) for (const domain of domains) await write(jsonLine(domain));
+      else await write(domains.length > 0 ? showDomains(domains) : noDomains);
     });
   },
 };
@@ -53,15 +55,14 @@ const domainsVerify: Command = {
   name: "domains verify",
   summary: "Check a domain's records in DNS now and show what is missing.",
   words: "DOMAIN",
-  options: { workspace: workspaceOption, json: jsonOption },
-  async run({ words, options, config: read }) {
-    const config = read();
-    await withDomains(config, options.workspace, async (context) => {
-      const { id } = await domainFrom(context, words);
-      const row = await context.domains.checker.refresh(context.workspaceId, id);
-      if (!row) throw new UsageError(`${words[0]} was deleted in the meantime.`);
-      if (options.json) return printJson(domainJson(row, config));
-      print(showDomain(row, config.zone));
+  options: { json: jsonOption, ...apiOptions },
+  async run(input) {
+    await withApi(input, async (api) => {
+      const { id } = await findDomain(api, input.words);
+      type Verified = { domain: WireDomain; wasRefreshed: boolean; message: string };
+      const { domain, wasRefreshed, message } = await api.call<Verified>("DomainService/VerifyDomain", { id });
+      if (!wasRefreshed) process.stderr.write(`${plain(message)}\n`);
+      await write(input.options.json ? jsonLine(domain) : showDomain(domain));
     });
   },
 };
@@ -72,16 +73,17 @@ const domainsRecords: Command = {
   words: "DOMAIN",
   options: {
     "zone-file": { type: "boolean", help: "print a zone file, for DNS providers that import one" },
-    workspace: workspaceOption,
     json: jsonOption,
+    ...apiOptions,
   },
-  async run({ words, options, config: read }) {
-    const config = read();
-    await withDomains(config, options.workspace, async (context) => {
-      const row = await domainFrom(context, words);
-      if (options["zone-file"]) return print(showZoneFile(row, config.zone));
-      if (options.json) return printJson(domainJson(row, config));
-      print(showDomain(row, config.zone));
+  async run(input) {
+    await withApi(input, async (api) => {
+      const domain = await findDomain(api, input.words);
+      if (input.options["zone-file"]) {
+        const { content } = await api.call<{ content: string }>("DomainService/GetZoneFile", { id: domain.id });
+        return await write(content.endsWith("\n") ? plainLines(content) : `${plainLines(content)}\n`);
+      }
+      await write(input.options.json ? jsonLine(domain) : showDomain(domain));
     });
   },
 };
@@ -91,17 +93,16 @@ const domainsRotate: Command = {
   summary: "Replace a domain's DKIM key; DNS needs no change.",
   words: "DOMAIN",
   options: {
-    workspace: workspaceOption,
     json: { type: "boolean", help: "print the domain and the time from which the new key signs as JSON" },
+    ...apiOptions,
   },
-  async run({ words, options, config: read }) {
-    await withDomains(read(), options.workspace, async (context) => {
-      const { id, domain } = await domainFrom(context, words);
-      const { signsFrom } =
-        (await context.domains.rotate({ workspaceId: context.workspaceId, id, actor: commandLine })) ?? {};
-      if (!signsFrom) throw new UsageError(`${words[0]} was deleted in the meantime.`);
-      if (options.json) return printJson({ domain, signsFrom });
-      print(`${domain} has a new DKIM key. It is in DNS now and signs mail from ${signsFrom.toISOString()} on.`);
+  async run(input) {
+    await withApi(input, async (api) => {
+      const { id, domain } = await findDomain(api, input.words);
+      const answer = await api.call<{ signsFrom: string }>("DomainService/RotateDkim", { id });
+      const signsFrom = new Date(answer.signsFrom).toISOString();
+      if (input.options.json) return await write(jsonLine({ domain, signsFrom }));
+      await write(`${plain(domain)} has a new DKIM key. It is in DNS now and signs mail from ${signsFrom} on.\n`);
     });
   },
 };
@@ -110,24 +111,51 @@ const domainsDelete: Command = {
   name: "domains delete",
   summary: "Delete a domain: new mail from it is rejected, accepted mail is still delivered.",
   words: "DOMAIN",
-  options: { workspace: workspaceOption, json: { type: "boolean", help: "print the deleted domain as JSON" } },
-  async run({ words, options, config }) {
-    await withDomains(config(), options.workspace, async (context) => {
-      const row = await domainFrom(context, words);
-      const { workspaceId } = context;
-      await audited(
-        context.sql,
-        commandLine,
-        (tx) => deleteDomain(tx, workspaceId, row.id),
-        (deleted) => deleted && { action: "domain.deleted", workspaceId, target: { kind: "domain", id: row.id } },
-      );
-      if (options.json) return printJson({ domain: row.domain, deleted: true });
-      print(
-        `${row.domain} deleted. Leave its DKIM records in DNS for 7 more days: receivers verify mail in transit with them.`,
+  options: { yes: yesOption, json: { type: "boolean", help: "print the deleted domain as JSON" }, ...apiOptions },
+  async run(input) {
+    const { options } = input;
+    const word = oneWord(input.words);
+    const target = await targetOf(input);
+    await confirm(`This deletes the domain ${word} at ${nameOf(target)}: new mail from it is rejected.`, {
+      options,
+      scriptsNeedNoYes: target === undefined,
+    });
+    await withTarget(input, target, async (api) => {
+      const { id, domain } = await findDomain(api, input.words);
+      await api.call("DomainService/DeleteDomain", { id });
+      if (options.json) return await write(jsonLine({ domain, deleted: true }));
+      await write(
+        `${plain(domain)} deleted. Leave its DKIM records in DNS for 7 more days: receivers verify mail in transit with them.\n`,
       );
     });
   },
 };
+
+/** The domain that the argument names, by its name or its id. */
+async function findDomain(api: CommandApi, words: readonly string[]): Promise<WireDomain> {
+  if (api.local) return domainJson(await domainFrom(api.local, words), api.local.config);
+  const text = oneWord(words);
+  const id = fromWireId("domain", text) && text;
+  if (id) return (await api.call<{ domain: WireDomain }>("DomainService/GetDomain", { id })).domain;
+  const read = readDomainName(text);
+  if (read.ok) for await (const domain of allDomains(api)) if (domain.domain === read.name.ascii) return domain;
+  throw noSuchDomain(text);
+}
+
+const pageSize = 100;
+
+/** This list has numbered pages. A domain that is added meanwhile moves others to the next page, so each is returned once. */
+async function* allDomains(api: CommandApi): AsyncGenerator<WireDomain> {
+  const seen = new Set<string>();
+  for (let page = 1; ; page += 1) {
+    const { data } = await api.call<{ data: WireDomain[] }>("DomainService/ListDomains", { page, pageSize });
+    for (const domain of data) {
+      if (!seen.has(domain.id)) yield domain;
+      seen.add(domain.id);
+    }
+    if (data.length < pageSize) return;
+  }
+}
 
 const domainsZone: Command = {
   name: "domains zone",
@@ -140,7 +168,8 @@ const domainsZone: Command = {
       throw new UsageError(
         "POSTHORN_PUBLIC_IPS is not set, so the zone's hosts would have no address. Set it to the addresses that mail is sent from.",
       );
-    await withStore(config, async ({ sql }) => print(zoneFile(input, await listServedKeys(sql))));
+    const text = await withStore(config, async ({ sql }) => zoneFile(input, await listServedKeys(sql)));
+    await write(text.endsWith("\n") ? text : `${text}\n`);
   },
 };
 

@@ -1,5 +1,5 @@
 /** An event as one line of text. Used by posthorn events and posthorn demo. */
-import { color, type Tone } from "../command.ts";
+import { color, plain, type Tone } from "../output.ts";
 import type { WireEvent } from "./api-client.ts";
 
 const tones: Record<string, Tone> = {
@@ -19,7 +19,7 @@ const tones: Record<string, Tone> = {
 export function showEvent(cursor: string, event: WireEvent): string {
   const time = event.createdAt.replace("T", " ").slice(0, 19);
   const { subject, detail } = describe(event);
-  return [cursor.padStart(4), time, typeOf(event), subject, event.emailId, detail]
+  return [plain(cursor).padStart(4), plain(time), typeOf(event), subject, plain(event.emailId), detail]
     .filter((word) => word !== "")
     .join("  ");
 }
@@ -31,7 +31,7 @@ export function showEventShortly(event: WireEvent): string {
 }
 
 function typeOf({ type }: WireEvent): string {
-  return color(tones[type] ?? "bold", type.padEnd(15));
+  return color(tones[type] ?? "bold", plain(type).padEnd(15));
 }
 
 /** The recipient, domain or URL that the event concerns, and the reply, reason or status, from the type's own payload fields. */
@@ -47,5 +47,5 @@ function describe(event: WireEvent): { subject: string; detail: string } {
 /** Remote servers wrote this text: control characters must not reach the terminal. */
 function firstLine(text: unknown): string {
   const [line = ""] = String(text).split("\n");
-  return line.replace(/\p{Cc}/gu, "").slice(0, 200);
+  return plain(line.trimEnd()).slice(0, 200);
 }

@@ -2,10 +2,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Problem } from "../../ops/problem.ts";
 import type { Command } from "../command.ts";
-import { type StreamAnswer, urlOption } from "./api-client.ts";
+import { jsonLine } from "../output.ts";
+import type { StreamAnswer } from "./api-client.ts";
 import { showEvent } from "./event-line.ts";
-import { workspaceOption } from "./keys.ts";
-import { withClient } from "./store-client.ts";
+import { apiOptions, withApi } from "./with-api.ts";
 
 export const events: Command = {
   name: "events",
@@ -15,8 +15,7 @@ export const events: Command = {
     cursor: { type: "string", help: "start after this cursor; latest: new events only", value: "0" },
     types: { type: "string", help: "only these types, comma list: email.delivered,email.bounced" },
     email: { type: "string", help: "only events of the email with this id" },
-    workspace: workspaceOption,
-    url: urlOption,
+    ...apiOptions,
     json: { type: "boolean", help: "one JSON object per line, with its cursor" },
   },
   async run(input) {
@@ -25,9 +24,7 @@ export const events: Command = {
     const ended = endedByReader(input.stop);
     const print = (message: StreamAnswer) => {
       if (message.event)
-        process.stdout.write(
-          options.json ? `${JSON.stringify(message)}\n` : `${showEvent(message.cursor, message.event)}\n`,
-        );
+        process.stdout.write(options.json ? jsonLine(message) : `${showEvent(message.cursor, message.event)}\n`);
     };
     const request = {
       cursor: String(options.cursor ?? "0"),
@@ -35,10 +32,10 @@ export const events: Command = {
       emailId: String(options.email ?? ""),
       follow,
     };
-    await withClient({ ...input, stop: ended }, async (client) => {
+    await withApi({ ...input, stop: ended }, async (api) => {
       for (;;) {
         try {
-          for await (const message of client.events(request, ended)) {
+          for await (const message of api.stream<StreamAnswer>("EmailService/StreamEvents", request, ended)) {
             print(message);
             request.cursor = message.cursor;
           }

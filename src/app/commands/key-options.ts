@@ -1,8 +1,10 @@
 /** The options of posthorn keys that describe a key, and how they are read. Used by keys.ts and keys-change.ts. */
+import type { JsonObject } from "@bufbuild/protobuf";
 import { type KeyLimits, type Scope, scopes } from "../../http/caller.ts";
 import { type ListField, readEntries } from "../../keys/rules/settings.ts";
 import type { Violation } from "../../ops/problem.ts";
 import { type Option, UsageError } from "../command.ts";
+import { readDuration, readMoment } from "./read-options.ts";
 
 export const limitOptions = {
   scope: { type: "string", many: true, help: `what the key may do: ${scopes.join(", ")}; repeatable` },
@@ -64,6 +66,20 @@ export function readKeyLimits(
   return { limits, named };
 }
 
+/** In UpdateKey, this list removes a limit. */
+export const anyLimit = ["*"];
+
+/** The limits as fields of CreateKey and UpdateKey. Limits that are not set are left out. */
+export function limitsOnWire({ scopes, domains, recipients, addresses, expiresAt }: KeyLimits): JsonObject {
+  return {
+    ...(scopes && { scopes: scopes.map((scope) => `KEY_SCOPE_${scope.toUpperCase()}`) }),
+    ...(domains && { domains: [...domains] }),
+    ...(recipients && { allowedRecipients: [...recipients] }),
+    ...(addresses && { allowedAddresses: [...addresses] }),
+    ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+  };
+}
+
 function readScopes(given: readonly string[]): Scope[] | undefined {
   if (given.length === 0) return undefined;
   const unknown = given.find((scope) => !scopes.includes(scope as Scope));
@@ -76,21 +92,11 @@ function readScopes(given: readonly string[]): Scope[] | undefined {
 function readEnd(text: string, nowMs: number): Date | undefined {
   if (text === "never") return undefined;
   const duration = readDuration(text);
-  const isDate = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
-  const atMs = duration === undefined ? (isDate ? Date.parse(text) : Number.NaN) : nowMs + duration;
+  const atMs = duration === undefined ? (readMoment(text)?.getTime() ?? Number.NaN) : nowMs + duration;
   if (Number.isNaN(atMs) || atMs > Date.parse("9999-01-01"))
     throw new UsageError(
       `--expires must be a duration such as 90d, a day such as 2027-01-31 or never, not ${JSON.stringify(text)}`,
     );
   if (atMs <= nowMs) throw new UsageError(`--expires must be in the future, not ${JSON.stringify(text)}`);
   return new Date(atMs);
-}
-
-const unitMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** Milliseconds of `90d`, `24h`, `30m`, `10s` or `0`; undefined for anything else. */
-export function readDuration(text: string): number | undefined {
-  const match = /^(\d{1,6})([smhd])$/.exec(text);
-  if (text === "0") return 0;
-  return match ? Number(match[1]) * unitMs[match[2]!]! : undefined;
 }

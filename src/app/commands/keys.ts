@@ -1,48 +1,61 @@
-/** posthorn keys: creates, lists and revokes API keys, on a running or a stopped instance. keys-change.ts has update and rotate. */
-import { audited, commandLine } from "../../audit/record.ts";
+/** posthorn keys: creates, lists and revokes API keys, locally or at another instance. keys-change.ts has update and rotate. */
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { Permission } from "../../http/caller.ts";
-import { keyChange, requireDomains, sendingProblems } from "../../keys/changes.ts";
-import { insertKey, type Key, listKeys, makeKeySecret, revokeKey } from "../../keys/store.ts";
+import { sendingProblems } from "../../keys/changes.ts";
 import { Problem } from "../../ops/problem.ts";
-import { fromWireId, makeUuid, toWireId } from "../../postgres/ids.ts";
-import type { Sql } from "../../postgres/pool.ts";
-import { ensureFirstWorkspace, onlyOneNode } from "../../workspaces/store/first.ts";
-import { findWorkspaceByName } from "../../workspaces/store.ts";
-import { type Command, type Option, table, UsageError } from "../command.ts";
-import { limitOptions, readKeyLimits } from "./key-options.ts";
-import { withStore } from "./with-store.ts";
+import { fromWireId, toWireId } from "../../postgres/ids.ts";
+import { type Command, UsageError } from "../command.ts";
+import { fittedTable, jsonLine, plain, write } from "../output.ts";
+import { confirm, yesOption } from "./confirm.ts";
+import { limitOptions, limitsOnWire, readKeyLimits } from "./key-options.ts";
+import { pages } from "./listing.ts";
+import { nameOf } from "./target.ts";
+import { apiOptions, type CommandApi, targetOf, withApi, withTarget } from "./with-api.ts";
 
-export const workspaceOption: Option = { type: "string", help: "name of the workspace; default: the first one" };
+/** A key as in the API's JSON. */
+export type WireKey = JsonObject & {
+  id: string;
+  name: string;
+  prefix: string;
+  permission: string;
+  test: boolean;
+  createdAt: string;
+  lastUsedAt?: string;
+  lastUsedAddress?: string;
+  revokedAt?: string;
+  expiresAt?: string;
+  scopes?: string[];
+  domains?: string[];
+  allowedRecipients?: string[];
+  allowedAddresses?: string[];
+  maker?: { kind: string; id: string; name: string };
+  rotatedFrom?: string;
+};
 
 const keysCreate: Command = {
   name: "keys create",
   summary: "Create an API key and print only the key on standard output.",
   options: {
-    workspace: workspaceOption,
     permission: { type: "string", help: "full, send or read; not with --scope", value: "full" },
     ...limitOptions,
     name: { type: "string", help: "display name", value: "command line" },
     test: { type: "boolean", help: "create a test key: mail sent with it never leaves the machine" },
     json: { type: "boolean", help: "print the key and its id as JSON" },
+    ...apiOptions,
   },
-  async run({ options, lists, config }) {
+  async run(input) {
+    const { options, lists } = input;
     const permission = permissionFrom(options.permission, lists.scope ?? []);
-    const test = options.test === true;
-    await withStore(config(), async ({ sql, nowMs }) => {
-      const { limits } = readKeyLimits(lists, options.expires, nowMs());
+    await withApi(input, async (api) => {
+      const { limits } = readKeyLimits(lists, options.expires, nowOf(api));
       requireLimitsThatFit(permission, { isDefault: options.permission === undefined, limits });
-      const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
-      await requireDomains(sql, workspaceId, limits.domains);
-      const { secret } = makeKeySecret(test);
-      const id = makeUuid(nowMs());
-      const name = String(options.name ?? "command line");
-      await audited(
-        sql,
-        commandLine,
-        (tx) => insertKey(tx, { id, workspaceId, name, secret, permission, test, limits }),
-        () => keyChange("key.created", { workspaceId, id }),
-      );
-      process.stdout.write(options.json ? `${JSON.stringify({ id: toWireId("key", id), secret })}\n` : `${secret}\n`);
+      const { key, secret } = await api.call<{ key: WireKey; secret: string }>("KeyService/CreateKey", {
+        name: String(options.name ?? "command line"),
+        test: options.test === true,
+        ...(permission === "scoped" ? {} : { permission: `KEY_PERMISSION_${permission.toUpperCase()}` }),
+        ...limitsOnWire(limits),
+      });
+      await write(options.json ? jsonLine({ id: key.id, secret }) : `${plain(secret)}\n`);
     });
   },
 };
@@ -73,58 +86,79 @@ function requireLimitsThatFit(
 const keysList: Command = {
   name: "keys list",
   summary: "List API keys, newest first, without their secrets.",
-  options: { workspace: workspaceOption, json: { type: "boolean", help: "one JSON object per line" } },
-  async run({ options, config }) {
-    await withStore(config(), async ({ sql, nowMs }) => {
-      const keys = await listKeys(sql, {
-        workspaceId: await workspaceFrom(sql, options.workspace, nowMs()),
-        before: undefined,
-        limit: 1000,
-      });
-      if (options.json) for (const key of keys) process.stdout.write(`${JSON.stringify(jsonOf(key))}\n`);
-      else {
-        const rows = keys.map((key) => [
-          toWireId("key", key.id),
-          key.prefix,
-          key.scopes?.join(",") ?? key.permission,
-          key.test ? "test" : "live",
-          stateOf(key, nowMs()),
-          key.lastUsedAt?.toISOString() ?? "never used",
-          key.expiresAt?.toISOString() ?? "never",
-          makerOf(key)?.name ?? "",
-          key.name,
-        ]);
-        const head = ["ID", "PREFIX", "PERMISSION", "KIND", "STATE", "LAST USED", "EXPIRES", "MADE BY", "NAME"];
-        process.stdout.write(table([head, ...rows], ""));
-      }
+  options: { json: { type: "boolean", help: "one JSON object per line" }, ...apiOptions },
+  async run(input) {
+    await withApi(input, async (api) => {
+      const keys: WireKey[] = [];
+      for await (const key of pages<WireKey>(api, "KeyService/ListKeys", {})) keys.push(key);
+      if (input.options.json) for (const key of keys) await write(jsonLine(jsonOf(key, api)));
+      else await write(keys.length > 0 ? show(keys, nowOf(api)) : "No keys yet. Create one: posthorn keys create\n");
     });
   },
 };
 
-function stateOf({ revokedAt, expiresAt }: Key, nowMs: number): string {
+function show(keys: readonly WireKey[], nowMs: number): string {
+  const rows = keys.map((key) => [
+    key.id,
+    key.prefix,
+    scopesOf(key)?.join(",") ?? permissionOf(key),
+    key.test ? "test" : "live",
+    stateOf(key, nowMs),
+    dateOf(key.lastUsedAt) ?? "never used",
+    dateOf(key.expiresAt) ?? "never",
+    makerOf(key)?.name ?? "",
+    key.name,
+  ]);
+  const head = ["ID", "PREFIX", "PERMISSION", "KIND", "STATE", "LAST USED", "EXPIRES", "MADE BY", "NAME"];
+  return fittedTable([head, ...rows], [2, 7, 8]);
+}
+
+function stateOf({ revokedAt, expiresAt }: WireKey, nowMs: number): string {
   if (revokedAt) return "revoked";
-  return expiresAt && expiresAt.getTime() <= nowMs ? "expired" : "valid";
+  return expiresAt && Date.parse(expiresAt) <= nowMs ? "expired" : "valid";
 }
 
-function makerOf({ makerPersonId, makerKeyId, makerName }: Key) {
-  if (makerPersonId) {
-    const id = toWireId("person", makerPersonId);
-    return { kind: "person", id, name: makerName ?? id };
-  }
-  if (!makerKeyId) return undefined;
-  const id = toWireId("key", makerKeyId);
-  return { kind: "key", id, name: makerName ?? id };
+const wordOf = (constant: string, prefix: string) => constant.replace(prefix, "").toLowerCase();
+
+function permissionOf({ permission }: WireKey): string {
+  return permission === "KEY_PERMISSION_UNSPECIFIED" ? "scoped" : wordOf(permission, "KEY_PERMISSION_");
 }
 
-function jsonOf(key: Key) {
-  const { makerPersonId: _, makerKeyId: __, makerName: ___, ...shown } = key;
+function scopesOf({ scopes = [] }: WireKey): string[] | null {
+  return scopes.length > 0 ? scopes.map((scope) => wordOf(scope, "KEY_SCOPE_")) : null;
+}
+
+function makerOf({ maker }: WireKey) {
+  return maker && { kind: wordOf(maker.kind, "KEY_MAKER_KIND_"), id: maker.id, name: maker.name || maker.id };
+}
+
+function dateOf(text: string | undefined): string | null {
+  return text === undefined ? null : new Date(text).toISOString();
+}
+
+/** The JSON of the first release of this command, which differs from the API's. */
+function jsonOf(key: WireKey, { local }: CommandApi) {
+  const listOf = (list: string[] | undefined) => (list && list.length > 0 ? list : null);
+  const domains = listOf(key.domains);
   return {
-    ...shown,
-    id: toWireId("key", key.id),
-    workspaceId: toWireId("workspace", key.workspaceId),
-    domain: key.domains?.length === 1 ? key.domains[0] : null,
+    id: key.id,
+    ...(local && { workspaceId: toWireId("workspace", local.workspaceId) }),
+    name: key.name,
+    prefix: key.prefix,
+    permission: permissionOf(key),
+    test: key.test,
+    createdAt: dateOf(key.createdAt),
+    lastUsedAt: dateOf(key.lastUsedAt),
+    lastUsedAddress: key.lastUsedAddress || null,
+    revokedAt: dateOf(key.revokedAt),
+    expiresAt: dateOf(key.expiresAt),
+    scopes: scopesOf(key),
+    domains,
+    recipients: listOf(key.allowedRecipients),
+    addresses: listOf(key.allowedAddresses),
+    rotatedFrom: key.rotatedFrom || null,
+    domain: domains?.length === 1 ? domains[0] : null,
     maker: makerOf(key),
-    rotatedFrom: key.rotatedFrom && toWireId("key", key.rotatedFrom),
   };
 }
 
@@ -132,48 +166,40 @@ const keysRevoke: Command = {
   name: "keys revoke",
   summary: "Revoke an API key at once, on every node.",
   words: "KEY_ID",
-  options: { workspace: workspaceOption, json: { type: "boolean", help: "print the revoked key as JSON" } },
-  async run({ words, options, config }) {
-    const id = keyIdFrom(words);
-    await withStore(config(), async ({ sql, nowMs }) => {
-      const workspaceId = await workspaceFrom(sql, options.workspace, nowMs());
-      const key = await audited(
-        sql,
-        commandLine,
-        (tx) => revokeKey(tx, { workspaceId, id, testOnly: false }),
-        (row) => row && keyChange("key.revoked", { workspaceId, id }),
-      );
-      if (!key || key === "live key") throw noSuchKey(words[0]);
-      const line = options.json ? JSON.stringify({ id: words[0], prefix: key.prefix }) : `Key ${key.prefix}… revoked.`;
-      process.stdout.write(`${line}\n`);
+  options: { yes: yesOption, json: { type: "boolean", help: "print the revoked key as JSON" }, ...apiOptions },
+  async run(input) {
+    const { options } = input;
+    const id = keyIdFrom(input.words);
+    const target = await targetOf(input);
+    await confirm(`Programs that use the key ${id} of ${nameOf(target)} stop working at once.`, {
+      options,
+      scriptsNeedNoYes: target === undefined,
+    });
+    await withTarget(input, target, async (api) => {
+      const { key } = await callForKey<{ key: WireKey }>(api, "KeyService/RevokeKey", { id });
+      await write(options.json ? jsonLine({ id, prefix: key.prefix }) : `Key ${plain(key.prefix)}… revoked.\n`);
     });
   },
 };
 
+/** The id of a key, as the API takes it. */
 export function keyIdFrom(words: readonly string[]): string {
-  const id = fromWireId("key", words[0] ?? "");
-  if (!id) throw new UsageError(`${JSON.stringify(words[0] ?? "")} is not a key id (key_…). See: posthorn keys list`);
+  const [id = ""] = words;
+  if (words.length !== 1 || !fromWireId("key", id))
+    throw new UsageError(`${JSON.stringify(words.join(" "))} is not a key id (key_…). See: posthorn keys list`);
   return id;
 }
 
-export function noSuchKey(id: string | undefined): Problem {
-  return new Problem("not_found", `No key ${id} in this workspace. See: posthorn keys list`);
+export async function callForKey<T>(api: CommandApi, method: string, request: JsonObject & { id: string }): Promise<T> {
+  return await api.call<T>(method, request).catch((error) => {
+    if (!(error instanceof Problem) || error.code !== "not_found") throw error;
+    throw new Problem("not_found", `No key ${request.id} in this workspace. See: posthorn keys list`, { cause: error });
+  });
 }
 
-/** The id of the named workspace; without a name, of the first one, which is created if needed. */
-export async function workspaceFrom(sql: Sql, name: string | boolean | undefined, nowMs: number): Promise<string> {
-  if (typeof name !== "string")
-    return await onlyOneNode(sql, (tx) =>
-      ensureFirstWorkspace(tx, { id: makeUuid(nowMs), name: "default" }, commandLine),
-    );
-  const found = await findWorkspaceByName(sql, name);
-  if (found.length === 0)
-    throw new UsageError(
-      `There is no workspace ${JSON.stringify(name)}. Create it with: posthorn workspaces create ${JSON.stringify(name)}`,
-    );
-  if (found.length > 1)
-    throw new UsageError(`Several workspaces are called ${JSON.stringify(name)}. Rename one of them first.`);
-  return found[0]!.id;
+/** Another instance has its own clock. Its service refuses a time that has passed there. */
+export function nowOf({ local }: CommandApi): number {
+  return local?.nowMs() ?? Date.now();
 }
 
 export const keys = [keysCreate, keysList, keysRevoke];

@@ -10,14 +10,15 @@ import { endOperator, removeAllFactors } from "../../people/store/factors.ts";
 import { findPerson, hasPeople, listPeople } from "../../people/store.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import { readEmail } from "../../workspaces/rules.ts";
-import { type Command, table, UsageError } from "../command.ts";
+import { type Command, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
 import { baseUrl } from "../config.ts";
 import { readPorts } from "../files.ts";
+import { table } from "../output.ts";
 import { peopleExport } from "./export.ts";
-import { workspaceFrom, workspaceOption } from "./keys.ts";
 import { peopleOperators } from "./people-operators.ts";
 import { withStore } from "./with-store.ts";
+import { workspaceFrom, workspaceOption } from "./workspace-option.ts";
 
 const peopleList: Command = {
   name: "people list",

@@ -1,5 +1,6 @@
 /** posthorn secret: replaces the secret that encrypts keys at rest and signs tokens, on a running or a stopped instance. */
-import { type Command, color } from "../command.ts";
+import type { Command } from "../command.ts";
+import { color } from "../output.ts";
 import { replaceSecret } from "../replace-secret.ts";
 import { readStanding, type SecretStanding } from "../secret-standing.ts";
 import { withStore } from "./with-store.ts";

@@ -3,10 +3,10 @@ import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { type Command, color, UsageError } from "../command.ts";
-import { type SendAnswer, urlOption } from "./api-client.ts";
-import { workspaceOption } from "./keys.ts";
-import { withClient } from "./store-client.ts";
+import { type Command, UsageError } from "../command.ts";
+import { color, jsonLine, plain, write } from "../output.ts";
+import type { SendAnswer } from "./api-client.ts";
+import { apiOptions, withApi } from "./with-api.ts";
 
 export const send: Command = {
   name: "send",
@@ -27,8 +27,7 @@ export const send: Command = {
     at: { type: "string", help: "send at this time, for example 2027-01-31T09:30:00Z" },
     async: { type: "boolean", help: "do not wait for the first attempt" },
     "idempotency-key": { type: "string", help: "a retry with the same key does not send the email again" },
-    workspace: workspaceOption,
-    url: urlOption,
+    ...apiOptions,
     json: { type: "boolean", help: "print the API's response as JSON" },
   },
   async run(input) {
@@ -56,10 +55,10 @@ export const send: Command = {
     };
     if (options.at !== undefined) request.scheduledAt = timeOf(String(options.at));
     const key = options["idempotency-key"];
-    await withClient(input, async (client) => {
-      const answer = await client.send(request, typeof key === "string" ? { idempotencyKey: key } : {});
-      if (options.json) process.stdout.write(`${JSON.stringify(answer)}\n`);
-      else process.stdout.write(await describe(answer, client.delivers));
+    await withApi(input, async (api) => {
+      const headers: Record<string, string> = typeof key === "string" ? { "idempotency-key": key } : {};
+      const answer = await api.call<SendAnswer>("EmailService/SendEmail", request, headers);
+      await write(options.json ? jsonLine(answer) : await describe(answer, api.delivers));
       if (answer.status === "EMAIL_STATUS_FAILED") process.exitCode = 1;
     });
   },
@@ -68,7 +67,7 @@ export const send: Command = {
 async function describe(answer: SendAnswer, delivers: () => Promise<boolean>): Promise<string> {
   const status = answer.status.replace("EMAIL_STATUS_", "");
   const tone = { SENT: "green", FAILED: "red" }[status] ?? "yellow";
-  const lines = [`${answer.id}  ${color(tone as "green", status)}  ${answer.statusMessage}`];
+  const lines = [`${plain(answer.id)}  ${color(tone as "green", plain(status))}  ${plain(answer.statusMessage)}`];
   if (status === "QUEUED" && !(await delivers()))
     lines.push("No Posthorn is running on this database. The email is stored and will be sent when one starts.");
   return `${lines.join("\n")}\n`;

@@ -4,7 +4,8 @@ import { commandLine } from "../../audit/record.ts";
 import { listSystemMail, removeSystemSuppression } from "../../operators/system-mail.ts";
 import { toWireId } from "../../postgres/ids.ts";
 import { normalizeAddress } from "../../suppressions/rules.ts";
-import { type Command, table, UsageError } from "../command.ts";
+import { type Command, UsageError } from "../command.ts";
+import { table } from "../output.ts";
 import { withStore } from "./with-store.ts";
 
 const shownByDefault = 50;

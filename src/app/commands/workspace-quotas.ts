@@ -19,8 +19,9 @@ import { kindNames, limitsOf, type QuotaKind, quotaKinds } from "../../quotas/ru
 import { readUsage, type WorkspaceUsage } from "../../quotas/store/usage.ts";
 import { findWorkspaceByName } from "../../workspaces/store.ts";
 import { quotasOnWire } from "../../workspaces/wire.ts";
-import { type Command, type Option, table, UsageError } from "../command.ts";
+import { type Command, type Option, UsageError } from "../command.ts";
 import type { Config } from "../config.ts";
+import { table } from "../output.ts";
 import { withStore } from "./with-store.ts";
 
 const json: Option = { type: "boolean", help: "print JSON" };

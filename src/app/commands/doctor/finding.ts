@@ -1,5 +1,5 @@
 /** A finding of posthorn doctor, and how it is printed. */
-import { color, type Tone, table } from "../../command.ts";
+import { color, type Tone, table } from "../../output.ts";
 
 export type Finding = {
   check: string;
