@@ -16,5 +16,6 @@ test("every problem has a reply with its text, and only temporary ones may be se
 test("an outage is temporary, and an unknown result says so", () => {
   const away = Object.assign(new Error("gone"), { code: "ECONNREFUSED" });
   assert.match(outageReply(away), /^451 4\.3\.0 .*nothing was stored/);
+  assert.match(outageReply(Object.assign(new Error("full"), { code: "53100" })), /^452 4\.3\.1 .*disk/);
   assert.match(outageReply(new OutcomeUnknown(away)), /^451 4\.3\.0 .*unknown whether the message is stored/);
 });

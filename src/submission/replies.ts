@@ -26,7 +26,9 @@ export const loginRefused =
 
 /** The answer to the login, and then to the message, while the database is away. */
 export function outageReply(error: unknown): string {
-  return error instanceof OutcomeUnknown ? unknownReply : replyOf(unavailable(error));
+  if (error instanceof OutcomeUnknown) return unknownReply;
+  const problem = unavailable(error);
+  return problem.reason === "DATABASE_DISK_FULL" ? `452 4.3.1 ${problem.message}` : replyOf(problem);
 }
 
 const unknownReply =
