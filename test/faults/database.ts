@@ -1,7 +1,9 @@
 /** Database faults: PostgreSQL killed or stopped under load, and a full disk. */
 
 import { startTestServer } from "../harness/database.ts";
-import { type Findings, type Progress, underLoad } from "../harness/under-load.ts";
+import { submitAgain } from "../harness/submission.ts";
+import type { Testbed } from "../harness/testbed.ts";
+import { type Findings, type Progress, type UnderLoad, underLoad } from "../harness/under-load.ts";
 import { until } from "../harness/wait.ts";
 import { fillDisk, withoutMount } from "./disk-full.ts";
 import type { Fault } from "./fault.ts";
@@ -12,6 +14,12 @@ export const databases: Fault[] = [
     promise: "callers get `unavailable`, nothing hangs, the service recovers by itself",
     times: 5,
     inject: (times, progress) => endServer("SIGKILL", times, progress),
+  },
+  {
+    name: "PostgreSQL killed with SIGKILL under load, mail submitted over SMTP",
+    promise: "clients get 451, nothing hangs, the service recovers by itself",
+    times: 5,
+    inject: (times, progress) => endServer("SIGKILL", times, progress, submitAgain),
   },
   {
     name: "PostgreSQL stopped at once (SIGQUIT) under load",
@@ -28,10 +36,15 @@ export const databases: Fault[] = [
   },
 ];
 
-async function endServer(signal: NodeJS.Signals, times: number, progress: Progress): Promise<Findings> {
+async function endServer(
+  signal: NodeJS.Signals,
+  times: number,
+  progress: Progress,
+  send?: UnderLoad<Testbed>["send"],
+): Promise<Findings> {
   const server = await startTestServer();
   try {
-    return await underLoad({ testbed: { server } }, async ({ injectFault }) => {
+    return await underLoad({ testbed: { server }, send }, async ({ injectFault }) => {
       for (let i = 1; i <= times; i++) {
         const pid = await until("the server to run", () => server.pid());
         await injectFault(async () => {
