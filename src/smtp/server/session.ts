@@ -101,13 +101,14 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     try {
       await converse();
     } finally {
-      logOut();
+      forgetClient();
     }
   }
 
-  function logOut(): void {
+  function forgetClient(): void {
     account?.onEnd?.();
     account = undefined;
+    reset();
   }
 
   async function converse(): Promise<void> {
@@ -228,8 +229,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     }
     client.tls = { protocol: tls.getProtocol() ?? "", cipher: tls.getCipher()?.standardName ?? "" };
     client.helo = "";
-    logOut();
-    reset();
+    forgetClient();
     return true;
   }
 
