@@ -87,3 +87,15 @@ test("a client that leaves between two chunks gives its memory back", async () =
     assert.equal(memory.used(), 0, JSON.stringify(leave));
   }
 });
+
+test("a message that gives way between two chunks is dropped", { timeout: 20_000 }, async () => {
+  const { memory, socket, received } = await start();
+  socket.write(`BDAT 900\r\n${"x".repeat(900)}`);
+  await received(/900 octets received/);
+  const other = memory.open("another", { rate: () => undefined, giveWay: () => assert.fail("it gave way") });
+  assert.equal(other.reserve(880), true, "the share of the other sender");
+  assert.equal(memory.used(), 880);
+  socket.write("BDAT 0 LAST\r\n");
+  await received(/452 4\.3\.1|stored 900/);
+  await received(/452 4\.3\.1/);
+});

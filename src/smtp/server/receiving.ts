@@ -53,6 +53,8 @@ export function createReceiving(deps: {
     rate: () => (complete ? undefined : progress.rate()),
     giveWay() {
       shortage = "gave way";
+      // Between two BDAT commands no read is running that the signal could end.
+      keeper.drop();
       dropped.abort();
     },
   });
