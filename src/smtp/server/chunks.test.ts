@@ -99,3 +99,27 @@ test("a message that gives way between two chunks is dropped", { timeout: 20_000
   await received(/452 4\.3\.1|stored 900/);
   await received(/452 4\.3\.1/);
 });
+
+test("chunks of single octets keep the minimum rate of the whole message", { timeout: 20_000 }, async () => {
+  const { socket, received } = await start({ minimumRate: { bytesPerSecond: 1000, graceMs: 300 } });
+  const ended = received(/421 4\.4\.2 timeout: the message arrives too slowly/);
+  // The next command is always there when its turn comes.
+  socket.write("BDAT 1\r\n");
+  for (let i = 0; i < 60 && socket.writable && !socket.readableEnded; i++) {
+    socket.write("xBDAT 1\r\n");
+    await delay(50);
+  }
+  socket.destroy();
+  await ended;
+});
+
+test("chunks without octets do not keep a message open", { timeout: 20_000 }, async () => {
+  const { socket, received } = await start({ minimumRate: { bytesPerSecond: 1000, graceMs: 300 } });
+  const ended = received(/421 4\.4\.2/);
+  for (let i = 0; i < 60 && socket.writable && !socket.readableEnded; i++) {
+    socket.write("BDAT 0\r\n");
+    await delay(50);
+  }
+  socket.destroy();
+  await ended;
+});

@@ -69,13 +69,14 @@ export function createReceiving(deps: {
   };
   const keeper = createKeeper(keeping);
   const lines = createLineCheck();
-  let progress = createReceiveProgress(limits.minimumRate);
+  // One for all chunks: with small ones, a client could otherwise hold memory for as long as it likes.
+  const progress = createReceiveProgress(limits.minimumRate);
+  const endMs = performance.now() + limits.dataTotalMs;
 
   function readBy(reader: DataReader): Promise<DataRead> {
-    progress = createReceiveProgress(limits.minimumRate);
-    const { dataMs: pauseMs, dataTotalMs: totalMs } = limits;
+    const totalMs = endMs - performance.now();
     const turn = () => deps.loop.turn(owner);
-    return deps.input.data({ pauseMs, totalMs, progress, signal: dropped.signal, turn }, reader);
+    return deps.input.data({ pauseMs: limits.dataMs, totalMs, progress, signal: dropped.signal, turn }, reader);
   }
 
   return {
@@ -88,7 +89,8 @@ export function createReceiving(deps: {
       return read;
     },
     async readChunk(bytes) {
-      return bytes === 0 ? { kind: "chunk" } : await readBy(createChunkReader(bytes, keeper, lines));
+      if (bytes > 0) return await readBy(createChunkReader(bytes, keeper, lines));
+      return { kind: progress.leftMs() > 0 ? "chunk" : "timeout" };
     },
     chunks() {
       complete = true;
