@@ -123,3 +123,10 @@ test("chunks without octets do not keep a message open", { timeout: 20_000 }, as
   socket.destroy();
   await ended;
 });
+
+test("a message that is too large is refused with the chunk that exceeds the limit", async () => {
+  const { socket, received } = await start();
+  socket.write(`BDAT 800\r\n${"x".repeat(800)}BDAT 800\r\n${"x".repeat(800)}BDAT 2 LAST\r\n\r\nNOOP\r\n`);
+  const text = await received(/250 2\.0\.0 ok/);
+  assert.match(text, /800 octets received\r\n552 5\.3\.4 .*\r\n503 5\.5\.1 .*\r\n250 2\.0\.0 ok\r\n$/);
+});

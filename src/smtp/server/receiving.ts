@@ -30,6 +30,8 @@ export type Receiving = {
   read(): Promise<DataRead>;
   /** Reads the octets of one BDAT command. */
   readChunk(bytes: number): Promise<DataRead>;
+  /** Whether the message is discarded, so that its next chunks are of no use. */
+  discards(): boolean;
   /** The message of the BDAT commands so far. */
   chunks(): DataRead;
   release(): void;
@@ -92,6 +94,7 @@ export function createReceiving(deps: {
       if (bytes > 0) return await readBy(createChunkReader(bytes, keeper, lines));
       return { kind: progress.leftMs() > 0 ? "chunk" : "timeout" };
     },
+    discards: keeper.discards,
     chunks() {
       complete = true;
       const fault = lines.fault();

@@ -335,7 +335,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
       reset();
       return sendError(refusal);
     }
-    if (chunk.isLast) return await complete(receiving.chunks());
+    if (chunk.isLast || receiving.discards()) return await complete(receiving.chunks());
     send(`250 2.0.0 ${chunk.bytes} octets received`);
   }
 
