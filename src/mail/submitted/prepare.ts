@@ -143,7 +143,8 @@ function problemOf(reply: string): SubmittedProblem {
   return new SubmittedProblem(reason, status);
 }
 
-/** RFC 5322 §3.6 and RFC 2045 allow each of these once. A receiver may show another one than a filter checks, so many refuse such mail. */
+/** RFC 5322 §3.6, RFC 2045, RFC 2369 and RFC 3834 allow each of these once. A receiver may show another one than a filter checks, so many refuse
+ * such mail. All fields that mail/dkim.ts signs are among them, because the signature names each field. */
 const singleFields = new Set([
   "from",
   "sender",
@@ -158,6 +159,11 @@ const singleFields = new Set([
   "mime-version",
   "content-type",
   "content-transfer-encoding",
+  "list-unsubscribe",
+  "list-unsubscribe-post",
+  "list-id",
+  "feedback-id",
+  "auto-submitted",
 ]);
 
 function refuseRepeated(fields: readonly RawField[]): void {
