@@ -40,3 +40,11 @@ test("ASCII fields stay, others are encoded by their kind", () => {
     "Content-Disposition: attachment; filename*=UTF-8''%C3%BC%3Bb.txt; size=3\r\n",
   );
 });
+
+test("the last line of a header counts without a line end, too", () => {
+  const { fields } = splitMessage(Buffer.from("A: 1\r\nB: 2"));
+  assert.deepEqual(
+    fields.map(({ text }) => text),
+    ["A: 1\r\n", "B: 2\r\n"],
+  );
+});

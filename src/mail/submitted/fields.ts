@@ -35,7 +35,9 @@ export const maxLineOctets = 998;
 /** The caller has checked the size and the number of lines of the header. */
 export function splitMessage(raw: Buffer): SplitMessage {
   const end = headerEnd(raw);
-  const lines = raw.toString("latin1", 0, end.header).split("\r\n").slice(0, -1);
+  const lines = raw.toString("latin1", 0, end.header).split("\r\n");
+  // With BDAT, a message may end without a line end.
+  if (lines.at(-1) === "") lines.pop();
   const fields: RawField[] = [];
   for (const line of lines) {
     if (line.length > maxLineOctets)
