@@ -48,3 +48,13 @@ test("the last line of a header counts without a line end, too", () => {
     ["A: 1\r\n", "B: 2\r\n"],
   );
 });
+
+test("obsolete forms that receivers read in different ways are written in the current one", () => {
+  const { fields } = splitMessage(
+    Buffer.from("From \t: a@b.test\r\nSubject: x\r\n \r\n y\r\n\t\r\nTo: c@d.test\r\n\r\n"),
+  );
+  assert.deepEqual(
+    fields.map(({ text }) => text),
+    ["From: a@b.test\r\n", "Subject: x\r\n y\r\n", "To: c@d.test\r\n"],
+  );
+});

@@ -7,7 +7,7 @@ import { textField, tokensField } from "../mime/header.ts";
 import { parameterTokens } from "../mime/parameter.ts";
 import { parseMailboxes } from "./mailboxes.ts";
 
-/** One header field as it arrived. */
+/** One header field as it arrived, without obsolete blanks. */
 export type RawField = {
   name: string;
   /** The name in lower case. */
@@ -46,7 +46,8 @@ export function splitMessage(raw: Buffer): SplitMessage {
       );
     const last = fields.at(-1);
     if (/^[ \t]/.test(line) && last) {
-      last.text += `${line}\r\n`;
+      // RFC 5322 §3.2.2: a line of blanks is obsolete. Some receivers take it for the end of the header.
+      if (/[^ \t]/.test(line)) last.text += `${line}\r\n`;
       continue;
     }
     const name = /^([!-9;-~]+)[ \t]*:/.exec(line)?.[1];
@@ -54,7 +55,8 @@ export function splitMessage(raw: Buffer): SplitMessage {
       throw new SubmittedProblem(
         `the header has the line ${quoted(line)}, which is not a field: write "Name: value", and an empty line before the text`,
       );
-    fields.push({ name, key: name.toLowerCase(), text: `${line}\r\n` });
+    // RFC 5322 §4.5: blanks before the colon are obsolete, and some receivers do not find such a field.
+    fields.push({ name, key: name.toLowerCase(), text: `${name}${line.slice(line.indexOf(":"))}\r\n` });
   }
   return { fields, body: raw.subarray(end.body) };
 }
