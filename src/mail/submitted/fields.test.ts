@@ -58,3 +58,17 @@ test("obsolete forms that receivers read in different ways are written in the cu
     ["From: a@b.test\r\n", "Subject: x\r\n y\r\n", "To: c@d.test\r\n"],
   );
 });
+
+test("a parameter of escapes takes no quadratic time", { timeout: 5000 }, () => {
+  const value = `text/plain; name=ü${'\\"'.repeat(30_000)}`;
+  const before = process.cpuUsage();
+  asciiField({ name: "Content-Type", key: "content-type", text: latin1(`Content-Type: ${value}\r\n`) });
+  const { user } = process.cpuUsage(before);
+  assert.ok(user < 1_000_000, `${user} µs`);
+  assert.equal(
+    asciiField(field('Content-Type: text/plain; a="x\\";y"; b=ü; c="z')),
+    'Content-Type: text/plain; a="x\\";y"; b*=UTF-8\'\'%C3%BC; c="z\r\n',
+  );
+});
+
+const latin1 = (text: string) => Buffer.from(text).toString("latin1");

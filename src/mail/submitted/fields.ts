@@ -130,9 +130,10 @@ function parametersField(field: RawField): string {
   );
 }
 
-/** Splits at semicolons outside of quoted strings. */
+/** Splits at semicolons outside of quoted strings. A string that does not end goes on to the end of the value: to look for the end of each one
+ * again would take quadratic time. */
 function splitParameters(value: string): string[] {
-  return (value.match(/(?:"(?:[^"\\]|\\.)*"|[^;"]|")+/g) ?? []).map((part) => part.trim());
+  return (value.match(/(?:[^;"]|"(?:[^"\\]|\\.)*"?)+/g) ?? []).map((part) => part.trim());
 }
 
 function unquoted(text: string): string {
