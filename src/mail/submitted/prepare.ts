@@ -1,6 +1,6 @@
 /**
  * Reads a message that a program submits over SMTP, and writes the one that is stored and signed: the sender's header fields and parts, without
- * Bcc and the fields for Posthorn, in 7 bits. Called by submission/, inline for small messages and in a thread for large ones. Pure.
+ * Bcc and the fields for Posthorn, in 7 bits. Called by submission/, inline if cost.ts allows it, else in a thread. Pure.
  */
 import { type Address, parseAddress } from "../address.ts";
 import { headerProblem } from "../message/limits.ts";
