@@ -186,3 +186,22 @@ test("any octets become ASCII, or are said to need 8 bits", () => {
   );
   assert.equal(toSevenBit(lines("", randomBytes(100_000).toString("base64"))).eightBit, false);
 });
+
+test("long lines before the first part and after the last one are cut", () => {
+  const raw = lines(
+    "Content-Type: multipart/mixed; boundary=b",
+    "",
+    "p".repeat(2000),
+    "--b",
+    "",
+    "x",
+    "--b--",
+    "é".repeat(1000),
+  );
+  const text = toSevenBit(raw).message.toString("latin1");
+  assert.deepEqual(
+    text.split("\r\n").filter((line) => line.length > 998),
+    [],
+  );
+  assert.match(text, /p{998}\r\np{998}\r\np{4}\r\n--b\r\n\r\nx\r\n--b--\r\n\?{998}\r\n/);
+});

@@ -143,9 +143,12 @@ function charsetOf(body: Buffer): string {
 /** Boundary lines, and text that no mail program shows: before the first part and after the last one. */
 function between(raw: Buffer, from: number, to: number): Buffer {
   const bytes = raw.subarray(from, to);
-  if (isAsciiBytes(bytes)) return bytes;
-  return Buffer.from(bytes.map((byte) => (byte > 0x7f ? 0x3f : byte)));
+  if (!needsEncoding(bytes)) return bytes;
+  const text = bytes.toString("latin1").replace(/[^\x00-\x7f]/g, "?");
+  return Buffer.from(text.replace(longLine, "$&\r\n"), "latin1");
 }
+
+const longLine = new RegExp(`[^\\r\\n]{${maxLineOctets}}(?=[^\\r\\n])`, "g");
 
 function hasLongLine(bytes: Buffer): boolean {
   let from = 0;
