@@ -205,3 +205,14 @@ test("long lines before the first part and after the last one are cut", () => {
   );
   assert.match(text, /p{998}\r\np{998}\r\np{4}\r\n--b\r\n\r\nx\r\n--b--\r\n\?{998}\r\n/);
 });
+
+test("an attached message with a broken header is kept, because its sender cannot mend it", () => {
+  const latin1 = Buffer.from("Subject: \xe9", "latin1");
+  for (const line of ["From ann@there.test Mon Jan  1", `X-Long: ${"x".repeat(2000)}`, latin1]) {
+    const attached = lines("Content-Type: message/rfc822", "", line, "X-A: é", "", "é");
+    const raw = lines("Content-Type: multipart/mixed; boundary=b", "", "--b", attached, "--b--");
+    const { message, eightBit } = toSevenBit(raw);
+    assert.ok(message.includes(attached), message.toString());
+    assert.equal(eightBit, true);
+  }
+});

@@ -78,8 +78,7 @@ function leafOf(raw: Buffer, leaf: Leaf, depth: number): Written {
   if (!needsEncoding(body)) return { pieces: [headerOf(raw, leaf, undefined), body], eightBit: false };
   if (type === "message/rfc822" || type === "message/global") return messageOf(raw, leaf, depth);
   // RFC 2046 §5.2: other message types must not be encoded.
-  if (type.startsWith("message/"))
-    return { pieces: [headerOf(raw, leaf, undefined), body], eightBit: !isAsciiBytes(body) };
+  if (type.startsWith("message/")) return unchanged(raw, leaf, body);
   // RFC 2046 §5.1.1: the line end before a boundary belongs to the boundary.
   const isBeforeBoundary = leaf.end < raw.length;
   const own = isBeforeBoundary && endsWithLine(body) ? body.subarray(0, -crlf.length) : body;
@@ -92,10 +91,25 @@ function leafOf(raw: Buffer, leaf: Leaf, depth: number): Written {
 function messageOf(raw: Buffer, leaf: Leaf, depth: number): Written {
   if (depth >= maxNesting) throw new SubmittedProblem(`messages are nested more than ${maxNesting} levels deep`);
   const inner = raw.subarray(leaf.start, leaf.end);
-  const { fields, body } = splitMessage(inner);
-  const head = Buffer.from(`${fields.map(asciiField).join("")}\r\n`, "latin1");
-  const { message, eightBit } = toSevenBit(Buffer.concat([head, body]), depth + 1);
+  const ascii = withAsciiHeader(inner);
+  if (!ascii) return unchanged(raw, leaf, inner);
+  const { message, eightBit } = toSevenBit(ascii, depth + 1);
   return { pieces: [headerOf(raw, leaf, "7bit"), message], eightBit };
+}
+
+/** Undefined: the header is broken. Mail that was received may be, and the program that attaches it cannot change it. */
+function withAsciiHeader(inner: Buffer): Buffer | undefined {
+  try {
+    const { fields, body } = splitMessage(inner);
+    return Buffer.concat([Buffer.from(`${fields.map(asciiField).join("")}\r\n`, "latin1"), body]);
+  } catch (error) {
+    if (error instanceof SubmittedProblem) return undefined;
+    throw error;
+  }
+}
+
+function unchanged(raw: Buffer, leaf: Leaf, body: Buffer): Written {
+  return { pieces: [headerOf(raw, leaf, undefined), body], eightBit: !isAsciiBytes(body) };
 }
 
 /** The octets of the part without their transfer encoding. A wrong one, such as base64 with 8-bit octets, is decoded as far as possible. */
