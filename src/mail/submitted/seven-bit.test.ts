@@ -216,3 +216,15 @@ test("an attached message with a broken header is kept, because its sender canno
     assert.equal(eightBit, true);
   }
 });
+
+test("a part around 8-bit content that stays says so (RFC 2045 §6.4)", () => {
+  const signed = lines("Content-Type: multipart/signed; boundary=c", "", "--c", "", "é", "--c", "", "s", "--c--");
+  const attached = lines("Content-Type: message/rfc822", "", signed);
+  const raw = lines("Content-Type: multipart/mixed; boundary=b", "", "--b", attached, "--b--");
+  const { message, eightBit } = toSevenBit(raw);
+  assert.equal(eightBit, true);
+  assert.deepEqual(message.toString().match(/Content-Transfer-Encoding: .*/g), [
+    "Content-Transfer-Encoding: 8bit",
+    "Content-Transfer-Encoding: 8bit",
+  ]);
+});

@@ -24,7 +24,7 @@ export function toSevenBit(raw: Buffer, depth = 0): SevenBit {
   if (!needsEncoding(raw)) return { message: raw, eightBit: false };
   const { leaves, multiparts } = structure(raw);
   const entities = [...leaves, ...multiparts].sort((a, b) => a.headerStart - b.headerStart);
-  const pieces: Buffer[] = [];
+  const pieces: (Buffer | Multipart)[] = [];
   let eightBit = false;
   let at = 0;
   for (const entity of entities) {
@@ -34,16 +34,17 @@ export function toSevenBit(raw: Buffer, depth = 0): SevenBit {
       eightBit ||= !isAsciiBytes(raw.subarray(at, end));
     } else {
       pieces.push(between(raw, at, entity.headerStart));
-      const written = isLeaf(entity)
-        ? leafOf(raw, entity, depth)
-        : { pieces: [multipartOf(raw, entity)], eightBit: false };
-      pieces.push(...written.pieces);
-      eightBit ||= written.eightBit;
+      if (isLeaf(entity)) {
+        const written = leafOf(raw, entity, depth);
+        pieces.push(...written.pieces);
+        eightBit ||= written.eightBit;
+      } else pieces.push(entity);
     }
     at = end;
   }
   pieces.push(between(raw, at, raw.length));
-  return { message: Buffer.concat(pieces), eightBit };
+  const written = pieces.map((piece) => (Buffer.isBuffer(piece) ? piece : multipartOf(raw, piece, eightBit)));
+  return { message: Buffer.concat(written), eightBit };
 }
 
 function structure(raw: Buffer): ReturnType<typeof structureOf> {
@@ -66,8 +67,12 @@ function isLeaf(entity: Leaf | Multipart): entity is Leaf {
 }
 
 /** The header of a part with parts. Its transfer encoding is that of its parts (RFC 2045 §6.4). */
-function multipartOf(raw: Buffer, multipart: Multipart): Buffer {
-  return headerOf(raw, multipart, multipart.header.multipart === "signed" ? undefined : "7bit");
+function multipartOf(raw: Buffer, multipart: Multipart, eightBit: boolean): Buffer {
+  return headerOf(raw, multipart, multipart.header.multipart === "signed" ? undefined : bits(eightBit));
+}
+
+function bits(eightBit: boolean): string {
+  return eightBit ? "8bit" : "7bit";
 }
 
 type Written = { pieces: Buffer[]; eightBit: boolean };
@@ -94,7 +99,7 @@ function messageOf(raw: Buffer, leaf: Leaf, depth: number): Written {
   const ascii = withAsciiHeader(inner);
   if (!ascii) return unchanged(raw, leaf, inner);
   const { message, eightBit } = toSevenBit(ascii, depth + 1);
-  return { pieces: [headerOf(raw, leaf, "7bit"), message], eightBit };
+  return { pieces: [headerOf(raw, leaf, bits(eightBit)), message], eightBit };
 }
 
 /** Undefined: the header is broken. Mail that was received may be, and the program that attaches it cannot change it. */
