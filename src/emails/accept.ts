@@ -74,7 +74,7 @@ export function createAccept(deps: AcceptDeps): Accept {
     async acceptSubmitted(submitted, submitter) {
       const { idempotencyKey, digest } = submitted.message;
       checkIdempotencyKey(idempotencyKey);
-      const key = idempotencyKey ?? (digest === undefined ? undefined : messageKey(digest));
+      const key = idempotencyKey ?? (digest === undefined ? undefined : messageKey(digest, submitter));
       return await acceptOnce(submitter, { key, hash: () => digest! }, async () =>
         submittedRow(submitted, submitter, key),
       );

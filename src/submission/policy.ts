@@ -9,6 +9,7 @@ import { ownerOf } from "../http/call-shares.ts";
 import type { Caller } from "../http/caller.ts";
 import type { CallLimit } from "../http/gate.ts";
 import { parseAddress } from "../mail/address.ts";
+import { isCheap } from "../mail/submitted/cost.ts";
 import { SubmittedProblem } from "../mail/submitted/fields.ts";
 import { prepare, type Submitted } from "../mail/submitted/prepare.ts";
 import type { Log } from "../ops/log.ts";
@@ -26,15 +27,12 @@ export type SubmissionDeps = {
   logins: Logins;
   accept: Pick<Accept, "acceptSubmitted">;
   callLimit: CallLimit;
-  /** Prepares a large message in a thread; a reply refuses or defers it. */
+  /** Prepares an expensive message in a thread; a reply refuses or defers it. */
   prepareLarge(owner: string, raw: Buffer, recipients: readonly string[]): Promise<Submitted | { reply: string }>;
   allowsPlaintext(client: RemoteClient): boolean;
   /** Sessions that have logged in, of all workspaces and of one: tenants may share an address. */
   sessions: { total: number; perOwner: number };
 };
-
-/** Preparing so many octets blocks the event loop for less than a millisecond, except for a few that need encoding. */
-const inlineBytes = 64 * 1024;
 
 /** A check of the key that is older counts no more: a message may arrive slowly. */
 const checkedForMs = 1000;
@@ -63,10 +61,9 @@ export function createSubmission(deps: SubmissionDeps): { submission: Submission
   async function accept({ account, client, recipients, message }: IncomingMail): Promise<string> {
     const caller = await callerOf(account!, client);
     deps.callLimit.take(ownerOf(caller), performance.now());
-    const prepared =
-      message.length <= inlineBytes
-        ? prepare(message, recipients)
-        : await deps.prepareLarge(caller.workspaceId, message, recipients);
+    const prepared = isCheap(message)
+      ? prepare(message, recipients)
+      : await deps.prepareLarge(caller.workspaceId, message, recipients);
     if ("reply" in prepared) return prepared.reply;
     const { id, repeated } = await inCallScope(scopeOf(caller), () =>
       deps.accept.acceptSubmitted({ message: prepared, recipients }, submitterOf(caller)),

@@ -245,3 +245,19 @@ test("a key that is revoked during a session sends nothing more, and a key with 
     transport.close();
   }
 });
+
+test("a message that was tried with a test key is sent with another key", async () => {
+  const { body } = await testbed.call("KeyService/CreateKey", {
+    name: "smtp test",
+    permission: "KEY_PERMISSION_SEND",
+    test: true,
+  });
+  const raw = "From: news@sender.test\nTo: tried@there.test\nMessage-ID: <tried@app.test>\nSubject: x\n\ntext\n";
+  const message = { to: ["tried@there.test"], raw };
+  const tried = await submitRaw(testbed, { ...message, key: body.secret as string });
+  const sent = await submitRaw(testbed, message);
+  assert.notEqual(sent.id, tried.id, sent.response);
+  await untilDelivered(sent.id);
+  await received("tried@there.test");
+  assert.equal((await submitRaw(testbed, message)).id, sent.id);
+});

@@ -36,9 +36,10 @@ export function requestHash(request: SendRequest): string {
   return hash.digest("hex");
 }
 
-/** The key under which a submitted message with a Message-ID of its own is remembered. No caller can set such a key. */
-export function messageKey(digest: string): string {
-  return `\u0001message ${digest}`;
+/** The key under which a submitted message with a Message-ID of its own is remembered. No caller can set such a key. A message that was tried
+ * with a test key has not been sent. */
+export function messageKey(digest: string, { test }: { test: boolean }): string {
+  return `\u0001${test ? "test " : ""}message ${digest}`;
 }
 
 /** Two batches are equal if they have equal emails in the same order. */

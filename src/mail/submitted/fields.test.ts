@@ -40,3 +40,35 @@ test("ASCII fields stay, others are encoded by their kind", () => {
     "Content-Disposition: attachment; filename*=UTF-8''%C3%BC%3Bb.txt; size=3\r\n",
   );
 });
+
+test("the last line of a header counts without a line end, too", () => {
+  const { fields } = splitMessage(Buffer.from("A: 1\r\nB: 2"));
+  assert.deepEqual(
+    fields.map(({ text }) => text),
+    ["A: 1\r\n", "B: 2\r\n"],
+  );
+});
+
+test("obsolete forms that receivers read in different ways are written in the current one", () => {
+  const { fields } = splitMessage(
+    Buffer.from("From \t: a@b.test\r\nSubject: x\r\n \r\n y\r\n\t\r\nTo: c@d.test\r\n\r\n"),
+  );
+  assert.deepEqual(
+    fields.map(({ text }) => text),
+    ["From: a@b.test\r\n", "Subject: x\r\n y\r\n", "To: c@d.test\r\n"],
+  );
+});
+
+test("a parameter of escapes takes no quadratic time", { timeout: 5000 }, () => {
+  const value = `text/plain; name=ü${'\\"'.repeat(30_000)}`;
+  const before = process.cpuUsage();
+  asciiField({ name: "Content-Type", key: "content-type", text: latin1(`Content-Type: ${value}\r\n`) });
+  const { user } = process.cpuUsage(before);
+  assert.ok(user < 1_000_000, `${user} µs`);
+  assert.equal(
+    asciiField(field('Content-Type: text/plain; a="x\\";y"; b=ü; c="z')),
+    'Content-Type: text/plain; a="x\\";y"; b*=UTF-8\'\'%C3%BC; c="z\r\n',
+  );
+});
+
+const latin1 = (text: string) => Buffer.from(text).toString("latin1");

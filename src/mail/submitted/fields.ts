@@ -7,7 +7,7 @@ import { textField, tokensField } from "../mime/header.ts";
 import { parameterTokens } from "../mime/parameter.ts";
 import { parseMailboxes } from "./mailboxes.ts";
 
-/** One header field as it arrived. */
+/** One header field as it arrived, without obsolete blanks. */
 export type RawField = {
   name: string;
   /** The name in lower case. */
@@ -35,7 +35,9 @@ export const maxLineOctets = 998;
 /** The caller has checked the size and the number of lines of the header. */
 export function splitMessage(raw: Buffer): SplitMessage {
   const end = headerEnd(raw);
-  const lines = raw.toString("latin1", 0, end.header).split("\r\n").slice(0, -1);
+  const lines = raw.toString("latin1", 0, end.header).split("\r\n");
+  // With BDAT, a message may end without a line end.
+  if (lines.at(-1) === "") lines.pop();
   const fields: RawField[] = [];
   for (const line of lines) {
     if (line.length > maxLineOctets)
@@ -44,7 +46,8 @@ export function splitMessage(raw: Buffer): SplitMessage {
       );
     const last = fields.at(-1);
     if (/^[ \t]/.test(line) && last) {
-      last.text += `${line}\r\n`;
+      // RFC 5322 §3.2.2: a line of blanks is obsolete. Some receivers take it for the end of the header.
+      if (/[^ \t]/.test(line)) last.text += `${line}\r\n`;
       continue;
     }
     const name = /^([!-9;-~]+)[ \t]*:/.exec(line)?.[1];
@@ -52,7 +55,8 @@ export function splitMessage(raw: Buffer): SplitMessage {
       throw new SubmittedProblem(
         `the header has the line ${quoted(line)}, which is not a field: write "Name: value", and an empty line before the text`,
       );
-    fields.push({ name, key: name.toLowerCase(), text: `${line}\r\n` });
+    // RFC 5322 §4.5: blanks before the colon are obsolete, and some receivers do not find such a field.
+    fields.push({ name, key: name.toLowerCase(), text: `${name}${line.slice(line.indexOf(":"))}\r\n` });
   }
   return { fields, body: raw.subarray(end.body) };
 }
@@ -126,9 +130,10 @@ function parametersField(field: RawField): string {
   );
 }
 
-/** Splits at semicolons outside of quoted strings. */
+/** Splits at semicolons outside of quoted strings. A string that does not end goes on to the end of the value: to look for the end of each one
+ * again would take quadratic time. */
 function splitParameters(value: string): string[] {
-  return (value.match(/(?:"(?:[^"\\]|\\.)*"|[^;"]|")+/g) ?? []).map((part) => part.trim());
+  return (value.match(/(?:[^;"]|"(?:[^"\\]|\\.)*"?)+/g) ?? []).map((part) => part.trim());
 }
 
 function unquoted(text: string): string {

@@ -192,3 +192,10 @@ test("the stored message ends with a whole line, also after encoding", () => {
   const { message } = prepare(Buffer.from(`${head}ü=`));
   assert.match(message.toString("latin1"), /=C3=BC\r\n$/);
 });
+
+test("a signed field that repeats is refused: with many of them, the signature would not fit", () => {
+  for (const name of ["List-Id", "List-Unsubscribe", "List-Unsubscribe-Post", "Feedback-ID", "Auto-Submitted"])
+    assert.throws(() => stored(from, `${name}: a`, `${name}: b`, "", "text"), {
+      message: `the header has more than one ${name} field: keep one`,
+    });
+});

@@ -1,6 +1,6 @@
 /**
  * Reads a message that a program submits over SMTP, and writes the one that is stored and signed: the sender's header fields and parts, without
- * Bcc and the fields for Posthorn, in 7 bits. Called by submission/, inline for small messages and in a thread for large ones. Pure.
+ * Bcc and the fields for Posthorn, in 7 bits. Called by submission/, inline if cost.ts allows it, else in a thread. Pure.
  */
 import { type Address, parseAddress } from "../address.ts";
 import { headerProblem } from "../message/limits.ts";
@@ -146,7 +146,8 @@ function problemOf(reply: string): SubmittedProblem {
   return new SubmittedProblem(reason, status);
 }
 
-/** RFC 5322 §3.6 and RFC 2045 allow each of these once. A receiver may show another one than a filter checks, so many refuse such mail. */
+/** RFC 5322 §3.6, RFC 2045, RFC 2369 and RFC 3834 allow each of these once. A receiver may show another one than a filter checks, so many refuse
+ * such mail. All fields that mail/dkim.ts signs are among them, because the signature names each field. */
 const singleFields = new Set([
   "from",
   "sender",
@@ -161,6 +162,11 @@ const singleFields = new Set([
   "mime-version",
   "content-type",
   "content-transfer-encoding",
+  "list-unsubscribe",
+  "list-unsubscribe-post",
+  "list-id",
+  "feedback-id",
+  "auto-submitted",
 ]);
 
 function refuseRepeated(fields: readonly RawField[]): void {

@@ -186,3 +186,45 @@ test("any octets become ASCII, or are said to need 8 bits", () => {
   );
   assert.equal(toSevenBit(lines("", randomBytes(100_000).toString("base64"))).eightBit, false);
 });
+
+test("long lines before the first part and after the last one are cut", () => {
+  const raw = lines(
+    "Content-Type: multipart/mixed; boundary=b",
+    "",
+    "p".repeat(2000),
+    "--b",
+    "",
+    "x",
+    "--b--",
+    "é".repeat(1000),
+  );
+  const text = toSevenBit(raw).message.toString("latin1");
+  assert.deepEqual(
+    text.split("\r\n").filter((line) => line.length > 998),
+    [],
+  );
+  assert.match(text, /p{998}\r\np{998}\r\np{4}\r\n--b\r\n\r\nx\r\n--b--\r\n\?{998}\r\n/);
+});
+
+test("an attached message with a broken header is kept, because its sender cannot mend it", () => {
+  const latin1 = Buffer.from("Subject: \xe9", "latin1");
+  for (const line of ["From ann@there.test Mon Jan  1", `X-Long: ${"x".repeat(2000)}`, latin1]) {
+    const attached = lines("Content-Type: message/rfc822", "", line, "X-A: é", "", "é");
+    const raw = lines("Content-Type: multipart/mixed; boundary=b", "", "--b", attached, "--b--");
+    const { message, eightBit } = toSevenBit(raw);
+    assert.ok(message.includes(attached), message.toString());
+    assert.equal(eightBit, true);
+  }
+});
+
+test("a part around 8-bit content that stays says so (RFC 2045 §6.4)", () => {
+  const signed = lines("Content-Type: multipart/signed; boundary=c", "", "--c", "", "é", "--c", "", "s", "--c--");
+  const attached = lines("Content-Type: message/rfc822", "", signed);
+  const raw = lines("Content-Type: multipart/mixed; boundary=b", "", "--b", attached, "--b--");
+  const { message, eightBit } = toSevenBit(raw);
+  assert.equal(eightBit, true);
+  assert.deepEqual(message.toString().match(/Content-Transfer-Encoding: .*/g), [
+    "Content-Transfer-Encoding: 8bit",
+    "Content-Transfer-Encoding: 8bit",
+  ]);
+});

@@ -24,7 +24,7 @@ export function toSevenBit(raw: Buffer, depth = 0): SevenBit {
   if (!needsEncoding(raw)) return { message: raw, eightBit: false };
   const { leaves, multiparts } = structure(raw);
   const entities = [...leaves, ...multiparts].sort((a, b) => a.headerStart - b.headerStart);
-  const pieces: Buffer[] = [];
+  const pieces: (Buffer | Multipart)[] = [];
   let eightBit = false;
   let at = 0;
   for (const entity of entities) {
@@ -34,16 +34,17 @@ export function toSevenBit(raw: Buffer, depth = 0): SevenBit {
       eightBit ||= !isAsciiBytes(raw.subarray(at, end));
     } else {
       pieces.push(between(raw, at, entity.headerStart));
-      const written = isLeaf(entity)
-        ? leafOf(raw, entity, depth)
-        : { pieces: [multipartOf(raw, entity)], eightBit: false };
-      pieces.push(...written.pieces);
-      eightBit ||= written.eightBit;
+      if (isLeaf(entity)) {
+        const written = leafOf(raw, entity, depth);
+        pieces.push(...written.pieces);
+        eightBit ||= written.eightBit;
+      } else pieces.push(entity);
     }
     at = end;
   }
   pieces.push(between(raw, at, raw.length));
-  return { message: Buffer.concat(pieces), eightBit };
+  const written = pieces.map((piece) => (Buffer.isBuffer(piece) ? piece : multipartOf(raw, piece, eightBit)));
+  return { message: Buffer.concat(written), eightBit };
 }
 
 function structure(raw: Buffer): ReturnType<typeof structureOf> {
@@ -66,8 +67,12 @@ function isLeaf(entity: Leaf | Multipart): entity is Leaf {
 }
 
 /** The header of a part with parts. Its transfer encoding is that of its parts (RFC 2045 §6.4). */
-function multipartOf(raw: Buffer, multipart: Multipart): Buffer {
-  return headerOf(raw, multipart, multipart.header.multipart === "signed" ? undefined : "7bit");
+function multipartOf(raw: Buffer, multipart: Multipart, eightBit: boolean): Buffer {
+  return headerOf(raw, multipart, multipart.header.multipart === "signed" ? undefined : bits(eightBit));
+}
+
+function bits(eightBit: boolean): string {
+  return eightBit ? "8bit" : "7bit";
 }
 
 type Written = { pieces: Buffer[]; eightBit: boolean };
@@ -78,8 +83,7 @@ function leafOf(raw: Buffer, leaf: Leaf, depth: number): Written {
   if (!needsEncoding(body)) return { pieces: [headerOf(raw, leaf, undefined), body], eightBit: false };
   if (type === "message/rfc822" || type === "message/global") return messageOf(raw, leaf, depth);
   // RFC 2046 §5.2: other message types must not be encoded.
-  if (type.startsWith("message/"))
-    return { pieces: [headerOf(raw, leaf, undefined), body], eightBit: !isAsciiBytes(body) };
+  if (type.startsWith("message/")) return unchanged(raw, leaf, body);
   // RFC 2046 §5.1.1: the line end before a boundary belongs to the boundary.
   const isBeforeBoundary = leaf.end < raw.length;
   const own = isBeforeBoundary && endsWithLine(body) ? body.subarray(0, -crlf.length) : body;
@@ -92,10 +96,25 @@ function leafOf(raw: Buffer, leaf: Leaf, depth: number): Written {
 function messageOf(raw: Buffer, leaf: Leaf, depth: number): Written {
   if (depth >= maxNesting) throw new SubmittedProblem(`messages are nested more than ${maxNesting} levels deep`);
   const inner = raw.subarray(leaf.start, leaf.end);
-  const { fields, body } = splitMessage(inner);
-  const head = Buffer.from(`${fields.map(asciiField).join("")}\r\n`, "latin1");
-  const { message, eightBit } = toSevenBit(Buffer.concat([head, body]), depth + 1);
-  return { pieces: [headerOf(raw, leaf, "7bit"), message], eightBit };
+  const ascii = withAsciiHeader(inner);
+  if (!ascii) return unchanged(raw, leaf, inner);
+  const { message, eightBit } = toSevenBit(ascii, depth + 1);
+  return { pieces: [headerOf(raw, leaf, bits(eightBit)), message], eightBit };
+}
+
+/** Undefined: the header is broken. Mail that was received may be, and the program that attaches it cannot change it. */
+function withAsciiHeader(inner: Buffer): Buffer | undefined {
+  try {
+    const { fields, body } = splitMessage(inner);
+    return Buffer.concat([Buffer.from(`${fields.map(asciiField).join("")}\r\n`, "latin1"), body]);
+  } catch (error) {
+    if (error instanceof SubmittedProblem) return undefined;
+    throw error;
+  }
+}
+
+function unchanged(raw: Buffer, leaf: Leaf, body: Buffer): Written {
+  return { pieces: [headerOf(raw, leaf, undefined), body], eightBit: !isAsciiBytes(body) };
 }
 
 /** The octets of the part without their transfer encoding. A wrong one, such as base64 with 8-bit octets, is decoded as far as possible. */
@@ -143,9 +162,12 @@ function charsetOf(body: Buffer): string {
 /** Boundary lines, and text that no mail program shows: before the first part and after the last one. */
 function between(raw: Buffer, from: number, to: number): Buffer {
   const bytes = raw.subarray(from, to);
-  if (isAsciiBytes(bytes)) return bytes;
-  return Buffer.from(bytes.map((byte) => (byte > 0x7f ? 0x3f : byte)));
+  if (!needsEncoding(bytes)) return bytes;
+  const text = bytes.toString("latin1").replace(/[^\x00-\x7f]/g, "?");
+  return Buffer.from(text.replace(longLine, "$&\r\n"), "latin1");
 }
+
+const longLine = new RegExp(`[^\\r\\n]{${maxLineOctets}}(?=[^\\r\\n])`, "g");
 
 function hasLongLine(bytes: Buffer): boolean {
   let from = 0;

@@ -45,18 +45,23 @@ export function createKeeper({ maxBytes, reserve, onDiscard }: KeepOptions) {
   const kept = createCollector();
   let size = 0;
   let discarding = false;
+  const drop = (): void => {
+    discarding = true;
+    kept.drop();
+  };
   return {
     keep(piece: Buffer): void {
       if (piece.length === 0 || discarding) return;
       size += piece.length;
       if (size > maxBytes || !reserve(piece.length)) {
-        discarding = true;
-        kept.drop();
+        drop();
         onDiscard?.();
         return;
       }
       kept.add(piece);
     },
+    /** Discards the message. */
+    drop,
     /** True: the message is discarded. */
     discards: () => discarding,
     take: kept.take,

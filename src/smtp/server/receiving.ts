@@ -30,6 +30,8 @@ export type Receiving = {
   read(): Promise<DataRead>;
   /** Reads the octets of one BDAT command. */
   readChunk(bytes: number): Promise<DataRead>;
+  /** Whether the message is discarded, so that its next chunks are of no use. */
+  discards(): boolean;
   /** The message of the BDAT commands so far. */
   chunks(): DataRead;
   release(): void;
@@ -53,6 +55,8 @@ export function createReceiving(deps: {
     rate: () => (complete ? undefined : progress.rate()),
     giveWay() {
       shortage = "gave way";
+      // Between two BDAT commands no read is running that the signal could end.
+      keeper.drop();
       dropped.abort();
     },
   });
@@ -67,13 +71,14 @@ export function createReceiving(deps: {
   };
   const keeper = createKeeper(keeping);
   const lines = createLineCheck();
-  let progress = createReceiveProgress(limits.minimumRate);
+  // One for all chunks: with small ones, a client could otherwise hold memory for as long as it likes.
+  const progress = createReceiveProgress(limits.minimumRate);
+  const endMs = performance.now() + limits.dataTotalMs;
 
   function readBy(reader: DataReader): Promise<DataRead> {
-    progress = createReceiveProgress(limits.minimumRate);
-    const { dataMs: pauseMs, dataTotalMs: totalMs } = limits;
+    const totalMs = endMs - performance.now();
     const turn = () => deps.loop.turn(owner);
-    return deps.input.data({ pauseMs, totalMs, progress, signal: dropped.signal, turn }, reader);
+    return deps.input.data({ pauseMs: limits.dataMs, totalMs, progress, signal: dropped.signal, turn }, reader);
   }
 
   return {
@@ -86,8 +91,10 @@ export function createReceiving(deps: {
       return read;
     },
     async readChunk(bytes) {
-      return bytes === 0 ? { kind: "chunk" } : await readBy(createChunkReader(bytes, keeper, lines));
+      if (bytes > 0) return await readBy(createChunkReader(bytes, keeper, lines));
+      return { kind: progress.leftMs() > 0 ? "chunk" : "timeout" };
     },
+    discards: keeper.discards,
     chunks() {
       complete = true;
       const fault = lines.fault();

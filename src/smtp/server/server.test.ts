@@ -280,3 +280,23 @@ test("a full port takes the place of an idle session, which gets a reply", async
   socket.destroy();
   while (server.connections() > 1) await new Promise((resolve) => setImmediate(resolve));
 });
+
+test("the errors of a client that has logged in count from its last accepted message on", async () => {
+  const submission = {
+    allowsPlaintext: () => true,
+    authenticate: async (login: { user: string; password: string }) => ({ owner: "tenant", login }),
+  };
+  const { port } = await start({ submission, limits: { errors: 2, messages: 10 } });
+  const client = dial(port);
+  client.socket.write("EHLO x\r\n");
+  await client.received(/250 SMTPUTF8/);
+  client.socket.write(`AUTH PLAIN ${Buffer.from("\0posthorn\0key").toString("base64")}\r\n`);
+  await client.received(/235 /);
+  const refused = "MAIL FROM:<a@b.test>\r\nRCPT TO:a@b.test\r\nRSET\r\n".repeat(2);
+  for (let i = 1; i <= 3; i++) {
+    client.socket.write(`${refused}MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nBDAT ${i} LAST\r\n${"x".repeat(i)}`);
+    assert.doesNotMatch(await client.received(new RegExp(`250 2\\.0\\.0 ${i}\r\n|421`)), /421/);
+  }
+  client.socket.write(refused.repeat(2));
+  await client.received(/421 4\.7\.0 too many errors/);
+});

@@ -101,13 +101,14 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     try {
       await converse();
     } finally {
-      logOut();
+      forgetClient();
     }
   }
 
-  function logOut(): void {
+  function forgetClient(): void {
     account?.onEnd?.();
     account = undefined;
+    reset();
   }
 
   async function converse(): Promise<void> {
@@ -228,8 +229,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
     }
     client.tls = { protocol: tls.getProtocol() ?? "", cipher: tls.getCipher()?.standardName ?? "" };
     client.helo = "";
-    logOut();
-    reset();
+    forgetClient();
     return true;
   }
 
@@ -269,11 +269,8 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
       return disconnect("421 4.7.0 too many messages on this connection, reconnect to send more");
     const path = readPath(rest, "FROM");
     if (!path) return sendError("501 5.5.4 syntax: MAIL FROM:<address>");
-    const refusal = mailRefusal(path.parameters, {
-      tooLarge,
-      messageBytes: limits.messageBytes,
-      mayLogIn: !!submission,
-    });
+    const { messageBytes } = limits;
+    const refusal = mailRefusal(path.parameters, { tooLarge, messageBytes, mayLogIn: !!submission });
     if (refusal) return sendError(refusal);
     const utf8 = path.parameters.has("SMTPUTF8");
     if (!utf8 && !/^\p{ASCII}*$/u.test(path.address))
@@ -335,7 +332,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
       reset();
       return sendError(refusal);
     }
-    if (chunk.isLast) return await complete(receiving.chunks());
+    if (chunk.isLast || receiving.discards()) return await complete(receiving.chunks());
     send(`250 2.0.0 ${chunk.bytes} octets received`);
   }
 
@@ -368,6 +365,8 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
       idleCommands = 0;
       deciding = true;
       const reply = await policy.message({ client: { ...client }, account, sender, recipients, message: read.message });
+      // The pool of a program keeps its sessions for a day, in which some recipients are wrong.
+      if (account && reply.startsWith("2")) errors = 0;
       if (reply.startsWith("5")) sendError(reply);
       else send(reply);
     } finally {
