@@ -91,8 +91,8 @@ async function moveContent(tx: Sql, { workspaceId, id }: Email, { from, to }: { 
 
 /**
  * Stored bytes are counted by day, and subtracted when the day's partition is dropped. The slot in which the email was counted is not
- * recorded, but the largest one of the day has at least as many bytes. In the order of days, like the statements that count new mail, and as the last
- * statement, because new mail of the workspace waits for it. Primary key.
+ * recorded, so its bytes are taken from the first slots of the day. In the order of days, like the statements that count new mail, and as the
+ * last statement, because new mail of the workspace waits for it. Primary key.
  */
 async function moveSize(tx: Sql, { workspaceId }: Email, move: { from: string; to: string; bytes: string }) {
   await tx`
@@ -100,10 +100,12 @@ async function moveSize(tx: Sql, { workspaceId }: Email, move: { from: string; t
       select day, slot, bytes from content_sizes where workspace_id = ${workspaceId} and content = 'emails'
         and day in (${move.from}::date, ${move.to}::date) order by day, slot for update
     ), source as (
-      select slot, least(bytes, ${move.bytes}::bigint) as bytes from locked where day = ${move.from}::date order by bytes desc, slot limit 1
+      select slot, least(bytes, ${move.bytes}::bigint - taken) as bytes from (
+        select slot, bytes, (sum(bytes) over (order by slot))::bigint - bytes as taken from locked where day = ${move.from}::date) s
+      where taken < ${move.bytes}::bigint and bytes > 0
     )
     insert into content_sizes as c (workspace_id, content, day, slot, bytes)
     select ${workspaceId}::uuid, 'emails', d.day, s.slot, d.sign * s.bytes
-    from source s cross join (values (${move.from}::date, -1), (${move.to}::date, 1)) as d(day, sign) order by d.day
+    from source s cross join (values (${move.from}::date, -1), (${move.to}::date, 1)) as d(day, sign) order by d.day, s.slot
     on conflict (workspace_id, content, day, slot) do update set bytes = c.bytes + excluded.bytes`;
 }
