@@ -111,7 +111,7 @@ function isServed(sql: Sql) {
 const signsForDays = 60;
 
 /** Removes domains deleted long ago, with their keys. A domain stays while mail of it waits for its first attempt, because UpdateEmail can
- * schedule it again and again. Later attempts sign. Primary keys of email_outcomes and emails. */
+ * give it a later time. Later attempts sign. Primary keys of email_outcomes and emails. */
 export async function forgetDeletedDomains(sql: Sql): Promise<number> {
   const rows = await sql`
     with old as (

@@ -9,6 +9,7 @@ const dayMs = 24 * hourMs;
 const inMs = (ms: number) => new Date(nowMs + ms);
 const waiting = { status: "queued", attempts: 0, isLeased: false, inDoubt: false };
 const scheduled: ScheduledState = {
+  createdAt: inMs(-hourMs),
   scheduledAt: inMs(hourMs),
   expiresAt: inMs(49 * hourMs),
   hasOwnExpiry: false,
@@ -42,6 +43,16 @@ test("a time is required, and the limits of SendEmail apply to it", () => {
 
 test("an email that waits for its time gets any other time", () => {
   for (const ms of [-60_000, 0, 1, 30 * dayMs]) assert.equal(problemOf({}, inMs(ms)), true, `${ms} ms`);
+});
+
+test("an email waits for at most 60 days after it was accepted", () => {
+  const createdAt = inMs(-40 * dayMs);
+  assert.equal(problemOf({ createdAt }, inMs(20 * dayMs)), true);
+  assert.equal(
+    problemOf({ createdAt }, inMs(20 * dayMs + 1)),
+    "invalid_argument: scheduledAt: is 2030-01-21T00:00:00.001Z, more than 60 days after this email was accepted (2029-11-22T00:00:00.000Z); choose an earlier time, or cancel it and send it again",
+  );
+  assert.equal(problemOf({ createdAt, scheduledAt: inMs(21 * dayMs) }, inMs(21 * dayMs)), false, "the same time");
 });
 
 test("the same time changes nothing, also while the email is sent and afterwards", () => {

@@ -5,6 +5,7 @@ import { maxAheadMs, scheduleViolations } from "./check.ts";
 
 /** An email and its recipients while their rows are locked. */
 export type ScheduledState = {
+  createdAt: Date;
   scheduledAt: Date | null;
   expiresAt: Date;
   /** The caller of SendEmail named `expiresAt`. */
@@ -19,6 +20,10 @@ export type ScheduledState = {
     inDoubt: boolean;
   }[];
 };
+
+/** Retention keeps the mail of all workspaces of a week while one email of that week waits, so no email waits for ever. And an email is in the
+ * history for some time after its delivery, for bounces and replies. */
+const maxWaitMs = 2 * maxAheadMs;
 
 /** The violations of the request itself. */
 export function checkTime(scheduledAt: Date | undefined, nowMs: number): Violation[] {
@@ -41,7 +46,10 @@ export function isNewTime(state: ScheduledState, requested: Date): boolean {
   if (state.recipients.some(({ status }) => status !== "queued")) throw fixed("at least one recipient is finished");
   if (scheduledAt.getTime() <= wallMs)
     throw fixed(`its time ${scheduledAt.toISOString()} has passed, and it will be sent as soon as possible`);
-  const violations = state.hasOwnExpiry ? expiryViolations(state, requested) : [];
+  const violations = [
+    ...waitViolations(state, requested),
+    ...(state.hasOwnExpiry ? expiryViolations(state, requested) : []),
+  ];
   if (violations.length > 0) throw invalid(violations);
   return true;
 }
@@ -49,6 +57,12 @@ export function isNewTime(state: ScheduledState, requested: Date): boolean {
 /** A past time means now and is stored as the time of the call. So a repeated call finds a time between the requested one and now. */
 function isSame(storedMs: number, requestedMs: number, wallMs: number): boolean {
   return storedMs === requestedMs || (requestedMs < storedMs && storedMs <= wallMs);
+}
+
+function waitViolations({ createdAt }: ScheduledState, requested: Date): Violation[] {
+  if (requested.getTime() <= createdAt.getTime() + maxWaitMs) return [];
+  const names = `is ${requested.toISOString()}, more than 60 days after this email was accepted (${createdAt.toISOString()})`;
+  return [{ field: "scheduledAt", description: `${names}; choose an earlier time, or cancel it and send it again` }];
 }
 
 /** The rules of SendEmail, for an expiry that stays. */

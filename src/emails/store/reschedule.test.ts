@@ -136,6 +136,14 @@ test("all bytes of emails that were counted in several slots move with them, and
   assert.deepEqual(await sizes(), { [dayOf(small!.scheduledAt!)]: 0, [dayOf(at)]: 190 });
 });
 
+test("one email cannot keep the partition of its week, in which other workspaces have mail, for ever", async () => {
+  const email = await accept();
+  await database.sql`update emails set created_at = created_at - interval '40 days' where id = ${email.id}`;
+  await reschedule(email, inMs(19 * dayMs));
+  await assert.rejects(reschedule(email, inMs(21 * dayMs)), { code: "invalid_argument" });
+  assert.deepEqual((await timesOf(email))[0], [19 * 1440, 19 * 1440]);
+});
+
 test("an expiry that the sender named stays", async () => {
   const expiresAt = inMs(6 * dayMs);
   const email = await accept({ expiresAt });

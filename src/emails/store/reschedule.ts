@@ -45,7 +45,7 @@ type LockedEmail = Omit<ScheduledState, "recipients"> & { contentDay: string; si
 
 async function lockEmail(tx: Sql, { workspaceId, id }: Email): Promise<LockedEmail | undefined> {
   const [row] = await tx<LockedEmail[]>`
-    select scheduled_at as "scheduledAt", expires_at as "expiresAt", default_expires_at is null as "hasOwnExpiry",
+    select created_at as "createdAt", scheduled_at as "scheduledAt", expires_at as "expiresAt", default_expires_at is null as "hasOwnExpiry",
       content_day::text as "contentDay", size_bytes as "sizeBytes", floor(extract(epoch from wall_time()) * 1000)::float8 as "wallMs"
     from emails where workspace_id = ${workspaceId} and id = ${id} for update`;
   return row;
