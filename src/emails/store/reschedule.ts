@@ -16,7 +16,13 @@ export type Rescheduled = { isChanged: boolean; destinations: string[] };
  * Needs a transaction. Locks the recipients and then the email, as settling does, so that no attempt begins before the commit, and reads
  * each in the statement that locks it. Undefined: the email does not exist. Throws the Problem of an email that must keep its time.
  */
-export async function rescheduleEmail(tx: Sql, email: Email, requested: Date): Promise<Rescheduled | undefined> {
+export async function rescheduleEmail(
+  tx: Sql,
+  email: Email,
+  requested: Date,
+  /** Called before content moves away from its day, and may throw. */
+  beforeMove: (move: { bytes: number; day: string }) => void = () => {},
+): Promise<Rescheduled | undefined> {
   const recipients = await lockRecipients(tx, email);
   const mail = await lockEmail(tx, email);
   if (!mail) return undefined;
@@ -26,6 +32,7 @@ export async function rescheduleEmail(tx: Sql, email: Email, requested: Date): P
   const contentDay = await storeTime(tx, email, { at, isNow });
   if (contentDay !== mail.contentDay) {
     const days = { from: mail.contentDay, to: contentDay };
+    beforeMove({ bytes: Number(mail.sizeBytes), day: days.from });
     await moveContent(tx, email, days);
     await moveSize(tx, email, { ...days, bytes: mail.sizeBytes });
   }

@@ -1878,6 +1878,7 @@ export const EmailService: GenService<{
    * - invalid_argument: `id` is empty; `scheduledAt` is missing, more than 30 days ahead, more than 60 days after the email was accepted or more than 5 minutes in the past; or the `expiresAt` of the email is not within 30 days after it. The message names both times.
    * - not_found: this workspace has no email with this id.
    * - failed_precondition: the email was sent without `scheduledAt`, its time has passed, an attempt was made or is in progress, or a recipient is finished, for example canceled. The message says which.
+   * - resource_exhausted: the workspace has moved too much content to other days (UTC): 1 GiB at once, then 4 MiB per second on each node. A time on the same day moves none.
    *
    * @generated from rpc v1.EmailService.UpdateEmail
    */
