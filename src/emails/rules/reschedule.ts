@@ -30,15 +30,16 @@ export function checkTime(scheduledAt: Date | undefined, nowMs: number): Violati
   const field = "scheduledAt";
   if (!scheduledAt) return [{ field, description: "is required: the new time, such as 2030-01-31T08:00:00Z" }];
   // The binary form of a timestamp can be far outside of the range of dates.
-  if (Number.isNaN(scheduledAt.getTime())) return [{ field, description: "is not a time" }];
+  if (Number.isNaN(scheduledAt.getTime()))
+    return [{ field, description: "is outside of the range of dates; choose a time up to 30 days ahead" }];
   return scheduleViolations(scheduledAt, nowMs, "choose the current time to send now");
 }
 
 /** False: the email already has this time. Throws the Problem of an email that must keep its time. */
 export function isNewTime(state: ScheduledState, requested: Date): boolean {
   const { scheduledAt, wallMs } = state;
-  if (!scheduledAt) throw fixed("it was sent without scheduledAt");
-  if (state.recipients.some(({ status }) => status === "canceled")) throw fixed("it was canceled");
+  if (!scheduledAt) throw fixed("it was sent without scheduledAt", sendAgain);
+  if (state.recipients.some(({ status }) => status === "canceled")) throw fixed("it was canceled", sendAgain);
   if (isSame(scheduledAt.getTime(), requested.getTime(), wallMs)) return false;
   if (state.recipients.some(({ isLeased }) => isLeased)) throw fixed("it is being sent right now");
   if (state.recipients.some(({ attempts, inDoubt }) => attempts > 0 || inDoubt))
@@ -81,6 +82,8 @@ function expiryViolations({ expiresAt, wallMs }: ScheduledState, requested: Date
   return [];
 }
 
-function fixed(why: string): Problem {
-  return new Problem("failed_precondition", `The time of this email cannot be changed: ${why}.`);
+const sendAgain = "Send a new email with the time that you want.";
+
+function fixed(why: string, whatToDo = "CancelEmail stops further attempts."): Problem {
+  return new Problem("failed_precondition", `The time of this email cannot be changed: ${why}. ${whatToDo}`);
 }
